@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One program on every node, on the C++ face of the shared memory.
+// Run: hiroba run --spmd -n 4 build/examples/spmd_sum
+// Each node fills its part of a shared array; after a barrier each sums all of it, and all add what
+// they found to one shared word.
+#include <cstdio>
+#include <string>
+
+#include "hiroba/dsm.hpp"
+
+int main() {
+    constexpr std::size_t per_node = 100'000;
+    std::string why;
+    const auto memory = hiroba::SharedMemory::open(&why);
+    if (memory == nullptr) {
+        std::fprintf(stderr, "%s\n", why.c_str());
+        return 78;
+    }
+    const std::size_t count = per_node * memory->nodes();
+
+    std::uint64_t* array = nullptr;  // count numbers and one word more
+    if (memory->node() == 0) {
+        array = static_cast<std::uint64_t*>(memory->allocate((count + 1) * sizeof *array));
+    }
+    array = reinterpret_cast<std::uint64_t*>(
+        memory->broadcast(reinterpret_cast<std::uintptr_t>(array), 0));
+
+    const std::size_t first = per_node * memory->node();
+    for (std::size_t i = first; i < first + per_node; ++i) array[i] = i;
+    memory->barrier();
+
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += array[i];
+    hiroba::AtomicWord{*memory, array + count}.fetch_add(sum);
+    memory->barrier();
+
+    const std::uint64_t right = memory->nodes() * (count * (count - 1) / 2);
+    const bool successful = array[count] == right;
+    if (memory->node() == 0) {
+        std::printf("spmd_sum: %u nodes, total %lu: VERIFICATION %s\n", memory->nodes(),
+                    array[count], successful ? "SUCCESSFUL" : "FAILED");
+    }
+    memory->barrier();
+    return successful ? 0 : 1;
+}

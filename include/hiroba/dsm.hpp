@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the C++ face of the distributed shared memory, for people who build runtimes on it.
+// A program that uses it is started with `hiroba run --spmd -n N ./program`: every node enters
+// main. Link with hiroba::dsm. Example: examples/spmd_sum.cpp; contracts: docs/layers/dsm.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace hiroba {
+
+/// This process's part of the job's shared memory.
+///
+/// Memory from allocate() has the same address on every node and is used by ordinary loads and
+/// stores. A data-race-free program, ordered by barrier(), Mutex and Atomic with acquire/release,
+/// sees sequentially consistent memory. Thread: any, unless said otherwise.
+class __attribute__((visibility("default"))) SharedMemory {
+public:
+    struct Counts {
+        std::uint64_t faults, bytes_fetched, blocks_merged, notices_made, invalidations;
+    };
+
+    /// Joins the job; collective, before any other thread starts. A process not started by
+    /// `hiroba run` is a job of one node. On failure: nullptr, and `*why` says what to change.
+    static std::unique_ptr<SharedMemory> open(std::string* why);
+    virtual ~SharedMemory() = default;
+
+    virtual unsigned node() const noexcept = 0;
+    virtual unsigned nodes() const noexcept = 0;
+
+    /// Zeroed memory, `alignment` a power of two; nullptr when this node's arena is full
+    /// (HIROBA_HEAP). Any node may use and free it.
+    virtual void* allocate(std::size_t bytes, std::size_t alignment = 64) noexcept = 0;
+    virtual void deallocate(void* memory) noexcept = 0;
+
+    /// Waits until every node has called it; all that any node wrote before is visible after.
+    /// One thread per node.
+    virtual void barrier() noexcept = 0;
+    /// Collective: node `from`'s value on every node (a pointer to start with, for example).
+    virtual std::uint64_t broadcast(std::uint64_t value, unsigned from) noexcept = 0;
+
+    /// The lock known by `key`, an address or a number; lock acquires, unlock releases.
+    virtual void lock(std::uint64_t key) noexcept = 0;
+    virtual bool try_lock(std::uint64_t key) noexcept = 0;
+    virtual void unlock(std::uint64_t key) noexcept = 0;
+
+    /// A release and an acquire, totally ordered with all other flushes of the job.
+    virtual void flush() noexcept = 0;
+
+    /// Runs `operation(word, argument)` as one atomic read-modify-write on 8 aligned bytes of
+    /// shared memory; orders nothing else. It must touch nothing else that is shared.
+    virtual void atomically(std::uint64_t* word, void (*operation)(std::uint64_t*, void*),
+                            void* argument) noexcept = 0;
+
+    virtual Counts counts() const noexcept = 0;
+};
+
+/// A mutex known by the address of what it guards; std::lock_guard works with it. Every node makes
+/// its own Mutex object for the same address.
+class Mutex {
+public:
+    Mutex(SharedMemory& memory, const void* guarded)
+        : memory_(memory), key_(reinterpret_cast<std::uintptr_t>(guarded)) {}
+    void lock() noexcept { memory_.lock(key_); }
+    bool try_lock() noexcept { return memory_.try_lock(key_); }
+    void unlock() noexcept { memory_.unlock(key_); }
+
+private:
+    SharedMemory& memory_;
+    std::uint64_t key_;
+};
+
+/// A relaxed atomic counter on one word of shared memory.
+class AtomicWord {
+public:
+    AtomicWord(SharedMemory& memory, std::uint64_t* word) : memory_(&memory), word_(word) {}
+
+    std::uint64_t fetch_add(std::uint64_t value) noexcept {
+        Exchange exchange{value, 0};
+        memory_->atomically(
+            word_,
+            [](std::uint64_t* word, void* argument) {
+                auto& e = *static_cast<Exchange*>(argument);
+                e.old = *word;
+                *word += e.value;
+            },
+            &exchange);
+        return exchange.old;
+    }
+    std::uint64_t exchange(std::uint64_t value) noexcept {
+        Exchange exchange{value, 0};
+        memory_->atomically(
+            word_,
+            [](std::uint64_t* word, void* argument) {
+                auto& e = *static_cast<Exchange*>(argument);
+                e.old = *word;
+                *word = e.value;
+            },
+            &exchange);
+        return exchange.old;
+    }
+    std::uint64_t load() noexcept { return fetch_add(0); }
+
+private:
+    struct Exchange {
+        std::uint64_t value, old;
+    };
+    SharedMemory* memory_;
+    std::uint64_t* word_;
+};
+
+}  // namespace hiroba

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the C++ face over the layers: puts one SPMD node together and converts calls.
+// Invariant: a barrier message is consumed once, in the order its sender sent it.
+#include "hiroba/dsm.hpp"
+
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/dsm.hpp"
+#include "dsm/heap/heap.hpp"
+#include "dsm/sync/lock_table.hpp"
+#include "net/bootstrap/job.hpp"
+#include "net/net.hpp"
+
+namespace hiroba {
+
+namespace {
+
+class SpmdNode final : public SharedMemory {
+public:
+    Result<void> start();
+    ~SpmdNode() override;
+
+    unsigned node() const noexcept override { return job_.self.value; }
+    unsigned nodes() const noexcept override { return job_.nodes; }
+    void* allocate(std::size_t bytes, std::size_t alignment) noexcept override;
+    void deallocate(void* memory) noexcept override { heap_->deallocate(memory); }
+    void barrier() noexcept override { exchange(0); }
+    std::uint64_t broadcast(std::uint64_t value, unsigned from) noexcept override;
+    void lock(std::uint64_t key) noexcept override { locks_->lock(key); }
+    bool try_lock(std::uint64_t key) noexcept override { return locks_->try_lock(key); }
+    void unlock(std::uint64_t key) noexcept override { locks_->unlock(key); }
+    void flush() noexcept override { memory_->flush(); }
+    void atomically(std::uint64_t* word, void (*operation)(std::uint64_t*, void*),
+                    void* argument) noexcept override;
+    Counts counts() const noexcept override;
+
+private:
+    struct Arrival {
+        std::uint64_t value;
+        std::vector<std::byte> news;
+    };
+    Result<void> compose();
+    static void on_arrival(void* self, NodeId from, Bytes body) noexcept;
+    std::vector<std::uint64_t> exchange(std::uint64_t value) noexcept;
+
+    net::JobInfo job_;
+    std::unique_ptr<net::ControlChannel> control_;
+    std::unique_ptr<net::Endpoint> endpoint_;
+    std::unique_ptr<dsm::AddressMap> map_;
+    std::unique_ptr<dsm::SharedMemory> memory_;
+    std::unique_ptr<dsm::LockTable> locks_;
+    std::unique_ptr<dsm::Heap> heap_;
+    std::thread service_;
+    std::mutex arrivals_mutex_;
+    std::vector<std::deque<Arrival>> arrivals_;  ///< per peer, under arrivals_mutex_
+};
+
+Result<void> SpmdNode::start() {
+    auto job = net::read_job_info();
+    if (!job) return job.error();
+    job_ = *job;
+    control_ = std::make_unique<net::ControlChannel>(job_);
+    if (auto done = compose(); !done) return done;
+    dsm::give_alternate_stack();
+    this_thread().global_thread = job_.self.value * job_.threads_per_node;
+    service_ = std::thread([this] { endpoint_->serve(); });
+    return control_->barrier();
+}
+
+Result<void> SpmdNode::compose() {
+    auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
+    if (!engine) return engine.error();
+    const auto heap_bytes = setting_number("HIROBA_HEAP");
+    if (!heap_bytes) return heap_bytes.error();
+    const auto notices = setting_number("HIROBA_NOTICES");
+    if (!notices) return notices.error();
+    const auto lease = setting_number("HIROBA_LEASE");
+    if (!lease) return lease.error();
+
+    dsm::SpaceShape shape;
+    shape.nodes = job_.nodes;
+    shape.heap_bytes = *heap_bytes;
+    shape.block_bytes = (*engine)->facts().block_bytes;
+    map_ = std::make_unique<dsm::AddressMap>(shape);
+    auto endpoint = net::Endpoint::open(job_, *control_);
+    if (!endpoint) return endpoint.error();
+    endpoint_ = std::move(*endpoint);
+    dsm::MemoryOptions options;
+    options.notices_max = static_cast<std::uint32_t>(*notices);
+    options.lease = *lease;
+    auto memory = dsm::SharedMemory::create(*endpoint_, *map_, std::move(*engine), options);
+    if (!memory) return memory.error();
+    memory_ = std::move(*memory);
+    auto locks = dsm::LockTable::create(*endpoint_, *memory_);
+    if (!locks) return locks.error();
+    locks_ = std::move(*locks);
+    auto heap = dsm::Heap::create(*endpoint_, *map_, *memory_);
+    if (!heap) return heap.error();
+    heap_ = std::move(*heap);
+
+    arrivals_.resize(job_.nodes);
+    endpoint_->on(net::MessageKind::team_news, &SpmdNode::on_arrival, this);
+    if (auto done = endpoint_->connect(); !done) return done;
+    locks_->attach();
+    heap_->attach();
+    memory_->on_race(
+        [](void* self, std::uintptr_t address, std::uint32_t bytes, NodeId writer,
+           NodeId other) noexcept {
+            static_cast<SpmdNode*>(self)->control_->report_race(address, bytes, writer, other);
+        },
+        this);
+    return memory_->attach({});
+}
+
+SpmdNode::~SpmdNode() {
+    if (!service_.joinable()) return;
+    barrier();
+    endpoint_->stop();
+    service_.join();
+}
+
+void* SpmdNode::allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    bool zeroed = false;
+    void* const memory = heap_->allocate(bytes, alignment, &zeroed);
+    if (memory != nullptr && !zeroed) std::memset(memory, 0, bytes);
+    return memory;
+}
+
+void SpmdNode::on_arrival(void* self, NodeId from, Bytes body) noexcept {
+    auto& node = *static_cast<SpmdNode*>(self);
+    Arrival arrival;
+    HIROBA_INVARIANT(body.size() >= sizeof arrival.value, "arrival of %lu bytes", body.size());
+    std::memcpy(&arrival.value, body.data(), sizeof arrival.value);
+    arrival.news.assign(body.begin() + sizeof arrival.value, body.end());
+    const std::scoped_lock guard{node.arrivals_mutex_};
+    node.arrivals_[from.value].push_back(std::move(arrival));
+}
+
+// Every node to every node: value and news; returns everybody's values.
+std::vector<std::uint64_t> SpmdNode::exchange(std::uint64_t value) noexcept {
+    std::vector<std::uint64_t> values(job_.nodes, value);
+    memory_->release(dsm::Others::running);
+    heap_->flush_remote_frees();  // before the news are encoded: it may release once more
+    std::vector<std::byte> news(memory_->news_bytes_max());
+    for (std::uint32_t peer = 0; peer < job_.nodes; ++peer) {
+        if (peer == job_.self.value) continue;
+        const std::size_t bytes = memory_->news_for(NodeId{peer}, news);
+        const Bytes parts[] = {std::as_bytes(std::span{&value, 1}), {news.data(), bytes}};
+        endpoint_->send(NodeId{peer}, net::MessageKind::team_news, net::Urgency::when_polled,
+                        parts);
+    }
+    for (std::uint32_t peer = 0; peer < job_.nodes; ++peer) {
+        if (peer == job_.self.value) continue;
+        endpoint_->wait_until([&] {
+            const std::scoped_lock guard{arrivals_mutex_};
+            return !arrivals_[peer].empty();
+        });
+        const std::scoped_lock guard{arrivals_mutex_};
+        values[peer] = arrivals_[peer].front().value;
+        memory_->learn(NodeId{peer}, arrivals_[peer].front().news);
+        arrivals_[peer].pop_front();
+    }
+    memory_->acquire(dsm::Others::running);
+    memory_->everyone_knows();
+    heap_->accept_remote_frees();
+    return values;
+}
+
+std::uint64_t SpmdNode::broadcast(std::uint64_t value, unsigned from) noexcept {
+    HIROBA_INVARIANT(from < job_.nodes, "broadcast from node %u of %u", from, job_.nodes);
+    return exchange(value)[from];
+}
+
+void SpmdNode::atomically(std::uint64_t* word, void (*operation)(std::uint64_t*, void*),
+                          void* argument) noexcept {
+    HIROBA_INVARIANT(memory_->enter_atomic(word, sizeof *word), "atomic at %p: not shared memory",
+                     static_cast<void*>(word));
+    operation(word, argument);
+    memory_->leave_atomic(word, sizeof *word);
+}
+
+SharedMemory::Counts SpmdNode::counts() const noexcept {
+    const dsm::MemoryCounts c = memory_->counts();
+    return {c.read_faults + c.write_faults, c.bytes_fetched, c.blocks_merged, c.notices_made,
+            c.invalidations};
+}
+
+}  // namespace
+
+std::unique_ptr<SharedMemory> SharedMemory::open(std::string* why) {
+    auto node = std::make_unique<SpmdNode>();
+    if (auto started = node->start(); !started) {
+        *why = started.error().text;
+        return nullptr;
+    }
+    return node;
+}
+
+}  // namespace hiroba

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: places (there are none: threads are bound by the launcher) and the affinity format.
+// Invariant: answers are those of a program whose OMP_PLACES is not set.
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "abi/gomp/queries.hpp"
+#include "abi/gomp/runtime.hpp"
+#include "base/fatal.hpp"
+
+#pragma GCC visibility push(default)
+
+using hiroba::abi::runtime;
+
+namespace {
+
+std::string processors_text() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return "";
+    std::string text;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &set)) continue;
+        int last = cpu;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
+        if (!text.empty()) text += ',';
+        text += std::to_string(cpu);
+        if (last > cpu) text += '-' + std::to_string(last);
+        cpu = last;
+    }
+    return text;
+}
+
+std::string native_thread_text() {
+    char digits[2 + 16 + 1];
+    std::snprintf(digits, sizeof digits, "0x%lx", static_cast<unsigned long>(pthread_self()));
+    return digits;
+}
+
+std::string field_text(char letter) {
+    char host[256] = {};
+    switch (letter) {
+        case 't': return std::to_string(omp_get_team_num());
+        case 'T': return std::to_string(omp_get_num_teams());
+        case 'L': return std::to_string(omp_get_level());
+        case 'n': return std::to_string(omp_get_thread_num());
+        case 'N': return std::to_string(omp_get_num_threads());
+        case 'a': return std::to_string(omp_get_ancestor_thread_num(omp_get_level() - 1));
+        case 'P': return std::to_string(getpid());
+        case 'i': return native_thread_text();
+        case 'A': return processors_text();
+        case 'H': gethostname(host, sizeof host - 1); return host;
+        default: return "undefined";
+    }
+}
+
+char letter_of(std::string_view long_name) {
+    struct Name {
+        std::string_view name;
+        char letter;
+    };
+    constexpr Name names[] = {{"team_num", 't'},         {"num_teams", 'T'},
+                              {"nesting_level", 'L'},    {"thread_num", 'n'},
+                              {"num_threads", 'N'},      {"ancestor_tnum", 'a'},
+                              {"process_id", 'P'},       {"host", 'H'},
+                              {"native_thread_id", 'i'}, {"thread_affinity", 'A'}};
+    for (const Name& name : names)
+        if (name.name == long_name) return name.letter;
+    return 0;
+}
+
+/// Expands %[[0].][width](letter or {name}); `at` points behind '%'.
+std::string expand_field(std::string_view format, std::size_t& at) {
+    const auto look = [&] { return at < format.size() ? format[at] : '\0'; };
+    bool zero = false, right = false;
+    if (look() == '%') return ++at, "%";
+    if (look() == '0') zero = true, ++at;
+    if (look() == '.') right = true, ++at;
+    std::size_t width = 0;
+    while (look() >= '0' && look() <= '9')
+        width =
+            std::min<std::size_t>(width * 10 + static_cast<std::size_t>(format[at++] - '0'), 4096);
+    char letter = look();
+    if (letter == '{') {
+        const std::size_t close = std::min(format.find('}', at), format.size());
+        letter = letter_of(format.substr(at + 1, close - at - 1));
+        at = close;
+    }
+    if (at < format.size()) ++at;
+    std::string text = field_text(letter);
+    if (text.size() < width)
+        text.insert(right ? 0 : text.size(), width - text.size(), right && zero ? '0' : ' ');
+    return text;
+}
+
+std::string affinity_text(std::string_view format) {
+    if (format.empty()) format = runtime().environment().affinity_format;
+    std::string text;
+    for (std::size_t at = 0; at < format.size();) {
+        const char c = format[at++];
+        text += c == '%' ? expand_field(format, at) : std::string(1, c);
+    }
+    return text;
+}
+
+void show(std::string text) {
+    text += '\n';
+    if (write(STDERR_FILENO, text.data(), text.size()) < 0)
+        hiroba::say("omp_display_affinity: stderr takes nothing");
+}
+
+std::size_t copy_text(std::string_view text, char* buffer, std::size_t bytes) {
+    if (bytes != 0) {
+        const std::size_t copied = std::min(text.size(), bytes - 1);
+        std::memcpy(buffer, text.data(), copied);
+        buffer[copied] = 0;
+    }
+    return text.size();
+}
+
+std::size_t copy_padded(std::string_view text, char* buffer, std::size_t bytes) {
+    const std::size_t copied = std::min(text.size(), bytes);
+    std::memcpy(buffer, text.data(), copied);
+    std::memset(buffer + copied, ' ', bytes - copied);
+    return text.size();
+}
+
+std::string_view unpadded(const char* text, std::size_t length) {
+    while (length > 0 && text[length - 1] == ' ') --length;
+    return {text, length};
+}
+
+}  // namespace
+
+extern "C" {
+
+int omp_get_num_places() { return 0; }
+int omp_get_place_num() { return -1; }
+int omp_get_place_num_procs(int) { return 0; }
+void omp_get_place_proc_ids(int, int*) {}
+int omp_get_partition_num_places() { return 0; }
+void omp_get_partition_place_nums(int*) {}
+
+int omp_get_num_places_() { return 0; }
+int omp_get_place_num_() { return -1; }
+int omp_get_place_num_procs_(const std::int32_t*) { return 0; }
+int omp_get_place_num_procs_8_(const std::int64_t*) { return 0; }
+void omp_get_place_proc_ids_(const std::int32_t*, std::int32_t*) {}
+void omp_get_place_proc_ids_8_(const std::int64_t*, std::int64_t*) {}
+int omp_get_partition_num_places_() { return 0; }
+void omp_get_partition_place_nums_(std::int32_t*) {}
+void omp_get_partition_place_nums_8_(std::int64_t*) {}
+
+void omp_set_affinity_format(const char* format) {
+    runtime().environment().affinity_format = format;
+}
+std::size_t omp_get_affinity_format(char* buffer, std::size_t bytes) {
+    return copy_text(runtime().environment().affinity_format, buffer, bytes);
+}
+void omp_display_affinity(const char* format) { show(affinity_text(format ? format : "")); }
+std::size_t omp_capture_affinity(char* buffer, std::size_t bytes, const char* format) {
+    return copy_text(affinity_text(format ? format : ""), buffer, bytes);
+}
+
+void omp_set_affinity_format_(const char* format, std::size_t length) {
+    runtime().environment().affinity_format = unpadded(format, length);
+}
+int omp_get_affinity_format_(char* buffer, std::size_t bytes) {
+    return static_cast<int>(copy_padded(runtime().environment().affinity_format, buffer, bytes));
+}
+void omp_display_affinity_(const char* format, std::size_t length) {
+    show(affinity_text(unpadded(format, length)));
+}
+int omp_capture_affinity_(char* buffer, const char* format, std::size_t bytes, std::size_t length) {
+    return static_cast<int>(copy_padded(affinity_text(unpadded(format, length)), buffer, bytes));
+}
+
+}  // extern "C"

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: device memory functions where the only device is the host.
+// Invariant: device number 0 is the host; any other number is an error of the caller, answered as
+// the specification says (null or a nonzero value).
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "abi/gomp/runtime.hpp"
+
+#pragma GCC visibility push(default)
+
+namespace {
+
+constexpr int host = 0;
+
+/// A box of a multidimensional array, as omp_target_memcpy_rect describes it.
+struct Side {
+    std::byte* base;
+    const std::size_t* offsets;
+    const std::size_t* dimensions;
+};
+
+void copy_box(std::size_t element, int dimensions, const std::size_t* volume, Side to,
+              Side from) noexcept {
+    if (dimensions == 1) {
+        std::memcpy(to.base + to.offsets[0] * element, from.base + from.offsets[0] * element,
+                    volume[0] * element);
+        return;
+    }
+    std::size_t to_slice = element, from_slice = element;
+    for (int d = 1; d < dimensions; ++d) {
+        to_slice *= to.dimensions[d];
+        from_slice *= from.dimensions[d];
+    }
+    for (std::size_t i = 0; i < volume[0]; ++i)
+        copy_box(element, dimensions - 1, volume + 1,
+                 {to.base + (to.offsets[0] + i) * to_slice, to.offsets + 1, to.dimensions + 1},
+                 {from.base + (from.offsets[0] + i) * from_slice, from.offsets + 1,
+                  from.dimensions + 1});
+}
+
+}  // namespace
+
+extern "C" {
+
+void* omp_target_alloc(std::size_t bytes, int device) {
+    return device == host ? hiroba::abi::allocate_by_allocator(bytes, 0, false) : nullptr;
+}
+void omp_target_free(void* block, int device) {
+    if (block != nullptr && device == host) hiroba::abi::free_for_program(block);
+}
+int omp_target_is_present(const void*, int device) { return device == host; }
+int omp_target_memcpy(void* to, const void* from, std::size_t bytes, std::size_t to_offset,
+                      std::size_t from_offset, int to_device, int from_device) {
+    if (to_device != host || from_device != host) return EINVAL;
+    std::memcpy(static_cast<std::byte*>(to) + to_offset,
+                static_cast<const std::byte*>(from) + from_offset, bytes);
+    return 0;
+}
+int omp_target_memcpy_rect(void* to, const void* from, std::size_t element, int dimensions,
+                           const std::size_t* volume, const std::size_t* to_offsets,
+                           const std::size_t* from_offsets, const std::size_t* to_dimensions,
+                           const std::size_t* from_dimensions, int to_device, int from_device) {
+    constexpr int dimensions_max = 1 << 20;
+    if (to == nullptr && from == nullptr) return dimensions_max;  // The caller asks for the limit.
+    if (to_device != host || from_device != host || dimensions < 1) return EINVAL;
+    copy_box(element, dimensions, volume, {static_cast<std::byte*>(to), to_offsets, to_dimensions},
+             {static_cast<std::byte*>(const_cast<void*>(from)), from_offsets, from_dimensions});
+    return 0;
+}
+int omp_target_associate_ptr(const void*, const void*, std::size_t, std::size_t, int) {
+    return EINVAL;
+}
+int omp_target_disassociate_ptr(const void*, int) { return EINVAL; }
+
+}  // extern "C"

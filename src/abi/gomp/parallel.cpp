@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: regions, sections, single, barriers and mutual exclusion.
+// Invariant: sections are a dynamic loop over 1 to count, one at a time.
+#include "abi/gomp/loop_entry.hpp"
+
+#pragma GCC visibility push(default)
+
+using namespace hiroba::abi;
+using hiroba::omp::OutlinedFunction;
+using hiroba::omp::Schedule;
+
+namespace {
+
+hiroba::omp::Loop sections_loop(unsigned count) noexcept {
+    return unsigned_loop(true, 1, std::uint64_t{count} + 1, 1, Schedule::dynamic, 1);
+}
+
+unsigned next_section() noexcept {
+    unsigned long long first = 0, end = 0;
+    return next_chunk(&first, &end) ? static_cast<unsigned>(first) : 0;
+}
+
+std::uint64_t key_of(void** critical_name) noexcept {
+    return reinterpret_cast<std::uintptr_t>(critical_name);
+}
+
+}  // namespace
+
+extern "C" {
+
+void GOMP_parallel(OutlinedFunction function, void* data, unsigned threads, unsigned) {
+    runtime().parallel(function, data, threads);
+}
+void GOMP_barrier() { runtime().barrier(); }
+
+void GOMP_parallel_sections(OutlinedFunction function, void* data, unsigned threads, unsigned count,
+                            unsigned) {
+    runtime().parallel_loop(function, data, threads, sections_loop(count), count);
+}
+unsigned GOMP_sections_start(unsigned count) {
+    runtime().loop_start(sections_loop(count));
+    return next_section();
+}
+unsigned GOMP_sections2_start(unsigned count, std::uintptr_t* reductions, void** memory) {
+    if (reductions != nullptr) refuse("GOMP_sections2_start", "task reductions on sections are");
+    if (memory != nullptr) refuse("GOMP_sections2_start", "conditional lastprivate is");
+    return GOMP_sections_start(count);
+}
+unsigned GOMP_sections_next() { return next_section(); }
+void GOMP_sections_end() { runtime().loop_end(true); }
+void GOMP_sections_end_nowait() { runtime().loop_end(false); }
+bool GOMP_sections_end_cancel() {
+    runtime().loop_end(true);
+    return false;
+}
+
+bool GOMP_single_start() { return runtime().single_start(); }
+void* GOMP_single_copy_start() { return runtime().single_copy_start(); }
+void GOMP_single_copy_end(void* data) { runtime().single_copy_end(data); }
+
+void GOMP_critical_start() { runtime().lock(hiroba::omp::critical_key); }
+void GOMP_critical_end() { runtime().unlock(hiroba::omp::critical_key); }
+void GOMP_critical_name_start(void** name) { runtime().lock(key_of(name)); }
+void GOMP_critical_name_end(void** name) { runtime().unlock(key_of(name)); }
+void GOMP_atomic_start() { runtime().lock(hiroba::omp::atomic_key); }
+void GOMP_atomic_end() { runtime().unlock(hiroba::omp::atomic_key); }
+
+// Cancellation. Nothing can have been cancelled: a cancel that would take effect is refused.
+bool GOMP_cancel(int, bool cancels) {
+    if (cancels && runtime().environment().cancellation)
+        refuse("GOMP_cancel", "cancellation (OMP_CANCELLATION=true) is");
+    return false;
+}
+bool GOMP_cancellation_point(int) { return false; }
+bool GOMP_barrier_cancel() {
+    runtime().barrier();
+    return false;
+}
+
+// Tasks are refused where they are made, so there is never one to wait for.
+void GOMP_taskwait() {}
+void GOMP_taskwait_depend(void**) {}
+void GOMP_taskyield() {}
+void GOMP_taskgroup_start() {}
+void GOMP_taskgroup_end() {}
+
+}  // extern "C"

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the omp_get_* and omp_set_* functions of C.
+// Invariant: what is set belongs to the calling task; values out of range are clamped as the
+// specification says, or else ignored.
+#include "abi/gomp/queries.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "abi/gomp/runtime.hpp"
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+
+#pragma GCC visibility push(default)
+
+using hiroba::abi::runtime;
+using hiroba::omp::Icvs;
+using hiroba::omp::Schedule;
+
+namespace {
+constexpr unsigned monotonic_bit = 0x80000000u;
+}
+
+extern "C" {
+
+int omp_get_thread_num() { return static_cast<int>(runtime().place().thread); }
+int omp_get_num_threads() { return static_cast<int>(runtime().place().team_size); }
+int omp_get_level() { return static_cast<int>(runtime().place().level); }
+int omp_get_active_level() { return static_cast<int>(runtime().place().active_level); }
+int omp_in_parallel() { return runtime().place().active_level > 0; }
+int omp_get_ancestor_thread_num(int level) { return runtime().ancestor_thread(level); }
+int omp_get_team_size(int level) { return runtime().team_size_at(level); }
+
+int omp_get_max_threads() { return static_cast<int>(runtime().icvs().threads); }
+void omp_set_num_threads(int threads) {
+    runtime().icvs().threads = static_cast<unsigned>(std::max(threads, 1));
+}
+int omp_get_thread_limit() {
+    return static_cast<int>(std::min(runtime().thread_limit(), static_cast<unsigned>(INT_MAX)));
+}
+int omp_get_num_procs() { return static_cast<int>(runtime().processors()); }
+
+int omp_get_dynamic() { return runtime().icvs().dynamic; }
+void omp_set_dynamic(int on) { runtime().icvs().dynamic = on != 0; }
+int omp_get_max_active_levels() { return static_cast<int>(runtime().icvs().max_active_levels); }
+int omp_get_supported_active_levels() { return static_cast<int>(hiroba::omp::levels_supported); }
+void omp_set_max_active_levels(int levels) {
+    if (levels < 0) return;
+    runtime().icvs().max_active_levels =
+        std::min(static_cast<unsigned>(levels), hiroba::omp::levels_supported);
+}
+int omp_get_nested() { return runtime().icvs().max_active_levels > 1; }
+void omp_set_nested(int) { omp_set_max_active_levels(1); }  // One level is all there is.
+
+void omp_set_schedule(int kind, int chunk) {
+    const unsigned number = static_cast<unsigned>(kind) & ~monotonic_bit;
+    if (number < 1 || number > 4) return;
+    Icvs& icvs = runtime().icvs();
+    icvs.schedule = static_cast<Schedule>(number);
+    icvs.monotonic = (static_cast<unsigned>(kind) & monotonic_bit) != 0;
+    const int chunk_default = icvs.schedule == Schedule::static_chunks ? 0 : 1;
+    icvs.chunk = static_cast<unsigned>(chunk < 1 ? chunk_default : chunk);
+}
+void omp_get_schedule(int* kind, int* chunk) {
+    const Icvs& icvs = runtime().icvs();
+    *kind = static_cast<int>(static_cast<unsigned>(icvs.schedule) |
+                             (icvs.monotonic ? monotonic_bit : 0));
+    *chunk = static_cast<int>(icvs.chunk);
+}
+
+int omp_get_cancellation() { return runtime().environment().cancellation; }
+int omp_get_proc_bind() { return 0; }
+int omp_get_max_task_priority() { return 0; }
+int omp_in_final() { return 0; }
+
+int omp_get_num_teams() { return 1; }
+int omp_get_team_num() { return 0; }
+int omp_get_max_teams() { return runtime().icvs().teams; }
+void omp_set_num_teams(int teams) {
+    if (teams >= 0) runtime().icvs().teams = teams;
+}
+int omp_get_teams_thread_limit() { return runtime().icvs().teams_thread_limit; }
+void omp_set_teams_thread_limit(int limit) {
+    if (limit >= 0) runtime().icvs().teams_thread_limit = limit;
+}
+
+// The only device is the host, number 0.
+int omp_get_num_devices() { return 0; }
+int omp_get_initial_device() { return 0; }
+int omp_get_device_num() { return 0; }
+int omp_is_initial_device() { return 1; }
+int omp_get_default_device() { return runtime().icvs().default_device; }
+void omp_set_default_device(int device) { runtime().icvs().default_device = std::max(device, 0); }
+int omp_pause_resource(int, int) { return 0; }  // What is kept is needed again at once.
+int omp_pause_resource_all(int) { return 0; }
+
+double omp_get_wtime() { return static_cast<double>(hiroba::now_ns()) * 1e-9; }
+double omp_get_wtick() { return 1e-9; }
+
+void omp_display_env(int verbose) {
+    auto& omp = runtime();
+    const std::string text = hiroba::omp::display_text(omp.environment(), omp.icvs(), verbose != 0);
+    if (write(STDERR_FILENO, text.data(), text.size()) < 0)
+        hiroba::say("omp_display_env: stderr takes nothing");
+}
+
+}  // extern "C"

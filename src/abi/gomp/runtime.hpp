@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what every OpenMP entry point needs: this process's runtime, and the refusal of constructs
+// that are not built.
+// Invariant: an entry point converts, calls and returns; all logic is in src/omp.
+#pragma once
+
+#include "omp/omp.hpp"
+
+namespace hiroba::abi {
+
+/// This process's runtime. Before take-over (OpenMP in a library's constructor): one whose regions
+/// have one thread.
+omp::Runtime& runtime() noexcept;
+
+/// Ends the job with one line and exit status 78.
+[[noreturn]] void refuse(const char* entry_point, const char* construct) noexcept;
+
+/// Memory that every node of the job can reach; nullptr when there is none. `alignment`: a power
+/// of two or 0.
+void* allocate_by_allocator(std::size_t bytes, std::size_t alignment, bool zero) noexcept;
+void free_for_program(void* block) noexcept;
+/// Bytes usable at `block`, which came from allocate_by_allocator().
+std::size_t usable_bytes(void* block) noexcept;
+
+}  // namespace hiroba::abi

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the ways a process of the job ends, and what each must tell the others.
+// Invariant: node 0 ends the job; another node can only ask for it. Children of fork() are no part
+// of the job: nothing here acts in them.
+#pragma once
+
+namespace hiroba::abi {
+
+/// Arranges that end_program() runs after everything the program has registered. At take-over,
+/// on every node: it also makes this process the one whose exit counts.
+void register_end_of_program() noexcept;
+
+/// Node 0: sends the other nodes home (out of a parallel region: asks the launcher to end the job
+/// with `status`) and reports. Once; later calls do nothing.
+void end_program(int status) noexcept;
+
+/// Called by each thread of another node that was sent home; the last ends the process.
+[[noreturn]] void end_worker_thread() noexcept;
+
+}  // namespace hiroba::abi

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: where each allocation goes: libc's own heap, the early arena, or the global heap.
+// Invariant: decided once in a process's life, at its first allocation, whether it is one of
+// several nodes; in a process that is alone each call is one load more than libc's. What is freed
+// or resized is known by its address, so memory may be handed on freely between the callers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "dsm/memory/address_map.hpp"
+
+// libc's own allocator, under the names that stay when malloc is interposed.
+extern "C" {
+void* __libc_malloc(std::size_t) noexcept;
+void* __libc_calloc(std::size_t, std::size_t) noexcept;
+void* __libc_realloc(void*, std::size_t) noexcept;
+void* __libc_memalign(std::size_t, std::size_t) noexcept;
+void __libc_free(void*) noexcept;
+}
+
+namespace hiroba::abi {
+
+enum class Spread : std::uint8_t {
+    unknown,  ///< also while it is being found out: libc's heap serves
+    alone,    ///< one node or no job
+    several,
+};
+
+namespace detail {
+extern constinit std::atomic<Spread> spread;
+bool decide_spread() noexcept;
+}  // namespace detail
+
+/// True when this process is one of several nodes: only then is anything below needed.
+inline bool is_spread() noexcept {
+    // Relaxed: what the decision fixed was fixed when the process had one thread.
+    const Spread spread = detail::spread.load(std::memory_order_relaxed);
+    if (spread == Spread::alone) [[likely]]
+        return false;
+    return spread == Spread::several || detail::decide_spread();
+}
+
+/// True when an allocation asked for at `return_address` belongs to the program. is_spread() only.
+bool is_for_program(const void* return_address) noexcept;
+
+/// Where memory was handed out before take-over; whole pages, maybe none.
+dsm::AddressRange early_allocations() noexcept;
+
+/// Memory of the program: the global heap, before take-over the early arena. On failure nullptr,
+/// errno = ENOMEM, and for the first time one line. `alignment` a power of two.
+void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed) noexcept;
+
+/// True when allocate_for_program() made `block`. is_spread() only.
+bool is_program_memory(const void* block) noexcept;
+
+/// The next three: a block for which is_program_memory().
+void give_back(void* block) noexcept;
+std::size_t program_block_bytes(const void* block) noexcept;
+/// As realloc() with `bytes` > 0: nullptr leaves the block as it is.
+void* resize_for_program(void* block, std::size_t bytes) noexcept;
+
+/// What malloc, free and memalign of a caller at `return_address` do.
+void* allocate(std::size_t bytes, const void* return_address) noexcept;
+void* allocate_aligned(std::size_t alignment, std::size_t bytes,
+                       const void* return_address) noexcept;
+void release_block(void* block) noexcept;
+
+}  // namespace hiroba::abi

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: finds libc's definitions, and this library's own bounds.
+#include "abi/libc/real.hpp"
+
+#include <dlfcn.h>
+
+#include "abi/world.hpp"
+#include "base/fatal.hpp"
+
+// Set by the linker: bounds of this library's code, and of the section HIROBA_REAL fills.
+extern "C" {
+[[gnu::visibility("hidden")]] extern const char __ehdr_start;
+[[gnu::visibility("hidden")]] extern const char etext;
+[[gnu::visibility("hidden")]] extern const hiroba::abi::Real<void()> __start_hiroba_real[];
+[[gnu::visibility("hidden")]] extern const hiroba::abi::Real<void()> __stop_hiroba_real[];
+}
+
+namespace hiroba::abi {
+
+void* find_real(const char* name) noexcept {
+    void* const address = dlsym(RTLD_NEXT, name);
+    if (address == nullptr) die(exit_environment, "libc has no function %s", name);
+    return address;
+}
+
+void resolve_real_functions() noexcept {
+    // All Real have one layout, whatever their type: a name and an address.
+    for (const auto* real = __start_hiroba_real; real != __stop_hiroba_real; ++real) real->get();
+}
+
+bool is_own_code(const void* return_address) noexcept {
+    const auto begin = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
+    const auto end = reinterpret_cast<std::uintptr_t>(&etext);
+    return reinterpret_cast<std::uintptr_t>(return_address) - begin < end - begin;
+}
+
+bool spans_nodes() noexcept {
+    const World* const node = world();
+    return node != nullptr && node->memory != nullptr;
+}
+
+}  // namespace hiroba::abi

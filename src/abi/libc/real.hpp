@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: libc's own definitions of the functions this library interposes, and who may be refused.
+// Invariant: after resolve_real_functions() a call through Real is one load and one jump, so it is
+// as async-signal-safe as the function itself.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hiroba::abi {
+
+/// The next definition of `name` after ours; ends the process when there is none.
+void* find_real(const char* name) noexcept;
+
+/// One function of libc. Only by HIROBA_REAL, which puts it where resolve_real_functions() looks.
+template <class Function>
+class Real {
+public:
+    constexpr Real(Function*, const char* name) noexcept : name_(name) {}  // deduces Function
+
+    template <class... Arguments>
+    decltype(auto) operator()(Arguments... arguments) const {
+        return get()(arguments...);
+    }
+    Function* get() const noexcept {
+        // Relaxed: whoever finds null finds the same address again; nothing hangs on the order.
+        void* address = address_.load(std::memory_order_relaxed);
+        if (address == nullptr) [[unlikely]] {
+            address = find_real(name_);
+            address_.store(address, std::memory_order_relaxed);
+        }
+        return reinterpret_cast<Function*>(address);
+    }
+
+private:
+    const char* name_;
+    mutable std::atomic<void*> address_{nullptr};
+};
+
+#define HIROBA_REAL(function)      \
+    [[gnu::section("hiroba_real"), \
+      gnu::used]] static constinit ::hiroba::abi::Real real_##function(&::function, #function)
+
+/// Looks all of them up. At take-over, before a signal handler of the program can call one.
+void resolve_real_functions() noexcept;
+
+/// True when `return_address` lies in this library: its own calls go to libc as they are.
+bool is_own_code(const void* return_address) noexcept;
+
+/// True when the caller of an interposed function is foreign and the job has several nodes.
+bool spans_nodes() noexcept;
+#define HIROBA_CALL_OF_PROGRAM() \
+    (::hiroba::abi::spans_nodes() && !::hiroba::abi::is_own_code(__builtin_return_address(0)))
+
+}  // namespace hiroba::abi

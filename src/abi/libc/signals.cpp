@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: interposes signal actions, masks and alternate stacks.
+// Faults: the program's wishes for SIGSEGV, SIGBUS and SIGTRAP are remembered by those who handle
+// these signals and honoured when a fault is not ours. All other signals: the program's handler is
+// called by relay(), because the runtime may be interrupted anywhere.
+// Invariant: a handler of the program never runs while its thread executes the runtime: it may
+// touch global memory, and the fault would wait for a latch its own thread holds. Signal frames go
+// to the private alternate stack, which the kernel can always write.
+#include "abi/libc/signals.hpp"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <time.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "abi/libc/real.hpp"
+#include "base/latch.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/memory/fault_engine.hpp"
+#include "omp/atomic/fault_trap.hpp"
+
+HIROBA_REAL(sigaction);
+HIROBA_REAL(signal);
+HIROBA_REAL(sigprocmask);
+HIROBA_REAL(pthread_sigmask);
+HIROBA_REAL(sigaltstack);
+HIROBA_REAL(sigsuspend);
+
+namespace hiroba::abi {
+namespace {
+
+using Action = struct sigaction;
+
+/// A signal the program handles. Written by sigaction() under `changing`; read by relay().
+struct Relayed {
+    std::atomic<bool> active{false};
+    Action wanted{};
+    std::atomic<bool> deferred{false};
+    siginfo_t deferred_info{};  ///< of the oldest deferred signal; further ones merge with it
+    timer_t again{};            ///< raises the signal once more
+    bool has_timer = false;
+};
+constinit Relayed relayed[_NSIG];
+constinit Latch changing;
+thread_local stack_t program_stack{nullptr, SS_DISABLE, 0};
+
+/// libc adds it to every action and shows it to who reads an action back (SA_RESTORER).
+constexpr int restorer_flag = 0x04000000;
+
+bool is_fault(int number) noexcept {
+    return number == SIGSEGV || number == SIGBUS || number == SIGTRAP;
+}
+
+/// Raises the signal again in a millisecond: until then the thread may have left the runtime.
+void defer(Relayed& signal, const siginfo_t& info) noexcept {
+    if (!signal.deferred.exchange(true)) signal.deferred_info = info;
+    const itimerspec soon{{0, 0}, {0, 1'000'000}};
+    timer_settime(signal.again, 0, &soon, nullptr);
+}
+
+void call_program(Relayed& signal, int number, siginfo_t* info, void* machine) {
+    const Action wanted = signal.wanted;
+    if ((static_cast<unsigned>(wanted.sa_flags) & SA_RESETHAND) != 0) {
+        Action initial{};
+        initial.sa_handler = SIG_DFL;
+        real_sigaction(number, &initial, nullptr);
+        signal.active.store(false);
+    }
+    // Both forms of handler: with one argument the others are ignored.
+    wanted.sa_sigaction(number, info, machine);
+}
+
+/// The handler of every signal the program handles. Only on several nodes.
+void relay(int number, siginfo_t* info, void* machine) {
+    const int errno_before = errno;
+    Relayed& signal = relayed[number];
+    const ThreadContext* const context = this_thread_if_known();
+    if (signal.has_timer && context != nullptr && context->in_runtime) {
+        defer(signal, *info);
+    } else if (signal.deferred.exchange(false)) {
+        siginfo_t first = signal.deferred_info;
+        call_program(signal, number, &first, machine);
+    } else if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &signal) {
+        call_program(signal, number, info, machine);
+    }
+    errno = errno_before;
+}
+
+/// The timer that raises `number` again; without one, signals are delivered at once.
+void make_timer(Relayed& signal, int number) noexcept {
+    if (signal.has_timer) return;
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = number;
+    event.sigev_value.sival_ptr = &signal;
+    signal.has_timer = timer_create(CLOCK_MONOTONIC, &event, &signal.again) == 0;
+}
+
+Action relaying(const Action& wanted) noexcept {
+    Action action = wanted;
+    action.sa_sigaction = &relay;
+    action.sa_flags = (wanted.sa_flags | SA_SIGINFO | SA_ONSTACK) &
+                      static_cast<int>(~static_cast<unsigned>(SA_RESETHAND));
+    without_faults(&wanted.sa_mask, action.sa_mask);
+    return action;
+}
+
+int set_relayed(int number, const Action* action, Action* old) noexcept {
+    if (number <= 0 || number >= _NSIG) return real_sigaction(number, action, old);
+    Relayed& signal = relayed[number];
+    Action wanted{};
+    if (action != nullptr) wanted = *action;
+
+    changing.lock();
+    const bool was_active = signal.active.load();
+    const Action former = signal.wanted;
+    Action actual{};
+    int result = 0;
+    if (action == nullptr) {
+        result = real_sigaction(number, nullptr, &actual);
+    } else if (wanted.sa_handler == SIG_DFL || wanted.sa_handler == SIG_IGN) {
+        result = real_sigaction(number, &wanted, &actual);
+        signal.active.store(result != 0 && was_active);
+    } else {
+        make_timer(signal, number);
+        signal.wanted = wanted;
+        signal.wanted.sa_flags |= restorer_flag;
+        const Action action_of_ours = relaying(wanted);
+        result = real_sigaction(number, &action_of_ours, &actual);
+        signal.active.store(result == 0);
+    }
+    changing.unlock();
+    if (result == 0 && old != nullptr) *old = was_active ? former : actual;
+    return result;
+}
+
+int set_action(int number, const Action* action, Action* old) noexcept {
+    if (number == SIGTRAP) {
+        omp::set_program_trap_action(action, old);
+        return 0;
+    }
+    if (is_fault(number)) {
+        dsm::set_program_action(number, action, old);
+        return 0;
+    }
+    return set_relayed(number, action, old);
+}
+
+sighandler_t set_handler(int number, sighandler_t handler, int flags) noexcept {
+    Action action{};
+    Action old{};
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    return set_action(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+int set_stack(const stack_t* stack, stack_t* old) noexcept {
+    if (stack != nullptr && (stack->ss_flags & SS_DISABLE) == 0 &&
+        stack->ss_size < static_cast<std::size_t>(MINSIGSTKSZ)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (old != nullptr) *old = program_stack;
+    if (stack != nullptr) program_stack = *stack;
+    return 0;
+}
+
+}  // namespace
+
+const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept {
+    if (set == nullptr) return nullptr;
+    room = *set;
+    for (const int fault : {SIGSEGV, SIGBUS, SIGTRAP}) sigdelset(&room, fault);
+    return &room;
+}
+
+}  // namespace hiroba::abi
+
+using namespace hiroba::abi;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int sigaction(int number, const struct sigaction* action, struct sigaction* old) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_sigaction(number, action, old);
+    return set_action(number, action, old);
+}
+
+sighandler_t signal(int number, sighandler_t handler) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_signal(number, handler);
+    return set_handler(number, handler, SA_RESTART);
+}
+
+/// What `signal` means to programs compiled for System V.
+sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept {
+    constexpr int one_shot = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    if (HIROBA_CALL_OF_PROGRAM()) return set_handler(number, handler, one_shot);
+    struct sigaction action = {};
+    struct sigaction old = {};
+    action.sa_handler = handler;
+    action.sa_flags = one_shot;
+    return real_sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM() || how == SIG_UNBLOCK) return real_sigprocmask(how, set, old);
+    sigset_t room;
+    return real_sigprocmask(how, without_faults(set, room), old);
+}
+
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM() || how == SIG_UNBLOCK) return real_pthread_sigmask(how, set, old);
+    sigset_t room;
+    return real_pthread_sigmask(how, without_faults(set, room), old);
+}
+
+int sigsuspend(const sigset_t* set) {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_sigsuspend(set);
+    sigset_t room;
+    return real_sigsuspend(without_faults(set, room));
+}
+
+int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_sigaltstack(stack, old);
+    return set_stack(stack, old);
+}
+
+}  // extern "C"

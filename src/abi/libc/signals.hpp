@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: signal sets and actions as the program may have them.
+// Invariant: SIGSEGV, SIGBUS and SIGTRAP stay unblocked and ours on several nodes.
+#pragma once
+
+#include <signal.h>
+
+namespace hiroba::abi {
+
+/// `set` without the signals the runtime needs; nullptr for nullptr. `room` holds the result.
+const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept;
+
+}  // namespace hiroba::abi

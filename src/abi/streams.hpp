@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the output buffers of the process that are not ours: C, C++ and Fortran streams.
+// Invariant: what a node has printed in a region is written before any node learns that the region
+// has ended, so output comes in the order of the regions.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.hpp"
+
+namespace hiroba::abi {
+
+/// Finds what flush_streams() flushes. On several nodes also makes the C++ streams of this process
+/// usable before, and on most nodes without, the program's own initializers, for either setting of
+/// std::ios_base::sync_with_stdio(). Before the program's memory becomes global.
+void prepare_streams(NodeId self, std::uint32_t nodes) noexcept;
+
+/// Writes out what stdout, std::cout and Fortran units hold. May read global memory.
+void flush_streams() noexcept;
+
+}  // namespace hiroba::abi

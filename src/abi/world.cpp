@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: assembles a node, in the order the design gives: decide sizes, register memory, connect,
+// attach, make the program's bytes global, rewrite its atomics.
+// Invariant: world() is published last, when malloc may hand out global memory.
+#include "abi/world.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "abi/libc/malloc_place.hpp"
+#include "abi/streams.hpp"
+#include "base/fatal.hpp"
+#include "dsm/memory/fault_engine.hpp"
+#include "omp/atomic/rewriter.hpp"
+#include "omp/process/fingerprint.hpp"
+
+namespace hiroba::abi {
+namespace {
+
+constinit std::atomic<World*> current{nullptr};
+
+/// Room above a stack of RLIMIT_STACK bytes for the control block and thread-local storage.
+constexpr std::size_t thread_data_bytes = std::size_t{1} << 20;
+
+/// A multiple of every block size: addresses before the engine is chosen are those after it.
+constexpr std::size_t part_bytes = std::size_t{2} << 20;
+
+void publish(World* node) noexcept {
+    // Release: pairs with the acquire in world(); a signal handler or thread sees a whole node.
+    current.store(node, std::memory_order_release);
+}
+
+/// Ends the process on all nodes when they cannot run one program together. One node speaks: the
+/// first that differs; the others wait until the launcher ends them.
+Result<void> compare_processes(World& node, std::span<const omp::LoadedObject> objects) {
+    const auto mine = std::make_unique<omp::Fingerprint>(
+        omp::take_fingerprint(objects, node.job.threads_per_node));
+    auto all = node.control->all_gather(std::as_bytes(std::span(mine.get(), 1)), -1);
+    if (!all) return all.error();
+
+    omp::Fingerprint first;
+    std::memcpy(&first, all->bytes[0].data(), sizeof first);
+    for (std::uint32_t rank = 1; rank < node.job.nodes; ++rank) {
+        omp::Fingerprint other;
+        std::memcpy(&other, all->bytes[rank].data(), sizeof other);
+        const auto difference = omp::first_difference(first, other, rank);
+        if (!difference) continue;
+        if (rank == node.job.self.value) return Error{ErrorKind::environment, *difference};
+        if (auto waited = node.control->barrier(); !waited) return waited.error();
+        return Error{ErrorKind::environment, *difference};
+    }
+    return {};
+}
+
+Result<dsm::MemoryOptions> memory_options() {
+    dsm::MemoryOptions options;
+    const auto notices = setting_number("HIROBA_NOTICES");
+    if (!notices) return notices.error();
+    const auto lease = setting_number("HIROBA_LEASE");
+    if (!lease) return lease.error();
+    options.notices_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(*notices, 1u << 30));
+    options.lease = *lease;
+
+    using Race = dsm::MemoryOptions::Race;
+    const std::string_view race = setting("HIROBA_RACE");
+    options.race = race == "off"     ? Race::off
+                   : race == "all"   ? Race::all
+                   : race == "abort" ? Race::abort
+                                     : Race::report;
+    return options;
+}
+
+void report_race(void* context, std::uintptr_t address, std::uint32_t bytes, NodeId self,
+                 NodeId other) noexcept {
+    static_cast<World*>(context)->control->report_race(address, bytes, self, other);
+}
+
+/// Everything that registers memory, in the one order all nodes share.
+Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine) {
+    auto endpoint = net::Endpoint::open(node.job, *node.control);
+    if (!endpoint) return endpoint.error();
+    node.endpoint = std::move(*endpoint);
+
+    const auto options = memory_options();
+    if (!options) return options.error();
+    auto memory = dsm::SharedMemory::create(*node.endpoint, *node.map, std::move(engine), *options);
+    if (!memory) return memory.error();
+    node.memory = std::move(*memory);
+    node.memory->on_race(&report_race, &node);
+
+    auto locks = dsm::LockTable::create(*node.endpoint, *node.memory);
+    if (!locks) return locks.error();
+    node.locks = std::move(*locks);
+
+    auto heap = dsm::Heap::create(*node.endpoint, *node.map, *node.memory);
+    if (!heap) return heap.error();
+    node.heap = std::move(*heap);
+
+    auto runtime = omp::Runtime::create({.endpoint = node.endpoint.get(),
+                                         .memory = node.memory.get(),
+                                         .locks = node.locks.get(),
+                                         .heap = node.heap.get(),
+                                         .threads_per_node = node.job.threads_per_node,
+                                         .flush_streams = &flush_streams});
+    if (!runtime) return runtime.error();
+    node.omp = std::move(*runtime);
+    return {};
+}
+
+/// From here on the program's bytes are global.
+Result<void> attach_layers(World& node) {
+    if (auto connected = node.endpoint->connect(); !connected) return connected;
+    if (auto attached = node.memory->attach(early_allocations()); !attached) return attached;
+    node.locks->attach();
+    node.heap->attach();
+    node.omp->attach();
+
+    for (std::size_t i = 0; i < node.map->images(); ++i) {
+        if (auto adopted = node.memory->adopt(node.map->image(i)); !adopted) return adopted;
+    }
+    return {};
+}
+
+Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
+    const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
+    const omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
+    for (const omp::LoadedObject& object : objects) {
+        if (!object.is_global()) continue;
+        const bool program = object.kind == omp::LoadedObject::Kind::program;
+        const auto summary = omp::rewrite({.bias = object.bias,
+                                           .path = program ? "/proc/self/exe" : object.path,
+                                           .executable = {}},
+                                          hooks);
+        if (!summary) return summary.error();
+    }
+    return {};
+}
+
+Result<std::unique_ptr<dsm::AddressMap>> make_map(const net::JobInfo& job, std::size_t block_bytes,
+                                                  std::span<const omp::LoadedObject> objects) {
+    auto shape = space_shape(job.nodes, job.threads_per_node);
+    if (!shape) return shape.error();
+    shape->block_bytes = block_bytes;
+    auto map = std::make_unique<dsm::AddressMap>(*shape);
+    for (const omp::LoadedObject& object : objects) {
+        if (!object.is_global()) continue;
+        for (const dsm::AddressRange& range : object.writable) {
+            if (auto added = map->add_image(range); !added) {
+                return Error{added.error().kind, object.path + ": " + added.error().text};
+            }
+        }
+    }
+    return map;
+}
+
+}  // namespace
+
+World* world() noexcept {
+    return current.load(std::memory_order_acquire);  // pairs with publish()
+}
+
+Result<dsm::SpaceShape> space_shape(std::uint32_t nodes, std::uint32_t threads_per_node) {
+    const auto stack = setting_number("HIROBA_STACK");
+    if (!stack) return stack.error();
+    const auto heap = setting_number("HIROBA_HEAP");
+    if (!heap) return heap.error();
+
+    dsm::SpaceShape shape;
+    shape.nodes = nodes;
+    shape.threads_per_node = threads_per_node;
+    shape.stack_bytes = round_up(*stack, part_bytes);
+    shape.heap_bytes = round_up(*heap, part_bytes);
+    rlimit limit{};
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        shape.stack_bytes = std::max<std::size_t>(
+            shape.stack_bytes, round_up(limit.rlim_cur + thread_data_bytes, part_bytes));
+    }
+    return shape;
+}
+
+Result<void> assemble_alone(const net::JobInfo& job) {
+    auto node = std::make_unique<World>();
+    node->job = job;
+    node->control = std::make_unique<net::ControlChannel>(job);
+    auto runtime = omp::Runtime::create(
+        {.threads_per_node = job.threads_per_node, .flush_streams = &flush_streams});
+    if (!runtime) return runtime.error();
+    node->omp = std::move(*runtime);
+    node->omp->attach();
+    publish(node.release());
+    return {};
+}
+
+Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedObject> objects) {
+    auto node = std::make_unique<World>();
+    node->job = job;
+    node->control = std::make_unique<net::ControlChannel>(job);
+    if (auto equal = compare_processes(*node, objects); !equal) return equal;
+
+    auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
+    if (!engine) return engine.error();
+    auto map = make_map(job, (*engine)->facts().block_bytes, objects);
+    if (!map) return map.error();
+    node->map = std::move(*map);
+
+    // Faults begin with attach(), on this thread too.
+    dsm::give_alternate_stack();
+    if (auto created = create_layers(*node, std::move(*engine)); !created) return created;
+    if (auto attached = attach_layers(*node); !attached) return attached;
+    if (auto rewritten = rewrite_atomics(*node, objects); !rewritten) return rewritten;
+    if (auto arrived = node->control->barrier(); !arrived) return arrived;
+    publish(node.release());
+    return {};
+}
+
+int exit_status(const Error& error) noexcept {
+    return error.kind == ErrorKind::usage ? exit_usage : exit_environment;
+}
+
+}  // namespace hiroba::abi

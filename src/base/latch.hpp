@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: waiting. A one-byte mutual exclusion for the fault path, and the spin-then-yield pause.
+// Invariant: nothing here sleeps in the kernel or allocates; all of it may run in a signal handler.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace hiroba {
+
+/// Spin briefly, then yield: a pure spinner starves its neighbour for 8 ms when cores are short.
+class Backoff {
+public:
+    void pause() noexcept {
+        if (spins_ < spins_before_yield) {
+            ++spins_;
+            __builtin_ia32_pause();
+        } else {
+            ++yields_;
+            sched_yield();
+        }
+    }
+    std::uint32_t yields() const noexcept { return yields_; }
+    void reset() noexcept { spins_ = yields_ = 0; }
+
+private:
+    static constexpr std::uint32_t spins_before_yield = 100;
+    std::uint32_t spins_ = 0;
+    std::uint32_t yields_ = 0;
+};
+
+/// Mutual exclusion in one byte; zero-initialized memory is an open latch.
+class Latch {
+public:
+    void lock() noexcept {
+        Backoff backoff;
+        while (!try_lock()) backoff.pause();
+    }
+    bool try_lock() noexcept {
+        // Pairs with the release store in unlock().
+        return word_.load(std::memory_order_relaxed) == 0 &&
+               word_.exchange(1, std::memory_order_acquire) == 0;
+    }
+    void unlock() noexcept { word_.store(0, std::memory_order_release); }  // pairs with try_lock()
+
+private:
+    std::atomic<std::uint8_t> word_{0};
+};
+
+}  // namespace hiroba

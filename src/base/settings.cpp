@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the table of settings and the parsers of their values.
+// Invariant: alphabetical; each value, default included, passes check_settings().
+#include "base/settings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "base/fatal.hpp"
+
+namespace hiroba {
+namespace {
+
+constexpr std::string_view prefix = "HIROBA_";
+constexpr std::string_view internal_prefix = "HIROBA_JOB_";
+
+constexpr Setting table[] = {
+    {"HIROBA_ATOMICS", "relaxed", "what an atomic operation orders: itself, or all memory",
+     "relaxed|seq_cst"},
+    {"HIROBA_FAULT_ENGINE", "auto", "how accesses to shared pages are noticed",
+     "auto|uffd|mprotect"},
+    {"HIROBA_HEAP", "16G", "address space of one node's heap arena; memory is used as touched",
+     "size"},
+    {"HIROBA_LEASE", "10", "logical time a read copy stays valid without asking", "count"},
+    {"HIROBA_LOG", "", "what to log to stderr: a level, or layer=level,...", "text"},
+    {"HIROBA_NOTICES", "1024", "write notices a signature holds before it forgets the oldest",
+     "count"},
+    {"HIROBA_PROVIDER", "shm", "transport between the nodes", "shm"},
+    {"HIROBA_RACE", "report", "what to do when two nodes write the same bytes",
+     "off|report|all|abort"},
+    {"HIROBA_STACK", "64M", "address space of one thread's stack and thread-local data", "size"},
+    {"HIROBA_STATS", "0", "print a table of counters, one column a node, at the end", "0|1"},
+    {"HIROBA_TRACE", "0", "keep each thread's last 64 events and print them when a node stops",
+     "0|1"},
+};
+
+const Setting* find(std::string_view name) noexcept {
+    const auto found =
+        std::ranges::find_if(table, [&](const Setting& s) { return s.name == name; });
+    return found == std::end(table) ? nullptr : found;
+}
+
+/// True when `value` is one of "a|b|c".
+bool is_choice(std::string_view choices, std::string_view value) noexcept {
+    while (true) {
+        const std::size_t bar = choices.find('|');
+        if (choices.substr(0, bar) == value) return true;
+        if (bar == std::string_view::npos) return false;
+        choices.remove_prefix(bar + 1);
+    }
+}
+
+std::optional<unsigned> unit_shift(std::string_view suffix) noexcept {
+    if (suffix.empty()) return 0;
+    if (suffix.size() > 1) return std::nullopt;
+    switch (suffix[0]) {
+        case 'K':
+        case 'k': return 10;
+        case 'M':
+        case 'm': return 20;
+        case 'G':
+        case 'g': return 30;
+        case 'T':
+        case 't': return 40;
+        default: return std::nullopt;
+    }
+}
+
+/// Splits the leading digits off `text`.
+std::string_view take_digits(std::string_view& text) noexcept {
+    const auto end = std::min(text.find_first_not_of("0123456789"), text.size());
+    const std::string_view digits = text.substr(0, end);
+    text.remove_prefix(end);
+    return digits;
+}
+
+/// The number `digits` stands for; nothing above 19 digits, which is where 64 bits end.
+std::optional<std::uint64_t> whole_number(std::string_view digits) noexcept {
+    if (digits.empty() || digits.size() > 19) return std::nullopt;
+    std::uint64_t value = 0;
+    for (const char digit : digits) value = value * 10 + static_cast<std::uint64_t>(digit - '0');
+    return value;
+}
+
+std::optional<std::uint64_t> size_of_text(std::string_view text) noexcept {
+    const auto whole = whole_number(take_digits(text));
+    if (!whole) return std::nullopt;
+    std::string_view fraction;
+    if (text.starts_with('.')) {
+        text.remove_prefix(1);
+        fraction = take_digits(text);
+        if (fraction.empty()) return std::nullopt;
+    }
+    const auto shift = unit_shift(text);
+    if (!shift || (*shift == 0 && !fraction.empty())) return std::nullopt;
+    if (*whole > (UINT64_MAX >> *shift)) return std::nullopt;
+
+    // Digits below a byte's worth change nothing; nine of them keep the product in 64 bits.
+    std::uint64_t numerator = 0;
+    std::uint64_t denominator = 1;
+    for (const char digit : fraction.substr(0, 9)) {
+        numerator = numerator * 10 + static_cast<std::uint64_t>(digit - '0');
+        denominator *= 10;
+    }
+    const auto part = static_cast<unsigned __int128>(numerator) << *shift;
+    const auto bytes = *whole << *shift;
+    return bytes + static_cast<std::uint64_t>(part / denominator);
+}
+
+Result<void> check(const Setting& setting_of, std::string_view value) {
+    const std::string_view values = setting_of.values;
+    if (values == "text") return {};
+    if (values == "size" || values == "count") {
+        const Result<std::uint64_t> number = parse_size(value, setting_of.name);
+        if (!number) return number.error();
+        if (*number == 0 && values == "size") {
+            return Error{ErrorKind::usage, std::string(setting_of.name) + "=0: must be at least 1"};
+        }
+        return {};
+    }
+    if (is_choice(values, value)) return {};
+    return Error{ErrorKind::usage, std::string(setting_of.name) + "=" + std::string(value) +
+                                       ": must be one of " + setting_of.values};
+}
+
+}  // namespace
+
+std::span<const Setting> all_settings() noexcept { return table; }
+
+std::string_view setting(const char* name) noexcept {
+    const Setting* const known = find(name);
+    HIROBA_INVARIANT(known != nullptr, "setting %s is not in the table", name);
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != 0 ? value : known->default_value;
+}
+
+Result<std::uint64_t> setting_number(const char* name) { return parse_size(setting(name), name); }
+
+Result<std::uint64_t> parse_size(std::string_view text, const char* what) {
+    if (const auto bytes = size_of_text(text)) return *bytes;
+    return Error{ErrorKind::usage, std::string(what) + "=" + std::string(text) +
+                                       ": not a size (examples: 64, 16K, 1.5G; below 2^64)"};
+}
+
+Result<void> check_settings() {
+    for (const Setting& known : table) {
+        if (auto checked = check(known, setting(known.name)); !checked) return checked;
+    }
+    return {};
+}
+
+std::string unknown_settings() {
+    std::string names;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        const std::string_view name = text.substr(0, text.find('='));
+        if (!name.starts_with(prefix) || name.starts_with(internal_prefix)) continue;
+        if (find(name) != nullptr) continue;
+        if (!names.empty()) names += ' ';
+        names += name;
+    }
+    return names;
+}
+
+}  // namespace hiroba

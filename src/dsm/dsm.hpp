@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the face of the distributed shared memory: what `omp` and `abi` may ask of it.
+// Invariant: sequential consistency for data-race-free programs whose synchronization calls
+// release() before and acquire() after each hand-over, with the news passed between.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "dsm/memory/address_map.hpp"
+#include "dsm/memory/fault_engine.hpp"
+#include "gas/gas.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::dsm {
+
+/// Settings of one shared memory; equal on every node.
+struct MemoryOptions {
+    std::uint32_t notices_max = 1024;  ///< K: write notices a signature holds (HIROBA_NOTICES)
+    std::uint64_t lease = 10;          ///< how far a read extends rts (HIROBA_LEASE)
+    enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
+};
+
+/// Whether other threads of this node may be running program code during the call.
+enum class Others : std::uint8_t { running, stopped };
+
+/// Called on the releasing thread when two nodes have written the same bytes.
+using RaceReport = void (*)(void* context, std::uintptr_t address, std::uint32_t bytes,
+                            NodeId self, NodeId other) noexcept;
+
+/// One node's counters since start. Order and names: docs/layers/dsm.md.
+struct MemoryCounts {
+    std::uint64_t read_faults = 0, write_faults = 0, fetches_by_notice = 0, fetches_by_home = 0;
+    std::uint64_t renewals = 0, bytes_fetched = 0, releases = 0, acquires = 0;
+    std::uint64_t blocks_merged = 0, notices_made = 0, notices_dropped = 0, invalidations = 0;
+    std::uint64_t lease_expiries = 0, home_migrations = 0, atomics = 0, flushes = 0, races = 0;
+};
+
+/// One node's part of the shared memory.
+///
+/// release() and acquire() switch to the private runtime stack themselves. "News" is the encoded
+/// part of this node's signature that a peer may not have: {min_wts, notices}. It is a delta: each
+/// news_for(p) assumes that all former ones to p arrive before it (ordered channel).
+/// Thread: any, unless said otherwise. Nothing throws; broken invariants are fatal.
+class SharedMemory {
+public:
+    /// Registers memory with `endpoint`; call before Endpoint::connect(), then attach() after.
+    /// All nodes with equal arguments.
+    static Result<std::unique_ptr<SharedMemory>> create(net::Endpoint& endpoint,
+                                                        const AddressMap& map,
+                                                        std::unique_ptr<FaultEngine> engine,
+                                                        const MemoryOptions& options);
+    virtual ~SharedMemory() = default;
+
+    /// Maps the main range at its fixed address and starts resolving faults. After connect().
+    /// This node's threads' stack slices are pinned. `early` (whole pages from the start of the
+    /// early arena, maybe none) keeps node 0's bytes.
+    virtual Result<void> attach(AddressRange early) = 0;
+    /// Turns `range`, an image of the AddressMap, filled with this process's bytes, into global
+    /// memory; node 0's bytes win. All nodes, before any thread of the program runs there.
+    virtual Result<void> adopt(AddressRange range) = 0;
+
+    virtual const AddressMap& map() const noexcept = 0;
+    virtual const EngineFacts& engine() const noexcept = 0;
+    bool contains(const void* address) const noexcept {
+        return map().offset_of(reinterpret_cast<std::uintptr_t>(address)).has_value();
+    }
+
+    /// Makes every write of this node's threads up to now available: merges dirty blocks, adds
+    /// notices to the signature.
+    virtual void release(Others others) noexcept = 0;
+    /// Applies everything learn()ed: invalidates what is stale.
+    virtual void acquire(Others others) noexcept = 0;
+
+    /// Encodes what `peer` may lack into `out` (at least news_bytes_max()) and marks it as sent.
+    virtual std::size_t news_for(NodeId peer, MutableBytes out) noexcept = 0;
+    /// Encodes what anybody may lack (for objects whose next reader is unknown); marks nothing.
+    virtual std::size_t news_for_anyone(MutableBytes out) noexcept = 0;
+    virtual std::size_t news_bytes_max() const noexcept = 0;
+    /// After an acquire() at a point where every node of the job has, or will have before it does
+    /// anything else, all that this node knows (fork, barrier of all nodes): the next news begin
+    /// here, and nothing is dropped into min_wts for it.
+    virtual void everyone_knows() noexcept = 0;
+    /// Remembers news for the next acquire(). `from`: who encoded it (self is ignored).
+    virtual void learn(NodeId from, Bytes news) noexcept = 0;
+
+    /// Fetches and maps the blocks around [address, +bytes) that are invalid here, without faults.
+    virtual void prefetch(const void* address, std::size_t bytes) noexcept = 0;
+
+    /// Touches a buffer so that the kernel can read it (or write it, `write`) right after: maps
+    /// the blocks. For system calls on global memory.
+    virtual void make_accessible(const void* address, std::size_t bytes, bool write) noexcept = 0;
+
+    /// Enters the critical section of the block of [address, +bytes) (one block, 1 to 16 bytes):
+    /// this node becomes its home and the bytes at `address` are current, mapped and writable;
+    /// the caller performs one read-modify-write there and leaves. False when the address is not
+    /// global: nothing was done. Source: the paper, section 3.2 (4).
+    virtual bool enter_atomic(void* address, std::size_t bytes) noexcept = 0;
+    virtual void leave_atomic(void* address, std::size_t bytes) noexcept = 0;
+
+    /// A flush: release and acquire in one critical section on one job-wide object.
+    virtual void flush() noexcept = 0;
+    /// A flush made by the publisher; returns whether there was anything to tell or to learn.
+    virtual bool publish() noexcept = 0;
+
+    virtual void on_race(RaceReport report, void* context) noexcept = 0;
+    virtual MemoryCounts counts() const noexcept = 0;
+};
+
+}  // namespace hiroba::dsm

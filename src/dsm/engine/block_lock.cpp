@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dsm/engine/block_lock.hpp"
+
+#include <cstddef>
+#include <cstring>
+
+namespace hiroba::dsm {
+
+namespace {
+constexpr std::size_t link_at = offsetof(BlockRecord, link);
+constexpr std::size_t token_at = offsetof(BlockRecord, token_home);
+constexpr std::size_t granted_at = offsetof(BlockRecord, granted);
+}  // namespace
+
+BlockLock::BlockLock(net::Endpoint& endpoint, gas::Segment& records, const AddressMap& map)
+    : endpoint_(endpoint), records_(records), map_(map), self_(endpoint.self()) {
+    endpoint.on(net::MessageKind::lock_chase, &BlockLock::on_chase, this);
+}
+
+NodeId BlockLock::initial_home(BlockId block) const noexcept {
+    return map_.initial_home(std::uint64_t{block} * map_.shape().block_bytes);
+}
+
+LockToken BlockLock::token_of(BlockId block, const std::uint64_t words[3]) const noexcept {
+    const NodeId home = words[0] == 0 ? initial_home(block)
+                                      : NodeId{static_cast<std::uint32_t>(words[0] - 1)};
+    return {home, Timestamp{words[1]}, Timestamp{words[2]}};
+}
+
+LockToken BlockLock::read_token(NodeId at, BlockId block) noexcept {
+    std::uint64_t words[3];
+    records_.get(word(at, block, token_at), std::as_writable_bytes(std::span{words}));
+    return token_of(block, words);
+}
+
+void BlockLock::write_own_token(BlockId block, const LockToken& token) noexcept {
+    const std::uint64_t words[3] = {token.home.value + std::uint64_t{1}, token.wts.value,
+                                    token.rts.value};
+    records_.put(word(self_, block, token_at), std::as_bytes(std::span{words}));
+}
+
+bool BlockLock::try_lock_here(BlockId block, LockToken& token) noexcept {
+    const NodeId first = initial_home(block);
+    const auto own = LinkWord::from_raw(records_.load(word(self_, block, link_at)));
+    if (own.kind(self_, first) != LinkWord::Kind::unlocked) return false;
+    if (records_.compare_swap(word(self_, block, link_at), own.raw(), LinkWord::locked().raw()) !=
+        own.raw()) {
+        return false;
+    }
+    token = read_token(self_, block);
+    return true;
+}
+
+LockToken BlockLock::lock(BlockId block) noexcept {
+    LockToken token;
+    if (try_lock_here(block, token)) return token;
+
+    // From here on others that arrive here by old links queue behind us, although the lock is
+    // still elsewhere: listing 1 of the paper. The latch keeps our other threads out.
+    const NodeId first = initial_home(block);
+    NodeId at = LinkWord::from_raw(
+                    records_.swap(word(self_, block, link_at), LinkWord::locked().raw()))
+                    .node(first);
+    for (unsigned hops = 0; hops < hops_before_message;) {
+        HIROBA_INVARIANT(at != self_, "block %u: the chase came back", block);
+        const auto seen = LinkWord::from_raw(records_.load(word(at, block, link_at)));
+        const Chase next = chase(seen, at, first);
+        if (next.what == Chase::Do::follow) {
+            at = next.next;
+            ++hops;
+            continue;
+        }
+        const auto mine = next.what == Chase::Do::take ? LinkWord::link(self_)
+                                                       : LinkWord::locked_with_successor(self_);
+        if (records_.compare_swap(word(at, block, link_at), seen.raw(), mine.raw()) != seen.raw()) {
+            continue;  // The word has just changed: look again, at the same node.
+        }
+        if (next.what == Chase::Do::queue) return wait_for_grant(block);
+        token = read_token(at, block);
+        write_own_token(block, token);
+        return token;
+    }
+    forwarded_.fetch_add(1, std::memory_order_relaxed);
+    const ChaseMessage request{block, self_.value};
+    const Bytes part = std::as_bytes(std::span{&request, 1});
+    endpoint_.send(at, net::MessageKind::lock_chase, net::Urgency::wake_service, {&part, 1});
+    return wait_for_grant(block);
+}
+
+LockToken BlockLock::wait_for_grant(BlockId block) noexcept {
+    Backoff backoff;
+    while (records_.load(word(self_, block, granted_at)) == 0) {
+        // The holder never waits for us, so this ends; a lost peer ends the job.
+        if (backoff.yields() > 0) endpoint_.poll();
+        backoff.pause();
+    }
+    records_.store(word(self_, block, granted_at), 0);
+    return read_token(self_, block);
+}
+
+void BlockLock::grant(BlockId block, NodeId to, const LockToken& token) noexcept {
+    const std::uint64_t words[3] = {token.home.value + std::uint64_t{1}, token.wts.value,
+                                    token.rts.value};
+    records_.put(word(to, block, token_at), std::as_bytes(std::span{words}));
+    records_.store(word(to, block, granted_at), 1);
+}
+
+void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
+    write_own_token(block, token);
+    const auto locked = LinkWord::locked();
+    const auto seen = LinkWord::from_raw(records_.compare_swap(
+        word(self_, block, link_at), locked.raw(), LinkWord::unlocked().raw()));
+    if (seen == locked) return;
+    const NodeId first = initial_home(block);
+    HIROBA_INVARIANT(seen.kind(self_, first) == LinkWord::Kind::locked_with_successor,
+                     "block %u: word %lx at unlock", block, seen.raw());
+    const NodeId next = seen.node(first);
+    // Nobody else changes a busy word that has a successor: a plain store is enough.
+    records_.store(word(self_, block, link_at), LinkWord::link(next).raw());
+    grant(block, next, token);
+}
+
+void BlockLock::on_chase(void* self, NodeId, Bytes body) noexcept {
+    ChaseMessage request;
+    HIROBA_INVARIANT(body.size() == sizeof request, "lock_chase of %lu bytes", body.size());
+    std::memcpy(&request, body.data(), sizeof request);
+    static_cast<BlockLock*>(self)->forward(request);
+}
+
+// The requester's next hop, taken at this node: it either ends here or goes on as a message.
+void BlockLock::forward(ChaseMessage request) noexcept {
+    const BlockId block = request.block;
+    const NodeId requester{request.requester};
+    const NodeId first = initial_home(block);
+    for (;;) {
+        const auto seen = LinkWord::from_raw(records_.load(word(self_, block, link_at)));
+        const Chase next = chase(seen, self_, first);
+        if (next.what == Chase::Do::follow) {
+            const Bytes part = std::as_bytes(std::span{&request, 1});
+            endpoint_.send(next.next, net::MessageKind::lock_chase, net::Urgency::wake_service,
+                           {&part, 1});
+            return;
+        }
+        const auto word_for_requester = next.what == Chase::Do::take
+                                            ? LinkWord::link(requester)
+                                            : LinkWord::locked_with_successor(requester);
+        if (records_.compare_swap(word(self_, block, link_at), seen.raw(),
+                                  word_for_requester.raw()) != seen.raw()) {
+            continue;
+        }
+        if (next.what == Chase::Do::take) grant(block, requester, read_token(self_, block));
+        return;
+    }
+}
+
+}  // namespace hiroba::dsm

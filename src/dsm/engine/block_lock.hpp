@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the queue lock of each block, found along probable owners (docs/protocol.md#lock).
+// Invariant: at most one thread of a node is between lock() and unlock() of a block: the block's
+// latch is held by it. Nothing is held while waiting for another block.
+// Source: the paper, section 3.2 and listing 1; forwarding after 8 hops: its reference 32.
+#pragma once
+
+#include <cstdint>
+
+#include "dsm/engine/block_table.hpp"
+#include "dsm/memory/address_map.hpp"
+#include "dsm/protocol/link_word.hpp"
+#include "gas/gas.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::dsm {
+
+class BlockLock {
+public:
+    /// @param records one BlockRecord per block on every node
+    BlockLock(net::Endpoint& endpoint, gas::Segment& records, const AddressMap& map);
+
+    /// Takes the lock; the token is then this node's. The caller holds the block's latch.
+    LockToken lock(BlockId block) noexcept;
+    /// As lock(), only where it is free at this node already.
+    bool try_lock_here(BlockId block, LockToken& token) noexcept;
+    /// The token of a block whose lock this node holds, as lock() returned it.
+    LockToken held_token(BlockId block) noexcept { return read_token(self_, block); }
+    /// Hands the token on to the successor if there is one.
+    void unlock(BlockId block, const LockToken& token) noexcept;
+
+    /// Where the chase left off when it became a message; for tests and statistics.
+    std::uint64_t forwarded() const noexcept { return forwarded_.load(std::memory_order_relaxed); }
+
+private:
+    struct ChaseMessage {
+        BlockId block;
+        std::uint32_t requester;
+    };
+    static constexpr unsigned hops_before_message = 8;
+
+    static void on_chase(void* self, NodeId from, Bytes body) noexcept;
+    void forward(ChaseMessage request) noexcept;
+    LockToken wait_for_grant(BlockId block) noexcept;
+    void grant(BlockId block, NodeId to, const LockToken& token) noexcept;
+    LockToken read_token(NodeId at, BlockId block) noexcept;
+    LockToken token_of(BlockId block, const std::uint64_t words[3]) const noexcept;
+    void write_own_token(BlockId block, const LockToken& token) noexcept;
+    NodeId initial_home(BlockId block) const noexcept;
+    gas::GlobalAddress word(NodeId node, BlockId block, std::size_t member) const noexcept {
+        return {node, std::uint64_t{block} * sizeof(BlockRecord) + member};
+    }
+
+    net::Endpoint& endpoint_;
+    gas::Segment& records_;
+    const AddressMap& map_;
+    NodeId self_;
+    std::atomic<std::uint64_t> forwarded_{0};
+};
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what a node keeps of each block: a private entry, and a registered record peers reach.
+// Invariant: an entry changes only under its latch; a record's lock words change only by CAS or by
+// the lock's holder. Zero-filled memory is a block nobody has touched.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/latch.hpp"
+#include "dsm/protocol/block.hpp"
+#include "dsm/protocol/signature.hpp"
+
+namespace hiroba::dsm {
+
+/// One block at this node, in private memory.
+struct BlockEntry {
+    Latch latch;
+    BlockState state = BlockState::invalid;
+    bool queued = false;      ///< in the lease queue
+    bool unmerged = false;    ///< on the list of unmerged blocks
+    Timestamp rts;            ///< until when this node's copy may be read
+    NodeId notice_node;       ///< remembered notice: who wrote last, as far as this node knows
+    Timestamp notice_wts;     ///< 0: none
+    Timestamp notice_rts;
+};
+
+/// One block at this node, in registered memory: the lock's word and token, and the version of
+/// the public copy. A cache line, so that blocks of different nodes never share one.
+struct alignas(64) BlockRecord {
+    std::uint64_t link;          ///< LinkWord
+    std::uint64_t token_home;    ///< valid at the lock's place: home + 1, 0: initial home
+    std::uint64_t token_wts;
+    std::uint64_t token_rts;
+    std::uint64_t granted;       ///< set by the former holder after writing the token here
+    std::uint64_t copy_version;  ///< odd while the public copy changes
+    std::uint64_t copy_wts;      ///< of the public copy; never falls
+    std::uint64_t unused;
+};
+static_assert(sizeof(BlockRecord) == 64);
+
+/// What travels with a block's lock. Lock holder and home are two facts: a read through the lock
+/// raises rts and leaves the home where it is (rule of dsm.md 2.2).
+struct LockToken {
+    NodeId home;
+    Timestamp wts;
+    Timestamp rts;
+};
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what happens in the faulting thread, on its alternate signal stack: brings a block current
+// and maps it. Called with the block's latch held; allocates nothing, takes no other latch.
+// Also used outside faults, to bring blocks current ahead of time.
+#include <mutex>
+
+#include "base/thread_context.hpp"
+#include "dsm/engine/node.hpp"
+
+namespace hiroba::dsm {
+
+bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
+    const auto offset = map_.offset_of(address);
+    if (!offset) return false;
+    const BlockId block = block_at(*offset);
+    const AddressRange range = program_range(block);
+    if (range.address == 0) return false;
+    const std::uint32_t threads = map_.shape().nodes * map_.shape().threads_per_node;
+    if (*offset < std::uint64_t{threads} * map_.shape().stack_bytes &&
+        *offset % map_.shape().stack_bytes < block_bytes_) {
+        say("stack overflow at 0x%lx: %lu bytes of stack per thread; raise OMP_STACKSIZE, ulimit -s or HIROBA_STACK",
+            address, map_.shape().stack_bytes);
+        return false;
+    }
+    count(write ? counters_.write_faults : counters_.read_faults);
+    bool newer;
+    {
+        const std::scoped_lock guard{entries_[block].latch};
+        newer = resolve(block, is_pinned(*offset) ? BlockEvent::pinned_fault
+                               : write            ? BlockEvent::write_fault
+                                                  : BlockEvent::read_fault);
+    }
+    if (newer) catch_up();
+    return true;
+}
+
+bool Node::resolve(BlockId block, BlockEvent event) noexcept {
+    BlockEntry& entry = entries_[block];
+    const BlockStep next = step(entry.state, event);
+    bool newer = false;
+    if (has(next.work, BlockWork::fetch)) newer = bring_current(block, BlockWork::fetch);
+    if (has(next.work, BlockWork::rebase)) newer = bring_current(block, BlockWork::rebase);
+    if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
+    entry.state = next.next;
+    if (has(next.work, BlockWork::map_read)) engine_->map(program_range(block), Access::read);
+    if (has(next.work, BlockWork::map_write)) {
+        if (event == BlockEvent::pinned_fault) engine_->keep(program_range(block));
+        engine_->map(program_range(block), Access::write);
+    }
+    return newer;
+}
+
+// A lease that ended while the bytes were on their way would leave a stale block readable: min_wts
+// is looked at again after the lease is in the queue, and whoever raises min_wts empties the queue
+// after raising it, so one of the two sees the other.
+bool Node::bring_current(BlockId block, BlockWork how) noexcept {
+    bool newer = false;
+    do {
+        const Fetched fetched = fetch_by_notice(block, how);
+        newer |= fetched == Fetched::newer;
+        if (fetched == Fetched::not_possible) newer |= fetch_by_home(block, how);
+    } while (entries_[block].rts < min_wts());
+    return newer;
+}
+
+Node::Fetched Node::fetch_by_notice(BlockId block, BlockWork how) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (entry.notice_wts == Timestamp{}) return Fetched::not_possible;
+    const Timestamp wts = entry.notice_wts;
+    const Timestamp rts = entry.notice_rts;
+    const NodeId from = entry.notice_node;
+    entry.notice_wts = {};
+    // Older than min_wts: a newer write may have been dropped into it. Not newer than the copy
+    // here: the copy holds what the notice tells of, only its lease has ended.
+    if (rts < min_wts() || wts <= copies_.own_wts(block)) return Fetched::not_possible;
+    const Timestamp got = install(block, from, how, wts);
+    set_lease(block, rts);
+    count(counters_.fetches_by_notice);
+    return got == wts ? Fetched::as_told : Fetched::newer;
+}
+
+bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
+    LockToken token = lock_.lock(block);
+    token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
+    const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
+    if (moves) {
+        install(block, token.home, how, token.wts);
+        count(counters_.fetches_by_home);
+    } else {
+        count(counters_.renewals);
+    }
+    lock_.unlock(block, token);
+    // What the home had at this moment includes whatever a remembered notice tells of.
+    entries_[block].notice_wts = {};
+    set_lease(block, token.rts);
+    return moves;
+}
+
+// fetch: the block is inaccessible and clean, so its private copy may simply be overwritten.
+// rebase: it holds unmerged bytes, and where it is pinned the program may be writing others.
+Timestamp Node::install(BlockId block, NodeId from, BlockWork how,
+                        Timestamp at_least) noexcept {
+    std::byte* const own = private_copy(block);
+    Timestamp wts;
+    if (how == BlockWork::fetch) {
+        wts = copies_.read(from, block, own);
+        HIROBA_INVARIANT(wts >= copies_.own_wts(block), "block %u: node %u gave %lu for %lu", block,
+                         from.value, wts.value, copies_.own_wts(block).value);
+        copies_.publish(block, own, wts);
+    } else {
+        const Scratch home{scratch_};
+        const Scratch seen{scratch_};
+        wts = copies_.read(from, block, home.get());
+        std::memcpy(seen.get(), own, block_bytes_);
+        store_foreign(own, seen.get(), copies_.own(block), home.get(), block_bytes_);
+        copies_.publish(block, home.get(), wts);
+    }
+    HIROBA_INVARIANT(wts >= at_least, "block %u: node %u has %lu, its notice said %lu", block,
+                     from.value, wts.value, at_least.value);
+    count(counters_.bytes_fetched, block_bytes_);
+    return wts;
+}
+
+void Node::set_lease(BlockId block, Timestamp rts) noexcept {
+    BlockEntry& entry = entries_[block];
+    entry.rts = rts;
+    if (entry.queued) return;
+    entry.queued = true;
+    leases_.push({rts, block});
+}
+
+void Node::put_on_unmerged(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (entry.unmerged) return;
+    entry.unmerged = true;
+    const std::scoped_lock guard{unmerged_latch_};
+    HIROBA_INVARIANT(unmerged_count_ < unmerged_.size(), "%lu unmerged blocks", unmerged_count_);
+    unmerged_[unmerged_count_++] = block;
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dsm/engine/node.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "base/thread_context.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+// Notices of one synchronization: every peer's whole signature, many times over.
+constexpr std::size_t pending_max = std::size_t{4} << 20;
+constexpr std::size_t blocks_per_invalidation = 1024;
+}  // namespace
+
+Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoint,
+                                                           const AddressMap& map,
+                                                           std::unique_ptr<FaultEngine> engine,
+                                                           const MemoryOptions& options) {
+    if (options.notices_max < 1 || options.notices_max > 1u << 20) {
+        return Error{ErrorKind::usage, "HIROBA_NOTICES is " + std::to_string(options.notices_max) +
+                                           ": set it from 1 to 1048576"};
+    }
+    if (options.lease < 1 || options.lease > 1u << 30) {
+        return Error{ErrorKind::usage, "HIROBA_LEASE is " + std::to_string(options.lease) +
+                                           ": set it from 1 to 1073741824"};
+    }
+    auto data = gas::Segment::allocate(endpoint, map.space_bytes());
+    if (!data) return data.error();
+    auto records = gas::Segment::allocate(endpoint, Node::blocks_of(map) * sizeof(BlockRecord));
+    if (!records) return records.error();
+    auto flush_object = gas::Segment::allocate(
+        endpoint, page_bytes + sizeof(NewsHeader) + options.notices_max * sizeof(Notice));
+    if (!flush_object) return flush_object.error();
+    auto memory = PrivateMemory::create(map.space_bytes());
+    if (!memory) return memory.error();
+    return std::unique_ptr<SharedMemory>{new Node{
+        endpoint, map, std::move(engine), options,
+        {std::move(*data), std::move(*records), std::move(*flush_object), std::move(*memory)}}};
+}
+
+Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
+           const MemoryOptions& options, Made made)
+    : endpoint_(endpoint),
+      map_(map),
+      engine_(std::move(engine)),
+      options_(options),
+      self_(endpoint.self()),
+      block_bytes_(map.shape().block_bytes),
+      block_shift_(static_cast<unsigned>(std::countr_zero(block_bytes_))),
+      data_(std::move(made.data)),
+      records_(std::move(made.records)),
+      flush_object_(std::move(made.flush_object)),
+      private_memory_(std::move(made.private_memory)),
+      entries_(blocks_of(map)),
+      lock_(endpoint, records_, map),
+      copies_(data_, records_, self_, block_bytes_),
+      leases_(blocks_of(map)),
+      scratch_(block_bytes_),
+      signature_entries_(Signature::entries_for(options.notices_max)),
+      signature_index_(Signature::index_slots(options.notices_max)),
+      signature_(options.notices_max, signature_entries_.span(), signature_index_.span()),
+      sent_(endpoint.nodes(), 0),
+      pending_(pending_max),
+      work_(blocks_of(map)),
+      unmerged_(blocks_of(map)),
+      taken_(pending_max),
+      flush_buffer_(news_bytes_max()) {
+    invalidation_.ranges.reserve(blocks_per_invalidation);
+    invalidation_.blocks.reserve(blocks_per_invalidation);
+    const std::uint32_t threads = map.shape().threads_per_node;
+    const AddressRange first = map.stack_slice(self_.value * threads);
+    const AddressRange last = map.stack_slice(self_.value * threads + threads - 1);
+    pinned_begin_ = *map.offset_of(first.address);
+    pinned_end_ = *map.offset_of(last.end() - 1) + 1;
+}
+
+Node::~Node() { remove_fault_target(*this); }
+
+Result<void> Node::attach(AddressRange early) {
+    data_.attach();
+    records_.attach();
+    flush_object_.attach();
+    if (self_.value == 0 && early.bytes > 0) {
+        const std::uint64_t offset = *map_.offset_of(early.address);
+        std::memcpy(private_memory_.at(offset), reinterpret_cast<const void*>(early.address),
+                    early.bytes);
+        publish_adopted(offset, early.bytes);
+    }
+    add_fault_target(*this);
+    const AddressRange range = map_.main_range();
+    const std::uint64_t offset = *map_.offset_of(range.address);
+    return engine_->attach(range, private_memory_.fd(), offset, private_memory_.at(offset));
+}
+
+// The others start with nothing and find node 0, the initial home; they must not look before it
+// has published. The last block's wts is published last: it stands for the whole image.
+Result<void> Node::adopt(AddressRange range) {
+    const std::uint64_t offset = *map_.offset_of(range.address);
+    if (self_.value == 0) {
+        std::memcpy(private_memory_.at(offset), reinterpret_cast<const void*>(range.address),
+                    range.bytes);
+        publish_adopted(offset, range.bytes);
+    } else {
+        const std::uint64_t last = block_at(offset + range.bytes - 1);
+        const gas::GlobalAddress done{
+            NodeId{0}, last * sizeof(BlockRecord) + offsetof(BlockRecord, token_wts)};
+        endpoint_.wait_until([&] { return records_.load(done) != 0; });
+    }
+    return engine_->attach(range, private_memory_.fd(), offset, private_memory_.at(offset));
+}
+
+// Node 0: its private bytes become the public copies of time 1.
+void Node::publish_adopted(std::uint64_t offset, std::size_t bytes) noexcept {
+    const BlockId last = block_at(offset + bytes - 1);
+    for (BlockId block = block_at(offset); block <= last; ++block) {
+        const LockToken token = lock_.lock(block);
+        copies_.publish(block, private_copy(block), Timestamp{1});
+        lock_.unlock(block, {token.home, Timestamp{1}, Timestamp{1 + options_.lease}});
+    }
+}
+
+AddressRange Node::program_range(BlockId block) const noexcept {
+    const std::uint64_t offset = offset_of(block);
+    return {map_.address_of(offset), map_.extent_left(offset, block_bytes_)};
+}
+
+bool Node::is_pinned(std::uint64_t offset) const noexcept {
+    return offset - pinned_begin_ < pinned_end_ - pinned_begin_;
+}
+
+std::size_t Node::news_bytes_max() const noexcept {
+    return sizeof(NewsHeader) + options_.notices_max * sizeof(Notice);
+}
+
+NewsSequence Node::known_to_all() const noexcept {
+    NewsSequence least = ~NewsSequence{0};
+    for (std::uint32_t peer = 0; peer < sent_.size(); ++peer) {
+        if (NodeId{peer} != self_) least = std::min(least, sent_[peer]);
+    }
+    return least;
+}
+
+// Under signature_latch_. Notices that `skip` wrote itself are no news to it.
+std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept {
+    count(counters_.notices_dropped, signature_.trim(known_to_all()));
+    min_wts_.store(signature_.min_wts().value, std::memory_order_seq_cst);
+    NewsHeader header{signature_.min_wts().value, 0, 0};
+    std::size_t at = sizeof header;
+    signature_.since(since, [&](const Notice& notice) {
+        if (notice.node == skip) return;
+        HIROBA_INVARIANT(at + sizeof notice <= out.size(), "news of %lu bytes into %lu",
+                         at + sizeof notice, out.size());
+        std::memcpy(out.data() + at, &notice, sizeof notice);
+        at += sizeof notice;
+        ++header.count;
+    });
+    std::memcpy(out.data(), &header, sizeof header);
+    return at;
+}
+
+std::size_t Node::news_for(NodeId peer, MutableBytes out) noexcept {
+    const std::scoped_lock guard{signature_latch_};
+    const std::size_t bytes = encode_since(sent_[peer.value], peer, out);
+    sent_[peer.value] = signature_.last_sequence();
+    return bytes;
+}
+
+std::size_t Node::news_for_anyone(MutableBytes out) noexcept {
+    const std::scoped_lock guard{signature_latch_};
+    return encode_since(known_to_all(), NodeId{~0u}, out);
+}
+
+void Node::everyone_knows() noexcept {
+    const std::scoped_lock guard{signature_latch_};
+    // A notice that another thread here has made since the last news_for() went to nobody.
+    bool untold = false;
+    signature_.since(known_to_all(), [&](const Notice& n) { untold |= n.node == self_; });
+    if (untold) return;
+    for (NewsSequence& sent : sent_) sent = signature_.last_sequence();
+    signature_.forget_all();
+}
+
+void Node::learn(NodeId from, Bytes news) noexcept {
+    if (from == self_) return;
+    NewsHeader header;
+    HIROBA_INVARIANT(news.size() >= sizeof header, "news of %lu bytes from node %u", news.size(),
+                     from.value);
+    std::memcpy(&header, news.data(), sizeof header);
+    HIROBA_INVARIANT(news.size() == sizeof header + header.count * sizeof(Notice),
+                     "news of %lu bytes with %u notices from node %u", news.size(), header.count,
+                     from.value);
+    const std::scoped_lock guard{pending_latch_};
+    HIROBA_INVARIANT(pending_count_ + header.count <= pending_.size(), "%lu notices pending",
+                     pending_count_);
+    std::memcpy(pending_.data() + pending_count_, news.data() + sizeof header,
+                header.count * sizeof(Notice));
+    pending_count_ += header.count;
+    pending_min_wts_ = std::max(pending_min_wts_, Timestamp{header.min_wts});
+    if (header.count > 0 || header.min_wts > min_wts().value) {
+        has_pending_.store(true, std::memory_order_release);  // pairs with acquire()
+    }
+}
+
+void Node::prefetch(const void* address, std::size_t bytes) noexcept {
+    for_blocks(address, bytes, [&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        if (!readable(entry.state) && !is_pinned(offset_of(block))) {
+            resolve(block, BlockEvent::read_fault);
+        }
+    });
+}
+
+void Node::make_accessible(const void* address, std::size_t bytes, bool write) noexcept {
+    for_blocks(address, bytes, [&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        if (is_pinned(offset_of(block))) {
+            resolve(block, BlockEvent::pinned_fault);
+        } else if (write && entry.state != BlockState::writable) {
+            resolve(block, BlockEvent::write_fault);
+        } else if (!readable(entry.state)) {
+            resolve(block, BlockEvent::read_fault);
+        }
+    });
+}
+
+void Node::on_race(RaceReport report, void* context) noexcept {
+    race_context_ = context;
+    race_report_.store(report, std::memory_order_release);  // pairs with report_race()
+}
+
+MemoryCounts Node::counts() const noexcept {
+    const auto value = [](const std::atomic<std::uint64_t>& counter) {
+        return counter.load(std::memory_order_relaxed);
+    };
+    MemoryCounts counts;
+    counts.read_faults = value(counters_.read_faults);
+    counts.write_faults = value(counters_.write_faults);
+    counts.fetches_by_notice = value(counters_.fetches_by_notice);
+    counts.fetches_by_home = value(counters_.fetches_by_home);
+    counts.renewals = value(counters_.renewals);
+    counts.bytes_fetched = value(counters_.bytes_fetched);
+    counts.releases = value(counters_.releases);
+    counts.acquires = value(counters_.acquires);
+    counts.blocks_merged = value(counters_.blocks_merged);
+    counts.notices_made = value(counters_.notices_made);
+    counts.notices_dropped = value(counters_.notices_dropped);
+    counts.invalidations = value(counters_.invalidations);
+    counts.lease_expiries = value(counters_.lease_expiries);
+    counts.home_migrations = value(counters_.home_migrations);
+    counts.atomics = value(counters_.atomics);
+    counts.flushes = value(counters_.flushes);
+    counts.races = value(counters_.races);
+    return counts;
+}
+
+}  // namespace hiroba::dsm

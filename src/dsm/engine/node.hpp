@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
+// pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
+// node_acquire.cpp, node_atomic.cpp, node_flush.cpp.
+// Invariant: the order of locks is release_ or acquire_ role, then block latches, then a block's
+// lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
+// latch, and whoever holds one waits for no second.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "dsm/dsm.hpp"
+#include "dsm/engine/block_lock.hpp"
+#include "dsm/engine/block_table.hpp"
+#include "dsm/engine/lease_queue.hpp"
+#include "dsm/engine/public_copies.hpp"
+#include "dsm/engine/scratch_pool.hpp"
+#include "dsm/engine/sparse_array.hpp"
+#include "dsm/memory/merge.hpp"
+#include "dsm/memory/private_memory.hpp"
+#include "dsm/protocol/block.hpp"
+#include "dsm/protocol/signature.hpp"
+
+namespace hiroba::dsm {
+
+/// Encoded news: this header, then `count` notices.
+struct NewsHeader {
+    std::uint64_t min_wts;
+    std::uint32_t count;
+    std::uint32_t unused;
+};
+
+class Node final : public SharedMemory, private FaultTarget, private WrittenSink {
+public:
+    struct Made {
+        gas::Segment data;
+        gas::Segment records;
+        gas::Segment flush_object;
+        PrivateMemory private_memory;
+    };
+    Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
+         const MemoryOptions& options, Made made);
+    ~Node() override;
+
+    Result<void> attach(AddressRange early) override;
+    Result<void> adopt(AddressRange range) override;
+    const AddressMap& map() const noexcept override { return map_; }
+    const EngineFacts& engine() const noexcept override { return engine_->facts(); }
+    void release(Others others) noexcept override;
+    void acquire(Others others) noexcept override;
+    std::size_t news_for(NodeId peer, MutableBytes out) noexcept override;
+    std::size_t news_for_anyone(MutableBytes out) noexcept override;
+    std::size_t news_bytes_max() const noexcept override;
+    void everyone_knows() noexcept override;
+    void learn(NodeId from, Bytes news) noexcept override;
+    void prefetch(const void* address, std::size_t bytes) noexcept override;
+    void make_accessible(const void* address, std::size_t bytes, bool write) noexcept override;
+    bool enter_atomic(void* address, std::size_t bytes) noexcept override;
+    void leave_atomic(void* address, std::size_t bytes) noexcept override;
+    void flush() noexcept override;
+    bool publish() noexcept override;
+    void on_race(RaceReport report, void* context) noexcept override;
+    MemoryCounts counts() const noexcept override;
+
+    static std::size_t blocks_of(const AddressMap& map) {
+        return map.space_bytes() / map.shape().block_bytes;
+    }
+
+private:
+    struct Counters {
+        std::atomic<std::uint64_t> read_faults{0}, write_faults{0}, fetches_by_notice{0},
+            fetches_by_home{0}, renewals{0}, bytes_fetched{0}, releases{0}, acquires{0},
+            blocks_merged{0}, notices_made{0}, notices_dropped{0}, invalidations{0},
+            lease_expiries{0}, home_migrations{0}, atomics{0}, flushes{0}, races{0};
+    };
+    static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
+        counter.fetch_add(by, std::memory_order_relaxed);  // statistics: no partner
+    }
+
+    void publish_adopted(std::uint64_t offset, std::size_t bytes) noexcept;
+
+    // Geometry.
+    std::uint64_t offset_of(BlockId block) const noexcept {
+        return std::uint64_t{block} << block_shift_;
+    }
+    BlockId block_at(std::uint64_t offset) const noexcept {
+        return static_cast<BlockId>(offset >> block_shift_);
+    }
+    std::byte* private_copy(BlockId block) const noexcept {
+        return private_memory_.at(offset_of(block));
+    }
+    AddressRange program_range(BlockId block) const noexcept;
+    bool is_pinned(std::uint64_t offset) const noexcept;
+    template <class Visit>
+    void for_blocks(const void* address, std::size_t bytes, Visit&& visit) noexcept;
+
+    // Fault path (fault_path.cpp). All but on_fault() with the block's latch held.
+    bool on_fault(std::uintptr_t address, bool write) noexcept override;
+    /// Each of these returns whether the bytes may be newer than any notice this node has.
+    bool resolve(BlockId block, BlockEvent event) noexcept;
+    bool bring_current(BlockId block, BlockWork how) noexcept;
+    enum class Fetched : std::uint8_t { not_possible, as_told, newer };
+    Fetched fetch_by_notice(BlockId block, BlockWork how) noexcept;
+    bool fetch_by_home(BlockId block, BlockWork how) noexcept;
+    Timestamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
+    void set_lease(BlockId block, Timestamp rts) noexcept;
+    void put_on_unmerged(BlockId block) noexcept;
+
+    // Release (node_release.cpp).
+    bool flush_on_runtime_stack() noexcept;
+    void lock_flush_object() noexcept;
+    std::uint64_t learn_flushed() noexcept;
+    NewsSequence last_sequence() noexcept;
+    void catch_up() noexcept;
+    void release_on_runtime_stack(Others others) noexcept;
+    void gather_work() noexcept;
+    void drop_unchanged_work() noexcept;
+    void merge_work(Others others) noexcept;
+    void written(AddressRange range) noexcept override;
+    void merge(BlockId block, Others others) noexcept;
+    void report_race(BlockId block, const MergeOutcome& outcome, NodeId other) noexcept;
+    void add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept;
+
+    // Acquire (node_acquire.cpp).
+    struct Invalidation {
+        std::vector<AddressRange> ranges;
+        std::vector<BlockId> blocks;
+    };
+    void acquire_on_runtime_stack() noexcept;
+    std::size_t take_pending() noexcept;
+    void apply_notice(const Notice& notice) noexcept;
+    void make_stale(BlockId block) noexcept;
+    void finish_invalidations() noexcept;
+    void expire_leases() noexcept;
+    bool renew_at_home(BlockId block) noexcept;
+
+    NewsSequence known_to_all() const noexcept;
+    std::size_t encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept;
+    Timestamp min_wts() const noexcept {
+        return Timestamp{min_wts_.load(std::memory_order_seq_cst)};
+    }
+
+    net::Endpoint& endpoint_;
+    const AddressMap& map_;
+    std::unique_ptr<FaultEngine> engine_;
+    MemoryOptions options_;
+    NodeId self_;
+    std::size_t block_bytes_;
+    unsigned block_shift_;
+    gas::Segment data_;
+    gas::Segment records_;
+    gas::Segment flush_object_;
+    PrivateMemory private_memory_;
+    std::uint64_t pinned_begin_ = 0, pinned_end_ = 0;  ///< offsets of this node's stack slices
+
+    SparseArray<BlockEntry> entries_;
+    BlockLock lock_;
+    PublicCopies copies_;
+    LeaseQueue leases_;
+    ScratchPool scratch_;
+
+    Latch signature_latch_;
+    SparseArray<Signature::Entry> signature_entries_;
+    SparseArray<std::uint32_t> signature_index_;
+    Signature signature_;
+    std::vector<NewsSequence> sent_;       ///< per peer, under signature_latch_
+    std::atomic<std::uint64_t> min_wts_{0};  ///< copy of the signature's for the fault path
+
+    Latch pending_latch_;
+    SparseArray<Notice> pending_;          ///< learned, not yet acquired
+    std::size_t pending_count_ = 0;
+    Timestamp pending_min_wts_;
+    std::atomic<bool> has_pending_{false};
+
+    Latch release_;                        ///< the release role
+    SparseArray<BlockId> work_;
+    std::size_t work_count_ = 0;
+    Latch unmerged_latch_;
+    SparseArray<BlockId> unmerged_;
+    std::size_t unmerged_count_ = 0;
+
+    Latch acquire_;                        ///< the acquire role
+    SparseArray<Notice> taken_;
+    Invalidation invalidation_;
+
+    std::uint64_t flush_seen_ = 0;         ///< version of the flush object, under flush_latch_
+    NewsSequence flush_sequence_ = 0;      ///< what this node had when it last flushed, likewise
+    Latch flush_latch_;
+    std::vector<std::byte> flush_buffer_;
+
+    std::atomic<RaceReport> race_report_{nullptr};
+    void* race_context_ = nullptr;
+    Counters counters_;
+};
+
+/// Visits the blocks of [address, +bytes) up to the end of the extent.
+template <class Visit>
+void Node::for_blocks(const void* address, std::size_t bytes, Visit&& visit) noexcept {
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    for (std::uintptr_t at = begin; at < begin + bytes;) {
+        const auto offset = map_.offset_of(at);
+        if (!offset) return;
+        visit(block_at(*offset));
+        at += block_bytes_ - (*offset & (block_bytes_ - 1));
+    }
+}
+
+}  // namespace hiroba::dsm

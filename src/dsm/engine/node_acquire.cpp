@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the acquire: what was learned is applied: stale copies become inaccessible, pinned ones
+// are brought up to date in place.
+// Invariant: a block's new notice and state are recorded under its latch, then it is unmapped, then
+// compared with its twin, and only then the latch is opened: nobody can map it in between.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "base/thread_context.hpp"
+#include "dsm/engine/node.hpp"
+
+namespace hiroba::dsm {
+
+void Node::acquire(Others) noexcept {
+    // Pairs with the release store in learn().
+    if (!has_pending_.load(std::memory_order_acquire)) {
+        // Another thread may still be applying what this one has learned.
+        const std::scoped_lock role{acquire_};
+        return;
+    }
+    on_runtime_stack([&] { acquire_on_runtime_stack(); });
+}
+
+void Node::acquire_on_runtime_stack() noexcept {
+    const std::scoped_lock role{acquire_};
+    count(counters_.acquires);
+    const std::size_t notices = take_pending();
+    for (std::size_t i = 0; i < notices; ++i) {
+        const bool newest_of_block = i == 0 || taken_[i - 1].block != taken_[i].block;
+        if (newest_of_block) apply_notice(taken_[i]);
+    }
+    finish_invalidations();
+    expire_leases();
+    finish_invalidations();
+}
+
+// Joins the news into the signature (causality through a third node needs it) and sorts them by
+// block, the newest of each first. Raises min_wts before anything is looked at.
+std::size_t Node::take_pending() noexcept {
+    std::size_t notices;
+    Timestamp learned_min_wts;
+    {
+        const std::scoped_lock guard{pending_latch_};
+        has_pending_.store(false, std::memory_order_relaxed);  // under the latch
+        notices = pending_count_;
+        std::memcpy(taken_.data(), pending_.data(), notices * sizeof(Notice));
+        pending_count_ = 0;
+        learned_min_wts = pending_min_wts_;
+    }
+    {
+        const std::scoped_lock guard{signature_latch_};
+        for (std::size_t i = 0; i < notices; ++i) signature_.add(taken_[i], known_to_all());
+        signature_.raise_min_wts(learned_min_wts);
+        min_wts_.store(signature_.min_wts().value, std::memory_order_seq_cst);
+    }
+    std::sort(taken_.data(), taken_.data() + notices, [](const Notice& a, const Notice& b) {
+        return a.block != b.block ? a.block < b.block : a.wts > b.wts;
+    });
+    return notices;
+}
+
+void Node::apply_notice(const Notice& notice) noexcept {
+    if (notice.node == self_) return;
+    if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_invalidations();
+    BlockEntry& entry = entries_[notice.block];
+    entry.latch.lock();
+    if (notice.wts > copies_.own_wts(notice.block) && notice.wts > entry.notice_wts) {
+        entry.notice_node = notice.node;
+        entry.notice_wts = notice.wts;
+        entry.notice_rts = notice.rts;
+    }
+    if (readable(entry.state) && entry.rts < notice.wts) {
+        count(counters_.invalidations);
+        make_stale(notice.block);
+    } else {
+        entry.latch.unlock();
+    }
+}
+
+// With the latch held; a pinned block's is opened here, others' by finish_invalidations().
+void Node::make_stale(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    const BlockStep next = step(entry.state, BlockEvent::stale);
+    entry.state = next.next;
+    if (has(next.work, BlockWork::rebase)) {
+        bring_current(block, BlockWork::rebase);
+        entry.latch.unlock();
+        return;
+    }
+    const AddressRange range = program_range(block);
+    auto& ranges = invalidation_.ranges;
+    if (!ranges.empty() && ranges.back().end() == range.address) {
+        ranges.back().bytes += range.bytes;
+    } else {
+        ranges.push_back(range);
+    }
+    invalidation_.blocks.push_back(block);
+}
+
+void Node::finish_invalidations() noexcept {
+    if (invalidation_.blocks.empty()) return;
+    engine_->unmap(invalidation_.ranges);
+    for (const BlockId block : invalidation_.blocks) {
+        BlockEntry& entry = entries_[block];
+        const bool changed = differs(private_copy(block), copies_.own(block), block_bytes_);
+        const BlockStep next =
+            step(entry.state, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
+        if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
+        entry.state = next.next;
+        entry.latch.unlock();
+    }
+    invalidation_.ranges.clear();
+    invalidation_.blocks.clear();
+}
+
+void Node::expire_leases() noexcept {
+    LeaseQueue::Lease lease;
+    while (leases_.pop_before(min_wts(), lease)) {
+        if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_invalidations();
+        BlockEntry& entry = entries_[lease.block];
+        entry.latch.lock();
+        entry.queued = false;
+        if (!readable(entry.state)) {
+            entry.latch.unlock();
+        } else if (entry.rts >= min_wts() || renew_at_home(lease.block)) {
+            set_lease(lease.block, entry.rts);
+            entry.latch.unlock();
+        } else {
+            count(counters_.lease_expiries);
+            make_stale(lease.block);
+        }
+    }
+}
+
+// The home renews its own copy by the rule for readers, locally.
+bool Node::renew_at_home(BlockId block) noexcept {
+    LockToken token;
+    if (!lock_.try_lock_here(block, token)) return false;
+    const bool home = token.home == self_;
+    if (home) token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
+    lock_.unlock(block, token);
+    if (!home) return false;
+    entries_[block].rts = token.rts;
+    count(counters_.renewals);
+    return true;
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the release: everything this node's threads have written becomes available to whoever
+// acquires. Re-arm write tracking, then look at each block reported or remembered as unmerged.
+// Invariant: a snapshot is taken after tracking was re-armed, and only the snapshot is computed
+// with; live private copies get foreign bytes only (design page dsm.md 2.6).
+#include <cstring>
+#include <mutex>
+
+#include "base/thread_context.hpp"
+#include "dsm/engine/node.hpp"
+
+namespace hiroba::dsm {
+
+// A release is the node's: whoever comes while one runs waits and runs its own, because the
+// running one may have looked before the waiter's last write.
+void Node::release(Others others) noexcept {
+    on_runtime_stack([&] { release_on_runtime_stack(others); });
+}
+
+void Node::release_on_runtime_stack(Others others) noexcept {
+    const std::scoped_lock role{release_};
+    count(counters_.releases);
+    gather_work();
+    merge_work(others);
+}
+
+// The blocks to look at: what was written since the last time, and what holds unmerged bytes
+// unseen by write tracking.
+void Node::gather_work() noexcept {
+    work_count_ = 0;
+    engine_->collect(*this);
+    const std::scoped_lock guard{unmerged_latch_};
+    std::memcpy(work_.data() + work_count_, unmerged_.data(), unmerged_count_ * sizeof(BlockId));
+    work_count_ += unmerged_count_;
+    unmerged_count_ = 0;
+}
+
+// Tracking is re-armed: what is equal now and changes later will be reported again.
+void Node::drop_unchanged_work() noexcept {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < work_count_; ++i) {
+        BlockEntry& entry = entries_[work_[i]];
+        const std::scoped_lock guard{entry.latch};
+        entry.unmerged = false;
+        if (differs(private_copy(work_[i]), copies_.own(work_[i]), block_bytes_)) {
+            work_[kept++] = work_[i];
+        } else if (entry.state != BlockState::invalid) {
+            entry.state = step(entry.state, BlockEvent::merged).next;
+        }
+    }
+    work_count_ = kept;
+}
+
+void Node::merge_work(Others others) noexcept {
+    for (std::size_t i = 0; i < work_count_; ++i) {
+        BlockEntry& entry = entries_[work_[i]];
+        const std::scoped_lock guard{entry.latch};
+        entry.unmerged = false;
+        if (entry.state == BlockState::invalid) continue;  // settled since it was reported
+        merge(work_[i], others);
+        entry.state = step(entry.state, BlockEvent::merged).next;
+    }
+    const std::scoped_lock guard{signature_latch_};
+    count(counters_.notices_dropped, signature_.trim(known_to_all()));
+    min_wts_.store(signature_.min_wts().value, std::memory_order_seq_cst);
+}
+
+void Node::written(AddressRange range) noexcept {
+    for_blocks(reinterpret_cast<const void*>(range.address), range.bytes, [&](BlockId block) {
+        // Read without the latch to sort out pages that are not mapped: a state that changes now
+        // was settled by a fault or an acquire after tracking was re-armed, which reports anew.
+        const BlockState state = entries_[block].state;
+        if (state == BlockState::invalid || state == BlockState::invalidating) return;
+        if (work_count_ > 0 && work_[work_count_ - 1] == block) return;
+        HIROBA_INVARIANT(work_count_ < work_.size(), "%lu written blocks", work_count_);
+        work_[work_count_++] = block;
+    });
+}
+
+void Node::merge(BlockId block, Others others) noexcept {
+    BlockEntry& entry = entries_[block];
+    std::byte* const live = private_copy(block);
+    const Scratch snapshot{scratch_};
+    const std::byte* ours = live;
+    if (others == Others::running) {
+        std::memcpy(snapshot.get(), live, block_bytes_);
+        ours = snapshot.get();
+    }
+    const std::byte* const twin = copies_.own(block);
+    if (!differs(ours, twin, block_bytes_)) return;
+
+    LockToken token = lock_.lock(block);
+    const Scratch home{scratch_};
+    const std::byte* merged = ours;
+    if (token.home != self_ && token.wts != copies_.own_wts(block)) {
+        copies_.read(token.home, block, home.get());
+        count(counters_.bytes_fetched, block_bytes_);
+        if (others == Others::stopped) {
+            std::memcpy(snapshot.get(), live, block_bytes_);
+            ours = snapshot.get();
+        }
+        const MergeOutcome outcome =
+            merge_block(ours, twin, home.get(), home.get(), block_bytes_);
+        if (outcome.foreign) store_foreign(live, ours, twin, home.get(), block_bytes_);
+        if (outcome.raced_bytes + outcome.same_value_bytes > 0) {
+            report_race(block, outcome, token.home);
+        }
+        merged = home.get();
+    }
+    if (token.home != self_) count(counters_.home_migrations);
+    const Timestamp wts = write_time(token.rts, min_wts());
+    const Timestamp rts = wts.after(options_.lease);
+    copies_.publish(block, merged, wts);
+    lock_.unlock(block, {self_, wts, rts});
+    entry.notice_wts = {};
+    set_lease(block, rts);
+    add_own_notice(block, wts, rts);
+    count(counters_.blocks_merged);
+}
+
+void Node::add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept {
+    const std::scoped_lock guard{signature_latch_};
+    signature_.add({wts, rts, block, self_}, known_to_all());
+    count(counters_.notices_made);
+}
+
+void Node::report_race(BlockId block, const MergeOutcome& outcome, NodeId other) noexcept {
+    if (options_.race == MemoryOptions::Race::off) return;
+    const bool differing = outcome.raced_bytes > 0;
+    if (!differing && options_.race == MemoryOptions::Race::report) return;
+    count(counters_.races);
+    const std::uint32_t at = differing ? outcome.raced_at : outcome.same_value_at;
+    const std::uint32_t bytes = differing ? outcome.raced_bytes : outcome.same_value_bytes;
+    const std::uintptr_t address = program_range(block).address + at;
+    // Pairs with the release store in on_race().
+    const RaceReport report = race_report_.load(std::memory_order_acquire);
+    if (report != nullptr) report(race_context_, address, bytes, self_, other);
+    if (options_.race == MemoryOptions::Race::abort) {
+        die(1, "write-write race on %u bytes at 0x%lx with node %u (HIROBA_RACE=abort)", bytes,
+            address, other.value);
+    }
+}
+
+}  // namespace hiroba::dsm

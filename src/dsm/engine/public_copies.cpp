@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dsm/engine/public_copies.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+
+namespace hiroba::dsm {
+
+Timestamp PublicCopies::read(NodeId node, BlockId block, std::byte* to) noexcept {
+    const std::uint64_t record_at = std::uint64_t{block} * sizeof(BlockRecord);
+    const gas::GlobalAddress version_at{node, record_at + offsetof(BlockRecord, copy_version)};
+    const gas::GlobalAddress wts_at{node, record_at + offsetof(BlockRecord, copy_wts)};
+    Backoff backoff;
+    for (;; backoff.pause()) {
+        const std::uint64_t before = records_.load(version_at);
+        if (before % 2 != 0) continue;  // The owner is publishing; it waits for nobody meanwhile.
+        const Timestamp wts{records_.load(wts_at)};
+        data_.get({node, std::uint64_t{block} * block_bytes_}, {to, block_bytes_});
+        // The bytes must be read before the version is looked at again; pairs with the release
+        // fence behind the odd version in publish_part().
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (records_.load(version_at) == before) return wts;
+    }
+}
+
+void PublicCopies::publish(BlockId block, const std::byte* from, Timestamp wts) noexcept {
+    publish_part(block, 0, from, block_bytes_, wts);
+}
+
+void PublicCopies::publish_part(BlockId block, std::size_t at, const std::byte* from,
+                                std::size_t bytes, Timestamp wts) noexcept {
+    BlockRecord& mine = record(block);
+    HIROBA_INVARIANT(wts.value >= mine.copy_wts, "block %u: copy of %lu replaced by %lu", block,
+                     mine.copy_wts, wts.value);
+    std::atomic_ref version{mine.copy_version};
+    const std::uint64_t before = version.load(std::memory_order_relaxed);  // ours under the latch
+    version.store(before + 1, std::memory_order_relaxed);
+    // The odd version must be seen before any changed byte; pairs with the acquire fence in read().
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(data_.local() + std::uint64_t{block} * block_bytes_ + at, from, bytes);
+    std::atomic_ref{mine.copy_wts}.store(wts.value, std::memory_order_relaxed);
+    version.store(before + 2, std::memory_order_release);  // pairs with the loads in read()
+}
+
+}  // namespace hiroba::dsm

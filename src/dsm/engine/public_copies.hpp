@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the public copies: this node's, which peers read one-sidedly and which serve it as twins,
+// and those of peers.
+// Invariant: a copy and its wts are published together (version odd while they change) and the wts
+// never falls. Only a thread that holds the block's latch publishes.
+#pragma once
+
+#include <cstdint>
+
+#include "dsm/engine/block_table.hpp"
+#include "gas/gas.hpp"
+
+namespace hiroba::dsm {
+
+/// Thread: any; async-signal-safe.
+class PublicCopies {
+public:
+    PublicCopies(gas::Segment& data, gas::Segment& records, NodeId self, std::size_t block_bytes)
+        : data_(data), records_(records), self_(self), block_bytes_(block_bytes) {}
+
+    /// Reads `node`'s copy into `to` (a block), all of one version; returns its wts.
+    Timestamp read(NodeId node, BlockId block, std::byte* to) noexcept;
+
+    const std::byte* own(BlockId block) noexcept {
+        return data_.local() + std::uint64_t{block} * block_bytes_;
+    }
+    Timestamp own_wts(BlockId block) noexcept { return Timestamp{record(block).copy_wts}; }
+    /// Replaces this node's copy.
+    void publish(BlockId block, const std::byte* from, Timestamp wts) noexcept;
+    /// Replaces `bytes` bytes of it at `at`.
+    void publish_part(BlockId block, std::size_t at, const std::byte* from, std::size_t bytes,
+                      Timestamp wts) noexcept;
+
+private:
+    BlockRecord& record(BlockId block) noexcept {
+        return reinterpret_cast<BlockRecord*>(records_.local())[block];
+    }
+    gas::Segment& data_;
+    gas::Segment& records_;
+    NodeId self_;
+    std::size_t block_bytes_;
+};
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dsm/engine/publisher.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "dsm/dsm.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+// Besides its own time, a flush costs the program a fault for each page it writes again.
+constexpr std::uint64_t share_of_time = 400;
+}  // namespace
+
+std::uint64_t Publisher::next_wait_ns(std::uint64_t wait_ns, bool found, std::uint64_t took_ns) {
+    const std::uint64_t wanted = found ? shortest_ns : 2 * wait_ns;
+    return std::min(std::max(wanted, share_of_time * took_ns), longest_ns);
+}
+
+void Publisher::run() noexcept {
+    std::uint64_t wait_ns = shortest_ns;
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        const timespec wait{static_cast<time_t>(wait_ns / 1'000'000'000),
+                            static_cast<long>(wait_ns % 1'000'000'000)};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr);
+        bool found = false;
+        std::uint64_t took_ns = 0;
+        if (active_.load(std::memory_order_relaxed)) {
+            const std::uint64_t begin = now_ns();
+            found = memory_.publish();
+            took_ns = now_ns() - begin;
+        }
+        wait_ns = next_wait_ns(wait_ns, found, took_ns);
+    }
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dsm/engine/publisher.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hiroba::dsm {
+namespace {
+
+TEST(Publisher, comes_every_millisecond_while_it_finds_something_small) {
+    EXPECT_EQ(Publisher::next_wait_ns(64'000'000, true, 2'000), 1'000'000u);
+}
+
+TEST(Publisher, backs_off_to_100_ms_when_it_finds_nothing) {
+    std::uint64_t wait = Publisher::shortest_ns;
+    for (int i = 0; i < 20; ++i) wait = Publisher::next_wait_ns(wait, false, 1'500);
+    EXPECT_EQ(wait, 100'000'000u);
+}
+
+TEST(Publisher, takes_a_small_share_of_time_when_there_is_much_to_publish) {
+    EXPECT_GE(Publisher::next_wait_ns(1'000'000, true, 80'000), 400u * 80'000u);
+}
+
+}  // namespace
+}  // namespace hiroba::dsm

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: one node's share of the heap: small blocks in spans of 64 KiB, large ones as whole pages.
+// Invariant: it never reads or writes the memory it manages. What other nodes need to know of a
+// block is one word for its page in `table`; everything else lies in memory private to the node.
+// Lock order: a class's latch, then the latch of the pages. Lowest free place first, so the same
+// calls give the same addresses on every run.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/latch.hpp"
+#include "base/result.hpp"
+#include "dsm/heap/index_set.hpp"
+#include "dsm/heap/page_runs.hpp"
+#include "dsm/heap/private_array.hpp"
+#include "dsm/heap/size_class.hpp"
+#include "dsm/memory/address_map.hpp"
+
+namespace hiroba::dsm {
+
+/// What the table says of one page: 0, or the kind and the bytes of the block(s) starting in it.
+struct PageWord {
+    static constexpr std::uint64_t small_bit = std::uint64_t{1} << 63;
+    static constexpr std::uint64_t large_bit = std::uint64_t{1} << 62;
+
+    static constexpr bool is_small(std::uint64_t word) { return (word & small_bit) != 0; }
+    static constexpr bool is_large(std::uint64_t word) { return (word & large_bit) != 0; }
+    static constexpr std::size_t block_bytes(std::uint64_t word) {
+        return word & ~(small_bit | large_bit);
+    }
+};
+
+/// Thread: any, at once.
+class Arena {
+public:
+    struct Block {
+        std::uintptr_t address = 0;
+        bool zeroed = false;  ///< never handed out before
+    };
+
+    static Result<std::unique_ptr<Arena>> create(AddressRange range);
+    /// Words of the table for an arena of `bytes`.
+    static constexpr std::size_t table_words(std::size_t bytes) { return bytes / page_bytes; }
+    /// The table: one zero word for each page of `range`, written here, read by anybody with
+    /// atomic loads. Before the first allocate(); must outlive the arena.
+    void publish_in(std::uint64_t* table) noexcept { table_ = table; }
+
+    /// Empty: no room. `alignment` a power of two.
+    std::optional<Block> allocate(std::size_t bytes, std::size_t alignment) noexcept;
+    /// False: no allocated block starts at `address`, and nothing was done.
+    [[nodiscard]] bool deallocate(std::uintptr_t address) noexcept;
+    /// Makes a large block that starts at `address` `bytes` long where it is, giving back pages or
+    /// taking free ones behind it. False: it cannot be done there, and nothing was done.
+    bool resize(std::uintptr_t address, std::size_t bytes) noexcept;
+    /// Bytes usable at a block's start; 0 when its page holds no block.
+    std::size_t usable_bytes(std::uintptr_t address) const noexcept;
+
+    /// Gives back the empty spans that are kept for the next allocation of their class.
+    void trim() noexcept;
+    std::size_t bytes_free() noexcept;
+    std::uint32_t free_runs() noexcept;
+
+    /// Holds every latch, so that a fork() finds the arena whole in the child.
+    void lock_all() noexcept;
+    void unlock_all() noexcept;
+
+private:
+    static constexpr std::size_t span_bytes = 64 * 1024;
+    static constexpr std::uint32_t span_pages = span_bytes / page_bytes;
+    static constexpr std::uint32_t words_max = span_bytes / small_step_bytes / 64;
+
+    /// A span's bookkeeping, guarded by its class's latch. A set bit is a block handed out (or a
+    /// place behind the last block).
+    struct Span {
+        std::uint32_t size_class;
+        std::uint16_t free_blocks;
+        std::uint16_t used_up_to;  ///< blocks from here on were never handed out
+        std::uint16_t first_word;  ///< no zero bit in the words before it
+        bool fresh;                ///< its pages were never handed out before it
+        std::uint64_t used[words_max];
+    };
+    struct alignas(cache_line_bytes) SizeClass {
+        Latch latch;
+        IndexSet with_room;  ///< spans with a free block, kept empty ones included
+        std::uint32_t kept_empty = IndexSet::none;
+    };
+
+    Arena() = default;
+    std::optional<Block> allocate_small(std::uint32_t size_class) noexcept;
+    std::optional<Block> allocate_large(std::size_t bytes, std::size_t alignment) noexcept;
+    bool deallocate_small(std::uintptr_t address, std::size_t block_bytes) noexcept;
+    bool deallocate_large(std::uintptr_t address) noexcept;
+    std::uint32_t open_span(std::uint32_t size_class) noexcept;
+    void close_span(SizeClass& in, std::uint32_t span) noexcept;
+    void keep_or_close(SizeClass& in, std::uint32_t span) noexcept;
+    Block take_block(SizeClass& in, std::uint32_t span) noexcept;
+
+    std::uint32_t page_of(std::uintptr_t address) const noexcept {
+        return static_cast<std::uint32_t>((address - base_) / page_bytes);
+    }
+    std::uint64_t word_of(std::uint32_t page) const noexcept;
+    void set_word(std::uint32_t page, std::uint64_t word) noexcept;
+
+    std::uintptr_t base_ = 0;
+    std::uint32_t pages_ = 0;
+    std::uint32_t table_skip_ = 0;  ///< pages of the range before base_
+    std::uint64_t* table_ = nullptr;
+    PrivateArray<Span> spans_;
+    std::array<SizeClass, size_classes> classes_;
+    alignas(cache_line_bytes) Latch page_latch_;
+    PageRuns runs_;
+};
+
+}  // namespace hiroba::dsm

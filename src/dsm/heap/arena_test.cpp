@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the arena against models of it. The arena never touches what it manages, so most
+// tests give it an address range that nobody mapped: a touch would be a crash.
+#include "dsm/heap/arena.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace hiroba::dsm {
+namespace {
+
+constexpr std::uintptr_t unmapped_base = 0x2000'0000'0000;
+
+/// An arena with its table.
+class TestArena {
+public:
+    explicit TestArena(AddressRange range)
+        : range_(range), table_(Arena::table_words(range.bytes)), arena_(make(range)) {
+        arena_->publish_in(table_.data());
+    }
+    Arena* operator->() { return arena_.get(); }
+    std::uint64_t word(std::uintptr_t address) {
+        return table_[(address - range_.address) / page_bytes];
+    }
+    std::uintptr_t take(std::size_t bytes, std::size_t alignment = 16) {
+        const auto block = arena_->allocate(bytes, alignment);
+        return block ? block->address : 0;
+    }
+
+private:
+    static std::unique_ptr<Arena> make(AddressRange range) {
+        auto arena = Arena::create(range);
+        EXPECT_TRUE(arena) << arena.error().text;
+        return std::move(*arena);
+    }
+    AddressRange range_;
+    std::vector<std::uint64_t> table_;
+    std::unique_ptr<Arena> arena_;
+};
+
+std::size_t mixed_size(std::mt19937_64& random) {
+    switch (random() % 8) {
+        case 0: return random() % 300'000;
+        case 1: return random() % 20'000;
+        default: return random() % 600;
+    }
+}
+
+TEST(Arena, blocks_never_overlap_and_all_come_back_as_one_run) {
+    const AddressRange range{unmapped_base, std::size_t{256} << 20};
+    TestArena arena{range};
+    std::map<std::uintptr_t, std::size_t> held;  // address -> bytes
+    std::mt19937_64 random{7};
+    for (int step = 0; step < 200'000; ++step) {
+        if (random() % 5 < 3 || held.empty()) {
+            const std::size_t bytes = mixed_size(random);
+            const std::size_t alignment = random() % 4 ? 16 : std::size_t{16} << random() % 14;
+            const std::uintptr_t at = arena.take(bytes, alignment);
+            if (at == 0) continue;
+            ASSERT_EQ(at % alignment, 0u);
+            if (bytes >= page_bytes) {
+                ASSERT_EQ(at % page_bytes, 0u);
+            }
+            const std::size_t usable = arena->usable_bytes(at);
+            ASSERT_GE(usable, std::max<std::size_t>(bytes, 1));
+            ASSERT_EQ(usable, PageWord::block_bytes(arena.word(at)));
+            ASSERT_TRUE(range.contains(at) && at + usable <= range.end());
+            const auto behind = held.lower_bound(at);
+            ASSERT_TRUE(behind == held.end() || at + usable <= behind->first) << "step " << step;
+            if (behind != held.begin()) {
+                const auto before = std::prev(behind);
+                ASSERT_LE(before->first + before->second, at) << "step " << step;
+            }
+            held[at] = usable;
+        } else {
+            auto victim = held.lower_bound(range.address + random() % (range.bytes / 8));
+            if (victim == held.end()) victim = held.begin();
+            ASSERT_TRUE(arena->deallocate(victim->first)) << "step " << step;
+            held.erase(victim);
+        }
+    }
+    for (const auto& [at, bytes] : held) ASSERT_TRUE(arena->deallocate(at));
+    arena->trim();
+    EXPECT_EQ(arena->free_runs(), 1u);
+    EXPECT_EQ(arena->bytes_free(), range.bytes);
+}
+
+TEST(Arena, the_same_calls_give_the_same_addresses) {
+    const AddressRange range{unmapped_base, std::size_t{64} << 20};
+    std::vector<std::uintptr_t> first;
+    for (int run = 0; run < 2; ++run) {
+        TestArena arena{range};
+        std::vector<std::uintptr_t> given, held;
+        std::mt19937_64 random{11};
+        for (int step = 0; step < 20'000; ++step) {
+            if (random() % 3 || held.empty()) {
+                given.push_back(arena.take(mixed_size(random)));
+                if (given.back()) held.push_back(given.back());
+            } else {
+                std::swap(held[random() % held.size()], held.back());
+                ASSERT_TRUE(arena->deallocate(held.back()));
+                held.pop_back();
+            }
+        }
+        if (run == 0) first = given;
+        EXPECT_EQ(given, first);
+    }
+}
+
+TEST(Arena, a_block_is_called_zeroed_only_if_its_bytes_were_never_handed_out) {
+    TestArena arena{{unmapped_base, std::size_t{16} << 20}};
+    std::set<std::uintptr_t> dirty;  // 16-byte pieces handed out once
+    std::vector<std::uintptr_t> held;
+    std::mt19937_64 random{13};
+    int zeroed = 0;
+    for (int step = 0; step < 30'000; ++step) {
+        if (random() % 2 || held.empty()) {
+            const auto block = arena->allocate(random() % 9000, 16);
+            if (!block) continue;
+            zeroed += block->zeroed;
+            const std::size_t usable = arena->usable_bytes(block->address);
+            for (std::size_t piece = 0; piece < usable; piece += 16) {
+                const bool new_piece = dirty.insert(block->address + piece).second;
+                ASSERT_TRUE(new_piece || !block->zeroed) << "step " << step;
+            }
+            held.push_back(block->address);
+        } else {
+            std::swap(held[random() % held.size()], held.back());
+            ASSERT_TRUE(arena->deallocate(held.back()));
+            held.pop_back();
+        }
+    }
+    EXPECT_GT(zeroed, 300);
+}
+
+TEST(Arena, refuses_what_is_not_an_allocated_block) {
+    TestArena arena{{unmapped_base, std::size_t{16} << 20}};
+    const std::uintptr_t small = arena.take(48), large = arena.take(3 * page_bytes);
+    EXPECT_FALSE(arena->deallocate(small + 16));
+    EXPECT_FALSE(arena->deallocate(small + 48));
+    EXPECT_FALSE(arena->deallocate(large + page_bytes));
+    EXPECT_FALSE(arena->deallocate(large + 16));
+    EXPECT_FALSE(arena->deallocate(unmapped_base + (8 << 20)));
+    EXPECT_FALSE(arena->deallocate(unmapped_base - 16));
+    EXPECT_FALSE(arena->deallocate(unmapped_base + (16 << 20)));
+    EXPECT_TRUE(arena->deallocate(small));
+    EXPECT_FALSE(arena->deallocate(small));
+    EXPECT_TRUE(arena->deallocate(large));
+    EXPECT_FALSE(arena->deallocate(large));
+}
+
+TEST(Arena, a_large_block_changes_its_size_in_place_while_the_pages_behind_it_are_free) {
+    TestArena arena{{unmapped_base, std::size_t{1} << 20}};
+    const std::uintptr_t at = arena.take(2 * page_bytes);
+    EXPECT_TRUE(arena->resize(at, 10 * page_bytes - 1));
+    EXPECT_EQ(arena->usable_bytes(at), 10 * page_bytes);
+    const std::uintptr_t next = arena.take(page_bytes);
+    EXPECT_EQ(next, at + 10 * page_bytes);
+    EXPECT_FALSE(arena->resize(at, 11 * page_bytes));
+    EXPECT_TRUE(arena->resize(at, 4 * page_bytes));
+    EXPECT_EQ(arena.take(6 * page_bytes), at + 4 * page_bytes);
+    EXPECT_FALSE(arena->resize(at, 100));
+    EXPECT_FALSE(arena->resize(arena.take(100), 2 * page_bytes));
+    EXPECT_FALSE(arena->resize(at + page_bytes, 2 * page_bytes));
+    EXPECT_FALSE(arena->resize(next, std::size_t{1} << 20));
+}
+
+TEST(Arena, says_no_when_full_and_serves_again_after_a_free) {
+    TestArena arena{{unmapped_base, std::size_t{1} << 20}};
+    EXPECT_EQ(arena.take(~std::size_t{0}), 0u);
+    EXPECT_EQ(arena.take(~std::size_t{0} - 8, 4096), 0u);
+    EXPECT_EQ(arena.take(16, std::size_t{1} << 62), 0u);
+    EXPECT_EQ(arena.take((std::size_t{1} << 20) + 1), 0u);
+    // The kept empty span of another class must not stand in the way of a large block.
+    ASSERT_TRUE(arena->deallocate(arena.take(100)));
+    const std::uintptr_t all = arena.take(std::size_t{1} << 20);
+    ASSERT_NE(all, 0u);
+    EXPECT_EQ(arena.take(1), 0u);
+    EXPECT_EQ(arena->bytes_free(), 0u);
+    ASSERT_TRUE(arena->deallocate(all));
+    EXPECT_NE(arena.take(1), 0u);
+}
+
+TEST(Arena, an_arena_that_starts_off_a_span_boundary_keeps_alignment) {
+    TestArena arena{{unmapped_base + 3 * page_bytes, std::size_t{8} << 20}};
+    for (std::size_t alignment = 16; alignment <= (1 << 20); alignment *= 2) {
+        const std::uintptr_t at = arena.take(24, alignment);
+        ASSERT_NE(at, 0u);
+        EXPECT_EQ(at % alignment, 0u);
+        EXPECT_TRUE(arena->deallocate(at));
+    }
+}
+
+/// Each thread stamps its blocks and checks the stamps before it frees them or hands them to the
+/// next thread: two owners of one byte would see each other's stamp.
+TEST(Arena, four_threads_share_it_without_meeting_in_a_block) {
+    constexpr int threads = 4, steps = 250'000;
+    constexpr std::size_t bytes = std::size_t{1} << 30, boundary = 64 * 1024;
+    void* const memory = mmap(nullptr, bytes + boundary, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    const AddressRange range{round_up(reinterpret_cast<std::uintptr_t>(memory), boundary), bytes};
+    {
+        TestArena arena{range};
+        struct Mailbox {
+            Latch latch;
+            std::vector<std::uintptr_t> blocks;
+        } mailboxes[threads];
+        std::atomic<int> failures{0};
+        const auto check_and_free = [&](std::uintptr_t at) {
+            const std::size_t usable = arena->usable_bytes(at);
+            std::uint64_t head, tail;
+            std::memcpy(&head, reinterpret_cast<void*>(at), 8);
+            std::memcpy(&tail, reinterpret_cast<void*>(at + usable - 8), 8);
+            failures += head != at || tail != at || !arena->deallocate(at);
+        };
+        const auto work = [&](int self) {
+            std::mt19937_64 random(static_cast<std::uint64_t>(self) + 17);
+            std::vector<std::uintptr_t> held;
+            for (int step = 0; step < steps; ++step) {
+                if (held.size() < 50 || random() % 2) {
+                    const std::uintptr_t at =
+                        arena.take(random() % 64 ? random() % 500 : random() % 40'000);
+                    if (at == 0) {
+                        ++failures;
+                        continue;
+                    }
+                    const std::size_t usable = arena->usable_bytes(at);
+                    std::memcpy(reinterpret_cast<void*>(at), &at, 8);
+                    std::memcpy(reinterpret_cast<void*>(at + usable - 8), &at, 8);
+                    held.push_back(at);
+                } else {
+                    std::swap(held[random() % held.size()], held.back());
+                    const std::uintptr_t at = held.back();
+                    held.pop_back();
+                    if (random() % 4 == 0) {
+                        Mailbox& next = mailboxes[(self + 1) % threads];
+                        std::lock_guard guard{next.latch};
+                        next.blocks.push_back(at);
+                    } else {
+                        check_and_free(at);
+                    }
+                }
+                if (step % 128 == 0) {
+                    std::vector<std::uintptr_t> mine;
+                    {
+                        std::lock_guard guard{mailboxes[self].latch};
+                        mine.swap(mailboxes[self].blocks);
+                    }
+                    for (const std::uintptr_t at : mine) check_and_free(at);
+                }
+            }
+            for (const std::uintptr_t at : held) check_and_free(at);
+        };
+        std::vector<std::thread> team;
+        for (int i = 0; i < threads; ++i) team.emplace_back(work, i);
+        for (std::thread& each : team) each.join();
+        for (Mailbox& each : mailboxes) {
+            for (const std::uintptr_t at : each.blocks) check_and_free(at);
+        }
+        EXPECT_EQ(failures.load(), 0);
+        arena->trim();
+        EXPECT_EQ(arena->free_runs(), 1u);
+        EXPECT_EQ(arena->bytes_free(), range.bytes);
+    }
+    munmap(memory, bytes + boundary);
+}
+
+}  // namespace
+}  // namespace hiroba::dsm

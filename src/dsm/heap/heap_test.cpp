@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the heaps of two nodes in one process, over a provider that keeps messages in a queue and a
+// shared memory that only writes down when it is told to release, learn and acquire.
+#include "dsm/heap/heap.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "dsm/dsm.hpp"
+#include "gas/gas.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::dsm {
+namespace {
+
+constexpr std::uint32_t nodes = 2;
+
+/// What lies between the two nodes.
+struct Wire {
+    struct Message {
+        NodeId from;
+        net::MessageKind kind;
+        std::vector<std::byte> body;
+    };
+    std::deque<Message> inbox[nodes];
+    std::vector<std::uint64_t> memory[nodes];
+    std::size_t message_bytes_max = 65536;
+    std::size_t messages = 0;
+};
+
+class WireProvider final : public net::Provider {
+public:
+    WireProvider(Wire& wire, NodeId self)
+        : wire_(wire), self_(self), limits_{"wire", wire.message_bytes_max, true, false, true} {}
+    const net::Limits& limits() const noexcept override { return limits_; }
+    Result<net::RegionId> allocate(std::size_t bytes) override {
+        wire_.memory[self_.value].assign(bytes / 8, 0);
+        return net::RegionId{};
+    }
+    MutableBytes local(net::RegionId region) noexcept override {
+        return {mapped(self_, region), wire_.memory[self_.value].size() * 8};
+    }
+    std::byte* mapped(NodeId node, net::RegionId) noexcept override {
+        return reinterpret_cast<std::byte*>(wire_.memory[node.value].data());
+    }
+    Result<void> connect() override { return {}; }
+    net::Post send(NodeId to, net::MessageKind kind, net::Urgency,
+                   std::span<const Bytes> parts) noexcept override {
+        Wire::Message message{self_, kind, {}};
+        for (const Bytes part : parts) {
+            message.body.insert(message.body.end(), part.begin(), part.end());
+        }
+        EXPECT_LE(message.body.size(), limits_.message_bytes_max);
+        wire_.inbox[to.value].push_back(std::move(message));
+        ++wire_.messages;
+        return net::Post::done;
+    }
+    net::Post put(net::OpId, NodeId, net::RegionId, std::uint64_t, Bytes) noexcept override {
+        return net::Post::again;
+    }
+    net::Post get(net::OpId, MutableBytes, NodeId, net::RegionId, std::uint64_t) noexcept override {
+        return net::Post::again;
+    }
+    net::Post atomic(net::OpId, net::AtomicOp, NodeId, net::RegionId, std::uint64_t, std::uint64_t,
+                     std::uint64_t, std::uint64_t*) noexcept override {
+        return net::Post::again;
+    }
+    std::size_t poll(net::Arrivals& arrivals, std::size_t) noexcept override {
+        auto& inbox = wire_.inbox[self_.value];
+        if (inbox.empty()) return 0;
+        const Wire::Message message = std::move(inbox.front());
+        inbox.pop_front();
+        arrivals.message(message.from, message.kind, message.body);
+        return 1;
+    }
+    void sleep(Sleeper, std::uint64_t, bool (*)(void*), void*) noexcept override {}
+    void wake(NodeId, Sleeper) noexcept override {}
+
+private:
+    Wire& wire_;
+    NodeId self_;
+    net::Limits limits_;
+};
+
+/// Writes down what it is asked to do; its news are the number of its releases so far.
+class LoggingMemory final : public SharedMemory {
+public:
+    explicit LoggingMemory(const AddressMap& map) : map_(map) {}
+    std::string log;
+    std::size_t news_bytes = 8;
+
+    void release(Others) noexcept override {
+        ++releases_;
+        log += "release ";
+    }
+    void acquire(Others) noexcept override { log += "acquire "; }
+    std::size_t news_for_anyone(MutableBytes out) noexcept override {
+        std::memset(out.data(), 0, news_bytes);
+        std::memcpy(out.data(), &releases_, sizeof releases_);
+        log += "news ";
+        return news_bytes;
+    }
+    std::size_t news_bytes_max() const noexcept override { return news_bytes; }
+    void learn(NodeId from, Bytes news) noexcept override {
+        std::uint32_t releases = 0;
+        std::memcpy(&releases, news.data(), sizeof releases);
+        log += "learn" + std::to_string(releases) + "of" + std::to_string(from.value) + " ";
+    }
+
+    const AddressMap& map() const noexcept override { return map_; }
+    const EngineFacts& engine() const noexcept override { return facts_; }
+    Result<void> attach(AddressRange) override { return {}; }
+    Result<void> adopt(AddressRange) override { return {}; }
+    std::size_t news_for(NodeId, MutableBytes) noexcept override { return 0; }
+    void everyone_knows() noexcept override {}
+    void prefetch(const void*, std::size_t) noexcept override {}
+    void make_accessible(const void*, std::size_t, bool) noexcept override {}
+    bool enter_atomic(void*, std::size_t) noexcept override { return false; }
+    void leave_atomic(void*, std::size_t) noexcept override {}
+    void flush() noexcept override {}
+    bool publish() noexcept override { return false; }
+    void on_race(RaceReport, void*) noexcept override {}
+    MemoryCounts counts() const noexcept override { return {}; }
+
+private:
+    const AddressMap& map_;
+    EngineFacts facts_{};
+    std::uint32_t releases_ = 0;
+};
+
+struct TestNode {
+    TestNode(Wire& wire, const AddressMap& map, NodeId self) : memory(map) {
+        endpoint = net::Endpoint::over(self, nodes, std::make_unique<WireProvider>(wire, self));
+        auto made = Heap::create(*endpoint, map, memory);
+        EXPECT_TRUE(made) << made.error().text;
+        heap = std::move(*made);
+    }
+    void* take(std::size_t bytes) {
+        bool zeroed = false;
+        return heap->allocate(bytes, 16, &zeroed);
+    }
+    void poll_all() {
+        while (endpoint->poll()) {
+        }
+    }
+    std::unique_ptr<net::Endpoint> endpoint;
+    LoggingMemory memory;
+    std::unique_ptr<Heap> heap;
+};
+
+struct TwoNodes {
+    explicit TwoNodes(std::size_t message_bytes_max = 65536)
+        : map({.nodes = nodes, .heap_bytes = std::size_t{64} << 20}) {
+        wire.message_bytes_max = message_bytes_max;
+        for (std::uint32_t rank = 0; rank < nodes; ++rank) {
+            node.push_back(std::make_unique<TestNode>(wire, map, NodeId{rank}));
+        }
+        for (auto& each : node) {
+            EXPECT_TRUE(each->endpoint->connect());
+            each->heap->attach();
+        }
+    }
+    TestNode& operator[](std::size_t rank) { return *node[rank]; }
+
+    Wire wire;
+    AddressMap map;
+    std::vector<std::unique_ptr<TestNode>> node;
+};
+
+TEST(Heap, each_node_takes_from_its_own_arena) {
+    TwoNodes node;
+    for (std::uint32_t rank = 0; rank < nodes; ++rank) {
+        const auto at = reinterpret_cast<std::uintptr_t>(node[rank].take(100));
+        EXPECT_TRUE(node.map.heap_arena(NodeId{rank}).contains(at));
+        EXPECT_TRUE(node[1 - rank].heap->owns(reinterpret_cast<void*>(at)));
+    }
+    EXPECT_FALSE(node[0].heap->owns(&node));
+}
+
+TEST(Heap, every_node_knows_the_size_of_every_block) {
+    TwoNodes node;
+    for (const std::size_t bytes : {1, 100, 3000, 5000, 1'000'000}) {
+        void* const block = node[1].take(bytes);
+        EXPECT_GE(node[1].heap->usable_bytes(block), bytes);
+        EXPECT_EQ(node[0].heap->usable_bytes(block), node[1].heap->usable_bytes(block));
+    }
+}
+
+TEST(Heap, a_remote_free_is_reusable_only_after_its_news_were_acquired) {
+    TwoNodes node;
+    void* const block = node[0].take(8 * page_bytes);
+    node[1].heap->deallocate(block);
+    EXPECT_EQ(node.wire.messages, 0u);
+    node[1].heap->flush_remote_frees();
+    EXPECT_EQ(node[1].memory.log, "release news ");
+
+    node[0].heap->accept_remote_frees();
+    EXPECT_EQ(node[0].memory.log, "");
+    node[0].poll_all();
+    EXPECT_NE(node[0].take(8 * page_bytes), block);
+    node[0].heap->accept_remote_frees();
+    EXPECT_EQ(node[0].memory.log, "learn1of1 ");
+    EXPECT_NE(node[0].take(8 * page_bytes), block);
+    node[0].heap->accept_remote_frees();
+    EXPECT_EQ(node[0].memory.log, "learn1of1 acquire ");
+    EXPECT_EQ(node[0].take(8 * page_bytes), block);
+}
+
+TEST(Heap, of_several_batches_of_a_node_the_last_news_are_learned) {
+    TwoNodes node;
+    void* const first = node[0].take(100);
+    void* const second = node[0].take(100);
+    for (void* const block : {first, second}) {
+        node[1].heap->deallocate(block);
+        node[1].heap->flush_remote_frees();
+    }
+    node[0].poll_all();
+    node[0].heap->accept_remote_frees();
+    node[0].heap->accept_remote_frees();
+    EXPECT_EQ(node[0].memory.log, "learn2of1 acquire ");
+    EXPECT_EQ(node[0].take(100), first);
+    EXPECT_EQ(node[0].take(100), second);
+}
+
+TEST(Heap, a_synchronization_without_remote_frees_asks_the_memory_for_nothing) {
+    TwoNodes node;
+    node[0].heap->deallocate(node[0].take(100));
+    node[0].heap->flush_remote_frees();
+    node[0].heap->accept_remote_frees();
+    EXPECT_EQ(node[0].memory.log, "");
+    EXPECT_EQ(node.wire.messages, 0u);
+}
+
+TEST(Heap, more_remote_frees_than_a_message_holds_all_come_home) {
+    TwoNodes node{256};
+    const std::size_t free_before = node[0].heap->bytes_free();
+    std::vector<void*> blocks;
+    for (int i = 0; i < 1000; ++i) blocks.push_back(node[0].take(page_bytes));
+    EXPECT_EQ(node[0].heap->bytes_free(), free_before - 1000 * page_bytes);
+    for (void* const block : blocks) node[1].heap->deallocate(block);
+    node[1].heap->flush_remote_frees();
+    EXPECT_GT(node.wire.messages, 1000u * 8 / 256);
+    EXPECT_EQ(node[1].memory.log, "release news ");
+    node[0].poll_all();
+    node[0].heap->accept_remote_frees();
+    node[0].heap->accept_remote_frees();
+    EXPECT_EQ(node[0].heap->bytes_free(), free_before);
+}
+
+TEST(HeapDeath, freeing_twice_or_what_was_never_allocated_names_the_address) {
+    TwoNodes node;
+    void* const block = node[0].take(100);
+    node[0].heap->deallocate(block);
+    char text[64];
+    std::snprintf(text, sizeof text, "free\\(\\): %p is not an allocated block", block);
+    EXPECT_DEATH(node[0].heap->deallocate(block), text);
+    EXPECT_DEATH(node[0].heap->deallocate(&node), "is not an allocated block");
+
+    void* const twice = node[0].take(200);
+    node[1].heap->deallocate(twice);
+    node[1].heap->deallocate(twice);
+    node[1].heap->flush_remote_frees();
+    node[0].poll_all();
+    node[0].heap->accept_remote_frees();
+    EXPECT_DEATH(node[0].heap->accept_remote_frees(), "freed on node 1, is not an allocated block");
+}
+
+}  // namespace
+}  // namespace hiroba::dsm

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the layout of the global offset space (address_map.hpp), as arithmetic.
+// Order of the main range: stack slices of all threads, early arena, heap arenas of all nodes.
+// Invariant: every part starts on a block boundary, so no block holds bytes of two parts.
+#include "dsm/memory/address_map.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/fatal.hpp"
+
+namespace hiroba::dsm {
+namespace {
+
+SpaceShape on_block_boundaries(SpaceShape shape) {
+    HIROBA_INVARIANT(
+        shape.block_bytes >= page_bytes && (shape.block_bytes & (shape.block_bytes - 1)) == 0,
+        "block_bytes is %lu", shape.block_bytes);
+    HIROBA_INVARIANT(shape.nodes > 0 && shape.threads_per_node > 0, "%u nodes of %u threads",
+                     shape.nodes, shape.threads_per_node);
+    shape.stack_bytes = round_up(shape.stack_bytes, shape.block_bytes);
+    shape.early_bytes = round_up(shape.early_bytes, shape.block_bytes);
+    shape.heap_bytes = round_up(shape.heap_bytes, shape.block_bytes);
+    return shape;
+}
+
+Error refused(const char* format, unsigned long first, unsigned long second) {
+    char text[256];
+    std::snprintf(text, sizeof text, format, first, second);
+    return Error{ErrorKind::environment, text};
+}
+
+bool overlap(AddressRange a, AddressRange b) { return a.address < b.end() && b.address < a.end(); }
+
+}  // namespace
+
+AddressMap::AddressMap(const SpaceShape& shape)
+    : shape_(on_block_boundaries(shape)), image_end_(main_range().bytes) {}
+
+Result<void> AddressMap::add_image(AddressRange image) {
+    if (image.bytes == 0 || image.address % page_bytes != 0 || image.bytes % page_bytes != 0)
+        return refused("image of %2$lu bytes at %1$#lx is not whole pages", image.address,
+                       image.bytes);
+    if (image_count_ == images_max)
+        return refused("image at %#lx: %lu writable load segments is the most the memory can hold",
+                       image.address, images_max);
+    const std::uint64_t limit = main_range().bytes + image_space_bytes;
+    if (image.bytes > limit - image_end_)
+        return refused("image of %lu bytes does not fit in the %lu bytes left for images",
+                       image.bytes, limit - image_end_);
+    if (overlap(image, main_range()))
+        return refused("image at %#lx overlaps the main range at %#lx", image.address, main_base);
+    for (std::size_t i = 0; i < image_count_; ++i)
+        if (overlap(image, images_[i].range))
+            return refused("image at %#lx overlaps the one at %#lx", image.address,
+                           images_[i].range.address);
+
+    const auto index = static_cast<std::uint16_t>(image_count_);
+    images_[index] = {image, image_end_};
+    const auto begin = by_address_.begin();
+    const auto place = std::upper_bound(begin, begin + index, image.address,
+                                        [this](std::uintptr_t address, std::uint16_t other) {
+                                            return address < images_[other].range.address;
+                                        });
+    std::copy_backward(place, begin + index, begin + index + 1);
+    *place = index;
+    ++image_count_;
+    image_end_ =
+        std::min<std::uint64_t>(limit, round_up(image_end_ + image.bytes, shape_.block_bytes));
+    return {};
+}
+
+AddressRange AddressMap::main_range() const noexcept {
+    const std::size_t stacks = shape_.stack_bytes * shape_.nodes * shape_.threads_per_node;
+    return {main_base, stacks + shape_.early_bytes + shape_.heap_bytes * shape_.nodes};
+}
+
+AddressRange AddressMap::stack_slice(std::uint32_t global_thread) const noexcept {
+    HIROBA_INVARIANT(global_thread < shape_.nodes * shape_.threads_per_node, "thread %u of %u x %u",
+                     global_thread, shape_.nodes, shape_.threads_per_node);
+    return {main_base + shape_.stack_bytes * global_thread, shape_.stack_bytes};
+}
+
+AddressRange AddressMap::early_arena() const noexcept {
+    return {main_base + shape_.stack_bytes * shape_.nodes * shape_.threads_per_node,
+            shape_.early_bytes};
+}
+
+AddressRange AddressMap::heap_arena(NodeId node) const noexcept {
+    HIROBA_INVARIANT(node.value < shape_.nodes, "node %u of %u", node.value, shape_.nodes);
+    return {early_arena().end() + shape_.heap_bytes * node.value, shape_.heap_bytes};
+}
+
+std::uint64_t AddressMap::space_bytes() const noexcept {
+    return main_range().bytes + image_space_bytes;
+}
+
+std::optional<std::uint64_t> AddressMap::offset_of(std::uintptr_t address) const noexcept {
+    const AddressRange main = main_range();
+    if (main.contains(address)) return address - main.address;
+
+    const auto begin = by_address_.begin();
+    const auto after = std::upper_bound(begin, begin + image_count_, address,
+                                        [this](std::uintptr_t wanted, std::uint16_t other) {
+                                            return wanted < images_[other].range.address;
+                                        });
+    if (after == begin) return std::nullopt;
+    const Image& image = images_[*(after - 1)];
+    if (!image.range.contains(address)) return std::nullopt;
+    return image.offset + (address - image.range.address);
+}
+
+const AddressMap::Image* AddressMap::image_at(std::uint64_t offset) const noexcept {
+    const auto begin = images_.begin();
+    const auto after = std::upper_bound(
+        begin, begin + image_count_, offset,
+        [](std::uint64_t wanted, const Image& other) { return wanted < other.offset; });
+    if (after == begin) return nullptr;
+    const Image& image = *(after - 1);
+    return offset - image.offset < image.range.bytes ? &image : nullptr;
+}
+
+std::uintptr_t AddressMap::address_of(std::uint64_t offset) const noexcept {
+    if (offset < main_range().bytes) return main_base + offset;
+    const Image* image = image_at(offset);
+    return image == nullptr ? 0 : image->range.address + (offset - image->offset);
+}
+
+std::size_t AddressMap::extent_left(std::uint64_t offset, std::size_t bytes_max) const noexcept {
+    const std::size_t main_bytes = main_range().bytes;
+    if (offset < main_bytes) return std::min<std::size_t>(main_bytes - offset, bytes_max);
+    const Image* image = image_at(offset);
+    if (image == nullptr) return 0;
+    return std::min<std::size_t>(image->range.bytes - (offset - image->offset), bytes_max);
+}
+
+NodeId AddressMap::initial_home(std::uint64_t offset) const noexcept {
+    const std::size_t stacks = shape_.stack_bytes * shape_.nodes * shape_.threads_per_node;
+    if (offset < stacks) {
+        const std::uint64_t thread = offset / shape_.stack_bytes;
+        return NodeId{static_cast<std::uint32_t>(thread / shape_.threads_per_node)};
+    }
+    const std::uint64_t heaps = stacks + shape_.early_bytes;
+    // Node 0 ran alone before the take-over: the early arena and the images are its own.
+    if (offset < heaps || offset >= main_range().bytes) return NodeId{0};
+    return NodeId{static_cast<std::uint32_t>((offset - heaps) / shape_.heap_bytes)};
+}
+
+}  // namespace hiroba::dsm

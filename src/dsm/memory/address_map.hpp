@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: where the program's addresses lie in the global offset space, and who is first home.
+// Invariant: the same on every node. Offset 0 is the start of the main range (stacks, early arena,
+// heap arenas); the images of the executable and its libraries follow, each on a block boundary.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace hiroba::dsm {
+
+/// Part of the program's address space; both in bytes, whole pages.
+struct AddressRange {
+    std::uintptr_t address = 0;
+    std::size_t bytes = 0;
+    std::uintptr_t end() const noexcept { return address + bytes; }
+    bool contains(std::uintptr_t a) const noexcept { return a - address < bytes; }
+};
+
+/// The sizes that fix the layout; equal on every node.
+struct SpaceShape {
+    std::uint32_t nodes = 1;
+    std::uint32_t threads_per_node = 1;
+    std::size_t stack_bytes = std::size_t{64}
+                              << 20;  ///< one thread's stack and TLS, guard included
+    std::size_t early_bytes = std::size_t{64} << 20;  ///< allocations made before take-over
+    std::size_t heap_bytes = std::size_t{16} << 30;   ///< one node's heap arena
+    std::size_t block_bytes = page_bytes;             ///< power of two, at least a page
+};
+
+/// Translates between addresses and global offsets. Fixed after the last add_image().
+/// Thread: any once fixed; async-signal-safe.
+class AddressMap {
+public:
+    static constexpr std::uintptr_t main_base = 0x1000'0000'0000;
+    static constexpr std::size_t images_max = 256;
+    static constexpr std::size_t image_space_bytes = std::size_t{16} << 30;
+
+    /// Stack, early and heap sizes are rounded up to whole blocks; shape() returns the result.
+    explicit AddressMap(const SpaceShape& shape);
+
+    /// Adds one writable load segment (page-aligned). Same order and ranges on every node.
+    /// Refuses more than images_max, or more than image_space_bytes in all.
+    Result<void> add_image(AddressRange image);
+
+    const SpaceShape& shape() const noexcept { return shape_; }
+    AddressRange main_range() const noexcept;
+    AddressRange stack_slice(std::uint32_t global_thread) const noexcept;
+    AddressRange early_arena() const noexcept;
+    AddressRange heap_arena(NodeId node) const noexcept;
+    std::size_t images() const noexcept { return image_count_; }
+    AddressRange image(std::size_t index) const noexcept { return images_[index].range; }
+
+    /// Size of the offset space in bytes, including room for images yet to be added.
+    std::uint64_t space_bytes() const noexcept;
+    std::optional<std::uint64_t> offset_of(std::uintptr_t address) const noexcept;
+    /// 0 when nothing is mapped at the offset (padding behind an image).
+    std::uintptr_t address_of(std::uint64_t offset) const noexcept;
+    /// Bytes from `offset` to the end of the extent it lies in (at most `bytes_max`).
+    std::size_t extent_left(std::uint64_t offset, std::size_t bytes_max) const noexcept;
+    /// Who holds the block at `offset` before anybody has written it.
+    NodeId initial_home(std::uint64_t offset) const noexcept;
+
+private:
+    struct Image {
+        AddressRange range;
+        std::uint64_t offset = 0;
+    };
+    const Image* image_at(std::uint64_t offset) const noexcept;
+
+    SpaceShape shape_;
+    std::array<Image, images_max> images_{};              ///< in ascending order of offset
+    std::array<std::uint16_t, images_max> by_address_{};  ///< indices, ascending by address
+    std::size_t image_count_ = 0;
+    std::uint64_t image_end_ = 0;
+};
+
+}  // namespace hiroba::dsm

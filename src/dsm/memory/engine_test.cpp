@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: one suite for both fault engines, with real faults of the test process.
+// Invariant: expectations hold for any engine; where engines may differ the facts decide.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/latch.hpp"
+#include "dsm/memory/fault_engine.hpp"
+#include "dsm/memory/private_memory.hpp"
+
+namespace hiroba::dsm {
+namespace {
+
+using Pages = std::set<std::size_t>;
+
+/// An engine with one attached range, and a target that maps whatever faults in it.
+class World : public FaultTarget, public WrittenSink {
+public:
+    World(const std::string& engine_name, std::size_t pages)
+        : pages_(pages), memory_(std::move(*PrivateMemory::create(pages * page_bytes))) {
+        engine_ = std::move(*make_fault_engine(engine_name));
+        range_ = {next_address.fetch_add(round_up(pages * page_bytes, 1u << 30) + (1u << 30)),
+                  pages * page_bytes};
+        const auto attached = engine_->attach(range_, memory_.fd(), 0, memory_.at(0));
+        EXPECT_TRUE(attached) << attached.error().text;
+        add_fault_target(*this);
+    }
+    ~World() override { remove_fault_target(*this); }
+
+    bool on_fault(std::uintptr_t address, bool write) noexcept override {
+        if (!range_.contains(address)) return false;
+        const std::scoped_lock guard{latch};
+        ++(write ? write_faults : read_faults);
+        engine_->map(range_of((address - range_.address) / page_bytes),
+                     write ? Access::write : Access::read);
+        return true;
+    }
+    void written(AddressRange range) noexcept override {
+        EXPECT_GE(range.address, last_reported_);  // ascending, no page twice
+        last_reported_ = range.end();
+        for (std::size_t at = 0; at < range.bytes; at += page_bytes)
+            reported_.insert((range.address - range_.address + at) / page_bytes);
+    }
+
+    Pages collect() {
+        reported_.clear();
+        last_reported_ = 0;
+        engine_->collect(*this);
+        return reported_;
+    }
+    AddressRange range_of(std::size_t first, std::size_t count = 1) const {
+        return {range_.address + first * page_bytes, count * page_bytes};
+    }
+    volatile char& byte(std::size_t page, std::size_t offset = 0) {
+        return *reinterpret_cast<volatile char*>(range_.address + page * page_bytes + offset);
+    }
+    void read(std::size_t page) { [[maybe_unused]] const char value = byte(page); }
+    char alias(std::size_t page, std::size_t offset = 0) const {
+        return static_cast<char>(*memory_.at(page * page_bytes + offset));
+    }
+    void fill(std::size_t page, char value) {
+        std::memset(memory_.at(page * page_bytes), value, page_bytes);
+    }
+    void unmap(std::size_t first, std::size_t count = 1) {
+        const AddressRange range = range_of(first, count);
+        engine_->unmap({&range, 1});
+    }
+    void map(std::size_t first, std::size_t count, Access access) {
+        engine_->map(range_of(first, count), access);
+    }
+    FaultEngine& engine() { return *engine_; }
+    std::size_t pages() const { return pages_; }
+    int faults() const { return read_faults + write_faults; }
+
+    std::atomic<int> read_faults{0};
+    std::atomic<int> write_faults{0};
+    Latch latch;  ///< faults wait for it
+
+private:
+    static inline std::atomic<std::uintptr_t> next_address{0x2000'0000'0000};
+    std::size_t pages_;
+    PrivateMemory memory_;
+    std::unique_ptr<FaultEngine> engine_;
+    AddressRange range_;
+    Pages reported_;
+    std::uintptr_t last_reported_ = 0;
+};
+
+class EachEngine : public testing::TestWithParam<const char*> {
+protected:
+    void SetUp() override {
+        const bool uffd = std::string(GetParam()) == "uffd";
+        const EngineProbe probe = uffd ? probe_uffd() : probe_mprotect();
+        if (!probe.usable) GTEST_SKIP() << probe.reason;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Engines, EachEngine, testing::Values("uffd", "mprotect"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(EachEngine, a_read_miss_faults_once_and_sees_the_bytes_of_the_memory) {
+    World world{GetParam(), 8};
+    world.fill(3, 'x');
+
+    EXPECT_EQ(world.byte(3, 100), 'x');
+    EXPECT_EQ(world.byte(3, 101), 'x');
+
+    EXPECT_EQ(world.read_faults, 1);
+    EXPECT_EQ(world.write_faults, 0);
+    EXPECT_EQ(world.collect().count(3), 0u);
+}
+
+TEST_P(EachEngine, a_write_miss_is_seen_in_the_memory_and_reported_once) {
+    World world{GetParam(), 8};
+
+    world.byte(5, 7) = 'w';
+
+    EXPECT_EQ(world.faults(), 1);
+    EXPECT_EQ(world.alias(5, 7), 'w');
+    EXPECT_EQ(world.collect().count(5), 1u);
+    EXPECT_TRUE(world.collect().empty());
+}
+
+TEST_P(EachEngine, each_first_write_after_a_collect_is_noticed) {
+    World world{GetParam(), 8};
+    world.read(2);
+    world.read(3);
+    world.collect();
+
+    for (int round = 0; round < 5; ++round) {
+        const int write_faults_before = world.write_faults;
+        world.byte(2) = static_cast<char>(round);
+        world.byte(2, 1) = static_cast<char>(round);
+        EXPECT_EQ(world.write_faults - write_faults_before,
+                  world.engine().facts().write_faults ? 1 : 0);
+        EXPECT_EQ(world.collect(), Pages{2});
+    }
+}
+
+TEST_P(EachEngine, map_for_writing_counts_as_written_also_on_mapped_pages) {
+    World world{GetParam(), 64};
+    world.map(8, 4, Access::read);
+    world.collect();
+
+    world.map(6, 8, Access::write);
+
+    const Pages reported = world.collect();
+    for (std::size_t page = 6; page < 14; ++page) EXPECT_EQ(reported.count(page), 1u) << page;
+    world.byte(9) = 1;
+    EXPECT_EQ(world.collect(), Pages{9});
+}
+
+TEST_P(EachEngine, mapping_a_batch_over_holes_and_mapped_pages_leaves_no_fault) {
+    World world{GetParam(), 256};
+    world.map(10, 1, Access::read);
+    world.map(20, 5, Access::write);
+    world.fill(100, 'b');
+
+    world.map(0, 256, Access::read);
+
+    int sum = 0;
+    for (std::size_t page = 0; page < 256; ++page) sum += world.byte(page) != 0;
+    EXPECT_EQ(sum, 1);
+    world.byte(22) = 1;  // read access must not have been lowered from write
+    EXPECT_EQ(world.faults(), 0);
+}
+
+TEST_P(EachEngine, pages_written_and_then_unmapped_are_reported_by_the_next_collect) {
+    constexpr std::size_t tables = 4;  // whole page tables are what newer kernels free
+    World world{GetParam(), tables * 512};
+    world.map(0, world.pages(), Access::read);
+    world.collect();
+    for (std::size_t page = 0; page < world.pages(); ++page) world.byte(page) = 'u';
+
+    world.unmap(0, world.pages());
+
+    EXPECT_EQ(world.collect().size(), world.pages());
+    EXPECT_EQ(world.alias(700), 'u');
+    const int faults_before = world.faults();
+    EXPECT_EQ(world.byte(700), 'u');
+    EXPECT_EQ(world.faults(), faults_before + 1);
+}
+
+TEST_P(EachEngine, scattered_unmap_faults_where_it_unmapped_and_nowhere_else) {
+    World world{GetParam(), 1024};
+    world.map(0, 1024, Access::read);
+    std::vector<AddressRange> ranges;
+    for (std::size_t page = 0; page < 1024; page += 4) ranges.push_back(world.range_of(page));
+    ranges.push_back(world.range_of(1021, 2));
+
+    world.engine().unmap(ranges);
+
+    for (std::size_t page = 0; page < 1024; ++page) {
+        const int faults_before = world.faults();
+        world.read(page);
+        EXPECT_EQ(world.faults() - faults_before,
+                  page % 4 == 0 || page == 1021 || page == 1022 ? 1 : 0)
+            << page;
+    }
+}
+
+TEST_P(EachEngine, more_scattered_written_pages_than_one_scan_returns_are_all_reported) {
+    World world{GetParam(), 4096};
+    world.map(0, 4096, Access::read);
+    world.collect();
+    Pages expected;
+    for (std::size_t page = 1; page < 4096; page += 3) {
+        world.byte(page) = 1;
+        expected.insert(page);
+    }
+
+    EXPECT_EQ(world.collect(), expected);
+}
+
+TEST_P(EachEngine, random_traffic_is_reported_exactly) {
+    World world{GetParam(), 2048};
+    const unsigned seed = testing::UnitTest::GetInstance()->random_seed();
+    SCOPED_TRACE("--gtest_random_seed=" + std::to_string(seed));
+    std::mt19937 random{seed};
+    Pages mapped, written;
+    const auto pick = [&](std::size_t below) { return random() % below; };
+
+    for (int step = 0; step < 20000; ++step) {
+        const std::size_t page = pick(2048);
+        const std::size_t count = std::min<std::size_t>(1 + pick(20), 2048 - page);
+        switch (pick(20)) {
+            case 0: {
+                world.unmap(page, count);
+                for (std::size_t p = page; p < page + count; ++p) mapped.erase(p);
+                break;
+            }
+            case 1: {
+                const bool write = pick(2) == 0;
+                world.map(page, count, write ? Access::write : Access::read);
+                for (std::size_t p = page; p < page + count; ++p) {
+                    mapped.insert(p);
+                    if (write) written.insert(p);
+                }
+                break;
+            }
+            case 2: {
+                const Pages reported = world.collect();
+                for (const std::size_t p : written) ASSERT_EQ(reported.count(p), 1u) << p;
+                for (const std::size_t p : reported)
+                    ASSERT_TRUE(written.count(p) == 1 || mapped.count(p) == 0) << p;
+                written.clear();
+                break;
+            }
+            default:
+                if (pick(2) == 0) {
+                    world.byte(page) = static_cast<char>(step);
+                    written.insert(page);
+                    ASSERT_EQ(world.alias(page), static_cast<char>(step));
+                } else {
+                    ASSERT_EQ(world.byte(page), world.alias(page));
+                }
+                mapped.insert(page);
+        }
+    }
+}
+
+TEST_P(EachEngine, no_write_escapes_an_unmap_that_races_with_it) {
+    World world{GetParam(), 1};
+    std::atomic<bool> stop{false};
+    std::atomic<std::uint64_t> made{0};
+    std::thread writer{[&] {
+        auto& word = reinterpret_cast<volatile std::uint64_t&>(world.byte(0));
+        for (std::uint64_t n = 1; !stop; ++n) {
+            word = n;
+            made = n;
+        }
+    }};
+
+    std::uint64_t known = 0;
+    const auto in_memory = [&] {
+        std::uint64_t value;
+        std::array<char, sizeof value> bytes;
+        for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = world.alias(0, i);
+        std::memcpy(&value, bytes.data(), sizeof value);
+        return value;
+    };
+    for (int round = 0; round < 2000; ++round) {
+        const std::scoped_lock guard{world.latch};  // the writer's fault waits
+        world.unmap(0);
+        const bool reported = world.collect().count(0) == 1;
+        const std::uint64_t now = in_memory();
+        ASSERT_TRUE(reported || now == known) << "round " << round;
+        ASSERT_GE(now, made.load()) << "a write that was made is not in the memory";
+        known = now;
+        ASSERT_EQ(in_memory(), known) << "a write after unmap without a fault";
+    }
+    stop = true;
+    writer.join();
+}
+
+TEST_P(EachEngine, two_threads_may_fault_on_the_same_pages_at_once) {
+    World world{GetParam(), 4096};
+    std::atomic<int> ready{0};
+    const auto touch = [&](char mark, std::size_t offset) {
+        ++ready;
+        while (ready < 2) std::this_thread::yield();
+        for (std::size_t page = 0; page < 4096; ++page) {
+            world.read(page);
+            world.byte(page, offset) = mark;
+        }
+    };
+    std::thread other{touch, 'b', 1};
+    touch('a', 0);
+    other.join();
+
+    for (std::size_t page = 0; page < 4096; ++page) {
+        ASSERT_EQ(world.alias(page, 0), 'a');
+        ASSERT_EQ(world.alias(page, 1), 'b');
+    }
+    EXPECT_EQ(world.collect().size(), 4096u);
+}
+
+TEST_P(EachEngine, kept_pages_stay_writable_without_a_fault_and_their_writes_are_reported) {
+    World world{GetParam(), 64};
+    world.engine().keep(world.range_of(8, 2));
+    world.map(8, 2, Access::read);
+    world.collect();
+    const int faults_before = world.faults();
+
+    for (int round = 0; round < 3; ++round) {
+        world.byte(8) = static_cast<char>(round);
+        const Pages reported = world.collect();
+        EXPECT_EQ(reported.count(8), 1u);
+        EXPECT_EQ(reported.count(9), world.engine().facts().kept_always_reported ? 1u : 0u);
+    }
+    EXPECT_EQ(world.faults(), faults_before);
+}
+
+TEST_P(EachEngine, a_fault_preserves_errno) {
+    World world{GetParam(), 2};
+    errno = 4711;
+    world.byte(1) = 1;
+    EXPECT_EQ(errno, 4711);
+}
+
+TEST_P(EachEngine, regions_never_reach_over_the_end_of_an_attached_range) {
+    auto memory = std::move(*PrivateMemory::create(8 * page_bytes));
+    auto engine = std::move(*make_fault_engine(GetParam()));
+    const AddressRange low{0x3000'0000'0000, 4 * page_bytes};
+    const AddressRange high{low.end(), 4 * page_bytes};
+    ASSERT_TRUE(engine->attach(high, memory.fd(), 4 * page_bytes, memory.at(4 * page_bytes)));
+    ASSERT_TRUE(engine->attach(low, memory.fd(), 0, memory.at(0)));
+    engine->map(low, Access::write);
+    engine->map(high, Access::write);
+
+    struct : WrittenSink {
+        void written(AddressRange range) noexcept override { ranges.push_back(range); }
+        std::vector<AddressRange> ranges;
+    } sink;
+    engine->collect(sink);
+
+    ASSERT_EQ(sink.ranges.size(), 2u);
+    EXPECT_EQ(sink.ranges[0].address, low.address);
+    EXPECT_EQ(sink.ranges[0].end(), low.end());
+    EXPECT_EQ(sink.ranges[1].address, high.address);
+    EXPECT_FALSE(engine->attach(low, memory.fd(), 0, memory.at(0))) << "attached twice";
+}
+
+std::size_t page_table_kib() {
+    std::ifstream status{"/proc/self/status"};
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with("VmPTE:")) return std::stoul(line.substr(6));
+    ADD_FAILURE() << "no VmPTE";
+    return 0;
+}
+
+TEST_P(EachEngine, collect_over_a_huge_sparse_range_makes_no_page_tables) {
+    World world{GetParam(), (std::size_t{64} << 30) / page_bytes};
+    const std::size_t stride = world.pages() / 100;
+    const std::size_t before = page_table_kib();
+    Pages expected;
+    for (std::size_t i = 0; i < 100; ++i) {
+        world.byte(i * stride) = 1;
+        expected.insert(i * stride);
+    }
+
+    const Pages reported = world.collect();
+    EXPECT_EQ(reported, expected);
+    EXPECT_TRUE(world.collect().empty());
+    // 100 tables each for the program's view, the alias and what lies above them.
+    EXPECT_LT(page_table_kib() - before, 3000u);
+}
+
+TEST(uffd_engine, a_page_that_the_kernel_took_away_comes_back_as_written) {
+    if (!probe_uffd().usable) GTEST_SKIP();
+    World world{"uffd", 64};
+    world.map(0, 64, Access::read);
+    world.collect();
+    world.byte(7) = 1;
+    const AddressRange page = world.range_of(7);
+    ASSERT_EQ(madvise(reinterpret_cast<void*>(page.address), page.bytes, MADV_DONTNEED), 0);
+
+    EXPECT_EQ(world.byte(7), 1);  // a read fault, not known to the engine's user as an unmap
+
+    EXPECT_EQ(world.read_faults, 1);
+    EXPECT_EQ(world.collect(), Pages{7});
+}
+
+}  // namespace
+}  // namespace hiroba::dsm

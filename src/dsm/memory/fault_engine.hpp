@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: all contact with the machine's page tables: which pages the program may touch, and which
+// it has written. Two engines behind one interface (design: dsm.md section 3).
+// Invariant: an engine decides nothing; it knows neither nodes nor states of blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "dsm/memory/address_map.hpp"
+
+namespace hiroba::dsm {
+
+enum class Access : std::uint8_t {
+    read,   ///< readable; the first write is noticed (by the kernel or as a fault)
+    write,  ///< readable and writable, and counted as written from now on
+};
+
+/// Facts fixed at creation.
+struct EngineFacts {
+    const char* name;           ///< "uffd" or "mprotect"
+    std::string why;            ///< one line: why this one was chosen
+    std::size_t block_bytes;    ///< the block size it works best with
+    bool write_faults;          ///< the first write to a readable page raises a fault of its own
+    bool kept_always_reported;  ///< collect() reports every mapped page of kept ranges
+};
+
+/// Receives what collect() finds.
+class WrittenSink {
+public:
+    virtual ~WrittenSink() = default;
+    /// A range of pages written since the previous collect(), in ascending order of address.
+    virtual void written(AddressRange range) noexcept = 0;
+};
+
+/// Thread: map() and keep() from any thread at once, also during the others; the rest one thread
+/// at a time. After attach() nothing allocates or throws; map(), keep() and unmap() are
+/// async-signal-safe. Ranges are whole blocks clipped to the extent they lie in; failures of the
+/// kernel are fatal with the numbers (ENOMEM names vm.max_map_count).
+///
+/// A page that was mapped and not unmapped may fault nevertheless (evicted to swap, or given up
+/// by the mprotect engine when the kernel's VMAs run out): the answer is to map it again. No write
+/// is ever lost by it.
+class FaultEngine {
+public:
+    virtual ~FaultEngine() = default;
+    virtual const EngineFacts& facts() const noexcept = 0;
+
+    /// Maps [memory_offset, + range.bytes) of `memory_fd` at `range`, replacing what is there;
+    /// everything in it is inaccessible at first. `alias` is the same memory, always accessible.
+    virtual Result<void> attach(AddressRange range, int memory_fd, std::uint64_t memory_offset,
+                                std::byte* alias) = 0;
+    /// Makes whole pages accessible. Mapping what is mapped already is harmless (it may raise
+    /// read to write, never lower write to read).
+    virtual void map(AddressRange range, Access access) noexcept = 0;
+    /// Makes ranges inaccessible; the bytes stay in the memory. When the call returns no thread
+    /// can read or write them without a fault.
+    virtual void unmap(std::span<const AddressRange> ranges) noexcept = 0;
+    /// Marks whole pages as never to become inaccessible or lose write access except by unmap(): a
+    /// live stack. map() with either access makes them writable. Where the facts say so, collect()
+    /// then reports them each time; otherwise they are tracked as all others are.
+    virtual void keep(AddressRange) noexcept {}
+    /// Reports every page written since the last collect() and makes their next write noticed
+    /// again. A write that races with the call is reported by this or the next collect().
+    /// Pages not mapped at present may be reported too; the caller filters.
+    virtual void collect(WrittenSink& sink) noexcept = 0;
+};
+
+/// Why each engine is usable on this machine or not, found by trying.
+struct EngineProbe {
+    bool usable = false;
+    std::string reason;
+};
+EngineProbe probe_uffd();  ///< userfaultfd with MINOR and asynchronous write protection
+EngineProbe probe_mprotect();
+
+/// Chooses: `wanted` is "auto", "uffd" or "mprotect" (setting HIROBA_FAULT_ENGINE). An unusable
+/// wish is an environment error that says why.
+Result<std::unique_ptr<FaultEngine>> make_fault_engine(std::string_view wanted);
+
+/// Whoever resolves faults in attached ranges.
+class FaultTarget {
+public:
+    virtual ~FaultTarget() = default;
+    /// In the faulting thread, on its alternate signal stack. Returns false when the address is
+    /// not its business (the fault then goes to the program's handler or the default action).
+    virtual bool on_fault(std::uintptr_t address, bool write) noexcept = 0;
+};
+
+/// Installs the SIGBUS and SIGSEGV handlers that ask the targets in turn. A target is asked for
+/// any address; up to 64 targets (several nodes in one process in tests). Errno is preserved. A
+/// fault in the course of on_fault() is fatal. What all refuse goes to the program's action.
+void add_fault_target(FaultTarget& target) noexcept;
+void remove_fault_target(FaultTarget& target) noexcept;
+
+/// Gives the calling thread a private alternate signal stack (64 KiB); once per thread.
+void give_alternate_stack() noexcept;
+
+/// What the program asked for with sigaction on SIGBUS and SIGSEGV (abi/libc interposes it):
+/// faults that are nobody's go there. Returns the former one through `old`.
+struct ProgramAction;  // = struct sigaction, kept out of this header
+void set_program_action(int signal_number, const void* action, void* old) noexcept;
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: SIGBUS and SIGSEGV: asks the targets, else passes on to the program. Runs in the faulting
+// thread, on its alternate stack, with all signals blocked but these two.
+// Invariant: resolving a fault touches no global memory. If it does all the same, the nested fault
+// finds the first one's address in the thread's context and stops the node with both.
+#include "dsm/memory/fault_handler.hpp"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+
+#include "base/fatal.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/memory/fault_attached.hpp"
+#include "dsm/memory/fault_engine.hpp"
+#include "dsm/memory/fault_lock.hpp"
+#include "dsm/memory/fault_program.hpp"
+
+namespace hiroba::dsm {
+namespace {
+
+constexpr std::size_t targets_max = 64;
+constexpr std::size_t alternate_stack_bytes = std::size_t{64} << 10;
+constexpr greg_t page_fault_trap = 14;
+constexpr greg_t error_write = 1 << 1;
+constexpr greg_t error_fetch = 1 << 4;
+
+constinit std::array<std::atomic<FaultTarget*>, targets_max> targets{};
+constinit std::atomic<bool> installed{false};
+
+/// A load or store that a page table entry refused. Everything else (kill, bad instructions,
+/// execution of data, poisoned memory) is the program's affair.
+bool is_access(int signal, const siginfo_t& info, const ucontext_t& context) noexcept {
+    const bool code = signal == SIGBUS ? info.si_code == BUS_ADRERR
+                                       : info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
+    return code && context.uc_mcontext.gregs[REG_TRAPNO] == page_fault_trap &&
+           (context.uc_mcontext.gregs[REG_ERR] & error_fetch) == 0;
+}
+
+bool ask_targets(std::uintptr_t address, bool write) noexcept {
+    for (const std::atomic<FaultTarget*>& slot : targets) {
+        // Acquire: pairs with the release in add_fault_target().
+        FaultTarget* const target = slot.load(std::memory_order_acquire);
+        if (target != nullptr && target->on_fault(address, write)) return true;
+    }
+    return false;
+}
+
+bool resolve(std::uintptr_t address, bool write, std::uintptr_t instruction) noexcept {
+    if (address < page_bytes) return false;
+    ThreadContext& thread = this_thread();
+    if (thread.fault_address != 0)
+        fatal("fault at 0x%lx (instruction 0x%lx) while resolving the fault at 0x%lx", address,
+              instruction, thread.fault_address);
+    thread.fault_address = address;
+    const bool resolved = ask_targets(address, write);
+    thread.fault_address = 0;
+    return resolved;
+}
+
+/// A refused access to an attached range is a wild access of the program, to a stack guard for
+/// instance. Without hiroba it would be a SIGSEGV, so it is one.
+void refuse_attached(std::uintptr_t address, bool write, siginfo_t info,
+                     ucontext_t& context) noexcept {
+    const auto instruction = static_cast<unsigned long>(context.uc_mcontext.gregs[REG_RIP]);
+    info.si_signo = SIGSEGV;
+    info.si_code = SEGV_ACCERR;
+    if (pass_to_program(SIGSEGV, info, context) == Verdict::dies)
+        say("SIGSEGV: %s of 0x%lx, which is no memory of the program, by the instruction at 0x%lx",
+            write ? "write" : "read", address, instruction);
+}
+
+void handle(int signal, siginfo_t* info, void* raw_context) {
+    const int errno_before = errno;
+    auto& context = *static_cast<ucontext_t*>(raw_context);
+    const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+    if (!is_access(signal, *info, context)) {
+        pass_to_program(signal, *info, context);
+    } else {
+        const bool write = (context.uc_mcontext.gregs[REG_ERR] & error_write) != 0;
+        const auto instruction = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
+        if (!resolve(address, write, instruction)) {
+            if (is_attached(address))
+                refuse_attached(address, write, *info, context);
+            else
+                pass_to_program(signal, *info, context);
+        }
+    }
+    errno = errno_before;
+}
+
+}  // namespace
+
+void install_fault_handlers() noexcept {
+    if (installed.exchange(true, std::memory_order_seq_cst)) return;
+    struct sigaction ours {};
+    ours.sa_sigaction = handle;
+    // Not blocked inside itself (SA_NODEFER): a nested fault is to be reported, not to kill.
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    sigfillset(&ours.sa_mask);
+    sigdelset(&ours.sa_mask, SIGBUS);
+    sigdelset(&ours.sa_mask, SIGSEGV);
+    for (const int signal : {SIGBUS, SIGSEGV}) {
+        struct sigaction before {};
+        set_kernel_action(signal, ours, &before);
+        adopt_program_action(signal, before);
+    }
+}
+
+void add_fault_target(FaultTarget& target) noexcept {
+    install_fault_handlers();
+    for (std::atomic<FaultTarget*>& slot : targets) {
+        FaultTarget* empty = nullptr;
+        // Release: pairs with the acquire in ask_targets().
+        if (slot.compare_exchange_strong(empty, &target, std::memory_order_release)) return;
+    }
+    fatal("more than %lu fault targets in one process", targets_max);
+}
+
+void remove_fault_target(FaultTarget& target) noexcept {
+    for (std::atomic<FaultTarget*>& slot : targets) {
+        FaultTarget* wanted = &target;
+        if (slot.compare_exchange_strong(wanted, nullptr)) return;
+    }
+}
+
+void give_alternate_stack() noexcept {
+    const std::size_t bytes = page_bytes + alternate_stack_bytes;
+    const long memory = kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    // The page below the stack is never accessible: an overflow must not reach a neighbour.
+    if (kernel_failed(memory) || kernel_call(SYS_mprotect, memory, page_bytes, PROT_NONE) != 0)
+        fatal(
+            "no memory for an alternate signal stack of %lu bytes: mmap gave %ld; raise "
+            "vm.max_map_count or the memory limit",
+            bytes, memory);
+    stack_t stack{};
+    stack.ss_sp = reinterpret_cast<void*>(memory + static_cast<long>(page_bytes));
+    stack.ss_size = alternate_stack_bytes;
+    const long result = kernel_call(SYS_sigaltstack, &stack, 0);
+    HIROBA_INVARIANT(result == 0, "sigaltstack gave %ld", result);
+}
+
+}  // namespace hiroba::dsm

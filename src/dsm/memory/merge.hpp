@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the merge kernels: byte-wise three-way merge of blocks (design: dsm.md section 2.3).
+// Invariant: a byte counts as changed iff it differs from the twin; nothing is ever invented.
+// All pointers are 64-byte aligned; `bytes` is a multiple of 64. Async-signal-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hiroba::dsm {
+
+/// What a merge saw. `raced_*` describe bytes that both this node and another had changed.
+struct MergeOutcome {
+    bool changed = false;                ///< some byte of ours differed from the twin
+    bool foreign = false;                ///< some byte of home differed from the twin
+    std::uint32_t raced_bytes = 0;       ///< changed by both, to different values
+    std::uint32_t raced_at = 0;          ///< offset of the first of them
+    std::uint32_t same_value_bytes = 0;  ///< changed by both to the same value
+    std::uint32_t same_value_at = 0;
+};
+
+/// merged[i] = ours[i] where ours[i] != twin[i], else home[i]. `merged` may be `home`.
+/// Source: the paper's table 1, by byte and masked instead of XOR.
+MergeOutcome merge_block(const std::byte* ours, const std::byte* twin, const std::byte* home,
+                         std::byte* merged, std::size_t bytes) noexcept;
+
+/// True when any byte differs.
+bool differs(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept;
+
+/// Stores into the live copy the bytes that others changed and this node did not:
+/// live[i] := home[i] where home[i] != twin[i] and seen[i] == twin[i]. Other bytes, even in the
+/// same word, may be written by the program at the same moment and are never stored; aligned words
+/// of which every byte is due are stored whole. `seen` is a snapshot of `live`.
+void store_foreign(std::byte* live, const std::byte* seen, const std::byte* twin,
+                   const std::byte* home, std::size_t bytes) noexcept;
+
+}  // namespace hiroba::dsm

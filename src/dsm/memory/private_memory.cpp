@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: makes the memfd that holds a node's private copies, and its alias mapping.
+// Invariant: the alias is never in a core file (the program's own mappings of it are) and has
+// small pages only, since the fault engines work by page.
+#include "dsm/memory/private_memory.hpp"
+
+#include <linux/memfd.h>
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "dsm/memory/kernel_calls.hpp"
+
+namespace hiroba::dsm {
+namespace {
+
+Error failed(const char* call, std::uint64_t bytes, long result) {
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  "private memory: %s of %lu bytes failed: %s; a smaller HIROBA_HEAP or more "
+                  "address space (ulimit -v, ulimit -f, ulimit -n) is needed",
+                  call, static_cast<unsigned long>(bytes),
+                  std::strerror(static_cast<int>(-result)));
+    return Error{ErrorKind::environment, text};
+}
+
+}  // namespace
+
+Result<PrivateMemory> PrivateMemory::create(std::uint64_t bytes) {
+    PrivateMemory memory;
+    memory.bytes_ = round_up(bytes, page_bytes);
+
+    const long fd = kernel_call(SYS_memfd_create, "hiroba-private", MFD_CLOEXEC);
+    if (fd < 0) return failed("memfd_create", memory.bytes_, fd);
+    memory.fd_ = static_cast<int>(fd);
+
+    const long sized = kernel_call(SYS_ftruncate, fd, memory.bytes_);
+    if (sized < 0) return failed("ftruncate", memory.bytes_, sized);
+
+    const long alias = kernel_call(SYS_mmap, 0, memory.bytes_, PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (kernel_failed(alias)) return failed("mmap", memory.bytes_, alias);
+    memory.alias_ = reinterpret_cast<std::byte*>(alias);
+
+    // Both are wishes: a kernel without huge pages or core files refuses them rightly.
+    kernel_call(SYS_madvise, alias, memory.bytes_, MADV_NOHUGEPAGE);
+    kernel_call(SYS_madvise, alias, memory.bytes_, MADV_DONTDUMP);
+    return memory;
+}
+
+PrivateMemory::PrivateMemory(PrivateMemory&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      alias_(std::exchange(other.alias_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+PrivateMemory::~PrivateMemory() {
+    if (alias_ != nullptr) kernel_call(SYS_munmap, alias_, bytes_);
+    if (fd_ >= 0) kernel_call(SYS_close, fd_);
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the four requests to a userfaultfd and the scan of /proc/self/pagemap, as functions.
+// Invariant: async-signal-safe; results are the kernel's, errors negative.
+#pragma once
+
+#include <fcntl.h>
+
+#include <span>
+
+#include "dsm/memory/address_map.hpp"
+#include "dsm/memory/kernel_calls.hpp"
+#include "dsm/memory/kernel_constants.hpp"
+
+namespace hiroba::dsm {
+
+inline constexpr std::uint64_t uffd_features =
+    uffd_feature_wp_async | UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+    UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_SIGBUS;
+
+/// A descriptor with all features on. User mode only: needs no privilege.
+inline long open_uffd() noexcept {
+    const long fd = kernel_call(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if (fd < 0) return fd;
+    uffdio_api api{};
+    api.api = UFFD_API;
+    api.features = uffd_features;
+    const long enabled = kernel_call(SYS_ioctl, fd, UFFDIO_API, &api);
+    if (enabled == 0) return fd;
+    kernel_call(SYS_close, fd);
+    return enabled;
+}
+
+/// MISSING too: where the memory has a hole, MINOR alone would silently map a zero page.
+inline long uffd_register(int uffd, AddressRange range) noexcept {
+    uffdio_register request{};
+    request.range = {range.address, range.bytes};
+    request.mode =
+        UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
+    return kernel_call(SYS_ioctl, uffd, UFFDIO_REGISTER, &request);
+}
+
+/// Maps pages that the memory holds. `mapped_bytes`: how far it came when it fails.
+inline long uffd_continue(int uffd, AddressRange range, bool protect,
+                          std::size_t& mapped_bytes) noexcept {
+    uffdio_continue request{};
+    request.range = {range.address, range.bytes};
+    request.mode = protect ? uffdio_continue_mode_wp : 0;
+    const long result = kernel_call(SYS_ioctl, uffd, UFFDIO_CONTINUE, &request);
+    mapped_bytes = request.mapped > 0 ? static_cast<std::size_t>(request.mapped) : 0;
+    return result;
+}
+
+/// Lifts write protection, after which the pages count as written.
+inline long uffd_unprotect(int uffd, AddressRange range) noexcept {
+    uffdio_writeprotect request{};
+    request.range = {range.address, range.bytes};
+    return kernel_call(SYS_ioctl, uffd, UFFDIO_WRITEPROTECT, &request);
+}
+
+enum class AfterScan : std::uint8_t { leave, protect };
+
+/// Finds pages written since they were protected last, and perhaps protects them again. Asking for
+/// nothing but "written" is what the kernel has its short loop for.
+/// @param stopped  out: where the walk ended; not `end` when the regions were full
+/// @return number of regions
+inline long scan_written(int pagemap, std::uintptr_t start, std::uintptr_t end, AfterScan after,
+                         std::span<ScanRegion> regions, std::uintptr_t& stopped) noexcept {
+    ScanArgument argument{};
+    argument.size = sizeof argument;
+    argument.flags = after == AfterScan::protect ? scan_wp_matching : 0;
+    argument.start = start;
+    argument.end = end;
+    argument.vec = reinterpret_cast<std::uintptr_t>(regions.data());
+    argument.vec_len = regions.size();
+    argument.category_mask = page_is_written;
+    argument.return_mask = page_is_written;
+    const long result = kernel_call(SYS_ioctl, pagemap, pagemap_scan_request, &argument);
+    stopped = argument.walk_end;
+    return result;
+}
+
+}  // namespace hiroba::dsm

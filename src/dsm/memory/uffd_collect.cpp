@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: collect() of the userfaultfd engine: which spans to scan, the scan, its report.
+// Invariant: the spans cover every page that may have a page table entry.
+//
+// A scan costs 0.34 us by itself, 2 ns for each page table entry it walks, and nothing for space
+// that no mapping covers. Entries that never existed count as written and are *made* by the scan,
+// page tables included (64 GiB: 33 ms and 128 MiB). So the spans follow the pages that have been
+// mapped at some time, bridging gaps only where walking them is cheaper than another call.
+#include <algorithm>
+#include <cerrno>
+
+#include "base/fatal.hpp"
+#include "base/latch.hpp"
+#include "dsm/memory/uffd_calls.hpp"
+#include "dsm/memory/uffd_engine.hpp"
+
+namespace hiroba::dsm {
+namespace {
+
+constexpr std::size_t gap_bytes_max = 128 * page_bytes;  // walked in the time of a call
+// Libraries lie close together. Further apart, unknown mappings in between may be many.
+constexpr std::size_t foreign_gap_bytes_max = std::size_t{64} << 20;
+constexpr std::uint32_t standstills_max = 10'000'000;
+
+}  // namespace
+
+void UffdEngine::rebuild_spans() noexcept {
+    // Read before the walk: pages added during it are seen by the next collect at the latest.
+    const std::uint64_t epoch = occupied_epoch_.load(std::memory_order_seq_cst);
+    if (epoch == spans_epoch_) return;
+    spans_epoch_ = epoch;
+    span_count_ = 0;
+    std::uintptr_t former_end = 0;
+    for (const std::uint16_t index : ascending_) {
+        const Attached& each = attached_[index];
+        const std::size_t foreign_before = each.range.address - former_end;
+        each.occupied.for_each_run([&](PageRun run) {
+            const std::uintptr_t start = each.range.address + run.first * page_bytes;
+            add_span({start, start + run.count * page_bytes}, each, foreign_before);
+        });
+        former_end = each.range.end();
+    }
+}
+
+void UffdEngine::add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept {
+    if (span_count_ > 0) {
+        Span& last = spans_[span_count_ - 1];
+        std::size_t gap = span.start - last.end;
+        bool joins = gap <= gap_bytes_max;
+        if (last.end < within.range.address && foreign_before > 0) {
+            gap -= std::min(gap, foreign_before);  // only attached pages cost their walk
+            joins = scan_skips_foreign_ && foreign_before <= foreign_gap_bytes_max &&
+                    gap <= gap_bytes_max;
+        }
+        if (joins || span_count_ == spans_max) {
+            last.end = span.end;
+            return;
+        }
+    }
+    spans_[span_count_++] = span;
+}
+
+void UffdEngine::collect(WrittenSink& sink) noexcept {
+    rebuild_spans();
+    report_at_ = 0;
+    for (std::size_t i = 0; i < span_count_; ++i) scan(spans_[i], sink);
+
+    // Only now: an entry that a scan has not passed yet may be all that tells of a write.
+    if (!any_dropped_) return;
+    any_dropped_ = false;
+    for (Attached& each : attached_)
+        each.dropped.take_each_run([&](PageRun run) { each.tracked.remove(run); });
+}
+
+void UffdEngine::scan(const Span& span, WrittenSink& sink) noexcept {
+    Backoff backoff;
+    for (std::uintptr_t at = span.start; at < span.end;) {
+        std::uintptr_t stopped = at;
+        const long count =
+            scan_written(pagemap_, at, span.end, AfterScan::protect, regions_, stopped);
+        HIROBA_INVARIANT(count >= 0 || count == -EINTR, "PAGEMAP_SCAN of 0x%lx to 0x%lx gave %ld",
+                         at, span.end, count);
+        for (long i = 0; i < count; ++i) {
+            const ScanRegion& region = regions_[static_cast<std::size_t>(i)];
+            report({region.start, region.end - region.start}, sink);
+        }
+        if (stopped == at) {
+            HIROBA_INVARIANT(backoff.yields() < standstills_max, "PAGEMAP_SCAN stays at 0x%lx", at);
+            backoff.pause();
+        }
+        at = stopped;
+    }
+}
+
+/// The kernel joins pages of neighbouring mappings into one region; callers want them apart.
+void UffdEngine::report(AddressRange region, WrittenSink& sink) noexcept {
+    while (region.bytes > 0 && report_at_ < ascending_.size()) {
+        const AddressRange range = attached_[ascending_[report_at_]].range;
+        if (range.end() <= region.address) {
+            ++report_at_;
+            continue;
+        }
+        if (region.end() <= range.address) return;  // foreign
+        const std::uintptr_t start = std::max(region.address, range.address);
+        const std::uintptr_t end = std::min(region.end(), range.end());
+        sink.written({start, end - start});
+        region = {end, region.end() - end};
+    }
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: attach, map and unmap of the userfaultfd engine; uffd_collect.cpp has collect.
+// Invariant: an `occupied` bit is set before the page table entry it stands for.
+#include "dsm/memory/uffd_engine.hpp"
+
+#include <linux/mman.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "base/latch.hpp"
+#include "dsm/memory/fault_attached.hpp"
+#include "dsm/memory/uffd_calls.hpp"
+#include "dsm/memory/uffd_probe.hpp"
+
+namespace hiroba::dsm {
+namespace {
+
+constexpr std::size_t table_bytes = std::size_t{2} << 20;  // what one page table maps
+constexpr std::size_t scattered_batch = 64;  // ranges for one process_madvise; more gain nothing
+constexpr std::uint32_t retries_max = 10'000'000;
+
+Error failed(const char* call, AddressRange range, long result) {
+    char text[224];
+    std::snprintf(text, sizeof text, "uffd engine: %s of %zu bytes at %#lx failed: %s", call,
+                  range.bytes, range.address, std::strerror(static_cast<int>(-result)));
+    return Error{ErrorKind::environment, text};
+}
+
+/// Drops the page table entries of a run. Never a whole page table in one piece: newer kernels
+/// then free the table, and with it the entries that say which pages were written.
+void drop(AddressRange range) noexcept {
+    while (range.bytes > 0) {
+        const std::uintptr_t half =
+            round_down(range.address + table_bytes / 2, table_bytes) + table_bytes / 2;
+        const std::size_t piece = std::min(range.bytes, half - range.address);
+        const long result = kernel_call(SYS_madvise, range.address, piece, MADV_DONTNEED);
+        HIROBA_INVARIANT(result == 0, "madvise of %lu bytes at 0x%lx gave %ld", piece,
+                         range.address, result);
+        range.address += piece;
+        range.bytes -= piece;
+    }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UffdEngine>> UffdEngine::create(std::string why) {
+    std::unique_ptr<UffdEngine> engine{new UffdEngine};
+    engine->facts_ = {"uffd", std::move(why), page_bytes, false, false};
+
+    const long uffd = open_uffd();
+    if (uffd < 0) return failed("userfaultfd", {}, uffd);
+    engine->uffd_ = static_cast<int>(uffd);
+
+    const long pagemap =
+        kernel_call(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
+    if (pagemap < 0) return failed("open of /proc/self/pagemap", {}, pagemap);
+    engine->pagemap_ = static_cast<int>(pagemap);
+
+    // Without it (or where the kernel refuses DONTNEED through it) runs are dropped one by one.
+    engine->pidfd_ = static_cast<int>(kernel_call(SYS_pidfd_open, kernel_call(SYS_getpid), 0));
+
+    const std::size_t bytes = spans_max * sizeof(Span);
+    const long spans = kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (kernel_failed(spans)) return failed("mmap", {0, bytes}, spans);
+    engine->spans_ = reinterpret_cast<Span*>(spans);
+
+    engine->attached_.reserve(attached_max);
+    engine->ascending_.reserve(attached_max);
+    engine->scan_skips_foreign_ = scan_skips_foreign(engine->uffd_, engine->pagemap_);
+    return engine;
+}
+
+UffdEngine::~UffdEngine() {
+    for (const Attached& each : attached_) {
+        forget_attached(each.range);
+        kernel_call(SYS_munmap, each.range.address, each.range.bytes);
+    }
+    if (spans_ != nullptr) kernel_call(SYS_munmap, spans_, spans_max * sizeof(Span));
+    for (const int fd : {pidfd_, pagemap_, uffd_})
+        if (fd >= 0) kernel_call(SYS_close, fd);
+}
+
+Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t memory_offset,
+                                std::byte* alias) {
+    if (attached_.size() == attached_max)
+        return failed("attaching one range too many, that", range, -E2BIG);
+    for (const Attached& other : attached_)
+        if (range.address < other.range.end() && other.range.address < range.end())
+            return failed("attaching over an attached range", range, -EEXIST);
+
+    auto tracked = PageSet::create(range.bytes / page_bytes);
+    if (!tracked) return tracked.error();
+    auto dropped = PageSet::create(range.bytes / page_bytes);
+    if (!dropped) return dropped.error();
+    auto occupied = PageSet::create(range.bytes / page_bytes);
+    if (!occupied) return occupied.error();
+
+    const long at = kernel_call(SYS_mmap, range.address, range.bytes, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory_fd, memory_offset);
+    if (kernel_failed(at)) return failed("mmap", range, at);
+    const long registered = uffd_register(uffd_, range);
+    if (registered < 0) return failed("UFFDIO_REGISTER", range, registered);
+    kernel_call(SYS_madvise, range.address, range.bytes, MADV_NOHUGEPAGE);
+
+    attached_.push_back(
+        {range, alias, std::move(*tracked), std::move(*dropped), std::move(*occupied)});
+    const auto index = static_cast<std::uint16_t>(attached_.size() - 1);
+    ascending_.insert(std::upper_bound(ascending_.begin(), ascending_.end(), index,
+                                       [this](std::uint16_t a, std::uint16_t b) {
+                                           return attached_[a].range.address <
+                                                  attached_[b].range.address;
+                                       }),
+                      index);
+    note_attached(range);
+    // Pairs with the acquire in attached_at(): the element is complete.
+    attached_count_.store(attached_.size(), std::memory_order_release);
+    return {};
+}
+
+UffdEngine::Attached& UffdEngine::attached_at(AddressRange range) noexcept {
+    // Acquire: pairs with the release in attach(). The vector never moves its elements.
+    const std::size_t count = attached_count_.load(std::memory_order_acquire);
+    Attached* const all = attached_.data();
+    for (std::size_t i = 0; i < count; ++i)
+        if (all[i].range.contains(range.address) && range.end() <= all[i].range.end())
+            return all[i];
+    fatal("uffd engine: %lu bytes at 0x%lx lie in no attached range", range.bytes, range.address);
+}
+
+void UffdEngine::map(AddressRange range, Access access) noexcept {
+    Attached& where = attached_at(range);
+    const PageRun all = where.pages_of(range);
+    if (where.occupied.add(all)) occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
+    where.dropped.remove(all);
+
+    if (access == Access::write) {
+        where.tracked.add(all);
+        if (install(where, range, false)) {
+            const long result = uffd_unprotect(uffd_, range);
+            HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld",
+                             range.bytes, range.address, result);
+        }
+        return;
+    }
+    std::size_t page = all.first;
+    bool fresh = where.tracked.add({page, 1});
+    while (page < all.end()) {
+        const bool run_fresh = fresh;
+        PageRun run{page++, 1};
+        for (; page < all.end() && (fresh = where.tracked.add({page, 1})) == run_fresh; ++page)
+            ++run.count;
+        if (run_fresh)
+            install(where, where.range_of(run), true);
+        else
+            install_again(where, where.range_of(run));
+    }
+}
+
+// We unmapped the page since the last collect, or the kernel took it (swap), or it is mapped. Where
+// the entry is gone, what is left of it says whether it was written: then it comes back as written.
+void UffdEngine::install_again(const Attached& where, AddressRange range) noexcept {
+    std::array<ScanRegion, 8> written;
+    for (std::uintptr_t at = range.address; at < range.end();) {
+        std::uintptr_t stopped = at;
+        const long count =
+            scan_written(pagemap_, at, range.end(), AfterScan::leave, written, stopped);
+        HIROBA_INVARIANT(count >= 0 && stopped > at, "PAGEMAP_SCAN of 0x%lx to 0x%lx gave %ld", at,
+                         range.end(), count);
+        for (long i = 0; i < count; ++i) {
+            const ScanRegion& region = written[static_cast<std::size_t>(i)];
+            if (at < region.start) install(where, {at, region.start - at}, true);
+            install(where, {region.start, region.end - region.start}, false);
+            at = region.end;
+        }
+        if (at < stopped) install(where, {at, stopped - at}, true);
+        at = stopped;
+    }
+}
+
+bool UffdEngine::install(const Attached& where, AddressRange range, bool protect) noexcept {
+    bool existed = false;
+    Backoff backoff;
+    std::uintptr_t populated_at = 0;
+    while (range.bytes > 0) {
+        std::size_t done = 0;
+        const long result = uffd_continue(uffd_, range, protect, done);
+        if (result == 0) return existed;
+        if (result == -EEXIST) {
+            existed = true;
+            done = page_bytes;
+        } else if (result == -EFAULT && populated_at != range.address) {
+            // The memory has no page here yet: touch the rest through the alias.
+            populated_at = range.address;
+            kernel_call(SYS_madvise, where.alias + (range.address - where.range.address),
+                        range.bytes, madv_populate_read);
+        } else if (result == -EAGAIN && (done > 0 || backoff.yields() < retries_max)) {
+            if (done == 0) backoff.pause();
+        } else {
+            fatal("uffd engine: UFFDIO_CONTINUE of %lu bytes at 0x%lx gave %ld; is memory short?",
+                  range.bytes, range.address, result);
+        }
+        range.address += done;
+        range.bytes -= done;
+    }
+    return existed;
+}
+
+void UffdEngine::unmap(std::span<const AddressRange> ranges) noexcept {
+    std::array<AddressRange, scattered_batch> runs;
+    std::size_t count = 0;
+    for (const AddressRange& range : ranges) {
+        note_dropped(range);
+        if (count > 0 && runs[count - 1].end() == range.address) {
+            runs[count - 1].bytes += range.bytes;
+            continue;
+        }
+        if (count == runs.size()) {
+            drop_runs(runs);
+            count = 0;
+        }
+        runs[count++] = range;
+    }
+    drop_runs({runs.data(), count});
+}
+
+void UffdEngine::note_dropped(AddressRange range) noexcept {
+    Attached& where = attached_at(range);
+    const PageRun all = where.pages_of(range);
+    for (std::size_t page = all.first; page < all.end(); ++page) {
+        // An entry that never existed looks like a written one; do not believe it later.
+        if (!where.occupied.contains(page)) continue;
+        where.tracked.add({page, 1});
+        where.dropped.add({page, 1});
+        any_dropped_ = true;
+    }
+}
+
+void UffdEngine::drop_runs(std::span<const AddressRange> runs) noexcept {
+    std::array<iovec, scattered_batch> vectors;
+    long bytes = 0;
+    bool together = pidfd_ >= 0 && runs.size() > 1;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        vectors[i] = {reinterpret_cast<void*>(runs[i].address), runs[i].bytes};
+        bytes += static_cast<long>(runs[i].bytes);
+        together &= runs[i].bytes < table_bytes;
+    }
+    if (together && kernel_call(SYS_process_madvise, pidfd_, vectors.data(), runs.size(),
+                                MADV_DONTNEED, 0) == bytes)
+        return;
+    // Refused (before Linux 6.13) or done in part: dropping what is dropped already is harmless.
+    for (const AddressRange& run : runs) drop(run);
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the fault engine of Linux 6.7 and later: userfaultfd in MINOR mode raises SIGBUS where a
+// page is not mapped, asynchronous write protection lets the kernel itself note first writes, and
+// PAGEMAP_SCAN collects and protects again in one pass. docs/layers/dsm-memory.md has the costs.
+// Invariant: a page that is mapped and write-protected has not been written since the last collect.
+// A page table entry that the kernel dropped (swap, migration) counts as written, so a scan must
+// never ask for present pages only; therefore it must never walk what was never mapped either.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "dsm/memory/fault_engine.hpp"
+#include "dsm/memory/kernel_constants.hpp"
+#include "dsm/memory/page_set.hpp"
+
+namespace hiroba::dsm {
+
+class UffdEngine final : public FaultEngine {
+public:
+    static Result<std::unique_ptr<UffdEngine>> create(std::string why);
+    ~UffdEngine() override;
+
+    const EngineFacts& facts() const noexcept override { return facts_; }
+    Result<void> attach(AddressRange range, int memory_fd, std::uint64_t memory_offset,
+                        std::byte* alias) override;
+    void map(AddressRange range, Access access) noexcept override;
+    void unmap(std::span<const AddressRange> ranges) noexcept override;
+    void collect(WrittenSink& sink) noexcept override;
+
+private:
+    struct Attached {
+        AddressRange range;
+        std::byte* alias = nullptr;
+        PageSet tracked;   ///< mapped, or unmapped since the last collect: the entry counts
+        PageSet dropped;   ///< unmapped since the last collect, and not mapped again
+        PageSet occupied;  ///< mapped at some time: where page table entries may exist
+        PageRun pages_of(AddressRange part) const noexcept {
+            return {(part.address - range.address) / page_bytes, part.bytes / page_bytes};
+        }
+        AddressRange range_of(PageRun run) const noexcept {
+            return {range.address + run.first * page_bytes, run.count * page_bytes};
+        }
+    };
+    /// What one scan call walks.
+    struct Span {
+        std::uintptr_t start;
+        std::uintptr_t end;
+    };
+    static constexpr std::size_t attached_max = AddressMap::images_max + 16;
+    static constexpr std::size_t spans_max = 65536;
+    static constexpr std::size_t regions_max = 128;
+
+    UffdEngine() = default;
+    Attached& attached_at(AddressRange range) noexcept;
+    /// Installs page table entries; true when some page had one already.
+    bool install(const Attached& where, AddressRange range, bool protect) noexcept;
+    /// As above for reading, where the entries may be gone but tell of writes not yet collected.
+    void install_again(const Attached& where, AddressRange range) noexcept;
+    void note_dropped(AddressRange range) noexcept;
+    /// Drops the entries of at most 64 disjoint runs.
+    void drop_runs(std::span<const AddressRange> runs) noexcept;
+    void rebuild_spans() noexcept;
+    void add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept;
+    void scan(const Span& span, WrittenSink& sink) noexcept;
+    void report(AddressRange region, WrittenSink& sink) noexcept;
+
+    EngineFacts facts_{};
+    int uffd_ = -1;
+    int pagemap_ = -1;
+    int pidfd_ = -1;                                ///< of this process, for process_madvise
+    std::vector<Attached> attached_;                ///< reserved; grows under attach() only
+    std::atomic<std::size_t> attached_count_{0};    ///< released after the element it publishes
+    std::vector<std::uint16_t> ascending_;          ///< indices of attached_ by address
+    std::atomic<std::uint64_t> occupied_epoch_{1};  ///< raised when an `occupied` has grown
+    std::uint64_t spans_epoch_ = 0;
+    Span* spans_ = nullptr;
+    std::size_t span_count_ = 0;
+    std::size_t report_at_ = 0;  ///< index in ascending_ where the next region is looked for
+    bool scan_skips_foreign_ = false;
+    bool any_dropped_ = false;
+    std::array<ScanRegion, regions_max> regions_{};
+};
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the states of one block at one node and how they change (docs/protocol.md#block).
+// Invariant: private copy == public copy (the twin) in every state but invalid_dirty,
+// readonly_dirty, writable and pinned; a pair without a row means a bug: the node stops.
+// Source: the paper, section 3.4 and figure 3; the rows for rebasing from design page dsm.md 2.1.
+#pragma once
+
+#include <cstdint>
+
+#include "base/fatal.hpp"
+
+namespace hiroba::dsm {
+
+/// State of a block at one node. Zero-filled memory means invalid.
+enum class BlockState : std::uint8_t {
+    invalid,         ///< inaccessible, nothing unmerged
+    invalid_dirty,   ///< inaccessible, holds bytes the home does not: merged at the next release
+    invalidating,    ///< made inaccessible, not yet known whether it holds unmerged bytes
+    readonly,        ///< readable; a write will be noticed
+    readonly_dirty,  ///< as readonly, but holds unmerged bytes that no write will announce
+    writable,        ///< writable; may hold unmerged bytes; visited by the next release
+    pinned,          ///< never inaccessible, always compared: stacks and TLS of this node's threads
+};
+inline constexpr unsigned block_states = 7;
+
+enum class BlockEvent : std::uint8_t {
+    read_fault,     ///< the program, or the kernel for it, reads
+    write_fault,    ///< the program writes what is not writable
+    pinned_fault,   ///< first touch of memory that must stay accessible
+    written,        ///< the fault engine saw a write since the last release
+    stale,          ///< a newer notice or min_wts says the copy must not be read any more
+    found_equal,    ///< compared after becoming inaccessible: private equals twin
+    found_changed,  ///< ... it does not
+    merged,         ///< a release has merged it (or found nothing to merge)
+    atomic,         ///< an atomic read-modify-write was made in the critical section
+};
+inline constexpr unsigned block_events = 9;
+
+/// What the engine does on the way, in this order: rebase or fetch, then (un)map.
+enum class BlockWork : std::uint8_t {
+    none = 0,
+    fetch = 1,       ///< private := public := newest
+    rebase = 2,      ///< private := newest with our changes on top; public := newest
+    map_read = 4,
+    map_write = 8,
+    unmap = 16,      ///< then compare: found_equal or found_changed
+    remember = 32,   ///< put on the list of unmerged blocks, which the next release visits
+};
+
+constexpr BlockWork operator|(BlockWork a, BlockWork b) {
+    return static_cast<BlockWork>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
+}
+constexpr bool has(BlockWork all, BlockWork one) {
+    return (static_cast<std::uint8_t>(all) & static_cast<std::uint8_t>(one)) != 0;
+}
+
+struct BlockStep {
+    BlockState next;
+    BlockWork work;
+};
+
+/// True when the program can read the block without a fault.
+constexpr bool readable(BlockState state) {
+    return state == BlockState::readonly || state == BlockState::readonly_dirty ||
+           state == BlockState::writable || state == BlockState::pinned;
+}
+
+[[noreturn]] inline void unexpected(BlockState state, BlockEvent event) {
+    fatal("block protocol: no row for state %u and event %u", static_cast<unsigned>(state),
+          static_cast<unsigned>(event));
+}
+
+constexpr std::uint16_t on(BlockState state, BlockEvent event) {
+    return static_cast<std::uint16_t>(static_cast<unsigned>(state) << 8 |
+                                      static_cast<unsigned>(event));
+}
+
+/// Where a block goes on `event`, and what to do on the way. Pure.
+constexpr BlockStep step(BlockState state, BlockEvent event) {
+    using enum BlockState;
+    using enum BlockEvent;
+    using enum BlockWork;
+
+    switch (on(state, event)) {
+    case on(invalid, read_fault): return {readonly, fetch | map_read};
+    case on(invalid, write_fault): return {writable, fetch | map_write};
+    case on(invalid, pinned_fault): return {pinned, fetch | map_write};
+
+    // Unmerged bytes survive the fetch on top of it, and only a flag tells of them from now on:
+    // write tracking sees a clean page.
+    case on(invalid_dirty, read_fault): return {readonly_dirty, rebase | map_read | remember};
+    case on(invalid_dirty, write_fault): return {writable, rebase | map_write};
+
+    // Faults on what is accessible: another thread was faster, or the kernel dropped the mapping.
+    case on(readonly, read_fault): return {readonly, map_read};
+    case on(readonly_dirty, read_fault): return {readonly_dirty, map_read};
+    case on(writable, read_fault): return {writable, map_write};
+    case on(readonly, write_fault):
+    case on(readonly_dirty, write_fault):
+    case on(writable, write_fault): return {writable, map_write};
+    case on(pinned, read_fault):
+    case on(pinned, write_fault):
+    case on(pinned, pinned_fault): return {pinned, map_write};
+
+    case on(readonly, written):
+    case on(readonly_dirty, written):
+    case on(writable, written): return {writable, none};
+    case on(pinned, written): return {pinned, none};
+    // Reported before it became inaccessible; the comparison has settled what it holds.
+    case on(invalid, written): return {invalid, none};
+    case on(invalid_dirty, written): return {invalid_dirty, none};
+
+    case on(readonly, stale):
+    case on(readonly_dirty, stale):
+    case on(writable, stale): return {invalidating, unmap};
+    case on(invalidating, found_equal): return {invalid, none};
+    case on(invalidating, found_changed): return {invalid_dirty, remember};
+    case on(pinned, stale): return {pinned, rebase};
+
+    case on(invalid_dirty, merged): return {invalid, none};
+    case on(readonly, merged):
+    case on(readonly_dirty, merged):
+    case on(writable, merged): return {readonly, none};
+    case on(pinned, merged): return {pinned, none};
+
+    case on(invalid, atomic):
+    case on(invalid_dirty, atomic):
+    case on(readonly, atomic):
+    case on(readonly_dirty, atomic):
+    case on(writable, atomic): return {writable, rebase | map_write};
+    case on(pinned, atomic): return {pinned, rebase | map_write};
+
+    default: unexpected(state, event);
+    }
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the face of the global address space: symmetric segments and one-sided access to them.
+// Invariant: an access is complete when the call returns; atomics are atomic against each other
+// from every node. Where the provider maps peers, access is plain loads, stores and CPU atomics,
+// inlined here; elsewhere it is posted and waited for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/fatal.hpp"
+#include "base/ids.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::gas {
+
+/// A place in a segment: which node's part, and the byte offset in it.
+struct GlobalAddress {
+    NodeId node;
+    std::uint64_t offset = 0;
+};
+
+/// Copies memory that others may write meanwhile; whoever calls this copes with a mixture of old
+/// and new bytes (a sequence number around them, or their owner's consent). The thread sanitizer is
+/// told so: suppress `race:hiroba::gas::copy_shared`.
+__attribute__((no_sanitize("thread"))) inline void copy_shared(std::byte* to, const std::byte* from,
+                                                               std::size_t bytes) noexcept {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+/// Registered memory of equal size on every node, accessed one-sidedly.
+///
+/// Allocate in the same order on all nodes before Endpoint::connect(); call attach() after it.
+/// Thread: any, at once; async-signal-safe. In a handler only where the provider completes inline.
+/// Offsets and sizes outside the segment are fatal.
+class Segment {
+public:
+    static Result<Segment> allocate(net::Endpoint& endpoint, std::size_t bytes);
+    /// Resolves the mappings. After Endpoint::connect().
+    void attach();
+
+    std::size_t bytes() const noexcept { return bytes_; }
+    /// This node's part; valid after attach().
+    std::byte* local() noexcept { return local_; }
+
+    /// Copies [from, from + to.size()) into `to`. Bytes written meanwhile may be old or new.
+    void get(GlobalAddress from, MutableBytes to) noexcept {
+        if (const std::byte* source = mapped(from, to.size())) {
+            copy_shared(to.data(), source, to.size());
+        } else {
+            get_posted(from, to);
+        }
+    }
+    void put(GlobalAddress to, Bytes from) noexcept {
+        if (std::byte* target = mapped(to, from.size())) {
+            copy_shared(target, from.data(), from.size());
+        } else {
+            put_posted(to, from);
+        }
+    }
+
+    /// 8-byte accesses at 8-byte aligned offsets, sequentially consistent. Each returns the value
+    /// before (load: the value).
+    std::uint64_t load(GlobalAddress at) noexcept {
+        if (std::uint64_t* word = mapped_word(at)) return Word(*word).load();
+        return atomic_posted(net::AtomicOp::fetch_add, at, 0, 0);
+    }
+    void store(GlobalAddress at, std::uint64_t value) noexcept {
+        if (std::uint64_t* word = mapped_word(at)) return Word(*word).store(value);
+        atomic_posted(net::AtomicOp::swap, at, value, 0);
+    }
+    std::uint64_t compare_swap(GlobalAddress at, std::uint64_t expected,
+                               std::uint64_t desired) noexcept {
+        if (std::uint64_t* word = mapped_word(at)) {
+            Word(*word).compare_exchange_strong(expected, desired);
+            return expected;  // unchanged on success, the value found on failure
+        }
+        return atomic_posted(net::AtomicOp::compare_swap, at, desired, expected);
+    }
+    std::uint64_t swap(GlobalAddress at, std::uint64_t value) noexcept {
+        if (std::uint64_t* word = mapped_word(at)) return Word(*word).exchange(value);
+        return atomic_posted(net::AtomicOp::swap, at, value, 0);
+    }
+    std::uint64_t fetch_add(GlobalAddress at, std::uint64_t value) noexcept {
+        if (std::uint64_t* word = mapped_word(at)) return Word(*word).fetch_add(value);
+        return atomic_posted(net::AtomicOp::fetch_add, at, value, 0);
+    }
+
+private:
+    using Word = std::atomic_ref<std::uint64_t>;
+    static_assert(Word::is_always_lock_free && Word::required_alignment == 8);
+
+    Segment() = default;
+
+    /// nullptr where the provider maps nothing.
+    std::byte* mapped(GlobalAddress at, std::size_t bytes) const noexcept {
+        HIROBA_INVARIANT(at.node.value < bases_.size(),
+                         "access to node %u of %lu (0: before attach())", at.node.value,
+                         bases_.size());
+        HIROBA_INVARIANT(at.offset <= bytes_ && bytes <= bytes_ - at.offset,
+                         "%lu bytes at offset %lu of node %u's segment of %lu", bytes, at.offset,
+                         at.node.value, bytes_);
+        std::byte* base = bases_[at.node.value];
+        return base == nullptr ? nullptr : base + at.offset;
+    }
+    std::uint64_t* mapped_word(GlobalAddress at) const noexcept {
+        HIROBA_INVARIANT((at.offset & 7) == 0, "atomic access at offset %lu of node %u", at.offset,
+                         at.node.value);
+        return reinterpret_cast<std::uint64_t*>(mapped(at, 8));
+    }
+
+    void get_posted(GlobalAddress from, MutableBytes to) noexcept;
+    void put_posted(GlobalAddress to, Bytes from) noexcept;
+    std::uint64_t atomic_posted(net::AtomicOp op, GlobalAddress at, std::uint64_t operand,
+                                std::uint64_t expected) noexcept;
+
+    net::Endpoint* endpoint_ = nullptr;
+    net::RegionId region_;
+    std::size_t bytes_ = 0;
+    std::byte* local_ = nullptr;
+    std::vector<std::byte*> bases_;  ///< per node; nullptr where the provider maps nothing
+};
+
+}  // namespace hiroba::gas

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what nodes and the launcher say to each other on the control channel, and how one packet
+// is sent and received. Both ends are built together and run on one host.
+// Invariant: one packet is one datagram: a header, a body of at most packet_body_max bytes, and at
+// most one file descriptor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "net/bootstrap/job.hpp"
+
+namespace hiroba::net {
+
+enum class ControlKind : std::uint32_t {
+    attached = 1,   ///< node: the runtime runs in this process
+    gather,         ///< node: its part of an all_gather; answered by one `gathered` per node
+    barrier,        ///< node: arrived; answered by `passed`
+    exit,           ///< node: end the job; number = status
+    counts,         ///< node: body = NamedCount[]
+    race,           ///< node: body = RaceBody
+    participation,  ///< node: number = regions; the node leaves
+    gathered,       ///< launcher: rank = whose part the body is
+    passed,         ///< launcher: every node is at the barrier
+};
+
+struct ControlHeader {
+    ControlKind kind = ControlKind::attached;
+    std::uint32_t rank = 0;
+    std::uint64_t number = 0;
+};
+
+/// Body of ControlKind::race.
+struct RaceBody {
+    std::uint64_t address = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t writer = 0;
+    std::uint32_t other = 0;
+    std::uint32_t reserved = 0;
+};
+
+inline constexpr std::size_t packet_body_max = ControlChannel::gather_bytes_max;
+
+/// A received packet; the descriptor (or -1) belongs to whoever holds the packet.
+struct ControlPacket {
+    ControlHeader header;
+    std::vector<std::byte> body;
+    int fd = -1;
+};
+
+enum class Transfer : std::uint8_t {
+    done,
+    again,      ///< nothing was transferred; try later (only with `wait` false)
+    closed,     ///< the other end is gone
+    malformed,  ///< not a packet of ours (receive only); it was dropped
+};
+
+/// Sends one packet; `fd` is duplicated to the receiver. Async-signal-safe.
+/// @param wait  false: returns `again` instead of blocking
+Transfer send_packet(int socket, const ControlHeader& header, Bytes body, int fd,
+                     bool wait) noexcept;
+
+/// Receives one packet into `packet`, whose former descriptor is forgotten, not closed.
+Transfer receive_packet(int socket, ControlPacket& packet, bool wait);
+
+}  // namespace hiroba::net

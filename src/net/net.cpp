@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see net.hpp: who polls, who waits, and why nobody is left asleep.
+//
+// Nobody is stranded. A waiter sleeps only after it has announced itself and then found its
+// predicate false and every queue empty (Provider::sleep). From then on: a message wakes it,
+// because its sender looks for sleepers after publishing; what another thread's handler did wakes
+// it, because poll() looks for sleepers after delivering; a store wakes it, because its author
+// calls wake(). The timeout of a sleep is a safety net for bugs of others, not part of the
+// argument.
+#include "net/net.hpp"
+
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+#include "base/settings.hpp"
+#include "net/provider/registry.hpp"
+
+namespace hiroba::net {
+namespace {
+
+constexpr std::size_t poll_count_max = 64;
+constexpr std::uint64_t sleep_ns = 100'000'000;           // the safety net
+constexpr std::uint64_t full_queue_sleep_ns = 1'000'000;  // nobody tells us of room in a queue
+
+bool never(void*) { return false; }
+
+}  // namespace
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open(const JobInfo& job, ControlChannel& control) {
+    ProviderSetup setup{
+        .self = job.self,
+        .nodes = job.nodes,
+        .job_key = job.job_key,
+        .exchange = [&control](Bytes mine, int fd) { return control.all_gather(mine, fd); }};
+    if (job.nodes > 1 && job.control_fd < 0) {
+        return Error{ErrorKind::internal,
+                     "a job of " + std::to_string(job.nodes) + " nodes without a launcher"};
+    }
+    auto provider = make_provider(setting("HIROBA_PROVIDER"), std::move(setup));
+    if (!provider) return provider.error();
+    return over(job.self, job.nodes, std::move(*provider));
+}
+
+std::unique_ptr<Endpoint> Endpoint::over(NodeId self, std::uint32_t nodes,
+                                         std::unique_ptr<Provider> provider) {
+    return std::unique_ptr<Endpoint>(new Endpoint(self, nodes, std::move(provider)));
+}
+
+Endpoint::Endpoint(NodeId self, std::uint32_t nodes, std::unique_ptr<Provider> provider)
+    : self_(self), nodes_(nodes), provider_(std::move(provider)), outbox_(nodes) {}
+
+void Endpoint::on(MessageKind kind, Handler handler, void* context) noexcept {
+    const auto index = static_cast<std::size_t>(kind);
+    HIROBA_INVARIANT(index < std::size(handlers_), "message kind %lu", index);
+    handlers_[index] = {handler, context};
+}
+
+Result<void> Endpoint::connect() { return provider_->connect(); }
+
+// --- progress ------------------------------------------------------------------------------------
+
+bool Endpoint::in_handler() const noexcept {
+    // Relaxed: only the thread's own store can make this true for it.
+    return poller_.load(std::memory_order_relaxed) == pthread_self();
+}
+
+bool Endpoint::poll() noexcept {
+    if (!progress_.try_lock()) return false;
+    poller_.store(pthread_self(), std::memory_order_relaxed);
+    const std::size_t delivered = provider_->poll(*this, poll_count_max);
+    outbox_.flush(*provider_);
+    poller_.store(pthread_t{}, std::memory_order_relaxed);
+    progress_.unlock();
+    // Should no one else poll, the service thread keeps at it.
+    if (outbox_.any()) provider_->wake(self_, Provider::Sleeper::service);
+    if (delivered == 0) return false;
+    // Another waiter's predicate may have become true by a handler, with the queues empty again
+    // before it looked at them.
+    wake_local();
+    return true;
+}
+
+void Endpoint::message(NodeId from, MessageKind kind, Bytes body) noexcept {
+    const Registered& registered = handlers_[static_cast<std::size_t>(kind)];
+    HIROBA_INVARIANT(registered.handler != nullptr, "no handler for kind %u, sent by node %u",
+                     static_cast<unsigned>(kind), from.value);
+    registered.handler(registered.context, from, body);
+}
+
+void Endpoint::completed(OpId id) noexcept {
+    // Release, pairs with the load in complete_posted(): the waiter sees what the operation
+    // brought.
+    reinterpret_cast<std::atomic<bool>*>(id.value)->store(true, std::memory_order_release);
+}
+
+// --- posting -------------------------------------------------------------------------------------
+
+template <class Call>
+Post Endpoint::post(Call&& call) noexcept {
+    if (provider_->limits().parallel || in_handler()) return call();
+    progress_.lock();
+    const Post outcome = call();
+    progress_.unlock();
+    return outcome;
+}
+
+void Endpoint::send(NodeId to, MessageKind kind, Urgency urgency,
+                    std::span<const Bytes> parts) noexcept {
+    HIROBA_INVARIANT(to.value < nodes_, "message to node %u of %u", to.value, nodes_);
+    const auto try_send = [&] { return provider_->send(to, kind, urgency, parts); };
+    const auto sent = [&] { return outbox_.empty(to) && post(try_send) != Post::again; };
+    if (sent()) [[likely]]
+        return;
+    if (in_handler()) return outbox_.append(to, kind, urgency, parts);
+
+    Patience patience{shortage_};
+    do {
+        if (poll()) continue;
+        // The target's threads may be busy with the program for long; its service thread is not.
+        provider_->wake(to, Provider::Sleeper::service);
+        if (patience.pass()) continue;
+        provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
+        patience.slept();
+    } while (!sent());
+}
+
+void Endpoint::complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept {
+    std::atomic<bool> done{false};
+    const OpId id{reinterpret_cast<std::uintptr_t>(&done)};
+    const auto try_post = [&] { return posting(argument, id); };
+    Patience patience{shortage_};
+    Post outcome = post(try_post);
+    while (outcome == Post::again) {
+        if (!poll() && !patience.pass()) {
+            provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
+            patience.slept();
+        }
+        outcome = post(try_post);
+    }
+    if (outcome == Post::done) return;
+    wait_until([&] { return done.load(std::memory_order_acquire); });  // pairs with completed()
+}
+
+// --- waiting -------------------------------------------------------------------------------------
+
+void Endpoint::wait(bool (*ready)(void*), void* argument) noexcept {
+    Patience patience{shortage_};
+    while (!ready(argument)) {
+        if (poll() || patience.pass()) continue;
+        provider_->sleep(Provider::Sleeper::waiter, outbox_.any() ? full_queue_sleep_ns : sleep_ns,
+                         ready, argument);
+        patience.slept();
+    }
+}
+
+void Endpoint::serve() noexcept {
+    const auto stopping = [](void* p) {
+        return static_cast<Endpoint*>(p)->stopping_.load(std::memory_order_acquire);  // stop()
+    };
+    const auto needed = [](void* p) {
+        auto* self = static_cast<Endpoint*>(p);
+        return self->stopping_.load(std::memory_order_acquire) || self->outbox_.any();
+    };
+    Patience patience{shortage_};
+    while (!stopping(this)) {
+        if (poll()) continue;
+        if (outbox_.any()) {  // no one tells us when the targets have room
+            if (patience.pass()) continue;
+            provider_->sleep(Provider::Sleeper::service, full_queue_sleep_ns, stopping, this);
+            patience.slept();
+            continue;
+        }
+        // Returns at once while another thread is emptying the queues; then leave it the core.
+        const std::uint64_t before_ns = now_ns();
+        provider_->sleep(Provider::Sleeper::service, sleep_ns, needed, this);
+        if (now_ns() - before_ns < CoreShortage::shared_core_yield_ns) sched_yield();
+    }
+}
+
+void Endpoint::stop() noexcept {
+    stopping_.store(true, std::memory_order_release);  // pairs with serve()
+    provider_->wake(self_, Provider::Sleeper::service);
+}
+
+}  // namespace hiroba::net

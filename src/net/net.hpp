@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the face of the communication layer: messages with handlers, and waiting.
+// Invariant: at most one thread polls the provider at a time (the progress role); whoever waits
+// inside hiroba takes the role while it waits, the service thread has it otherwise. What a waiter
+// waits for is either in memory, and whoever stores it wakes, or made by a handler, and whoever
+// polled wakes.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/latch.hpp"
+#include "base/result.hpp"
+#include "net/bootstrap/job.hpp"
+#include "net/outbox.hpp"
+#include "net/patience.hpp"
+#include "net/provider/provider.hpp"
+
+namespace hiroba::net {
+
+/// Runs on the polling thread; must not wait for another node and must not touch global memory
+/// through the program's addresses. It may send. `body` is borrowed.
+using Handler = void (*)(void* context, NodeId from, Bytes body) noexcept;
+
+/// One node's end of the communication.
+class Endpoint final : private Arrivals {
+public:
+    /// Picks the provider (setting HIROBA_PROVIDER, default shm) for the job. `control` must live
+    /// until connect() has returned.
+    static Result<std::unique_ptr<Endpoint>> open(const JobInfo& job, ControlChannel& control);
+    /// As open(), over a provider made by the caller.
+    static std::unique_ptr<Endpoint> over(NodeId self, std::uint32_t nodes,
+                                          std::unique_ptr<Provider> provider);
+
+    NodeId self() const noexcept { return self_; }
+    std::uint32_t nodes() const noexcept { return nodes_; }
+    Provider& provider() noexcept { return *provider_; }
+
+    /// Registers the handler for a kind. Before connect().
+    void on(MessageKind kind, Handler handler, void* context) noexcept;
+    Result<void> connect();
+
+    /// Sends; while the target's queue is full it polls, then yields, then sleeps, and has the
+    /// target's service thread empty the queue. Any thread; any stack. From a handler it never
+    /// waits: what finds the queue full leaves with later polls, the service thread's at the
+    /// latest.
+    /// @param parts together at most provider().limits().message_bytes_max bytes, copied; in
+    ///              private memory, since a fault in the middle would meet a latch held
+    void send(NodeId to, MessageKind kind, Urgency urgency, std::span<const Bytes> parts) noexcept;
+
+    /// Posts one-sided work and returns when it is complete. Any thread; not from a handler, unless
+    /// limits().completes_inline.
+    /// @param posting  called with the OpId to post under, again and again while it says again
+    template <class Posting>
+    void complete(Posting&& posting) noexcept {
+        complete_posted(
+            [](void* p, OpId id) {
+                return (*static_cast<std::remove_reference_t<Posting>*>(p))(id);
+            },
+            const_cast<void*>(static_cast<const void*>(&posting)));
+    }
+
+    /// Polls once if no other thread is polling. True if something was delivered.
+    bool poll() noexcept;
+
+    /// Waits until `ready(argument)`: polls and spins briefly, yields, then sleeps. Wakes on
+    /// messages, on wake_local() and on a peer's wake(). Any thread; not from a handler.
+    void wait(bool (*ready)(void*), void* argument) noexcept;
+    template <class Predicate>
+    void wait_until(Predicate&& predicate) noexcept {
+        wait([](void* p) { return (*static_cast<std::remove_reference_t<Predicate>*>(p))(); },
+             const_cast<void*>(static_cast<const void*>(&predicate)));
+    }
+    /// Wakes waiters of this node after a store to local memory they may be waiting for.
+    void wake_local() noexcept { provider_->wake(self_, Provider::Sleeper::waiter); }
+
+    /// Wakes waiters on another node after a one-sided store they may be waiting for.
+    void wake(NodeId node) noexcept { provider_->wake(node, Provider::Sleeper::waiter); }
+
+    /// The service role: sleeps until urgent messages come, polls, returns after stop().
+    void serve() noexcept;
+    void stop() noexcept;
+
+private:
+    Endpoint(NodeId self, std::uint32_t nodes, std::unique_ptr<Provider> provider);
+    void message(NodeId from, MessageKind kind, Bytes body) noexcept override;
+    void completed(OpId id) noexcept override;
+
+    void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
+    template <class Call>
+    Post post(Call&& call) noexcept;
+    bool in_handler() const noexcept;
+
+    struct Registered {
+        Handler handler = nullptr;
+        void* context = nullptr;
+    };
+    NodeId self_;
+    std::uint32_t nodes_;
+    std::unique_ptr<Provider> provider_;
+    Registered handlers_[static_cast<std::size_t>(MessageKind::count)];
+    Latch progress_;
+    Outbox outbox_;
+    std::atomic<pthread_t> poller_{};  ///< who has the progress role; for in_handler() alone
+    std::atomic<bool> stopping_{false};
+    CoreShortage shortage_;
+};
+
+}  // namespace hiroba::net

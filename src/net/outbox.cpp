@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see outbox.hpp.
+#include "net/outbox.hpp"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <new>
+
+#include "base/fatal.hpp"
+
+namespace hiroba::net {
+
+/// One message; its body follows in the same mapping.
+struct Outbox::Letter {
+    Letter* next = nullptr;
+    std::size_t mapping_bytes = 0;
+    std::size_t body_bytes = 0;
+    MessageKind kind{};
+    Urgency urgency{};
+
+    std::byte* body() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+Outbox::~Outbox() {
+    for (Queue& queue : queues_) {
+        while (Letter* letter = queue.first) {
+            queue.first = letter->next;
+            discard(letter);
+        }
+    }
+}
+
+void Outbox::append(NodeId to, MessageKind kind, Urgency urgency,
+                    std::span<const Bytes> parts) noexcept {
+    std::size_t body_bytes = 0;
+    for (const Bytes part : parts) body_bytes += part.size();
+    const std::size_t mapping_bytes = round_up(sizeof(Letter) + body_bytes, page_bytes);
+    void* memory =
+        mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    HIROBA_INVARIANT(memory != MAP_FAILED,
+                     "mmap of %lu bytes for a message to node %u: errno %d; see ulimit -v and "
+                     "vm.max_map_count",
+                     mapping_bytes, to.value, errno);
+
+    auto* letter = ::new (memory) Letter{nullptr, mapping_bytes, body_bytes, kind, urgency};
+    std::byte* at = letter->body();
+    for (const Bytes part : parts) {
+        if (!part.empty()) std::memcpy(at, part.data(), part.size());
+        at += part.size();
+    }
+    Queue& queue = queues_[to.value];
+    (queue.first == nullptr ? queue.first : queue.last->next) = letter;
+    queue.last = letter;
+    queue.count.fetch_add(1, std::memory_order_release);  // pairs with empty()
+    count_.fetch_add(1, std::memory_order_release);       // pairs with any()
+}
+
+void Outbox::flush(Provider& provider) noexcept {
+    if (!any()) return;
+    for (std::uint32_t rank = 0; rank < queues_.size(); ++rank) {
+        Queue& queue = queues_[rank];
+        while (Letter* letter = queue.first) {
+            const Bytes parts[] = {Bytes{letter->body(), letter->body_bytes}};
+            if (provider.send(NodeId{rank}, letter->kind, letter->urgency, parts) == Post::again) {
+                provider.wake(NodeId{rank}, Provider::Sleeper::service);
+                break;
+            }
+            queue.first = letter->next;
+            discard(letter);
+            queue.count.fetch_sub(1, std::memory_order_release);  // pairs with empty()
+            count_.fetch_sub(1, std::memory_order_release);
+        }
+    }
+}
+
+void Outbox::discard(Letter* letter) noexcept { munmap(letter, letter->mapping_bytes); }
+
+}  // namespace hiroba::net

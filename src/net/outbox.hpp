@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: messages that handlers sent while the target's queue was full. A handler cannot wait for
+// room: it runs on the polling thread, and two nodes whose handlers waited for each other would
+// never empty the queues that both are waiting for. Invariant: per target, letters leave in the
+// order they came, and nobody overtakes them: a sender that finds letters to its target waits until
+// they are gone. Letters lie in pages of their own, so that a handler never meets the program's
+// allocator.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "net/provider/provider.hpp"
+
+namespace hiroba::net {
+
+/// append() and flush() belong to the progress role.
+class Outbox {
+public:
+    explicit Outbox(std::uint32_t nodes) : queues_(nodes) {}
+    Outbox(const Outbox&) = delete;
+    ~Outbox();
+
+    /// True when no letter to `to` is left. Any thread; who sees true may send to it himself.
+    bool empty(NodeId to) const noexcept {
+        // Acquire, pairs with flush(): what is sent next comes behind what was sent there.
+        return queues_[to.value].count.load(std::memory_order_acquire) == 0;
+    }
+    /// True when any letter is left. Any thread.
+    bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }  // append()
+
+    void append(NodeId to, MessageKind kind, Urgency urgency,
+                std::span<const Bytes> parts) noexcept;
+    /// Sends what has room by now; has the service threads of the other targets make room.
+    void flush(Provider& provider) noexcept;
+
+private:
+    struct Letter;
+    struct Queue {
+        Letter* first = nullptr;
+        Letter* last = nullptr;
+        std::atomic<std::uint32_t> count{0};
+    };
+    static void discard(Letter* letter) noexcept;
+
+    std::vector<Queue> queues_;
+    std::atomic<std::uint32_t> count_{0};
+};
+
+}  // namespace hiroba::net

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: how a waiting thread spends its time: it spins, then yields, then should sleep.
+// Invariant: decides only; it never sleeps itself and allocates nothing.
+//
+// Spinning finds news fastest while every waiter has a core, and starves the one who would bring
+// the news when it has none. Nobody tells us which it is, but a yield does: when no other thread
+// wants the core it returns at once, else only after the other had its turn. So the length of a
+// yield teaches how long to spin before the next one.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.hpp"
+
+namespace hiroba::net {
+
+/// What the waits of a node have learned about its cores. Any thread; a lost update is harmless.
+class CoreShortage {
+public:
+    std::uint32_t spins() const noexcept { return spins_.load(std::memory_order_relaxed); }
+
+    /// Learns from one yield.
+    void yield_took(std::uint64_t ns) noexcept {
+        const std::uint32_t before = spins();
+        // Relaxed: a hint by itself; nothing is ordered by it.
+        if (ns >= shared_core_yield_ns) {
+            spins_.store(spins_min, std::memory_order_relaxed);
+        } else if (before < spins_max) {
+            spins_.store(before * 2 < spins_max ? before * 2 : spins_max,
+                         std::memory_order_relaxed);
+        }
+    }
+
+    static constexpr std::uint32_t spins_min = 1;
+    static constexpr std::uint32_t spins_max = 100;
+    /// Between a yield to nobody (0.2 to 0.5 us) and one switch there and back (over 1.5 us).
+    static constexpr std::uint64_t shared_core_yield_ns = 1'000;
+
+private:
+    std::atomic<std::uint32_t> spins_{spins_max};
+};
+
+/// One wait. Owned by the waiting thread.
+class Patience {
+public:
+    explicit Patience(CoreShortage& shortage) noexcept : shortage_(shortage) {}
+
+    /// Passes a moment. False when it is time to sleep.
+    bool pass() noexcept {
+        if (spun_ < shortage_.spins()) {
+            ++spun_;
+            __builtin_ia32_pause();
+            return true;
+        }
+        spun_ = 0;
+        const std::uint64_t before = now_ns();
+        if (yield_until_ns_ == 0) yield_until_ns_ = before + budget_ns_;
+        if (before >= yield_until_ns_) return false;
+        sched_yield();
+        shortage_.yield_took(now_ns() - before);
+        return true;
+    }
+
+    /// After sleeping: news woke us (or the safety net did), so look again, but not for long.
+    void slept() noexcept {
+        spun_ = 0;
+        yield_until_ns_ = 0;
+        budget_ns_ = budget_after_sleep_ns;
+    }
+
+    static constexpr std::uint64_t budget_first_ns = 1'000'000;
+    static constexpr std::uint64_t budget_after_sleep_ns = 50'000;
+
+private:
+    CoreShortage& shortage_;
+    std::uint32_t spun_ = 0;
+    std::uint64_t budget_ns_ = budget_first_ns;
+    std::uint64_t yield_until_ns_ = 0;  ///< 0: has not yielded yet
+};
+
+}  // namespace hiroba::net

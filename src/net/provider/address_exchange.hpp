@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: how a provider meets its peers, so that it need not know who brings them together (the
+// launcher's control channel in a job, threads or pipes in a test).
+// Invariant: collective; every node calls it equally often and with equally many bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "net/bootstrap/job.hpp"
+
+namespace hiroba::net {
+
+/// As ControlChannel::all_gather(): everybody's bytes and descriptors (owned by the caller), in
+/// rank order.
+using AddressExchange = std::function<Result<ControlChannel::Gathered>(Bytes mine, int fd)>;
+
+/// What every provider is made of.
+struct ProviderSetup {
+    NodeId self;
+    std::uint32_t nodes = 1;
+    std::uint64_t job_key = 0;
+    AddressExchange exchange;  ///< not called in a job of one node
+};
+
+}  // namespace hiroba::net

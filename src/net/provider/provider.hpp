@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what a transport must do. Written for people who add a transport; users see net/net.hpp.
+// Invariant: a provider is a leaf: it knows its device, not pages or OpenMP.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace hiroba::net {
+
+/// Registered memory that every node has under the same number and with the same size.
+struct RegionId {
+    std::uint32_t value = 0;
+    constexpr bool operator==(const RegionId&) const = default;
+};
+
+/// Tag of a message; the receiver's handler table is indexed by it.
+enum class MessageKind : std::uint8_t {
+    team_news,     ///< omp: fork, barrier, join
+    lock_chase,    ///< dsm: a block lock request that follows the links by message
+    lock_handover, ///< dsm: wake-up of a queued lock waiter
+    remote_free,   ///< dsm: blocks freed on another node than the one they came from
+    quit,          ///< omp: the program is over
+    test,          ///< conformance suite
+    count
+};
+
+/// Whether a sleeping service thread of the target is woken (about 40 us) or only its waiters.
+enum class Urgency : std::uint8_t { when_polled, wake_service };
+
+/// Outcome of posting work: `done` already happened, `posted` completes through poll(), `again`
+/// means a queue was full and nothing was done.
+enum class Post : std::uint8_t { done, posted, again };
+
+/// Facts a provider states once.
+struct Limits {
+    const char* name;
+    std::size_t message_bytes_max;  ///< one send()
+    bool completes_inline;          ///< put, get and atomics return Post::done
+    bool parallel;                  ///< calls may run on several threads at once
+    bool maps_peers;                ///< mapped() gives load/store access to peers' regions
+};
+
+struct OpId {
+    std::uint64_t value = 0;
+};
+
+enum class AtomicOp : std::uint8_t { fetch_add, fetch_and, fetch_or, fetch_xor, swap, compare_swap };
+
+/// Receives what poll() delivers.
+class Arrivals {
+public:
+    virtual ~Arrivals() = default;
+    /// `body` is borrowed until return. Messages from one node come in the order sent.
+    virtual void message(NodeId from, MessageKind kind, Bytes body) noexcept = 0;
+    virtual void completed(OpId id) noexcept = 0;
+};
+
+/// Moves bytes between two processes.
+///
+/// All nodes call allocate() in the same order with the same sizes, then connect() once; after
+/// that any thread may post when limits().parallel. Offsets count from the region's start.
+class Provider {
+public:
+    virtual ~Provider() = default;
+
+    virtual const Limits& limits() const noexcept = 0;  // Fixed for the provider's lifetime.
+
+    /// Registers `bytes` of zeroed memory, sparse: untouched pages cost nothing. Before connect().
+    virtual Result<RegionId> allocate(std::size_t bytes) = 0;
+    /// This node's memory of the region. Valid after connect().
+    virtual MutableBytes local(RegionId region) noexcept = 0;
+    /// The peer's memory for loads and stores, or nullptr unless limits().maps_peers.
+    virtual std::byte* mapped(NodeId node, RegionId region) noexcept = 0;
+
+    /// Collective: exchanges addresses and opens the way to every peer.
+    virtual Result<void> connect() = 0;
+
+    virtual Post send(NodeId to, MessageKind kind, Urgency urgency,
+                      std::span<const Bytes> parts) noexcept = 0;
+    virtual Post put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
+                     Bytes from) noexcept = 0;
+    virtual Post get(OpId id, MutableBytes to, NodeId from, RegionId region,
+                     std::uint64_t offset) noexcept = 0;
+    /// 8-byte atomic on an 8-byte aligned offset; `*old` is the value before.
+    virtual Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
+                        std::uint64_t operand, std::uint64_t expected,
+                        std::uint64_t* old) noexcept = 0;
+
+    /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.
+    /// One thread at a time.
+    virtual std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept = 0;
+
+    /// Sleeps until something may have arrived for `role` or wake() was called on this node for
+    /// it, or `timeout_ns` passed. `ready` is asked once more after the sleep was announced, so
+    /// that no wake-up is lost.
+    enum class Sleeper : std::uint8_t { waiter, service };
+    virtual void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
+                       void* argument) noexcept = 0;
+    /// Wakes sleepers of `node` after a one-sided store they may be waiting for.
+    virtual void wake(NodeId node, Sleeper role) noexcept = 0;
+};
+
+}  // namespace hiroba::net

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see ring.hpp. Whatever is read from the ring was written by another process, so it is
+// checked before it is believed.
+#include "net/provider/shm/ring.hpp"
+
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "net/wire/record.hpp"
+
+namespace hiroba::net::shm {
+namespace {
+
+constexpr std::size_t record_bytes(std::size_t body_bytes) {
+    return round_up(wire::record_header_bytes + body_bytes, record_unit_bytes);
+}
+
+// A skip record and the largest record together must fit, or a message could never be sent.
+static_assert(2 * record_bytes(message_bytes_max) <= ring_bytes);
+static_assert((ring_bytes & (ring_bytes - 1)) == 0);
+
+}  // namespace
+
+bool RingWriter::has_room(std::size_t bytes) noexcept {
+    if (tail_ + bytes - head_seen_ <= ring_bytes) return true;
+    head_seen_ = control_->head.load(std::memory_order_acquire);  // pairs with RingReader::read()
+    return tail_ + bytes - head_seen_ <= ring_bytes;
+}
+
+bool RingWriter::write(MessageKind kind, std::span<const Bytes> parts,
+                       std::size_t body_bytes) noexcept {
+    const std::size_t record = record_bytes(body_bytes);
+    const std::size_t left = ring_bytes - tail_ % ring_bytes;
+    const std::size_t skipped = record <= left ? 0 : left;
+    if (!has_room(skipped + record)) return false;
+
+    if (skipped != 0) {
+        const auto skip_bytes = static_cast<std::uint32_t>(skipped - wire::record_header_bytes);
+        wire::encode_record({skip_bytes, wire::skip_kind}, at(tail_));
+        tail_ += skipped;
+    }
+    wire::encode_record({static_cast<std::uint32_t>(body_bytes), static_cast<std::uint8_t>(kind)},
+                        at(tail_));
+    std::byte* to = at(tail_) + wire::record_header_bytes;
+    for (const Bytes part : parts) {
+        if (!part.empty()) std::memcpy(to, part.data(), part.size());
+        to += part.size();
+    }
+    tail_ += record;
+    control_->tail.store(tail_, std::memory_order_release);  // pairs with RingReader::read()
+    return true;
+}
+
+std::size_t RingReader::read(Arrivals& arrivals, std::size_t count_max) noexcept {
+    // Only what is there now, so that one busy sender cannot keep the caller from the others.
+    const std::uint64_t tail =
+        control_->tail.load(std::memory_order_acquire);  // RingWriter::write()
+    std::size_t count = 0;
+    while (head_ != tail && count < count_max) {
+        const std::byte* at = data_ + head_ % ring_bytes;
+        const wire::Record record = wire::decode_record(at);
+        const std::size_t bytes = record_bytes(record.body_bytes);
+        const std::size_t left = ring_bytes - head_ % ring_bytes;
+        HIROBA_INVARIANT(bytes <= left && bytes <= tail - head_,
+                         "node %u sent a record of %lu bytes where %lu lie before the ring's end",
+                         from_.value, bytes, left);
+        if (record.kind != wire::skip_kind) {
+            HIROBA_INVARIANT(record.kind < static_cast<unsigned>(MessageKind::count) &&
+                                 record.body_bytes <= message_bytes_max,
+                             "node %u sent a message of kind %u and %u bytes", from_.value,
+                             record.kind, record.body_bytes);
+            arrivals.message(from_, static_cast<MessageKind>(record.kind),
+                             Bytes{at + wire::record_header_bytes, record.body_bytes});
+            ++count;
+        }
+        head_ += bytes;
+        control_->head.store(head_, std::memory_order_release);  // RingWriter::has_room(), empty()
+    }
+    return count;
+}
+
+}  // namespace hiroba::net::shm

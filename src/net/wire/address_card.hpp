@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what a node tells its peers about its shared memory when they meet.
+// Invariant: fixed size (the control channel gathers equal sizes). Nodes whose cards differ in
+// anything but the rank do not belong to one job and must not map each other's memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/bytes.hpp"
+
+namespace hiroba::net::wire {
+
+/// Goes along with the descriptor of the node's memory.
+struct AddressCard {
+    std::uint64_t version = 0;  ///< of the memory's layout
+    std::uint64_t job_key = 0;
+    std::uint64_t node = 0;  ///< the sender's rank
+    std::uint64_t nodes = 0;
+    std::uint64_t regions = 0;       ///< how many were allocated
+    std::uint64_t regions_hash = 0;  ///< over their sizes, in order
+    std::uint64_t memory_bytes = 0;  ///< of the whole memory
+};
+
+using AddressCardBytes = std::array<std::byte, sizeof(AddressCard)>;
+
+inline AddressCardBytes encode_address_card(const AddressCard& card) noexcept {
+    AddressCardBytes bytes;
+    std::memcpy(bytes.data(), &card, sizeof card);
+    return bytes;
+}
+
+/// False when `bytes` has another size than a card.
+inline bool decode_address_card(Bytes bytes, AddressCard& card) noexcept {
+    if (bytes.size() != sizeof card) return false;
+    std::memcpy(&card, bytes.data(), sizeof card);
+    return true;
+}
+
+}  // namespace hiroba::net::wire

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: finds the instructions to rewrite and takes their encoding apart.
+// Invariant: reads code, changes nothing. The parts of an encoding refer to the bytes at `address`
+// as they are before the rewrite.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "omp/atomic/code_sections.hpp"
+
+namespace hiroba::omp {
+
+enum class SiteKind : std::uint8_t { atomic, flush };
+
+/// How the memory operand's address is made.
+enum class Addressing : std::uint8_t {
+    registers,    ///< base, index, displacement; not the stack pointer
+    stack,        ///< base is rsp
+    instruction,  ///< relative to the next instruction
+};
+
+/// One instruction to rewrite. Offsets count from `address`; 0 means there is no such part.
+struct CodeSite {
+    std::uintptr_t address = 0;
+    SiteKind kind = SiteKind::atomic;
+    Addressing addressing = Addressing::registers;
+    std::uint8_t length = 0;
+    std::uint8_t operand_bytes = 0;
+    std::uint8_t modrm_offset = 0;
+    std::uint8_t displacement_offset = 0;
+    std::uint8_t operand_end = 0;  ///< first byte behind modrm, sib and displacement
+    std::uint8_t rex = 0;          ///< W, R, X, B bits
+    bool short_addresses = false;  ///< address-size prefix
+    std::int32_t displacement = 0;
+    /// bts, btr, btc with the bit number in this register (0 to 15), which may lie beyond the
+    /// operand; -1 otherwise.
+    std::int8_t bit_register = -1;
+    bool by_trap = false;  ///< no room for a jump
+};
+
+struct CodeScan {
+    std::vector<CodeSite> sites;  ///< ascending
+    std::size_t left_alone = 0;
+    std::size_t undecodable_bytes = 0;
+};
+
+/// Decodes every section from its start. A site shorter than a jump, or one that a direct branch
+/// of the sections enters in its middle, is marked by_trap.
+CodeScan scan_code(std::span<const CodeSection> sections);
+
+}  // namespace hiroba::omp

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: rewriting one object, in order: find its code, find the sites, write the trampolines, make
+// them executable, announce the traps, change the code.
+// Invariant: the code is changed last, when nothing that a site needs can fail any more; each page
+// of it is writable only while it is not executable.
+#include "omp/atomic/rewriter.hpp"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <span>
+
+#include "base/fatal.hpp"
+#include "omp/atomic/code_scan.hpp"
+#include "omp/atomic/code_sections.hpp"
+#include "omp/atomic/fault_trap.hpp"
+#include "omp/atomic/machine_code.hpp"
+#include "omp/atomic/slow_path.hpp"
+#include "omp/atomic/trampoline.hpp"
+
+namespace hiroba::omp {
+namespace {
+
+struct Patch {
+    CodeSite site;
+    std::uintptr_t trampoline = 0;
+};
+
+/// Trampolines for all sites of a scan. Sites whose operand does not reach are left alone.
+std::vector<Patch> make_trampolines(TrampolineZone& zone, const CodeScan& scan,
+                                    std::vector<SiteRecord>& records, ObjectRecord& object,
+                                    RewriteSummary& summary) {
+    std::vector<Patch> patches;
+    patches.reserve(scan.sites.size());
+    for (const CodeSite& site : scan.sites) {
+        records.push_back({&object, site.address, site.operand_bytes, site.kind});
+        const std::uintptr_t trampoline = zone.add(site, records.back());
+        if (trampoline == 0) {
+            ++summary.left_alone;
+            continue;
+        }
+        patches.push_back({site, trampoline});
+        ++(site.kind == SiteKind::flush ? summary.flushes : summary.atomics);
+        ++(site.by_trap ? summary.traps : summary.jumps);
+    }
+    return patches;
+}
+
+void write_site(const Patch& patch) {
+    constexpr std::byte int3{0xcc};
+    auto* code = reinterpret_cast<std::byte*>(patch.site.address);
+    if (patch.site.by_trap) {
+        *code = int3;
+        return;
+    }
+    MachineCode jump{code};
+    jump.jump(patch.trampoline);
+    memset(jump.at(), 0x90, patch.site.address + patch.site.length - jump.address());
+}
+
+/// Applies the patches that lie in one section.
+Result<void> change_section(const CodeSection& section, std::span<const Patch> patches,
+                            const std::string& path) {
+    if (patches.empty()) return {};
+    const std::uintptr_t begin = round_down(section.range.address, page_bytes);
+    void* const pages = reinterpret_cast<void*>(begin);
+    const std::size_t bytes = round_up(section.range.end(), page_bytes) - begin;
+    if (mprotect(pages, bytes, PROT_READ | PROT_WRITE) != 0) {
+        return Error{ErrorKind::environment,
+                     "cannot change the code of " + path +
+                         " (does SELinux forbid execmod?): " + strerror(errno)};
+    }
+    for (const Patch& patch : patches) write_site(patch);
+    if (mprotect(pages, bytes, section.protection) != 0) {
+        fatal(
+            "cannot make the code of %s at %lx executable again: %s (does SELinux forbid "
+            "execmod?)",
+            path.c_str(), begin, strerror(errno));
+    }
+    return {};
+}
+
+std::span<const Patch> patches_in(const std::vector<Patch>& patches, dsm::AddressRange range) {
+    const auto at_or_above = [&](std::uintptr_t address) {
+        return std::lower_bound(
+            patches.begin(), patches.end(), address,
+            [](const Patch& patch, std::uintptr_t a) { return patch.site.address < a; });
+    };
+    return {at_or_above(range.address), at_or_above(range.end())};
+}
+
+}  // namespace
+
+Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& hooks) {
+    auto code = find_code(target);
+    if (!code) return code.error();
+
+    const CodeScan scan = scan_code(code->sections);
+    RewriteSummary summary;
+    summary.left_alone = scan.left_alone;
+    summary.undecodable_bytes = scan.undecodable_bytes;
+    if (scan.sites.empty()) return summary;
+
+    auto zone = TrampolineZone::create(code->object, scan.sites.size(), hulls_of(hooks.global));
+    if (!zone) return Error{zone.error().kind, target.path + ": " + zone.error().text};
+
+    auto object = std::make_unique<ObjectRecord>();
+    object->hooks = hooks;
+    auto records = std::make_unique<std::vector<SiteRecord>>();
+    records->reserve(scan.sites.size());
+    const std::vector<Patch> patches = make_trampolines(*zone, scan, *records, *object, summary);
+    if (auto sealed = zone->seal(); !sealed) return sealed.error();
+
+    std::vector<TrapSite> traps;
+    for (const Patch& patch : patches) {
+        if (patch.site.by_trap) traps.push_back({patch.site.address, patch.trampoline});
+    }
+    if (!traps.empty()) {
+        if (auto added = add_trap_sites(traps); !added) return added.error();
+    }
+    // Trampolines refer to both for as long as the code exists.
+    count_object(*object.release());
+    records.release();
+    for (const CodeSection& section : code->sections) {
+        if (auto changed = change_section(section, patches_in(patches, section.range), target.path);
+            !changed) {
+            return changed.error();
+        }
+    }
+    return summary;
+}
+
+}  // namespace hiroba::omp

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: load-time rewriting: sends every locked instruction and fence of the program through a
+// trampoline, because no page protection can see an atomic that lands on an accessible page.
+// Invariant: a rewritten site leaves the same registers, flags and memory as the instruction it
+// replaces; only global memory makes it slower. Text is never writable and executable at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "dsm/memory/address_map.hpp"
+
+namespace hiroba::dsm {
+class SharedMemory;
+}
+
+namespace hiroba::omp {
+
+/// What an atomic on global memory calls, and which memory is global.
+///
+/// The functions run on the thread's runtime stack, with the program's vector state saved and
+/// errno preserved. They must not run rewritten code.
+struct AtomicHooks {
+    void* context = nullptr;
+    /// Enters the critical section around one instruction. False: the address is private after
+    /// all, the instruction runs as it was and `leave` is not called.
+    bool (*enter)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
+    void (*leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
+    void (*flush)(void* context) noexcept = nullptr;
+    bool sequential = false;  ///< HIROBA_ATOMICS=seq_cst: flush before and after each atomic
+    std::size_t block_bytes = page_bytes;  ///< an operand may not cross a multiple of this
+    /// The global memory, any number of ranges, the largest (the main range) first.
+    std::vector<dsm::AddressRange> global;
+};
+
+/// Hooks on a shared memory whose map is complete (after the last add_image()).
+AtomicHooks hooks_on(dsm::SharedMemory& memory, bool sequential);
+
+/// One loaded ELF object.
+struct RewriteTarget {
+    std::uintptr_t bias = 0;  ///< dlpi_addr
+    std::string path;         ///< the file it was loaded from ("/proc/self/exe" for the program)
+    /// Where to look; empty: everything the file says is executable.
+    std::vector<dsm::AddressRange> executable;
+};
+
+/// What a rewrite did, in numbers of instructions.
+struct RewriteSummary {
+    std::size_t atomics = 0;
+    std::size_t flushes = 0;
+    std::size_t jumps = 0;       ///< of both, by jmp
+    std::size_t traps = 0;       ///< of both, by int3 (about 2.5 us each time)
+    std::size_t left_alone = 0;  ///< thread-local (fs, gs) or of a form that has no trampoline
+    std::size_t undecodable_bytes = 0;
+};
+
+/// Rewrites one object for good; everything it needs later lives as long as the process.
+///
+/// Once per object, before any other thread may run its code, and not from code of the object.
+/// Fails with `environment` when the text cannot be changed (SELinux execmod) or no room for
+/// trampolines lies within 2 GiB; the object is unchanged then.
+Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& hooks);
+
+/// How often rewritten sites have reached the hooks since start, all objects together.
+struct AtomicCounts {
+    std::uint64_t atomics = 0;  ///< on global memory
+    std::uint64_t flushes = 0;
+};
+AtomicCounts atomic_counts() noexcept;
+
+}  // namespace hiroba::omp

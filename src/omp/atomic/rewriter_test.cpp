@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: a rewritten instruction must be indistinguishable from the one it replaces: registers,
+// flags, red zone, memory and vectors are compared with an unrewritten copy of the same code.
+// Invariant: the section of rewritten code is rewritten once, before the first test.
+#include "omp/atomic/rewriter.hpp"
+
+#include <gtest/gtest.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/latch.hpp"
+#include "omp/atomic/fault_trap.hpp"
+#include "omp/atomic/rewriter_test_forms.hpp"
+
+#define ASSEMBLE(name, code)                                                             \
+    asm(".pushsection hiroba_plain, \"ax\", @progbits\n plain_" #name ":\n" code         \
+        "\n ret\n .popsection\n"                                                         \
+        ".pushsection hiroba_rewritten, \"ax\", @progbits\n rewritten_" #name ":\n" code \
+        "\n ret\n .popsection\n");
+asm(".pushsection hiroba_rewritten, \"ax\", @progbits\n .balign 4096\n rewritten_begin:\n"
+    ".popsection\n"
+    ".pushsection .tbss, \"awT\", @nobits\n .balign 8\n form_tls: .zero 8\n"
+    ".type form_tls, @object\n .size form_tls, 8\n .popsection\n");
+ATOMIC_FORMS(ASSEMBLE)
+LEFT_ALONE_FORMS(ASSEMBLE)
+FENCE_FORMS(ASSEMBLE)
+asm(".pushsection hiroba_rewritten, \"ax\", @progbits\n .balign 4096\n rewritten_end:\n"
+    ".popsection\n");
+
+#define DECLARE(name, code) extern const char plain_##name[], rewritten_##name[];
+extern "C" {
+ATOMIC_FORMS(DECLARE)
+LEFT_ALONE_FORMS(DECLARE)
+FENCE_FORMS(DECLARE)
+extern const char rewritten_begin[], rewritten_end[];
+
+/// What a form starts and ends with, in the order that run_form's assembly knows.
+struct Registers {
+    std::uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15;
+    std::uint64_t flags;
+    void* stack;
+    const void* code;
+    void* caller_stack;
+};
+/// Global words that forms reach relative to the instruction; a page of its own.
+[[gnu::visibility("hidden")]] alignas(4096) std::uint64_t form_word[512];
+[[gnu::visibility("hidden")]] Registers* form_registers;
+void run_form(Registers* registers);
+}
+
+// Loads every register from *rdi, calls the code on its own stack, stores every register.
+asm(R"(
+    .text
+run_form:
+    push %rbx
+    push %rbp
+    push %r12
+    push %r13
+    push %r14
+    push %r15
+    mov %rdi, form_registers(%rip)
+    mov %rsp, 144(%rdi)
+    mov 128(%rdi), %rsp
+    push 120(%rdi)
+    mov 0(%rdi), %rax
+    mov 8(%rdi), %rbx
+    mov 16(%rdi), %rcx
+    mov 24(%rdi), %rdx
+    mov 32(%rdi), %rsi
+    mov 48(%rdi), %rbp
+    mov 56(%rdi), %r8
+    mov 64(%rdi), %r9
+    mov 72(%rdi), %r10
+    mov 80(%rdi), %r11
+    mov 88(%rdi), %r12
+    mov 96(%rdi), %r13
+    mov 104(%rdi), %r14
+    mov 112(%rdi), %r15
+    mov 40(%rdi), %rdi
+    popfq
+    push %rdi
+    mov form_registers(%rip), %rdi
+    mov 136(%rdi), %rdi
+    mov %rdi, form_code(%rip)
+    pop %rdi
+    call *form_code(%rip)
+    pushfq
+    push %rdi
+    mov form_registers(%rip), %rdi
+    mov %rax, 0(%rdi)
+    mov %rbx, 8(%rdi)
+    mov %rcx, 16(%rdi)
+    mov %rdx, 24(%rdi)
+    mov %rsi, 32(%rdi)
+    mov %rbp, 48(%rdi)
+    mov %r8, 56(%rdi)
+    mov %r9, 64(%rdi)
+    mov %r10, 72(%rdi)
+    mov %r11, 80(%rdi)
+    mov %r12, 88(%rdi)
+    mov %r13, 96(%rdi)
+    mov %r14, 104(%rdi)
+    mov %r15, 112(%rdi)
+    pop 40(%rdi)
+    pop 120(%rdi)
+    mov %rsp, 128(%rdi)
+    mov 144(%rdi), %rsp
+    cld
+    pop %r15
+    pop %r14
+    pop %r13
+    pop %r12
+    pop %rbp
+    pop %rbx
+    ret
+    .local form_code
+    .comm form_code, 8, 8
+)");
+
+namespace hiroba::omp {
+namespace {
+
+struct Form {
+    const char* name;
+    const void* plain;
+    const void* rewritten;
+};
+#define LIST(name, code) {#name, plain_##name, rewritten_##name},
+const Form atomic_forms[] = {ATOMIC_FORMS(LIST)};
+const Form left_alone_forms[] = {LEFT_ALONE_FORMS(LIST)};
+const Form fence_forms[] = {FENCE_FORMS(LIST)};
+
+constexpr std::size_t arena_bytes = 64 << 10;
+
+/// Memory of a test; whether it is global is decided by where it lies.
+std::byte* map_arena() {
+    void* arena =
+        mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return arena == MAP_FAILED ? nullptr : static_cast<std::byte*>(arena);
+}
+
+/// Stands in for the shared memory: one latch is every block's critical section.
+struct Hooks {
+    std::atomic<std::uint64_t> entered{0}, left{0}, flushed{0};
+    std::atomic<bool> take{true};
+    std::uintptr_t address = 0;
+    std::size_t bytes = 0;
+    Latch latch;
+
+    void clear() {
+        entered = left = flushed = 0;
+        take = true;
+        address = bytes = 0;
+    }
+};
+Hooks hooks_seen;
+
+/// Overwrites what a hook is allowed to: all vectors and errno.
+void clobber() {
+    if (__builtin_cpu_supports("avx512f")) {
+        asm volatile(
+            ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,"
+            "29,30,31\n vpternlogd $0xff, %%zmm\\n, %%zmm\\n, %%zmm\\n\n .endr\n"
+            "kxnorw %%k0, %%k0, %%k1\n kxnorw %%k0, %%k0, %%k7\n" ::
+                : "memory");
+    }
+    asm volatile(
+        "pcmpeqd %%xmm0, %%xmm0\n pcmpeqd %%xmm15, %%xmm15\n fld1\n fstp %%st(0)\n cmp %%eax, "
+        "%%eax" ::
+            : "xmm0", "xmm15", "cc");
+    errno = 99;
+}
+
+bool enter(void*, void* address, std::size_t bytes) noexcept {
+    clobber();
+    if (!hooks_seen.take) return false;
+    hooks_seen.latch.lock();
+    hooks_seen.address = reinterpret_cast<std::uintptr_t>(address);
+    hooks_seen.bytes = bytes;
+    ++hooks_seen.entered;
+    return true;
+}
+
+void leave(void*, void* address, std::size_t bytes) noexcept {
+    clobber();
+    if (hooks_seen.address == reinterpret_cast<std::uintptr_t>(address) &&
+        hooks_seen.bytes == bytes) {
+        ++hooks_seen.left;
+    }
+    hooks_seen.latch.unlock();
+}
+
+void flush(void*) noexcept {
+    clobber();
+    ++hooks_seen.flushed;
+}
+
+/// Rewrites the test's own section of code, once.
+struct Rewritten {
+    std::byte* global = map_arena();
+    std::byte* other = map_arena();
+    Result<RewriteSummary> summary = RewriteSummary{};
+
+    Rewritten() {
+        AtomicHooks hooks;
+        hooks.enter = enter;
+        hooks.leave = leave;
+        hooks.flush = flush;
+        hooks.global = {{reinterpret_cast<std::uintptr_t>(global), arena_bytes},
+                        {reinterpret_cast<std::uintptr_t>(form_word), sizeof form_word}};
+        const auto begin = reinterpret_cast<std::uintptr_t>(rewritten_begin);
+        const auto end = reinterpret_cast<std::uintptr_t>(rewritten_end);
+        summary = rewrite({load_bias(), "/proc/self/exe", {{begin, end - begin}}}, hooks);
+    }
+
+    static std::uintptr_t load_bias() {
+        std::uintptr_t bias = 0;
+        dl_iterate_phdr(
+            [](dl_phdr_info* program, std::size_t, void* found) {
+                *static_cast<std::uintptr_t*>(found) = program->dlpi_addr;
+                return 1;  // the program comes first
+            },
+            &bias);
+        return bias;
+    }
+};
+
+Rewritten& rewritten() {
+    static Rewritten once;
+    return once;
+}
+
+struct Outcome {
+    Registers registers{};
+    std::vector<std::byte> memory;
+    std::array<std::uint64_t, 512> words{};
+};
+
+/// Runs `code` on `arena` filled from `seed`; the same seed gives the same start.
+Outcome run(const void* code, std::byte* arena, unsigned seed) {
+    std::mt19937_64 random{seed};
+    for (std::size_t i = 0; i < arena_bytes; i += 8) {
+        const std::uint64_t value = random();
+        std::memcpy(arena + i, &value, 8);
+    }
+    for (std::uint64_t& word : form_word) word = random();
+    Outcome outcome;
+    Registers& registers = outcome.registers;
+    for (std::uint64_t* r = &registers.rax; r != &registers.flags; ++r) *r = random();
+    std::byte* middle = arena + 0x2000;
+    registers.rbx = registers.rbp = registers.r12 = registers.r13 =
+        reinterpret_cast<std::uint64_t>(middle);
+    registers.rsi = random() % 8;
+    registers.flags = 0x202 | (random() & 0x8d5);  // the six status flags
+    registers.stack = arena + 0x8000;
+    registers.code = code;
+    // Half of the compares succeed.
+    if (seed % 2 == 0) {
+        std::memcpy(&registers.rax, middle, 8);
+        std::memcpy(&registers.rdx, middle + 8, 8);
+        std::memcpy(arena + 0x8000, &registers.rax, 8);
+        form_word[2] = registers.rax;
+        form_word[3] = registers.rdx;
+        std::memcpy(middle + 0x200, middle, 16);
+    }
+    if (seed % 3 == 0) std::memcpy(&registers.rcx, middle, 8);
+    run_form(&registers);
+    registers.code = nullptr;
+    registers.caller_stack = nullptr;
+    outcome.memory.assign(arena, arena + arena_bytes);
+    std::memcpy(outcome.words.data(), form_word, sizeof form_word);
+    return outcome;
+}
+
+/// Below the lowest red zone the stack belongs to nobody; everything else must agree.
+void expect_same(const Form& form, const Outcome& plain, const Outcome& rewritten, unsigned seed) {
+    EXPECT_EQ(std::memcmp(&plain.registers, &rewritten.registers, sizeof(Registers)), 0)
+        << form.name << " seed " << seed << " flags " << std::hex << plain.registers.flags << " "
+        << rewritten.registers.flags;
+    constexpr std::size_t stack_low = 0x4000, red_zone = 0x8000 - 8 - 128;
+    EXPECT_EQ(std::memcmp(plain.memory.data(), rewritten.memory.data(), stack_low), 0) << form.name;
+    EXPECT_EQ(plain.words, rewritten.words) << form.name;
+    // The return address of run_form's call is the same; the code's own frame is compared.
+    EXPECT_EQ(std::memcmp(plain.memory.data() + red_zone, rewritten.memory.data() + red_zone,
+                          arena_bytes - red_zone),
+              0)
+        << form.name << " seed " << seed;
+}
+
+TEST(Rewriter, RewritesEveryFormAndLeavesAloneWhatHasNoTrampoline) {
+    ASSERT_TRUE(rewritten().summary) << rewritten().summary.error().text;
+    const RewriteSummary& summary = *rewritten().summary;
+    EXPECT_EQ(summary.atomics, std::size(atomic_forms));
+    EXPECT_EQ(summary.flushes, std::size(fence_forms));
+    EXPECT_EQ(summary.left_alone, std::size(left_alone_forms));
+    EXPECT_EQ(summary.undecodable_bytes, 0u);
+    EXPECT_EQ(summary.jumps + summary.traps, summary.atomics + summary.flushes);
+    EXPECT_GT(summary.jumps, 20u);
+    EXPECT_GT(summary.traps, 20u);
+    for (const Form& form : left_alone_forms) {
+        EXPECT_EQ(std::memcmp(form.plain, form.rewritten, 4), 0) << form.name;
+    }
+}
+
+TEST(Rewriter, NoMemoryIsWritableAndExecutableAndTheCodeIsExecutableAgain) {
+    ASSERT_TRUE(rewritten().summary);
+    std::ifstream maps{"/proc/self/maps"};
+    bool code_seen = false;
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long begin = 0, end = 0;
+        char access[5] = {};
+        ASSERT_EQ(std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, access), 3);
+        EXPECT_FALSE(access[1] == 'w' && access[2] == 'x') << line;
+        const auto code = reinterpret_cast<std::uintptr_t>(rewritten_begin);
+        if (begin <= code && code < end) {
+            EXPECT_STREQ(access, "r-xp");
+            code_seen = true;
+        }
+    }
+    EXPECT_TRUE(code_seen);
+}
+
+TEST(Rewriter, ASiteThatABranchEntersInTheMiddleIsReachedByTrap) {
+    ASSERT_TRUE(rewritten().summary);
+    const auto* code = reinterpret_cast<const unsigned char*>(rewritten_branch_into_middle);
+    EXPECT_EQ(code[4], 0xcc);  // behind test and js
+}
+
+TEST(Rewriter, AnInstructionOnPrivateMemoryBehavesAsBeforeAndCallsNoHook) {
+    ASSERT_TRUE(rewritten().summary);
+    for (const Form& form : atomic_forms) {
+        if (std::strncmp(form.name, "relative", 8) == 0) continue;  // on global words
+        hooks_seen.clear();
+        for (unsigned seed = 0; seed < 24; ++seed) {
+            const Outcome plain = run(form.plain, rewritten().other, seed);
+            const Outcome changed = run(form.rewritten, rewritten().other, seed);
+            expect_same(form, plain, changed, seed);
+        }
+        EXPECT_EQ(hooks_seen.entered, 0u) << form.name;
+    }
+}
+
+TEST(Rewriter, AnInstructionOnGlobalMemoryBehavesAsBeforeBetweenBothHooks) {
+    ASSERT_TRUE(rewritten().summary);
+    for (const Form& form : atomic_forms) {
+        if (std::strcmp(form.name, "address_size_prefix") == 0) continue;  // never on 64-bit memory
+        for (unsigned seed = 0; seed < 24; ++seed) {
+            const Outcome plain = run(form.plain, rewritten().global, seed);
+            hooks_seen.clear();
+            errno = 17;
+            const Outcome changed = run(form.rewritten, rewritten().global, seed);
+            EXPECT_EQ(errno, 17) << form.name;
+            expect_same(form, plain, changed, seed);
+            const bool jumped_over =
+                std::strcmp(form.name, "branch_into_middle") == 0 && (plain.registers.rcx & 0x80);
+            EXPECT_EQ(hooks_seen.entered, jumped_over ? 0u : 1u) << form.name;
+            EXPECT_EQ(hooks_seen.left, hooks_seen.entered) << form.name;
+        }
+    }
+}
+
+TEST(Rewriter, AHookThatDeclinesLeavesTheInstructionAsItWas) {
+    ASSERT_TRUE(rewritten().summary);
+    for (const Form& form : atomic_forms) {
+        if (std::strcmp(form.name, "address_size_prefix") == 0) continue;
+        for (unsigned seed = 0; seed < 8; ++seed) {
+            const Outcome plain = run(form.plain, rewritten().global, seed);
+            hooks_seen.clear();
+            hooks_seen.take = false;
+            const Outcome changed = run(form.rewritten, rewritten().global, seed);
+            expect_same(form, plain, changed, seed);
+            EXPECT_EQ(hooks_seen.left, 0u) << form.name;
+        }
+    }
+}
+
+TEST(Rewriter, TheHookIsToldTheAddressAndSizeOfTheOperand) {
+    struct Expected {
+        const void* code;
+        std::size_t offset, bytes;
+    };
+    const Expected expected[] = {
+        {rewritten_add_byte_register, 0x2000, 1},
+        {rewritten_add_word_register, 0x2002, 2},
+        {rewritten_add_long_register, 0x2004, 4},
+        {rewritten_add_quad_constant, 0x2008, 8},
+        {rewritten_cmpxchg8b, 0x2000, 8},
+        {rewritten_cmpxchg16b, 0x2000, 16},
+        {rewritten_xor_quad, 0x2000 - 64, 8},
+        {rewritten_bts_register_beyond, 0x2000 + 300 / 64 * 8, 8},
+        {rewritten_btr_register_before, 0x2000 - 12, 4},
+        {rewritten_btc_register_word, 0x2000 + 100 / 16 * 2, 2},
+        {rewritten_stack_above, 0x8000 - 8 + 16, 8},
+        {rewritten_stack_red_zone_deep, 0x8000 - 8 - 128, 8},
+    };
+    ASSERT_TRUE(rewritten().summary);
+    for (const Expected& e : expected) {
+        hooks_seen.clear();
+        run(e.code, rewritten().global, 1);
+        EXPECT_EQ(hooks_seen.address - reinterpret_cast<std::uintptr_t>(rewritten().global),
+                  e.offset);
+        EXPECT_EQ(hooks_seen.bytes, e.bytes);
+    }
+}
+
+TEST(Rewriter, AFenceIsAFlushAndChangesNothing) {
+    ASSERT_TRUE(rewritten().summary);
+    const AtomicCounts before = atomic_counts();
+    for (const Form& form : fence_forms) {
+        const Outcome plain = run(form.plain, rewritten().other, 5);
+        hooks_seen.clear();
+        const Outcome changed = run(form.rewritten, rewritten().other, 5);
+        expect_same(form, plain, changed, 5);
+        EXPECT_EQ(hooks_seen.flushed, 1u) << form.name;
+    }
+    EXPECT_EQ(atomic_counts().flushes - before.flushes, std::size(fence_forms));
+}
+
+TEST(Rewriter, AtomicsOfManyThreadsOnGlobalMemoryAddUp) {
+    ASSERT_TRUE(rewritten().summary);
+    hooks_seen.clear();
+    auto* counter = reinterpret_cast<std::uint64_t*>(rewritten().global + 0x1000);
+    *counter = 0;
+    constexpr int threads = 4;
+    constexpr std::uint64_t rounds = 2000;
+    std::vector<std::thread> team;
+    for (int t = 0; t < threads; ++t) {
+        team.emplace_back([&] {
+            for (std::uint64_t i = 0; i < rounds; ++i) {
+                // By trap (4 bytes) and by jump (5 and more).
+                for (const char* code : {rewritten_inc_quad, rewritten_xadd_quad_rdi}) {
+                    std::uint64_t one = 1;
+                    const auto base = reinterpret_cast<std::uint64_t>(counter) -
+                                      (code == rewritten_inc_quad ? 0x100 : 0);
+                    asm volatile("call *%[code]"
+                                 : "+D"(one)
+                                 : "b"(base), [code] "r"(code)
+                                 : "memory", "cc");
+                }
+            }
+        });
+    }
+    for (std::thread& thread : team) thread.join();
+    EXPECT_EQ(*counter, 2 * threads * rounds);
+    EXPECT_EQ(hooks_seen.entered, 2 * threads * rounds);
+    EXPECT_EQ(hooks_seen.left, hooks_seen.entered);
+}
+
+#define ALL_ZMM(move)                                                                         \
+    ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29," \
+    "30,31\n" move "\n.endr\n"
+
+TEST(Rewriter, VectorAndMaskRegistersSurviveHooksThatUseThem) {
+    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "no AVX-512 here";
+    ASSERT_TRUE(rewritten().summary);
+    hooks_seen.clear();
+    alignas(64) std::array<std::uint64_t, 32 * 8> before{}, after{};
+    std::mt19937_64 random{3};
+    for (std::uint64_t& word : before) word = random();
+    std::uint64_t masks = 0;
+    const auto base = reinterpret_cast<std::uint64_t>(rewritten().global + 0x2000);
+    for (const char* code : {rewritten_add_quad_register, rewritten_fence_gcc}) {
+        after.fill(0);
+        asm volatile(ALL_ZMM("vmovdqu64 (64*\\n)(%[from]), %%zmm\\n")
+                     "mov $0x5a5a, %%eax\n kmovw %%eax, %%k1\n"
+                     "call *%[code]\n"
+                     "kmovw %%k1, %%eax\n"
+                     ALL_ZMM("vmovdqu64 %%zmm\\n, (64*\\n)(%[to])")
+                     : "=&a"(masks)
+                     : "b"(base), [from] "r"(before.data()), [to] "r"(after.data()),
+                       [code] "r"(code)
+                     : "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+                       "xmm15");
+        EXPECT_EQ(before, after);
+        EXPECT_EQ(masks, 0x5a5au);
+    }
+    EXPECT_EQ(hooks_seen.entered, 1u);
+    EXPECT_EQ(hooks_seen.flushed, 1u);
+}
+
+TEST(RewriterDeathTest, AnOperandThatCrossesABlockIsFatalAndNamesTheAddress) {
+    ASSERT_TRUE(rewritten().summary);
+    Registers registers{};
+    registers.rbx = reinterpret_cast<std::uint64_t>(rewritten().global + 0x1000 - 4 - 8);
+    registers.flags = 0x202;
+    registers.stack = rewritten().other + 0x8000;
+    registers.code = rewritten_add_quad_register;  // 8 bytes at 8(%rbx)
+    EXPECT_DEATH(run_form(&registers), "cross a block of 4096 bytes");
+}
+
+TEST(RewriterDeathTest, ATrapThatIsNotOursTakesTheDefaultAction) {
+    ASSERT_TRUE(rewritten().summary);
+    EXPECT_EXIT(asm volatile("int3"), testing::KilledBySignal(SIGTRAP), "");
+}
+
+TEST(Rewriter, ATrapThatIsNotOursReachesTheProgramsHandler) {
+    ASSERT_TRUE(rewritten().summary);
+    static volatile int seen = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { seen = seen + 1; };
+    struct sigaction old {};
+    set_program_trap_action(&action, &old);
+    asm volatile("int3");
+    run(rewritten_inc_byte, rewritten().other, 1);  // by trap
+    set_program_trap_action(&old, &action);
+    EXPECT_EQ(seen, 1);
+    EXPECT_EQ(old.sa_handler, SIG_DFL);
+}
+
+TEST(Rewriter, AFileThatIsNoProgramIsRefusedByName) {
+    const auto refused = rewrite({0, "/proc/self/maps", {}}, AtomicHooks{});
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().text.find("/proc/self/maps"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hiroba::omp

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what a trampoline calls when its operand may be global: save everything, call the hooks.
+// Invariant: the program's vector, x87 and general registers, its errno and its flags come back
+// unchanged; the hooks run on the thread's runtime stack. Between them the thread counts as being
+// in the runtime, so that no signal handler of the program runs inside a critical section.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "omp/atomic/code_scan.hpp"
+#include "omp/atomic/rewriter.hpp"
+
+namespace hiroba::omp {
+
+/// One rewritten object, at a fixed place for as long as the process lives.
+struct ObjectRecord {
+    AtomicHooks hooks;
+    std::atomic<std::uint64_t> atomics{0};  ///< statistics only, hence relaxed
+    std::atomic<std::uint64_t> flushes{0};
+    ObjectRecord* next = nullptr;  ///< older object; for atomic_counts()
+};
+
+/// One rewritten instruction, as the slow path sees it.
+struct SiteRecord {
+    ObjectRecord* object = nullptr;
+    std::uintptr_t address = 0;
+    std::uint8_t operand_bytes = 0;
+    SiteKind kind = SiteKind::atomic;
+};
+
+/// Addresses that trampolines call with rdi = operand address, rsi = SiteRecord*. Both keep every
+/// register but rax; `before` returns in al whether the critical section was entered.
+struct SlowPathEntries {
+    std::uintptr_t before;
+    std::uintptr_t after;
+};
+
+/// Finds out once how this CPU saves its vector state. Before the first trampoline runs.
+SlowPathEntries slow_path_entries() noexcept;
+
+/// Includes `object` in atomic_counts().
+void count_object(ObjectRecord& object) noexcept;
+
+}  // namespace hiroba::omp

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: one trampoline, instruction by instruction, and the memory they lie in.
+// Invariant: from its first to its last byte a trampoline keeps the red zone, and has the
+// program's registers, flags and stack pointer in place wherever the program's instruction runs.
+#include "omp/atomic/trampoline.hpp"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "base/fatal.hpp"
+#include "omp/atomic/machine_code.hpp"
+
+namespace hiroba::omp {
+namespace {
+
+/// What every zone begins with; trampolines address it relative to themselves.
+struct ZoneConstants {
+    std::uint64_t before;
+    std::uint64_t after;
+    struct Hull {
+        std::uint64_t low, high;
+    } hulls[hulls_max];
+};
+
+constexpr std::size_t trampoline_bytes_max = 384;  // the longest is about 340
+constexpr std::size_t constants_bytes = round_up(sizeof(ZoneConstants), cache_line_bytes);
+
+// Bytes between the program's stack pointer and ours: red zone, rax, rdi; then flags, address.
+constexpr std::int32_t pushed_at_entry = 144;
+constexpr std::int32_t pushed_at_hook = 160;
+
+/// Free address space, from /proc/self/maps: the place nearest below the object, else the highest
+/// above it that its displacements reach.
+std::optional<std::uintptr_t> find_room(dsm::AddressRange object, std::size_t bytes) {
+    constexpr std::uintptr_t reach = (std::uintptr_t{2} << 30) - (std::uintptr_t{1} << 20);
+    constexpr std::uintptr_t lowest = 0x10000;  // vm.mmap_min_addr
+    const std::uintptr_t low = std::max(object.end() > reach ? object.end() - reach : 0, lowest);
+    const std::uintptr_t high = object.address + reach;
+
+    std::optional<std::uintptr_t> below, above;
+    std::uintptr_t gap_begin = low;
+    const auto gap = [&](std::uintptr_t gap_end) {
+        const std::uintptr_t end = round_down(std::min(gap_end, high), page_bytes);
+        if (end < bytes || end - bytes < std::max(gap_begin, low)) return;
+        const std::uintptr_t place = end - bytes;
+        if (end <= object.address) {
+            below = place;
+        } else if (place >= object.end()) {
+            above = place;
+        }
+    };
+    std::ifstream maps{"/proc/self/maps"};
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long begin = 0, end = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2) continue;
+        gap(begin);
+        gap_begin = std::max<std::uintptr_t>(gap_begin, end);
+    }
+    gap(high);
+    return below ? below : above;
+}
+
+/// Back to the program's registers and flags; the stack is as behind the prologue.
+void restore_from_entry(MachineCode& code) {
+    code.bytes({0x04, 0x7f});                                      // add al, 127: OF
+    code.bytes({0x9e});                                            // sahf: the other five
+    code.bytes({0x5f, 0x58});                                      // pop rdi; pop rax
+    code.bytes({0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00});  // lea rsp, [rsp + 128]
+}
+
+void restore_at_hook(MachineCode& code) {
+    code.bytes({0x48, 0x8b, 0x44, 0x24, 0x08});  // mov rax, [rsp + 8]
+    code.bytes({0x04, 0x7f, 0x9e});              // add al, 127; sahf
+    code.bytes({0x48, 0x8b, 0x7c, 0x24, 0x10});  // mov rdi, [rsp + 16]
+    code.bytes({0x48, 0x8b, 0x44, 0x24, 0x18});  // mov rax, [rsp + 24]
+}
+
+void call_hook(MachineCode& code, const std::uint64_t* entry, const SiteRecord& record) {
+    code.bytes({0x56});  // push rsi
+    code.load_constant(reinterpret_cast<std::uintptr_t>(&record));
+    code.call_constant(entry);
+    code.bytes({0x5e});  // pop rsi
+}
+
+void run_and_return(MachineCode& code, const CodeSite& site) {
+    restore_from_entry(code);
+    code.copy(site, 0);
+    code.jump(site.address + site.length);
+}
+
+/// Saves rax, rdi and the flags (in rax); rdi = the operand's address.
+void enter_trampoline(MachineCode& code, const CodeSite& site) {
+    code.bytes({0x48, 0x8d, 0x64, 0x24, 0x80});  // lea rsp, [rsp - 128]
+    code.bytes({0x50, 0x57});                    // push rax; push rdi
+    if (site.kind == SiteKind::atomic) code.load_address(site, pushed_at_entry);
+    code.bytes({0x9f, 0x0f, 0x90, 0xc0});  // lahf; seto al
+    if (site.bit_register >= 0) {
+        code.bytes({0x56});  // push rsi
+        code.add_bit_offset(site, 16, 8, 0);
+        code.bytes({0x5e});  // pop rsi
+    }
+}
+
+void flush_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord& record,
+                      const ZoneConstants& constants) {
+    enter_trampoline(code, site);
+    code.bytes({0x50, 0x57});  // push rax; push rdi
+    call_hook(code, &constants.before, record);
+    code.bytes({0x48, 0x8b, 0x44, 0x24, 0x08});  // mov rax, [rsp + 8]
+    code.bytes({0x48, 0x8d, 0x64, 0x24, 0x10});  // lea rsp, [rsp + 16]
+    run_and_return(code, site);                  // the fence itself, for the threads of this node
+}
+
+/// The instruction between the two hooks, on the address that `before` was told.
+void global_path(MachineCode& code, const CodeSite& site, const SiteRecord& record,
+                 const ZoneConstants& constants) {
+    code.bytes({0x50, 0x57});  // push rax (flags); push rdi (address)
+    call_hook(code, &constants.before, record);
+    code.bytes({0x84, 0xc0});  // test al, al
+    std::byte* private_after_all = code.jump_later(0x84);
+
+    restore_at_hook(code);
+    code.copy(site, pushed_at_hook);
+
+    code.bytes({0x48, 0x89, 0x7c, 0x24, 0x10});  // mov [rsp + 16], rdi
+    code.bytes({0x48, 0x89, 0x44, 0x24, 0x18});  // mov [rsp + 24], rax
+    code.bytes({0x9f, 0x0f, 0x90, 0xc0});        // lahf; seto al
+    code.bytes({0x48, 0x89, 0x44, 0x24, 0x08});  // mov [rsp + 8], rax
+    code.bytes({0x48, 0x8b, 0x3c, 0x24});        // mov rdi, [rsp]
+    call_hook(code, &constants.after, record);
+    restore_at_hook(code);
+    code.bytes({0x48, 0x8d, 0xa4, 0x24, 0xa0, 0x00, 0x00, 0x00});  // lea rsp, [rsp + 160]
+    code.jump(site.address + site.length);
+
+    code.land(private_after_all);
+    code.bytes({0x48, 0x8b, 0x44, 0x24, 0x08});  // mov rax, [rsp + 8]
+    code.bytes({0x48, 0x8d, 0x64, 0x24, 0x10});  // lea rsp, [rsp + 16]
+    run_and_return(code, site);
+}
+
+void atomic_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord& record,
+                       const ZoneConstants& constants, std::size_t hull_count) {
+    enter_trampoline(code, site);
+    std::byte* global[hulls_max];
+    for (std::size_t i = 0; i < hull_count; ++i) {
+        code.compare_constant(&constants.hulls[i].low);
+        std::byte* below = code.jump_later(0x82);  // jb
+        code.compare_constant(&constants.hulls[i].high);
+        global[i] = code.jump_later(0x82);
+        code.land(below);
+    }
+    run_and_return(code, site);
+    if (hull_count == 0) return;
+    for (std::size_t i = 0; i < hull_count; ++i) code.land(global[i]);
+    global_path(code, site, record, constants);
+}
+
+}  // namespace
+
+std::vector<dsm::AddressRange> hulls_of(std::span<const dsm::AddressRange> global) {
+    if (global.empty()) return {};
+    std::vector<dsm::AddressRange> rest(global.begin() + 1, global.end());
+    std::sort(rest.begin(), rest.end(),
+              [](const auto& a, const auto& b) { return a.address < b.address; });
+    while (rest.size() > hulls_max - 1) {
+        std::size_t closest = 1;
+        for (std::size_t i = 2; i < rest.size(); ++i) {
+            if (rest[i].address - rest[i - 1].end() <
+                rest[closest].address - rest[closest - 1].end()) {
+                closest = i;
+            }
+        }
+        rest[closest - 1].bytes = rest[closest].end() - rest[closest - 1].address;
+        rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(closest));
+    }
+    rest.insert(rest.begin(), global.front());
+    return rest;
+}
+
+Result<TrampolineZone> TrampolineZone::create(dsm::AddressRange object, std::size_t sites,
+                                              std::span<const dsm::AddressRange> hulls) {
+    HIROBA_INVARIANT(hulls.size() <= hulls_max, "%lu hulls", hulls.size());
+    TrampolineZone zone;
+    zone.bytes_ = round_up(constants_bytes + sites * trampoline_bytes_max, page_bytes);
+    const auto place = find_room(object, zone.bytes_);
+    if (!place) {
+        return Error{ErrorKind::environment,
+                     "no " + std::to_string(zone.bytes_) + " free bytes within 2 GiB of the code"};
+    }
+    void* memory = mmap(reinterpret_cast<void*>(*place), zone.bytes_, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return Error{ErrorKind::environment, "cannot map " + std::to_string(zone.bytes_) +
+                                                 " bytes near the code: " + strerror(errno)};
+    }
+    zone.base_ = static_cast<std::byte*>(memory);
+    zone.next_ = zone.base_ + constants_bytes;
+    zone.hull_count_ = hulls.size();
+
+    auto& constants = *reinterpret_cast<ZoneConstants*>(zone.base_);
+    const SlowPathEntries entries = slow_path_entries();
+    constants.before = entries.before;
+    constants.after = entries.after;
+    for (std::size_t i = 0; i < hulls.size(); ++i) {
+        constants.hulls[i] = {hulls[i].address, hulls[i].end()};
+    }
+    return zone;
+}
+
+TrampolineZone::TrampolineZone(TrampolineZone&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)),
+      bytes_(other.bytes_),
+      next_(other.next_),
+      hull_count_(other.hull_count_),
+      sealed_(other.sealed_) {}
+
+TrampolineZone::~TrampolineZone() {
+    if (base_ != nullptr && !sealed_) munmap(base_, bytes_);
+}
+
+std::uintptr_t TrampolineZone::add(const CodeSite& site, SiteRecord& record) {
+    HIROBA_INVARIANT(next_ + trampoline_bytes_max <= base_ + bytes_, "more sites than announced");
+    const auto& constants = *reinterpret_cast<const ZoneConstants*>(base_);
+    MachineCode code{next_};
+    if (site.kind == SiteKind::flush) {
+        flush_trampoline(code, site, record, constants);
+    } else {
+        atomic_trampoline(code, site, record, constants, hull_count_);
+    }
+    HIROBA_INVARIANT(code.at() <= next_ + trampoline_bytes_max, "a trampoline of %ld bytes",
+                     static_cast<long>(code.at() - next_));
+    if (!code.reaches()) return 0;
+    const auto address = reinterpret_cast<std::uintptr_t>(next_);
+    next_ = base_ + round_up(static_cast<std::size_t>(code.at() - base_), 16);
+    return address;
+}
+
+Result<void> TrampolineZone::seal() {
+    if (mprotect(base_, bytes_, PROT_READ | PROT_EXEC) != 0) {
+        return Error{ErrorKind::environment,
+                     std::string("cannot make trampolines executable (does SELinux forbid "
+                                 "execmem?): ") +
+                         strerror(errno)};
+    }
+    sealed_ = true;
+    return {};
+}
+
+}  // namespace hiroba::omp

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what trampolines compare with must cover all global memory, and each hook call must come
+// in the order that the memory order asks for.
+#include "omp/atomic/trampoline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "base/thread_context.hpp"
+#include "omp/atomic/slow_path.hpp"
+
+extern "C" bool hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site) noexcept;
+extern "C" void hiroba_atomic_leave(void* address, hiroba::omp::SiteRecord* site) noexcept;
+
+namespace hiroba::omp {
+namespace {
+
+bool covered(std::span<const dsm::AddressRange> hulls, dsm::AddressRange range) {
+    for (const dsm::AddressRange& hull : hulls) {
+        if (hull.contains(range.address) && range.end() <= hull.end()) return true;
+    }
+    return false;
+}
+
+TEST(Hulls, CoverEveryRangeAndNeverJoinTheFirst) {
+    std::mt19937 random{11};
+    for (int round = 0; round < 200; ++round) {
+        std::vector<dsm::AddressRange> global{{0x1000'0000'0000, 0x1000'0000}};
+        const std::size_t images = random() % 12;
+        for (std::size_t i = 0; i < images; ++i) {
+            global.push_back({0x40'0000 + (random() % 1000) * 0x100'0000ul + i * 0x1'0000,
+                              (random() % 8 + 1) * 0x1000});
+        }
+        const auto hulls = hulls_of(global);
+        ASSERT_LE(hulls.size(), hulls_max);
+        EXPECT_EQ(hulls[0].address, global[0].address);
+        EXPECT_EQ(hulls[0].bytes, global[0].bytes);
+        for (const dsm::AddressRange& range : global) EXPECT_TRUE(covered(hulls, range));
+    }
+}
+
+TEST(Hulls, JoinAcrossTheSmallestGap) {
+    const std::vector<dsm::AddressRange> global{{0x1000'0000'0000, 0x1000},
+                                                {0x40'0000, 0x1000},
+                                                {0x40'3000, 0x1000},
+                                                {0x7fff'0000'0000, 0x1000},
+                                                {0x7fff'0100'0000, 0x1000}};
+    const auto hulls = hulls_of(global);
+    ASSERT_EQ(hulls.size(), 4u);
+    EXPECT_EQ(hulls[1].address, 0x40'0000u);
+    EXPECT_EQ(hulls[1].bytes, 0x4000u);
+    EXPECT_EQ(hulls[2].bytes, 0x1000u);
+}
+
+struct Calls {
+    std::string order;
+    bool take = true;
+};
+
+AtomicHooks recording_hooks(Calls& calls, bool sequential) {
+    AtomicHooks hooks;
+    hooks.context = &calls;
+    hooks.enter = [](void* context, void*, std::size_t) noexcept {
+        static_cast<Calls*>(context)->order += 'e';
+        return static_cast<Calls*>(context)->take;
+    };
+    hooks.leave = [](void* context, void*, std::size_t) noexcept {
+        static_cast<Calls*>(context)->order += 'l';
+    };
+    hooks.flush = [](void* context) noexcept { static_cast<Calls*>(context)->order += 'f'; };
+    hooks.sequential = sequential;
+    return hooks;
+}
+
+std::string order_of(bool sequential, bool global) {
+    alignas(64) static std::uint64_t word = 0;
+    Calls calls;
+    ObjectRecord object;
+    object.hooks = recording_hooks(calls, sequential);
+    if (global) object.hooks.global = {{reinterpret_cast<std::uintptr_t>(&word), sizeof word}};
+    calls.take = global;
+    SiteRecord site{&object, 0, 8, SiteKind::atomic};
+    if (hiroba_atomic_enter(&word, &site)) hiroba_atomic_leave(&word, &site);
+    return calls.order;
+}
+
+TEST(SlowPath, ARelaxedAtomicDoesNotFlush) { EXPECT_EQ(order_of(false, true), "el"); }
+
+TEST(SlowPath, ASequentialAtomicFlushesBeforeAndAfter) { EXPECT_EQ(order_of(true, true), "felf"); }
+
+TEST(SlowPath, TheThreadIsInTheRuntimeFromEnterToLeave) {
+    std::uint64_t word = 0;
+    Calls calls;
+    ObjectRecord object;
+    object.hooks = recording_hooks(calls, false);
+    SiteRecord site{&object, 0, 8, SiteKind::atomic};
+    ASSERT_TRUE(hiroba_atomic_enter(&word, &site));
+    EXPECT_TRUE(this_thread().in_runtime);
+    hiroba_atomic_leave(&word, &site);
+    EXPECT_FALSE(this_thread().in_runtime);
+
+    calls.take = false;
+    ASSERT_FALSE(hiroba_atomic_enter(&word, &site));
+    EXPECT_FALSE(this_thread().in_runtime);
+}
+
+TEST(SlowPath, AnAtomicOnPrivateMemoryNeverFlushes) { EXPECT_EQ(order_of(true, false), "e"); }
+
+}  // namespace
+}  // namespace hiroba::omp

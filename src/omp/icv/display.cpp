@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what OMP_DISPLAY_ENV and omp_display_env() print.
+// Invariant: line for line what gcc's runtime prints, so that scripts that read it go on working.
+#include <string>
+
+#include "omp/icv/icv.hpp"
+
+namespace hiroba::omp {
+
+namespace {
+
+std::string schedule_text(const Icvs& icvs) {
+    std::string text =
+        icvs.monotonic && icvs.schedule != Schedule::static_chunks ? "MONOTONIC:" : "";
+    switch (icvs.schedule) {
+        case Schedule::static_chunks:
+            text += "STATIC";
+            if (icvs.chunk != 0) text += "," + std::to_string(icvs.chunk);
+            return text;
+        case Schedule::guided: text += "GUIDED"; break;
+        case Schedule::automatic: return text + "AUTO";
+        default: text += "DYNAMIC";
+    }
+    if (icvs.chunk != 1) text += "," + std::to_string(icvs.chunk);
+    return text;
+}
+
+std::string threads_text(const Environment& environment, const Icvs& icvs) {
+    std::string text = std::to_string(icvs.threads);
+    for (std::uint32_t level = 1; level < environment.levels; ++level)
+        text += "," + std::to_string(environment.threads_by_level[level]);
+    return text;
+}
+
+const char* truth(bool value) { return value ? "TRUE" : "FALSE"; }
+
+}  // namespace
+
+std::string display_text(const Environment& environment, const Icvs& icvs, bool verbose) {
+    std::string text = "\nOPENMP DISPLAY ENVIRONMENT BEGIN\n  _OPENMP = '201511'\n";
+    const auto line = [&text](const char* name, const std::string& value) {
+        text += std::string("  ") + name + " = '" + value + "'\n";
+    };
+    line("OMP_DYNAMIC", truth(icvs.dynamic));
+    line("OMP_NESTED", truth(icvs.max_active_levels > 1));
+    line("OMP_NUM_THREADS", threads_text(environment, icvs));
+    line("OMP_SCHEDULE", schedule_text(icvs));
+    line("OMP_PROC_BIND", "FALSE");
+    line("OMP_PLACES", "");
+    line("OMP_STACKSIZE", std::to_string(environment.stack_bytes));
+    line("OMP_WAIT_POLICY", environment.wait_policy == WaitPolicy::active ? "ACTIVE" : "PASSIVE");
+    line("OMP_THREAD_LIMIT", std::to_string(environment.thread_limit));
+    line("OMP_MAX_ACTIVE_LEVELS", std::to_string(icvs.max_active_levels));
+    line("OMP_NUM_TEAMS", std::to_string(icvs.teams));
+    line("OMP_TEAMS_THREAD_LIMIT", std::to_string(icvs.teams_thread_limit));
+    line("OMP_CANCELLATION", truth(environment.cancellation));
+    line("OMP_DEFAULT_DEVICE", std::to_string(icvs.default_device));
+    line("OMP_MAX_TASK_PRIORITY", "0");
+    line("OMP_DISPLAY_AFFINITY", truth(environment.display_affinity));
+    line("OMP_AFFINITY_FORMAT", environment.affinity_format);
+    line("OMP_ALLOCATOR", "omp_default_mem_alloc");
+    line("OMP_TARGET_OFFLOAD", "DEFAULT");
+    if (verbose) {
+        line("GOMP_CPU_AFFINITY", "");
+        line("GOMP_STACKSIZE", std::to_string(environment.stack_bytes));
+    }
+    return text + "OPENMP DISPLAY ENVIRONMENT END\n";
+}
+
+}  // namespace hiroba::omp

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: chunk arithmetic: a loop as iterations numbered 0 to count - 1, and who gets which.
+// Invariant: pure; every sum stays within 64 unsigned bits, for every loop a compiler can express
+// (the full unsigned range has 2^64 - 1 iterations). Chunks are counted, not iterations, so that a
+// shared counter that is only ever added to cannot wrap.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "omp/loop/loop.hpp"
+
+namespace hiroba::omp {
+
+/// Iteration numbers [first, end); empty when they are equal.
+struct IndexRange {
+    std::uint64_t first = 0, end = 0;
+    constexpr bool empty() const noexcept { return first == end; }
+    constexpr bool operator==(const IndexRange&) const = default;
+};
+
+/// Numbers a loop's iterations.
+class IterationSpace {
+public:
+    constexpr IterationSpace() = default;
+    explicit constexpr IterationSpace(const Loop& loop) noexcept
+        : start_(loop.start), end_(loop.end), step_(loop.step) {
+        const bool any = loop.is_unsigned ? before(loop.start, loop.end, loop.up)
+                                          : before(static_cast<std::int64_t>(loop.start),
+                                                   static_cast<std::int64_t>(loop.end), loop.up);
+        const std::uint64_t distance = loop.up ? end_ - start_ : start_ - end_;
+        const std::uint64_t stride = loop.up ? step_ : 0 - step_;
+        if (any && stride != 0) count_ = (distance - 1) / stride + 1;
+    }
+
+    constexpr std::uint64_t count() const noexcept { return count_; }
+    /// The loop variable at iteration `index`; the loop's own end for index == count(), because
+    /// start + count * step may lie outside the variable's type.
+    constexpr std::uint64_t value(std::uint64_t index) const noexcept {
+        return index >= count_ ? end_ : start_ + index * step_;
+    }
+
+private:
+    template <class Number>
+    static constexpr bool before(Number a, Number b, bool up) noexcept {
+        return up ? a < b : b < a;
+    }
+    std::uint64_t start_ = 0, end_ = 0, step_ = 1, count_ = 0;
+};
+
+/// How many chunks of `chunk` (at least 1) iterations `count` iterations make.
+constexpr std::uint64_t chunk_count(std::uint64_t count, std::uint64_t chunk) noexcept {
+    return count / chunk + (count % chunk != 0);
+}
+
+/// The `number`-th chunk; empty behind the last one.
+constexpr IndexRange chunk_at(std::uint64_t count, std::uint64_t chunk,
+                              std::uint64_t number) noexcept {
+    if (number >= chunk_count(count, chunk)) return {};
+    const std::uint64_t first = number * chunk;
+    return {first, first + std::min(chunk, count - first)};
+}
+
+/// Thread `thread`'s share of a static loop without a chunk size, cut as gcc cuts it inline: the
+/// first count % threads threads get one iteration more.
+constexpr IndexRange static_block(std::uint64_t count, std::uint32_t threads,
+                                  std::uint32_t thread) noexcept {
+    const std::uint64_t share = count / threads, rest = count % threads;
+    const std::uint64_t first = share * thread + std::min<std::uint64_t>(thread, rest);
+    return {first, first + share + (thread < rest)};
+}
+
+/// How many iterations the next guided chunk has when `left` (at least 1) are left.
+constexpr std::uint64_t guided_share(std::uint64_t left, std::uint32_t threads,
+                                     std::uint64_t chunk_min) noexcept {
+    const std::uint64_t share = left / threads + (left % threads != 0);
+    return std::min(left, std::max(share, chunk_min));
+}
+
+}  // namespace hiroba::omp

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: one thread's way through one worksharing loop.
+// Invariant: over all threads of a team every iteration is handed out exactly once, whatever the
+// schedule; with `ordered`, chunks pass the turn in the order of their iterations, and a thread
+// gives the turn on only after it had it.
+#pragma once
+
+#include <cstdint>
+
+#include "omp/loop/iteration_space.hpp"
+#include "omp/loop/workshare.hpp"
+
+namespace hiroba::omp {
+
+/// Owned by one thread. begin(), next() until it returns false, finish(); none may be left out.
+class LoopCursor {
+public:
+    /// @param loop  its schedule is not Schedule::runtime
+    /// @return whether the loop uses construct number `sequence` (static ones need no shared word)
+    bool begin(const Loop& loop, std::uint32_t threads, std::uint32_t thread, WordStore& words,
+               std::uint64_t sequence) noexcept;
+    /// Takes the next chunk as values of the loop variable, [*first, *end). False: none left.
+    bool next(std::uint64_t* first, std::uint64_t* end) noexcept;
+    void finish() noexcept;
+
+    /// Waits until all earlier chunks are done.
+    void await_turn() noexcept;
+
+private:
+    IndexRange take() noexcept;
+    IndexRange take_static() noexcept;
+    IndexRange take_guided() noexcept;
+    void pass_turn() noexcept;
+
+    IterationSpace space_;
+    Workshare workshare_;
+    std::uint64_t chunk_ = 0;  ///< 0: one block per thread
+    std::uint64_t chunk_number_ = 0;
+    IndexRange current_;
+    std::uint32_t threads_ = 1, thread_ = 0;
+    Schedule schedule_ = Schedule::static_chunks;
+    bool ordered_ = false, shared_ = false, has_turn_ = false;
+    bool block_taken_ = false, exhausted_ = true;
+};
+
+}  // namespace hiroba::omp

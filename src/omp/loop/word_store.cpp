@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: waiting for a shared word that nobody announces.
+// Invariant: the sleeps are short, because a one-sided store on another node wakes nobody here.
+#include "omp/loop/word_store.hpp"
+
+#include <time.h>
+
+#include "base/latch.hpp"
+
+namespace hiroba::omp {
+
+namespace {
+constexpr std::uint32_t yields_before_sleep = 2000;
+constexpr long sleep_ns = 50'000;
+}  // namespace
+
+void WordStore::await(std::size_t word, std::uint64_t value) noexcept {
+    Backoff backoff;
+    while (load(word) != value) {
+        between_looks();
+        if (backoff.yields() < yields_before_sleep) {
+            backoff.pause();
+        } else {
+            const timespec pause{0, sleep_ns};
+            nanosleep(&pause, nullptr);
+        }
+    }
+}
+
+}  // namespace hiroba::omp

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the few shared words of worksharing constructs, wherever they lie: plain memory of this
+// process on one node, a segment on node 0 otherwise.
+// Invariant: every access is sequentially consistent and complete when the call returns; words are
+// zero at first. They never lie in the program's memory.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "gas/gas.hpp"
+
+namespace hiroba::omp {
+
+inline constexpr std::size_t store_words = 1024;
+
+/// Thread: any, at once.
+class WordStore {
+public:
+    virtual ~WordStore() = default;
+    virtual std::uint64_t load(std::size_t word) noexcept = 0;
+    virtual void store(std::size_t word, std::uint64_t value) noexcept = 0;
+    virtual std::uint64_t fetch_add(std::size_t word, std::uint64_t value) noexcept = 0;
+    /// Returns the value before; stored iff that is `expected`.
+    virtual std::uint64_t compare_swap(std::size_t word, std::uint64_t expected,
+                                       std::uint64_t desired) noexcept = 0;
+    /// Returns once the word has the value: spins, yields, then sleeps between looks; messages are
+    /// handled meanwhile.
+    void await(std::size_t word, std::uint64_t value) noexcept;
+
+private:
+    virtual void between_looks() noexcept {}
+};
+
+class LocalWords final : public WordStore {
+public:
+    std::uint64_t load(std::size_t word) noexcept override { return words_[word].load(); }
+    void store(std::size_t word, std::uint64_t value) noexcept override {
+        words_[word].store(value);
+    }
+    std::uint64_t fetch_add(std::size_t word, std::uint64_t value) noexcept override {
+        return words_[word].fetch_add(value);
+    }
+    std::uint64_t compare_swap(std::size_t word, std::uint64_t expected,
+                               std::uint64_t desired) noexcept override {
+        words_[word].compare_exchange_strong(expected, desired);
+        return expected;
+    }
+
+private:
+    alignas(cache_line_bytes) std::array<std::atomic<std::uint64_t>, store_words> words_{};
+};
+
+/// Words on node 0. Made before Endpoint::connect(), attached after it.
+class SegmentWords final : public WordStore {
+public:
+    SegmentWords(net::Endpoint& endpoint, gas::Segment segment)
+        : endpoint_(endpoint), segment_(std::move(segment)) {}
+    void attach() { segment_.attach(); }
+
+    std::uint64_t load(std::size_t word) noexcept override { return segment_.load(at(word)); }
+    void store(std::size_t word, std::uint64_t value) noexcept override {
+        segment_.store(at(word), value);
+    }
+    std::uint64_t fetch_add(std::size_t word, std::uint64_t value) noexcept override {
+        return segment_.fetch_add(at(word), value);
+    }
+    std::uint64_t compare_swap(std::size_t word, std::uint64_t expected,
+                               std::uint64_t desired) noexcept override {
+        return segment_.compare_swap(at(word), expected, desired);
+    }
+
+private:
+    static gas::GlobalAddress at(std::size_t word) noexcept { return {NodeId{0}, word * 8}; }
+    void between_looks() noexcept override { endpoint_.poll(); }
+
+    net::Endpoint& endpoint_;
+    gas::Segment segment_;
+};
+
+}  // namespace hiroba::omp

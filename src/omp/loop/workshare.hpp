@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the slots in which the threads of a team meet in a worksharing construct.
+// Invariant: a team's constructs are numbered 0, 1, 2, ... over the whole job, equally on every
+// thread, and number s uses slot s % 64. A slot's `uses` word is s / 64 exactly while construct s
+// may use it: the last thread to leave clears the slot and raises `uses`, so a thread that runs
+// ahead waits for the slowest one only 64 constructs later.
+#pragma once
+
+#include <cstdint>
+
+#include "omp/loop/word_store.hpp"
+
+namespace hiroba::omp {
+
+class Workshare {
+public:
+    static constexpr std::uint64_t slots = 64;
+
+    Workshare() = default;
+    /// Joins construct `sequence`; waits while the slot's former construct is still in use.
+    Workshare(WordStore& words, std::uint64_t sequence) noexcept
+        : words_(&words), base_(sequence % slots * words_per_slot), uses_(sequence / slots) {
+        if (words_->load(base_ + uses_word) != uses_) words_->await(base_ + uses_word, uses_);
+    }
+
+    std::uint64_t fetch_add_next(std::uint64_t value) noexcept {
+        return words_->fetch_add(base_ + next_word, value);
+    }
+    std::uint64_t next() noexcept { return words_->load(base_ + next_word); }
+    std::uint64_t compare_swap_next(std::uint64_t expected, std::uint64_t desired) noexcept {
+        return words_->compare_swap(base_ + next_word, expected, desired);
+    }
+
+    void await_turn(std::uint64_t iteration) noexcept {
+        words_->await(base_ + turn_word, iteration);
+    }
+    void give_turn(std::uint64_t iteration) noexcept {
+        words_->store(base_ + turn_word, iteration);
+    }
+
+    void publish(void* pointer) noexcept {
+        words_->store(base_ + pointer_word, reinterpret_cast<std::uintptr_t>(pointer));
+    }
+    void* published() noexcept {
+        return reinterpret_cast<void*>(words_->load(base_ + pointer_word));
+    }
+
+    /// Each of the team's threads, once.
+    void leave(std::uint32_t team_size) noexcept {
+        if (words_->fetch_add(base_ + left_word, 1) + 1 == team_size) clear();
+    }
+    /// For `single`: true for the first of the team's threads to call. Calling is leaving too.
+    bool first_and_leave(std::uint32_t team_size) noexcept {
+        const std::uint64_t before = words_->fetch_add(base_ + next_word, 1);
+        if (before + 1 == team_size) clear();
+        return before == 0;
+    }
+
+private:
+    // Two lines per slot: the word every chunk touches does not share one with those waited on.
+    static constexpr std::size_t words_per_slot = 16;
+    static constexpr std::size_t next_word = 0, left_word = 1;
+    static constexpr std::size_t uses_word = 8, turn_word = 9, pointer_word = 10;
+    static_assert(slots * words_per_slot <= store_words);
+
+    void clear() noexcept {
+        for (const std::size_t word : {next_word, left_word, turn_word, pointer_word})
+            words_->store(base_ + word, 0);
+        words_->store(base_ + uses_word, uses_ + 1);
+    }
+
+    WordStore* words_ = nullptr;
+    std::size_t base_ = 0;
+    std::uint64_t uses_ = 0;
+};
+
+}  // namespace hiroba::omp

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the face of the OpenMP runtime: one message-based core under every compiler's entry points.
+// Invariant: no object that a thread of another node waits on lies in the program's memory; a
+// parallel region costs one synchronization at fork and one at join.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "omp/icv/icv.hpp"
+#include "omp/loop/loop.hpp"
+
+namespace hiroba::net {
+class Endpoint;
+}
+namespace hiroba::dsm {
+class LockTable;
+class SharedMemory;
+class Heap;
+}  // namespace hiroba::dsm
+
+namespace hiroba::omp {
+
+using OutlinedFunction = void (*)(void*);
+
+/// Locks of the runtime itself; all others are named by an address of the program.
+inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3;
+
+/// What the runtime is made of. `memory`, `locks` and `heap` are null on one node.
+struct Parts {
+    net::Endpoint* endpoint = nullptr;
+    dsm::SharedMemory* memory = nullptr;
+    dsm::LockTable* locks = nullptr;
+    dsm::Heap* heap = nullptr;
+    std::uint32_t threads_per_node = 1;  ///< 0, one node only: as many as processors it may use
+    void (*flush_streams)() = nullptr;   ///< writes out stdout of this process (C, Fortran)
+    /// Ends this process as after work(), from any thread: the program is over in the middle of a
+    /// region. Null: _exit(0).
+    void (*leave)() = nullptr;
+};
+
+/// Where the calling thread stands.
+struct Place {
+    std::uint32_t thread = 0, team_size = 1;
+    std::uint32_t level = 0, active_level = 0;
+};
+
+/// One node's OpenMP runtime. Methods are called by threads of the program on their own stack;
+/// those that synchronize switch to the runtime stack themselves. A thread the runtime does not
+/// know (the program made it) is an initial thread whose regions have one thread.
+class Runtime {
+public:
+    /// Registers memory; before Endpoint::connect(); attach() after it. Reads OMP_* variables;
+    /// a bad value is named in one line and its default taken.
+    static Result<std::unique_ptr<Runtime>> create(const Parts& parts);
+    /// Outside parallel regions only; ends the threads of a one-node runtime.
+    virtual ~Runtime() = default;
+    virtual void attach() = 0;
+
+    /// Body of every thread but the first of node 0: runs its share of each region until quit().
+    virtual void work(std::uint32_t local_thread) noexcept = 0;
+    /// Marks the calling thread as the job's initial thread (global thread 0).
+    virtual void become_initial_thread() noexcept = 0;
+    /// Node 0, once, at the end of the program: sends every other node home.
+    virtual void quit() noexcept = 0;
+    /// Counts threads that the program itself has started (+1) and that have ended (-1): while
+    /// there are any, a synchronization may not assume that this node's other threads stand still.
+    virtual void count_program_threads(int change) noexcept = 0;
+
+    /// Runs function(data) on a team and returns when all have. `threads`: 0 the default, 1 no
+    /// team; more than there are is as many as there are.
+    virtual void parallel(OutlinedFunction function, void* data,
+                          std::uint32_t threads) noexcept = 0;
+    /// A region whose body starts inside a worksharing loop or sections (combined constructs).
+    /// `threads_max`: 0, or more threads than this have nothing to do.
+    virtual void parallel_loop(OutlinedFunction function, void* data, std::uint32_t threads,
+                               const Loop& loop, std::uint32_t threads_max) noexcept = 0;
+    virtual void barrier() noexcept = 0;
+
+    /// Starts the team's next loop; chunks come from loop_next().
+    virtual void loop_start(const Loop& loop) noexcept = 0;
+    /// Takes the next chunk [*first, *end). False: none left.
+    virtual bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept = 0;
+    virtual void loop_end(bool wait) noexcept = 0;
+    virtual void ordered_start() noexcept = 0;
+    virtual void ordered_end() noexcept = 0;
+
+    virtual bool single_start() noexcept = 0;
+    /// nullptr: the caller executes the block and then calls single_copy_end(); others get the
+    /// executor's pointer once it is published.
+    virtual void* single_copy_start() noexcept = 0;
+    virtual void single_copy_end(void* data) noexcept = 0;
+
+    /// Mutual exclusion with release and acquire. `key` is one of the runtime's, or the address of
+    /// 4 aligned bytes of the program, zero when the lock is made: the lock on one node, never
+    /// touched on several.
+    virtual void lock(std::uint64_t key) noexcept = 0;
+    virtual bool try_lock(std::uint64_t key) noexcept = 0;
+    virtual void unlock(std::uint64_t key) noexcept = 0;
+    virtual void forget_lock(std::uint64_t key) noexcept = 0;
+    /// A lock its holder may take again. @return how often the caller holds it now; 0 from
+    /// try_lock_nested(): another thread has it.
+    virtual std::uint32_t lock_nested(std::uint64_t key) noexcept = 0;
+    virtual std::uint32_t try_lock_nested(std::uint64_t key) noexcept = 0;
+    virtual void unlock_nested(std::uint64_t key) noexcept = 0;
+
+    virtual Place place() noexcept = 0;
+    /// The calling task's control variables, to read and to change.
+    virtual Icvs& icvs() noexcept = 0;
+    virtual Environment& environment() noexcept = 0;
+    /// Thread number of the caller's ancestor at `level`, and the size of the team there; -1 for
+    /// no such level.
+    virtual int ancestor_thread(int level) noexcept = 0;
+    virtual int team_size_at(int level) noexcept = 0;
+    virtual std::uint32_t thread_limit() noexcept = 0;
+    virtual std::uint32_t processors() noexcept = 0;
+
+    /// Regions of more than one thread in which threads of this node have taken part.
+    virtual std::uint64_t regions_taken_part() const noexcept = 0;
+};
+
+}  // namespace hiroba::omp

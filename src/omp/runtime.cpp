@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: makes a runtime, and answers what a thread may ask about where it stands.
+// Invariant: nothing here synchronizes.
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/fatal.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/dsm.hpp"
+#include "omp/runtime_core.hpp"
+
+namespace hiroba::omp {
+
+namespace {
+
+std::uint32_t usable_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return std::max(1, CPU_COUNT(&set));
+}
+
+/// A look costs about 40 cycles; a yield, when nobody else wants the processor, little more. So a
+/// thread that waits for one on another processor hardly loses by yielding early, and one that
+/// waits for a thread on its own processor gains a time slice.
+Patience patience_for(WaitPolicy policy, std::uint32_t threads, std::uint32_t processors) {
+    Patience patience;
+    const bool crowded = threads > processors;
+    patience.spins = policy == WaitPolicy::active ? 10'000'000 : crowded ? 50 : 1000;
+    patience.yields = policy == WaitPolicy::passive ? 0 : crowded ? 100 : 2000;
+    return patience;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Runtime>> Runtime::create(const Parts& parts) {
+    if (parts.memory == nullptr)
+        return std::unique_ptr<Runtime>(new RuntimeCore(parts, nullptr, nullptr));
+    HIROBA_INVARIANT(parts.endpoint != nullptr && parts.locks != nullptr && parts.heap != nullptr &&
+                         parts.threads_per_node > 0,
+                     "parts of a runtime of several nodes are missing");
+    auto segment = gas::Segment::allocate(*parts.endpoint, store_words * 8);
+    if (!segment) return segment.error();
+    auto words = std::make_unique<SegmentWords>(*parts.endpoint, std::move(*segment));
+    auto link = TeamLink::create(parts);
+    if (!link) return link.error();
+    return std::unique_ptr<Runtime>(new RuntimeCore(parts, std::move(*link), std::move(words)));
+}
+
+RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
+                         std::unique_ptr<SegmentWords> segment_words)
+    : parts_(parts), link_(std::move(link)), segment_words_(std::move(segment_words)) {
+    if (parts.endpoint != nullptr) node_ = parts.endpoint->self().value;
+    environment_ = read_environment(node_ == 0);
+    if (link_ != nullptr) {
+        nodes_ = parts.endpoint->nodes();
+        words_ = segment_words_.get();
+        processors_ = nodes_ * parts.threads_per_node;
+    } else {
+        local_words_ = std::make_unique<LocalWords>();
+        words_ = local_words_.get();
+        processors_ = usable_processors();
+        if (parts_.threads_per_node == 0) parts_.threads_per_node = processors_;
+    }
+    Icvs& initial = environment_.initial;
+    if (environment_.levels == 0) initial.threads = nodes_ * parts_.threads_per_node;
+    initial.threads = std::min(initial.threads, thread_limit());
+    patience_ = patience_for(environment_.wait_policy,
+                             std::max(initial.threads / nodes_, parts_.threads_per_node),
+                             usable_processors());
+    if (link_ != nullptr) patience_.endpoint = parts.endpoint;
+    for (std::uint32_t t = 0; t < parts_.threads_per_node; ++t) {
+        threads_.push_back(std::make_unique<ThreadState>());
+        threads_[t]->runtime = this;
+        threads_[t]->local_thread = t;
+        threads_[t]->base.icvs = initial;
+    }
+    if (node_ == 0 && environment_.display != Environment::Display::off) {
+        const bool verbose = environment_.display == Environment::Display::verbose;
+        const std::string text = display_text(environment_, initial, verbose);
+        if (write(2, text.data(), text.size()) < 0) say("OMP_DISPLAY_ENV: stderr takes nothing");
+    }
+}
+
+RuntimeCore::~RuntimeCore() {
+    over_.store(true);
+    for (auto& thread : threads_) thread->start.advance(patience_);
+    for (const pthread_t thread : pool_) pthread_join(thread, nullptr);
+    if (this_thread().omp != nullptr && self().runtime == this) this_thread().omp = nullptr;
+}
+
+void RuntimeCore::attach() {
+    if (segment_words_ != nullptr) segment_words_->attach();
+}
+
+void RuntimeCore::become_initial_thread() noexcept {
+    threads_[0]->initial = true;
+    this_thread().omp = threads_[0].get();
+}
+
+ThreadState& RuntimeCore::self() noexcept {
+    auto* const state = static_cast<ThreadState*>(this_thread().omp);
+    return state != nullptr && state->runtime == this ? *state : meet_foreign_thread();
+}
+
+ThreadState& RuntimeCore::meet_foreign_thread() noexcept {
+    // Kept for the life of the process: a thread's end is not announced here.
+    auto* const state = new ThreadState;
+    state->runtime = this;
+    state->base.icvs = environment_.initial;
+    this_thread().omp = state;
+    return *state;
+}
+
+void RuntimeCore::count_program_threads(int change) noexcept {
+    if (link_ != nullptr) link_->count_program_threads(change);
+}
+
+std::uint32_t RuntimeCore::thread_limit() noexcept {
+    const std::uint32_t there_are =
+        link_ != nullptr ? nodes_ * parts_.threads_per_node : thread_limit_none;
+    return std::min(environment_.thread_limit, there_are);
+}
+
+int RuntimeCore::ancestor_thread(int level) noexcept {
+    const Frame* frame = self().frame;
+    if (level < 0 || static_cast<std::uint32_t>(level) > frame->place.level) return -1;
+    while (frame != nullptr && frame->place.level > static_cast<std::uint32_t>(level))
+        frame = frame->parent;
+    // A worker knows no frames above its region's: those have one thread, number 0.
+    const bool known = frame != nullptr && frame->place.level == static_cast<std::uint32_t>(level);
+    return known ? static_cast<int>(frame->place.thread) : 0;
+}
+
+int RuntimeCore::team_size_at(int level) noexcept {
+    const Frame* frame = self().frame;
+    if (level < 0 || static_cast<std::uint32_t>(level) > frame->place.level) return -1;
+    while (frame != nullptr && frame->place.level > static_cast<std::uint32_t>(level))
+        frame = frame->parent;
+    const bool known = frame != nullptr && frame->place.level == static_cast<std::uint32_t>(level);
+    return known ? static_cast<int>(frame->place.team_size) : 1;
+}
+
+}  // namespace hiroba::omp

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: parallel regions and barriers.
+// Invariant: whatever synchronizes memory, and all waiting for it, is on the runtime stack, so that
+// the program's stacks of this node stand still; the program's function runs on the program's.
+#include <errno.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "base/fatal.hpp"
+#include "base/thread_context.hpp"
+#include "omp/runtime_core.hpp"
+
+namespace hiroba::omp {
+
+namespace {
+/// One node only: more threads than this are not made, whatever the program asks for.
+constexpr std::uint32_t pool_threads_max = 4096;
+}  // namespace
+
+std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_t requested,
+                                         std::uint32_t threads_max) noexcept {
+    const Frame& frame = *thread.frame;
+    const std::uint32_t levels = std::min(frame.icvs.max_active_levels, levels_supported);
+    if (requested == 1 || !thread.initial || frame.place.active_level >= levels) return 1;
+    std::uint32_t threads = requested != 0 ? requested : frame.icvs.threads;
+    if (frame.icvs.dynamic) threads = std::min(threads, processors_);
+    if (threads_max != 0) threads = std::min(threads, threads_max);
+    return std::max(1u, std::min({threads, thread_limit(), pool_threads_max}));
+}
+
+void RuntimeCore::parallel(OutlinedFunction function, void* data, std::uint32_t threads) noexcept {
+    Fork fork;
+    fork.function = function;
+    fork.data = data;
+    run(fork, threads, 0);
+}
+
+void RuntimeCore::parallel_loop(OutlinedFunction function, void* data, std::uint32_t threads,
+                                const Loop& loop, std::uint32_t threads_max) noexcept {
+    Fork fork;
+    fork.function = function;
+    fork.data = data;
+    fork.has_loop = true;
+    fork.loop = loop;
+    run(fork, threads, threads_max);
+}
+
+void RuntimeCore::run(const Fork& fork, std::uint32_t requested,
+                      std::uint32_t threads_max) noexcept {
+    ThreadState& thread = self();
+    const std::uint32_t size = team_size_for(thread, requested, threads_max);
+    if (size == 1) {
+        run_alone(thread, fork);
+        return;
+    }
+    fork_ = fork;
+    run_team(thread, size);
+}
+
+void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
+    Frame frame;
+    frame.parent = thread.frame;
+    frame.icvs = thread.frame->icvs;
+    frame.place.level = thread.frame->place.level + 1;
+    frame.place.active_level = thread.frame->place.active_level;
+    thread.frame = &frame;
+    if (fork.has_loop) loop_start(fork.loop);
+    fork.function(fork.data);
+    thread.frame = frame.parent;
+}
+
+void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcept {
+    const Frame& outer = *thread.frame;
+    fork_.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
+    fork_.icvs = outer.icvs;
+    if (environment_.levels > 1)
+        fork_.icvs.threads =
+            environment_.threads_by_level[std::min(outer.place.level + 1, environment_.levels - 1)];
+    // The numbers go on from region to region: the last thread to leave a slot may do so late.
+    fork_.sequence = thread.region.sequence;
+    if (parts_.flush_streams != nullptr && link_ != nullptr) parts_.flush_streams();
+    const std::uint32_t join_phase = join_.phase();
+    const auto start = [this, team_size] {
+        if (link_ != nullptr && nodes_of(team_size) > 1) link_->fork(fork_, nodes_of(team_size));
+        start_members();
+    };
+    if (link_ != nullptr)
+        on_runtime_stack(start);
+    else
+        start();
+    Frame* const parent = thread.frame;
+    enter_region(thread);
+    thread.region.parent = parent;
+    fork_.function(fork_.data);
+    thread.frame = parent;
+    const auto join = [this, join_phase] { join_as_initial(join_phase); };
+    if (link_ != nullptr)
+        on_runtime_stack(join);
+    else
+        join();
+}
+
+std::uint32_t RuntimeCore::nodes_of(std::uint32_t team_size) const noexcept {
+    return link_ == nullptr ? 1 : (team_size - 1) / parts_.threads_per_node + 1;
+}
+
+std::uint32_t RuntimeCore::local_members(std::uint32_t team_size) const noexcept {
+    if (link_ == nullptr) return team_size;
+    const std::uint32_t before = node_ * parts_.threads_per_node;
+    return std::min(parts_.threads_per_node, team_size - before);
+}
+
+void RuntimeCore::start_members() noexcept {
+    const std::uint32_t members = local_members(fork_.place.team_size);
+    if (link_ == nullptr && threads_.size() < members) grow_pool(members);
+    if (link_ == nullptr && pool_.size() + 1 < members) grow_pool(members);
+    barrier_.set_members(members);
+    join_.set_members(members);
+    regions_.fetch_add(1, std::memory_order_relaxed);
+    for (std::uint32_t t = 1; t < members; ++t) threads_[t]->start.advance(patience_);
+}
+
+void RuntimeCore::enter_region(ThreadState& thread) noexcept {
+    Frame& frame = thread.region;
+    frame.parent = nullptr;
+    frame.place = fork_.place;
+    frame.place.thread =
+        node_ * (link_ != nullptr ? parts_.threads_per_node : 0) + thread.local_thread;
+    frame.icvs = fork_.icvs;
+    frame.sequence = fork_.sequence;
+    thread.frame = &frame;
+    thread.in_region = true;
+    if (fork_.has_loop) loop_start(fork_.loop);
+}
+
+void RuntimeCore::join_as_initial(std::uint32_t phase) noexcept {
+    threads_[0]->in_region = false;
+    if (join_.arrive())
+        join_.open(patience_);
+    else
+        join_.wait(phase, patience_);
+    if (link_ != nullptr && nodes_of(fork_.place.team_size) > 1) link_->join();
+}
+
+void RuntimeCore::work(std::uint32_t local_thread) noexcept {
+    ThreadState& thread = *threads_[local_thread];
+    this_thread().omp = &thread;
+    const bool quiet = link_ != nullptr;
+    for (;;) {
+        if (thread.in_region && node_ != 0 && parts_.flush_streams != nullptr)
+            parts_.flush_streams();
+        bool go_on = false;
+        const auto wait = [this, &thread, &go_on] { go_on = await_region(thread); };
+        if (quiet)
+            on_runtime_stack(wait);
+        else
+            wait();
+        if (!go_on) return;
+        enter_region(thread);
+        fork_.function(fork_.data);
+        thread.frame = &thread.base;
+    }
+}
+
+bool RuntimeCore::await_region(ThreadState& thread) noexcept {
+    if (thread.in_region) {
+        thread.in_region = false;
+        if (join_.arrive()) {
+            // On other nodes the last thread speaks for all; node 0's initial thread waits itself.
+            if (node_ != 0) link_->arrive_at_join();
+            join_.open(patience_);
+        }
+    }
+    if (thread.local_thread == 0) return await_region_as_leader(thread);
+    thread.start.pass(thread.start_seen, patience_);
+    ++thread.start_seen;
+    return !over_.load();
+}
+
+bool RuntimeCore::await_region_as_leader(ThreadState&) noexcept {
+    const std::uint32_t threads = parts_.threads_per_node;
+    if (!link_->await_fork(&fork_)) {
+        over_.store(true);
+        for (std::uint32_t t = 1; t < threads; ++t) threads_[t]->start.advance(patience_);
+        return false;
+    }
+    link_->set_members(nodes_of(fork_.place.team_size));
+    start_members();
+    return true;
+}
+
+void RuntimeCore::quit() noexcept {
+    over_.store(true);
+    if (link_ == nullptr) return;
+    on_runtime_stack([this] { link_->send_quit(); });
+    for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
+}
+
+void RuntimeCore::barrier() noexcept {
+    const Frame& frame = *self().frame;
+    if (frame.place.team_size == 1) return;
+    if (link_ == nullptr) {
+        const std::uint32_t phase = barrier_.phase();
+        if (barrier_.arrive())
+            barrier_.open(patience_);
+        else
+            barrier_.wait(phase, patience_);
+        return;
+    }
+    const bool several_nodes = nodes_of(frame.place.team_size) > 1;
+    on_runtime_stack([this, several_nodes] {
+        const std::uint32_t phase = barrier_.phase();
+        if (barrier_.arrive()) {
+            if (several_nodes) link_->barrier();
+            barrier_.open(patience_);
+        } else {
+            barrier_.wait(phase, patience_);
+        }
+    });
+}
+
+struct PoolStart {
+    RuntimeCore* runtime;
+    std::uint32_t local_thread;
+};
+
+void* RuntimeCore::pool_thread(void* argument) noexcept {
+    const std::unique_ptr<PoolStart> start(static_cast<PoolStart*>(argument));
+    start->runtime->work(start->local_thread);
+    return nullptr;
+}
+
+void RuntimeCore::grow_pool(std::uint32_t threads) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (environment_.stack_bytes != 0 &&
+        pthread_attr_setstacksize(&attributes, environment_.stack_bytes) != 0)
+        say("OMP_STACKSIZE: a stack of %lu bytes cannot be had; the system's default is used",
+            static_cast<unsigned long>(environment_.stack_bytes));
+    for (auto t = static_cast<std::uint32_t>(threads_.size()); t < threads; ++t) {
+        threads_.push_back(std::make_unique<ThreadState>());
+        threads_[t]->runtime = this;
+        threads_[t]->local_thread = t;
+        threads_[t]->base.icvs = environment_.initial;
+    }
+    for (auto t = static_cast<std::uint32_t>(pool_.size()) + 1; t < threads; ++t) {
+        pthread_t thread;
+        const int error = pthread_create(&thread, &attributes, pool_thread, new PoolStart{this, t});
+        if (error != 0)
+            die(exit_environment, "thread %u of %u cannot be started: %s; set OMP_NUM_THREADS", t,
+                threads, strerror(error));
+        pool_.push_back(thread);
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+}  // namespace hiroba::omp

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: sends and awaits the messages of regions.
+// Invariant: release() comes before the first message of a phase is encoded, acquire() after the
+// last one was learned; remote frees go out right after a release and come in right after an
+// acquire.
+#include "omp/team/team_link.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <type_traits>
+
+#include "base/fatal.hpp"
+#include "dsm/dsm.hpp"
+#include "dsm/heap/heap.hpp"
+
+namespace hiroba::omp {
+
+namespace {
+constexpr std::uint32_t all_to_all_max = 8;
+/// What a region reads first: the struct of its shared variables.
+constexpr std::size_t data_prefetch_bytes = 256;
+static_assert(std::is_trivially_copyable_v<Fork>);
+}  // namespace
+
+TeamLink::TeamLink(const Parts& parts)
+    : parts_(parts),
+      self_(parts.endpoint->self().value),
+      queues_(parts.endpoint->nodes()),
+      news_(parts.memory->news_bytes_max()) {}
+
+Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
+    std::unique_ptr<TeamLink> link(new TeamLink(parts));
+    const std::size_t longest = sizeof(Header) + sizeof(Fork) + link->news_.size();
+    if (longest > PeerQueue::body_bytes_max)
+        return Error{ErrorKind::usage, "a fork message of " + std::to_string(longest) +
+                                           " bytes is longer than " +
+                                           std::to_string(PeerQueue::body_bytes_max) +
+                                           "; set HIROBA_NOTICES to a smaller number"};
+    for (PeerQueue& queue : link->queues_)
+        if (const auto reserved = queue.reserve(); !reserved) return reserved.error();
+    parts.endpoint->on(
+        net::MessageKind::team_news,
+        [](void* context, NodeId from, Bytes body) noexcept {
+            static_cast<TeamLink*>(context)->on_team_message(from, body);
+        },
+        link.get());
+    parts.endpoint->on(
+        net::MessageKind::quit,
+        [](void* context, NodeId, Bytes) noexcept { static_cast<TeamLink*>(context)->on_quit(); },
+        link.get());
+    return link;
+}
+
+void TeamLink::on_team_message(NodeId from, Bytes body) noexcept {
+    queues_[from.value].push(body);
+    // The waiter may sleep while the service thread polls.
+    parts_.endpoint->wake_local();
+}
+
+void TeamLink::on_quit() noexcept {
+    over_.store(true);
+    if (in_region_.load()) {
+        // exit() in the middle of a region: no thread of it runs on.
+        if (parts_.flush_streams != nullptr) parts_.flush_streams();
+        if (parts_.leave != nullptr) parts_.leave();
+        _exit(0);
+    }
+    parts_.endpoint->wake_local();
+}
+
+void TeamLink::release() noexcept {
+    const bool alone = program_threads_.load() == 0;
+    parts_.memory->release(alone ? dsm::Others::stopped : dsm::Others::running);
+    parts_.heap->flush_remote_frees();
+}
+
+void TeamLink::acquire() noexcept {
+    const bool alone = program_threads_.load() == 0;
+    parts_.memory->acquire(alone ? dsm::Others::stopped : dsm::Others::running);
+    parts_.heap->accept_remote_frees();
+}
+
+void TeamLink::send(std::uint32_t to, Kind kind, Bytes extra) noexcept {
+    const Header header{kind, phase_, region_};
+    const std::size_t news_bytes = parts_.memory->news_for(NodeId{to}, news_);
+    const std::array<Bytes, 3> body{std::as_bytes(std::span(&header, 1)), extra,
+                                    Bytes(news_).first(news_bytes)};
+    parts_.endpoint->send(NodeId{to}, net::MessageKind::team_news, net::Urgency::when_polled, body);
+}
+
+void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexcept {
+    PeerQueue& queue = queues_[from];
+    if (queue.empty()) parts_.endpoint->wait_until([&queue] { return !queue.empty(); });
+    const Bytes body = queue.front();
+    HIROBA_INVARIANT(body.size() >= sizeof(Header) + extra.size(), "%lu bytes from node %u",
+                     static_cast<unsigned long>(body.size()), from);
+    Header header{};
+    std::memcpy(&header, body.data(), sizeof header);
+    if (kind == Kind::fork) region_ = header.region;
+    HIROBA_INVARIANT(header.kind == kind && header.phase == phase_ && header.region == region_,
+                     "node %u sent kind %u of phase %u, region %lu; expected %u, %u, %lu", from,
+                     static_cast<unsigned>(header.kind), header.phase,
+                     static_cast<unsigned long>(header.region), static_cast<unsigned>(kind), phase_,
+                     static_cast<unsigned long>(region_));
+    if (!extra.empty()) std::memcpy(extra.data(), body.data() + sizeof header, extra.size());
+    parts_.memory->learn(NodeId{from}, body.subspan(sizeof header + extra.size()));
+    queue.pop();
+}
+
+void TeamLink::fork(const Fork& fork, std::uint32_t members) noexcept {
+    members_ = members;
+    ++region_;
+    phase_ = 0;
+    release();
+    for (std::uint32_t node = 1; node < members_; ++node)
+        send(node, Kind::fork, std::as_bytes(std::span(&fork, 1)));
+    all_nodes_know();
+}
+
+// A fork and a barrier of all nodes leave everybody with the same news.
+void TeamLink::all_nodes_know() noexcept {
+    if (members_ == parts_.endpoint->nodes()) parts_.memory->everyone_knows();
+}
+
+void TeamLink::join() noexcept {
+    for (std::uint32_t node = 1; node < members_; ++node) receive(node, Kind::join);
+    acquire();
+    members_ = 1;
+}
+
+bool TeamLink::await_fork(Fork* fork) noexcept {
+    PeerQueue& queue = queues_[0];
+    parts_.endpoint->wait_until([this, &queue] { return !queue.empty() || over_.load(); });
+    if (queue.empty()) return false;
+    in_region_.store(true);
+    phase_ = 0;
+    receive(0, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
+    acquire();
+    members_ = (fork->place.team_size - 1) / parts_.threads_per_node + 1;
+    all_nodes_know();
+    if (fork->data != nullptr && parts_.memory->contains(fork->data))
+        parts_.memory->prefetch(fork->data, data_prefetch_bytes);
+    return true;
+}
+
+void TeamLink::arrive_at_join() noexcept {
+    release();
+    in_region_.store(false);
+    send(0, Kind::join);
+}
+
+void TeamLink::barrier() noexcept {
+    release();
+    if (members_ <= all_to_all_max)
+        barrier_all_to_all();
+    else
+        barrier_over_node_0();
+    all_nodes_know();
+    ++phase_;
+}
+
+void TeamLink::barrier_all_to_all() noexcept {
+    // Starting behind oneself spreads the load over the receivers.
+    for (std::uint32_t i = 1; i < members_; ++i) send((self_ + i) % members_, Kind::barrier);
+    for (std::uint32_t i = 1; i < members_; ++i) receive((self_ + i) % members_, Kind::barrier);
+    acquire();
+}
+
+void TeamLink::barrier_over_node_0() noexcept {
+    if (self_ != 0) {
+        send(0, Kind::gather);
+        receive(0, Kind::spread);
+        acquire();
+        return;
+    }
+    for (std::uint32_t node = 1; node < members_; ++node) receive(node, Kind::gather);
+    acquire();
+    // What node 0 has acquired is part of its own news.
+    for (std::uint32_t node = 1; node < members_; ++node) send(node, Kind::spread);
+}
+
+void TeamLink::send_quit() noexcept {
+    for (std::uint32_t node = 0; node < parts_.endpoint->nodes(); ++node)
+        if (node != self_)
+            parts_.endpoint->send(NodeId{node}, net::MessageKind::quit, net::Urgency::wake_service,
+                                  {});
+}
+
+}  // namespace hiroba::omp

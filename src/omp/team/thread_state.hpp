@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what the runtime knows of one thread: the chain of regions it is in, and its nested locks.
+// Invariant: private to the node; only the owning thread writes it. The frame of the one active
+// region is here; frames of nested regions, which have one thread, lie on that thread's stack.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "omp/loop/loop_cursor.hpp"
+#include "omp/omp.hpp"
+#include "omp/team/gate.hpp"
+
+namespace hiroba::omp {
+
+/// One region as seen by one of its threads.
+struct Frame {
+    Frame* parent = nullptr;
+    Place place;
+    Icvs icvs;
+    LoopCursor loop;
+    Workshare single_copy;       ///< of the single whose executor this thread is
+    std::uint64_t sequence = 0;  ///< number of the next worksharing construct
+};
+
+/// How often a thread holds a lock it may take again. A lock has one holder, so nobody else needs
+/// to know the count.
+class NestedHolds {
+public:
+    /// The count to change, 0 when the lock is not held. Fatal when too many are held at once.
+    std::uint32_t& of(std::uint64_t key) noexcept;
+
+private:
+    static constexpr std::size_t holds_max = 64;
+    struct Hold {
+        std::uint64_t key = 0;
+        std::uint32_t count = 0;
+    };
+    std::array<Hold, holds_max> holds_{};
+};
+
+struct ThreadState {
+    const void* runtime = nullptr;  ///< whose state this is
+    std::uint32_t local_thread = 0;
+    bool initial = false;    ///< global thread 0
+    bool in_region = false;  ///< has a region to arrive at the end of
+    Frame base;              ///< outside all regions
+    Frame region;            ///< of the active region
+    Frame* frame = &base;
+    NestedHolds holds;
+    Gate start;  ///< advanced when there is a region for this thread
+    std::uint32_t start_seen = 0;
+};
+
+}  // namespace hiroba::omp

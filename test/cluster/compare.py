@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs each program of test/cluster/programs bare and under `hiroba run`, and compares.
+
+The bare run (stock compiler, stock libgomp, as many threads as the job has) is the truth: standard
+output, exit status and, for runs that end well, standard error must be equal. A run that does not
+end in time is a failure. Every node must have taken part in a region where the program has one.
+
+    compare.py --hiroba build/bin/hiroba                 a few minutes
+    compare.py --hiroba build/bin/hiroba --smoke         two nodes, one engine, once
+    compare.py --hiroba build/bin/hiroba --only status   one program
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+LIMIT_SECONDS = 60
+
+
+class Case:
+    """One program with arguments and input. `regions`: its nodes must all take part."""
+
+    def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None):
+        self.source, self.arguments, self.stdin = source, list(arguments), stdin
+        self.regions, self.stderr = regions, stderr
+        self.environment = environment or {}
+
+    def __str__(self):
+        return " ".join([self.source] + self.arguments)
+
+
+def all_cases():
+    text = b"first\nsecond line\n\nshort\n" + bytes(range(256)) * 9000
+    ends = [Case("status.c", how, "main", status, stderr=False)
+            for how, status in [("return", "0"), ("return", "3"), ("exit", "0"), ("exit", "3"),
+                                ("exit", "255"), ("_exit", "4"), ("quick_exit", "5"),
+                                ("abort", "0"), ("crash", "16")]]
+    ends += [Case("status.c", how, "region", status, stderr=False, regions=False)
+             for how, status in [("exit", "3"), ("_exit", "4"), ("abort", "0"), ("crash", "16")]]
+    return ends + [
+        Case("order.c"),
+        Case("echo.c", stdin=text),
+        Case("echo.c", stdin=b""),
+        Case("surroundings.c", "one", "", "two words", "--flag=x"),
+        Case("surroundings.c", environment={"LD_BIND_NOW": "1",
+                                            "GLIBC_TUNABLES": "glibc.malloc.check=0"}),
+        Case("static_region.cpp"),
+        Case("threadprivate.c"),
+        Case("plain.c", "last", regions=False),
+        Case("cxx_streams.cpp"),
+        Case("cxx_streams.cpp", "unsynchronized"),
+        Case("cxx_streams.cpp", "synchronized", "throw", stderr=False),
+        Case("signals.c", stderr=False),
+        Case("kernel_buffers.c"),
+        Case("own_threads.cpp"),
+        Case("own_threads.cpp", "pthread_exit"),
+        Case("fortran_print.f90"),
+    ]
+
+
+COMPILERS = {".c": ["gcc"], ".cpp": ["g++", "-std=c++17", "-pthread"], ".f90": ["gfortran"]}
+
+
+def build(source, flavour, directory):
+    """Compiles a program as any user would; nothing of hiroba is involved."""
+    path = PROGRAMS / source
+    target = directory / f"{path.stem}-{path.suffix[1:]}-{flavour}"
+    if not target.exists():
+        flags = {"pie": [], "no-pie": ["-no-pie", "-fno-pie"]}[flavour]
+        openmp = [] if path.stem == "plain" else ["-fopenmp"]
+        subprocess.run(COMPILERS[path.suffix] + ["-O2"] + openmp + flags +
+                       [str(path), "-o", str(target)], check=True)
+    return target
+
+
+def run(command, case, extra):
+    environment = {k: v for k, v in os.environ.items()
+                   if not k.startswith(("HIROBA_", "OMP_", "LD_", "GLIBC_TUNABLES"))}
+    environment.update(case.environment)
+    environment.update(extra)
+    try:
+        done = subprocess.run(command + case.arguments, input=case.stdin, env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=LIMIT_SECONDS)
+    except subprocess.TimeoutExpired as late:
+        return None, late.stdout or b"", late.stderr or b""
+    # A shell's view of a death by signal.
+    status = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    return status, done.stdout, done.stderr
+
+
+def without_lines_of_hiroba(stderr):
+    return b"".join(line for line in stderr.splitlines(True) if not line.startswith(b"hiroba"))
+
+
+def participation(stderr):
+    """Regions by node, from the table HIROBA_STATS=1 prints: the last column is the sum."""
+    row = re.search(rb"^parallel_regions((?: +\d+)+)$", stderr, re.MULTILINE)
+    return dict(enumerate(int(n) for n in row.group(1).split()[:-1])) if row else {}
+
+
+def check(options, case, flavour, nodes, threads, engine, directory):
+    """Returns what is wrong, or nothing."""
+    program = build(case.source, flavour, directory)
+    team = {"OMP_NUM_THREADS": str(nodes * threads)}
+    if engine:
+        # Present in both runs, so that programs that print their environment agree.
+        team["HIROBA_FAULT_ENGINE"] = engine
+    team["HIROBA_STATS"] = "1"
+    status, stdout, stderr = run([str(program)], case, team)
+    command = [options.hiroba, "run", "-n", str(nodes), "--threads", str(threads), "--",
+               str(program)]
+    got_status, got_stdout, got_stderr = run(command, case, team)
+
+    # argv[0] is the program's path in both.
+    wrong = []
+    if got_status is None:
+        wrong.append(f"did not end within {LIMIT_SECONDS} s")
+    elif got_status != status:
+        wrong.append(f"status {got_status}, bare {status}")
+    if got_stdout != stdout:
+        wrong.append("standard output differs\n--- bare\n" + stdout[-600:].decode(errors="replace") +
+                     "\n--- hiroba\n" + got_stdout[-600:].decode(errors="replace"))
+    if case.stderr and without_counters(got_stderr) != stderr:
+        wrong.append("standard error differs\n" + got_stderr[-600:].decode(errors="replace"))
+    if case.regions and status is not None and status < 128 and got_status == status:
+        part = participation(got_stderr)
+        idle = [node for node in range(nodes) if part.get(node, 0) < 1]
+        # A program that leaves without handlers, or in a region, cannot report.
+        if idle and case.arguments[:1] not in (["_exit"], ["quick_exit"]):
+            wrong.append(f"nodes {idle} took part in no region")
+    if wrong and not case.stderr:
+        wrong.append("standard error: " + got_stderr[-300:].decode(errors="replace"))
+    return "; ".join(wrong)
+
+
+def without_counters(stderr):
+    """Standard error without the table HIROBA_STATS=1 adds at the end."""
+    return re.split(rb"^counter +node 0", without_lines_of_hiroba(stderr), flags=re.MULTILINE)[0]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hiroba", required=True)
+    parser.add_argument("--only", default="", help="programs whose name contains this")
+    parser.add_argument("--smoke", action="store_true", help="two nodes, default engine, PIE")
+    parser.add_argument("--repeat", type=int, default=1)
+    options = parser.parse_args()
+    options.hiroba = str(pathlib.Path(options.hiroba).resolve())
+
+    shapes = [("pie", 2, 1, "")] if options.smoke else [
+        ("pie", 1, 2, ""), ("pie", 2, 1, ""), ("pie", 4, 1, ""), ("pie", 2, 2, ""),
+        ("no-pie", 2, 1, ""), ("pie", 2, 1, "mprotect"), ("no-pie", 3, 2, "mprotect")]
+    passed = failed = 0
+    with tempfile.TemporaryDirectory(prefix="compare") as directory:
+        for flavour, nodes, threads, engine in shapes * options.repeat:
+            for case in all_cases():
+                if options.only not in case.source:
+                    continue
+                wrong = check(options, case, flavour, nodes, threads, engine,
+                              pathlib.Path(directory))
+                name = f"{case} ({flavour}, {nodes} nodes of {threads}, {engine or 'auto'})"
+                print(f"FAIL {name}: {wrong}" if wrong else f"ok   {name}", flush=True)
+                passed, failed = passed + (not wrong), failed + bool(wrong)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see process_job.hpp. The parent is the launcher: it takes one packet (a byte, the node's
+// bytes, perhaps a descriptor) from every node and then sends all of them to each, round by round.
+#include "conformance/process_job.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+#include "net/provider/registry.hpp"
+
+namespace hiroba::conformance {
+namespace {
+
+constexpr std::size_t packet_bytes_max = 1024;
+
+struct Packet {
+    std::vector<std::byte> bytes;
+    int fd = -1;
+};
+
+bool send_packet(int socket, Bytes bytes, int fd) {
+    char mark = 'p';
+    iovec pieces[2] = {{&mark, 1}, {const_cast<std::byte*>(bytes.data()), bytes.size()}};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = pieces;
+    message.msg_iovlen = 2;
+    if (fd >= 0) {
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        cmsghdr* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    }
+    return sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
+}
+
+/// Nothing when the other end is gone.
+std::optional<Packet> receive_packet(int socket) {
+    char mark = 0;
+    Packet packet;
+    packet.bytes.resize(packet_bytes_max);
+    iovec pieces[2] = {{&mark, 1}, {packet.bytes.data(), packet.bytes.size()}};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = pieces;
+    message.msg_iovlen = 2;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (received <= 0) return std::nullopt;
+    packet.bytes.resize(static_cast<std::size_t>(received) - 1);
+    if (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr) {
+        std::memcpy(&packet.fd, CMSG_DATA(header), sizeof packet.fd);
+    }
+    return packet;
+}
+
+Result<net::ControlChannel::Gathered> gather(int socket, std::uint32_t nodes, Bytes mine, int fd) {
+    net::ControlChannel::Gathered all;
+    bool alive = send_packet(socket, mine, fd);
+    for (std::uint32_t i = 0; alive && i < nodes; ++i) {
+        std::optional<Packet> packet = receive_packet(socket);
+        alive = packet.has_value();
+        if (!alive) break;
+        all.bytes.push_back(std::move(packet->bytes));
+        all.fds.push_back(packet->fd);
+    }
+    if (!alive) return Error{ErrorKind::peer_lost, "the test's launcher is gone"};
+    return all;
+}
+
+/// The parent's view of one node.
+struct Child {
+    pid_t pid = -1;
+    int socket = -1;
+    std::optional<Packet> waiting;
+};
+
+[[noreturn]] void be_node(const Setting& setting, NodeId self, int socket,
+                          const std::function<void(Rig&)>& body) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    set_identity(self.value, "test");
+    Rig rig{setting.provider, self, setting.nodes,
+            [socket, nodes = setting.nodes](Bytes mine, int fd) {
+                return gather(socket, nodes, mine, fd);
+            }};
+    body(rig);
+    std::fflush(nullptr);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
+/// Answers the round when every node has asked.
+void answer(std::vector<Child>& children) {
+    for (const Child& child : children) {
+        if (!child.waiting) return;
+    }
+    for (const Child& to : children) {
+        for (const Child& of : children) send_packet(to.socket, of.waiting->bytes, of.waiting->fd);
+    }
+    for (Child& child : children) {
+        if (child.waiting->fd >= 0) close(child.waiting->fd);
+        child.waiting.reset();
+    }
+}
+
+/// Serves rounds until every node has hung up. False when `deadline_ns` came first.
+bool serve(std::vector<Child>& children, std::uint64_t deadline_ns) {
+    std::size_t connected = children.size();
+    while (connected > 0) {
+        std::vector<pollfd> polled;
+        for (const Child& child : children) {
+            polled.push_back({child.waiting ? -1 : child.socket, POLLIN, 0});
+        }
+        const std::uint64_t now = now_ns();
+        if (now >= deadline_ns) return false;
+        poll(polled.data(), polled.size(), static_cast<int>((deadline_ns - now) / 1'000'000 + 1));
+        for (std::size_t i = 0; i < children.size(); ++i) {
+            if (polled[i].fd < 0 || polled[i].revents == 0) continue;
+            children[i].waiting = receive_packet(children[i].socket);
+            if (children[i].waiting) continue;
+            close(children[i].socket);
+            children[i].socket = -1;
+            --connected;
+        }
+        answer(children);
+        // A node that has gone can never come to a round others wait in: let them know.
+        if (connected < children.size()) {
+            for (Child& child : children) {
+                if (child.socket < 0 || !child.waiting) continue;
+                shutdown(child.socket, SHUT_RDWR);
+                child.waiting.reset();
+            }
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsigned seconds_max) {
+    std::fflush(nullptr);
+    std::vector<Child> children(setting.nodes);
+    for (std::uint32_t rank = 0; rank < setting.nodes; ++rank) {
+        int ends[2];
+        ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+        const pid_t pid = fork();
+        ASSERT_GE(pid, 0);
+        if (pid == 0) {
+            close(ends[0]);
+            for (const Child& child : children) {
+                if (child.socket >= 0) close(child.socket);
+            }
+            be_node(setting, NodeId{rank}, ends[1], body);
+        }
+        close(ends[1]);
+        children[rank].pid = pid;
+        children[rank].socket = ends[0];
+    }
+
+    const bool in_time = serve(children, now_ns() + seconds_max * 1'000'000'000ull);
+    EXPECT_TRUE(in_time) << "nodes still running after " << seconds_max << " s";
+    for (const Child& child : children) {
+        if (!in_time) kill(child.pid, SIGKILL);
+    }
+    for (std::uint32_t rank = 0; rank < setting.nodes; ++rank) {
+        int status = 0;
+        waitpid(children[rank].pid, &status, 0);
+        if (children[rank].socket >= 0) close(children[rank].socket);
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            << "node " << rank << " ended with status " << status;
+    }
+}
+
+std::unique_ptr<net::Endpoint> Rig::open(std::uint64_t job_key) {
+    auto made = net::make_provider(provider, {self, nodes, job_key, exchange});
+    if (!made) die(1, "%s", made.error().text.c_str());
+    return net::Endpoint::over(self, nodes, std::move(*made));
+}
+
+void Rig::meet() {
+    const auto met = exchange({}, -1);
+    if (!met) die(1, "%s", met.error().text.c_str());
+}
+
+}  // namespace hiroba::conformance

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: a job for tests: forks one process for each node and lets them meet.
+// Invariant: run_job() ends within its time limit whatever its nodes do; it is called before the
+// test program has started a thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "net/net.hpp"
+#include "net/provider/address_exchange.hpp"
+
+namespace hiroba::conformance {
+
+/// What one process of the job has. Lives in the forked process.
+struct Rig {
+    std::string provider;
+    NodeId self;
+    std::uint32_t nodes = 1;
+    net::AddressExchange exchange;
+
+    NodeId next() const { return NodeId{(self.value + 1) % nodes}; }
+    /// An endpoint that is not connected yet. A failure ends the process.
+    std::unique_ptr<net::Endpoint> open(std::uint64_t job_key = 7);
+    /// Waits for all nodes without any communication layer.
+    void meet();
+};
+
+/// Which provider between how many nodes; the parameter of the suite.
+struct Setting {
+    std::string provider;
+    std::uint32_t nodes;
+};
+inline void PrintTo(const Setting& setting, std::ostream* out) {
+    *out << setting.provider << "_" << setting.nodes;
+}
+
+/// Runs `body` in every node's process; a gtest failure there or a bad end fails the calling test.
+void run_job(const Setting& setting, const std::function<void(Rig&)>& body,
+             unsigned seconds_max = 60);
+
+/// Repeatable pseudo-random numbers (SplitMix64).
+class Random {
+public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t operator()() noexcept {
+        std::uint64_t z = state_ += 0x9E37'79B9'7F4A'7C15u;
+        z = (z ^ (z >> 30)) * 0xBF58'476D'1CE4'E5B9u;
+        z = (z ^ (z >> 27)) * 0x94D0'49BB'1331'11EBu;
+        return z ^ (z >> 31);
+    }
+    std::uint64_t below(std::uint64_t bound) noexcept { return (*this)() % bound; }
+
+private:
+    std::uint64_t state_;
+};
+
+}  // namespace hiroba::conformance

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the fixture of the conformance suite: every test runs with every provider and 1, 2, 4
+// nodes. Invariant: a test that needs more nodes or a capability skips itself and says why.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "conformance/process_job.hpp"
+#include "net/provider/registry.hpp"
+
+namespace hiroba::conformance {
+
+class Suite : public testing::TestWithParam<Setting> {
+protected:
+    void run(const std::function<void(Rig&)>& body, unsigned seconds_max = 60) const {
+        run_job(GetParam(), body, seconds_max);
+    }
+};
+
+inline std::vector<Setting> every_setting() {
+    std::vector<Setting> settings;
+    for (const char* name : net::provider_names()) {
+        for (const std::uint32_t nodes : {1u, 2u, 4u}) settings.push_back({name, nodes});
+    }
+    return settings;
+}
+
+inline std::string setting_name(const testing::TestParamInfo<Setting>& info) {
+    return info.param.provider + "_" + std::to_string(info.param.nodes);
+}
+
+}  // namespace hiroba::conformance
+
+/// Declares a fixture whose tests run with every setting.
+#define HIROBA_CONFORMANCE(Name)                                                          \
+    class Name : public ::hiroba::conformance::Suite {};                                  \
+    INSTANTIATE_TEST_SUITE_P(every, Name,                                                 \
+                             ::testing::ValuesIn(::hiroba::conformance::every_setting()), \
+                             ::hiroba::conformance::setting_name)

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what every provider promises of sleep: no wake-up is lost, and nothing burns a core while
+// nothing happens. Sleeps here have a timeout far beyond the job's limit: a lost wake-up fails the
+// test instead of costing a little time.
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "conformance/suite.hpp"
+#include "gas/gas.hpp"
+
+namespace hiroba::conformance {
+namespace {
+
+using net::MessageKind;
+using net::Provider;
+using net::Urgency;
+
+HIROBA_CONFORMANCE(Waiting);
+
+constexpr std::uint64_t for_ever_ns = 1'000'000'000'000;
+
+/// Counts messages of the kind `test`.
+struct Arrived {
+    std::atomic<std::uint64_t> count{0};
+    static void take(void* context, NodeId, Bytes) noexcept {
+        static_cast<Arrived*>(context)->count.fetch_add(1);
+    }
+    bool reached(std::uint64_t wanted) const { return count.load() >= wanted; }
+};
+
+/// Waits without spinning or yielding: every round goes through the kernel's bed.
+template <class Predicate>
+void sleep_until(net::Endpoint& endpoint, Predicate predicate) {
+    while (!predicate()) {
+        endpoint.provider().sleep(
+            Provider::Sleeper::waiter, for_ever_ns,
+            [](void* p) { return (*static_cast<Predicate*>(p))(); }, &predicate);
+        while (endpoint.poll()) {
+        }
+    }
+}
+
+TEST_P(Waiting, a_sleeper_is_woken_by_each_of_a_hundred_thousand_messages) {
+    if (GetParam().nodes == 1) GTEST_SKIP() << "one thread cannot wake itself";
+    run([](Rig& rig) {
+        const std::uint64_t rounds = 100'000 / rig.nodes;  // pairs; two messages a round
+        const NodeId partner{rig.self.value ^ 1};
+        const bool first = rig.self.value % 2 == 0;
+        auto endpoint = rig.open();
+        Arrived arrived;
+        endpoint->on(MessageKind::test, Arrived::take, &arrived);
+        ASSERT_TRUE(endpoint->connect());
+        Random random{rig.self.value};
+        // Answers come after 0 to 8 us of work: before, while and after the partner goes to bed.
+        const auto send = [&] {
+            for (std::uint64_t end_ns = now_ns() + random.below(8'000); now_ns() < end_ns;) {
+            }
+            endpoint->send(partner, MessageKind::test, Urgency::when_polled, {});
+        };
+
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            if (first) send();
+            sleep_until(*endpoint, [&] { return arrived.reached(round); });
+            if (!first) send();
+        }
+        rusage usage{};
+        getrusage(RUSAGE_SELF, &usage);
+        EXPECT_GT(static_cast<std::uint64_t>(usage.ru_nvcsw), rounds / 4);  // it did sleep
+        rig.meet();
+    });
+}
+
+TEST_P(Waiting, a_sleeper_is_woken_by_a_store_followed_by_wake) {
+    if (GetParam().nodes == 1) GTEST_SKIP() << "one thread cannot wake itself";
+    run([](Rig& rig) {
+        const NodeId partner{rig.self.value ^ 1};
+        const bool first = rig.self.value % 2 == 0;
+        auto endpoint = rig.open();
+        auto segment = *gas::Segment::allocate(*endpoint, 4096);
+        ASSERT_TRUE(endpoint->connect());
+        segment.attach();
+
+        for (std::uint64_t round = 1; round <= 10'000; ++round) {
+            const auto tell = [&] {
+                segment.store({partner, 0}, round);
+                endpoint->wake(partner);
+            };
+            if (first) tell();
+            sleep_until(*endpoint, [&] { return segment.load({rig.self, 0}) >= round; });
+            if (!first) tell();
+        }
+        rig.meet();
+    });
+}
+
+TEST_P(Waiting, threads_of_a_node_wake_each_other) {
+    run([](Rig& rig) {
+        constexpr std::uint64_t rounds = 5'000, threads = 4;
+        auto endpoint = rig.open();
+        ASSERT_TRUE(endpoint->connect());
+        std::atomic<std::uint64_t> turn{0};
+        const auto work = [&](std::uint64_t thread) {
+            for (std::uint64_t round = 0; round < rounds; ++round) {
+                sleep_until(*endpoint, [&] { return turn.load() == round * threads + thread; });
+                turn.fetch_add(1);
+                endpoint->wake_local();
+            }
+        };
+        std::vector<std::thread> others;
+        for (std::uint64_t thread = 1; thread < threads; ++thread)
+            others.emplace_back(work, thread);
+        work(0);
+        for (std::thread& other : others) other.join();
+        EXPECT_EQ(turn.load(), rounds * threads);
+        rig.meet();
+    });
+}
+
+TEST_P(Waiting, no_waiter_is_stranded_when_the_one_that_polled_goes) {
+    run([](Rig& rig) {
+        // Every node sends its neighbour one message for each of the neighbour's threads, round by
+        // round; any thread may be the one that polls any of them.
+        constexpr std::uint64_t rounds = 3'000, threads = 3;
+        struct Turns {
+            std::atomic<std::uint64_t> of[threads] = {};
+            static void take(void* context, NodeId, Bytes body) noexcept {
+                auto& turns = *static_cast<Turns*>(context);
+                turns.of[static_cast<std::size_t>(body[0])].fetch_add(1);
+            }
+        } turns;
+        auto endpoint = rig.open();
+        endpoint->on(MessageKind::test, Turns::take, &turns);
+        ASSERT_TRUE(endpoint->connect());
+        const auto work = [&](std::uint64_t thread) {
+            const auto name = static_cast<std::byte>(thread);
+            const Bytes parts[] = {Bytes{&name, 1}};
+            for (std::uint64_t round = 1; round <= rounds; ++round) {
+                endpoint->send(rig.next(), MessageKind::test, Urgency::when_polled, parts);
+                const auto ready = [&] { return turns.of[thread].load() >= round; };
+                if (round % 2 == 0) {
+                    endpoint->wait_until(ready);
+                } else {
+                    sleep_until(*endpoint, ready);
+                }
+            }
+        };
+        std::vector<std::thread> others;
+        for (std::uint64_t thread = 1; thread < threads; ++thread)
+            others.emplace_back(work, thread);
+        work(0);
+        for (std::thread& other : others) other.join();
+        rig.meet();
+    });
+}
+
+TEST_P(Waiting, an_idle_node_uses_less_than_a_hundredth_of_a_core) {
+    run([](Rig& rig) {
+        auto endpoint = rig.open();
+        ASSERT_TRUE(endpoint->connect());
+        std::thread service{[&] { endpoint->serve(); }};
+        const auto cpu_ns = [] {
+            rusage usage{};
+            getrusage(RUSAGE_SELF, &usage);
+            const auto ns = [](const timeval& time) {
+                return time.tv_sec * 1'000'000'000ull + time.tv_usec * 1'000ull;
+            };
+            return ns(usage.ru_utime) + ns(usage.ru_stime);
+        };
+        // Two waiters and the service thread; only the clock ends the wait.
+        const std::uint64_t start_ns = now_ns();
+        const std::uint64_t idle_from_ns = cpu_ns();
+        const auto wait = [&] {
+            endpoint->wait_until([&] { return now_ns() - start_ns >= 1'500'000'000; });
+        };
+        std::thread other{wait};
+        wait();
+        other.join();
+        const std::uint64_t wall_ns = now_ns() - start_ns;
+        EXPECT_LT((cpu_ns() - idle_from_ns) * 100, wall_ns);
+        endpoint->stop();
+        service.join();
+        rig.meet();
+    });
+}
+
+TEST_P(Waiting, waits_end_soon_although_waiters_outnumber_cores) {
+    run([](Rig& rig) {
+        // Four waiting threads a node pass a token around all nodes.
+        constexpr std::uint64_t laps = 300, threads = 4;
+        auto endpoint = rig.open();
+        auto segment = *gas::Segment::allocate(*endpoint, 4096);
+        ASSERT_TRUE(endpoint->connect());
+        segment.attach();
+        const std::uint64_t all = rig.nodes * threads;
+        const std::uint64_t start_ns = now_ns();
+        const auto work = [&](std::uint64_t thread) {
+            const std::uint64_t place = thread * rig.nodes + rig.self.value;  // across nodes first
+            for (std::uint64_t lap = 0; lap < laps; ++lap) {
+                const std::uint64_t mine = lap * all + place;
+                endpoint->wait_until([&] { return segment.load({NodeId{0}, 0}) == mine; });
+                segment.store({NodeId{0}, 0}, mine + 1);
+                for (std::uint32_t node = 0; node < rig.nodes; ++node) endpoint->wake(NodeId{node});
+            }
+        };
+        std::vector<std::thread> others;
+        for (std::uint64_t thread = 1; thread < threads; ++thread)
+            others.emplace_back(work, thread);
+        work(0);
+        for (std::thread& other : others) other.join();
+        const std::uint64_t hop_ns = (now_ns() - start_ns) / (laps * all);
+        RecordProperty("hop_ns", static_cast<int>(hop_ns));
+        EXPECT_LT(hop_ns, 4'000'000u);  // a starved hop costs scheduler slices, a lost one 100 ms
+        rig.meet();
+    });
+}
+
+}  // namespace
+}  // namespace hiroba::conformance

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks the form of the files: SPDX line, opening, length, names, words that promise later work.
+
+Usage: check_form.py <root of the tree>
+"""
+
+import re
+import sys
+from pathlib import Path
+
+FOLDERS = ["src", "include", "tools", "test", "bench", "examples", "scripts", "cmake"]
+SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".S", ".f90", ".py", ".sh", ".cmake", ".txt"}
+LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+
+# Names that say nothing about what is inside; examples may speak of Fortran's COMMON.
+EMPTY_NAMES = {"util", "utils", "utility", "helper", "helpers", "common", "misc", "stuff", "old"}
+UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b|\b[Ff]or now\b")
+
+FUNCTION_START = re.compile(r"^( {0,4})(?!namespace|struct|class|enum|union|extern|public|private)"
+                            r"[\w\[:~<].*\)[^;=]*\{$")
+
+
+def name_faults(path):
+    if path.parts[0] == "examples":
+        return
+    for part in path.parts:
+        words = re.split(r"[_.\-]", part.lower())
+        for word in EMPTY_NAMES.intersection(words):
+            yield 1, f"the name '{part}' says nothing: '{word}'"
+
+
+def opening_faults(full, path, lines):
+    body = lines[1:] if lines and lines[0].startswith("#!") else lines
+    if not body or "SPDX-License-Identifier: BSD-3-Clause" not in body[0]:
+        yield 1, "no SPDX-License-Identifier: BSD-3-Clause at the top"
+        return
+    # A .cpp beside its header, and a test, whose name says what it tests, may leave it out.
+    is_source = path.suffix in {".cpp", ".hpp", ".h", ".c", ".S"} and path.parts[0] == "src"
+    has_header = path.suffix == ".cpp" and full.with_suffix(".hpp").is_file()
+    if is_source and not has_header and not path.stem.endswith("_test"):
+        if len(body) < 2 or not body[1].startswith(("//", "/*", "# ")):
+            yield 2, "does not open with its role"
+
+
+def function_faults(path, lines):
+    """Functions that are too long, found by the indentation clang-format gives them."""
+    if path.suffix not in {".cpp", ".hpp"}:
+        return
+    start = None
+    for number, line in enumerate(lines, 1):
+        match = FUNCTION_START.match(line)
+        if match and (start is None or len(match[1]) <= start[1]):
+            start = (number, len(match[1]))
+        elif start and line.startswith(" " * start[1] + "}"):
+            length = number - start[0] + 1
+            if length > FUNCTION_LINES_MAX:
+                yield start[0], f"a function of {length} lines; {FUNCTION_LINES_MAX} at most"
+            start = None
+
+
+def faults(root):
+    """Every violation as (path, line number, text)."""
+    for folder in FOLDERS:
+        for full in sorted((root / folder).rglob("*")):
+            path = full.relative_to(root)
+            if full.suffix not in SUFFIXES or not full.is_file() or "__pycache__" in path.parts:
+                continue
+            lines = full.read_text().splitlines()
+            found = list(name_faults(path))
+            found += opening_faults(full, path, lines)
+            found += function_faults(path, lines)
+            if len(lines) > LINES_MAX:
+                found.append((LINES_MAX, f"{len(lines)} lines; {LINES_MAX} at most"))
+            if path.parts[:2] != ("test", "house"):
+                found += [(number, f"promises later work: {line.strip()}")
+                          for number, line in enumerate(lines, 1) if UNFINISHED.search(line)]
+            for number, text in found:
+                yield path, number, text
+
+
+def main():
+    root = Path(sys.argv[1])
+    count = 0
+    for path, number, text in faults(root):
+        print(f"{path}:{number}: {text}")
+        count += 1
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

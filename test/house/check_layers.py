@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks every #include of src/ and tools/ against the layers: omp -> dsm -> gas -> net -> base.
+
+Also: only src/abi has extern "C" (and files with assembly beside them), only the provider
+registry names a provider. Usage: check_layers.py <root of the tree>
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# What a layer may include: itself and those below. `tools` and `abi` stand above all.
+BELOW = {
+    "base": ["base"],
+    "net": ["net", "base"],
+    "gas": ["gas", "net", "base"],
+    "dsm": ["dsm", "gas", "net", "base"],
+    "omp": ["omp", "dsm", "gas", "net", "base"],
+    "abi": ["abi", "omp", "dsm", "gas", "net", "base", "hiroba"],
+    "tools": ["tools", "omp", "dsm", "gas", "net", "base"],
+}
+
+# What a layer shows to those above it. All of `base` is a face. Tests may look inside.
+FACES = {
+    "net": [
+        "net/net.hpp",
+        "net/bootstrap/job.hpp",
+        "net/bootstrap/control_packet.hpp",  # The launcher speaks the other end of it.
+        "net/provider/provider.hpp",
+    ],
+    "gas": ["gas/gas.hpp"],
+    "dsm": [
+        "dsm/dsm.hpp",
+        "dsm/heap/heap.hpp",
+        "dsm/memory/address_map.hpp",
+        "dsm/memory/fault_engine.hpp",
+        "dsm/sync/lock_table.hpp",
+    ],
+}
+
+PROVIDER = re.compile(r"net/provider/(\w+)/")
+REGISTRY = "src/net/provider/registry.cpp"
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+EXTERN_C = re.compile(r'^\s*(?:\[\[[^\]]*\]\]\s*)?extern\s+"C"')
+C_LIBRARY_NAME = re.compile(r'extern\s+"C"[^(]*\b__\w+\s*\(')
+SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".S", ".inc"}
+
+
+def layer_of(path):
+    """The layer a file of the tree belongs to."""
+    return path.parts[1] if path.parts[0] == "src" else path.parts[0]
+
+
+def include_fault(root, path, target):
+    """What is wrong with `path` including "target", or None."""
+    layer = layer_of(path)
+    if layer == "tools" and (root / path.parent / target).is_file():
+        return None  # A tool's own files, beside each other.
+    provider = PROVIDER.match(target)
+    is_test = path.stem.endswith("_test") or layer == "tools" and "test" in str(path)
+    if provider and not is_test and str(path) != REGISTRY:
+        if not str(path).startswith(f"src/net/provider/{provider[1]}/"):
+            return f"only {REGISTRY} names the provider {provider[1]}"
+    other = target.split("/")[0]
+    if other not in BELOW and other != "hiroba":
+        return 'is not written "layer/path.hpp"'
+    if other not in BELOW[layer]:
+        return f"{layer} may include only {', '.join(BELOW[layer])}"
+    if other != layer and layer != "abi" and not is_test:
+        if other in FACES and target not in FACES[other]:
+            return f"is inside {other}; its faces are {', '.join(FACES[other])}"
+    base = root / ("include" if other == "hiroba" else "" if other == "tools" else "src")
+    return None if (base / target).is_file() else "does not exist"
+
+
+def may_have_c_linkage(full, path):
+    """Assembly has no mangled names, so whoever lies beside it may speak C to it."""
+    return layer_of(path) == "abi" or any(full.parent.glob("*.S"))
+
+
+def faults(root):
+    """Every violation as (path, line number, text)."""
+    for folder in ("src", "tools"):
+        for full in sorted((root / folder).rglob("*")):
+            path = full.relative_to(root)
+            if full.suffix not in SUFFIXES or not full.is_file():
+                continue
+            if layer_of(path) not in BELOW:
+                yield path, 1, f"src/ has no layer {layer_of(path)}"
+                continue
+            for number, line in enumerate(full.read_text().splitlines(), 1):
+                include = INCLUDE.match(line)
+                if include and include[1] == '"':
+                    fault = include_fault(root, path, include[2])
+                    if fault:
+                        yield path, number, f'"{include[2]}": {fault}'
+                elif include and (root / "src" / include[2]).is_file():
+                    yield path, number, f"<{include[2]}>: our own headers are written in quotes"
+                # A reserved name is the C library's: declared here, not defined.
+                ours = EXTERN_C.match(line) and not C_LIBRARY_NAME.search(line)
+                if ours and not may_have_c_linkage(full, path):
+                    yield path, number, 'extern "C" outside src/abi'
+
+
+def main():
+    root = Path(sys.argv[1])
+    count = 0
+    for path, number, text in faults(root):
+        print(f"{path}:{number}: {text}")
+        count += 1
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

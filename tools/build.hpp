@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: facts of this build, which CMake hands to build.cpp.
+#pragma once
+
+namespace hiroba::tools {
+
+extern const char* const build_version;
+extern const char* const build_type;
+extern const char* const build_compiler;
+
+}  // namespace hiroba::tools

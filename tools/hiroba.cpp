@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the `hiroba` command: reads the command line and hands over to a subcommand.
+// Invariant: wrong words end with one line and status 64; nothing has been started then.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/fatal.hpp"
+#include "tools/build.hpp"
+#include "tools/info/info.hpp"
+#include "tools/line.hpp"
+#include "tools/run/run.hpp"
+
+namespace {
+
+using namespace hiroba::tools;
+
+/// How many of `words` (argv of `hiroba run`) are the launcher's: all before the program's name.
+std::size_t launcher_words(const std::vector<std::string>& words) {
+    std::size_t at = 2;
+    for (; at < words.size() && words[at].starts_with('-') && words[at] != "--"; ++at) {
+        const std::string& word = words[at];
+        if (word == "-n" || word == "--nodes" || word == "-t" || word == "--threads") ++at;
+    }
+    return std::min(at, words.size());
+}
+
+int parse_and_run(const std::vector<std::string>& words) {
+    CLI::App app{"Runs OpenMP programs, unmodified, over several node processes.", "hiroba"};
+    app.set_version_flag("--version", std::string("hiroba ") + build_version);
+    app.require_subcommand(1);
+
+    RunOptions run_options;
+    CLI::App* const run_words =
+        app.add_subcommand("run", "Run a program: hiroba run -n N [--threads T] [--] PROGRAM ...");
+    run_words->add_option("-n,--nodes", run_options.nodes, "number of node processes, 1 to 64")
+        ->required();
+    run_words->add_option("-t,--threads", run_options.threads,
+                          "threads of each node (default: the cores this job may use / nodes)");
+    run_words->add_flag("--spmd", run_options.spmd,
+                        "every node enters main: for programs linked with hiroba's own interface");
+    run_words->footer(
+        "The first word that is no option names the program; all that follow are its "
+        "arguments.");
+
+    InfoOptions info_options;
+    CLI::App* const info_words =
+        app.add_subcommand("info", "Show the build, the machine, the settings");
+    info_words->add_flag("--json", info_options.json, "as JSON");
+    info_words->add_flag("-c,--config", info_options.settings,
+                         "every setting with value, default, origin and help");
+    info_words->add_flag("-l,--limits", info_options.limits,
+                         "check the limits; status 78 when one is too low");
+    const bool is_run = words.size() > 1 && words[1] == "run";
+    const std::size_t ours = is_run ? launcher_words(words) : words.size();
+    if (words.size() > 1 && !words[1].starts_with('-') && words[1] != "run" && words[1] != "info") {
+        say_line("there is no command " + words[1] + ". See hiroba --help");
+        return hiroba::exit_usage;
+    }
+    try {
+        // CLI11 takes the words from the back.
+        app.parse(std::vector<std::string>(words.rend() - static_cast<std::ptrdiff_t>(ours),
+                                           words.rend() - 1));
+    } catch (const CLI::Success& wanted) {
+        return app.exit(wanted);  // --help, --version
+    } catch (const CLI::ParseError& wrong) {
+        say_line(std::string(wrong.what()) + ". See hiroba --help");
+        return hiroba::exit_usage;
+    }
+    if (info_words->parsed()) return info(info_options);
+
+    auto program = words.begin() + static_cast<std::ptrdiff_t>(ours);
+    if (program != words.end() && *program == "--") ++program;
+    run_options.command.assign(program, words.end());
+    return run(run_options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return parse_and_run({argv, argv + argc});
+    } catch (const std::exception& unexpected) {
+        // Nodes that run already die with this process.
+        say_line(std::string("stopped: ") + unexpected.what());
+        return 70;
+    }
+}

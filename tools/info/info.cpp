@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: collects the facts once as JSON, then prints that as it is or as text.
+#include "tools/info/info.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/fatal.hpp"
+#include "base/settings.hpp"
+#include "dsm/memory/fault_engine.hpp"
+#include "tools/build.hpp"
+#include "tools/info/features.hpp"
+#include "tools/info/limits.hpp"
+#include "tools/line.hpp"
+#include "tools/machine.hpp"
+#include "tools/run/plan.hpp"
+
+namespace hiroba::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint32_t usual_nodes = 4;
+
+Json build_facts() {
+    return {{"version", build_version}, {"build_type", build_type}, {"compiler", build_compiler}};
+}
+
+/// What the setting `name` may be: the parts of "a|b|c".
+std::vector<std::string> choices_of(std::string_view name) {
+    std::vector<std::string> choices;
+    for (const Setting& each : all_settings()) {
+        if (each.name != name) continue;
+        std::istringstream values(each.values);
+        for (std::string choice; std::getline(values, choice, '|');) choices.push_back(choice);
+    }
+    return choices;
+}
+
+Json provider_facts() {
+    Json all = Json::array();
+    const std::string_view chosen = setting("HIROBA_PROVIDER");
+    const auto memory = [] {
+        for (const Feature& feature : try_features())
+            if (feature.name == "memfd_create") return feature;
+        return Feature{};
+    }();
+    for (const std::string& name : choices_of("HIROBA_PROVIDER"))
+        all.push_back({{"name", name},
+                       {"usable", memory.usable},
+                       {"chosen", name == chosen},
+                       {"reason", memory.usable ? "the nodes are processes of one host"
+                                                : "memfd_create: " + memory.detail}});
+    return all;
+}
+
+Json engine_facts() {
+    const dsm::EngineProbe uffd = dsm::probe_uffd();
+    const dsm::EngineProbe mprotect = dsm::probe_mprotect();
+    Json facts;
+    const auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
+    facts["chosen"] = engine ? Json((*engine)->facts().name) : Json(nullptr);
+    facts["why"] = engine ? (*engine)->facts().why : engine.error().text;
+    facts["block_bytes"] = engine ? Json((*engine)->facts().block_bytes) : Json(nullptr);
+    facts["engines"] = {
+        {{"name", "uffd"}, {"usable", uffd.usable}, {"reason", uffd.reason}},
+        {{"name", "mprotect"}, {"usable", mprotect.usable}, {"reason", mprotect.reason}}};
+    return facts;
+}
+
+Json machine_facts(const Machine& machine) {
+    Json features = Json::array();
+    for (const Feature& feature : try_features())
+        features.push_back(
+            {{"name", feature.name}, {"usable", feature.usable}, {"detail", feature.detail}});
+    return {{"kernel", machine.kernel},
+            {"cores_affinity", machine.cores_affinity},
+            {"cores_quota", machine.cores_quota ? Json(*machine.cores_quota) : Json(nullptr)},
+            {"cores", machine.cores()},
+            {"overcommit_memory", machine.overcommit},
+            {"features", features}};
+}
+
+Json limit_facts(const Machine& machine, std::uint64_t heap_bytes) {
+    Json all = Json::array();
+    for (const LimitVerdict& limit : judge_limits(machine, usual_nodes, heap_bytes))
+        all.push_back({{"name", limit.name},
+                       {"value", limit.value},
+                       {"enough", limit.enough},
+                       {"advice", limit.advice}});
+    return all;
+}
+
+Json setting_facts() {
+    Json all = Json::array();
+    for (const Setting& each : all_settings()) {
+        const char* const given = std::getenv(each.name);
+        all.push_back({{"name", each.name},
+                       {"value", setting(each.name)},
+                       {"default", each.default_value},
+                       {"origin", given && *given != '\0' ? "environment" : "default"},
+                       {"values", each.values},
+                       {"help", each.help}});
+    }
+    return all;
+}
+
+std::string text_of(const Json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    return value.is_null() ? "none" : value.dump();
+}
+
+void print_facts(const Json& facts) {
+    fmt::print("hiroba {} ({}, {})\n", text_of(facts["build"]["version"]),
+               text_of(facts["build"]["build_type"]), text_of(facts["build"]["compiler"]));
+    const Json& machine = facts["machine"];
+    fmt::print("kernel        {}\n", text_of(machine["kernel"]));
+    fmt::print("cores         {} (affinity {}, quota {})\n", text_of(machine["cores"]),
+               text_of(machine["cores_affinity"]), text_of(machine["cores_quota"]));
+    fmt::print("nodes         at most {}\n", text_of(facts["nodes_max"]));
+    fmt::print("heap          {} of address space a node (HIROBA_HEAP)\n",
+               size_text(facts["heap_bytes"].get<std::uint64_t>()));
+    fmt::print("page          {} bytes; block {} bytes\n", text_of(facts["page_bytes"]),
+               text_of(facts["fault_engine"]["block_bytes"]));
+    for (const Json& each : facts["providers"])
+        fmt::print("provider      {}: {}{}: {}\n", text_of(each["name"]),
+                   each["usable"].get<bool>() ? "usable" : "not usable",
+                   each["chosen"].get<bool>() ? ", chosen" : "", text_of(each["reason"]));
+    fmt::print("fault engine  {}: {}\n", text_of(facts["fault_engine"]["chosen"]),
+               text_of(facts["fault_engine"]["why"]));
+    for (const Json& each : facts["fault_engine"]["engines"])
+        fmt::print("              {}: {}: {}\n", text_of(each["name"]),
+                   each["usable"].get<bool>() ? "usable" : "not usable", text_of(each["reason"]));
+    for (const Json& each : machine["features"])
+        fmt::print("feature       {}: {}: {}\n", text_of(each["name"]),
+                   each["usable"].get<bool>() ? "yes" : "no", text_of(each["detail"]));
+    fmt::print("overcommit    {} (vm.overcommit_memory)\n", text_of(machine["overcommit_memory"]));
+    for (const Json& each : facts["limits"])
+        fmt::print("limit         {}: {}\n", text_of(each["name"]), text_of(each["value"]));
+}
+
+void print_settings(const Json& settings) {
+    for (const Json& each : settings)
+        fmt::print("{}={}\n    {}. Values: {}; default: {}; origin: {}\n", text_of(each["name"]),
+                   text_of(each["value"]), text_of(each["help"]), text_of(each["values"]),
+                   text_of(each["default"]), text_of(each["origin"]));
+}
+
+bool print_limits(const Json& limits, bool quiet) {
+    bool all_enough = true;
+    for (const Json& each : limits) {
+        const bool enough = each["enough"].get<bool>();
+        all_enough = all_enough && enough;
+        if (quiet) continue;
+        fmt::print("{:<8} {}: {}{}{}\n", enough ? "ok" : "too low", text_of(each["name"]),
+                   text_of(each["value"]), enough ? "" : "; ", text_of(each["advice"]));
+    }
+    return all_enough;
+}
+
+}  // namespace
+
+int info(const InfoOptions& options) {
+    if (const auto valid = check_settings(); !valid) return report(valid.error());
+    const auto sizes = space_sizes();
+    if (!sizes) return report(sizes.error());
+    const std::uint64_t heap_bytes = (*sizes).heap_bytes;
+    const Machine machine = look_at_machine();
+    const bool everything = !options.settings && !options.limits;
+    Json facts;
+    if (everything) {
+        facts["build"] = build_facts();
+        facts["machine"] = machine_facts(machine);
+        facts["providers"] = provider_facts();
+        facts["fault_engine"] = engine_facts();
+        facts["page_bytes"] = page_bytes;
+        facts["heap_bytes"] = heap_bytes;
+        facts["nodes_max"] = nodes_max;
+    }
+    if (everything || options.limits) facts["limits"] = limit_facts(machine, heap_bytes);
+    if (options.settings) facts["settings"] = setting_facts();
+
+    if (options.json) fmt::print("{}\n", facts.dump(2));
+    if (!options.json && everything) print_facts(facts);
+    if (!options.json && options.settings) print_settings(facts["settings"]);
+    const bool enough = !options.limits || print_limits(facts["limits"], options.json);
+    if (std::fflush(stdout) != 0) {
+        say_line("could not write to standard output");
+        return 1;
+    }
+    return enough ? 0 : exit_environment;
+}
+
+}  // namespace hiroba::tools

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: `hiroba info`: what this build is, what this machine offers it, and every setting.
+#pragma once
+
+namespace hiroba::tools {
+
+struct InfoOptions {
+    bool json = false;
+    bool settings = false;  ///< -c: every variable with value, default, origin and help
+    bool limits = false;    ///< -l: a verdict on each limit; exit status 78 when one is too low
+};
+
+int info(const InfoOptions& options);
+
+}  // namespace hiroba::tools

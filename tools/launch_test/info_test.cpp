@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: `hiroba info` in its forms.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/settings.hpp"
+#include "tools/launch_test/command.hpp"
+
+namespace hiroba::tools {
+namespace {
+
+Outcome info(std::vector<std::string> words, Command::Options options = {}) {
+    words.insert(words.begin(), {stage("bin/hiroba"), "info"});
+    return outcome_of(std::move(words), std::move(options));
+}
+
+TEST(Info, NamesBothFaultEnginesWithReasons) {
+    const Outcome done = info({"--json"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    const auto facts = nlohmann::json::parse(done.out);
+    ASSERT_EQ(facts["fault_engine"]["engines"].size(), 2u);
+    for (const auto& engine : facts["fault_engine"]["engines"])
+        EXPECT_FALSE(engine["reason"].get<std::string>().empty());
+    EXPECT_FALSE(facts["fault_engine"]["why"].get<std::string>().empty());
+    EXPECT_EQ(facts["nodes_max"], 64);
+    EXPECT_GT(facts["limits"].size(), 5u);
+    EXPECT_EQ(facts["providers"][0]["name"], "shm");
+}
+
+TEST(Info, ListsEverySettingWithValueAndOrigin) {
+    const Outcome done = info({"-c", "--json"}, {.variables = {"HIROBA_LEASE=12"}});
+    ASSERT_EQ(done.status, 0) << done.err;
+    const auto facts = nlohmann::json::parse(done.out);
+    ASSERT_EQ(facts["settings"].size(), all_settings().size());
+    for (const auto& each : facts["settings"]) {
+        const bool changed = each["name"] == "HIROBA_LEASE";
+        EXPECT_EQ(each["origin"], changed ? "environment" : "default");
+        EXPECT_EQ(each["value"], changed ? nlohmann::json("12") : each["default"]);
+    }
+}
+
+TEST(Info, ALimitThatIsTooLowIsAVerdictAndAStatus) {
+    const Outcome done = info({"-l"}, {.limits = {{RLIMIT_NOFILE, 40}}});
+    EXPECT_EQ(done.status, 78);
+    EXPECT_NE(done.out.find("too low  open files (ulimit -n): 40; 4 nodes need about 96: raise "
+                            "ulimit -n\n"),
+              std::string::npos)
+        << done.out;
+}
+
+TEST(Info, TextNamesTheVersionTheKernelAndTheEngine) {
+    const Outcome done = info({});
+    ASSERT_EQ(done.status, 0) << done.err;
+    for (const char* part : {"hiroba 0.", "\nkernel ", "\nfault engine ", "\nfeature ", "\nlimit "})
+        EXPECT_NE(done.out.find(part), std::string::npos) << done.out;
+}
+
+}  // namespace
+}  // namespace hiroba::tools

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: signals, the terminal, and that nothing is left behind.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+
+#include "base/clock.hpp"
+#include "base/latch.hpp"
+#include "tools/launch_test/command.hpp"
+
+namespace hiroba::tools {
+namespace {
+
+constexpr std::uint64_t limit_ns = 10'000'000'000;
+
+/// Process numbers that `launch_node processes` has printed.
+std::vector<pid_t> printed_processes(const std::string& out) {
+    std::vector<pid_t> all;
+    for (auto at = out.find(" is "); at != std::string::npos; at = out.find(" is ", at + 1))
+        all.push_back(std::atoi(out.c_str() + at + 4));
+    return all;
+}
+
+/// Waits until the process is in `state`, as /proc has it ('\0': gone); false after the limit.
+bool comes_to(pid_t pid, char state) {
+    Backoff backoff;
+    const std::uint64_t deadline = now_ns() + limit_ns;
+    while (state_of(pid) != state) {
+        if (now_ns() > deadline) return false;
+        backoff.pause();
+    }
+    return true;
+}
+
+TEST(Signals, ThoseSentToTheLauncherReachRankZeroOnce) {
+    Command job(node_command(3, {"signals"}));
+    ASSERT_TRUE(job.await_output("ready\n"));
+    for (int number : {SIGUSR1, SIGUSR2, SIGHUP, SIGQUIT, SIGINT}) {
+        job.send(number);
+        ASSERT_TRUE(job.await_output("got " + std::to_string(number) + "\n"));
+    }
+    job.send(SIGTERM);
+    const Outcome done = job.finish();
+    EXPECT_EQ(done.status, 5) << done.err;
+    EXPECT_EQ(occurrences(done.out, "got "), 6u) << done.out;
+}
+
+TEST(Signals, TheTerminalsSignalsReachRankZeroOnceAndNoWorker) {
+    Command job(node_command(3, {"signals"}), {.terminal = true});
+    ASSERT_TRUE(job.await_output("ready"));
+    // Many rounds: a second copy that comes early enough would merge with the first.
+    constexpr std::size_t rounds = 20;
+    for (std::size_t round = 1; round <= rounds; ++round) {
+        job.type("\x1c");
+        ASSERT_TRUE(job.await_output("got 3\r", round));
+        job.send(SIGUSR1);  // Behind whatever the launcher would have passed on.
+        ASSERT_TRUE(job.await_output("got 10\r", round));
+    }
+    job.type("\x03");
+    ASSERT_TRUE(job.await_output("got 2\r"));
+    job.send(SIGTERM);
+    const Outcome done = job.finish();
+    EXPECT_EQ(done.status, 5) << done.out;
+    EXPECT_EQ(occurrences(done.out, "got 3\r"), rounds) << done.out;
+}
+
+TEST(Signals, TwoInterruptsWithinASecondKillAll) {
+    Command job(node_command(3, {"signals"}), {.terminal = true});
+    ASSERT_TRUE(job.await_output("ready"));
+    job.type("\x03");
+    ASSERT_TRUE(job.await_output("got 2"));
+    job.type("\x03");
+    const Outcome done = job.finish();
+    EXPECT_EQ(done.status, 130);
+    EXPECT_NE(done.out.find("interrupted twice"), std::string::npos) << done.out;
+}
+
+TEST(Signals, AnInterruptThatRankZeroDoesNotHandleEndsTheJob) {
+    Command job(node_command(3, {"processes"}), {.terminal = true});
+    ASSERT_TRUE(job.await_output("all there"));
+    job.type("\x03");
+    EXPECT_EQ(job.finish().status, 130);
+}
+
+TEST(Signals, AStoppedJobStopsAllNodesAndContinues) {
+    auto words = node_command(3, {"signals"});
+    words.insert(words.begin(), stage("programs/launch_job_shell"));
+    Command job(words, {.terminal = true});
+    ASSERT_TRUE(job.await_output("ready"));
+    job.type("\x1a");
+    ASSERT_TRUE(job.await_output("job stopped"));
+    const auto nodes = printed_processes(job.out());
+    ASSERT_EQ(nodes.size(), 3u);
+    for (pid_t pid : nodes) EXPECT_TRUE(comes_to(pid, 'T'));
+    job.type("go on\n");
+    // Rank 0 blocks SIGCONT, so it sees that it was continued.
+    ASSERT_TRUE(job.await_output("got 18"));
+    for (pid_t pid : nodes) EXPECT_TRUE(comes_to(pid, 'S'));
+    job.type("\x03");
+    ASSERT_TRUE(job.await_output("got 2\r"));
+    job.type("\x03");
+    EXPECT_EQ(job.finish().status, 130);
+}
+
+TEST(Signals, NoNodeOutlivesALauncherThatIsKilled) {
+    Command job(node_command(4, {"processes"}));
+    ASSERT_TRUE(job.await_output("all there"));
+    const auto nodes = printed_processes(job.out());
+    ASSERT_EQ(nodes.size(), 4u);
+    job.send(SIGKILL);
+    const Outcome done = job.finish();
+    EXPECT_EQ(done.status, 128 + SIGKILL);
+    for (pid_t pid : nodes) EXPECT_TRUE(comes_to(pid, '\0'));
+}
+
+TEST(Signals, NoNodeOutlivesAJobThatWasEnded) {
+    Command job(node_command(4, {"processes"}));
+    ASSERT_TRUE(job.await_output("all there"));
+    const auto nodes = printed_processes(job.out());
+    ASSERT_EQ(nodes.size(), 4u);
+    ::kill(nodes[1], SIGKILL);
+    EXPECT_EQ(job.finish().status, 128 + SIGKILL);
+    for (pid_t pid : nodes) EXPECT_EQ(state_of(pid), '\0');
+}
+
+}  // namespace
+}  // namespace hiroba::tools

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: one pass over the packets that have come, and the answers.
+#include "tools/run/control_server.hpp"
+
+#include <fmt/format.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace hiroba::tools {
+
+using net::ControlKind;
+using net::ControlPacket;
+using net::Transfer;
+
+ControlServer::ControlServer(std::vector<int> sockets, RaceSink race_sink)
+    : ends_(sockets.size()), race_sink_(std::move(race_sink)) {
+    for (std::size_t rank = 0; rank < sockets.size(); ++rank) ends_[rank].socket = sockets[rank];
+}
+
+ControlServer::~ControlServer() {
+    for (End& end : ends_) {
+        close(end);
+        if (end.gathered_fd >= 0) ::close(end.gathered_fd);
+    }
+}
+
+std::vector<pollfd> ControlServer::poll_entries() const {
+    std::vector<pollfd> entries;
+    for (const End& end : ends_) {
+        const short events = end.answers.empty() ? POLLIN : POLLIN | POLLOUT;
+        entries.push_back({end.socket, events, 0});
+    }
+    return entries;
+}
+
+void ControlServer::serve_all(std::uint64_t now_ns) {
+    for (std::uint32_t rank = 0; rank < ends_.size(); ++rank) serve(rank, now_ns);
+}
+
+void ControlServer::serve(std::uint32_t rank, std::uint64_t now_ns) {
+    End& end = ends_[rank];
+    give(end);
+    ControlPacket packet;
+    while (end.socket >= 0) {
+        switch (net::receive_packet(end.socket, packet, false)) {
+            case Transfer::done: take(rank, packet, now_ns); break;
+            case Transfer::again: return;
+            case Transfer::closed: close(end); break;
+            case Transfer::malformed:
+                broken_ = fmt::format(
+                    "rank {} wrote something else than a packet of ours to the "
+                    "control channel. The program must leave descriptors it did "
+                    "not open alone",
+                    rank);
+                return;
+        }
+    }
+}
+
+void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_t now_ns) {
+    End& end = ends_[rank];
+    const auto size_is = [&](std::size_t bytes) { return packet.body.size() == bytes; };
+    bool understood = packet.header.rank == rank;
+    if (understood) end.attached = true;
+    switch (understood ? packet.header.kind : ControlKind::passed) {
+        case ControlKind::attached: understood = size_is(0); break;
+        case ControlKind::gather:
+        case ControlKind::barrier: return arrive(rank, packet, now_ns);
+        case ControlKind::exit:
+            if (!exit_requested_) exit_requested_ = static_cast<int>(packet.header.number & 0xff);
+            break;
+        case ControlKind::counts:
+            understood = packet.body.size() % sizeof(net::NamedCount) == 0;
+            if (understood) keep_counts(rank, packet);
+            break;
+        case ControlKind::race: {
+            net::RaceBody race;
+            understood = size_is(sizeof race);
+            if (!understood) break;
+            ::memcpy(&race, packet.body.data(), sizeof race);
+            race_sink_(race);
+            break;
+        }
+        case ControlKind::participation: end.regions = packet.header.number; break;
+        default: understood = false;
+    }
+    if (packet.fd >= 0) ::close(packet.fd);
+    if (!understood)
+        broken_ = fmt::format(
+            "rank {} sent a control packet nobody understands (kind {}, rank {}, "
+            "{} bytes). The runtime and this command must be of one build",
+            rank, static_cast<unsigned>(packet.header.kind), packet.header.rank,
+            packet.body.size());
+}
+
+void ControlServer::arrive(std::uint32_t rank, ControlPacket& packet, std::uint64_t now_ns) {
+    End& end = ends_[rank];
+    if (end.arrived) {
+        if (packet.fd >= 0) ::close(packet.fd);
+        broken_ = fmt::format(
+            "rank {} began a collective while it waits in another. Collectives "
+            "belong to one thread",
+            rank);
+        return;
+    }
+    end.arrived = packet.header.kind;
+    end.gathered = std::move(packet.body);
+    end.gathered_fd = packet.fd;
+    if (arrived_++ == 0) waiting_since_ns_ = now_ns;
+    if (arrived_ < ends_.size()) return;
+    for (std::uint32_t other = 1; other < ends_.size(); ++other) {
+        if (ends_[other].arrived == ends_[0].arrived &&
+            ends_[other].gathered.size() == ends_[0].gathered.size())
+            continue;
+        broken_ = fmt::format(
+            "rank {} is in collective {} with {} bytes, rank 0 in {} with {}. All "
+            "nodes must run one build with one set of variables",
+            other, static_cast<unsigned>(*ends_[other].arrived), ends_[other].gathered.size(),
+            static_cast<unsigned>(*ends_[0].arrived), ends_[0].gathered.size());
+        return;
+    }
+    answer_all();
+}
+
+void ControlServer::answer_all() {
+    std::vector<Answer> answers;
+    for (std::uint32_t rank = 0; rank < ends_.size(); ++rank) {
+        End& end = ends_[rank];
+        if (*end.arrived == ControlKind::barrier) {
+            answers.push_back({{ControlKind::passed, 0, 0}, nullptr, nullptr});
+            break;
+        }
+        SharedDescriptor fd;
+        if (end.gathered_fd >= 0)
+            fd = SharedDescriptor(new int(std::exchange(end.gathered_fd, -1)), [](const int* held) {
+                ::close(*held);
+                delete held;
+            });
+        answers.push_back({{ControlKind::gathered, rank, 0},
+                           std::make_shared<const std::vector<std::byte>>(std::move(end.gathered)),
+                           fd});
+    }
+    arrived_ = 0;
+    waiting_since_ns_ = 0;
+    for (End& end : ends_) {
+        end.arrived.reset();
+        end.gathered.clear();
+        end.answers.insert(end.answers.end(), answers.begin(), answers.end());
+        give(end);
+    }
+}
+
+void ControlServer::give(End& end) {
+    while (end.socket >= 0 && !end.answers.empty()) {
+        const Answer& answer = end.answers.front();
+        const Bytes body = answer.body ? Bytes(*answer.body) : Bytes();
+        const Transfer transfer =
+            net::send_packet(end.socket, answer.header, body, answer.fd ? *answer.fd : -1, false);
+        if (transfer == Transfer::again) return;
+        if (transfer == Transfer::closed) return end.answers.clear();
+        end.answers.pop_front();
+    }
+}
+
+void ControlServer::keep_counts(std::uint32_t rank, const ControlPacket& packet) {
+    for (std::size_t at = 0; at < packet.body.size(); at += sizeof(net::NamedCount)) {
+        net::NamedCount count;
+        ::memcpy(&count, packet.body.data() + at, sizeof count);
+        const std::string name(count.name, ::strnlen(count.name, sizeof count.name));
+        ends_[rank].counts.push_back({name, count.value});
+    }
+}
+
+std::string ControlServer::missing_ranks() const {
+    std::string missing;
+    for (std::uint32_t rank = 0; rank < ends_.size(); ++rank)
+        if (!ends_[rank].arrived) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
+    return missing;
+}
+
+void ControlServer::close(End& end) {
+    if (end.socket >= 0) ::close(end.socket);
+    end.socket = -1;
+    end.answers.clear();
+}
+
+}  // namespace hiroba::tools

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the launcher's end of all control channels: carries out collectives, keeps what nodes
+// report. Decides nothing about the job's end.
+// Invariant: never blocks; an answer that a node does not take yet waits in that node's queue.
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/bootstrap/control_packet.hpp"
+
+namespace hiroba::tools {
+
+/// One node's counter as it was reported.
+struct ReportedCount {
+    std::string name;
+    std::uint64_t value = 0;
+};
+
+/// A file descriptor that closes with its last owner.
+using SharedDescriptor = std::shared_ptr<const int>;
+
+class ControlServer {
+public:
+    using RaceSink = std::function<void(const net::RaceBody&)>;
+
+    /// Owns `sockets`, one per rank.
+    ControlServer(std::vector<int> sockets, RaceSink race_sink);
+    ControlServer(const ControlServer&) = delete;
+    ControlServer& operator=(const ControlServer&) = delete;
+    ~ControlServer();
+
+    /// What poll() is to wait for; entry i is rank i (a closed channel is fd -1).
+    std::vector<pollfd> poll_entries() const;
+    /// Takes in and gives out all that can be at once. `now_ns` dates a collective's start.
+    void serve(std::uint32_t rank, std::uint64_t now_ns);
+    void serve_all(std::uint64_t now_ns);
+
+    bool attached(std::uint32_t rank) const { return ends_[rank].attached; }
+    /// The node has said that it leaves.
+    bool leaving(std::uint32_t rank) const { return ends_[rank].regions.has_value(); }
+    std::optional<std::uint64_t> regions(std::uint32_t rank) const { return ends_[rank].regions; }
+    const std::vector<ReportedCount>& counts(std::uint32_t rank) const {
+        return ends_[rank].counts;
+    }
+    /// Set once a node asked for the end of the job.
+    std::optional<int> exit_requested() const { return exit_requested_; }
+    /// Set once a node broke the rules of the channel: one line that says how.
+    const std::string& broken() const { return broken_; }
+    /// Since when some nodes wait in a collective for others; 0: nobody waits.
+    std::uint64_t waiting_since_ns() const { return waiting_since_ns_; }
+    /// A stopped job does not wait: starts the time anew.
+    void restart_wait(std::uint64_t now_ns) {
+        if (waiting_since_ns_ != 0) waiting_since_ns_ = now_ns;
+    }
+    /// "1, 3": those for whom the collective waits.
+    std::string missing_ranks() const;
+
+private:
+    struct Answer {
+        net::ControlHeader header;
+        std::shared_ptr<const std::vector<std::byte>> body;
+        SharedDescriptor fd;
+    };
+    struct End {
+        int socket = -1;
+        bool attached = false;
+        std::optional<net::ControlKind> arrived;  ///< the collective this node waits in
+        std::vector<std::byte> gathered;
+        int gathered_fd = -1;
+        std::deque<Answer> answers;
+        std::optional<std::uint64_t> regions;
+        std::vector<ReportedCount> counts;
+    };
+    void take(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
+    void arrive(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
+    void answer_all();
+    void keep_counts(std::uint32_t rank, const net::ControlPacket& packet);
+    void give(End& end);
+    void close(End& end);
+
+    std::vector<End> ends_;
+    RaceSink race_sink_;
+    std::uint32_t arrived_ = 0;
+    std::uint64_t waiting_since_ns_ = 0;
+    std::optional<int> exit_requested_;
+    std::string broken_;
+};
+
+}  // namespace hiroba::tools

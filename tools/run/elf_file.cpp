@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: program headers and symbols by libelf.
+#include "tools/run/elf_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace hiroba::tools {
+
+std::optional<ElfFile> ElfFile::open(const std::string& path) {
+    if (::elf_version(EV_CURRENT) == EV_NONE) return std::nullopt;
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return std::nullopt;
+    Elf* const elf = ::elf_begin(fd, ELF_C_READ, nullptr);
+    GElf_Ehdr header{};
+    if (!elf || ::elf_kind(elf) != ELF_K_ELF || !::gelf_getehdr(elf, &header)) {
+        if (elf) ::elf_end(elf);
+        ::close(fd);
+        return std::nullopt;
+    }
+    return ElfFile(fd, elf, header);
+}
+
+ElfFile::ElfFile(ElfFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      elf_(std::exchange(other.elf_, nullptr)),
+      header_(other.header_) {}
+
+ElfFile::~ElfFile() {
+    if (elf_) ::elf_end(elf_);
+    if (fd_ >= 0) ::close(fd_);
+}
+
+std::vector<GElf_Phdr> ElfFile::segments() const {
+    std::vector<GElf_Phdr> all;
+    std::size_t count = 0;
+    if (::elf_getphdrnum(elf_, &count) != 0) return all;
+    for (std::size_t i = 0; i < count; ++i) {
+        GElf_Phdr segment{};
+        if (::gelf_getphdr(elf_, static_cast<int>(i), &segment)) all.push_back(segment);
+    }
+    return all;
+}
+
+bool ElfFile::has_segment(std::uint32_t type) const {
+    for (const GElf_Phdr& segment : segments())
+        if (segment.p_type == type) return true;
+    return false;
+}
+
+void ElfFile::each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const {
+    Elf_Scn* section = nullptr;
+    while ((section = ::elf_nextscn(elf_, section)) != nullptr) {
+        GElf_Shdr shape{};
+        if (!::gelf_getshdr(section, &shape)) continue;
+        if (shape.sh_type != SHT_SYMTAB && shape.sh_type != SHT_DYNSYM) continue;
+        if (!each_in(section, shape, visit)) return;
+    }
+}
+
+bool ElfFile::each_in(Elf_Scn* section, const GElf_Shdr& shape,
+                      const std::function<bool(const ElfSymbol&)>& visit) const {
+    Elf_Data* const data = ::elf_getdata(section, nullptr);
+    if (!data || shape.sh_entsize == 0) return true;
+    const std::size_t count = shape.sh_size / shape.sh_entsize;
+    for (std::size_t i = 0; i < count; ++i) {
+        GElf_Sym symbol{};
+        if (!::gelf_getsym(data, static_cast<int>(i), &symbol)) break;
+        const char* const name = ::elf_strptr(elf_, shape.sh_link, symbol.st_name);
+        if (!name || *name == '\0') continue;
+        const int type = GELF_ST_TYPE(symbol.st_info);
+        const bool is_data = type == STT_OBJECT || type == STT_COMMON;
+        if (!visit({name, symbol.st_value, symbol.st_size, symbol.st_shndx != SHN_UNDEF, is_data}))
+            return false;
+    }
+    return true;
+}
+
+}  // namespace hiroba::tools

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: fork, the child's last steps before the program, and the report when one of them failed.
+#include "tools/run/nodes.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+
+#include "tools/run/environment.hpp"
+
+namespace hiroba::tools {
+
+namespace {
+
+enum class Step : std::int32_t { death_signal, standard_input, control_channel, execute };
+
+/// What a child writes when it could not become the program.
+struct Failure {
+    std::uint32_t rank;
+    Step step;
+    int error;
+};
+
+const char* step_text(Step step) {
+    switch (step) {
+        case Step::death_signal: return "tie it to the launcher (prctl PR_SET_PDEATHSIG)";
+        case Step::standard_input: return "open /dev/null as its standard input";
+        case Step::control_channel: return "pass on the control channel";
+        case Step::execute: return "execute the program";
+    }
+    return "start";
+}
+
+/// Everything a child needs, made before fork: between fork and exec it only makes system calls.
+struct Launch {
+    const char* program;
+    char* const* arguments;
+    char* const* environment;
+    std::uint32_t rank;
+    int socket;
+    int control_fd;
+    int failure_pipe;
+    pid_t launcher;
+    rlimit files;
+    const SignalWatch* signals;
+};
+
+[[noreturn]] void fail(const Launch& launch, Step step) {
+    const Failure failure{launch.rank, step, errno};
+    // When even this fails the launcher still sees the process end.
+    [[maybe_unused]] const ssize_t written = ::write(launch.failure_pipe, &failure, sizeof failure);
+    ::_exit(127);
+}
+
+[[noreturn]] void become_node(const Launch& launch) {
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail(launch, Step::death_signal);
+    if (::getppid() != launch.launcher) ::_exit(127);  // It died before the call above.
+    if (launch.rank != 0) {
+        ::setpgid(0, 0);
+        // A background group that writes to a terminal set to `tostop` would be stopped for ever.
+        ::signal(SIGTTOU, SIG_IGN);
+        const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (null < 0 || ::dup2(null, STDIN_FILENO) < 0) fail(launch, Step::standard_input);
+    }
+    if (::dup2(launch.socket, launch.control_fd) < 0) fail(launch, Step::control_channel);
+    ::setrlimit(RLIMIT_NOFILE, &launch.files);
+    launch.signals->restore();
+    ::execve(launch.program, launch.arguments, launch.environment);
+    fail(launch, Step::execute);
+}
+
+/// A descriptor number nobody uses, high so that the program's first open() gets the number it is
+/// used to, below the limit that the child will have.
+int free_descriptor(const rlimit& files) {
+    int fd = static_cast<int>(std::min<rlim_t>(files.rlim_cur, 1024)) - 24;
+    while (fd > STDERR_FILENO && ::fcntl(fd, F_GETFD) >= 0) --fd;
+    return fd;
+}
+
+/// Waits until every child has executed its program, and says why one did not.
+Result<void> await_execution(int pipe, const RunPlan& plan) {
+    Failure failure{};
+    ssize_t got;
+    do {
+        got = ::read(pipe, &failure, sizeof failure);
+    } while (got < 0 && errno == EINTR);
+    if (got != static_cast<ssize_t>(sizeof failure)) return {};
+    return Error{ErrorKind::environment,
+                 fmt::format("rank {}: cannot {}: {}. Check {}", failure.rank,
+                             step_text(failure.step), ::strerror(failure.error), plan.program)};
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+    std::vector<char*> all;
+    for (const std::string& text : strings) all.push_back(const_cast<char*>(text.c_str()));
+    all.push_back(nullptr);
+    return all;
+}
+
+/// More open files for the launcher itself, which carries every node's descriptors; returns the
+/// former limits, for the nodes.
+rlimit raise_open_files() {
+    rlimit former{};
+    ::getrlimit(RLIMIT_NOFILE, &former);
+    rlimit raised = former;
+    raised.rlim_cur = raised.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &raised);
+    return former;
+}
+
+void abandon(std::vector<Node>& nodes) {
+    kill_nodes(nodes);
+    for (Node& node : nodes) {
+        if (node.alive) ::waitpid(node.pid, nullptr, 0);
+        if (node.socket >= 0) ::close(node.socket);
+    }
+    nodes.clear();
+}
+
+}  // namespace
+
+void kill_nodes(const std::vector<Node>& nodes) {
+    for (const Node& node : nodes)
+        if (node.alive) ::kill(node.pid, SIGKILL);
+}
+
+Result<std::vector<Node>> start_nodes(const RunPlan& plan, const SignalWatch& signals) {
+    const rlimit files = raise_open_files();
+    JobIdentity job{free_descriptor(files), 0};
+    int failures[2];
+    if (::getrandom(&job.key, sizeof job.key, 0) != sizeof job.key ||
+        ::pipe2(failures, O_CLOEXEC) != 0)
+        return Error{ErrorKind::internal, fmt::format("cannot prepare: {}", ::strerror(errno))};
+
+    std::size_t inherited = 0;
+    while (environ[inherited]) ++inherited;
+    const std::vector<char*> arguments = pointers(plan.command);
+    std::vector<Node> nodes;
+    Result<void> started;
+    for (std::uint32_t rank = 0; rank < plan.nodes && started; ++rank) {
+        int ends[2];
+        if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+            started = Error{ErrorKind::environment,
+                            fmt::format("cannot make the control channel of rank {}: {}. Raise "
+                                        "ulimit -n",
+                                        rank, ::strerror(errno))};
+            break;
+        }
+        const auto strings =
+            node_environment(std::span<const char* const>(environ, inherited), plan, job, rank);
+        const std::vector<char*> environment = pointers(strings);
+        const Launch launch{
+            plan.program.c_str(), arguments.data(), environment.data(), rank,  ends[1],
+            job.control_fd,       failures[1],      ::getpid(),         files, &signals};
+        const pid_t pid = ::fork();
+        if (pid == 0) become_node(launch);
+        const int error = errno;
+        ::close(ends[1]);
+        nodes.push_back({pid, ends[0], pid > 0});
+        if (pid < 0)
+            started = Error{ErrorKind::environment,
+                            fmt::format("cannot start rank {} of {}: {}. Raise ulimit -u or the "
+                                        "control group's pids.max",
+                                        rank, plan.nodes, ::strerror(error))};
+    }
+    ::close(failures[1]);
+    if (started) started = await_execution(failures[0], plan);
+    ::close(failures[0]);
+    if (!started) {
+        abandon(nodes);
+        return started.error();
+    }
+    return nodes;
+}
+
+}  // namespace hiroba::tools

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the checks of memory, address space and limits.
+#include "tools/run/plan.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/settings.hpp"
+#include "dsm/memory/address_map.hpp"
+
+namespace hiroba::tools {
+
+namespace {
+
+/// Where the kernel may put the program (position-independent: from 2/3 of the address space), or
+/// its libraries when the stack is unlimited (from 1/3).
+constexpr std::uint64_t program_base = 0x5555'5555'4000;
+constexpr std::uint64_t low_library_base = 0x2aaa'aaaa'a000;
+
+Error no_room(std::string text) { return {ErrorKind::environment, std::move(text)}; }
+
+}  // namespace
+
+Result<SpaceSizes> space_sizes() {
+    const auto heap = setting_number("HIROBA_HEAP");
+    if (!heap) return heap.error();
+    const auto stack = setting_number("HIROBA_STACK");
+    if (!stack) return stack.error();
+    return SpaceSizes{*heap, *stack};
+}
+
+std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes) {
+    const auto nodes = static_cast<unsigned __int128>(plan.nodes);
+    const unsigned __int128 all = nodes * sizes.heap_bytes +
+                                  nodes * plan.threads_per_node * sizes.stack_bytes +
+                                  dsm::SpaceShape{}.early_bytes;
+    return all > unlimited ? unlimited : static_cast<std::uint64_t>(all);
+}
+
+Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Machine& machine) {
+    const std::uint64_t memory = node_memory_min * plan.nodes;
+    if (memory > machine.memory_available)
+        return no_room(
+            fmt::format("too little memory: {} nodes need at least {}, available are {} "
+                        "(MemAvailable). Start fewer nodes with -n",
+                        plan.nodes, size_text(memory), size_text(machine.memory_available)));
+    if (memory > machine.memory_cgroup)
+        return no_room(
+            fmt::format("too little memory: {} nodes need at least {}, the control group "
+                        "leaves {}. Raise its memory.max, or start fewer nodes with -n",
+                        plan.nodes, size_text(memory), size_text(machine.memory_cgroup)));
+
+    const std::uint64_t space = space_bytes(plan, sizes);
+    const std::uint64_t end = machine.stack_bytes == unlimited ? low_library_base : program_base;
+    const std::uint64_t room = end - dsm::AddressMap::main_base;
+    if (space > room)
+        return no_room(fmt::format(
+            "too little address space: {} nodes of {} threads need {}, there "
+            "are {}. Lower HIROBA_HEAP (now {} a node){}",
+            plan.nodes, plan.threads_per_node, size_text(space), size_text(room),
+            size_text(sizes.heap_bytes),
+            machine.stack_bytes == unlimited ? ", or set a stack limit (ulimit -s 8192)" : ""));
+    // A node maps the space twice: for the program, and for itself.
+    if (machine.address_space_bytes != unlimited && space > machine.address_space_bytes / 2)
+        return no_room(fmt::format(
+            "address space limit too low: each node maps twice {}, the limit "
+            "is {}. Raise ulimit -v, or lower HIROBA_HEAP (now {} a node)",
+            size_text(space), size_text(machine.address_space_bytes), size_text(sizes.heap_bytes)));
+    if (machine.file_bytes != unlimited && space > machine.file_bytes)
+        return no_room(fmt::format(
+            "file size limit too low: the memory file of a node has {}, the "
+            "limit is {}. Raise ulimit -f, or lower HIROBA_HEAP (now {} a "
+            "node)",
+            size_text(space), size_text(machine.file_bytes), size_text(sizes.heap_bytes)));
+    const std::uint64_t files = 64 + 8 * std::uint64_t{plan.nodes};
+    if (files > machine.open_files)
+        return no_room(
+            fmt::format("open files limit too low: {} nodes need about {}, the limit is "
+                        "{}. Raise ulimit -n",
+                        plan.nodes, files, machine.open_files));
+    return {};
+}
+
+Result<std::string> find_library() {
+    std::error_code failed;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+    if (failed)
+        return no_room(
+            fmt::format("cannot read /proc/self/exe: {}. Mount /proc", failed.message()));
+    const std::string library =
+        (self.parent_path().parent_path() / "lib" / "libhiroba.so").string();
+    if (::access(library.c_str(), R_OK) != 0)
+        return no_room(
+            fmt::format("the runtime {} is missing or cannot be read. Install it beside "
+                        "this command, or build all of hiroba",
+                        library));
+    // The loader splits LD_PRELOAD at these, and knows no way to quote them.
+    if (library.find_first_of(": ") != std::string::npos)
+        return no_room(
+            fmt::format("the runtime's path \"{}\" has a space or a colon, which "
+                        "LD_PRELOAD cannot hold. Install it elsewhere",
+                        library));
+    return library;
+}
+
+}  // namespace hiroba::tools

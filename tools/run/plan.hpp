@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what one `hiroba run` is to do, and whether this machine can do it.
+// Invariant: everything that can be known to be wrong before a node starts is found here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "tools/machine.hpp"
+
+namespace hiroba::tools {
+
+inline constexpr std::uint32_t nodes_max = 64;
+inline constexpr std::uint32_t threads_max = 256;
+/// What a node needs before the program has allocated anything.
+inline constexpr std::uint64_t node_memory_min = std::uint64_t{64} << 20;
+
+struct RunPlan {
+    std::uint32_t nodes = 1;
+    std::uint32_t threads_per_node = 1;
+    bool spmd = false;                      ///< every node enters main; nothing is preloaded
+    std::vector<std::string> command = {};  ///< the program as the user named it, and its arguments
+    std::string program = {};               ///< path of the file to execute
+    std::string library = {};               ///< the runtime to preload; empty with spmd
+};
+
+/// Sizes that the nodes will map; from HIROBA_HEAP and HIROBA_STACK.
+struct SpaceSizes {
+    std::uint64_t heap_bytes = 0;   ///< one node's arena
+    std::uint64_t stack_bytes = 0;  ///< one thread's slice
+};
+Result<SpaceSizes> space_sizes();
+
+/// Bytes of address space from the main base that `plan` takes; saturates.
+std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes);
+
+/// Refuses, with an environment error, what `machine` has no room for.
+Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Machine& machine);
+
+/// The runtime that belongs to this command: ../lib/libhiroba.so from the executable's folder.
+Result<std::string> find_library();
+
+}  // namespace hiroba::tools

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the search along PATH, and the look into the ELF file.
+#include "tools/run/program.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <sstream>
+#include <string_view>
+
+#include "tools/run/elf_file.hpp"
+
+namespace hiroba::tools {
+
+namespace {
+
+bool is_program(const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+           ::access(path.c_str(), X_OK) == 0;
+}
+
+Error cannot_run(const std::string& name) {
+    struct stat status {};
+    if (::stat(name.c_str(), &status) != 0)
+        return {errno == ENOENT ? ErrorKind::usage : ErrorKind::environment,
+                fmt::format("cannot run {}: {}. Check the path of the program", name,
+                            std::strerror(errno))};
+    if (!S_ISREG(status.st_mode))
+        return {ErrorKind::usage, fmt::format("cannot run {}: it is no regular file (mode {:o}). "
+                                              "Name a program",
+                                              name, status.st_mode)};
+    return {ErrorKind::environment,
+            fmt::format("cannot run {}: it may not be executed (mode {:o}, user {}). Set the "
+                        "permission with chmod +x",
+                        name, status.st_mode & 07777, ::geteuid())};
+}
+
+Error refused(const std::string& path, const std::string& why) {
+    return {ErrorKind::environment, fmt::format("cannot take over {}: {}", path, why)};
+}
+
+/// What a file that is no ELF file begins with, for the error line.
+std::string kind_of_file(const std::string& path) {
+    std::array<char, 128> start{};
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const ssize_t got = fd < 0 ? -1 : ::read(fd, start.data(), start.size());
+    const int error = errno;
+    if (fd >= 0) ::close(fd);
+    if (got < 0) return fmt::format("it cannot be read: {}", std::strerror(error));
+    const std::string_view text(start.data(), static_cast<std::size_t>(got));
+    if (text.starts_with("#!"))
+        return fmt::format(
+            "it is a script for {}. Start the compiled program itself with "
+            "`hiroba run`, for example from within the script",
+            text.substr(2, text.find('\n') - 2));
+    return "it is no ELF program. Name a program built for x86-64 Linux";
+}
+
+/// Why the symbols of `file` forbid a take-over, or empty.
+std::string symbols_forbid(const ElfFile& file) {
+    std::string why;
+    file.each_symbol([&](const ElfSymbol& symbol) {
+        const std::string_view name = symbol.name;
+        const bool is_runtime = name == "GOMP_parallel" || name == "__kmpc_fork_call";
+        if (is_runtime && symbol.is_defined && symbol.address != 0)
+            why = fmt::format(
+                "an OpenMP runtime is linked into it statically (it defines {}). "
+                "Link it dynamically: leave out -static-libgomp and libgomp.a",
+                name);
+        else if (name == "__asan_init" || name == "__tsan_init" || name == "__msan_init")
+            why = fmt::format(
+                "it is built with a sanitizer ({}), which owns the address space. "
+                "Build it without -fsanitize",
+                name);
+        return why.empty();
+    });
+    return why;
+}
+
+}  // namespace
+
+Result<std::string> find_program(const std::string& name) {
+    if (name.empty()) return Error{ErrorKind::usage, "the name of the program is empty"};
+    if (name.find('/') != std::string::npos) {
+        if (is_program(name)) return name;
+        return cannot_run(name);
+    }
+    const char* const variable = ::getenv("PATH");
+    const std::string path = variable ? variable : "/bin:/usr/bin";
+    std::string found_but_closed;
+    std::istringstream folders(path + ":");
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+        if (is_program(candidate)) return candidate;
+        if (found_but_closed.empty() && ::access(candidate.c_str(), F_OK) == 0)
+            found_but_closed = candidate;
+    }
+    if (!found_but_closed.empty()) return cannot_run(found_but_closed);
+    return Error{
+        ErrorKind::usage,
+        fmt::format("no program {} in PATH={}. Give its path, as in ./{}", name, path, name)};
+}
+
+Result<void> check_can_take_over(const std::string& path) {
+    const auto file = ElfFile::open(path);
+    if (!file) return refused(path, kind_of_file(path));
+    const GElf_Ehdr& header = file->header();
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
+        return refused(path, fmt::format("it is built for another processor (ELF class {}, machine "
+                                         "{}; wanted 2 and 62). Build it for x86-64",
+                                         header.e_ident[EI_CLASS], header.e_machine));
+    if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
+        return refused(path, fmt::format("it is no program (ELF type {}). Link it", header.e_type));
+    if (!file->has_segment(PT_INTERP))
+        return refused(path,
+                       "it is statically linked (no PT_INTERP), so it would run as separate "
+                       "copies. Link it dynamically: leave out -static");
+    if (const std::string why = symbols_forbid(*file); !why.empty()) return refused(path, why);
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0 &&
+        (((status.st_mode & S_ISUID) && status.st_uid != ::geteuid()) ||
+         ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) &&
+          status.st_gid != ::getegid())))
+        return refused(path,
+                       fmt::format("it is setuid or setgid (mode {:o}), so the loader ignores "
+                                   "LD_PRELOAD. Run a copy without these bits",
+                                   status.st_mode & 07777));
+    return {};
+}
+
+}  // namespace hiroba::tools

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the program a job is to run: where it lies, and whether it can be taken over.
+// Invariant: a program that could only run as N separate copies is refused, never run.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+
+namespace hiroba::tools {
+
+/// Finds `name` as execvp does (a name with a slash is itself). A usage error when there is none;
+/// an environment error when it may not be executed.
+Result<std::string> find_program(const std::string& name);
+
+/// Refuses, with an environment error, what the runtime cannot take over: scripts, other formats
+/// and processors, statically linked programs, a static libgomp inside, sanitizers, setuid.
+Result<void> check_can_take_over(const std::string& path);
+
+}  // namespace hiroba::tools

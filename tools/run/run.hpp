@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: `hiroba run`: starts a job on this host and stays until it is over.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hiroba::tools {
+
+/// The words of the command line, unchecked.
+struct RunOptions {
+    std::string nodes;
+    std::string threads;  ///< empty: the cores this job may use, shared out
+    bool spmd = false;
+    std::vector<std::string> command;
+};
+
+/// Runs the job; returns the command's exit status (docs/layers/launch.md).
+int run(const RunOptions& options);
+
+}  // namespace hiroba::tools

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: watches over a running job: signals, ends of nodes, time limits, and the exit status.
+// Invariant: once the verdict is final every node is being killed, and run() returns within
+// reap_limit_ns. The first cause decides; what follows from it is not reported.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/run/control_server.hpp"
+#include "tools/run/nodes.hpp"
+#include "tools/run/plan.hpp"
+#include "tools/run/signals.hpp"
+
+namespace hiroba::tools {
+
+class Supervisor {
+public:
+    static constexpr std::uint64_t second_ns = 1'000'000'000;
+    /// How long nodes may take to leave once rank 0 has, and rank 0 once a node has.
+    static constexpr std::uint64_t leave_limit_ns = second_ns;
+    /// How long the slowest node may come after the first to a collective of the start-up.
+    static constexpr std::uint64_t collective_limit_ns = 60 * second_ns;
+    /// How long the kernel may take to end killed processes.
+    static constexpr std::uint64_t reap_limit_ns = 2 * second_ns;
+
+    Supervisor(const RunPlan& plan, std::vector<Node>& nodes, ControlServer& control,
+               SignalWatch& signals)
+        : plan_(plan), nodes_(nodes), control_(control), signals_(signals) {}
+
+    /// Serves the job until no node is left; returns the command's exit status.
+    int run();
+
+private:
+    struct Ended {
+        std::uint32_t rank;
+        int wait_status;
+    };
+    void wait_for_events();
+    void take_signals();
+    void on_interrupt();
+    void forward(const signalfd_siginfo& info);
+    void reap();
+    void follow_stop(int signal_number);
+    void judge(const Ended& ended);
+    void judge_first_node(const Ended& ended);
+    void judge_success(std::uint32_t rank);
+    void check_control();
+    void check_deadlines();
+    void end_job(int status);
+    void end_job(int status, const std::string& line);
+    bool any_alive() const;
+    std::string name_of(std::uint32_t rank) const;
+    int poll_timeout_ms(std::uint64_t now) const;
+
+    const RunPlan& plan_;
+    std::vector<Node>& nodes_;
+    ControlServer& control_;
+    SignalWatch& signals_;
+
+    std::optional<int> verdict_;  ///< the exit status, once rank 0 ended or the job was ended
+    bool killing_ = false;        ///< every node has been sent SIGKILL
+    std::uint64_t killed_at_ns_ = 0;
+    std::uint64_t left_at_ns_ = 0;   ///< when rank 0 ended in order; 0: it has not
+    std::uint64_t early_at_ns_ = 0;  ///< when `early_rank_` left though the program runs; 0: none
+    std::uint32_t early_rank_ = 0;
+    std::uint64_t interrupted_at_ns_ = 0;
+};
+
+}  // namespace hiroba::tools

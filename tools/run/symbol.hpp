@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: which variable of the program an address belongs to.
+// Invariant: works from the files a process has mapped, not from the mapping that holds the
+// address: the runtime maps its own memory over the program's data.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hiroba::tools {
+
+/// One ELF file in a process's memory.
+struct LoadedFile {
+    std::string path;
+    std::uint64_t base = 0;  ///< where its first byte is mapped
+};
+
+/// Files mapped from their first byte, read from /proc/<pid>/maps; empty when the process is gone.
+std::vector<LoadedFile> loaded_files(pid_t pid);
+
+/// "count+8 in a.out", or "a.out+0x4010" when the file has no such symbol; empty when the address
+/// lies in none of the files.
+std::optional<std::string> name_address(const std::vector<LoadedFile>& files,
+                                        std::uint64_t address);
+
+}  // namespace hiroba::tools
