@@ -27,8 +27,8 @@ inline constexpr int exit_environment = 78;
 }  // namespace hiroba
 
 /// Stops the node when `condition` is false; `...` is a printf format with the values.
-#define HIROBA_INVARIANT(condition, ...)                 \
-    do {                                                 \
-        if (!(condition)) [[unlikely]]                   \
+#define HIROBA_INVARIANT(condition, ...)                                      \
+    do {                                                                      \
+        if (!(condition)) [[unlikely]]                                        \
             ::hiroba::fatal("invariant " #condition " broken: " __VA_ARGS__); \
     } while (false)

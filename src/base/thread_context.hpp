@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what the runtime knows of one thread, in memory private to the node.
-// Invariant: only the owning thread writes its context. The one thread-local word that leads here is
-// written once per thread, because TLS of the program's threads lies in global memory.
+// Invariant: only the owning thread writes its context. The one thread-local word that leads here
+// is written once per thread, because TLS of the program's threads lies in global memory.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ struct TraceRing;
 struct ThreadContext {
     std::byte* runtime_stack_top = nullptr;  ///< private stack on which releases and acquires run
     bool on_runtime_stack = false;
-    bool in_runtime = false;      ///< this thread executes our code, not the program's
+    bool in_runtime = false;          ///< this thread executes our code, not the program's
     std::uint32_t global_thread = 0;  ///< number over the whole job: node * threads + local number
-    void* omp = nullptr;          ///< the OpenMP layer's state of this thread
+    void* omp = nullptr;              ///< the OpenMP layer's state of this thread
     std::uint64_t queue_nodes_used = 0;  ///< bit set over this thread's lock queue nodes (dsm/sync)
-    TraceRing* trace = nullptr;   ///< this thread's last trace records (base/trace.hpp)
-    std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
+    TraceRing* trace = nullptr;          ///< this thread's last trace records (base/trace.hpp)
+    std::uintptr_t fault_address = 0;    ///< the fault being resolved, 0: none (dsm/memory)
 };
 
 /// The calling thread's context; made on first use (mmap, private). Async-signal-safe.
@@ -33,7 +33,8 @@ using RuntimeCall = void (*)(void*);
 
 /// Calls `function(argument)` on the thread's private runtime stack (256 KiB), or directly when
 /// already there. Needed around everything that may make the program's own stack inaccessible or
-/// compares it while it would be changing (design rule: release and acquire run on a stack of ours).
+/// compares it while it would be changing (design rule: release and acquire run on a stack of
+/// ours).
 void call_on_runtime_stack(RuntimeCall function, void* argument) noexcept;
 
 /// As above for any callable.

@@ -30,8 +30,8 @@ struct MemoryOptions {
 enum class Others : std::uint8_t { running, stopped };
 
 /// Called on the releasing thread when two nodes have written the same bytes.
-using RaceReport = void (*)(void* context, std::uintptr_t address, std::uint32_t bytes,
-                            NodeId self, NodeId other) noexcept;
+using RaceReport = void (*)(void* context, std::uintptr_t address, std::uint32_t bytes, NodeId self,
+                            NodeId other) noexcept;
 
 /// One node's counters since start. Order and names: docs/layers/dsm.md.
 struct MemoryCounts {

@@ -35,8 +35,9 @@ void guarded(const volatile void* object, Body body) noexcept {
 
 }  // namespace
 
-#define ENTRY(result, name, ...)                                                \
-    extern "C" result hiroba_atomic_##name(__VA_ARGS__) asm("__atomic_" #name); \
+#define ENTRY(result, name, ...)                                     \
+    extern "C" __attribute__((visibility("default")))                \
+    result hiroba_atomic_##name(__VA_ARGS__) asm("__atomic_" #name); \
     extern "C" result hiroba_atomic_##name(__VA_ARGS__)
 
 ENTRY(void, load, std::size_t bytes, const void* object, void* result, int) {

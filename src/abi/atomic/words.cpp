@@ -10,8 +10,9 @@ using hiroba::abi::swap_if;
 using hiroba::abi::update;
 using hiroba::abi::Word16;
 
-#define ENTRY(result, name, bytes, ...)                                                       \
-    extern "C" result hiroba_##name##_##bytes(__VA_ARGS__) asm("__atomic_" #name "_" #bytes); \
+#define ENTRY(result, name, bytes, ...)                                            \
+    extern "C" __attribute__((visibility("default")))                              \
+    result hiroba_##name##_##bytes(__VA_ARGS__) asm("__atomic_" #name "_" #bytes); \
     extern "C" result hiroba_##name##_##bytes(__VA_ARGS__)
 
 #define FETCH(Value, bytes, name, expression)                                                      \

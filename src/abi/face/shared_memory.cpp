@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the C++ face over the layers: puts one SPMD node together and converts calls.
 // Invariant: a barrier message is consumed once, in the order its sender sent it.
-#include "hiroba/dsm.hpp"
-
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -14,6 +12,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
 #include "dsm/sync/lock_table.hpp"
+#include "hiroba/dsm.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/net.hpp"
 

@@ -22,8 +22,8 @@ NodeId BlockLock::initial_home(BlockId block) const noexcept {
 }
 
 LockToken BlockLock::token_of(BlockId block, const std::uint64_t words[3]) const noexcept {
-    const NodeId home = words[0] == 0 ? initial_home(block)
-                                      : NodeId{static_cast<std::uint32_t>(words[0] - 1)};
+    const NodeId home =
+        words[0] == 0 ? initial_home(block) : NodeId{static_cast<std::uint32_t>(words[0] - 1)};
     return {home, Timestamp{words[1]}, Timestamp{words[2]}};
 }
 
@@ -58,9 +58,9 @@ LockToken BlockLock::lock(BlockId block) noexcept {
     // From here on others that arrive here by old links queue behind us, although the lock is
     // still elsewhere: listing 1 of the paper. The latch keeps our other threads out.
     const NodeId first = initial_home(block);
-    NodeId at = LinkWord::from_raw(
-                    records_.swap(word(self_, block, link_at), LinkWord::locked().raw()))
-                    .node(first);
+    NodeId at =
+        LinkWord::from_raw(records_.swap(word(self_, block, link_at), LinkWord::locked().raw()))
+            .node(first);
     for (unsigned hops = 0; hops < hops_before_message;) {
         HIROBA_INVARIANT(at != self_, "block %u: the chase came back", block);
         const auto seen = LinkWord::from_raw(records_.load(word(at, block, link_at)));

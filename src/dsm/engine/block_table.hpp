@@ -18,19 +18,19 @@ namespace hiroba::dsm {
 struct BlockEntry {
     Latch latch;
     BlockState state = BlockState::invalid;
-    bool queued = false;      ///< in the lease queue
-    bool unmerged = false;    ///< on the list of unmerged blocks
-    Timestamp rts;            ///< until when this node's copy may be read
-    NodeId notice_node;       ///< remembered notice: who wrote last, as far as this node knows
-    Timestamp notice_wts;     ///< 0: none
+    bool queued = false;    ///< in the lease queue
+    bool unmerged = false;  ///< on the list of unmerged blocks
+    Timestamp rts;          ///< until when this node's copy may be read
+    NodeId notice_node;     ///< remembered notice: who wrote last, as far as this node knows
+    Timestamp notice_wts;   ///< 0: none
     Timestamp notice_rts;
 };
 
 /// One block at this node, in registered memory: the lock's word and token, and the version of
 /// the public copy. A cache line, so that blocks of different nodes never share one.
 struct alignas(64) BlockRecord {
-    std::uint64_t link;          ///< LinkWord
-    std::uint64_t token_home;    ///< valid at the lock's place: home + 1, 0: initial home
+    std::uint64_t link;        ///< LinkWord
+    std::uint64_t token_home;  ///< valid at the lock's place: home + 1, 0: initial home
     std::uint64_t token_wts;
     std::uint64_t token_rts;
     std::uint64_t granted;       ///< set by the former holder after writing the token here

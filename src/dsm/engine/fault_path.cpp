@@ -18,7 +18,8 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const std::uint32_t threads = map_.shape().nodes * map_.shape().threads_per_node;
     if (*offset < std::uint64_t{threads} * map_.shape().stack_bytes &&
         *offset % map_.shape().stack_bytes < block_bytes_) {
-        say("stack overflow at 0x%lx: %lu bytes of stack per thread; raise OMP_STACKSIZE, ulimit -s or HIROBA_STACK",
+        say("stack overflow at 0x%lx: %lu bytes of stack per thread; raise OMP_STACKSIZE, ulimit "
+            "-s or HIROBA_STACK",
             address, map_.shape().stack_bytes);
         return false;
     }
@@ -98,8 +99,7 @@ bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
 
 // fetch: the block is inaccessible and clean, so its private copy may simply be overwritten.
 // rebase: it holds unmerged bytes, and where it is pinned the program may be writing others.
-Timestamp Node::install(BlockId block, NodeId from, BlockWork how,
-                        Timestamp at_least) noexcept {
+Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
     std::byte* const own = private_copy(block);
     Timestamp wts;
     if (how == BlockWork::fetch) {

@@ -36,7 +36,10 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
     auto memory = PrivateMemory::create(map.space_bytes());
     if (!memory) return memory.error();
     return std::unique_ptr<SharedMemory>{new Node{
-        endpoint, map, std::move(engine), options,
+        endpoint,
+        map,
+        std::move(engine),
+        options,
         {std::move(*data), std::move(*records), std::move(*flush_object), std::move(*memory)}}};
 }
 

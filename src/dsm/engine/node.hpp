@@ -166,28 +166,28 @@ private:
     SparseArray<Signature::Entry> signature_entries_;
     SparseArray<std::uint32_t> signature_index_;
     Signature signature_;
-    std::vector<NewsSequence> sent_;       ///< per peer, under signature_latch_
+    std::vector<NewsSequence> sent_;         ///< per peer, under signature_latch_
     std::atomic<std::uint64_t> min_wts_{0};  ///< copy of the signature's for the fault path
 
     Latch pending_latch_;
-    SparseArray<Notice> pending_;          ///< learned, not yet acquired
+    SparseArray<Notice> pending_;  ///< learned, not yet acquired
     std::size_t pending_count_ = 0;
     Timestamp pending_min_wts_;
     std::atomic<bool> has_pending_{false};
 
-    Latch release_;                        ///< the release role
+    Latch release_;  ///< the release role
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
     std::size_t unmerged_count_ = 0;
 
-    Latch acquire_;                        ///< the acquire role
+    Latch acquire_;  ///< the acquire role
     SparseArray<Notice> taken_;
     Invalidation invalidation_;
 
-    std::uint64_t flush_seen_ = 0;         ///< version of the flush object, under flush_latch_
-    NewsSequence flush_sequence_ = 0;      ///< what this node had when it last flushed, likewise
+    std::uint64_t flush_seen_ = 0;     ///< version of the flush object, under flush_latch_
+    NewsSequence flush_sequence_ = 0;  ///< what this node had when it last flushed, likewise
     Latch flush_latch_;
     std::vector<std::byte> flush_buffer_;
 

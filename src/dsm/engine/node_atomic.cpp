@@ -45,7 +45,8 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     // leaves no trace here, must find its version outdated.
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
-    copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes, wts);
+    copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes,
+                         wts);
     lock_.unlock(block, {self_, wts, rts});
     entry.notice_wts = {};
     set_lease(block, rts);

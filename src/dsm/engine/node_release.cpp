@@ -99,8 +99,7 @@ void Node::merge(BlockId block, Others others) noexcept {
             std::memcpy(snapshot.get(), live, block_bytes_);
             ours = snapshot.get();
         }
-        const MergeOutcome outcome =
-            merge_block(ours, twin, home.get(), home.get(), block_bytes_);
+        const MergeOutcome outcome = merge_block(ours, twin, home.get(), home.get(), block_bytes_);
         if (outcome.foreign) store_foreign(live, ours, twin, home.get(), block_bytes_);
         if (outcome.raced_bytes + outcome.same_value_bytes > 0) {
             report_race(block, outcome, token.home);

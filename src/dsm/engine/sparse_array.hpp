@@ -22,7 +22,9 @@ public:
         void* memory = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) {
-            die(exit_environment, "no address space for %lu bytes of block tables (errno %d): lower HIROBA_HEAP or raise ulimit -v",
+            die(exit_environment,
+                "no address space for %lu bytes of block tables (errno %d): lower HIROBA_HEAP or "
+                "raise ulimit -v",
                 bytes(), errno);
         }
         data_ = static_cast<T*>(memory);

@@ -12,6 +12,7 @@
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hiroba::dsm {
@@ -199,6 +200,17 @@ TEST(Arena, an_arena_that_starts_off_a_span_boundary_keeps_alignment) {
     }
 }
 
+/// What one thread leaves for another to free.
+struct Mailbox {
+    Latch latch;
+    std::vector<std::uintptr_t> blocks;
+
+    std::vector<std::uintptr_t> take() {
+        const std::lock_guard guard{latch};
+        return std::exchange(blocks, {});
+    }
+};
+
 /// Each thread stamps its blocks and checks the stamps before it frees them or hands them to the
 /// next thread: two owners of one byte would see each other's stamp.
 TEST(Arena, four_threads_share_it_without_meeting_in_a_block) {
@@ -210,10 +222,7 @@ TEST(Arena, four_threads_share_it_without_meeting_in_a_block) {
     const AddressRange range{round_up(reinterpret_cast<std::uintptr_t>(memory), boundary), bytes};
     {
         TestArena arena{range};
-        struct Mailbox {
-            Latch latch;
-            std::vector<std::uintptr_t> blocks;
-        } mailboxes[threads];
+        Mailbox mailboxes[threads];
         std::atomic<int> failures{0};
         const auto check_and_free = [&](std::uintptr_t at) {
             const std::size_t usable = arena->usable_bytes(at);
@@ -250,12 +259,7 @@ TEST(Arena, four_threads_share_it_without_meeting_in_a_block) {
                     }
                 }
                 if (step % 128 == 0) {
-                    std::vector<std::uintptr_t> mine;
-                    {
-                        std::lock_guard guard{mailboxes[self].latch};
-                        mine.swap(mailboxes[self].blocks);
-                    }
-                    for (const std::uintptr_t at : mine) check_and_free(at);
+                    for (const std::uintptr_t at : mailboxes[self].take()) check_and_free(at);
                 }
             }
             for (const std::uintptr_t at : held) check_and_free(at);

@@ -39,12 +39,12 @@ inline constexpr unsigned block_events = 9;
 /// What the engine does on the way, in this order: rebase or fetch, then (un)map.
 enum class BlockWork : std::uint8_t {
     none = 0,
-    fetch = 1,       ///< private := public := newest
-    rebase = 2,      ///< private := newest with our changes on top; public := newest
+    fetch = 1,   ///< private := public := newest
+    rebase = 2,  ///< private := newest with our changes on top; public := newest
     map_read = 4,
     map_write = 8,
-    unmap = 16,      ///< then compare: found_equal or found_changed
-    remember = 32,   ///< put on the list of unmerged blocks, which the next release visits
+    unmap = 16,     ///< then compare: found_equal or found_changed
+    remember = 32,  ///< put on the list of unmerged blocks, which the next release visits
 };
 
 constexpr BlockWork operator|(BlockWork a, BlockWork b) {
@@ -82,55 +82,56 @@ constexpr BlockStep step(BlockState state, BlockEvent event) {
     using enum BlockWork;
 
     switch (on(state, event)) {
-    case on(invalid, read_fault): return {readonly, fetch | map_read};
-    case on(invalid, write_fault): return {writable, fetch | map_write};
-    case on(invalid, pinned_fault): return {pinned, fetch | map_write};
+        case on(invalid, read_fault): return {readonly, fetch | map_read};
+        case on(invalid, write_fault): return {writable, fetch | map_write};
+        case on(invalid, pinned_fault): return {pinned, fetch | map_write};
 
-    // Unmerged bytes survive the fetch on top of it, and only a flag tells of them from now on:
-    // write tracking sees a clean page.
-    case on(invalid_dirty, read_fault): return {readonly_dirty, rebase | map_read | remember};
-    case on(invalid_dirty, write_fault): return {writable, rebase | map_write};
+        // Unmerged bytes survive the fetch on top of it, and only a flag tells of them from now on:
+        // write tracking sees a clean page.
+        case on(invalid_dirty, read_fault): return {readonly_dirty, rebase | map_read | remember};
+        case on(invalid_dirty, write_fault): return {writable, rebase | map_write};
 
-    // Faults on what is accessible: another thread was faster, or the kernel dropped the mapping.
-    case on(readonly, read_fault): return {readonly, map_read};
-    case on(readonly_dirty, read_fault): return {readonly_dirty, map_read};
-    case on(writable, read_fault): return {writable, map_write};
-    case on(readonly, write_fault):
-    case on(readonly_dirty, write_fault):
-    case on(writable, write_fault): return {writable, map_write};
-    case on(pinned, read_fault):
-    case on(pinned, write_fault):
-    case on(pinned, pinned_fault): return {pinned, map_write};
+        // Faults on what is accessible: another thread was faster, or the kernel dropped the
+        // mapping.
+        case on(readonly, read_fault): return {readonly, map_read};
+        case on(readonly_dirty, read_fault): return {readonly_dirty, map_read};
+        case on(writable, read_fault): return {writable, map_write};
+        case on(readonly, write_fault):
+        case on(readonly_dirty, write_fault):
+        case on(writable, write_fault): return {writable, map_write};
+        case on(pinned, read_fault):
+        case on(pinned, write_fault):
+        case on(pinned, pinned_fault): return {pinned, map_write};
 
-    case on(readonly, written):
-    case on(readonly_dirty, written):
-    case on(writable, written): return {writable, none};
-    case on(pinned, written): return {pinned, none};
-    // Reported before it became inaccessible; the comparison has settled what it holds.
-    case on(invalid, written): return {invalid, none};
-    case on(invalid_dirty, written): return {invalid_dirty, none};
+        case on(readonly, written):
+        case on(readonly_dirty, written):
+        case on(writable, written): return {writable, none};
+        case on(pinned, written): return {pinned, none};
+        // Reported before it became inaccessible; the comparison has settled what it holds.
+        case on(invalid, written): return {invalid, none};
+        case on(invalid_dirty, written): return {invalid_dirty, none};
 
-    case on(readonly, stale):
-    case on(readonly_dirty, stale):
-    case on(writable, stale): return {invalidating, unmap};
-    case on(invalidating, found_equal): return {invalid, none};
-    case on(invalidating, found_changed): return {invalid_dirty, remember};
-    case on(pinned, stale): return {pinned, rebase};
+        case on(readonly, stale):
+        case on(readonly_dirty, stale):
+        case on(writable, stale): return {invalidating, unmap};
+        case on(invalidating, found_equal): return {invalid, none};
+        case on(invalidating, found_changed): return {invalid_dirty, remember};
+        case on(pinned, stale): return {pinned, rebase};
 
-    case on(invalid_dirty, merged): return {invalid, none};
-    case on(readonly, merged):
-    case on(readonly_dirty, merged):
-    case on(writable, merged): return {readonly, none};
-    case on(pinned, merged): return {pinned, none};
+        case on(invalid_dirty, merged): return {invalid, none};
+        case on(readonly, merged):
+        case on(readonly_dirty, merged):
+        case on(writable, merged): return {readonly, none};
+        case on(pinned, merged): return {pinned, none};
 
-    case on(invalid, atomic):
-    case on(invalid_dirty, atomic):
-    case on(readonly, atomic):
-    case on(readonly_dirty, atomic):
-    case on(writable, atomic): return {writable, rebase | map_write};
-    case on(pinned, atomic): return {pinned, rebase | map_write};
+        case on(invalid, atomic):
+        case on(invalid_dirty, atomic):
+        case on(readonly, atomic):
+        case on(readonly_dirty, atomic):
+        case on(writable, atomic): return {writable, rebase | map_write};
+        case on(pinned, atomic): return {pinned, rebase | map_write};
 
-    default: unexpected(state, event);
+        default: unexpected(state, event);
     }
 }
 

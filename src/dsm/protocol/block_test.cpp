@@ -99,8 +99,8 @@ TEST(BlockProtocol, unmerged_bytes_are_never_fetched_over) {
 
 TEST(BlockProtocol, whoever_holds_unmerged_bytes_unseen_by_tracking_is_remembered) {
     for (const Row& row : rows) {
-        const bool enters = (row.next == invalid_dirty || row.next == readonly_dirty) &&
-                            row.next != row.state;
+        const bool enters =
+            (row.next == invalid_dirty || row.next == readonly_dirty) && row.next != row.state;
         EXPECT_TRUE(!enters || has(row.work, remember)) << "from " << static_cast<int>(row.state);
     }
 }

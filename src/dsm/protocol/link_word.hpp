@@ -64,11 +64,11 @@ struct Chase {
 /// One step of the chase at `at`; pure, so that tests can try every interleaving.
 constexpr Chase chase(LinkWord word, NodeId at, NodeId initial_home) {
     switch (word.kind(at, initial_home)) {
-    case LinkWord::Kind::unlocked: return {Chase::Do::take, {}};
-    case LinkWord::Kind::locked: return {Chase::Do::queue, {}};
-    case LinkWord::Kind::untouched:
-    case LinkWord::Kind::locked_with_successor:
-    case LinkWord::Kind::link: break;
+        case LinkWord::Kind::unlocked: return {Chase::Do::take, {}};
+        case LinkWord::Kind::locked: return {Chase::Do::queue, {}};
+        case LinkWord::Kind::untouched:
+        case LinkWord::Kind::locked_with_successor:
+        case LinkWord::Kind::link: break;
     }
     return {Chase::Do::follow, word.node(initial_home)};
 }

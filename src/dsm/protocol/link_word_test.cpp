@@ -16,8 +16,8 @@ enum class At : std::uint8_t { idle, look, swing, waiting, holding, unlinking, d
 
 struct Actor {
     At at = At::idle;
-    std::uint8_t target = 0;      // node whose word is looked at
-    std::uint64_t seen = 0;       // what was read there
+    std::uint8_t target = 0;  // node whose word is looked at
+    std::uint64_t seen = 0;   // what was read there
     std::uint8_t rounds_left = 0;
     bool granted = false;
     auto operator<=>(const Actor&) const = default;
@@ -40,61 +40,61 @@ template <std::size_t nodes>
 bool advance(World<nodes>& w, std::size_t i) {
     Actor& a = w.actors[i];
     switch (a.at) {
-    case At::idle:
-        if (a.rounds_left == 0) return false;
-        --a.rounds_left;
-        if (word(w.words[i]).kind(id(i), first) == LinkWord::Kind::unlocked) {
-            w.words[i] = LinkWord::locked().raw();
-            a.at = At::holding;
-        } else {
-            a.target = static_cast<std::uint8_t>(word(w.words[i]).node(first).value);
-            w.words[i] = LinkWord::locked().raw();
+        case At::idle:
+            if (a.rounds_left == 0) return false;
+            --a.rounds_left;
+            if (word(w.words[i]).kind(id(i), first) == LinkWord::Kind::unlocked) {
+                w.words[i] = LinkWord::locked().raw();
+                a.at = At::holding;
+            } else {
+                a.target = static_cast<std::uint8_t>(word(w.words[i]).node(first).value);
+                w.words[i] = LinkWord::locked().raw();
+                a.at = At::look;
+            }
+            return true;
+        case At::look: {
+            EXPECT_NE(a.target, i) << "the chase came back";
+            a.seen = w.words[a.target];
+            const Chase next = chase(word(a.seen), id(a.target), first);
+            if (next.what == Chase::Do::follow) {
+                a.target = static_cast<std::uint8_t>(next.next.value);
+            } else {
+                a.at = At::swing;
+            }
+            return true;
+        }
+        case At::swing: {
             a.at = At::look;
+            if (w.words[a.target] != a.seen) return true;
+            if (chase(word(a.seen), id(a.target), first).what == Chase::Do::take) {
+                w.words[a.target] = LinkWord::link(id(i)).raw();
+                a.at = At::holding;
+            } else {
+                w.words[a.target] = LinkWord::locked_with_successor(id(i)).raw();
+                a.at = At::waiting;
+            }
+            return true;
         }
-        return true;
-    case At::look: {
-        EXPECT_NE(a.target, i) << "the chase came back";
-        a.seen = w.words[a.target];
-        const Chase next = chase(word(a.seen), id(a.target), first);
-        if (next.what == Chase::Do::follow) {
-            a.target = static_cast<std::uint8_t>(next.next.value);
-        } else {
-            a.at = At::swing;
-        }
-        return true;
-    }
-    case At::swing: {
-        a.at = At::look;
-        if (w.words[a.target] != a.seen) return true;
-        if (chase(word(a.seen), id(a.target), first).what == Chase::Do::take) {
-            w.words[a.target] = LinkWord::link(id(i)).raw();
+        case At::waiting:
+            if (!a.granted) return false;
+            a.granted = false;
             a.at = At::holding;
-        } else {
-            w.words[a.target] = LinkWord::locked_with_successor(id(i)).raw();
-            a.at = At::waiting;
-        }
-        return true;
-    }
-    case At::waiting:
-        if (!a.granted) return false;
-        a.granted = false;
-        a.at = At::holding;
-        return true;
-    case At::holding:
-        if (w.words[i] == LinkWord::locked().raw()) {
-            w.words[i] = LinkWord::unlocked().raw();
+            return true;
+        case At::holding:
+            if (w.words[i] == LinkWord::locked().raw()) {
+                w.words[i] = LinkWord::unlocked().raw();
+                a.at = At::idle;
+            } else {
+                a.target = static_cast<std::uint8_t>(word(w.words[i]).node(first).value);
+                w.words[i] = LinkWord::link(id(a.target)).raw();
+                a.at = At::unlinking;
+            }
+            return true;
+        case At::unlinking:
+            w.actors[a.target].granted = true;
             a.at = At::idle;
-        } else {
-            a.target = static_cast<std::uint8_t>(word(w.words[i]).node(first).value);
-            w.words[i] = LinkWord::link(id(a.target)).raw();
-            a.at = At::unlinking;
-        }
-        return true;
-    case At::unlinking:
-        w.actors[a.target].granted = true;
-        a.at = At::idle;
-        return true;
-    case At::done: return false;
+            return true;
+        case At::done: return false;
     }
     return false;
 }
@@ -126,9 +126,7 @@ std::size_t explore(std::uint8_t rounds) {
     return seen.size();
 }
 
-TEST(QueueLock, two_nodes_exclude_each_other_and_never_deadlock) {
-    EXPECT_GT(explore<2>(3), 100u);
-}
+TEST(QueueLock, two_nodes_exclude_each_other_and_never_deadlock) { EXPECT_GT(explore<2>(3), 100u); }
 
 TEST(QueueLock, three_nodes_exclude_each_other_and_never_deadlock) {
     EXPECT_GT(explore<3>(2), 10'000u);

@@ -5,8 +5,7 @@
 
 namespace hiroba::dsm {
 
-Signature::Signature(std::size_t capacity, std::span<Entry> entries,
-                     std::span<std::uint32_t> index)
+Signature::Signature(std::size_t capacity, std::span<Entry> entries, std::span<std::uint32_t> index)
     : capacity_(capacity), entries_(entries), index_(index) {
     HIROBA_INVARIANT(capacity >= 1 && entries.size() == entries_for(capacity) &&
                          index.size() == index_slots(capacity),

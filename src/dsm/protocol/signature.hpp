@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what a node knows of the writes that happened before now: a bounded list of write notices,
 // the newest per block, and min_wts for what no longer fits (docs/protocol.md#signature).
-// Invariant: at most `capacity` live notices after trim(); every notice ever dropped while some node
-// might lack it has wts <= min_wts. Entries are in the order learned, so a peer's news is a suffix.
-// Source: the paper, sections 2.5 and 3.3. No allocation, no lock: the caller provides both.
+// Invariant: at most `capacity` live notices after trim(); every notice ever dropped while some
+// node might lack it has wts <= min_wts. Entries are in the order learned, so a peer's news is a
+// suffix. Source: the paper, sections 2.5 and 3.3. No allocation, no lock: the caller provides
+// both.
 #pragma once
 
 #include <cstdint>

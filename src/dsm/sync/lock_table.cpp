@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the lock table (see the header). A lock is a slot at the node its key hashes to; who waits
-// hangs a queue node of its own node behind the last one (MCS) and waits there. The news of the last
-// holder lie beside the slot.
-// Invariant: a slot, once bound to a key, stays bound: an address that becomes a lock again finds it.
-// Layout of the segment on every node: slots, queue nodes, news.
+// hangs a queue node of its own node behind the last one (MCS) and waits there. The news of the
+// last holder lie beside the slot. Invariant: a slot, once bound to a key, stays bound: an address
+// that becomes a lock again finds it. Layout of the segment on every node: slots, queue nodes,
+// news.
 #include "dsm/sync/lock_table.hpp"
 
 #include <cstddef>
@@ -74,7 +74,8 @@ private:
         return {slot.node, slot.index * cell_bytes + word};
     }
     gas::GlobalAddress at(Waiter waiter, std::size_t word) const {
-        return {waiter.node(), (slots_per_node + std::uint64_t{waiter.index()}) * cell_bytes + word};
+        return {waiter.node(),
+                (slots_per_node + std::uint64_t{waiter.index()}) * cell_bytes + word};
     }
     gas::GlobalAddress news_of(Slot slot) const {
         return {slot.node, (slots_per_node + std::uint64_t{queue_nodes_per_node}) * cell_bytes +
@@ -108,8 +109,8 @@ Slot Table::find(LockKey key) noexcept {
         if (bound == 0 || bound == key + 1) return slot;
         slot.index = (slot.index + 1) % slots_per_node;
     }
-    die(exit_environment, "more than %u locks hash to node %u; the program may use fewer", slots_per_node,
-        slot.node.value);
+    die(exit_environment, "more than %u locks hash to node %u; the program may use fewer",
+        slots_per_node, slot.node.value);
 }
 
 Waiter Table::take_queue_node() noexcept {

@@ -21,12 +21,12 @@ struct RegionId {
 
 /// Tag of a message; the receiver's handler table is indexed by it.
 enum class MessageKind : std::uint8_t {
-    team_news,     ///< omp: fork, barrier, join
-    lock_chase,    ///< dsm: a block lock request that follows the links by message
-    lock_handover, ///< dsm: wake-up of a queued lock waiter
-    remote_free,   ///< dsm: blocks freed on another node than the one they came from
-    quit,          ///< omp: the program is over
-    test,          ///< conformance suite
+    team_news,      ///< omp: fork, barrier, join
+    lock_chase,     ///< dsm: a block lock request that follows the links by message
+    lock_handover,  ///< dsm: wake-up of a queued lock waiter
+    remote_free,    ///< dsm: blocks freed on another node than the one they came from
+    quit,           ///< omp: the program is over
+    test,           ///< conformance suite
     count
 };
 
@@ -50,7 +50,14 @@ struct OpId {
     std::uint64_t value = 0;
 };
 
-enum class AtomicOp : std::uint8_t { fetch_add, fetch_and, fetch_or, fetch_xor, swap, compare_swap };
+enum class AtomicOp : std::uint8_t {
+    fetch_add,
+    fetch_and,
+    fetch_or,
+    fetch_xor,
+    swap,
+    compare_swap
+};
 
 /// Receives what poll() delivers.
 class Arrivals {

@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
         memory->barrier();
     }
     const auto counts = memory->counts();
-    std::printf("node %u of %u: %u rounds of seed %lu right; %lu faults, %lu merges, %lu bytes\n", me,
-                nodes, rounds, seed, counts.faults, counts.blocks_merged, counts.bytes_fetched);
+    std::printf("node %u of %u: %u rounds of seed %lu right; %lu faults, %lu merges, %lu bytes\n",
+                me, nodes, rounds, seed, counts.faults, counts.blocks_merged, counts.bytes_fetched);
     return counts.faults == 0 && nodes > 1 ? 1 : 0;
 }
