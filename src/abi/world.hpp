@@ -10,6 +10,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
 #include "dsm/sync/lock_table.hpp"
+#include "dsm/sync/publisher.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
@@ -26,6 +27,8 @@ struct World {
     std::unique_ptr<dsm::SharedMemory> memory;
     std::unique_ptr<dsm::LockTable> locks;
     std::unique_ptr<dsm::Heap> heap;
+    std::unique_ptr<dsm::Publisher> publisher;
+    bool publishes = false;  ///< the publisher has a thread
     std::unique_ptr<omp::Runtime> omp;
 };
 
