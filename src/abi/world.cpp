@@ -95,6 +95,10 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     if (!locks) return locks.error();
     node.locks = std::move(*locks);
 
+    auto sync = dsm::SyncTable::create(*node.endpoint, *node.memory);
+    if (!sync) return sync.error();
+    node.sync = std::move(*sync);
+
     auto heap = dsm::Heap::create(*node.endpoint, *node.map, *node.memory);
     if (!heap) return heap.error();
     node.heap = std::move(*heap);
@@ -115,6 +119,7 @@ Result<void> attach_layers(World& node) {
     if (auto connected = node.endpoint->connect(); !connected) return connected;
     if (auto attached = node.memory->attach(early_allocations()); !attached) return attached;
     node.locks->attach();
+    node.sync->attach();
     node.heap->attach();
     node.omp->attach();
 

@@ -60,6 +60,9 @@ def all_cases():
         Case("own_threads.cpp"),
         Case("own_threads.cpp", "pthread_exit"),
         Case("fortran_print.f90"),
+        Case("sync_locks.c"),
+        Case("sync_events.c"),
+        Case("sync_cxx.cpp"),
     ]
 
 
