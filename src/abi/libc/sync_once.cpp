@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <array>
 #include <atomic>
@@ -37,6 +38,12 @@ struct OnceEnd {
     ~OnceEnd() { table.end_once(key_of(object)); }
 };
 
+/// This library has an unwinder of its own, which must know its registers before the program's
+/// unwinder asks it to clean up a frame here; its first use of any kind sees to that.
+void prepare_unwinder() noexcept {
+    _Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
+}
+
 /// An exception of `routine` passes through and leaves it undone.
 void once(dsm::SyncTable& table, volatile int* control, void (*routine)()) {
     if (*control == once_done) {
@@ -46,6 +53,7 @@ void once(dsm::SyncTable& table, volatile int* control, void (*routine)()) {
     table.begin_once(key_of(control));
     const OnceEnd end{table, control};
     if (*control == once_done) return;
+    prepare_unwinder();
     routine();
     *control = once_done;
 }
