@@ -137,7 +137,10 @@ private:
     void expire_leases() noexcept;
     bool renew_at_home(BlockId block) noexcept;
 
-    NewsSequence known_to_all() const noexcept;
+    NewsSequence sent_to_all() const noexcept;
+    /// What was sent need not have been received: a peer may take a lock, with the news that lie
+    /// there, long before it looks at the message of a barrier it has not reached.
+    NewsSequence known_to_all() const noexcept { return known_to_all_; }
     std::size_t encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept;
     Timestamp min_wts() const noexcept {
         return Timestamp{min_wts_.load(std::memory_order_seq_cst)};
@@ -167,6 +170,7 @@ private:
     SparseArray<std::uint32_t> signature_index_;
     Signature signature_;
     std::vector<NewsSequence> sent_;         ///< per peer, under signature_latch_
+    NewsSequence known_to_all_ = 0;          ///< likewise; as of the last everyone_knows()
     std::atomic<std::uint64_t> min_wts_{0};  ///< copy of the signature's for the fault path
 
     Latch pending_latch_;
