@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "abi/libc/malloc_place.hpp"
+#include "abi/libc/signals.hpp"
 #include "abi/streams.hpp"
 #include "base/fatal.hpp"
 #include "dsm/memory/fault_engine.hpp"
@@ -98,6 +99,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     auto sync = dsm::SyncTable::create(*node.endpoint, *node.memory);
     if (!sync) return sync.error();
     node.sync = std::move(*sync);
+    node.sync->interrupt_waits_for({&is_signal_deferred, &let_signals_in});
 
     auto heap = dsm::Heap::create(*node.endpoint, *node.map, *node.memory);
     if (!heap) return heap.error();

@@ -2,7 +2,7 @@
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
 // node_acquire.cpp, node_atomic.cpp, node_flush.cpp.
-// Invariant: the order of locks is release_ or acquire_ role, then block latches, then a block's
+// Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
 // latch, and whoever holds one waits for no second.
 #pragma once

@@ -7,9 +7,11 @@
 #include <omp.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <threads.h>
 #include <time.h>
 
@@ -172,6 +174,23 @@ static void keep_deadlines(void) {
     printf("deadlines: %d wrong\n", late);
 }
 
+static sem_t from_handler;
+static void post(int number) {
+    (void)number;
+    sem_post(&from_handler);
+}
+
+/// Only a handler of the waiting thread's own process lets it go on.
+static void wait_for_a_signal(void) {
+    const struct itimerval soon = {{0, 0}, {0, 50000}};
+    sem_init(&from_handler, 0, 0);
+    signal(SIGALRM, post);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    while (sem_wait(&from_handler) != 0) {
+    }
+    printf("the handler has posted\n");
+}
+
 int main(void) {
     const int threads = omp_get_max_threads();
     pthread_once_t* on_heap = calloc(1, sizeof *on_heap);
@@ -217,5 +236,6 @@ int main(void) {
     const int full = sem_post(tokens) == -1 && errno == EOVERFLOW;
     printf("full %d\n", full);
     keep_deadlines();
+    wait_for_a_signal();
     return 0;
 }
