@@ -24,14 +24,10 @@ namespace {
 
 int told(int error) noexcept {
     switch (error) {
-        case 0:
-            return thrd_success;
-        case EBUSY:
-            return thrd_busy;
-        case ETIMEDOUT:
-            return thrd_timedout;
-        default:
-            return thrd_error;
+        case 0: return thrd_success;
+        case EBUSY: return thrd_busy;
+        case ETIMEDOUT: return thrd_timedout;
+        default: return thrd_error;
     }
 }
 

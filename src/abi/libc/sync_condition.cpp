@@ -80,8 +80,7 @@ bool signal_here(pthread_cond_t* condition, bool everyone) noexcept {
         table->signal_condition(key_of(condition), everyone);
         return true;
     }
-    if (mixed_waits.load() != 0)
-        world()->sync->signal_condition(private_key(condition), everyone);
+    if (mixed_waits.load() != 0) world()->sync->signal_condition(private_key(condition), everyone);
     return false;
 }
 

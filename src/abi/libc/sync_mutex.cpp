@@ -39,12 +39,9 @@ dsm::MutexType type_of(const pthread_mutex_t* mutex) noexcept {
     if ((kind & robust_bit) != 0) refuse_object("robust mutex", mutex);
     if ((kind & shared_bit) != 0) refuse_object("process-shared mutex", mutex);
     switch (kind & type_bits) {
-        case PTHREAD_MUTEX_RECURSIVE:
-            return dsm::MutexType::recursive;
-        case PTHREAD_MUTEX_ERRORCHECK:
-            return dsm::MutexType::errorcheck;
-        default:
-            return dsm::MutexType::normal;
+        case PTHREAD_MUTEX_RECURSIVE: return dsm::MutexType::recursive;
+        case PTHREAD_MUTEX_ERRORCHECK: return dsm::MutexType::errorcheck;
+        default: return dsm::MutexType::normal;
     }
 }
 

@@ -35,18 +35,12 @@ inline bool is_clock(clockid_t clock) noexcept {
 inline int error_of(dsm::SyncOutcome outcome) noexcept {
     switch (outcome) {
         case dsm::SyncOutcome::done:
-        case dsm::SyncOutcome::last:
-            return 0;
-        case dsm::SyncOutcome::busy:
-            return EBUSY;
-        case dsm::SyncOutcome::timed_out:
-            return ETIMEDOUT;
-        case dsm::SyncOutcome::deadlock:
-            return EDEADLK;
-        case dsm::SyncOutcome::not_owner:
-            return EPERM;
-        case dsm::SyncOutcome::overflow:
-            return EAGAIN;
+        case dsm::SyncOutcome::last: return 0;
+        case dsm::SyncOutcome::busy: return EBUSY;
+        case dsm::SyncOutcome::timed_out: return ETIMEDOUT;
+        case dsm::SyncOutcome::deadlock: return EDEADLK;
+        case dsm::SyncOutcome::not_owner: return EPERM;
+        case dsm::SyncOutcome::overflow: return EAGAIN;
     }
     return EINVAL;
 }

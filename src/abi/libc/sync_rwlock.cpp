@@ -31,8 +31,8 @@ int lock(dsm::SyncTable& table, pthread_rwlock_t* rwlock, dsm::LockMode mode,
     return error_of(table.lock_rwlock(key_of(rwlock), mode, writers_first, waiting));
 }
 
-int lock_until(dsm::SyncTable& table, pthread_rwlock_t* rwlock, dsm::LockMode mode,
-               clockid_t clock, const timespec* time) noexcept {
+int lock_until(dsm::SyncTable& table, pthread_rwlock_t* rwlock, dsm::LockMode mode, clockid_t clock,
+               const timespec* time) noexcept {
     if (!is_clock(clock) || !is_time(*time)) return EINVAL;
     const dsm::Deadline deadline{clock, *time};
     return lock(table, rwlock, mode, {true, &deadline});

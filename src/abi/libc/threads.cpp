@@ -110,13 +110,10 @@ int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
     if (!HIROBA_CALL_OF_PROGRAM()) return real_thrd_create(thread, function, argument);
     auto* const start = reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(function));
     switch (create(thread, nullptr, start, argument)) {
-        case 0:
-            return thrd_success;
+        case 0: return thrd_success;
         case EAGAIN:
-        case ENOMEM:
-            return thrd_nomem;
-        default:
-            return thrd_error;
+        case ENOMEM: return thrd_nomem;
+        default: return thrd_error;
     }
 }
 

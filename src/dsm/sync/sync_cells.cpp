@@ -150,9 +150,8 @@ bool SyncCells::await(SyncWaiter waiter, const Deadline* deadline) noexcept {
     for (;;) {
         const std::uint64_t left_ns = deadline == nullptr ? ~0ull : deadline->left_ns();
         const std::uint64_t until_ns = left_ns == ~0ull ? ~0ull : now_ns() + left_ns;
-        on_runtime_stack([&] {
-            endpoint_.wait_until([&] { return is_granted() || interrupted(); }, until_ns);
-        });
+        on_runtime_stack(
+            [&] { endpoint_.wait_until([&] { return is_granted() || interrupted(); }, until_ns); });
         if (is_granted()) return true;
         if (deadline != nullptr && deadline->left_ns() == 0) return false;
         if (interrupted()) interruptions_.serve();
@@ -358,8 +357,7 @@ void SyncCells::Visit::catch_up() noexcept {
         cells_.endpoint_.send(NodeId{static_cast<std::uint32_t>(owes - 1)},
                               net::MessageKind::release_wanted, net::Urgency::wake_service,
                               {&body, 1});
-        cells_.endpoint_.wait_until(
-            [&] { return segment.load(cells_.at(bucket_, owing)) == 0; });
+        cells_.endpoint_.wait_until([&] { return segment.load(cells_.at(bucket_, owing)) == 0; });
     }
     const std::uint64_t newest = segment.load(cells_.at(bucket_, version));
     // Relaxed: written under the bucket only.

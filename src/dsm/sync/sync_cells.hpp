@@ -11,10 +11,11 @@
 // end of patience both or neither happen.
 //
 // Memory: publish() puts this node's news into the bucket, catch_up() takes them. `seen` says up to
-// which version this node has, so an object that stays on one node costs no acquire. A node may also
-// leave the bucket *unreleased*: it owes the release, and the next node to catch up asks for it. So
-// a lock used on one node only costs no release either. The debt is paid by a thread that does
-// nothing else, because handlers may not release and the program's threads may compute for long.
+// which version this node has, so an object that stays on one node costs no acquire. A node may
+// also leave the bucket *unreleased*: it owes the release, and the next node to catch up asks for
+// it. So a lock used on one node only costs no release either. The debt is paid by a thread that
+// does nothing else, because handlers may not release and the program's threads may compute for
+// long.
 #pragma once
 
 #include <atomic>
@@ -112,7 +113,8 @@ private:
     gas::Segment segment_;
     std::size_t news_stride_;
     Interruptions interruptions_;
-    SparseArray<std::atomic<std::uint64_t>> seen_;  ///< by node and bucket; written under the bucket
+    SparseArray<std::atomic<std::uint64_t>>
+        seen_;  ///< by node and bucket; written under the bucket
 
     Latch waiters_latch_;
     SparseArray<std::uint32_t> free_waiters_;  ///< a stack

@@ -20,8 +20,8 @@ enum class LockMode : std::uint64_t { exclusive, shared };
 
 enum class SyncOutcome : std::uint8_t {
     done,
-    last,       ///< a barrier: the one of its threads that may tell
-    busy,       ///< not without waiting
+    last,  ///< a barrier: the one of its threads that may tell
+    busy,  ///< not without waiting
     timed_out,
     deadlock,   ///< the caller holds it already
     not_owner,  ///< the caller does not hold it

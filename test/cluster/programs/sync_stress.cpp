@@ -151,7 +151,8 @@ int main(int argc, char** argv) {
         joined += reinterpret_cast<std::uintptr_t>(number);
     }
     std::printf("taken %lu, sum %s, torn %lu, regions wrong %lu, joined %lu\n",
-                static_cast<unsigned long>(taken), sum == items * (items + 1) / 2 ? "right" : "WRONG",
+                static_cast<unsigned long>(taken),
+                sum == items * (items + 1) / 2 ? "right" : "WRONG",
                 static_cast<unsigned long>(torn), static_cast<unsigned long>(regions_wrong),
                 static_cast<unsigned long>(joined));
     return sum != items * (items + 1) / 2 || torn != 0 || regions_wrong != 0;
