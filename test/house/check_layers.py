@@ -36,6 +36,7 @@ FACES = {
         "dsm/memory/address_map.hpp",
         "dsm/memory/fault_engine.hpp",
         "dsm/sync/lock_table.hpp",
+        "dsm/sync/sync_table.hpp",
     ],
 }
 
