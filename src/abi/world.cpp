@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "abi/libc/malloc_place.hpp"
+#include "abi/libc/signals.hpp"
 #include "abi/streams.hpp"
 #include "base/fatal.hpp"
 #include "dsm/memory/fault_engine.hpp"
@@ -95,6 +96,11 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     if (!locks) return locks.error();
     node.locks = std::move(*locks);
 
+    auto sync = dsm::SyncTable::create(*node.endpoint, *node.memory);
+    if (!sync) return sync.error();
+    node.sync = std::move(*sync);
+    node.sync->interrupt_waits_for({&is_signal_deferred, &let_signals_in});
+
     auto heap = dsm::Heap::create(*node.endpoint, *node.map, *node.memory);
     if (!heap) return heap.error();
     node.heap = std::move(*heap);
@@ -117,6 +123,7 @@ Result<void> attach_layers(World& node) {
     if (auto connected = node.endpoint->connect(); !connected) return connected;
     if (auto attached = node.memory->attach(early_allocations()); !attached) return attached;
     node.locks->attach();
+    node.sync->attach();
     node.heap->attach();
     node.omp->attach();
 

@@ -11,6 +11,7 @@
 #include "dsm/heap/heap.hpp"
 #include "dsm/sync/lock_table.hpp"
 #include "dsm/sync/publisher.hpp"
+#include "dsm/sync/sync_table.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
@@ -18,7 +19,7 @@
 
 namespace hiroba::abi {
 
-/// Everything this process is in the job. `memory`, `locks` and `heap` are null on one node.
+/// Everything this process is in the job. `map` to `heap` are null on one node.
 struct World {
     net::JobInfo job;
     std::unique_ptr<net::ControlChannel> control;
@@ -26,6 +27,7 @@ struct World {
     std::unique_ptr<dsm::AddressMap> map;
     std::unique_ptr<dsm::SharedMemory> memory;
     std::unique_ptr<dsm::LockTable> locks;
+    std::unique_ptr<dsm::SyncTable> sync;
     std::unique_ptr<dsm::Heap> heap;
     std::unique_ptr<dsm::Publisher> publisher;
     bool publishes = false;  ///< the publisher has a thread

@@ -9,6 +9,7 @@
 // argument.
 #include "net/net.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -145,14 +146,20 @@ void Endpoint::complete_posted(Post (*posting)(void*, OpId), void* argument) noe
 
 // --- waiting -------------------------------------------------------------------------------------
 
-void Endpoint::wait(bool (*ready)(void*), void* argument) noexcept {
+bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns) noexcept {
     Patience patience{shortage_};
     while (!ready(argument)) {
+        std::uint64_t sleep_max_ns = outbox_.any() ? full_queue_sleep_ns : sleep_ns;
+        if (until_ns != forever) {
+            const std::uint64_t now = now_ns();
+            if (now >= until_ns) return false;
+            sleep_max_ns = std::min(sleep_max_ns, until_ns - now);
+        }
         if (poll() || patience.pass()) continue;
-        provider_->sleep(Provider::Sleeper::waiter, outbox_.any() ? full_queue_sleep_ns : sleep_ns,
-                         ready, argument);
+        provider_->sleep(Provider::Sleeper::waiter, sleep_max_ns, ready, argument);
         patience.slept();
     }
+    return true;
 }
 
 void Endpoint::serve() noexcept {

@@ -72,12 +72,15 @@ public:
 
     /// Waits until `ready(argument)`: polls and spins briefly, yields, then sleeps. Wakes on
     /// messages, on wake_local() and on a peer's wake(). Any thread; not from a handler.
-    void wait(bool (*ready)(void*), void* argument) noexcept;
+    /// @param until_ns  of now_ns(): returns false if it is not ready by then
+    bool wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns = forever) noexcept;
     template <class Predicate>
-    void wait_until(Predicate&& predicate) noexcept {
-        wait([](void* p) { return (*static_cast<std::remove_reference_t<Predicate>*>(p))(); },
-             const_cast<void*>(static_cast<const void*>(&predicate)));
+    bool wait_until(Predicate&& predicate, std::uint64_t until_ns = forever) noexcept {
+        return wait(
+            [](void* p) { return (*static_cast<std::remove_reference_t<Predicate>*>(p))(); },
+            const_cast<void*>(static_cast<const void*>(&predicate)), until_ns);
     }
+    static constexpr std::uint64_t forever = ~std::uint64_t{0};
     /// Wakes waiters of this node after a store to local memory they may be waiting for.
     void wake_local() noexcept { provider_->wake(self_, Provider::Sleeper::waiter); }
 

@@ -23,12 +23,15 @@ LIMIT_SECONDS = 60
 
 
 class Case:
-    """One program with arguments and input. `regions`: its nodes must all take part."""
+    """One program with arguments and input. `regions`: its nodes must all take part. `refused`:
+    on several nodes it must end with status 78 and a line that has this in it."""
 
-    def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None):
+    def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None,
+                 refused=None):
         self.source, self.arguments, self.stdin = source, list(arguments), stdin
         self.regions, self.stderr = regions, stderr
         self.environment = environment or {}
+        self.refused = refused
 
     def __str__(self):
         return " ".join([self.source] + self.arguments)
@@ -61,6 +64,13 @@ def all_cases():
         Case("own_threads.cpp"),
         Case("own_threads.cpp", "pthread_exit"),
         Case("fortran_print.f90"),
+        Case("sync_locks.c"),
+        Case("sync_events.c"),
+        Case("sync_cxx.cpp"),
+        Case("sync_stress.cpp", "1", "600"),
+        Case("sync_refused.cpp", "robust", refused="robust mutex at 0x"),
+        Case("sync_refused.cpp", "shared", refused="process-shared mutex at 0x"),
+        Case("sync_refused.cpp", "futex", refused="futex at 0x"),
     ]
 
 
@@ -117,6 +127,12 @@ def check(options, case, flavour, nodes, threads, engine, directory):
     command = [options.hiroba, "run", "-n", str(nodes), "--threads", str(threads), "--",
                str(program)]
     got_status, got_stdout, got_stderr = run(command, case, team)
+
+    if case.refused and nodes > 1:
+        lines = [line for line in got_stderr.decode(errors="replace").splitlines()
+                 if re.match(r"hiroba\[\d+@[^]]+\]: ", line) and case.refused in line]
+        return "" if got_status == 78 and len(lines) == 1 else (
+            f"status {got_status} and {len(lines)} lines with '{case.refused}', not 78 and 1")
 
     # argv[0] is the program's path in both.
     wrong = []

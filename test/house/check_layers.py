@@ -37,6 +37,7 @@ FACES = {
         "dsm/memory/fault_engine.hpp",
         "dsm/sync/lock_table.hpp",
         "dsm/sync/publisher.hpp",
+        "dsm/sync/sync_table.hpp",
     ],
 }
 

@@ -45,6 +45,7 @@ struct Relayed {
     bool has_timer = false;
 };
 constinit Relayed relayed[_NSIG];
+constinit std::atomic<std::uint32_t> deferred_count{0};
 constinit Latch changing;
 thread_local stack_t program_stack{nullptr, SS_DISABLE, 0};
 
@@ -57,7 +58,10 @@ bool is_fault(int number) noexcept {
 
 /// Raises the signal again in a millisecond: until then the thread may have left the runtime.
 void defer(Relayed& signal, const siginfo_t& info) noexcept {
-    if (!signal.deferred.exchange(true)) signal.deferred_info = info;
+    if (!signal.deferred.exchange(true)) {
+        signal.deferred_info = info;
+        deferred_count.fetch_add(1);
+    }
     const itimerspec soon{{0, 0}, {0, 1'000'000}};
     timer_settime(signal.again, 0, &soon, nullptr);
 }
@@ -82,6 +86,7 @@ void relay(int number, siginfo_t* info, void* machine) {
     if (signal.has_timer && context != nullptr && context->in_runtime) {
         defer(signal, *info);
     } else if (signal.deferred.exchange(false)) {
+        deferred_count.fetch_sub(1);
         siginfo_t first = signal.deferred_info;
         call_program(signal, number, &first, machine);
     } else if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &signal) {
@@ -170,6 +175,15 @@ int set_stack(const stack_t* stack, stack_t* old) noexcept {
 }
 
 }  // namespace
+
+bool is_signal_deferred() noexcept { return deferred_count.load() != 0; }
+
+void let_signals_in() noexcept {
+    const timespec twice_the_deferral{0, 2'000'000};
+    const int errno_before = errno;
+    nanosleep(&twice_the_deferral, nullptr);
+    errno = errno_before;
+}
 
 const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept {
     if (set == nullptr) return nullptr;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: threads the program makes itself (pthread_create, and std::thread through it).
+// Role: threads the program makes itself (pthread_create, std::thread through it, thrd_create).
 // Invariant: they belong to the node that made them: stack and thread-local storage are private to
 // it, they may touch global memory like any other thread, and they take no part in regions of
-// other nodes. The process ends with main, also when main leaves by pthread_exit().
+// other nodes. While there are any, the runtime knows that a synchronization does not stand alone.
+// The process ends with main, also when main leaves by pthread_exit().
 #include "abi/libc/threads.hpp"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <threads.h>
 
 #include <atomic>
 #include <cerrno>
@@ -18,6 +20,7 @@
 
 HIROBA_REAL(pthread_create);
 HIROBA_REAL(pthread_exit);
+HIROBA_REAL(thrd_create);
 
 namespace hiroba::abi {
 namespace {
@@ -106,6 +109,19 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
         return real_pthread_create(thread, attributes, function, argument);
     }
     return create(thread, attributes, function, argument);
+}
+
+/// C11's thread returns an int, in the register in which another would return a pointer; thrd_join
+/// looks at no more than the int.
+int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_thrd_create(thread, function, argument);
+    auto* const start = reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(function));
+    switch (create(thread, nullptr, start, argument)) {
+        case 0: return thrd_success;
+        case EAGAIN:
+        case ENOMEM: return thrd_nomem;
+        default: return thrd_error;
+    }
 }
 
 void pthread_exit(void* result) {

@@ -137,7 +137,7 @@ std::size_t Node::news_bytes_max() const noexcept {
     return sizeof(NewsHeader) + options_.notices_max * sizeof(Notice);
 }
 
-NewsSequence Node::known_to_all() const noexcept {
+NewsSequence Node::sent_to_all() const noexcept {
     NewsSequence least = ~NewsSequence{0};
     for (std::uint32_t peer = 0; peer < sent_.size(); ++peer) {
         if (NodeId{peer} != self_) least = std::min(least, sent_[peer]);
@@ -179,9 +179,13 @@ void Node::everyone_knows() noexcept {
     const std::scoped_lock guard{signature_latch_};
     // A notice that another thread here has made since the last news_for() went to nobody.
     bool untold = false;
-    signature_.since(known_to_all(), [&](const Notice& n) { untold |= n.node == self_; });
-    if (untold) return;
+    signature_.since(sent_to_all(), [&](const Notice& n) { untold |= n.node == self_; });
+    if (untold) {
+        known_to_all_ = sent_to_all();
+        return;
+    }
     for (NewsSequence& sent : sent_) sent = signature_.last_sequence();
+    known_to_all_ = signature_.last_sequence();
     signature_.forget_all();
 }
 

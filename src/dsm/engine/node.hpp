@@ -2,7 +2,7 @@
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
 // node_acquire.cpp, node_atomic.cpp, node_flush.cpp.
-// Invariant: the order of locks is release_ or acquire_ role, then block latches, then a block's
+// Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
 // latch, and whoever holds one waits for no second.
 #pragma once
@@ -139,7 +139,10 @@ private:
     void expire_leases() noexcept;
     bool renew_at_home(BlockId block) noexcept;
 
-    NewsSequence known_to_all() const noexcept;
+    NewsSequence sent_to_all() const noexcept;
+    /// What was sent need not have been received: a peer may take a lock, with the news that lie
+    /// there, long before it looks at the message of a barrier it has not reached.
+    NewsSequence known_to_all() const noexcept { return known_to_all_; }
     std::size_t encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept;
     Timestamp min_wts() const noexcept {
         return Timestamp{min_wts_.load(std::memory_order_seq_cst)};
@@ -170,6 +173,7 @@ private:
     SparseArray<std::uint32_t> signature_index_;
     Signature signature_;
     std::vector<NewsSequence> sent_;         ///< per peer, under signature_latch_
+    NewsSequence known_to_all_ = 0;          ///< likewise; as of the last everyone_knows()
     std::atomic<std::uint64_t> min_wts_{0};  ///< copy of the signature's for the fault path
 
     Latch pending_latch_;

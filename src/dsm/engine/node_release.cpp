@@ -25,8 +25,11 @@ void Node::release_on_runtime_stack(Others others) noexcept {
 }
 
 // The blocks to look at: what was written since the last time, and what holds unmerged bytes
-// unseen by write tracking.
+// unseen by write tracking. Not while another thread applies news: a block that is being
+// invalidated is reported no more and not yet remembered, and a lock would be handed on without
+// what its holder wrote there.
 void Node::gather_work() noexcept {
+    const std::scoped_lock role{acquire_};
     work_count_ = 0;
     engine_->collect(*this);
     const std::scoped_lock guard{unmerged_latch_};

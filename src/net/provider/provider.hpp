@@ -21,12 +21,13 @@ struct RegionId {
 
 /// Tag of a message; the receiver's handler table is indexed by it.
 enum class MessageKind : std::uint8_t {
-    team_news,      ///< omp: fork, barrier, join
-    lock_chase,     ///< dsm: a block lock request that follows the links by message
-    lock_handover,  ///< dsm: wake-up of a queued lock waiter
-    remote_free,    ///< dsm: blocks freed on another node than the one they came from
-    quit,           ///< omp: the program is over
-    test,           ///< conformance suite
+    team_news,       ///< omp: fork, barrier, join
+    lock_chase,      ///< dsm: a block lock request that follows the links by message
+    lock_handover,   ///< dsm: wake-up of a queued lock waiter
+    remote_free,     ///< dsm: blocks freed on another node than the one they came from
+    quit,            ///< omp: the program is over
+    release_wanted,  ///< dsm: a node owes a release to whoever wants an object of the program
+    test,            ///< conformance suite
     count
 };
 

@@ -57,6 +57,59 @@ void add_slowly(std::uint64_t* word, void* amount) {
     std::_Exit(1);
 }
 
+/// What all nodes use, and what it must hold.
+struct Shared {
+    hiroba::SharedMemory& memory;
+    unsigned me, nodes;
+    unsigned char* area;
+    std::uint64_t* words;  ///< first those added to under locks, then the atomic ones
+    std::vector<unsigned char> area_oracle = std::vector<unsigned char>(area_bytes, 0);
+    std::vector<std::uint64_t> words_oracle = std::vector<std::uint64_t>(counters, 0);
+};
+
+template <class T>
+T* allocate_for_all(hiroba::SharedMemory& memory, std::size_t count) {
+    void* const mine = memory.node() == 0 ? memory.allocate(count * sizeof(T)) : nullptr;
+    return reinterpret_cast<T*>(memory.broadcast(reinterpret_cast<std::uintptr_t>(mine), 0));
+}
+
+void act(Shared& s, std::mt19937_64& random) {
+    for (const Write& write : writes_of(random, s.nodes)) {
+        if (write.node == s.me) std::memset(s.area + write.at, write.value, write.bytes);
+        std::memset(s.area_oracle.data() + write.at, write.value, write.bytes);
+    }
+    for (unsigned node = 0; node < s.nodes; ++node) {
+        const unsigned adds = random() % 6;
+        for (unsigned i = 0; i < adds; ++i) {
+            const unsigned which = random() % counters;
+            std::uint64_t by = random() % 1000;
+            s.words_oracle[which] += by;
+            const bool flush = random() % 7 == 0;
+            if (node != s.me) continue;
+            {
+                hiroba::Mutex mutex{s.memory, s.words + which};
+                const std::lock_guard guard{mutex};
+                s.words[which] += by;
+            }
+            s.memory.atomically(s.words + counters + which, &add_slowly, &by);
+            if (flush) s.memory.flush();
+        }
+    }
+}
+
+void check(const Shared& s, unsigned round) {
+    for (unsigned i = 0; i < 600; ++i) {
+        const std::size_t at = std::mt19937_64(round * 7919 + i * 31 + s.me)() % area_bytes;
+        if (s.area[at] != s.area_oracle[at]) {
+            fail(s.me, round, "byte", at, s.area[at], s.area_oracle[at]);
+        }
+    }
+    for (unsigned i = 0; i < 2 * counters; ++i) {
+        const std::uint64_t right = s.words_oracle[i % counters];
+        if (s.words[i] != right) fail(s.me, round, "word", i, s.words[i], right);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -68,18 +121,9 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s\n", why.c_str());
         return 78;
     }
-    const unsigned me = memory->node(), nodes = memory->nodes();
-    unsigned char* area = nullptr;
-    std::uint64_t* words = nullptr;
-    if (me == 0) {
-        area = static_cast<unsigned char*>(memory->allocate(area_bytes));
-        words = static_cast<std::uint64_t*>(memory->allocate(2 * counters * sizeof *words));
-    }
-    area = reinterpret_cast<unsigned char*>(
-        memory->broadcast(reinterpret_cast<std::uintptr_t>(area), 0));
-    words = reinterpret_cast<std::uint64_t*>(
-        memory->broadcast(reinterpret_cast<std::uintptr_t>(words), 0));
-
+    Shared shared{*memory, memory->node(), memory->nodes(),
+                  allocate_for_all<unsigned char>(*memory, area_bytes),
+                  allocate_for_all<std::uint64_t>(*memory, 2 * counters)};
     std::atomic<bool> over{false};
     std::thread flusher;
     if (argc > 3) {
@@ -91,49 +135,17 @@ int main(int argc, char** argv) {
         });
     }
     std::mt19937_64 random(seed);
-    std::vector<unsigned char> oracle(area_bytes, 0);
-    std::vector<std::uint64_t> locked(counters, 0), atomic(counters, 0);
     for (unsigned round = 0; round < rounds; ++round) {
-        for (const Write& write : writes_of(random, nodes)) {
-            if (write.node == me) std::memset(area + write.at, write.value, write.bytes);
-            std::memset(oracle.data() + write.at, write.value, write.bytes);
-        }
-        for (unsigned node = 0; node < nodes; ++node) {
-            const unsigned adds = random() % 6;
-            for (unsigned i = 0; i < adds; ++i) {
-                const unsigned which = random() % counters;
-                const std::uint64_t by = random() % 1000;
-                locked[which] += by;
-                atomic[which] += by;
-                const bool flush = random() % 7 == 0;
-                if (node != me) continue;
-                hiroba::Mutex mutex{*memory, words + which};
-                {
-                    const std::lock_guard guard{mutex};
-                    words[which] += by;
-                }
-                memory->atomically(words + counters + which, &add_slowly,
-                                   const_cast<std::uint64_t*>(&by));
-                if (flush) memory->flush();
-            }
-        }
+        act(shared, random);
         memory->barrier();
-        for (unsigned check = 0; check < 600; ++check) {
-            const std::size_t at = std::mt19937_64(round * 7919 + check * 31 + me)() % area_bytes;
-            if (area[at] != oracle[at]) fail(me, round, "byte", at, area[at], oracle[at]);
-        }
-        for (unsigned i = 0; i < counters; ++i) {
-            if (words[i] != locked[i]) fail(me, round, "locked word", i, words[i], locked[i]);
-            if (words[counters + i] != atomic[i]) {
-                fail(me, round, "atomic word", i, words[counters + i], atomic[i]);
-            }
-        }
+        check(shared, round);
         memory->barrier();
     }
     over = true;
     if (flusher.joinable()) flusher.join();
     const auto counts = memory->counts();
     std::printf("node %u of %u: %u rounds of seed %lu right; %lu faults, %lu merges, %lu bytes\n",
-                me, nodes, rounds, seed, counts.faults, counts.blocks_merged, counts.bytes_fetched);
-    return counts.faults == 0 && nodes > 1 ? 1 : 0;
+                shared.me, shared.nodes, rounds, seed, counts.faults, counts.blocks_merged,
+                counts.bytes_fetched);
+    return counts.faults == 0 && shared.nodes > 1 ? 1 : 0;
 }

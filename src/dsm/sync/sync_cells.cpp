@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dsm/sync/sync_cells.hpp"
+
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+#include "base/thread_context.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+
+constexpr std::uint32_t buckets_per_node = 1u << 14;
+constexpr std::uint32_t cells_per_node = 1u << 18;
+constexpr std::uint32_t waiters_per_node = 1u << 14;
+constexpr std::size_t line = cache_line_bytes;
+
+// Parts of every node's segment: buckets, cells, waiters, one line of counts, news.
+constexpr std::size_t cells_at = buckets_per_node * line;
+constexpr std::size_t waiters_at = cells_at + cells_per_node * line;
+constexpr std::size_t counts_at = waiters_at + waiters_per_node * line;
+constexpr std::size_t news_at = counts_at + line;
+
+// Words of a bucket. `owing` is a node plus one.
+constexpr std::size_t held = 0, first_cell = 8, version = 16, news_bytes = 24, owing = 32,
+                      eager = 40;
+// Words of a cell. The key is stored as it is: no object lies at address 0.
+constexpr std::size_t key_of = 0, next_cell = 8, kind_of = 16, state_of = 24, amount_of = 32,
+                      head_of = 40, tail_of = 48;
+// Words of a waiter.
+constexpr std::size_t granted = 0, next_waiter = 8, mode_of = 16, thread_of = 24;
+
+/// How many releases are made at once, rather than owed, after the object came from another node.
+constexpr std::uint64_t eager_releases = 16;
+
+struct DebtRequest {
+    std::uint32_t node, index;
+};
+
+std::size_t stride_of(const SharedMemory& memory) {
+    return round_up(memory.news_bytes_max(), line);
+}
+
+}  // namespace
+
+std::size_t SyncCells::segment_bytes(const SharedMemory& memory) {
+    return news_at + buckets_per_node * stride_of(memory);
+}
+
+SyncCells::SyncCells(net::Endpoint& endpoint, SharedMemory& memory, gas::Segment segment)
+    : endpoint_(endpoint),
+      memory_(memory),
+      segment_(std::move(segment)),
+      news_stride_(stride_of(memory)),
+      seen_(std::size_t{endpoint.nodes()} * buckets_per_node),
+      free_waiters_(waiters_per_node),
+      free_waiter_count_(waiters_per_node),
+      buffer_(news_stride_),
+      debts_(buckets_per_node) {
+    for (std::uint32_t i = 0; i < waiters_per_node; ++i) {
+        free_waiters_[i] = waiters_per_node - 1 - i;
+    }
+    endpoint.on(net::MessageKind::release_wanted, &on_debt, this);
+}
+
+SyncCells::~SyncCells() {
+    if (!payer_.joinable()) return;
+    stopping_.store(true, std::memory_order_relaxed);  // published by the next line
+    debts_made_.fetch_add(1);
+    debts_made_.notify_all();
+    payer_.join();
+}
+
+void SyncCells::attach() {
+    segment_.attach();
+    // The program's signals are for the program's threads.
+    sigset_t all;
+    sigset_t former;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &former);
+    payer_ = std::thread([this] { pay_debts(); });
+    pthread_sigmask(SIG_SETMASK, &former, nullptr);
+}
+
+SyncThread SyncCells::self() const noexcept {
+    constexpr unsigned address_bits = 48;
+    const auto context = reinterpret_cast<std::uintptr_t>(&this_thread());
+    return std::uint64_t{endpoint_.self().value + 1} << address_bits | context;
+}
+
+// --- places --------------------------------------------------------------------------------------
+
+gas::GlobalAddress SyncCells::at(Bucket bucket, std::size_t word) const noexcept {
+    return {bucket.node, bucket.index * line + word};
+}
+gas::GlobalAddress SyncCells::at(Cell cell, std::size_t word) const noexcept {
+    return {cell.node, cells_at + (cell.index - 1) * line + word};
+}
+gas::GlobalAddress SyncCells::at(SyncWaiter waiter, std::size_t word) const noexcept {
+    return {waiter.node(), waiters_at + waiter.index() * line + word};
+}
+gas::GlobalAddress SyncCells::used_cells(NodeId node) const noexcept { return {node, counts_at}; }
+gas::GlobalAddress SyncCells::news_of(Bucket bucket) const noexcept {
+    return {bucket.node, news_at + bucket.index * news_stride_};
+}
+
+SyncCells::Bucket SyncCells::bucket_of(SyncKey key) const noexcept {
+    const std::uint64_t hash = key * 0x9E37'79B9'7F4A'7C15u;
+    return {NodeId{static_cast<std::uint32_t>((hash >> 48) % endpoint_.nodes())},
+            static_cast<std::uint32_t>(hash >> 20) % buckets_per_node};
+}
+
+std::atomic<std::uint64_t>& SyncCells::seen(Bucket bucket) noexcept {
+    return seen_[std::size_t{bucket.node.value} * buckets_per_node + bucket.index];
+}
+
+SyncCells::Cell SyncCells::new_cell(NodeId node) noexcept {
+    const std::uint64_t used = segment_.fetch_add(used_cells(node), 1);
+    if (used >= cells_per_node) {
+        die(exit_environment,
+            "more than %u synchronization objects in use that hash to node %u; destroy semaphores "
+            "that are no longer used",
+            cells_per_node, node.value);
+    }
+    return {node, static_cast<std::uint32_t>(used) + 1};
+}
+
+SyncWaiter SyncCells::take_waiter() noexcept {
+    const std::scoped_lock guard{waiters_latch_};
+    HIROBA_INVARIANT(free_waiter_count_ > 0, "%u threads wait on one node", waiters_per_node);
+    return SyncWaiter::make(endpoint_.self(), free_waiters_[--free_waiter_count_]);
+}
+
+void SyncCells::give_back(SyncWaiter waiter) noexcept {
+    const std::scoped_lock guard{waiters_latch_};
+    free_waiters_[free_waiter_count_++] = waiter.index();
+}
+
+// --- waiting -------------------------------------------------------------------------------------
+
+bool SyncCells::await(SyncWaiter waiter, const Deadline* deadline) noexcept {
+    const auto is_granted = [&] { return segment_.load(at(waiter, granted)) != 0; };
+    const auto interrupted = [&] {
+        return interruptions_.pending != nullptr && interruptions_.pending();
+    };
+    for (;;) {
+        const std::uint64_t left_ns = deadline == nullptr ? ~0ull : deadline->left_ns();
+        const std::uint64_t until_ns = left_ns == ~0ull ? ~0ull : now_ns() + left_ns;
+        on_runtime_stack(
+            [&] { endpoint_.wait_until([&] { return is_granted() || interrupted(); }, until_ns); });
+        if (is_granted()) return true;
+        if (deadline != nullptr && deadline->left_ns() == 0) return false;
+        if (interrupted()) interruptions_.serve();
+    }
+}
+
+// --- news ----------------------------------------------------------------------------------------
+
+void SyncCells::put_news(Bucket bucket) noexcept {
+    const std::scoped_lock guard{buffer_latch_};
+    const std::size_t bytes = memory_.news_for_anyone(buffer_.span());
+    segment_.put(news_of(bucket), {buffer_.data(), bytes});
+    segment_.store(at(bucket, news_bytes), bytes);
+    const std::uint64_t next = segment_.load(at(bucket, version)) + 1;
+    segment_.store(at(bucket, version), next);
+    seen(bucket).store(next, std::memory_order_release);  // pairs with is_caught_up()
+}
+
+void SyncCells::take_news(Bucket bucket) noexcept {
+    {
+        const std::scoped_lock guard{buffer_latch_};
+        const std::size_t bytes = segment_.load(at(bucket, news_bytes));
+        segment_.get(news_of(bucket), {buffer_.data(), bytes});
+        memory_.learn(NodeId{~0u}, {buffer_.data(), bytes});
+    }
+    memory_.acquire(Others::running);
+}
+
+bool SyncCells::is_caught_up(SyncKey key) noexcept {
+    const Bucket bucket = bucket_of(key);
+    const std::uint64_t owes = segment_.load(at(bucket, owing));
+    // Acquire: pairs with the release in put_news() and catch_up(): what the thread of this node
+    // had acquired that stored it is visible here.
+    return (owes == 0 || owes == endpoint_.self().value + 1) &&
+           seen(bucket).load(std::memory_order_acquire) == segment_.load(at(bucket, version));
+}
+
+// The creditor holds the bucket until the debt is paid, so there is one request for it at most.
+void SyncCells::on_debt(void* cells, NodeId from, Bytes body) noexcept {
+    auto* const self = static_cast<SyncCells*>(cells);
+    DebtRequest request;
+    HIROBA_INVARIANT(body.size() == sizeof request, "a request of %lu bytes", body.size());
+    std::memcpy(&request, body.data(), sizeof request);
+    {
+        const std::scoped_lock guard{self->debts_latch_};
+        const std::uint32_t made = self->debts_made_.load(std::memory_order_relaxed);
+        self->debts_[made % buckets_per_node] = {{NodeId{request.node}, request.index}, from};
+        self->debts_made_.store(made + 1);
+    }
+    self->debts_made_.notify_all();
+}
+
+void SyncCells::pay_debts() noexcept {
+    for (;;) {
+        debts_made_.wait(debts_paid_);
+        if (stopping_.load(std::memory_order_relaxed)) return;
+        Debt debt{};
+        {
+            const std::scoped_lock guard{debts_latch_};
+            debt = debts_[debts_paid_ % buckets_per_node];
+        }
+        ++debts_paid_;
+        on_runtime_stack([&] {
+            memory_.release(Others::running);
+            put_news(debt.bucket);
+            segment_.store(at(debt.bucket, owing), 0);
+            endpoint_.wake(debt.creditor);
+        });
+    }
+}
+
+// --- visits --------------------------------------------------------------------------------------
+
+SyncCells::Visit::Visit(SyncCells& cells, SyncKey key, SyncKind kind, Find find) noexcept
+    : cells_(cells), bucket_(cells.bucket_of(key)) {
+    Backoff backoff;
+    const std::uint64_t mine = cells.endpoint_.self().value + 1;
+    while (cells.segment_.compare_swap(cells.at(bucket_, held), 0, mine) != 0) backoff.pause();
+    if (find != Find::nothing) find_cell(key, kind, find);
+}
+
+SyncCells::Visit::~Visit() { cells_.segment_.store(cells_.at(bucket_, held), 0); }
+
+std::uint64_t SyncCells::Visit::get(std::size_t word) const noexcept {
+    return cells_.segment_.load(cells_.at(cell_, word));
+}
+void SyncCells::Visit::set(std::size_t word, std::uint64_t value) noexcept {
+    cells_.segment_.store(cells_.at(cell_, word), value);
+}
+std::uint64_t SyncCells::Visit::state() const noexcept { return get(state_of); }
+void SyncCells::Visit::set_state(std::uint64_t value) noexcept { set(state_of, value); }
+std::uint64_t SyncCells::Visit::amount() const noexcept { return get(amount_of); }
+void SyncCells::Visit::set_amount(std::uint64_t value) noexcept { set(amount_of, value); }
+
+bool SyncCells::Visit::is_idle(Cell cell) const noexcept {
+    gas::Segment& segment = cells_.segment_;
+    return segment.load(cells_.at(cell, state_of)) == 0 &&
+           segment.load(cells_.at(cell, amount_of)) == 0 &&
+           segment.load(cells_.at(cell, head_of)) == 0;
+}
+
+void SyncCells::Visit::find_cell(SyncKey key, SyncKind kind, Find find) noexcept {
+    gas::Segment& segment = cells_.segment_;
+    Cell idle{bucket_.node, 0};
+    Cell cell = idle;
+    for (std::uint64_t raw = segment.load(cells_.at(bucket_, first_cell)); raw != 0;
+         raw = segment.load(cells_.at(cell, next_cell))) {
+        cell.index = static_cast<std::uint32_t>(raw);
+        if (segment.load(cells_.at(cell, key_of)) == key) {
+            if (segment.load(cells_.at(cell, kind_of)) == static_cast<std::uint64_t>(kind)) {
+                cell_ = cell;
+                return;
+            }
+            // Memory that was another kind of object, which nobody uses any more.
+            return find == Find::existing ? void() : take_cell(cell, key, kind);
+        }
+        if (idle.index == 0 && is_idle(cell)) idle = cell;
+    }
+    if (find == Find::existing) return;
+    if (idle.index == 0) {
+        idle = cells_.new_cell(bucket_.node);
+        segment.store(cells_.at(idle, next_cell), segment.load(cells_.at(bucket_, first_cell)));
+        segment.store(cells_.at(bucket_, first_cell), idle.index);
+    }
+    take_cell(idle, key, kind);
+}
+
+void SyncCells::Visit::take_cell(Cell cell, SyncKey key, SyncKind kind) noexcept {
+    cell_ = cell;
+    fresh_ = true;
+    set(key_of, key);
+    set(kind_of, static_cast<std::uint64_t>(kind));
+    for (const std::size_t word : {state_of, amount_of, head_of, tail_of}) set(word, 0);
+}
+
+SyncWaiter SyncCells::Visit::enqueue(std::uint64_t mode) noexcept {
+    gas::Segment& segment = cells_.segment_;
+    const SyncWaiter waiter = cells_.take_waiter();
+    segment.store(cells_.at(waiter, granted), 0);
+    segment.store(cells_.at(waiter, next_waiter), 0);
+    segment.store(cells_.at(waiter, mode_of), mode);
+    segment.store(cells_.at(waiter, thread_of), cells_.self());
+    const SyncWaiter last{get(tail_of)};
+    if (last)
+        segment.store(cells_.at(last, next_waiter), waiter.raw);
+    else
+        set(head_of, waiter.raw);
+    set(tail_of, waiter.raw);
+    return waiter;
+}
+
+bool SyncCells::Visit::has_waiters() const noexcept { return get(head_of) != 0; }
+NodeId SyncCells::Visit::next_node() const noexcept { return SyncWaiter{get(head_of)}.node(); }
+std::uint64_t SyncCells::Visit::next_mode() const noexcept {
+    return cells_.segment_.load(cells_.at(SyncWaiter{get(head_of)}, mode_of));
+}
+
+SyncThread SyncCells::Visit::grant_next() noexcept {
+    gas::Segment& segment = cells_.segment_;
+    const SyncWaiter waiter{get(head_of)};
+    const SyncThread thread = segment.load(cells_.at(waiter, thread_of));
+    const std::uint64_t next = segment.load(cells_.at(waiter, next_waiter));
+    set(head_of, next);
+    if (next == 0) set(tail_of, 0);
+    // From here on the waiter belongs to its thread again.
+    segment.store(cells_.at(waiter, granted), 1);
+    cells_.endpoint_.wake(waiter.node());
+    return thread;
+}
+
+void SyncCells::Visit::grant_all() noexcept {
+    while (has_waiters()) grant_next();
+}
+
+bool SyncCells::Visit::withdraw(SyncWaiter waiter) noexcept {
+    gas::Segment& segment = cells_.segment_;
+    if (segment.load(cells_.at(waiter, granted)) != 0) return false;
+    SyncWaiter before{};
+    for (SyncWaiter w{get(head_of)}; w; w = SyncWaiter{segment.load(cells_.at(w, next_waiter))}) {
+        if (w.raw != waiter.raw) {
+            before = w;
+            continue;
+        }
+        const std::uint64_t next = segment.load(cells_.at(w, next_waiter));
+        if (before)
+            segment.store(cells_.at(before, next_waiter), next);
+        else
+            set(head_of, next);
+        if (next == 0) set(tail_of, before.raw);
+        return true;
+    }
+    fatal("waiter 0x%lx is neither granted nor in the list of its object", waiter.raw);
+}
+
+void SyncCells::Visit::catch_up() noexcept {
+    gas::Segment& segment = cells_.segment_;
+    const std::uint64_t self = cells_.endpoint_.self().value + 1;
+    const std::uint64_t owes = segment.load(cells_.at(bucket_, owing));
+    if (owes == self) return;
+    if (owes != 0) {
+        const DebtRequest request{bucket_.node.value, bucket_.index};
+        const Bytes body = std::as_bytes(std::span(&request, 1));
+        cells_.endpoint_.send(NodeId{static_cast<std::uint32_t>(owes - 1)},
+                              net::MessageKind::release_wanted, net::Urgency::wake_service,
+                              {&body, 1});
+        cells_.endpoint_.wait_until([&] { return segment.load(cells_.at(bucket_, owing)) == 0; });
+    }
+    const std::uint64_t newest = segment.load(cells_.at(bucket_, version));
+    // Relaxed: written under the bucket only.
+    if (newest == cells_.seen(bucket_).load(std::memory_order_relaxed)) return;
+    cells_.take_news(bucket_);
+    cells_.seen(bucket_).store(newest, std::memory_order_release);  // pairs with is_caught_up()
+    segment.store(cells_.at(bucket_, eager), eager_releases);
+}
+
+void SyncCells::Visit::publish() noexcept {
+    cells_.segment_.store(cells_.at(bucket_, owing), 0);
+    cells_.put_news(bucket_);
+}
+
+bool SyncCells::Visit::owe_release() noexcept {
+    gas::Segment& segment = cells_.segment_;
+    const NodeId self = cells_.endpoint_.self();
+    const std::uint64_t owes = segment.load(cells_.at(bucket_, owing));
+    // Whoever owes must have all news of the bucket: the debt is paid by replacing them.
+    if (owes == 0 && segment.load(cells_.at(bucket_, version)) !=
+                         cells_.seen(bucket_).load(std::memory_order_relaxed))
+        return false;
+    if (owes != 0 && owes != self.value + 1) return false;
+    const std::uint64_t soon = segment.load(cells_.at(bucket_, eager));
+    if (has_waiters()) {
+        if (next_node() != self) return false;
+    } else if (soon > 0) {
+        segment.store(cells_.at(bucket_, eager), soon - 1);
+        return false;
+    }
+    segment.store(cells_.at(bucket_, owing), self.value + 1);
+    return true;
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what all synchronization objects of the program are made of: cells that hold an object's
+// state, a list of who waits for it, and the news that travel with it.
+// Invariant: an object is known by its address. The address hashes to a bucket at some node, and
+// whoever reads or changes anything of the bucket's objects holds the bucket, for a short time
+// (Visit). A cell that says nothing a fresh object would not say may be taken for another address;
+// the news belong to the bucket, so they outlive it: more news than needed are always right.
+//
+// Every waiter waits on a word of its own node and is in at most one list. Who takes it out of the
+// list decides how its wait ended, under the bucket: there is no moment at which a wake-up and the
+// end of patience both or neither happen.
+//
+// Memory: publish() puts this node's news into the bucket, catch_up() takes them. `seen` says up to
+// which version this node has, so an object that stays on one node costs no acquire. A node may
+// also leave the bucket *unreleased*: it owes the release, and the next node to catch up asks for
+// it. So a lock used on one node only costs no release either. The debt is paid by a thread that
+// does nothing else, because handlers may not release and the program's threads may compute for
+// long.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "base/latch.hpp"
+#include "dsm/dsm.hpp"
+#include "dsm/engine/sparse_array.hpp"
+#include "dsm/sync/deadline.hpp"
+#include "gas/gas.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::dsm {
+
+/// Names an object: an address of the program.
+using SyncKey = std::uint64_t;
+/// Names a thread of the job; 0 is none.
+using SyncThread = std::uint64_t;
+
+/// What a cell is at present. A fresh object of a kind has state, amount and list all zero.
+enum class SyncKind : std::uint64_t { none, mutex, rwlock, condition, barrier, semaphore, once };
+
+/// The place in which one thread waits; 0 is none.
+struct SyncWaiter {
+    std::uint64_t raw = 0;
+    static SyncWaiter make(NodeId node, std::uint32_t index) {
+        return {std::uint64_t{node.value} << 32 | (index + 1u)};
+    }
+    NodeId node() const { return NodeId{static_cast<std::uint32_t>(raw >> 32)}; }
+    std::uint32_t index() const { return static_cast<std::uint32_t>(raw) - 1; }
+    explicit operator bool() const { return raw != 0; }
+};
+
+class SyncCells {
+public:
+    /// What a wait is interrupted for: `pending` is asked while waiting, on the runtime stack;
+    /// while it says so, `serve` is called on the program's.
+    struct Interruptions {
+        bool (*pending)() noexcept = nullptr;
+        void (*serve)() noexcept = nullptr;
+    };
+
+    SyncCells(net::Endpoint& endpoint, SharedMemory& memory, gas::Segment segment);
+    ~SyncCells();
+    static std::size_t segment_bytes(const SharedMemory& memory);
+    /// After Endpoint::connect(); starts the thread that pays debts.
+    void attach();
+    void interrupt_waits_for(Interruptions interruptions) noexcept {
+        interruptions_ = interruptions;
+    }
+
+    SyncThread self() const noexcept;
+    /// Waits until `waiter`, of this node, is granted (true) or `deadline` is over (false). On the
+    /// program's stack.
+    bool await(SyncWaiter waiter, const Deadline* deadline) noexcept;
+    /// After the wait's end has been settled.
+    void give_back(SyncWaiter waiter) noexcept;
+    /// Whether catch_up() would do nothing. Without the bucket: for what was written before.
+    bool is_caught_up(SyncKey key) noexcept;
+
+    class Visit;
+
+private:
+    struct Bucket {
+        NodeId node;
+        std::uint32_t index;
+    };
+    struct Cell {
+        NodeId node;
+        std::uint32_t index;  ///< plus one; 0 is none
+    };
+    struct Debt {
+        Bucket bucket;
+        NodeId creditor;
+    };
+
+    gas::GlobalAddress at(Bucket bucket, std::size_t word) const noexcept;
+    gas::GlobalAddress at(Cell cell, std::size_t word) const noexcept;
+    gas::GlobalAddress at(SyncWaiter waiter, std::size_t word) const noexcept;
+    gas::GlobalAddress used_cells(NodeId node) const noexcept;
+    gas::GlobalAddress news_of(Bucket bucket) const noexcept;
+    Bucket bucket_of(SyncKey key) const noexcept;
+    std::atomic<std::uint64_t>& seen(Bucket bucket) noexcept;
+    Cell new_cell(NodeId node) noexcept;
+    SyncWaiter take_waiter() noexcept;
+
+    void put_news(Bucket bucket) noexcept;
+    void take_news(Bucket bucket) noexcept;
+    static void on_debt(void* cells, NodeId from, Bytes body) noexcept;
+    void pay_debts() noexcept;
+
+    net::Endpoint& endpoint_;
+    SharedMemory& memory_;
+    gas::Segment segment_;
+    std::size_t news_stride_;
+    Interruptions interruptions_;
+    SparseArray<std::atomic<std::uint64_t>>
+        seen_;  ///< by node and bucket; written under the bucket
+
+    Latch waiters_latch_;
+    SparseArray<std::uint32_t> free_waiters_;  ///< a stack
+    std::uint32_t free_waiter_count_;
+    Latch buffer_latch_;
+    SparseArray<std::byte> buffer_;
+
+    Latch debts_latch_;
+    SparseArray<Debt> debts_;  ///< a ring
+    std::uint32_t debts_paid_ = 0;
+    std::atomic<std::uint32_t> debts_made_{0};
+    std::atomic<bool> stopping_{false};
+    std::thread payer_;
+};
+
+/// Holds the bucket of one key. On the runtime stack, so that no handler of the program interrupts
+/// it; short, and waits for nothing but an owed release.
+class SyncCells::Visit {
+public:
+    enum class Find : std::uint8_t { nothing, existing, existing_or_new };
+    Visit(SyncCells& cells, SyncKey key, SyncKind kind, Find find = Find::existing_or_new) noexcept;
+    ~Visit();
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+    /// Without a cell nothing below may be asked but catch_up() and publish().
+    bool has_cell() const noexcept { return cell_.index != 0; }
+    /// The cell was taken for the key by this visit.
+    bool is_fresh() const noexcept { return fresh_; }
+
+    std::uint64_t state() const noexcept;
+    void set_state(std::uint64_t value) noexcept;
+    std::uint64_t amount() const noexcept;
+    void set_amount(std::uint64_t value) noexcept;
+
+    /// Appends the calling thread. `mode` is the caller's to read again from next_mode().
+    SyncWaiter enqueue(std::uint64_t mode = 0) noexcept;
+    bool has_waiters() const noexcept;
+    NodeId next_node() const noexcept;
+    std::uint64_t next_mode() const noexcept;
+    /// Takes the longest waiting out of the list and lets it go on. @return who it is
+    SyncThread grant_next() noexcept;
+    void grant_all() noexcept;
+    /// Takes `waiter` out of the list; false when it was granted meanwhile.
+    bool withdraw(SyncWaiter waiter) noexcept;
+
+    /// Acquires what others have published in this bucket, after having it published.
+    void catch_up() noexcept;
+    /// Publishes what this node has released. The caller has released since its last write, and
+    /// caught up in this visit.
+    void publish() noexcept;
+    /// True when the object may be handed on without a release: to this node, or, if it has been
+    /// used here alone for a while, to nobody. This node then owes the release.
+    bool owe_release() noexcept;
+
+private:
+    std::uint64_t get(std::size_t word) const noexcept;
+    void set(std::size_t word, std::uint64_t value) noexcept;
+    void find_cell(SyncKey key, SyncKind kind, Find find) noexcept;
+    void take_cell(Cell cell, SyncKey key, SyncKind kind) noexcept;
+    bool is_idle(Cell cell) const noexcept;
+
+    SyncCells& cells_;
+    Bucket bucket_;
+    Cell cell_{};
+    bool fresh_ = false;
+};
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: condition variables, barriers, semaphores and once of the program.
+// Invariant: whoever lets others go on has released and published before, under the bucket in which
+// those others catch up; a condition variable alone carries no news, its mutex does. State of a
+// barrier: threads that have come. Of a semaphore: 1, amount: its value. Of once: who does it.
+#include <climits>
+#include <mutex>
+
+#include "base/thread_context.hpp"
+#include "dsm/sync/sync_table.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+constexpr std::uint64_t semaphore_max = INT_MAX;
+}
+
+// --- condition variables -------------------------------------------------------------------------
+
+SyncWaiter SyncTable::join_condition(SyncKey key) noexcept {
+    SyncWaiter waiter;
+    on_runtime_stack([&] {
+        Visit condition{cells_, key, SyncKind::condition};
+        waiter = condition.enqueue();
+    });
+    return waiter;
+}
+
+SyncOutcome SyncTable::await_condition(SyncKey key, SyncWaiter waiter,
+                                       const Deadline* deadline) noexcept {
+    return wait(key, SyncKind::condition, waiter, deadline) ? SyncOutcome::done
+                                                            : SyncOutcome::timed_out;
+}
+
+void SyncTable::signal_condition(SyncKey key, bool everyone) noexcept {
+    on_runtime_stack([&] {
+        Visit condition{cells_, key, SyncKind::condition, Visit::Find::existing};
+        if (!condition.has_cell()) return;
+        if (everyone)
+            condition.grant_all();
+        else if (condition.has_waiters())
+            condition.grant_next();
+    });
+}
+
+// --- barriers ------------------------------------------------------------------------------------
+
+SyncOutcome SyncTable::pass_barrier(SyncKey key, std::uint32_t threads) noexcept {
+    SyncWaiter waiter;
+    on_runtime_stack([&] {
+        memory_.release(Others::running);
+        Visit barrier{cells_, key, SyncKind::barrier};
+        barrier.catch_up();
+        barrier.publish();
+        const std::uint64_t come = barrier.state() + 1;
+        if (come < threads) {
+            barrier.set_state(come);
+            waiter = barrier.enqueue();
+        } else {
+            barrier.set_state(0);
+            barrier.grant_all();
+        }
+    });
+    if (!waiter) return SyncOutcome::last;
+    wait(key, SyncKind::barrier, waiter, nullptr);
+    catch_up(key);
+    return SyncOutcome::done;
+}
+
+bool SyncTable::is_barrier_used(SyncKey key) noexcept {
+    bool used = false;
+    on_runtime_stack([&] {
+        const Visit barrier{cells_, key, SyncKind::barrier, Visit::Find::existing};
+        used = barrier.has_cell() && barrier.state() != 0;
+    });
+    return used;
+}
+
+// --- semaphores ----------------------------------------------------------------------------------
+
+void SyncTable::make_semaphore(SyncKey key, std::uint32_t value) noexcept {
+    on_runtime_stack([&] {
+        Visit semaphore{cells_, key, SyncKind::semaphore};
+        semaphore.set_state(1);
+        semaphore.set_amount(value);
+    });
+}
+
+void SyncTable::destroy_semaphore(SyncKey key) noexcept {
+    on_runtime_stack([&] {
+        Visit semaphore{cells_, key, SyncKind::semaphore, Visit::Find::existing};
+        if (!semaphore.has_cell()) return;
+        semaphore.set_state(0);
+        semaphore.set_amount(0);
+    });
+}
+
+namespace {
+/// One made before this node took the process over has only its bytes to tell its value.
+void make_known(SyncCells::Visit& semaphore, std::uint32_t initial) noexcept {
+    if (semaphore.state() != 0) return;
+    semaphore.set_state(1);
+    semaphore.set_amount(initial);
+}
+}  // namespace
+
+SyncOutcome SyncTable::take_semaphore(SyncKey key, std::uint32_t initial,
+                                      Waiting waiting) noexcept {
+    SyncWaiter waiter;
+    SyncOutcome outcome = SyncOutcome::busy;
+    on_runtime_stack([&] {
+        Visit semaphore{cells_, key, SyncKind::semaphore};
+        make_known(semaphore, initial);
+        if (semaphore.amount() > 0) {
+            semaphore.set_amount(semaphore.amount() - 1);
+            semaphore.catch_up();
+            outcome = SyncOutcome::done;
+        } else if (waiting.allowed) {
+            waiter = semaphore.enqueue();
+        }
+    });
+    if (!waiter) return outcome;
+    if (!wait(key, SyncKind::semaphore, waiter, waiting.deadline)) return SyncOutcome::timed_out;
+    catch_up(key);
+    return SyncOutcome::done;
+}
+
+SyncOutcome SyncTable::post_semaphore(SyncKey key, std::uint32_t initial) noexcept {
+    SyncOutcome outcome = SyncOutcome::done;
+    on_runtime_stack([&] {
+        memory_.release(Others::running);
+        Visit semaphore{cells_, key, SyncKind::semaphore};
+        make_known(semaphore, initial);
+        if (semaphore.amount() == semaphore_max) {
+            outcome = SyncOutcome::overflow;
+            return;
+        }
+        semaphore.catch_up();
+        semaphore.publish();
+        if (semaphore.has_waiters())
+            semaphore.grant_next();
+        else
+            semaphore.set_amount(semaphore.amount() + 1);
+    });
+    return outcome;
+}
+
+std::uint32_t SyncTable::semaphore_value(SyncKey key, std::uint32_t initial) noexcept {
+    std::uint64_t value = 0;
+    on_runtime_stack([&] {
+        Visit semaphore{cells_, key, SyncKind::semaphore};
+        make_known(semaphore, initial);
+        value = semaphore.amount();
+    });
+    return static_cast<std::uint32_t>(value);
+}
+
+// --- once ----------------------------------------------------------------------------------------
+
+void SyncTable::begin_once(SyncKey key) noexcept {
+    for (;;) {
+        SyncWaiter waiter;
+        on_runtime_stack([&] {
+            Visit once{cells_, key, SyncKind::once};
+            if (once.state() != 0) {
+                waiter = once.enqueue();
+                return;
+            }
+            once.set_state(cells_.self());
+            once.catch_up();
+        });
+        if (!waiter) return;
+        wait(key, SyncKind::once, waiter, nullptr);
+    }
+}
+
+void SyncTable::end_once(SyncKey key) noexcept {
+    on_runtime_stack([&] {
+        memory_.release(Others::running);
+        Visit once{cells_, key, SyncKind::once};
+        once.catch_up();
+        once.publish();
+        once.set_state(0);
+        once.grant_all();
+    });
+}
+
+void SyncTable::see_once(SyncKey key) noexcept { catch_up(key); }
+
+}  // namespace hiroba::dsm

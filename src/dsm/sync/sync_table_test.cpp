@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the synchronization objects of two nodes in one process, over memory that both see and a
+// shared memory that only counts what it is told. Threads stand for those of either node.
+#include "dsm/sync/sync_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/latch.hpp"
+
+namespace hiroba::dsm {
+namespace {
+
+constexpr std::uint32_t nodes = 2;
+
+/// What lies between the two nodes.
+struct Wire {
+    struct Message {
+        NodeId from;
+        net::MessageKind kind;
+        std::vector<std::byte> body;
+    };
+    std::mutex mutex;
+    std::deque<Message> inbox[nodes];
+    std::vector<std::uint64_t> memory[nodes];
+};
+
+class WireProvider final : public net::Provider {
+public:
+    WireProvider(Wire& wire, NodeId self) : wire_(wire), self_(self) {}
+    const net::Limits& limits() const noexcept override { return limits_; }
+    Result<net::RegionId> allocate(std::size_t bytes) override {
+        wire_.memory[self_.value].assign(bytes / 8, 0);
+        return net::RegionId{};
+    }
+    MutableBytes local(net::RegionId region) noexcept override {
+        return {mapped(self_, region), wire_.memory[self_.value].size() * 8};
+    }
+    std::byte* mapped(NodeId node, net::RegionId) noexcept override {
+        return reinterpret_cast<std::byte*>(wire_.memory[node.value].data());
+    }
+    Result<void> connect() override { return {}; }
+    net::Post send(NodeId to, net::MessageKind kind, net::Urgency,
+                   std::span<const Bytes> parts) noexcept override {
+        Wire::Message message{self_, kind, {}};
+        for (const Bytes part : parts) {
+            message.body.insert(message.body.end(), part.begin(), part.end());
+        }
+        const std::scoped_lock guard{wire_.mutex};
+        wire_.inbox[to.value].push_back(std::move(message));
+        return net::Post::done;
+    }
+    net::Post put(net::OpId, NodeId, net::RegionId, std::uint64_t, Bytes) noexcept override {
+        return net::Post::again;
+    }
+    net::Post get(net::OpId, MutableBytes, NodeId, net::RegionId, std::uint64_t) noexcept override {
+        return net::Post::again;
+    }
+    net::Post atomic(net::OpId, net::AtomicOp, NodeId, net::RegionId, std::uint64_t, std::uint64_t,
+                     std::uint64_t, std::uint64_t*) noexcept override {
+        return net::Post::again;
+    }
+    std::size_t poll(net::Arrivals& arrivals, std::size_t) noexcept override {
+        Wire::Message message;
+        {
+            const std::scoped_lock guard{wire_.mutex};
+            auto& inbox = wire_.inbox[self_.value];
+            if (inbox.empty()) return 0;
+            message = std::move(inbox.front());
+            inbox.pop_front();
+        }
+        arrivals.message(message.from, message.kind, message.body);
+        return 1;
+    }
+    void sleep(Sleeper, std::uint64_t, bool (*)(void*), void*) noexcept override { sched_yield(); }
+    void wake(NodeId, Sleeper) noexcept override {}
+
+private:
+    Wire& wire_;
+    NodeId self_;
+    net::Limits limits_{"wire", 65536, true, true, true};
+};
+
+/// Its time is the number of its releases and of those it has learned of.
+class CountingMemory final : public SharedMemory {
+public:
+    explicit CountingMemory(const AddressMap& map) : map_(map) {}
+    std::atomic<std::uint64_t> releases{0}, acquires{0}, knows{0};
+
+    void release(Others) noexcept override {
+        ++releases;
+        ++knows;
+    }
+    void acquire(Others) noexcept override { ++acquires; }
+    std::size_t news_for_anyone(MutableBytes out) noexcept override {
+        const std::uint64_t time = knows;
+        std::memcpy(out.data(), &time, sizeof time);
+        return sizeof time;
+    }
+    std::size_t news_bytes_max() const noexcept override { return sizeof(std::uint64_t); }
+    void learn(NodeId, Bytes news) noexcept override {
+        std::uint64_t time = 0;
+        std::memcpy(&time, news.data(), sizeof time);
+        std::uint64_t known = knows;
+        while (known < time && !knows.compare_exchange_weak(known, time)) {
+        }
+    }
+
+    const AddressMap& map() const noexcept override { return map_; }
+    const EngineFacts& engine() const noexcept override { return facts_; }
+    Result<void> attach(AddressRange) override { return {}; }
+    Result<void> adopt(AddressRange) override { return {}; }
+    std::size_t news_for(NodeId, MutableBytes) noexcept override { return 0; }
+    void everyone_knows() noexcept override {}
+    void prefetch(const void*, std::size_t) noexcept override {}
+    void make_accessible(const void*, std::size_t, bool) noexcept override {}
+    bool enter_atomic(void*, std::size_t) noexcept override { return false; }
+    void leave_atomic(void*, std::size_t) noexcept override {}
+    void flush() noexcept override {}
+    bool publish() noexcept override { return false; }
+    void on_race(RaceReport, void*) noexcept override {}
+    MemoryCounts counts() const noexcept override { return {}; }
+
+private:
+    const AddressMap& map_;
+    EngineFacts facts_{};
+};
+
+struct TestNode {
+    TestNode(Wire& wire, const AddressMap& map, NodeId self) : memory(map) {
+        endpoint = net::Endpoint::over(self, nodes, std::make_unique<WireProvider>(wire, self));
+        auto made = SyncTable::create(*endpoint, memory);
+        EXPECT_TRUE(made) << made.error().text;
+        table = std::move(*made);
+    }
+    std::unique_ptr<net::Endpoint> endpoint;
+    CountingMemory memory;
+    std::unique_ptr<SyncTable> table;
+    std::thread service;
+};
+
+class Sync : public testing::Test {
+protected:
+    Sync() : map_({.nodes = nodes, .heap_bytes = std::size_t{64} << 20}) {
+        for (std::uint32_t rank = 0; rank < nodes; ++rank)
+            node_.push_back(std::make_unique<TestNode>(wire_, map_, NodeId{rank}));
+        for (auto& each : node_) {
+            EXPECT_TRUE(each->endpoint->connect());
+            each->table->attach();
+            each->service = std::thread([&each] { each->endpoint->serve(); });
+        }
+    }
+    ~Sync() override {
+        for (auto& each : node_) {
+            each->endpoint->stop();
+            each->service.join();
+        }
+    }
+    SyncTable& at(std::uint32_t rank) { return *node_[rank]->table; }
+    CountingMemory& memory(std::uint32_t rank) { return node_[rank]->memory; }
+    static Deadline in_ms(long ms) {
+        Deadline deadline{CLOCK_MONOTONIC, {}};
+        clock_gettime(CLOCK_MONOTONIC, &deadline.time);
+        deadline.time.tv_nsec += ms * 1'000'000;
+        deadline.time.tv_sec += deadline.time.tv_nsec / 1'000'000'000;
+        deadline.time.tv_nsec %= 1'000'000'000;
+        return deadline;
+    }
+
+    Wire wire_;
+    AddressMap map_;
+    std::vector<std::unique_ptr<TestNode>> node_;
+};
+
+constexpr SyncKey key = 0x1000'0000'1240;
+constexpr MutexType normal = MutexType::normal;
+constexpr Waiting no_waiting{false, nullptr};
+
+TEST_F(Sync, a_mutex_of_one_node_costs_no_release_until_another_wants_it) {
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(at(0).lock_mutex(key, normal, {}), SyncOutcome::done);
+        EXPECT_EQ(at(0).unlock_mutex(key, normal), SyncOutcome::done);
+    }
+    EXPECT_EQ(memory(0).releases, 0u);
+
+    EXPECT_EQ(at(1).lock_mutex(key, normal, {}), SyncOutcome::done);
+
+    EXPECT_EQ(memory(0).releases, 1u);
+    EXPECT_EQ(memory(1).acquires, 1u);
+    EXPECT_EQ(memory(1).knows, 1u);
+    EXPECT_EQ(at(1).unlock_mutex(key, normal), SyncOutcome::done);
+}
+
+TEST_F(Sync, whoever_gets_a_mutex_knows_all_releases_of_who_had_it) {
+    std::uint64_t knew = 0;
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 500; ++i) {
+                at(t % 2).lock_mutex(key, normal, {});
+                if (memory(t % 2).knows < knew) ++wrong;
+                knew = memory(t % 2).knows;
+                at(t % 2).unlock_mutex(key, normal);
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_FALSE(at(0).is_mutex_held(key));
+}
+
+TEST_F(Sync, a_mutex_tells_its_types_apart) {
+    EXPECT_EQ(at(0).lock_mutex(key, MutexType::recursive, {}), SyncOutcome::done);
+    EXPECT_EQ(at(0).lock_mutex(key, MutexType::recursive, {}), SyncOutcome::done);
+    EXPECT_EQ(at(1).lock_mutex(key, MutexType::recursive, no_waiting), SyncOutcome::busy);
+    EXPECT_EQ(at(1).unlock_mutex(key, MutexType::recursive), SyncOutcome::not_owner);
+    EXPECT_EQ(at(0).unlock_mutex(key, MutexType::recursive), SyncOutcome::done);
+    EXPECT_TRUE(at(0).is_mutex_mine(key));
+    EXPECT_EQ(at(0).unlock_mutex(key, MutexType::recursive), SyncOutcome::done);
+    EXPECT_FALSE(at(1).is_mutex_held(key));
+
+    EXPECT_EQ(at(1).lock_mutex(key, MutexType::errorcheck, {}), SyncOutcome::done);
+    EXPECT_EQ(at(1).lock_mutex(key, MutexType::errorcheck, {}), SyncOutcome::deadlock);
+    EXPECT_EQ(at(1).unlock_mutex(key, MutexType::errorcheck), SyncOutcome::done);
+    EXPECT_EQ(at(1).unlock_mutex(key, MutexType::errorcheck), SyncOutcome::not_owner);
+}
+
+TEST_F(Sync, who_gives_up_waiting_is_not_handed_the_mutex) {
+    at(0).lock_mutex(key, normal, {});
+    std::thread late([&] {
+        const Deadline soon = in_ms(5);
+        EXPECT_EQ(at(1).lock_mutex(key, normal, {true, &soon}), SyncOutcome::timed_out);
+    });
+    late.join();
+    at(0).unlock_mutex(key, normal);
+    EXPECT_FALSE(at(0).is_mutex_held(key));
+    EXPECT_EQ(at(1).lock_mutex(key, normal, no_waiting), SyncOutcome::done);
+}
+
+// Either the wake-up or the end of patience, never both and never neither.
+TEST_F(Sync, every_signal_wakes_one_who_has_not_given_up) {
+    constexpr int rounds = 400;
+    int woken = 0;
+    std::atomic<bool> over{false};
+    std::vector<std::thread> waiters;
+    std::mutex counting;
+    for (std::uint32_t t = 0; t < 3; ++t) {
+        waiters.emplace_back([&, t] {
+            for (int i = 0; i < rounds; ++i) {
+                const SyncWaiter waiter = at(t % 2).join_condition(key);
+                const Deadline soon = in_ms(i % 3 == 0 ? 0 : 1);
+                const bool patient = i % 7 == 0;
+                const auto outcome =
+                    at(t % 2).await_condition(key, waiter, patient ? nullptr : &soon);
+                EXPECT_TRUE(!patient || outcome == SyncOutcome::done);
+                const std::scoped_lock guard{counting};
+                woken += outcome == SyncOutcome::done;
+            }
+        });
+    }
+    std::thread signaller([&] {
+        while (!over) {
+            at(1).signal_condition(key, false);
+            sched_yield();
+        }
+    });
+    for (auto& waiter : waiters) waiter.join();
+    over = true;
+    signaller.join();
+    EXPECT_GE(woken, 3 * rounds / 7);
+}
+
+TEST_F(Sync, a_writer_that_gives_up_lets_readers_in) {
+    constexpr bool writers_first = true;
+    EXPECT_EQ(at(0).lock_rwlock(key, LockMode::shared, writers_first, {}), SyncOutcome::done);
+    std::thread writer([&] {
+        const Deadline soon = in_ms(20);
+        EXPECT_EQ(at(1).lock_rwlock(key, LockMode::exclusive, writers_first, {true, &soon}),
+                  SyncOutcome::timed_out);
+    });
+    std::thread reader([&] {
+        // Before, behind or after the writer: it gets in while the first reader stays.
+        EXPECT_EQ(at(1).lock_rwlock(key, LockMode::shared, writers_first, {}), SyncOutcome::done);
+        at(1).unlock_rwlock(key);
+    });
+    reader.join();
+    writer.join();
+    EXPECT_EQ(at(0).unlock_rwlock(key), SyncOutcome::done);
+    EXPECT_EQ(at(1).lock_rwlock(key, LockMode::exclusive, writers_first, no_waiting),
+              SyncOutcome::done);
+}
+
+TEST_F(Sync, all_leave_a_barrier_knowing_what_all_brought) {
+    constexpr std::uint32_t threads = 4;
+    std::atomic<int> last{0};
+    std::atomic<int> wrong{0};
+    std::array<std::atomic<int>, threads> round{};
+    std::vector<std::thread> team;
+    for (std::uint32_t t = 0; t < threads; ++t) {
+        team.emplace_back([&, t] {
+            for (int i = 1; i <= 100; ++i) {
+                round[t] = i;
+                const SyncOutcome outcome = at(t % 2).pass_barrier(key, threads);
+                if (outcome == SyncOutcome::last) ++last;
+                for (const auto& each : round) wrong += each < i;
+            }
+        });
+    }
+    for (auto& thread : team) thread.join();
+    EXPECT_EQ(last, 100);
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(memory(0).releases + memory(1).releases, 400u);
+}
+
+TEST_F(Sync, a_semaphore_keeps_its_value_until_destroyed) {
+    EXPECT_EQ(at(1).semaphore_value(key, 3), 3u);  // made before anybody could tell
+    EXPECT_EQ(at(0).take_semaphore(key, 3, no_waiting), SyncOutcome::done);
+    EXPECT_EQ(at(1).post_semaphore(key, 3), SyncOutcome::done);
+    EXPECT_EQ(at(1).post_semaphore(key, 3), SyncOutcome::done);
+    EXPECT_EQ(at(0).semaphore_value(key, 3), 4u);
+    at(0).make_semaphore(key, 0);
+    EXPECT_EQ(at(1).take_semaphore(key, 0, no_waiting), SyncOutcome::busy);
+    at(0).make_semaphore(key, 0x7FFF'FFFF);
+    EXPECT_EQ(at(1).post_semaphore(key, 0), SyncOutcome::overflow);
+    at(1).destroy_semaphore(key);
+    EXPECT_EQ(at(0).semaphore_value(key, 7), 7u);
+}
+
+TEST_F(Sync, once_is_one_thread_at_a_time) {
+    int inside = 0;
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 200; ++i) {
+                at(t % 2).begin_once(key);
+                if (++inside != 1) ++wrong;
+                --inside;
+                at(t % 2).end_once(key);
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+// More than there are cells: an idle object needs none.
+TEST_F(Sync, a_million_mutexes_may_come_and_go) {
+    for (SyncKey each = key; each < key + 40 * 1'000'000ull; each += 40) {
+        ASSERT_EQ(at(0).lock_mutex(each, normal, no_waiting), SyncOutcome::done);
+        ASSERT_EQ(at(0).unlock_mutex(each, normal), SyncOutcome::done);
+    }
+}
+
+}  // namespace
+}  // namespace hiroba::dsm
