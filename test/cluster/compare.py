@@ -41,7 +41,8 @@ def all_cases():
                                 ("exit", "255"), ("_exit", "4"), ("quick_exit", "5"),
                                 ("abort", "0"), ("crash", "16")]]
     ends += [Case("status.c", how, "region", status, stderr=False, regions=False)
-             for how, status in [("exit", "3"), ("_exit", "4"), ("abort", "0"), ("crash", "16")]]
+             for how, status in [("exit", "3"), ("_exit", "4"), ("quick_exit", "5"),
+                                 ("abort", "0"), ("crash", "16")]]
     return ends + [
         Case("order.c"),
         Case("echo.c", stdin=text),
@@ -60,6 +61,8 @@ def all_cases():
         Case("own_threads.cpp"),
         Case("own_threads.cpp", "pthread_exit"),
         Case("fortran_print.f90"),
+        Case("process_state.c"),
+        Case("children.c", regions=False),
     ]
 
 

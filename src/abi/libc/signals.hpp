@@ -10,4 +10,7 @@ namespace hiroba::abi {
 /// `set` without the signals the runtime needs; nullptr for nullptr. `room` holds the result.
 const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept;
 
+/// As the program's own sigaction() on this node would. Nothing of it travels.
+void set_program_signal(int number, const struct sigaction& action) noexcept;
+
 }  // namespace hiroba::abi

@@ -96,6 +96,7 @@ void run_thread(std::uint32_t local_thread) {
     prepare_streams(job.self, job.nodes);
     require(assemble_node(job, omp::loaded_objects()));
     program.signal_mask = omp::block_asynchronous_signals();
+    if (job.self.value == 0) start_exit_thread();
     require(omp::start_node_threads(*world()->map, job.self, &run_thread));
     world()->endpoint->serve();
     for (;;) pause();  // ends with the process, by one of its other threads

@@ -26,6 +26,7 @@ enum class MessageKind : std::uint8_t {
     lock_handover,  ///< dsm: wake-up of a queued lock waiter
     remote_free,    ///< dsm: blocks freed on another node than the one they came from
     quit,           ///< omp: the program is over
+    exit_request,   ///< abi: the program calls exit() on a node other than 0
     test,           ///< conformance suite
     count
 };
