@@ -35,11 +35,9 @@ constinit std::atomic<bool> ended{false};
 constinit std::atomic<std::uint32_t> workers_ended{0};
 constinit std::atomic<int> quick_status{0};
 
-bool in_node_process() noexcept { return owner.load(std::memory_order_relaxed) == getpid(); }
-
 /// Whether an exit without handlers must be told to the job: also on one node, which reports.
 bool ends_node(const void* return_address) noexcept {
-    return world() != nullptr && !is_own_code(return_address) && in_node_process();
+    return world() != nullptr && !is_own_code(return_address) && is_node_process();
 }
 
 void add(net::NamedCount*& next, const char* name, std::uint64_t value) noexcept {
@@ -160,6 +158,8 @@ bool is_worker() noexcept { return world()->job.self.value != 0; }
 
 }  // namespace
 
+bool is_node_process() noexcept { return owner.load(std::memory_order_relaxed) == getpid(); }
+
 void register_end_of_program() noexcept {
     owner.store(getpid(), std::memory_order_relaxed);
     on_exit(&on_exit_of_program, nullptr);
@@ -168,7 +168,7 @@ void register_end_of_program() noexcept {
 
 void end_program(int status) noexcept {
     World* const node = world();
-    if (node == nullptr || !in_node_process() || node->job.self.value != 0) return;
+    if (node == nullptr || !is_node_process() || node->job.self.value != 0) return;
     if (ended.exchange(true)) return;
     flush_streams();
     const bool asked = exit_asked.load(std::memory_order_acquire) != 0;

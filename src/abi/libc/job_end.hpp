@@ -8,6 +8,9 @@
 
 namespace hiroba::abi {
 
+/// Whether this is the node's process and not a child of it (fork, vfork). Async-signal-safe.
+bool is_node_process() noexcept;
+
 /// Arranges that end_program() runs after everything the program has registered. At take-over,
 /// on every node: it also makes this process the one whose exit counts.
 void register_end_of_program() noexcept;

@@ -70,8 +70,8 @@ int main(void) {
     }
     printf("vfork: %d\n", status_of(child));
 
-    printf("no such program: %d\n", execl("/no/such/program", words[0], words[1], NULL) == -1 &&
-                                        errno == ENOENT);
+    printf("no such program: %d\n",
+           execl("/no/such/program", words[0], words[1], NULL) == -1 && errno == ENOENT);
     write_words("echo execlp: $GIVEN; exit 9");
     fflush(stdout);
     execlp(words[0], words[0], words[1], words[2], (char*)NULL);

@@ -64,10 +64,11 @@ static void round_of_threads(const char* title) {
     for (int i = 0; i < size; ++i)
         equal += seen[i] && memcmp(&reports[i], &reports[0], sizeof reports[0]) == 0;
     const struct Report* const one = &reports[size - 1];
-    printf("%s: %d of %d threads agree: %s, %s, umask %o, FIRST=%s SECOND=%s THIRD=%s, marker %d, "
-           "caught %d\n",
-           title, equal, size, strrchr(one->directory, '/'), one->locale, (unsigned)one->mask,
-           one->first, one->second, one->third, one->same_file, one->caught);
+    printf(
+        "%s: %d of %d threads agree: %s, %s, umask %o, FIRST=%s SECOND=%s THIRD=%s, marker %d, "
+        "caught %d\n",
+        title, equal, size, strrchr(one->directory, '/'), one->locale, (unsigned)one->mask,
+        one->first, one->second, one->third, one->same_file, one->caught);
 }
 
 int main(void) {
