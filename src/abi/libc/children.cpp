@@ -19,6 +19,7 @@
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 
+HIROBA_REAL(fork);
 HIROBA_REAL(system);
 HIROBA_REAL(popen);
 HIROBA_REAL(posix_spawn);
