@@ -62,6 +62,8 @@ def all_cases():
         Case("own_threads.cpp", "pthread_exit"),
         Case("fortran_print.f90"),
         Case("process_state.c"),
+        Case("storm.c"),
+        Case("buffer_storm.c"),
         Case("children.c", regions=False),
     ]
 
@@ -90,7 +92,7 @@ def run(command, case, extra):
         done = subprocess.run(command + case.arguments, input=case.stdin, env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=LIMIT_SECONDS)
-    except subprocess.TimeoutExpired as late:
+    except subprocess.TimeoutExpired as late:  # its nodes die with the launcher
         return None, late.stdout or b"", late.stderr or b""
     # A shell's view of a death by signal.
     status = done.returncode if done.returncode >= 0 else 128 - done.returncode

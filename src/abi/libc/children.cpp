@@ -78,6 +78,15 @@ using namespace hiroba::abi;
 #pragma GCC visibility push(default)
 extern "C" {
 
+pid_t fork() noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM() || !is_node_process()) return real_fork();
+    hiroba::say(
+        "fork on several nodes: the child would write into its parent's memory. Use posix_spawn, "
+        "system, popen, or vfork and exec");
+    errno = ENOSYS;
+    return -1;
+}
+
 int system(const char* command) {
     if (HIROBA_CALL_OF_PROGRAM()) let_kernel_start(command, nullptr, environ);
     return real_system(command);

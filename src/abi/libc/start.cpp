@@ -96,7 +96,8 @@ void run_thread(std::uint32_t local_thread) {
 [[noreturn]] void run_node(const net::JobInfo& job) {
     prepare_streams(job.self, job.nodes);
     const auto objects = omp::loaded_objects();
-    require(omp::refuse_other_runtimes(objects, &program));
+    // One node speaks; the others wait for it in the first collective until the job ends.
+    if (job.self.value == 0) require(omp::refuse_other_runtimes(objects, &program));
     require(assemble_node(job, objects));
     program.signal_mask = omp::block_asynchronous_signals();
     if (job.self.value == 0) start_exit_thread();

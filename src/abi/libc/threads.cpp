@@ -111,7 +111,8 @@ void pthread_exit(void* result) {
         leave_main();
     }
     if (HIROBA_CALL_OF_PROGRAM() && is_runtime_thread()) {
-        die(exit_environment,
+        hiroba::die(
+            hiroba::exit_environment,
             "pthread_exit in a thread of a parallel region: the region would wait for it for ever. "
             "Return from the region");
     }

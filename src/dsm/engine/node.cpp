@@ -228,6 +228,7 @@ void Node::learn(NodeId from, Bytes news) noexcept {
 }
 
 void Node::prefetch(const void* address, std::size_t bytes) noexcept {
+    const RuntimeScope latches;
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
@@ -238,6 +239,7 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
 }
 
 void Node::make_accessible(const void* address, std::size_t bytes, bool write) noexcept {
+    const RuntimeScope latches;
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};

@@ -26,8 +26,8 @@ Result<void> refuse_other_runtimes(std::span<const LoadedObject> objects, const 
         if (object.kind == LoadedObject::Kind::program || object.bias == own) continue;
         void* const handle = dlopen(object.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
         if (handle == nullptr) continue;
-        const bool is_runtime = defines(handle, object, "GOMP_parallel") ||
-                                defines(handle, object, "__kmpc_fork_call");
+        const bool is_runtime =
+            defines(handle, object, "GOMP_parallel") || defines(handle, object, "__kmpc_fork_call");
         dlclose(handle);
         if (is_runtime) {
             return Error{ErrorKind::environment,
