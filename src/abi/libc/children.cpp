@@ -99,14 +99,14 @@ FILE* popen(const char* command, const char* mode) {
 
 int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const arguments[],
-                char* const variables[]) noexcept {
+                char* const variables[]) {
     if (HIROBA_CALL_OF_PROGRAM()) let_kernel_start(path, arguments, variables);
     return real_posix_spawn(child, path, actions, attributes, arguments, variables);
 }
 
 int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
                  const posix_spawnattr_t* attributes, char* const arguments[],
-                 char* const variables[]) noexcept {
+                 char* const variables[]) {
     if (HIROBA_CALL_OF_PROGRAM()) let_kernel_start(file, arguments, variables);
     return real_posix_spawnp(child, file, actions, attributes, arguments, variables);
 }
