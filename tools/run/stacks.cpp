@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -119,6 +120,18 @@ std::uint64_t signal_mask(const std::filesystem::path& status, std::string_view 
     return 0;
 }
 
+/// Whether the thread would not die of the signals in `bits`: it blocks them, or awaits signals,
+/// during which the kernel shows them as open. It may go from one to the other between two looks.
+bool holds_back(const std::filesystem::path& task, std::uint64_t bits) {
+    const auto blocks = [&] { return (signal_mask(task / "status", "SigBlk:") & bits) == bits; };
+    const auto awaits = [&] {
+        std::ifstream file(task / "syscall");
+        long call = -1;
+        return file >> call && call == SYS_rt_sigtimedwait;
+    };
+    return blocks() || awaits() || blocks();
+}
+
 }  // namespace
 
 std::string waits_for(const std::vector<std::string>& functions) {
@@ -147,10 +160,10 @@ bool uses_user_signal(pid_t process) {
          bit) != 0)
         return true;
     std::error_code failure;
-    bool all_block = true;
+    bool all_hold_back = true;
     for (const auto& task : std::filesystem::directory_iterator(root / "task", failure))
-        all_block = all_block && (signal_mask(task.path() / "status", "SigBlk:") & bit) != 0;
-    return all_block;
+        all_hold_back = all_hold_back && holds_back(task.path(), bit);
+    return all_hold_back;
 }
 
 int ask_for_stacks(const std::string& process) {
