@@ -8,6 +8,7 @@ packages=(
     binutils clang-format cmake g++ gcc gdb gfortran make ninja-build python3
     libbenchmark-dev libcli11-dev libdw-dev libelf-dev libfmt-dev libgtest-dev libxxhash-dev
     libzydis-dev nlohmann-json3-dev
+    clustalo sumaclust
     "$@"
 )
 

@@ -12,6 +12,7 @@
 #include "tools/info/info.hpp"
 #include "tools/line.hpp"
 #include "tools/run/run.hpp"
+#include "tools/run/stacks.hpp"
 
 namespace {
 
@@ -53,9 +54,14 @@ int parse_and_run(const std::vector<std::string>& words) {
                          "every setting with value, default, origin and help");
     info_words->add_flag("-l,--limits", info_options.limits,
                          "check the limits; status 78 when one is too low");
+    std::string launcher;
+    CLI::App* const stacks_words = app.add_subcommand(
+        "stacks", "Have a running job print the stacks of all its threads: hiroba stacks PID");
+    stacks_words->add_option("pid", launcher, "process number of hiroba run")->required();
     const bool is_run = words.size() > 1 && words[1] == "run";
     const std::size_t ours = is_run ? launcher_words(words) : words.size();
-    if (words.size() > 1 && !words[1].starts_with('-') && words[1] != "run" && words[1] != "info") {
+    if (words.size() > 1 && !words[1].starts_with('-') && words[1] != "run" && words[1] != "info" &&
+        words[1] != "stacks") {
         say_line("there is no command " + words[1] + ". See hiroba --help");
         return hiroba::exit_usage;
     }
@@ -70,6 +76,7 @@ int parse_and_run(const std::vector<std::string>& words) {
         return hiroba::exit_usage;
     }
     if (info_words->parsed()) return info(info_options);
+    if (stacks_words->parsed()) return ask_for_stacks(launcher);
 
     auto program = words.begin() + static_cast<std::ptrdiff_t>(ours);
     if (program != words.end() && *program == "--") ++program;

@@ -21,6 +21,8 @@ nm -D "$library" | grep -q ' __cxa_guard_acquire$' || { echo "not ours: guards";
 leaked=$(echo "$names" | grep -E '^(_ZN|_ZS|_ZT|_ZG|_ZZ|__cxa_|_Unwind_|__gxx_)' |
     grep -v '^__cxa_guard_' || true)
 [ -z "$leaked" ] || { echo "exported by mistake:"; echo "$leaked"; status=1; }
+readelf -d "$library" | grep -q 'soname: \[libgomp.so.1\]' ||
+    { echo "not named libgomp.so.1: the loader would load the real one as well"; status=1; }
 if readelf -d "$library" | grep -qE 'NEEDED.*(libstdc\+\+|libgcc_s)'; then
     echo "needs the program's C++ runtime"; status=1
 fi

@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cstring>
 
+#include "abi/libc/job_end.hpp"
 #include "abi/libc/malloc_place.hpp"
+#include "abi/libc/process_state.hpp"
 #include "abi/libc/signals.hpp"
 #include "abi/streams.hpp"
 #include "base/fatal.hpp"
@@ -84,6 +86,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     auto endpoint = net::Endpoint::open(node.job, *node.control);
     if (!endpoint) return endpoint.error();
     node.endpoint = std::move(*endpoint);
+    listen_for_exits(*node.endpoint);
 
     const auto options = memory_options();
     if (!options) return options.error();
@@ -112,7 +115,9 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                                          .heap = node.heap.get(),
                                          .publisher = node.publisher.get(),
                                          .threads_per_node = node.job.threads_per_node,
-                                         .flush_streams = &flush_streams});
+                                         .flush_streams = &flush_streams,
+                                         .publish_process = &publish_process_state,
+                                         .apply_process = &apply_process_state});
     if (!runtime) return runtime.error();
     node.omp = std::move(*runtime);
     return {};

@@ -4,6 +4,7 @@
 // is written once per thread, because TLS of the program's threads lies in global memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -28,6 +29,26 @@ ThreadContext& this_thread() noexcept;
 
 /// As above, but nullptr where this_thread() would have to make one.
 ThreadContext* this_thread_if_known() noexcept;
+
+/// While one lives, its thread executes our code on the program's stack: a signal handler of the
+/// program would find latches held by the thread it interrupted, so it waits.
+class RuntimeScope {
+public:
+    RuntimeScope() noexcept : context_(this_thread()), before_(context_.in_runtime) {
+        context_.in_runtime = true;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    RuntimeScope(const RuntimeScope&) = delete;
+    RuntimeScope& operator=(const RuntimeScope&) = delete;
+    ~RuntimeScope() {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        context_.in_runtime = before_;
+    }
+
+private:
+    ThreadContext& context_;
+    bool before_;
+};
 
 using RuntimeCall = void (*)(void*);
 

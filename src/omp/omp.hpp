@@ -29,6 +29,13 @@ using OutlinedFunction = void (*)(void*);
 /// Locks of the runtime itself; all others are named by an address of the program.
 inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3;
 
+/// The process-wide state of node 0 (working directory, ...): numbered, and where it is written in
+/// global memory, null when there is nothing to take over.
+struct ProcessState {
+    std::uint64_t version = 0;
+    const void* bytes = nullptr;
+};
+
 /// What the runtime is made of. `memory`, `locks` and `heap` are null on one node.
 struct Parts {
     net::Endpoint* endpoint = nullptr;
@@ -38,6 +45,10 @@ struct Parts {
     dsm::Publisher* publisher = nullptr;  ///< told when a region runs on several nodes; may be null
     std::uint32_t threads_per_node = 1;   ///< 0, one node only: as many as processors it may use
     void (*flush_streams)() = nullptr;    ///< writes out stdout of this process (C, Fortran)
+    /// Node 0, before a region of several nodes; the others, before their threads run it. Maybe
+    /// null.
+    ProcessState (*publish_process)() noexcept = nullptr;
+    void (*apply_process)(const ProcessState& state) noexcept = nullptr;
     /// Ends this process as after work(), from any thread: the program is over in the middle of a
     /// region. Null: _exit(0).
     void (*leave)() = nullptr;

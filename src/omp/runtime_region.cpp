@@ -80,6 +80,8 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     // The numbers go on from region to region: the last thread to leave a slot may do so late.
     fork_.sequence = thread.region.sequence;
     if (parts_.flush_streams != nullptr && link_ != nullptr) parts_.flush_streams();
+    if (parts_.publish_process != nullptr && nodes_of(team_size) > 1)
+        fork_.process = parts_.publish_process();
     const std::uint32_t join_phase = join_.phase();
     const auto start = [this, team_size] {
         if (link_ != nullptr && nodes_of(team_size) > 1) link_->fork(fork_, nodes_of(team_size));
@@ -188,6 +190,8 @@ bool RuntimeCore::await_region_as_leader(ThreadState&) noexcept {
         return false;
     }
     link_->set_members(nodes_of(fork_.place.team_size));
+    if (parts_.apply_process != nullptr && fork_.process.bytes != nullptr)
+        parts_.apply_process(fork_.process);
     start_members();
     return true;
 }

@@ -44,7 +44,8 @@ def all_cases():
                                 ("exit", "255"), ("_exit", "4"), ("quick_exit", "5"),
                                 ("abort", "0"), ("crash", "16")]]
     ends += [Case("status.c", how, "region", status, stderr=False, regions=False)
-             for how, status in [("exit", "3"), ("_exit", "4"), ("abort", "0"), ("crash", "16")]]
+             for how, status in [("exit", "3"), ("_exit", "4"), ("quick_exit", "5"),
+                                 ("abort", "0"), ("crash", "16")]]
     return ends + [
         Case("order.c"),
         Case("echo.c", stdin=text),
@@ -71,6 +72,10 @@ def all_cases():
         Case("sync_refused.cpp", "robust", refused="robust mutex at 0x"),
         Case("sync_refused.cpp", "shared", refused="process-shared mutex at 0x"),
         Case("sync_refused.cpp", "futex", refused="futex at 0x"),
+        Case("process_state.c"),
+        Case("storm.c"),
+        Case("buffer_storm.c"),
+        Case("children.c", regions=False),
     ]
 
 
@@ -98,7 +103,7 @@ def run(command, case, extra):
         done = subprocess.run(command + case.arguments, input=case.stdin, env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=LIMIT_SECONDS)
-    except subprocess.TimeoutExpired as late:
+    except subprocess.TimeoutExpired as late:  # its nodes die with the launcher
         return None, late.stdout or b"", late.stderr or b""
     # A shell's view of a death by signal.
     status = done.returncode if done.returncode >= 0 else 128 - done.returncode

@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "tools/line.hpp"
+#include "tools/run/stacks.hpp"
 
 namespace hiroba::tools {
 
@@ -76,6 +77,12 @@ void Supervisor::take_signals() {
                     if (node.alive) ::kill(node.pid, SIGCONT);
                 control_.restart_wait(now_ns());
                 break;
+            case SIGUSR1:
+                if (asks_for_stacks(*info))
+                    print_stacks(nodes_);
+                else
+                    forward(*info);
+                break;
             case SIGINT: on_interrupt(); [[fallthrough]];
             default: forward(*info);
         }
@@ -88,6 +95,13 @@ void Supervisor::on_interrupt() {
     if (interrupted_at_ns_ != 0 && now - interrupted_at_ns_ < second_ns)
         end_job(exit_signal_base + SIGINT, "interrupted twice within a second: all nodes killed");
     interrupted_at_ns_ = now;
+}
+
+// A program that has no use for the signal would die of it.
+bool Supervisor::asks_for_stacks(const signalfd_siginfo& info) const {
+    const bool by_command = info.ssi_code == SI_QUEUE && info.ssi_int == stacks_request;
+    const Node& first = nodes_[0];
+    return by_command || (info.ssi_code <= 0 && first.alive && !uses_user_signal(first.pid));
 }
 
 void Supervisor::forward(const signalfd_siginfo& info) {

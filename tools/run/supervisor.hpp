@@ -41,6 +41,7 @@ private:
     void wait_for_events();
     void take_signals();
     void on_interrupt();
+    bool asks_for_stacks(const signalfd_siginfo& info) const;
     void forward(const signalfd_siginfo& info);
     void reap();
     void follow_stop(int signal_number);

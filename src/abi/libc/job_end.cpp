@@ -12,10 +12,14 @@
 
 #include <atomic>
 #include <cstring>
+#include <span>
 
 #include "abi/libc/real.hpp"
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
+#include "base/fatal.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/memory/fault_engine.hpp"
 
 extern "C" int omp_in_parallel();
 
@@ -31,11 +35,9 @@ constinit std::atomic<bool> ended{false};
 constinit std::atomic<std::uint32_t> workers_ended{0};
 constinit std::atomic<int> quick_status{0};
 
-bool in_node_process() noexcept { return owner.load(std::memory_order_relaxed) == getpid(); }
-
 /// Whether an exit without handlers must be told to the job: also on one node, which reports.
 bool ends_node(const void* return_address) noexcept {
-    return world() != nullptr && !is_own_code(return_address) && in_node_process();
+    return world() != nullptr && !is_own_code(return_address) && is_node_process();
 }
 
 void add(net::NamedCount*& next, const char* name, std::uint64_t value) noexcept {
@@ -79,9 +81,60 @@ void on_exit_of_program(int status, void*) { end_program(status); }
 
 void on_quick_exit_of_program() { end_program(quick_status.load(std::memory_order_relaxed)); }
 
-/// A program's exit on a node other than 0: the launcher ends the job. Should it be unable to,
-/// this process ends by itself, which the launcher takes as the end of the job too.
-[[noreturn]] void ask_for_exit(int status) noexcept {
+/// What another node's exit() or quick_exit() asks of node 0.
+struct ExitRequest {
+    int status = 0;
+    bool quick = false;
+};
+/// Node 0: the first request; written by the message handler before `exit_asked`.
+constinit ExitRequest exit_request;
+constinit std::atomic<std::uint32_t> exit_asked{0};
+
+/// A program's exit on a node other than 0: node 0 runs the handlers, which are registered there,
+/// and ends the job. This thread waits for its own end, which the launcher brings: it kills all
+/// nodes when node 0 has ended, however that ended.
+[[noreturn]] void ask_for_exit(int status, bool quick) noexcept {
+    flush_streams();
+    fflush(nullptr);
+    World& node = *world();
+    on_runtime_stack([&node, status, quick] {
+        node.memory->flush();
+        const ExitRequest request{status, quick};
+        const Bytes body = std::as_bytes(std::span(&request, 1));
+        node.endpoint->send(NodeId{0}, net::MessageKind::exit_request, net::Urgency::wake_service,
+                            std::span(&body, 1));
+    });
+    for (;;) pause();
+}
+
+void on_exit_request(void*, NodeId from, Bytes body) noexcept {
+    HIROBA_INVARIANT(body.size() == sizeof(ExitRequest), "%lu bytes from node %u", body.size(),
+                     from.value);
+    static constinit std::atomic<bool> taken{false};
+    if (taken.exchange(true)) return;  // the first to ask decides, as the first exit() does
+    std::memcpy(&exit_request, body.data(), sizeof exit_request);
+    exit_asked.store(1, std::memory_order_release);  // pairs with run_exit()
+    exit_asked.notify_all();
+}
+
+/// Body of node 0's thread that exits in another node's name, beside whatever main is doing: so
+/// does exit() in any thread of a process.
+void* run_exit(void*) {
+    dsm::give_alternate_stack();
+    exit_asked.wait(0, std::memory_order_acquire);
+    world()->omp->count_program_threads(1);
+    on_runtime_stack([] { world()->memory->flush(); });
+    if (exit_request.quick) {
+        quick_status.store(exit_request.status, std::memory_order_relaxed);
+        real_quick_exit(exit_request.status);
+    }
+    real_exit(exit_request.status);
+    __builtin_unreachable();
+}
+
+/// _exit() on a node other than 0: nothing is to run anywhere; the launcher ends the job.
+/// Should it be unable to, this process ends by itself, which ends the job too.
+[[noreturn]] void ask_for_end(int status) noexcept {
     constexpr int tenths_max = 50;
     flush_streams();
     fflush(nullptr);
@@ -98,13 +151,15 @@ bool is_worker() noexcept { return world()->job.self.value != 0; }
 
 /// exit without handlers: output already written stays, the job's other nodes are told.
 [[noreturn]] void exit_at_once(int status) noexcept {
-    if (is_worker()) ask_for_exit(status);
+    if (is_worker()) ask_for_end(status);
     end_program(status);
     real__exit(status);
     __builtin_unreachable();
 }
 
 }  // namespace
+
+bool is_node_process() noexcept { return owner.load(std::memory_order_relaxed) == getpid(); }
 
 void register_end_of_program() noexcept {
     owner.store(getpid(), std::memory_order_relaxed);
@@ -114,19 +169,35 @@ void register_end_of_program() noexcept {
 
 void end_program(int status) noexcept {
     World* const node = world();
-    if (node == nullptr || !in_node_process() || node->job.self.value != 0) return;
+    if (node == nullptr || !is_node_process() || node->job.self.value != 0) return;
     if (ended.exchange(true)) return;
     flush_streams();
-    if (node->memory != nullptr) {
-        if (omp_in_parallel() != 0) {
-            // The others stand at barriers this node will not reach: they cannot be sent home.
-            fflush(nullptr);
-            node->control->request_exit(status & 0xff);
-        } else {
-            node->omp->quit();
-        }
+    const bool asked = exit_asked.load(std::memory_order_acquire) != 0;
+    if (node->memory != nullptr && (asked || omp_in_parallel() != 0)) {
+        // The others stand at barriers this node will not reach: they cannot be sent home.
+        fflush(nullptr);
+        report(*node);
+        node->control->request_exit(status & 0xff);
+        return;
     }
+    if (node->memory != nullptr) node->omp->quit();
     report(*node);
+}
+
+void listen_for_exits(net::Endpoint& endpoint) noexcept {
+    endpoint.on(net::MessageKind::exit_request, &on_exit_request, nullptr);
+}
+
+void start_exit_thread() noexcept {
+    pthread_t thread;
+    const int failure = pthread_create(&thread, nullptr, &run_exit, nullptr);
+    if (failure != 0) {
+        die(exit_environment,
+            "the thread that exits for other nodes did not start: %s. Check "
+            "ulimit -u and the container's limit of processes",
+            std::strerror(failure));
+    }
+    pthread_detach(thread);
 }
 
 void end_worker_thread() noexcept {
@@ -150,7 +221,7 @@ using namespace hiroba::abi;
 extern "C" {
 
 void exit(int status) noexcept {
-    if (ends_node(__builtin_return_address(0)) && is_worker()) ask_for_exit(status);
+    if (ends_node(__builtin_return_address(0)) && is_worker()) ask_for_exit(status, false);
     real_exit(status);
     __builtin_unreachable();
 }
@@ -169,7 +240,7 @@ void _Exit(int status) noexcept {
 
 void quick_exit(int status) noexcept {
     quick_status.store(status, std::memory_order_relaxed);
-    if (ends_node(__builtin_return_address(0)) && is_worker()) ask_for_exit(status);
+    if (ends_node(__builtin_return_address(0)) && is_worker()) ask_for_exit(status, true);
     real_quick_exit(status);
     __builtin_unreachable();
 }

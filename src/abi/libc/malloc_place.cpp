@@ -20,6 +20,7 @@
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
+#include "base/thread_context.hpp"
 
 namespace hiroba::abi {
 
@@ -145,6 +146,7 @@ bool is_program_memory(const void* block) noexcept {
 dsm::AddressRange early_allocations() noexcept { return early.used(); }
 
 void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed) noexcept {
+    const RuntimeScope latches;
     const int errno_before = errno;
     dsm::Heap* const heap = global_heap();
     bool is_zero = true;
@@ -165,6 +167,7 @@ void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed
 
 void give_back(void* block) noexcept {
     if (early.owns(block)) return;
+    const RuntimeScope latches;
     const int errno_before = errno;
     dsm::Heap* const heap = global_heap();
     if (heap == nullptr) fatal("free(): %p is not an allocated block", block);
@@ -183,7 +186,10 @@ void* resize_for_program(void* block, std::size_t bytes) noexcept {
     if (held == 0) fatal("realloc(): %p is not an allocated block", block);
     if (bytes <= held && bytes >= held / 2) return block;
     dsm::Heap* const heap = global_heap();
-    if (heap != nullptr && heap->resize(block, bytes)) return block;
+    {
+        const RuntimeScope latches;
+        if (heap != nullptr && heap->resize(block, bytes)) return block;
+    }
 
     void* const moved = allocate_for_program(bytes, 16, false);
     if (moved == nullptr) return bytes <= held ? block : nullptr;

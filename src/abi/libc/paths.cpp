@@ -30,7 +30,6 @@ HIROBA_REAL(remove);
 HIROBA_REAL(rename);
 HIROBA_REAL(mkdir);
 HIROBA_REAL(rmdir);
-HIROBA_REAL(chdir);
 HIROBA_REAL(readlink);
 
 using namespace hiroba::abi;
@@ -148,10 +147,6 @@ int mkdir(const char* path, mode_t mode) noexcept {
 int rmdir(const char* path) noexcept {
     let_kernel_read_text(path);
     return real_rmdir(path);
-}
-int chdir(const char* path) noexcept {
-    let_kernel_read_text(path);
-    return real_chdir(path);
 }
 ssize_t readlink(const char* path, char* buffer, size_t bytes) noexcept {
     let_kernel_read_text(path);

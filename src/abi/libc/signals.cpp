@@ -17,7 +17,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "abi/libc/process_state.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/world.hpp"
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
@@ -29,6 +31,7 @@ HIROBA_REAL(sigprocmask);
 HIROBA_REAL(pthread_sigmask);
 HIROBA_REAL(sigaltstack);
 HIROBA_REAL(sigsuspend);
+HIROBA_REAL(raise);
 
 namespace hiroba::abi {
 namespace {
@@ -143,7 +146,7 @@ int set_relayed(int number, const Action* action, Action* old) noexcept {
     return result;
 }
 
-int set_action(int number, const Action* action, Action* old) noexcept {
+int change_action(int number, const Action* action, Action* old) noexcept {
     if (number == SIGTRAP) {
         omp::set_program_trap_action(action, old);
         return 0;
@@ -153,6 +156,15 @@ int set_action(int number, const Action* action, Action* old) noexcept {
         return 0;
     }
     return set_relayed(number, action, old);
+}
+
+int set_action(int number, const Action* action, Action* old) noexcept {
+    // The program's structure may lie in global memory: it is read once.
+    Action wanted{};
+    if (action != nullptr) wanted = *action;
+    const int result = change_action(number, action == nullptr ? nullptr : &wanted, old);
+    if (result == 0 && action != nullptr) signal_action_changed(number, wanted);
+    return result;
 }
 
 sighandler_t set_handler(int number, sighandler_t handler, int flags) noexcept {
@@ -174,6 +186,24 @@ int set_stack(const stack_t* stack, stack_t* old) noexcept {
     return 0;
 }
 
+/// The runtime's threads block what comes from outside, so that it finds main's thread. What such a
+/// thread sends itself is for it.
+int raise_here(int number) noexcept {
+    sigset_t one;
+    sigset_t former;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    real_pthread_sigmask(SIG_UNBLOCK, &one, &former);
+    const int result = real_raise(number);
+    real_pthread_sigmask(SIG_SETMASK, &former, nullptr);
+    return result;
+}
+
+bool is_runtime_thread() noexcept {
+    const ThreadContext* const context = this_thread_if_known();
+    return world()->job.self.value != 0 || (context != nullptr && context->global_thread != 0);
+}
+
 }  // namespace
 
 bool is_signal_deferred() noexcept { return deferred_count.load() != 0; }
@@ -183,6 +213,10 @@ void let_signals_in() noexcept {
     const int errno_before = errno;
     nanosleep(&twice_the_deferral, nullptr);
     errno = errno_before;
+}
+
+void set_program_signal(int number, const struct sigaction& action) noexcept {
+    change_action(number, &action, nullptr);
 }
 
 const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept {
@@ -236,6 +270,11 @@ int sigsuspend(const sigset_t* set) {
     if (!HIROBA_CALL_OF_PROGRAM()) return real_sigsuspend(set);
     sigset_t room;
     return real_sigsuspend(without_faults(set, room));
+}
+
+int raise(int number) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM() || !is_runtime_thread()) return real_raise(number);
+    return raise_here(number);
 }
 
 int sigaltstack(const stack_t* stack, stack_t* old) noexcept {

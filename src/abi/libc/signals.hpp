@@ -15,5 +15,7 @@ bool is_signal_deferred() noexcept;
 /// Stays out of the runtime for long enough that the handler runs. For whoever would wait in the
 /// runtime for what that handler does.
 void let_signals_in() noexcept;
+/// As the program's own sigaction() on this node would. Nothing of it travels.
+void set_program_signal(int number, const struct sigaction& action) noexcept;
 
 }  // namespace hiroba::abi

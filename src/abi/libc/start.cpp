@@ -16,6 +16,7 @@
 #include "base/fatal.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/process/node_threads.hpp"
+#include "omp/process/openmp_runtimes.hpp"
 #include "omp/process/program_vectors.hpp"
 
 namespace hiroba::abi {
@@ -109,8 +110,12 @@ void start_publisher() {
 
 [[noreturn]] void run_node(const net::JobInfo& job) {
     prepare_streams(job.self, job.nodes);
-    require(assemble_node(job, omp::loaded_objects()));
+    const auto objects = omp::loaded_objects();
+    // One node speaks; the others wait for it in the first collective until the job ends.
+    if (job.self.value == 0) require(omp::refuse_other_runtimes(objects, &program));
+    require(assemble_node(job, objects));
     program.signal_mask = omp::block_asynchronous_signals();
+    if (job.self.value == 0) start_exit_thread();
     require(omp::start_node_threads(*world()->map, job.self, &run_thread));
     start_publisher();
     world()->endpoint->serve();

@@ -16,6 +16,7 @@
 
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
+#include "base/fatal.hpp"
 #include "dsm/memory/fault_engine.hpp"
 
 HIROBA_REAL(pthread_create);
@@ -92,6 +93,12 @@ int create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function
     exit(0);
 }
 
+/// Neither main's thread nor one the program has made.
+bool is_runtime_thread() noexcept {
+    return pthread_equal(main_thread.load(), pthread_self()) == 0 &&
+           pthread_getspecific(end_key()) == nullptr;
+}
+
 }  // namespace
 
 void become_main_thread() noexcept { main_thread.store(pthread_self()); }
@@ -127,6 +134,12 @@ int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
 void pthread_exit(void* result) {
     if (HIROBA_CALL_OF_PROGRAM() && pthread_equal(main_thread.load(), pthread_self()) != 0) {
         leave_main();
+    }
+    if (HIROBA_CALL_OF_PROGRAM() && is_runtime_thread()) {
+        hiroba::die(
+            hiroba::exit_environment,
+            "pthread_exit in a thread of a parallel region: the region would wait for it for ever. "
+            "Return from the region");
     }
     real_pthread_exit(result);
     __builtin_unreachable();

@@ -2,10 +2,13 @@
 // Role: what happens in the faulting thread, on its alternate signal stack: brings a block current
 // and maps it. Called with the block's latch held; allocates nothing, takes no other latch.
 // Also used outside faults, to bring blocks current ahead of time.
+#include <sys/mman.h>
+
 #include <mutex>
 
 #include "base/thread_context.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::dsm {
 
@@ -21,6 +24,8 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         say("stack overflow at 0x%lx: %lu bytes of stack per thread; raise OMP_STACKSIZE, ulimit "
             "-s or HIROBA_STACK",
             address, map_.shape().stack_bytes);
+        // The core is to show how it came to this: keep_cores_small() left most of it out.
+        kernel_call(SYS_madvise, range.address, map_.shape().stack_bytes, MADV_DODUMP);
         return false;
     }
     if (this_thread().atomic_block == block + std::uint64_t{1}) {

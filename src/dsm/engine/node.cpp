@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dsm/engine/node.hpp"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "base/thread_context.hpp"
+#include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::dsm {
 
@@ -94,7 +98,24 @@ Result<void> Node::attach(AddressRange early) {
     add_fault_target(*this);
     const AddressRange range = map_.main_range();
     const std::uint64_t offset = *map_.offset_of(range.address);
-    return engine_->attach(range, private_memory_.fd(), offset, private_memory_.at(offset));
+    auto attached =
+        engine_->attach(range, private_memory_.fd(), offset, private_memory_.at(offset));
+    if (attached) keep_cores_small();
+    return attached;
+}
+
+// The kernel would walk the whole address space, and fill in what nobody has touched. What a
+// debugger needs is the stacks; images are small and stay in.
+void Node::keep_cores_small() noexcept {
+    constexpr std::size_t stack_top_bytes = std::size_t{4} << 20;
+    const AddressRange all = map_.main_range();
+    kernel_call(SYS_madvise, all.address, all.bytes, MADV_DONTDUMP);
+    const std::uint32_t threads = map_.shape().threads_per_node;
+    for (std::uint32_t local = 0; local < threads; ++local) {
+        const AddressRange slice = map_.stack_slice(self_.value * threads + local);
+        const std::size_t bytes = std::min(slice.bytes, stack_top_bytes >> (threads > 1 ? 2 : 0));
+        kernel_call(SYS_madvise, slice.end() - bytes, bytes, MADV_DODUMP);
+    }
 }
 
 // The others start with nothing and find node 0, the initial home; they must not look before it
@@ -211,6 +232,7 @@ void Node::learn(NodeId from, Bytes news) noexcept {
 }
 
 void Node::prefetch(const void* address, std::size_t bytes) noexcept {
+    const RuntimeScope latches;
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
@@ -221,6 +243,7 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
 }
 
 void Node::make_accessible(const void* address, std::size_t bytes, bool write) noexcept {
+    const RuntimeScope latches;
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};

@@ -81,6 +81,7 @@ private:
         counter.fetch_add(by, std::memory_order_relaxed);  // statistics: no partner
     }
 
+    void keep_cores_small() noexcept;
     void publish_adopted(std::uint64_t offset, std::size_t bytes) noexcept;
 
     // Geometry.

@@ -28,6 +28,8 @@ public:
                 "raise ulimit -v",
                 bytes(), errno);
         }
+        // Mostly holes, which a core piped to a collector would hold as zeros.
+        if (bytes() > dumped_bytes_max) madvise(memory, bytes(), MADV_DONTDUMP);
         data_ = static_cast<T*>(memory);
     }
     SparseArray(SparseArray&& other) noexcept
@@ -43,6 +45,7 @@ public:
     std::span<T> span() noexcept { return {data_, size_}; }
 
 private:
+    static constexpr std::size_t dumped_bytes_max = std::size_t{1} << 20;
     std::size_t bytes() const noexcept { return size_ * sizeof(T) + 1; }
     T* data_ = nullptr;
     std::size_t size_;

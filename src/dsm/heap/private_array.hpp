@@ -56,6 +56,9 @@ public:
                 : mmap(address_hint(mapped_bytes(count)), mapped_bytes(count),
                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (place == MAP_FAILED) return false;
+        // Mostly holes; as in a sparse array, a core does without.
+        if (mapped_bytes(count) > dumped_bytes_max)
+            madvise(place, mapped_bytes(count), MADV_DONTDUMP);
         values_ = static_cast<T*>(place);
         capacity_ = count;
         return true;
@@ -71,6 +74,7 @@ public:
     }
 
 private:
+    static constexpr std::size_t dumped_bytes_max = std::size_t{1} << 20;
     static std::size_t mapped_bytes(std::size_t count) {
         return round_up(count * sizeof(T), page_bytes);
     }

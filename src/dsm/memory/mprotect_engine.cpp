@@ -75,6 +75,7 @@ Result<void> MprotectEngine::attach(AddressRange range, int memory_fd, std::uint
         kernel_call(SYS_mmap, address_hint(pages), round_up(pages, page_bytes),
                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (kernel_failed(access)) return failed("mmap of the table", range, access);
+    kernel_call(SYS_madvise, access, round_up(pages, page_bytes), MADV_DONTDUMP);
     const long at = kernel_call(SYS_mmap, range.address, range.bytes, PROT_NONE,
                                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory_fd, memory_offset);
     if (kernel_failed(at)) return failed("mmap", range, at);

@@ -61,6 +61,7 @@ Result<PageSet> PageSet::create(std::size_t pages) {
                       set.bytes_, std::strerror(static_cast<int>(-memory)));
         return Error{ErrorKind::environment, text};
     }
+    kernel_call(SYS_madvise, memory, set.bytes_, MADV_DONTDUMP);
     set.words_ = reinterpret_cast<Word*>(memory);
     set.summaries_ = set.words_ + words_held;
     set.tops_ = set.summaries_ + summaries_held;

@@ -68,6 +68,7 @@ Result<std::unique_ptr<UffdEngine>> UffdEngine::create(std::string why) {
     const long spans = kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (kernel_failed(spans)) return failed("mmap", {0, bytes}, spans);
+    kernel_call(SYS_madvise, spans, bytes, MADV_DONTDUMP);
     engine->spans_ = reinterpret_cast<Span*>(spans);
 
     engine->attached_.reserve(attached_max);

@@ -27,6 +27,7 @@ enum class MessageKind : std::uint8_t {
     remote_free,     ///< dsm: blocks freed on another node than the one they came from
     quit,            ///< omp: the program is over
     release_wanted,  ///< dsm: a node owes a release to whoever wants an object of the program
+    exit_request,    ///< abi: the program calls exit() on a node other than 0
     test,            ///< conformance suite
     count
 };

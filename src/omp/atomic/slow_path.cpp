@@ -122,9 +122,10 @@ AtomicCounts atomic_counts() noexcept {
 
 bool hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site) noexcept {
     bool entered = false;
-    hiroba::omp::as_runtime([&] { entered = hiroba::omp::enter(address, *site); });
     // Until leave: a handler of the program that ran now could wait for what this thread holds.
-    if (entered) hiroba::this_thread().in_runtime = true;
+    hiroba::this_thread().in_runtime = true;
+    hiroba::omp::as_runtime([&] { entered = hiroba::omp::enter(address, *site); });
+    if (!entered) hiroba::this_thread().in_runtime = false;
     return entered;
 }
 

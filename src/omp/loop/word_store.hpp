@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/thread_context.hpp"
 #include "gas/gas.hpp"
 
 namespace hiroba::omp {
@@ -60,21 +61,31 @@ public:
         : endpoint_(endpoint), segment_(std::move(segment)) {}
     void attach() { segment_.attach(); }
 
-    std::uint64_t load(std::size_t word) noexcept override { return segment_.load(at(word)); }
+    // Called on the program's stack: a transport may take latches.
+    std::uint64_t load(std::size_t word) noexcept override {
+        const RuntimeScope latches;
+        return segment_.load(at(word));
+    }
     void store(std::size_t word, std::uint64_t value) noexcept override {
+        const RuntimeScope latches;
         segment_.store(at(word), value);
     }
     std::uint64_t fetch_add(std::size_t word, std::uint64_t value) noexcept override {
+        const RuntimeScope latches;
         return segment_.fetch_add(at(word), value);
     }
     std::uint64_t compare_swap(std::size_t word, std::uint64_t expected,
                                std::uint64_t desired) noexcept override {
+        const RuntimeScope latches;
         return segment_.compare_swap(at(word), expected, desired);
     }
 
 private:
     static gas::GlobalAddress at(std::size_t word) noexcept { return {NodeId{0}, word * 8}; }
-    void between_looks() noexcept override { endpoint_.poll(); }
+    void between_looks() noexcept override {
+        const RuntimeScope latches;
+        endpoint_.poll();
+    }
 
     net::Endpoint& endpoint_;
     gas::Segment segment_;

@@ -33,6 +33,7 @@ struct Fork {
     std::uint64_t sequence = 0;  ///< number of the region's first worksharing construct
     bool has_loop = false;
     Loop loop;
+    ProcessState process;  ///< what the members' processes must be like
 };
 
 /// Everything but the handlers: on the runtime stack, while the node's other threads that take

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what belongs to a process and yet must be the same on all nodes: working directory, umask,
+// locale, environment, actions of signals. Node 0's is the program's; the others take it over at
+// the start of the next region they are part of.
+// Invariant: it travels as it is, not as the calls that made it: a node that was left out of a
+// thousand regions has one thing to do.
+#pragma once
+
+#include <signal.h>
+
+#include "omp/omp.hpp"
+
+namespace hiroba::abi {
+
+/// Node 0, on the program's stack, before a region of several nodes: what the others must become.
+omp::ProcessState publish_process_state() noexcept;
+
+/// Other nodes, before their threads run: becomes `state`, unless it is that already. What cannot
+/// be (a directory that is gone) ends the job with one line.
+void apply_process_state(const omp::ProcessState& state) noexcept;
+
+/// The program has changed something by `call`: on node 0 it travels; on another node it is said
+/// once that it stays there.
+void process_state_changed(const char* call) noexcept;
+
+/// The program has set the action of a signal.
+void signal_action_changed(int number, const struct sigaction& action) noexcept;
+
+}  // namespace hiroba::abi

@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What surrounds a program's loops: its libraries, its crashes, its cores, a look from outside.
+
+Each case compiles a program of a few lines, runs it under `hiroba run` and checks status, output
+and the lines of hiroba.
+
+    process_runs.py --hiroba build/bin/hiroba [--only core]
+"""
+import argparse
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIMIT_SECONDS = 60
+HEADERS = "".join(f"#include <{name}.h>\n" for name in (
+    "omp", "dlfcn", "errno", "pthread", "signal", "stdio", "stdlib", "string", "unistd"))
+
+
+class Bench:
+    """A folder to build in, and how programs are built and run there."""
+
+    def __init__(self, hiroba, folder, nodes):
+        self.hiroba, self.folder, self.nodes = hiroba, pathlib.Path(folder), nodes
+
+    def build(self, name, source, *flags):
+        target = self.folder / name
+        text = HEADERS + source
+        subprocess.run(["gcc", "-g", "-O1", "-w", "-x", "c", "-", "-o", str(target), *flags],
+                       input=text.encode(), check=True, cwd=self.folder)
+        return target
+
+    def command(self, program, *arguments):
+        return [self.hiroba, "run", "-n", str(self.nodes), "--threads", "1", "--", str(program),
+                *arguments]
+
+    def run(self, program, *arguments, before=None, **variables):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "OMP_"))}
+        environment.update(variables, LD_LIBRARY_PATH=str(self.folder))
+        done = subprocess.run(self.command(program, *arguments), env=environment, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, cwd=self.folder,
+                              timeout=LIMIT_SECONDS, preexec_fn=before)
+        return done.returncode, done.stdout, done.stderr
+
+
+def expect(run, status, out, err):
+    """`err`: an expression that one line, and one alone, of standard error must hold."""
+    got, stdout, stderr = run
+    assert got == status, f"status {got}, not {status}: {stderr[-400:]}"
+    assert stdout == out, f"output {stdout!r}, not {out!r}"
+    if err:
+        lines = [line for line in stderr.splitlines() if re.search(err, line)]
+        assert len(lines) == 1, f"{len(lines)} lines like {err!r}: {stderr[-400:]}"
+
+
+def library_state(bench):
+    """Variables of a user's library are shared; OpenMP used inside a library alone works."""
+    bench.build("libwork.so", """
+        int counter; static int table[4096]; static int* at;
+        int work(void) {
+        #pragma omp parallel
+            {
+        #pragma omp critical
+            { counter += 1; if (!at) at = malloc(4); *at += 1; }
+            table[omp_get_thread_num()] = omp_get_thread_num() + 1;
+            }
+            int sum = 0;
+            for (int i = 0; i < 4096; ++i) sum += table[i];
+            return sum * 10000 + counter * 100 + *at;
+        }""", "-shared", "-fPIC", "-fopenmp")
+    program = bench.build("uses", """
+        int work(void); extern int counter;
+        int main(void) { int w = work(); printf("%d %d\\n", w, counter); }""", "-L.", "-lwork")
+    n = bench.nodes
+    expect(bench.run(program), 0, f"{n * (n + 1) // 2 * 10000 + n * 100 + n} {n}\n", "")
+
+
+def loading_after_the_start(bench):
+    """dlopen of something new is refused; of what is there it works; LD_PRELOAD is the way out."""
+    bench.build("libplug.so", "int answer = 42;", "-shared", "-fPIC")
+    program = bench.build("plugs", """
+        int main(void) {
+            void* there = dlopen("libc.so.6", RTLD_NOW);
+            void* self = dlopen(NULL, RTLD_NOW);
+            void* plug = dlopen("libplug.so", RTLD_NOW);
+            const char* text = plug ? "" : dlerror();
+            int* answer = plug ? dlsym(plug, "answer") : NULL;
+            printf("%d %d %d %d %d\\n", there != NULL, self != NULL, answer ? *answer : 0,
+                   strstr(text, "hiroba") != NULL, dlerror() == NULL);
+        }""", "-fopenmp")
+    expect(bench.run(program), 0, "1 1 0 1 1\n", r"dlopen of libplug.so after the start")
+    expect(bench.run(program, LD_PRELOAD=str(bench.folder / "libplug.so")), 0, "1 1 42 0 1\n", "")
+
+
+def second_runtime(bench):
+    """Another OpenMP runtime, whatever its name, is refused before main."""
+    bench.build("libother.so", "void __kmpc_fork_call(void) {} int other(void) { return 1; }",
+                "-shared", "-fPIC")
+    program = bench.build("both", """
+        int other(void); int main(void) { puts("main"); return other(); }""", "-fopenmp", "-L.",
+                          "-lother")
+    expect(bench.run(program), 78, "", r"libother\.so is a second OpenMP runtime")
+
+
+def refused_calls(bench):
+    """What would corrupt or hang is a line and a status."""
+    forks = bench.build("forks", """
+        int main(void) { errno = 0; int p = fork(); printf("%d %d\\n", p, errno == ENOSYS); }""",
+                        "-fopenmp")
+    expect(bench.run(forks), 0, "-1 1\n", r"fork on several nodes.*posix_spawn")
+    leaves = bench.build("leaves", """
+        int main(void) {
+        #pragma omp parallel
+            if (omp_get_thread_num() == 1) pthread_exit(NULL);
+        }""", "-fopenmp")
+    expect(bench.run(leaves), 78, "", r"hiroba\[1@.*pthread_exit in a thread of a parallel region")
+    replaces = bench.build("replaces", """
+        int main(void) {
+        #pragma omp parallel
+            if (omp_get_thread_num() == 1) execl("/bin/true", "true", NULL);
+        }""", "-fopenmp")
+    expect(bench.run(replaces), 78, "", r"hiroba\[1@.*exec in a parallel region")
+
+
+CRASH = """
+    __attribute__((noinline)) void wild(long at) { *(volatile int*)at = 1; puts("never"); }
+    __attribute__((noinline)) int deep(volatile char* up) {
+        volatile char here[4096]; here[7] = up[0]; return deep(here) + here[7]; }
+    int main(int count, char** words) {
+        long* data = malloc(64 << 20);
+    #pragma omp parallel for
+        for (long i = 0; i < 8 << 20; ++i) data[i] = i;
+        int who = atoi(words[2]);
+    #pragma omp parallel
+        {
+    #pragma omp barrier
+            if (omp_get_thread_num() == who) {
+                if (words[1][0] == 'w') wild(16);
+                if (words[1][0] == 'd') { char c = 0; return deep(&c); }
+                if (words[1][0] == 'a') abort();
+            }
+    #pragma omp barrier
+        }
+    }"""
+
+
+def core_files(bench):
+    """A crashed node leaves a core that is small, quick to write, and good for a backtrace."""
+    if pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip() != "core":
+        print("     core files: skipped, core_pattern sends them elsewhere")
+        return
+    program = bench.build("crash", CRASH.replace("return deep(&c)", "deep(&c)"), "-fopenmp")
+    unlimited = lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+    for engine in ("uffd", "mprotect"):
+        for how, who, status, line, function in (
+                ("wild", "0", 139, "rank 0 .*signal 11", "wild"),
+                ("wild", "1", 139, "rank 1 .*signal 11", "wild"),
+                ("abort", "0", 134, "rank 0 .*signal 6", "main")):
+            begin = time.monotonic()
+            expect(bench.run(program, how, who, before=unlimited, HIROBA_FAULT_ENGINE=engine),
+                   status, "", line)
+            seconds = time.monotonic() - begin
+            core = bench.folder / "core"
+            bytes_in_all = core.stat().st_size
+            trace = subprocess.run(["gdb", "-batch", "-ex", "bt", str(program), str(core)],
+                                   capture_output=True, text=True, timeout=60).stdout
+            core.unlink()
+            assert seconds < 5, f"{engine} {how}: {seconds:.1f} s"
+            assert bytes_in_all < 100 << 20, f"{engine} {how}: a core of {bytes_in_all} bytes"
+            frames = re.findall(r"^#\d+ .*", trace, re.MULTILINE)
+            last = "main (" if who == "0" else "main._omp_fn"
+            assert any(function in f for f in frames) and any(last in f for f in frames), trace
+
+
+def stack_overflow(bench):
+    """It is a line that names the setting, and SIGSEGV."""
+    program = bench.build("overflow", CRASH.replace("return deep(&c)", "deep(&c)"), "-fopenmp")
+    for engine in ("uffd", "mprotect"):
+        for who in ("0", "1"):
+            expect(bench.run(program, "deep", who, HIROBA_FAULT_ENGINE=engine), 139, "",
+                   rf"hiroba\[{who}@.*stack overflow.*OMP_STACKSIZE")
+
+
+WAITS = """
+    static volatile int caught;
+    static void on_user(int number) { caught = 1; }
+    int main(int count, char** words) {
+        if (count > 1) signal(SIGUSR1, on_user);
+    #pragma omp parallel
+        {
+            if (omp_get_thread_num() == 0) {
+                puts("ready"); fflush(stdout);
+                if (count > 1) while (!caught) usleep(1000);
+                else getchar();
+            }
+    #pragma omp barrier
+        }
+        puts(caught ? "caught" : "read");
+    }"""
+
+
+class Job:
+    """A job that waits to be looked at; it ends when its input does."""
+
+    def __init__(self, bench, *arguments):
+        program = bench.build("waits", WAITS, "-fopenmp")
+        self.process = subprocess.Popen(bench.command(program, *arguments), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def read_stacks(self, nodes):
+        """Lines of standard error up to the last thread's of the last node."""
+        text = ""
+        while not (f"rank {nodes - 1}, thread" in text and "waits for the other nodes at a barrier"
+                   in text.split(f"rank {nodes - 1}, thread")[-1]):
+            line = self.process.stderr.readline()
+            assert line, f"the job ended: {text}"
+            text += line
+        return text
+
+    def finish(self):
+        out, err = self.process.communicate(timeout=LIMIT_SECONDS)
+        return self.process.returncode, out, err
+
+
+def stacks(bench):
+    """`hiroba stacks` and SIGUSR1 show every thread and what it waits for; the job goes on."""
+    job = Job(bench)
+    done = subprocess.run([bench.hiroba, "stacks", str(job.process.pid)], timeout=LIMIT_SECONDS)
+    assert done.returncode == 0
+    for _ in range(2):
+        text = job.read_stacks(bench.nodes)
+        assert re.search(r"^rank 0, thread \d+: runs\n(  #.*\n)*.*getc.*\n(  #.*\n)*"
+                         r".* main._omp_fn.* \(waits\)", text, re.MULTILINE), text
+        os.kill(job.process.pid, signal.SIGUSR1)
+    job.read_stacks(bench.nodes)
+    status, out, err = job.finish()
+    assert (status, out) == (0, "read\n"), f"{status} {out} {err[-300:]}"
+    wrong = subprocess.run([bench.hiroba, "stacks", str(os.getpid())], capture_output=True,
+                           text=True, timeout=LIMIT_SECONDS)
+    assert wrong.returncode == 64 and "is no process of hiroba run" in wrong.stderr
+
+
+def user_signal_of_the_program(bench):
+    """A program that catches SIGUSR1 gets it."""
+    job = Job(bench, "catches")
+    os.kill(job.process.pid, signal.SIGUSR1)
+    assert job.finish() == (0, "caught\n", "")
+
+
+def debugger(bench):
+    """With .gdbinit a debugger does not stop at the signals that bring pages in."""
+    program = bench.build("faults", """
+        int main(void) {
+            long* data = calloc(1 << 20, sizeof *data), sum = 0;
+            puts("ready"); fflush(stdout); getchar();
+            for (int round = 0; round < 5; ++round)
+        #pragma omp parallel for reduction(+ : sum)
+                for (long i = 0; i < 1 << 20; ++i) sum += data[i] += omp_get_thread_num();
+            printf("%d\\n", sum > 0);
+        }""", "-fopenmp")
+    job = subprocess.Popen(bench.command(program), stdin=subprocess.PIPE, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert job.stdout.readline() == "ready\n"
+    children = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    gdb = subprocess.Popen(["gdb", "-nx", "-batch", "-x", str(ROOT / ".gdbinit"), "-p", children[-1],
+                            "-ex", "echo attached\\n", "-ex", "continue"], text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    while "attached" not in gdb.stdout.readline():
+        pass
+    out, err = job.communicate(timeout=LIMIT_SECONDS)
+    seen = gdb.communicate(timeout=LIMIT_SECONDS)[0]
+    assert (job.returncode, out) == (0, "1\n"), f"{job.returncode} {out} {err[-300:]} {seen}"
+    assert "exited normally" in seen and "received signal" not in seen, seen
+
+
+CASES = [library_state, loading_after_the_start, second_runtime, refused_calls, core_files,
+         stack_overflow, stacks, user_signal_of_the_program, debugger]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hiroba", required=True)
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--nodes", type=int, default=2)
+    options = parser.parse_args()
+    failed = 0
+    for case in [one for one in CASES if options.only in one.__name__]:
+        with tempfile.TemporaryDirectory(prefix="process") as folder:
+            try:
+                case(Bench(str(pathlib.Path(options.hiroba).resolve()), folder, options.nodes))
+                print(f"ok   {case.__name__}", flush=True)
+            except (AssertionError, subprocess.TimeoutExpired) as wrong:
+                failed += 1
+                print(f"FAIL {case.__name__}: {wrong}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: prints what every thread of every node is doing: its stack, and in one word what it waits
+// for. For a job that does not move on.
+// Invariant: a node is stopped only while it is looked at and goes on unharmed. The launcher may
+// trace its nodes because they are its children.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/run/nodes.hpp"
+
+namespace hiroba::tools {
+
+/// What `hiroba stacks` sends with SIGUSR1, so that it is never taken for the program's own signal.
+inline constexpr int stacks_request = 0x68697262;
+
+/// Prints the stacks of all nodes alive to stderr.
+void print_stacks(const std::vector<Node>& nodes);
+
+/// What a thread whose stack has these functions, innermost first, is waiting for; empty: nothing.
+std::string waits_for(const std::vector<std::string>& functions);
+
+/// Whether the program may receive SIGUSR1 by itself: it catches or ignores it, or awaits it with
+/// all of its threads blocking it.
+bool uses_user_signal(pid_t process);
+
+/// `hiroba stacks PID`: asks the launcher with this number; returns the command's exit status.
+int ask_for_stacks(const std::string& process);
+
+}  // namespace hiroba::tools
