@@ -99,6 +99,8 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     if (!heap) return heap.error();
     node.heap = std::move(*heap);
 
+    node.files = std::make_unique<RemoteFiles>(*node.endpoint);
+
     auto runtime = omp::Runtime::create({.endpoint = node.endpoint.get(),
                                          .memory = node.memory.get(),
                                          .locks = node.locks.get(),

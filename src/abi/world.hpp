@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "abi/libc/remote_files.hpp"
 #include "base/settings.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
@@ -17,7 +18,8 @@
 
 namespace hiroba::abi {
 
-/// Everything this process is in the job. `memory`, `locks` and `heap` are null on one node.
+/// Everything this process is in the job. `memory`, `locks`, `heap` and `files` are null on
+/// one node.
 struct World {
     net::JobInfo job;
     std::unique_ptr<net::ControlChannel> control;
@@ -26,6 +28,7 @@ struct World {
     std::unique_ptr<dsm::SharedMemory> memory;
     std::unique_ptr<dsm::LockTable> locks;
     std::unique_ptr<dsm::Heap> heap;
+    std::unique_ptr<RemoteFiles> files;
     std::unique_ptr<omp::Runtime> omp;
 };
 

@@ -96,6 +96,11 @@ public:
     /// the blocks. For system calls on global memory.
     virtual void make_accessible(const void* address, std::size_t bytes, bool write) noexcept = 0;
 
+    /// As make_accessible(), and it stays so until unpin() of the same bytes: an acquire brings
+    /// pinned blocks up to date in place. Pins count. While `write` the kernel, too, may write.
+    virtual void pin(const void* address, std::size_t bytes, bool write) noexcept = 0;
+    virtual void unpin(const void* address, std::size_t bytes) noexcept = 0;
+
     /// Enters the critical section of the block of [address, +bytes) (one block, 1 to 16 bytes):
     /// this node becomes its home and the bytes at `address` are current, mapped and writable;
     /// the caller performs one read-modify-write there and leaves. False when the address is not

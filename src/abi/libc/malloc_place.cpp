@@ -38,6 +38,10 @@ constinit std::atomic<bool> deciding{false};
 /// by mistake then points into nothing for heaps up to this size.
 constexpr std::size_t private_heap_step_bytes = std::size_t{64} << 20;
 
+constinit std::uintptr_t private_heaps = 0;  ///< where node 0's starts; 0: they were not moved
+constinit std::uint32_t private_heap_count = 0;
+constinit std::uint32_t own_private_heap = 0;
+
 constexpr std::size_t block_bytes_max = std::size_t{1} << 20;
 
 /// A variable of the environment as a number; `otherwise` when it is missing or no number.
@@ -60,6 +64,8 @@ void move_private_heap(std::uint32_t rank) noexcept {
     const auto now = reinterpret_cast<std::uintptr_t>(sbrk(0));
     const std::uintptr_t begin = round_up(now, page_bytes);
     const std::size_t gap = rank * private_heap_step_bytes;
+    private_heaps = begin;
+    own_private_heap = rank;
     if (gap == 0 || sbrk(static_cast<std::intptr_t>(begin + gap - now)) == nullptr) return;
     if (reinterpret_cast<std::uintptr_t>(sbrk(0)) < begin + gap) return;
     mprotect(reinterpret_cast<void*>(begin), gap, PROT_NONE);
@@ -123,6 +129,7 @@ bool detail::decide_spread() noexcept {
         // Registered first, our handlers run after all others before a fork and before them after
         // it, so none of them can allocate while the latches are held.
         pthread_atfork(&before_fork, &after_fork, &after_fork);
+        private_heap_count = nodes;
         move_private_heap(number_in_environment("HIROBA_JOB_RANK", 0));
     }
     spread.store(nodes > 1 ? Spread::several : Spread::alone, std::memory_order_release);
@@ -136,6 +143,17 @@ bool is_for_program(const void* return_address) noexcept {
         case Caller::system: return false;
     }
     return true;
+}
+
+std::optional<NodeId> foreign_private_heap(const void* block) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    if (private_heaps == 0 || address < private_heaps) return std::nullopt;
+    const std::size_t rank = (address - private_heaps) / private_heap_step_bytes;
+    if (rank >= private_heap_count || rank == own_private_heap) return std::nullopt;
+    // Our own may have grown over the next one's place.
+    const bool behind = rank > own_private_heap;
+    if (behind && address < reinterpret_cast<std::uintptr_t>(sbrk(0))) return std::nullopt;
+    return NodeId{static_cast<std::uint32_t>(rank)};
 }
 
 bool is_program_memory(const void* block) noexcept {

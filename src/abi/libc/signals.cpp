@@ -18,6 +18,7 @@
 #include <cstring>
 
 #include "abi/libc/real.hpp"
+#include "abi/libc/system_call_trap.hpp"
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
@@ -143,6 +144,10 @@ int set_action(int number, const Action* action, Action* old) noexcept {
         omp::set_program_trap_action(action, old);
         return 0;
     }
+    if (number == SIGSYS) {
+        set_program_sigsys_action(action, old);
+        return 0;
+    }
     if (is_fault(number)) {
         dsm::set_program_action(number, action, old);
         return 0;
@@ -174,7 +179,7 @@ int set_stack(const stack_t* stack, stack_t* old) noexcept {
 const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept {
     if (set == nullptr) return nullptr;
     room = *set;
-    for (const int fault : {SIGSEGV, SIGBUS, SIGTRAP}) sigdelset(&room, fault);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGTRAP, SIGSYS}) sigdelset(&room, fault);
     return &room;
 }
 

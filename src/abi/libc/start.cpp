@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "abi/libc/descriptors.hpp"
 #include "abi/libc/job_end.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/system_call_trap.hpp"
 #include "abi/libc/threads.hpp"
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
@@ -85,6 +87,7 @@ void run_main() {
 }
 
 void run_thread(std::uint32_t local_thread) {
+    examine_this_thread();
     if (world()->job.self.value == 0 && local_thread == 0) run_main();
     world()->omp->work(local_thread);
     // On node 0 the process ends with main's thread.
@@ -96,6 +99,9 @@ void run_thread(std::uint32_t local_thread) {
     prepare_streams(job.self, job.nodes);
     require(assemble_node(job, omp::loaded_objects()));
     program.signal_mask = omp::block_asynchronous_signals();
+    prepare_system_call_trap();
+    share_descriptors(job.self, job.nodes);
+    require(world()->files->start());
     require(omp::start_node_threads(*world()->map, job.self, &run_thread));
     world()->endpoint->serve();
     for (;;) pause();  // ends with the process, by one of its other threads

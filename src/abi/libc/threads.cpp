@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "abi/libc/real.hpp"
+#include "abi/libc/system_call_trap.hpp"
 #include "abi/world.hpp"
 #include "dsm/memory/fault_engine.hpp"
 
@@ -54,6 +55,7 @@ void* run(void* start_at) {
     free(given);
     pthread_setspecific(end_key(), &threads_alive);
     dsm::give_alternate_stack();
+    examine_this_thread();
     return start.function(start.argument);
 }
 

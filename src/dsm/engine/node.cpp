@@ -230,6 +230,35 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
     });
 }
 
+// For the kernel to read, the block keeps its state and make_stale() spares it; to be written, it
+// must also keep its write access when a release re-arms write tracking: the kernel takes no fault.
+void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
+    bool newer = false;
+    for_blocks(address, bytes, [&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
+        ++entry.pins;
+        if (write || is_pinned(offset_of(block))) {
+            newer |= resolve(block, BlockEvent::pinned_fault);
+        } else if (!readable(entry.state)) {
+            newer |= resolve(block, BlockEvent::read_fault);
+        }
+    });
+    if (newer) catch_up();
+}
+
+// A block pinned to be written keeps that state until it becomes stale: the next call on the same
+// buffer finds it mapped.
+void Node::unpin(const void* address, std::size_t bytes) noexcept {
+    for_blocks(address, bytes, [&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        HIROBA_INVARIANT(entry.pins > 0, "block %u is not pinned", block);
+        --entry.pins;
+    });
+}
+
 void Node::on_race(RaceReport report, void* context) noexcept {
     race_context_ = context;
     race_report_.store(report, std::memory_order_release);  // pairs with report_race()

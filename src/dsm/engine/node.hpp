@@ -58,6 +58,8 @@ public:
     void learn(NodeId from, Bytes news) noexcept override;
     void prefetch(const void* address, std::size_t bytes) noexcept override;
     void make_accessible(const void* address, std::size_t bytes, bool write) noexcept override;
+    void pin(const void* address, std::size_t bytes, bool write) noexcept override;
+    void unpin(const void* address, std::size_t bytes) noexcept override;
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     void flush() noexcept override;

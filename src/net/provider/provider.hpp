@@ -26,6 +26,8 @@ enum class MessageKind : std::uint8_t {
     lock_handover,  ///< dsm: wake-up of a queued lock waiter
     remote_free,    ///< dsm: blocks freed on another node than the one they came from
     quit,           ///< omp: the program is over
+    file_request,   ///< abi: a call on a descriptor or stream of the receiver
+    file_reply,     ///< abi: its outcome
     test,           ///< conformance suite
     count
 };
