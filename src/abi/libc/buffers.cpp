@@ -103,9 +103,9 @@ ssize_t read(int fd, void* buffer, size_t bytes) {
     return real_read(fd, buffer, bytes);
 }
 ssize_t __read_chk(int fd, void* buffer, size_t bytes, size_t room) {
-    // libc ends the process.
-    if (bytes > room) return real___read_chk(fd, buffer, bytes, room);
-    return read(fd, buffer, bytes);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_read, fd, buffer, bytes);
+    return real___read_chk(fd, buffer, bytes, room);
 }
 ssize_t pread(int fd, void* buffer, size_t bytes, off_t at) {
     if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_pread64, fd, buffer, bytes, at);
@@ -116,14 +116,14 @@ ssize_t pread64(int fd, void* buffer, size_t bytes, off64_t at) {
     return real_pread64(fd, buffer, bytes, at);
 }
 ssize_t __pread_chk(int fd, void* buffer, size_t bytes, off_t at, size_t room) {
-    // libc ends the process.
-    if (bytes > room) return real___pread_chk(fd, buffer, bytes, at, room);
-    return pread(fd, buffer, bytes, at);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_pread64, fd, buffer, bytes, at);
+    return real___pread_chk(fd, buffer, bytes, at, room);
 }
 ssize_t __pread64_chk(int fd, void* buffer, size_t bytes, off64_t at, size_t room) {
-    // libc ends the process.
-    if (bytes > room) return real___pread64_chk(fd, buffer, bytes, at, room);
-    return pread64(fd, buffer, bytes, at);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_pread64, fd, buffer, bytes, at);
+    return real___pread64_chk(fd, buffer, bytes, at, room);
 }
 ssize_t readv(int fd, const iovec* vector, int count) {
     if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_readv, fd, vector, count);
@@ -161,9 +161,9 @@ ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
     return real_recv(fd, buffer, bytes, flags);
 }
 ssize_t __recv_chk(int fd, void* buffer, size_t bytes, size_t room, int flags) {
-    // libc ends the process.
-    if (bytes > room) return real___recv_chk(fd, buffer, bytes, room, flags);
-    return recv(fd, buffer, bytes, flags);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, 0, 0);
+    return real___recv_chk(fd, buffer, bytes, room, flags);
 }
 ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
     if (spans_nodes())
@@ -172,9 +172,9 @@ ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, 
 }
 ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flags, sockaddr* from,
                        socklen_t* length) {
-    // libc ends the process.
-    if (bytes > room) return real___recvfrom_chk(fd, buffer, bytes, room, flags, from, length);
-    return recvfrom(fd, buffer, bytes, flags, from, length);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, from, length);
+    return real___recvfrom_chk(fd, buffer, bytes, room, flags, from, length);
 }
 ssize_t recvmsg(int fd, msghdr* message, int flags) {
     if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_recvmsg, fd, message, flags);

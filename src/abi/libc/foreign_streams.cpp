@@ -166,6 +166,42 @@ int flush_far(FILE* stream) noexcept {
     return result < 0 ? EOF : 0;
 }
 
+/// Characters a stand-in has read and not handed out, or been given back.
+std::size_t unread(const FILE& stream) noexcept {
+    const auto ahead = static_cast<std::size_t>(stream._IO_read_end - stream._IO_read_ptr);
+    constexpr int in_backup = 0x0100;  // _IO_IN_BACKUP of libio
+    if ((stream._flags & in_backup) == 0) return ahead;
+    return ahead + static_cast<std::size_t>(stream._IO_save_end - stream._IO_save_base);
+}
+
+/// near() for calls that may leave characters unread: at the end of the scope they are back with
+/// the owner, because the next to read may be another node.
+class NearReader {
+public:
+    explicit NearReader(FILE* stream) noexcept : stream_(stream) {
+        if (!is_far(stream)) return;
+        stand_in_ = &stand_in_of(stream);
+        stream_ = stand_in_->local;
+    }
+    NearReader(const NearReader&) = delete;
+    NearReader& operator=(const NearReader&) = delete;
+    ~NearReader() {
+        if (stand_in_ == nullptr) return;
+        char characters[16];
+        std::size_t count = std::min(unread(*stream_), sizeof characters);
+        for (std::size_t i = 0; i < count; ++i) {
+            characters[count - 1 - i] = static_cast<char>(real_fgetc(stream_));
+        }
+        if (count == 0) return;
+        ask(*stand_in_, StreamCall::unread, 0, 0, std::as_bytes(std::span(characters, count)));
+    }
+    FILE* stream() const noexcept { return stream_; }
+
+private:
+    FILE* stream_;
+    StandIn* stand_in_ = nullptr;
+};
+
 }  // namespace
 
 FILE* near(FILE* stream) noexcept { return is_far(stream) ? stand_in_of(stream).local : stream; }
@@ -210,22 +246,22 @@ int fgetc(FILE* stream) { return real_fgetc(near(stream)); }
 int getc(FILE* stream) { return real_fgetc(near(stream)); }
 int _IO_getc(FILE* stream) { return real_fgetc(near(stream)); }
 int getchar() { return real_fgetc(near(stdin)); }
-int ungetc(int c, FILE* stream) { return real_ungetc(c, near(stream)); }
+int ungetc(int c, FILE* stream) { return real_ungetc(c, NearReader(stream).stream()); }
 
 int __isoc99_vfscanf(FILE* stream, const char* format, va_list list) {
-    return real___isoc99_vfscanf(near(stream), format, list);
+    return real___isoc99_vfscanf(NearReader(stream).stream(), format, list);
 }
 int __isoc99_fscanf(FILE* stream, const char* format, ...) {
     va_list list;
     va_start(list, format);
-    const int count = real___isoc99_vfscanf(near(stream), format, list);
+    const int count = real___isoc99_vfscanf(NearReader(stream).stream(), format, list);
     va_end(list);
     return count;
 }
 int __isoc99_scanf(const char* format, ...) {
     va_list list;
     va_start(list, format);
-    const int count = real___isoc99_vfscanf(near(stdin), format, list);
+    const int count = real___isoc99_vfscanf(NearReader(stdin).stream(), format, list);
     va_end(list);
     return count;
 }

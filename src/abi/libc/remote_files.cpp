@@ -38,6 +38,12 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
             return got == 0 && ferror(stream) != 0 && errno != 0 ? -errno
                                                                  : static_cast<std::int64_t>(got);
         }
+        case StreamCall::unread:
+            for (std::size_t i = 0; i < in_bytes; ++i) {
+                const int c = static_cast<unsigned char>(data[i]);
+                if (ungetc(c, stream) == EOF) return -EIO;
+            }
+            return 0;
         case StreamCall::seek:
             return outcome(fseeko(stream, words.word[1], static_cast<int>(words.word[2])));
         case StreamCall::tell: return outcome(ftello(stream));

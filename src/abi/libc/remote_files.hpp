@@ -21,7 +21,16 @@ namespace hiroba::abi {
 struct CallArguments;
 
 /// What can be done with a stream of another node; numbered behind the kernel's calls.
-enum class StreamCall : std::int64_t { write = 1 << 20, read, seek, tell, flush, close, number };
+enum class StreamCall : std::int64_t {
+    write = 1 << 20,
+    read,
+    unread,  ///< gives characters back, the last one read first
+    seek,
+    tell,
+    flush,
+    close,
+    number
+};
 
 /// One node's part: the client of others and the thread that serves them.
 class RemoteFiles {
