@@ -60,6 +60,7 @@ def all_cases():
         Case("system_calls.c"),
         Case("pinned_buffers.cpp"),
         Case("files.c"),
+        Case("mappings.c"),
         Case("streams_of_others.cpp", stdin=b"one\ntwo\nthree\nfour\nfive\n"),
         Case("own_threads.cpp"),
         Case("own_threads.cpp", "pthread_exit"),

@@ -162,7 +162,8 @@ ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
 }
 ssize_t __recv_chk(int fd, void* buffer, size_t bytes, size_t room, int flags) {
     const bool fits = bytes <= room;  // else libc ends the process
-    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, 0, 0);
+    if (fits && spans_nodes())
+        return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, 0, 0);
     return real___recv_chk(fd, buffer, bytes, room, flags);
 }
 ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
@@ -173,7 +174,8 @@ ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, 
 ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flags, sockaddr* from,
                        socklen_t* length) {
     const bool fits = bytes <= room;  // else libc ends the process
-    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, from, length);
+    if (fits && spans_nodes())
+        return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, from, length);
     return real___recvfrom_chk(fd, buffer, bytes, room, flags, from, length);
 }
 ssize_t recvmsg(int fd, msghdr* message, int flags) {

@@ -21,6 +21,9 @@
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
 
+/// libc's own name: `sbrk` is the program's (mappings.cpp).
+extern "C" void* __sbrk(std::intptr_t) noexcept;
+
 namespace hiroba::abi {
 
 namespace detail {
@@ -61,13 +64,13 @@ std::uint32_t number_in_environment(std::string_view name, std::uint32_t otherwi
 void move_private_heap(std::uint32_t rank) noexcept {
     // One arena: further ones would be mapped at addresses that are equal on all nodes.
     mallopt(M_ARENA_MAX, 1);
-    const auto now = reinterpret_cast<std::uintptr_t>(sbrk(0));
+    const auto now = reinterpret_cast<std::uintptr_t>(__sbrk(0));
     const std::uintptr_t begin = round_up(now, page_bytes);
     const std::size_t gap = rank * private_heap_step_bytes;
     private_heaps = begin;
     own_private_heap = rank;
-    if (gap == 0 || sbrk(static_cast<std::intptr_t>(begin + gap - now)) == nullptr) return;
-    if (reinterpret_cast<std::uintptr_t>(sbrk(0)) < begin + gap) return;
+    if (gap == 0 || __sbrk(static_cast<std::intptr_t>(begin + gap - now)) == nullptr) return;
+    if (reinterpret_cast<std::uintptr_t>(__sbrk(0)) < begin + gap) return;
     mprotect(reinterpret_cast<void*>(begin), gap, PROT_NONE);
 }
 
@@ -152,7 +155,7 @@ std::optional<NodeId> foreign_private_heap(const void* block) noexcept {
     if (rank >= private_heap_count || rank == own_private_heap) return std::nullopt;
     // Our own may have grown over the next one's place.
     const bool behind = rank > own_private_heap;
-    if (behind && address < reinterpret_cast<std::uintptr_t>(sbrk(0))) return std::nullopt;
+    if (behind && address < reinterpret_cast<std::uintptr_t>(__sbrk(0))) return std::nullopt;
     return NodeId{static_cast<std::uint32_t>(rank)};
 }
 
