@@ -26,6 +26,9 @@ constexpr Setting table[] = {
      "size"},
     {"HIROBA_LEASE", "10", "logical time a read copy stays valid without asking", "count"},
     {"HIROBA_LOG", "", "what to log to stderr: a level, or layer=level,...", "text"},
+    {"HIROBA_MEMORY", "auto",
+     "memory one node may use for both copies of what it allocates; auto: machine, control group",
+     "auto|size"},
     {"HIROBA_NOTICES", "1024", "write notices a signature holds before it forgets the oldest",
      "count"},
     {"HIROBA_PROVIDER", "shm", "transport between the nodes", "shm"},
@@ -116,6 +119,11 @@ std::optional<std::uint64_t> size_of_text(std::string_view text) noexcept {
 Result<void> check(const Setting& setting_of, std::string_view value) {
     const std::string_view values = setting_of.values;
     if (values == "text") return {};
+    if (values == "auto|size") {
+        if (value == "auto") return {};
+        const Result<std::uint64_t> number = parse_size(value, setting_of.name);
+        return number ? Result<void>{} : Result<void>{number.error()};
+    }
     if (values == "size" || values == "count") {
         const Result<std::uint64_t> number = parse_size(value, setting_of.name);
         if (!number) return number.error();

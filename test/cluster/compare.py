@@ -25,10 +25,12 @@ LIMIT_SECONDS = 60
 class Case:
     """One program with arguments and input. `regions`: its nodes must all take part."""
 
-    def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None):
+    def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None,
+                 refused=None):
         self.source, self.arguments, self.stdin = source, list(arguments), stdin
         self.regions, self.stderr = regions, stderr
         self.environment = environment or {}
+        self.refused = refused  # (status, what a line says), where no bare run is the truth
 
     def __str__(self):
         return " ".join([self.source] + self.arguments)
@@ -65,6 +67,12 @@ def all_cases():
         Case("own_threads.cpp"),
         Case("own_threads.cpp", "pthread_exit"),
         Case("fortran_print.f90"),
+        Case("fortran_unit.f90", refused=(78, b"Fortran unit 20 is not open on node 1")),
+        Case("refusals.c", "shared", refused=(1, b"mmap of descriptor")),
+        Case("refusals.c", "aio", refused=(1, b"io_setup refused")),
+        Case("refusals.c", "lock", refused=(1, b"belongs to node 0: system call 73")),
+        Case("refusals.c", "huge", environment={"HIROBA_MEMORY": "2G"},
+             refused=(1, b"of 2147483648 this node may use (HIROBA_MEMORY)")),
     ]
 
 
@@ -122,6 +130,11 @@ def check(options, case, flavour, nodes, threads, engine, directory):
                str(program)]
     got_status, got_stdout, got_stderr = run(command, case, team)
 
+    if case.refused is not None and nodes > 1:
+        return refusal_fault(case, got_status, got_stderr)
+    if case.refused is not None:
+        return ""  # one node refuses nothing
+
     # argv[0] is the program's path in both.
     wrong = []
     if got_status is None:
@@ -142,6 +155,15 @@ def check(options, case, flavour, nodes, threads, engine, directory):
     if wrong and not case.stderr:
         wrong.append("standard error: " + got_stderr[-300:].decode(errors="replace"))
     return "; ".join(wrong)
+
+
+def refusal_fault(case, status, stderr):
+    """What is wrong with a run that was to be refused."""
+    wanted_status, wanted_line = case.refused
+    lines = [line for line in stderr.splitlines() if wanted_line in line]
+    if status == wanted_status and len(lines) == 1 and lines[0].startswith(b"hiroba["):
+        return ""
+    return f"status {status}, lines {lines}\n" + stderr[-600:].decode(errors="replace")
 
 
 def without_counters(stderr):

@@ -17,6 +17,7 @@
 
 #include "abi/libc/malloc_callers.hpp"
 #include "abi/libc/malloc_early.hpp"
+#include "abi/libc/memory_limit.hpp"
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
@@ -111,6 +112,20 @@ void say_refused(std::size_t bytes, dsm::Heap* heap) noexcept {
     }
 }
 
+/// A large block that can never be filled is refused here, with the numbers.
+bool may_use(std::size_t bytes, dsm::Heap& heap) noexcept {
+    const std::uint64_t arena = world()->map->shape().heap_bytes;
+    const std::uint64_t used = arena - std::min<std::uint64_t>(arena, heap.bytes_free());
+    // What the arena has no room for is refused by its own line.
+    if (fits_memory(used, bytes) || bytes > arena - used) return true;
+    static constinit std::atomic<bool> said{false};
+    if (said.exchange(true, std::memory_order_relaxed)) return false;
+    say("malloc of %lu bytes refused: with the %lu in use and a second copy of each that is %lu "
+        "bytes, of %lu this node may use (%s); use more nodes, or set HIROBA_MEMORY",
+        bytes, used, copies_per_byte * (used + bytes), memory_limit().bytes, memory_limit().whose);
+    return false;
+}
+
 }  // namespace
 
 bool detail::decide_spread() noexcept {
@@ -171,6 +186,10 @@ void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed
     bool is_zero = true;
     void* block = nullptr;
     if (bytes <= PTRDIFF_MAX) {
+        if (heap != nullptr && bytes >= limited_bytes_min && !may_use(bytes, *heap)) {
+            errno = ENOMEM;
+            return nullptr;
+        }
         block = heap != nullptr ? heap->allocate(bytes, alignment, &is_zero)
                                 : early.allocate(bytes, alignment);
         if (block == nullptr) say_refused(bytes, heap);

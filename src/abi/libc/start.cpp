@@ -9,6 +9,7 @@
 
 #include "abi/libc/descriptors.hpp"
 #include "abi/libc/job_end.hpp"
+#include "abi/libc/memory_limit.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/system_call_trap.hpp"
 #include "abi/libc/threads.hpp"
@@ -99,6 +100,7 @@ void run_thread(std::uint32_t local_thread) {
     prepare_streams(job.self, job.nodes);
     require(assemble_node(job, omp::loaded_objects()));
     program.signal_mask = omp::block_asynchronous_signals();
+    learn_memory_limit();
     prepare_system_call_trap();
     share_descriptors(job.self, job.nodes);
     require(world()->files->start());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/libc/system_calls.hpp"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -36,6 +37,38 @@ bool is_refused(long number) noexcept {
             number == SYS_io_setup ? "io_setup" : "io_uring_setup");
     }
     return true;
+}
+
+bool makes_descriptor(const SystemCall& row, const CallArguments& arguments) noexcept {
+    const bool copies = row.number == SYS_fcntl &&
+                        (arguments.word[1] == F_DUPFD || arguments.word[1] == F_DUPFD_CLOEXEC);
+    return row.opens || copies;
+}
+
+/// The calls whose descriptors are where an argument points.
+void number_both_ends(long number, const CallArguments& arguments) noexcept {
+    const bool pipes = number == SYS_pipe || number == SYS_pipe2;
+    if (!pipes && number != SYS_socketpair) return;
+    auto* const ends = pointer<int>(arguments.word[pipes ? 0 : 3]);
+    for (int i = 0; i < 2; ++i) ends[i] = static_cast<int>(number_new_descriptor(ends[i]));
+}
+
+/// "fort." and digits: what libgfortran opens for a unit that the program has not opened here.
+bool names_unit(const char* path) noexcept {
+    if (strncmp(path, "fort.", 5) != 0 || path[5] == '\0') return false;
+    return path[5 + strspn(path + 5, "0123456789")] == '\0';
+}
+
+/// libgfortran's table of units is each node's own. A unit that node 0 has opened is unknown here,
+/// and a file of its own would swallow what is written to it.
+void refuse_unit(const SystemCall& row, const CallArguments& arguments) noexcept {
+    if (world()->job.self.value == 0 || row.touches[0].use != Use::text) return;
+    const char* const path = pointer<const char>(arguments.word[row.touches[0].argument]);
+    if (path == nullptr || !names_unit(path)) return;
+    die(exit_environment,
+        "Fortran unit %s is not open on node %u: a unit belongs to the node that opened it; use it "
+        "outside of parallel regions, or run on one node (-n 1)",
+        path + 5, world()->job.self.value);
 }
 
 }  // namespace
@@ -134,6 +167,7 @@ long perform_system_call(long number, const CallArguments& arguments) noexcept {
         if (is_refused(number)) return -ENOSYS;
         return dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     }
+    if (row->opens) refuse_unit(*row, arguments);
     if (const auto owner = foreign_owner(*row, arguments)) {
         return perform_on_owner(*owner, number, arguments);
     }
@@ -142,8 +176,9 @@ long perform_system_call(long number, const CallArguments& arguments) noexcept {
         PinnedBuffers buffers;
         buffers.add(*row, arguments);
         result = dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+        if (result == 0) number_both_ends(number, arguments);
     }
-    return row->opens ? number_new_descriptor(result) : result;
+    return makes_descriptor(*row, arguments) ? number_new_descriptor(result) : result;
 }
 
 }  // namespace hiroba::abi
