@@ -90,6 +90,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     if (!memory) return memory.error();
     node.memory = std::move(*memory);
     node.memory->on_race(&report_race, &node);
+    node.memory->before_release(&flush_output);
 
     auto locks = dsm::LockTable::create(*node.endpoint, *node.memory);
     if (!locks) return locks.error();

@@ -113,6 +113,10 @@ public:
     /// A flush made by the publisher; returns whether there was anything to tell or to learn.
     virtual bool publish() noexcept = 0;
 
+    /// Called at the start of every release(), on the releasing thread, with nothing held: what
+    /// must have left the process before another node learns of it. It touches no global memory.
+    /// Before the program's first thread.
+    virtual void before_release(void (*)() noexcept) noexcept {}
     virtual void on_race(RaceReport report, void* context) noexcept = 0;
     virtual MemoryCounts counts() const noexcept = 0;
 };

@@ -46,6 +46,7 @@ def all_cases():
              for how, status in [("exit", "3"), ("_exit", "4"), ("abort", "0"), ("crash", "16")]]
     return ends + [
         Case("order.c"),
+        Case("order_in_region.c"),
         Case("echo.c", stdin=text),
         Case("echo.c", stdin=b""),
         Case("surroundings.c", "one", "", "two words", "--flag=x"),
