@@ -64,6 +64,7 @@ def all_cases():
         Case("pinned_buffers.cpp"),
         Case("files.c"),
         Case("mappings.c"),
+        Case("calls_of_others.c", stdin=b"41 first\nsecond line\nthird\n"),
         Case("streams_of_others.cpp", stdin=b"one\ntwo\nthree\nfour\nfive\n"),
         Case("own_threads.cpp"),
         Case("own_threads.cpp", "pthread_exit"),

@@ -2,6 +2,10 @@
 // How a stream's node is known: libc allocates a FILE in its own heap, and the heaps of the nodes
 // lie one behind the other (malloc_place.hpp). The standard streams lie in libc, at one address
 // everywhere: output goes to each node's own, which is the same file; input is node 0's.
+// The headers' inline versions would stand in the way of these definitions.
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1
+#endif
 #include "abi/libc/foreign_streams.hpp"
 
 #include <fcntl.h>
