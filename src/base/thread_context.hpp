@@ -29,6 +29,22 @@ ThreadContext& this_thread() noexcept;
 /// As above, but nullptr where this_thread() would have to make one.
 ThreadContext* this_thread_if_known() noexcept;
 
+/// Our code on the program's own stack: until the end of the scope handlers of the program are put
+/// off, which might wait for what this thread holds.
+class InRuntime {
+public:
+    InRuntime() noexcept : thread_(this_thread()), before_(thread_.in_runtime) {
+        thread_.in_runtime = true;
+    }
+    InRuntime(const InRuntime&) = delete;
+    InRuntime& operator=(const InRuntime&) = delete;
+    ~InRuntime() { thread_.in_runtime = before_; }
+
+private:
+    ThreadContext& thread_;
+    bool before_;
+};
+
 using RuntimeCall = void (*)(void*);
 
 /// Calls `function(argument)` on the thread's private runtime stack (256 KiB), or directly when

@@ -10,6 +10,7 @@
 
 #include "abi/libc/system_calls.hpp"
 #include "base/fatal.hpp"
+#include "base/thread_context.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -137,6 +138,7 @@ void RemoteFiles::answer(NodeId to) noexcept {
 std::int64_t RemoteFiles::call(NodeId owner, std::int64_t number, const CallArguments& words,
                                int data_at, Bytes in, MutableBytes out) noexcept {
     const int errno_before = errno;
+    const InRuntime here;
     endpoint_.wait_until([&] { return !busy_.exchange(true); });
     // The program's bytes may be invalid pages, and a message is built under a latch: copied first.
     std::memcpy(sent_.data(), in.data(), in.size());

@@ -217,6 +217,7 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
 }
 
 void Node::make_accessible(const void* address, std::size_t bytes, bool write) noexcept {
+    const InRuntime here;
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
@@ -235,6 +236,7 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
 // Blocks that were pinned before are mapped again run by run, in case the kernel has dropped them;
 // that needs no latch, for with its pin none becomes inaccessible.
 void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
+    const InRuntime here;
     bool newer = false;
     AddressRange again;
     for_blocks(address, bytes, [&](BlockId block) {
@@ -265,6 +267,7 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
 // A block pinned to be written keeps that state until it becomes stale: the next call on the same
 // buffer finds it mapped.
 void Node::unpin(const void* address, std::size_t bytes) noexcept {
+    const InRuntime here;
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
