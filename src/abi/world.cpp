@@ -101,11 +101,12 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     node.heap = std::move(*heap);
 
     node.files = std::make_unique<RemoteFiles>(*node.endpoint);
-
+    node.publisher = std::make_unique<dsm::Publisher>(*node.memory);
     auto runtime = omp::Runtime::create({.endpoint = node.endpoint.get(),
                                          .memory = node.memory.get(),
                                          .locks = node.locks.get(),
                                          .heap = node.heap.get(),
+                                         .publisher = node.publisher.get(),
                                          .threads_per_node = node.job.threads_per_node,
                                          .flush_streams = &flush_streams});
     if (!runtime) return runtime.error();
@@ -130,6 +131,7 @@ Result<void> attach_layers(World& node) {
 Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
     const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
     const omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
+    std::size_t flushes = 0;
     for (const omp::LoadedObject& object : objects) {
         if (!object.is_global()) continue;
         const bool program = object.kind == omp::LoadedObject::Kind::program;
@@ -138,7 +140,11 @@ Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> obj
                                            .executable = {}},
                                           hooks);
         if (!summary) return summary.error();
+        flushes += summary->flushes;
     }
+    // A program with flushes of its own says when writes must be seen, and may rely on their order;
+    // an extra one in between could show a flag before the data written ahead of it.
+    node.publishes = flushes == 0;
     return {};
 }
 

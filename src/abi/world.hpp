@@ -11,6 +11,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
 #include "dsm/sync/lock_table.hpp"
+#include "dsm/sync/publisher.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
@@ -29,6 +30,8 @@ struct World {
     std::unique_ptr<dsm::LockTable> locks;
     std::unique_ptr<dsm::Heap> heap;
     std::unique_ptr<RemoteFiles> files;
+    std::unique_ptr<dsm::Publisher> publisher;
+    bool publishes = false;  ///< the publisher has a thread
     std::unique_ptr<omp::Runtime> omp;
 };
 

@@ -15,12 +15,12 @@ struct TraceRing;
 struct ThreadContext {
     std::byte* runtime_stack_top = nullptr;  ///< private stack on which releases and acquires run
     bool on_runtime_stack = false;
-    bool in_runtime = false;          ///< this thread executes our code, not the program's
-    std::uint32_t global_thread = 0;  ///< number over the whole job: node * threads + local number
-    void* omp = nullptr;              ///< the OpenMP layer's state of this thread
-    std::uint64_t queue_nodes_used = 0;  ///< bit set over this thread's lock queue nodes (dsm/sync)
-    TraceRing* trace = nullptr;          ///< this thread's last trace records (base/trace.hpp)
-    std::uintptr_t fault_address = 0;    ///< the fault being resolved, 0: none (dsm/memory)
+    bool in_runtime = false;           ///< this thread executes our code, not the program's
+    std::uint32_t global_thread = 0;   ///< number over the whole job: node * threads + local number
+    void* omp = nullptr;               ///< the OpenMP layer's state of this thread
+    std::uint64_t atomic_block = 0;    ///< 1 + block whose critical section it is in (dsm/engine)
+    TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
+    std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
 };
 
 /// The calling thread's context; made on first use (mmap, private). Async-signal-safe.

@@ -36,7 +36,7 @@ using RaceReport = void (*)(void* context, std::uintptr_t address, std::uint32_t
 /// One node's counters since start. Order and names: docs/layers/dsm.md.
 struct MemoryCounts {
     std::uint64_t read_faults = 0, write_faults = 0, fetches_by_notice = 0, fetches_by_home = 0;
-    std::uint64_t renewals = 0, bytes_fetched = 0, releases = 0, acquires = 0;
+    std::uint64_t renewals = 0, bytes_fetched = 0, fetched_ahead = 0, releases = 0, acquires = 0;
     std::uint64_t blocks_merged = 0, notices_made = 0, notices_dropped = 0, invalidations = 0;
     std::uint64_t lease_expiries = 0, home_migrations = 0, atomics = 0, flushes = 0, races = 0;
 };

@@ -19,6 +19,7 @@ namespace hiroba::dsm {
 class LockTable;
 class SharedMemory;
 class Heap;
+class Publisher;
 }  // namespace hiroba::dsm
 
 namespace hiroba::omp {
@@ -34,8 +35,9 @@ struct Parts {
     dsm::SharedMemory* memory = nullptr;
     dsm::LockTable* locks = nullptr;
     dsm::Heap* heap = nullptr;
-    std::uint32_t threads_per_node = 1;  ///< 0, one node only: as many as processors it may use
-    void (*flush_streams)() = nullptr;   ///< writes out stdout of this process (C, Fortran)
+    dsm::Publisher* publisher = nullptr;  ///< told when a region runs on several nodes; may be null
+    std::uint32_t threads_per_node = 1;   ///< 0, one node only: as many as processors it may use
+    void (*flush_streams)() = nullptr;    ///< writes out stdout of this process (C, Fortran)
     /// Ends this process as after work(), from any thread: the program is over in the middle of a
     /// region. Null: _exit(0).
     void (*leave)() = nullptr;

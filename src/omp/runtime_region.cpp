@@ -148,8 +148,6 @@ void RuntimeCore::work(std::uint32_t local_thread) noexcept {
     this_thread().omp = &thread;
     const bool quiet = link_ != nullptr;
     for (;;) {
-        if (thread.in_region && node_ != 0 && parts_.flush_streams != nullptr)
-            parts_.flush_streams();
         bool go_on = false;
         const auto wait = [this, &thread, &go_on] { go_on = await_region(thread); };
         if (quiet)
@@ -168,7 +166,11 @@ bool RuntimeCore::await_region(ThreadState& thread) noexcept {
         thread.in_region = false;
         if (join_.arrive()) {
             // On other nodes the last thread speaks for all; node 0's initial thread waits itself.
-            if (node_ != 0) link_->arrive_at_join();
+            // It flushes for all too: an unsynchronized std::cout bears one thread at a time.
+            if (node_ != 0) {
+                if (parts_.flush_streams != nullptr) parts_.flush_streams();
+                link_->arrive_at_join();
+            }
             join_.open(patience_);
         }
     }

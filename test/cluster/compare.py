@@ -54,6 +54,7 @@ def all_cases():
                                             "GLIBC_TUNABLES": "glibc.malloc.check=0"}),
         Case("static_region.cpp"),
         Case("threadprivate.c"),
+        Case("spin_on_flag.c"),
         Case("plain.c", "last", regions=False),
         Case("cxx_streams.cpp"),
         Case("cxx_streams.cpp", "unsynchronized"),

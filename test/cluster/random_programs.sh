@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs seeded random programs on real nodes, half of them with signatures of 4 notices.
+# Runs seeded random programs on real nodes, half of them with signatures of 4 notices, a third with a
+# thread on each node that flushes all the time.
 # Usage: random_programs.sh HIROBA SPMD_RANDOM ENGINE NODES FIRST_SEED LAST_SEED
 # A failure prints the command that replays it.
 set -uo pipefail
@@ -10,6 +11,7 @@ for ((seed = first; seed <= last; ++seed)); do
     notices=$((seed % 2 ? 1024 : 4))
     command=(env HIROBA_FAULT_ENGINE="$engine" HIROBA_NOTICES=$notices
         "$hiroba" run --spmd -n "$nodes" "$program" "$seed" 30)
+    ((seed % 3)) || command+=(flusher)
     if timeout -k 5 120 "${command[@]}" >/tmp/random_programs.$$ 2>&1; then
         ((++passed))
     else

@@ -37,6 +37,7 @@ FACES = {
         "dsm/memory/fault_engine.hpp",
         "dsm/memory/kernel_calls.hpp",  # Not of the shared memory: system calls without libc.
         "dsm/sync/lock_table.hpp",
+        "dsm/sync/publisher.hpp",
     ],
 }
 

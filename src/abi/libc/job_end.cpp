@@ -54,6 +54,7 @@ void report_counts(World& node) noexcept {
     add(next, "fetches_by_home", c.fetches_by_home);
     add(next, "renewals", c.renewals);
     add(next, "bytes_fetched", c.bytes_fetched);
+    add(next, "fetched_ahead", c.fetched_ahead);
     add(next, "releases", c.releases);
     add(next, "acquires", c.acquires);
     add(next, "blocks_merged", c.blocks_merged);

@@ -3,6 +3,7 @@
 // the program's own initializers: here the node is put together and the program's threads begin.
 // Invariant: main, and all that runs before and after it, happens on node 0 alone, in a thread
 // whose stack and thread-local storage are global. One node: nothing moves.
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -96,6 +97,20 @@ void run_thread(std::uint32_t local_thread) {
     for (;;) pause();
 }
 
+/// A thread of this process on a private stack; it ends with the process.
+void start_publisher() {
+    if (!world()->publishes) return;
+    pthread_t thread;
+    const int failure = pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+            world()->publisher->run();
+            return nullptr;
+        },
+        nullptr);
+    if (failure != 0) die(exit_environment, "no thread for the publisher (error %d)", failure);
+}
+
 [[noreturn]] void run_node(const net::JobInfo& job) {
     prepare_streams(job.self, job.nodes);
     require(assemble_node(job, omp::loaded_objects()));
@@ -105,6 +120,7 @@ void run_thread(std::uint32_t local_thread) {
     share_descriptors(job.self, job.nodes);
     require(world()->files->start());
     require(omp::start_node_threads(*world()->map, job.self, &run_thread));
+    start_publisher();
     world()->endpoint->serve();
     for (;;) pause();  // ends with the process, by one of its other threads
 }
@@ -112,6 +128,7 @@ void run_thread(std::uint32_t local_thread) {
 int run_alone(const net::JobInfo& job) {
     prepare_streams(job.self, job.nodes);
     require(assemble_alone(job));
+    become_main_thread();
     world()->omp->become_initial_thread();
     if (job.control_fd < 0) return start_main({program.argv, environ});
     return start_main(omp::copy_vectors(program.argc, program.argv, environ, program.auxiliary,

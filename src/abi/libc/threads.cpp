@@ -33,7 +33,15 @@ struct ThreadStart {
 constinit std::atomic<std::uint32_t> threads_alive{0};
 constinit std::atomic<pthread_t> main_thread{0};
 
+/// A release must not take the program's stacks for quiet while threads of its own run.
+void count_in_runtime(int change) noexcept {
+    if (World* const node = world(); node != nullptr && node->omp != nullptr) {
+        node->omp->count_program_threads(change);
+    }
+}
+
 void end_thread(void*) {
+    count_in_runtime(-1);
     threads_alive.fetch_sub(1);
     threads_alive.notify_all();
 }
@@ -66,6 +74,7 @@ int create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function
     *start = {function, argument};
     end_key();
     threads_alive.fetch_add(1);
+    count_in_runtime(+1);
     const int failure = real_pthread_create(thread, attributes, &run, start);
     if (failure != 0) {
         end_thread(nullptr);

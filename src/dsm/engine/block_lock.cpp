@@ -12,8 +12,13 @@ constexpr std::size_t token_at = offsetof(BlockRecord, token_home);
 constexpr std::size_t granted_at = offsetof(BlockRecord, granted);
 }  // namespace
 
-BlockLock::BlockLock(net::Endpoint& endpoint, gas::Segment& records, const AddressMap& map)
-    : endpoint_(endpoint), records_(records), map_(map), self_(endpoint.self()) {
+BlockLock::BlockLock(net::Endpoint& endpoint, gas::Segment& records, const AddressMap& map,
+                     unsigned hops_before_message)
+    : endpoint_(endpoint),
+      records_(records),
+      map_(map),
+      self_(endpoint.self()),
+      hops_before_message_(hops_before_message) {
     endpoint.on(net::MessageKind::lock_chase, &BlockLock::on_chase, this);
 }
 
@@ -61,7 +66,7 @@ LockToken BlockLock::lock(BlockId block) noexcept {
     NodeId at =
         LinkWord::from_raw(records_.swap(word(self_, block, link_at), LinkWord::locked().raw()))
             .node(first);
-    for (unsigned hops = 0; hops < hops_before_message;) {
+    for (unsigned hops = 0; hops < hops_before_message_;) {
         HIROBA_INVARIANT(at != self_, "block %u: the chase came back", block);
         const auto seen = LinkWord::from_raw(records_.load(word(at, block, link_at)));
         const Chase next = chase(seen, at, first);

@@ -17,8 +17,12 @@ namespace hiroba::dsm {
 
 class BlockLock {
 public:
+    static constexpr unsigned hops_usual = 8;
+
     /// @param records one BlockRecord per block on every node
-    BlockLock(net::Endpoint& endpoint, gas::Segment& records, const AddressMap& map);
+    /// @param hops_before_message after so many links a request becomes a message
+    BlockLock(net::Endpoint& endpoint, gas::Segment& records, const AddressMap& map,
+              unsigned hops_before_message = hops_usual);
 
     /// Takes the lock; the token is then this node's. The caller holds the block's latch.
     LockToken lock(BlockId block) noexcept;
@@ -37,8 +41,6 @@ private:
         BlockId block;
         std::uint32_t requester;
     };
-    static constexpr unsigned hops_before_message = 8;
-
     static void on_chase(void* self, NodeId from, Bytes body) noexcept;
     void forward(ChaseMessage request) noexcept;
     LockToken wait_for_grant(BlockId block) noexcept;
@@ -55,6 +57,7 @@ private:
     gas::Segment& records_;
     const AddressMap& map_;
     NodeId self_;
+    unsigned hops_before_message_;
     std::atomic<std::uint64_t> forwarded_{0};
 };
 

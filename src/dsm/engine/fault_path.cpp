@@ -23,6 +23,12 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
             address, map_.shape().stack_bytes);
         return false;
     }
+    if (this_thread().atomic_block == block + std::uint64_t{1}) {
+        // Between enter_atomic() and leave_atomic(), with the latch: another thread's release has
+        // re-armed write tracking under us.
+        engine_->map(range, Access::write);
+        return true;
+    }
     count(write ? counters_.write_faults : counters_.read_faults);
     bool newer;
     {
@@ -31,8 +37,38 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
                                : write            ? BlockEvent::write_fault
                                                   : BlockEvent::read_fault);
     }
+    if (!write && !is_pinned(*offset)) fetch_around(block);
     if (newer) catch_up();
     return true;
+}
+
+// Misses in a row are answered ahead: the next blocks come too, as long as this node remembers a
+// notice of each, and all are mapped in one call. Their latches are only tried, never waited for,
+// and stay closed until the blocks are mapped, so no acquire can come in between.
+void Node::fetch_around(BlockId block) noexcept {
+    const std::uint32_t window = read_ahead_.missed(block);
+    const AddressRange extent = program_range(block);
+    AddressRange ahead{extent.end(), 0};
+    std::uint32_t got = 0;
+    for (; got < window; ++got) {
+        const BlockId next = block + 1 + got;
+        if (next >= entries_.size()) break;
+        const AddressRange range = program_range(next);
+        if (range.address != ahead.end()) break;
+        BlockEntry& entry = entries_[next];
+        if (!entry.latch.try_lock()) break;
+        if (entry.state != BlockState::invalid || is_pinned(offset_of(next)) ||
+            fetch_by_notice(next, BlockWork::fetch) != Fetched::as_told || entry.rts < min_wts()) {
+            entry.latch.unlock();
+            break;
+        }
+        entry.state = step(entry.state, BlockEvent::read_fault).next;
+        ahead.bytes += range.bytes;
+    }
+    if (got > 0) engine_->map(ahead, Access::read);
+    for (std::uint32_t i = 0; i < got; ++i) entries_[block + 1 + i].latch.unlock();
+    read_ahead_.brought(block, got);
+    count(counters_.fetched_ahead, got);
 }
 
 bool Node::resolve(BlockId block, BlockEvent event) noexcept {

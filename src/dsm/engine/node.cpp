@@ -292,6 +292,7 @@ MemoryCounts Node::counts() const noexcept {
     counts.fetches_by_home = value(counters_.fetches_by_home);
     counts.renewals = value(counters_.renewals);
     counts.bytes_fetched = value(counters_.bytes_fetched);
+    counts.fetched_ahead = value(counters_.fetched_ahead);
     counts.releases = value(counters_.releases);
     counts.acquires = value(counters_.acquires);
     counts.blocks_merged = value(counters_.blocks_merged);

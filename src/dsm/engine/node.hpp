@@ -17,6 +17,7 @@
 #include "dsm/engine/block_table.hpp"
 #include "dsm/engine/lease_queue.hpp"
 #include "dsm/engine/public_copies.hpp"
+#include "dsm/engine/read_ahead.hpp"
 #include "dsm/engine/scratch_pool.hpp"
 #include "dsm/engine/sparse_array.hpp"
 #include "dsm/memory/merge.hpp"
@@ -75,8 +76,8 @@ public:
 private:
     struct Counters {
         std::atomic<std::uint64_t> read_faults{0}, write_faults{0}, fetches_by_notice{0},
-            fetches_by_home{0}, renewals{0}, bytes_fetched{0}, releases{0}, acquires{0},
-            blocks_merged{0}, notices_made{0}, notices_dropped{0}, invalidations{0},
+            fetches_by_home{0}, renewals{0}, bytes_fetched{0}, fetched_ahead{0}, releases{0},
+            acquires{0}, blocks_merged{0}, notices_made{0}, notices_dropped{0}, invalidations{0},
             lease_expiries{0}, home_migrations{0}, atomics{0}, flushes{0}, races{0};
     };
     static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
@@ -109,6 +110,7 @@ private:
     Fetched fetch_by_notice(BlockId block, BlockWork how) noexcept;
     bool fetch_by_home(BlockId block, BlockWork how) noexcept;
     Timestamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
+    void fetch_around(BlockId block) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
 
@@ -160,6 +162,7 @@ private:
     std::uint64_t pinned_begin_ = 0, pinned_end_ = 0;  ///< offsets of this node's stack slices
 
     SparseArray<BlockEntry> entries_;
+    ReadAhead read_ahead_;
     BlockLock lock_;
     PublicCopies copies_;
     LeaseQueue leases_;

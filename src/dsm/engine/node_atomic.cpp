@@ -28,6 +28,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
         install(block, token.home, BlockWork::rebase, token.wts);
     }
     entry.state = next.next;
+    this_thread().atomic_block = block + std::uint64_t{1};
     if (next.next == BlockState::pinned) engine_->keep(program_range(block));
     // Also where it is writable already: the kernel may have dropped the mapping.
     engine_->map(program_range(block), Access::write);
@@ -51,6 +52,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     entry.notice_wts = {};
     set_lease(block, rts);
     add_own_notice(block, wts, rts);
+    this_thread().atomic_block = 0;
     entry.latch.unlock();
 }
 

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/address_hint.hpp"
 #include "base/fatal.hpp"
 
 namespace hiroba::dsm {
@@ -19,7 +20,7 @@ template <class T>
 class SparseArray {
 public:
     explicit SparseArray(std::size_t size) : size_(size) {
-        void* memory = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE,
+        void* memory = mmap(address_hint(bytes()), bytes(), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) {
             die(exit_environment,

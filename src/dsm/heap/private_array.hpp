@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/address_hint.hpp"
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 
@@ -50,9 +51,10 @@ public:
     bool grow(std::size_t count) noexcept {
         if (count <= capacity_) return true;
         void* place =
-            values_ ? mremap(values_, mapped_bytes(capacity_), mapped_bytes(count), MREMAP_MAYMOVE)
-                    : mmap(nullptr, mapped_bytes(count), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            values_
+                ? mremap(values_, mapped_bytes(capacity_), mapped_bytes(count), MREMAP_MAYMOVE)
+                : mmap(address_hint(mapped_bytes(count)), mapped_bytes(count),
+                       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (place == MAP_FAILED) return false;
         values_ = static_cast<T*>(place);
         capacity_ = count;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/address_hint.hpp"
 #include "base/fatal.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/fault_lock.hpp"
@@ -71,8 +72,8 @@ Result<void> MprotectEngine::attach(AddressRange range, int memory_fd, std::uint
     auto kept = PageSet::create(pages);
     if (!kept) return kept.error();
     const long access =
-        kernel_call(SYS_mmap, 0, round_up(pages, page_bytes), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        kernel_call(SYS_mmap, address_hint(pages), round_up(pages, page_bytes),
+                    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (kernel_failed(access)) return failed("mmap of the table", range, access);
     const long at = kernel_call(SYS_mmap, range.address, range.bytes, PROT_NONE,
                                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory_fd, memory_offset);

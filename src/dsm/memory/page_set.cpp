@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/address_hint.hpp"
 #include "base/bytes.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
@@ -49,8 +50,9 @@ Result<PageSet> PageSet::create(std::size_t pages) {
     set.bytes_ =
         round_up((words_held + summaries_held + set.top_words_) * sizeof(Word), page_bytes);
 
-    const long memory = kernel_call(SYS_mmap, 0, set.bytes_, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const long memory =
+        kernel_call(SYS_mmap, address_hint(set.bytes_), set.bytes_, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (kernel_failed(memory)) {
         char text[160];
         std::snprintf(text, sizeof text,

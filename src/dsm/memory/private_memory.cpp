@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/address_hint.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::dsm {
@@ -39,8 +40,8 @@ Result<PrivateMemory> PrivateMemory::create(std::uint64_t bytes) {
     const long sized = kernel_call(SYS_ftruncate, fd, memory.bytes_);
     if (sized < 0) return failed("ftruncate", memory.bytes_, sized);
 
-    const long alias = kernel_call(SYS_mmap, 0, memory.bytes_, PROT_READ | PROT_WRITE,
-                                   MAP_SHARED | MAP_NORESERVE, fd, 0);
+    const long alias = kernel_call(SYS_mmap, address_hint(memory.bytes_), memory.bytes_,
+                                   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (kernel_failed(alias)) return failed("mmap", memory.bytes_, alias);
     memory.alias_ = reinterpret_cast<std::byte*>(alias);
 

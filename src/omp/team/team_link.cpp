@@ -14,6 +14,7 @@
 #include "base/fatal.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
+#include "dsm/sync/publisher.hpp"
 
 namespace hiroba::omp {
 
@@ -111,6 +112,7 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
 
 void TeamLink::fork(const Fork& fork, std::uint32_t members) noexcept {
     members_ = members;
+    region_runs(true);
     ++region_;
     phase_ = 0;
     release();
@@ -126,6 +128,7 @@ void TeamLink::all_nodes_know() noexcept {
 
 void TeamLink::join() noexcept {
     for (std::uint32_t node = 1; node < members_; ++node) receive(node, Kind::join);
+    region_runs(false);
     acquire();
     members_ = 1;
 }
@@ -135,6 +138,7 @@ bool TeamLink::await_fork(Fork* fork) noexcept {
     parts_.endpoint->wait_until([this, &queue] { return !queue.empty() || over_.load(); });
     if (queue.empty()) return false;
     in_region_.store(true);
+    region_runs(true);
     phase_ = 0;
     receive(0, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
     acquire();
@@ -145,6 +149,11 @@ bool TeamLink::await_fork(Fork* fork) noexcept {
     return true;
 }
 
+void TeamLink::region_runs(bool runs) noexcept {
+    if (parts_.publisher != nullptr) parts_.publisher->set_active(runs);
+}
+
+// The publisher goes on: other nodes may still be in the region and spin on what was written here.
 void TeamLink::arrive_at_join() noexcept {
     release();
     in_region_.store(false);

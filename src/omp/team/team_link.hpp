@@ -71,6 +71,7 @@ private:
     void release() noexcept;
     void acquire() noexcept;
     void all_nodes_know() noexcept;
+    void region_runs(bool runs) noexcept;
     void send(std::uint32_t to, Kind kind, Bytes extra = {}) noexcept;
     /// Takes the next message of `from`, which must be a `kind` of this region and phase.
     void receive(std::uint32_t from, Kind kind, MutableBytes extra = {}) noexcept;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: seeded random data-race-free programs on real nodes, checked against an oracle that every
-// node computes by itself. Run: hiroba run --spmd -n N ./spmd_random SEED ROUNDS
+// node computes by itself. Run: hiroba run --spmd -n N ./spmd_random SEED ROUNDS [flusher]
+// With a flusher, a second thread of each node releases and acquires all the time, which is always
+// legal.
 // Each round, a seeded schedule gives every node bytes it alone writes (false sharing within pages
 // is wanted), words it adds to under locks, and words everybody adds to atomically; after the
 // barrier every node checks bytes anybody wrote. Prints one line of result per node 0.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hiroba/dsm.hpp"
@@ -37,6 +41,12 @@ std::vector<Write> writes_of(std::mt19937_64& random, unsigned nodes) {
         at += bytes + (random() % 3 == 0 ? random() % 4000 : random() % 9);
     }
     return writes;
+}
+
+// Others come in between the critical section's beginning and the write, if anything lets them.
+void add_slowly(std::uint64_t* word, void* amount) {
+    std::this_thread::yield();
+    *word += *static_cast<std::uint64_t*>(amount);
 }
 
 [[noreturn]] void fail(unsigned node, unsigned round, const char* what, std::size_t at,
@@ -70,6 +80,16 @@ int main(int argc, char** argv) {
     words = reinterpret_cast<std::uint64_t*>(
         memory->broadcast(reinterpret_cast<std::uintptr_t>(words), 0));
 
+    std::atomic<bool> over{false};
+    std::thread flusher;
+    if (argc > 3) {
+        flusher = std::thread([&] {
+            while (!over) {
+                memory->flush();
+                std::this_thread::yield();
+            }
+        });
+    }
     std::mt19937_64 random(seed);
     std::vector<unsigned char> oracle(area_bytes, 0);
     std::vector<std::uint64_t> locked(counters, 0), atomic(counters, 0);
@@ -92,7 +112,8 @@ int main(int argc, char** argv) {
                     const std::lock_guard guard{mutex};
                     words[which] += by;
                 }
-                hiroba::AtomicWord{*memory, words + counters + which}.fetch_add(by);
+                memory->atomically(words + counters + which, &add_slowly,
+                                   const_cast<std::uint64_t*>(&by));
                 if (flush) memory->flush();
             }
         }
@@ -109,6 +130,8 @@ int main(int argc, char** argv) {
         }
         memory->barrier();
     }
+    over = true;
+    if (flusher.joinable()) flusher.join();
     const auto counts = memory->counts();
     std::printf("node %u of %u: %u rounds of seed %lu right; %lu faults, %lu merges, %lu bytes\n",
                 me, nodes, rounds, seed, counts.faults, counts.blocks_merged, counts.bytes_fetched);

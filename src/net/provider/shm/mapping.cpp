@@ -11,6 +11,8 @@
 
 #include <string>
 
+#include "base/address_hint.hpp"
+
 namespace hiroba::net::shm {
 namespace {
 
@@ -45,7 +47,8 @@ Result<Mapping> Mapping::of(int fd, std::size_t bytes) {
         return Error{ErrorKind::refused, "shared memory of " + std::to_string(bytes) +
                                              " bytes whose size is not sealed"};
     }
-    void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    void* start =
+        mmap(address_hint(bytes), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (start == MAP_FAILED) {
         return failed("mmap", bytes, "; see ulimit -v and vm.max_map_count, or lower HIROBA_HEAP");
     }

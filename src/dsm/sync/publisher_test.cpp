@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dsm/engine/publisher.hpp"
+#include "dsm/sync/publisher.hpp"
 
 #include <gtest/gtest.h>
 
