@@ -123,6 +123,11 @@ void flush_streams() noexcept {
     narrow_output.flush();
     wide_output.flush();
     if (flush_fortran != nullptr) flush_fortran(nullptr);
+    flush_output();
+}
+
+void flush_output() noexcept {
+    // Unlocked: what another thread is just writing is told by its own release.
     if (c_output != nullptr && __fpending(c_output) > 0) fflush(c_output);
 }
 

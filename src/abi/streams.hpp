@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the output buffers of the process that are not ours: C, C++ and Fortran streams.
 // Invariant: what a node has printed in a region is written before any node learns that the region
-// has ended, so output comes in the order of the regions.
+// has ended, and what stdout holds before any other synchronization is told: output comes in the
+// order of synchronization.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +18,8 @@ void prepare_streams(NodeId self, std::uint32_t nodes) noexcept;
 
 /// Writes out what stdout, std::cout and Fortran units hold. May read global memory.
 void flush_streams() noexcept;
+
+/// Writes out what stdout holds, and nothing else: cheap when it is empty, no global memory.
+void flush_output() noexcept;
 
 }  // namespace hiroba::abi

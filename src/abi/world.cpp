@@ -94,6 +94,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     if (!memory) return memory.error();
     node.memory = std::move(*memory);
     node.memory->on_race(&report_race, &node);
+    node.memory->before_release(&flush_output);
 
     auto locks = dsm::LockTable::create(*node.endpoint, *node.memory);
     if (!locks) return locks.error();
@@ -108,6 +109,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     if (!heap) return heap.error();
     node.heap = std::move(*heap);
 
+    node.files = std::make_unique<RemoteFiles>(*node.endpoint);
     node.publisher = std::make_unique<dsm::Publisher>(*node.memory);
     auto runtime = omp::Runtime::create({.endpoint = node.endpoint.get(),
                                          .memory = node.memory.get(),

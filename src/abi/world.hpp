@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "abi/libc/remote_files.hpp"
 #include "base/settings.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
@@ -29,6 +30,7 @@ struct World {
     std::unique_ptr<dsm::LockTable> locks;
     std::unique_ptr<dsm::SyncTable> sync;
     std::unique_ptr<dsm::Heap> heap;
+    std::unique_ptr<RemoteFiles> files;
     std::unique_ptr<dsm::Publisher> publisher;
     bool publishes = false;  ///< the publisher has a thread
     std::unique_ptr<omp::Runtime> omp;

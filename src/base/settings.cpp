@@ -26,6 +26,9 @@ constexpr Setting table[] = {
      "size"},
     {"HIROBA_LEASE", "10", "logical time a read copy stays valid without asking", "count"},
     {"HIROBA_LOG", "", "what to log to stderr: a level, or layer=level,...", "text"},
+    {"HIROBA_MEMORY", "auto",
+     "memory one node may use for both copies of what it allocates; auto: machine, control group",
+     "auto|size"},
     {"HIROBA_NOTICES", "1024", "write notices a signature holds before it forgets the oldest",
      "count"},
     {"HIROBA_PROVIDER", "shm", "transport between the nodes", "shm"},
@@ -33,6 +36,9 @@ constexpr Setting table[] = {
      "off|report|all|abort"},
     {"HIROBA_STACK", "64M", "address space of one thread's stack and thread-local data", "size"},
     {"HIROBA_STATS", "0", "print a table of counters, one column a node, at the end", "0|1"},
+    {"HIROBA_SYSTEM_CALLS", "interposed",
+     "whether calls that libraries make inside themselves get their buffers pinned too",
+     "auto|examined|interposed"},
     {"HIROBA_TRACE", "0", "keep each thread's last 64 events and print them when a node stops",
      "0|1"},
 };
@@ -113,6 +119,11 @@ std::optional<std::uint64_t> size_of_text(std::string_view text) noexcept {
 Result<void> check(const Setting& setting_of, std::string_view value) {
     const std::string_view values = setting_of.values;
     if (values == "text") return {};
+    if (values == "auto|size") {
+        if (value == "auto") return {};
+        const Result<std::uint64_t> number = parse_size(value, setting_of.name);
+        return number ? Result<void>{} : Result<void>{number.error()};
+    }
     if (values == "size" || values == "count") {
         const Result<std::uint64_t> number = parse_size(value, setting_of.name);
         if (!number) return number.error();

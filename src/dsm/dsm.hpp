@@ -96,6 +96,11 @@ public:
     /// the blocks. For system calls on global memory.
     virtual void make_accessible(const void* address, std::size_t bytes, bool write) noexcept = 0;
 
+    /// As make_accessible(), and it stays so until unpin() of the same bytes: an acquire brings
+    /// pinned blocks up to date in place. Pins count. While `write` the kernel, too, may write.
+    virtual void pin(const void* address, std::size_t bytes, bool write) noexcept = 0;
+    virtual void unpin(const void* address, std::size_t bytes) noexcept = 0;
+
     /// Enters the critical section of the block of [address, +bytes) (one block, 1 to 16 bytes):
     /// this node becomes its home and the bytes at `address` are current, mapped and writable;
     /// the caller performs one read-modify-write there and leaves. False when the address is not
@@ -108,6 +113,10 @@ public:
     /// A flush made by the publisher; returns whether there was anything to tell or to learn.
     virtual bool publish() noexcept = 0;
 
+    /// Called at the start of every release(), on the releasing thread, with nothing held: what
+    /// must have left the process before another node learns of it. It touches no global memory.
+    /// Before the program's first thread.
+    virtual void before_release(void (*)() noexcept) noexcept {}
     virtual void on_race(RaceReport report, void* context) noexcept = 0;
     virtual MemoryCounts counts() const noexcept = 0;
 };

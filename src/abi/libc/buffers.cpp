@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: interposes the calls that hand buffers of the program to the kernel: a table of wrappers,
-// each: make the buffers accessible, call libc.
+// Role: interposes the commonest calls that hand buffers of the program to the kernel, so that they
+// need no trap: each goes to perform_system_call(). What is not here is found by the trap
+// (system_call_trap.hpp), or, where there is none, by the wrappers of paths.cpp.
 // Invariant: a wrapper changes neither result nor errno of the call. stdio is here because libc
 // passes large reads and writes on without a copy; its small ones copy in user mode and just fault.
 #include <poll.h>
@@ -11,9 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi/libc/foreign_streams.hpp"
 #include "abi/libc/kernel_access.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/signals.hpp"
+#include "abi/libc/system_call_trap.hpp"
+#include "abi/libc/system_calls.hpp"
+#include "abi/world.hpp"
 
 extern "C" {
 ssize_t __read_chk(int, void*, size_t, size_t);
@@ -63,12 +68,25 @@ using namespace hiroba::abi;
 
 namespace {
 
-/// An address the kernel fills in, with its length.
-void let_kernel_answer(sockaddr* address, socklen_t* bytes) noexcept {
-    if (bytes == nullptr) return;
-    let_kernel_write(bytes, sizeof *bytes);
-    if (address != nullptr) let_kernel_write(address, *bytes);
-}
+/// A buffer of stdio, pinned where the calls that stdio makes inside itself are not examined.
+class PinnedStreamBuffer {
+public:
+    PinnedStreamBuffer(const void* buffer, size_t bytes, bool write) noexcept
+        : buffer_(buffer), bytes_(bytes) {
+        pinned_ = !system_calls_are_examined() && bytes > 0 && is_global(buffer);
+        if (pinned_) world()->memory->pin(buffer, bytes, write);
+    }
+    PinnedStreamBuffer(const PinnedStreamBuffer&) = delete;
+    PinnedStreamBuffer& operator=(const PinnedStreamBuffer&) = delete;
+    ~PinnedStreamBuffer() {
+        if (pinned_) world()->memory->unpin(buffer_, bytes_);
+    }
+
+private:
+    const void* buffer_;
+    size_t bytes_;
+    bool pinned_;
+};
 
 void let_kernel_select(int count, fd_set* a, fd_set* b, fd_set* c) noexcept {
     const auto bytes = static_cast<std::size_t>(count < 0 ? 0 : (count + 63) / 64 * 8);
@@ -81,120 +99,127 @@ void let_kernel_select(int count, fd_set* a, fd_set* b, fd_set* c) noexcept {
 extern "C" {
 
 ssize_t read(int fd, void* buffer, size_t bytes) {
-    let_kernel_write(buffer, bytes);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_read, fd, buffer, bytes);
     return real_read(fd, buffer, bytes);
 }
 ssize_t __read_chk(int fd, void* buffer, size_t bytes, size_t room) {
-    let_kernel_write(buffer, bytes);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_read, fd, buffer, bytes);
     return real___read_chk(fd, buffer, bytes, room);
 }
 ssize_t pread(int fd, void* buffer, size_t bytes, off_t at) {
-    let_kernel_write(buffer, bytes);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_pread64, fd, buffer, bytes, at);
     return real_pread(fd, buffer, bytes, at);
 }
 ssize_t pread64(int fd, void* buffer, size_t bytes, off64_t at) {
-    let_kernel_write(buffer, bytes);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_pread64, fd, buffer, bytes, at);
     return real_pread64(fd, buffer, bytes, at);
 }
 ssize_t __pread_chk(int fd, void* buffer, size_t bytes, off_t at, size_t room) {
-    let_kernel_write(buffer, bytes);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_pread64, fd, buffer, bytes, at);
     return real___pread_chk(fd, buffer, bytes, at, room);
 }
 ssize_t __pread64_chk(int fd, void* buffer, size_t bytes, off64_t at, size_t room) {
-    let_kernel_write(buffer, bytes);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes()) return call_from(HIROBA_CALLER, SYS_pread64, fd, buffer, bytes, at);
     return real___pread64_chk(fd, buffer, bytes, at, room);
 }
 ssize_t readv(int fd, const iovec* vector, int count) {
-    let_kernel_write(vector, count);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_readv, fd, vector, count);
     return real_readv(fd, vector, count);
 }
 ssize_t preadv(int fd, const iovec* vector, int count, off_t at) {
-    let_kernel_write(vector, count);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_preadv, fd, vector, count, at, 0);
     return real_preadv(fd, vector, count, at);
 }
 
 ssize_t write(int fd, const void* buffer, size_t bytes) {
-    let_kernel_read(buffer, bytes);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_write, fd, buffer, bytes);
     return real_write(fd, buffer, bytes);
 }
 ssize_t pwrite(int fd, const void* buffer, size_t bytes, off_t at) {
-    let_kernel_read(buffer, bytes);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_pwrite64, fd, buffer, bytes, at);
     return real_pwrite(fd, buffer, bytes, at);
 }
 ssize_t pwrite64(int fd, const void* buffer, size_t bytes, off64_t at) {
-    let_kernel_read(buffer, bytes);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_pwrite64, fd, buffer, bytes, at);
     return real_pwrite64(fd, buffer, bytes, at);
 }
 ssize_t writev(int fd, const iovec* vector, int count) {
-    let_kernel_read(vector, count);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_writev, fd, vector, count);
     return real_writev(fd, vector, count);
 }
 ssize_t pwritev(int fd, const iovec* vector, int count, off_t at) {
-    let_kernel_read(vector, count);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_pwritev, fd, vector, count, at, 0);
     return real_pwritev(fd, vector, count, at);
 }
 
 ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
-    let_kernel_write(buffer, bytes);
+    if (spans_nodes())
+        return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, 0, 0);
     return real_recv(fd, buffer, bytes, flags);
 }
 ssize_t __recv_chk(int fd, void* buffer, size_t bytes, size_t room, int flags) {
-    let_kernel_write(buffer, bytes);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes())
+        return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, 0, 0);
     return real___recv_chk(fd, buffer, bytes, room, flags);
 }
 ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
-    let_kernel_write(buffer, bytes);
-    let_kernel_answer(from, length);
+    if (spans_nodes())
+        return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, from, length);
     return real_recvfrom(fd, buffer, bytes, flags, from, length);
 }
 ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flags, sockaddr* from,
                        socklen_t* length) {
-    let_kernel_write(buffer, bytes);
-    let_kernel_answer(from, length);
+    const bool fits = bytes <= room;  // else libc ends the process
+    if (fits && spans_nodes())
+        return call_from(HIROBA_CALLER, SYS_recvfrom, fd, buffer, bytes, flags, from, length);
     return real___recvfrom_chk(fd, buffer, bytes, room, flags, from, length);
 }
 ssize_t recvmsg(int fd, msghdr* message, int flags) {
-    let_kernel_use(message, true);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_recvmsg, fd, message, flags);
     return real_recvmsg(fd, message, flags);
 }
 ssize_t send(int fd, const void* buffer, size_t bytes, int flags) {
-    let_kernel_read(buffer, bytes);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_sendto, fd, buffer, bytes, flags, 0, 0);
     return real_send(fd, buffer, bytes, flags);
 }
 ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags, const sockaddr* to,
                socklen_t length) {
-    let_kernel_read(buffer, bytes);
-    let_kernel_read(to, length);
+    if (spans_nodes())
+        return call_from(HIROBA_CALLER, SYS_sendto, fd, buffer, bytes, flags, to, length);
     return real_sendto(fd, buffer, bytes, flags, to, length);
 }
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-    let_kernel_use(message, false);
+    if (spans_nodes()) return call_from(HIROBA_CALLER, SYS_sendmsg, fd, message, flags);
     return real_sendmsg(fd, message, flags);
 }
 
 size_t fread(void* buffer, size_t size, size_t count, FILE* stream) {
-    let_kernel_write(buffer, size * count);
-    return real_fread(buffer, size, count, stream);
+    const PinnedStreamBuffer pinned{buffer, size * count, true};
+    return real_fread(buffer, size, count, near(stream));
 }
 size_t fread_unlocked(void* buffer, size_t size, size_t count, FILE* stream) {
-    let_kernel_write(buffer, size * count);
-    return real_fread_unlocked(buffer, size, count, stream);
+    const PinnedStreamBuffer pinned{buffer, size * count, true};
+    return real_fread_unlocked(buffer, size, count, near(stream));
 }
 size_t __fread_chk(void* buffer, size_t room, size_t size, size_t count, FILE* stream) {
-    let_kernel_write(buffer, size * count);
-    return real___fread_chk(buffer, room, size, count, stream);
+    const PinnedStreamBuffer pinned{buffer, size * count, true};
+    return real___fread_chk(buffer, room, size, count, near(stream));
 }
 size_t __fread_unlocked_chk(void* buffer, size_t room, size_t size, size_t count, FILE* stream) {
-    let_kernel_write(buffer, size * count);
-    return real___fread_unlocked_chk(buffer, room, size, count, stream);
+    const PinnedStreamBuffer pinned{buffer, size * count, true};
+    return real___fread_unlocked_chk(buffer, room, size, count, near(stream));
 }
 size_t fwrite(const void* buffer, size_t size, size_t count, FILE* stream) {
-    let_kernel_read(buffer, size * count);
-    return real_fwrite(buffer, size, count, stream);
+    const PinnedStreamBuffer pinned{buffer, size * count, false};
+    return real_fwrite(buffer, size, count, near(stream));
 }
 size_t fwrite_unlocked(const void* buffer, size_t size, size_t count, FILE* stream) {
-    let_kernel_read(buffer, size * count);
-    return real_fwrite_unlocked(buffer, size, count, stream);
+    const PinnedStreamBuffer pinned{buffer, size * count, false};
+    return real_fwrite_unlocked(buffer, size, count, near(stream));
 }
 
 /// A stream's buffer is read and written by the kernel long after this call: one in global memory
@@ -210,7 +235,8 @@ void setbuffer(FILE* stream, char* buffer, size_t bytes) noexcept {
 }
 
 int poll(pollfd* descriptors, nfds_t count, int timeout_ms) {
-    let_kernel_write(descriptors, count * sizeof *descriptors);
+    if (spans_nodes())
+        return static_cast<int>(call_from(HIROBA_CALLER, SYS_poll, descriptors, count, timeout_ms));
     return real_poll(descriptors, count, timeout_ms);
 }
 int ppoll(pollfd* descriptors, nfds_t count, const timespec* timeout, const sigset_t* mask) {
@@ -220,8 +246,9 @@ int ppoll(pollfd* descriptors, nfds_t count, const timespec* timeout, const sigs
                       spans_nodes() ? without_faults(mask, room) : mask);
 }
 int select(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptional, timeval* timeout) {
-    let_kernel_select(count, to_read, to_write, exceptional);
-    if (timeout != nullptr) let_kernel_write(timeout, sizeof *timeout);
+    if (spans_nodes())
+        return static_cast<int>(
+            call_from(HIROBA_CALLER, SYS_select, count, to_read, to_write, exceptional, timeout));
     return real_select(count, to_read, to_write, exceptional, timeout);
 }
 int pselect(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptional,
@@ -232,7 +259,9 @@ int pselect(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptional,
                         spans_nodes() ? without_faults(mask, room) : mask);
 }
 int epoll_wait(int fd, epoll_event* events, int count, int timeout_ms) {
-    let_kernel_write(events, count > 0 ? static_cast<size_t>(count) * sizeof *events : 0);
+    if (spans_nodes())
+        return static_cast<int>(
+            call_from(HIROBA_CALLER, SYS_epoll_wait, fd, events, count, timeout_ms));
     return real_epoll_wait(fd, events, count, timeout_ms);
 }
 

@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "abi/libc/foreign_streams.hpp"
 #include "abi/libc/malloc_place.hpp"
 #include "abi/libc/real.hpp"
 
@@ -109,7 +110,7 @@ ssize_t read_line(char** line, std::size_t* room, int delimiter, FILE* from,
         if (*line == nullptr) return -1;
         *room = first_bytes;
     }
-    return real_getdelim(line, room, delimiter, from);
+    return real_getdelim(line, room, delimiter, abi::near(from));
 }
 
 char* working_directory(char* buffer, std::size_t bytes) noexcept {

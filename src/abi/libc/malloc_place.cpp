@@ -17,10 +17,14 @@
 
 #include "abi/libc/malloc_callers.hpp"
 #include "abi/libc/malloc_early.hpp"
+#include "abi/libc/memory_limit.hpp"
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
+
+/// libc's own name: `sbrk` is the program's (mappings.cpp).
+extern "C" void* __sbrk(std::intptr_t) noexcept;
 
 namespace hiroba::abi {
 
@@ -38,6 +42,10 @@ constinit std::atomic<bool> deciding{false};
 /// How far apart the nodes' private heaps start. A node-private pointer that reaches another node
 /// by mistake then points into nothing for heaps up to this size.
 constexpr std::size_t private_heap_step_bytes = std::size_t{64} << 20;
+
+constinit std::uintptr_t private_heaps = 0;  ///< where node 0's starts; 0: they were not moved
+constinit std::uint32_t private_heap_count = 0;
+constinit std::uint32_t own_private_heap = 0;
 
 constexpr std::size_t block_bytes_max = std::size_t{1} << 20;
 
@@ -58,11 +66,13 @@ std::uint32_t number_in_environment(std::string_view name, std::uint32_t otherwi
 void move_private_heap(std::uint32_t rank) noexcept {
     // One arena: further ones would be mapped at addresses that are equal on all nodes.
     mallopt(M_ARENA_MAX, 1);
-    const auto now = reinterpret_cast<std::uintptr_t>(sbrk(0));
+    const auto now = reinterpret_cast<std::uintptr_t>(__sbrk(0));
     const std::uintptr_t begin = round_up(now, page_bytes);
     const std::size_t gap = rank * private_heap_step_bytes;
-    if (gap == 0 || sbrk(static_cast<std::intptr_t>(begin + gap - now)) == nullptr) return;
-    if (reinterpret_cast<std::uintptr_t>(sbrk(0)) < begin + gap) return;
+    private_heaps = begin;
+    own_private_heap = rank;
+    if (gap == 0 || __sbrk(static_cast<std::intptr_t>(begin + gap - now)) == nullptr) return;
+    if (reinterpret_cast<std::uintptr_t>(__sbrk(0)) < begin + gap) return;
     mprotect(reinterpret_cast<void*>(begin), gap, PROT_NONE);
 }
 
@@ -103,6 +113,20 @@ void say_refused(std::size_t bytes, dsm::Heap* heap) noexcept {
     }
 }
 
+/// A large block that can never be filled is refused here, with the numbers.
+bool may_use(std::size_t bytes, dsm::Heap& heap) noexcept {
+    const std::uint64_t arena = world()->map->shape().heap_bytes;
+    const std::uint64_t used = arena - std::min<std::uint64_t>(arena, heap.bytes_free());
+    // What the arena has no room for is refused by its own line.
+    if (fits_memory(used, bytes) || bytes > arena - used) return true;
+    static constinit std::atomic<bool> said{false};
+    if (said.exchange(true, std::memory_order_relaxed)) return false;
+    say("malloc of %lu bytes refused: with the %lu in use and a second copy of each that is %lu "
+        "bytes, of %lu this node may use (%s); use more nodes, or set HIROBA_MEMORY",
+        bytes, used, copies_per_byte * (used + bytes), memory_limit().bytes, memory_limit().whose);
+    return false;
+}
+
 }  // namespace
 
 bool detail::decide_spread() noexcept {
@@ -124,6 +148,7 @@ bool detail::decide_spread() noexcept {
         // Registered first, our handlers run after all others before a fork and before them after
         // it, so none of them can allocate while the latches are held.
         pthread_atfork(&before_fork, &after_fork, &after_fork);
+        private_heap_count = nodes;
         move_private_heap(number_in_environment("HIROBA_JOB_RANK", 0));
     }
     spread.store(nodes > 1 ? Spread::several : Spread::alone, std::memory_order_release);
@@ -139,6 +164,17 @@ bool is_for_program(const void* return_address) noexcept {
     return true;
 }
 
+std::optional<NodeId> foreign_private_heap(const void* block) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    if (private_heaps == 0 || address < private_heaps) return std::nullopt;
+    const std::size_t rank = (address - private_heaps) / private_heap_step_bytes;
+    if (rank >= private_heap_count || rank == own_private_heap) return std::nullopt;
+    // Our own may have grown over the next one's place.
+    const bool behind = rank > own_private_heap;
+    if (behind && address < reinterpret_cast<std::uintptr_t>(__sbrk(0))) return std::nullopt;
+    return NodeId{static_cast<std::uint32_t>(rank)};
+}
+
 bool is_program_memory(const void* block) noexcept {
     return heap_arenas.contains(reinterpret_cast<std::uintptr_t>(block)) || early.owns(block);
 }
@@ -152,6 +188,10 @@ void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed
     bool is_zero = true;
     void* block = nullptr;
     if (bytes <= PTRDIFF_MAX) {
+        if (heap != nullptr && bytes >= limited_bytes_min && !may_use(bytes, *heap)) {
+            errno = ENOMEM;
+            return nullptr;
+        }
         block = heap != nullptr ? heap->allocate(bytes, alignment, &is_zero)
                                 : early.allocate(bytes, alignment);
         if (block == nullptr) say_refused(bytes, heap);

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "base/ids.hpp"
 #include "dsm/memory/address_map.hpp"
 
 // libc's own allocator, under the names that stay when malloc is interposed.
@@ -47,6 +49,10 @@ bool is_for_program(const void* return_address) noexcept;
 
 /// Where memory was handed out before take-over; whole pages, maybe none.
 dsm::AddressRange early_allocations() noexcept;
+
+/// The node in whose libc heap `address` lies, when that is not this one: the heaps of the nodes
+/// lie one behind the other. Async-signal-safe.
+std::optional<NodeId> foreign_private_heap(const void* address) noexcept;
 
 /// Memory of the program: the global heap, before take-over the early arena. On failure nullptr,
 /// errno = ENOMEM, and for the first time one line. `alignment` a power of two.

@@ -9,6 +9,7 @@
 
 #include "abi/libc/kernel_access.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/system_calls.hpp"
 
 HIROBA_REAL(open);
 HIROBA_REAL(open64);
@@ -116,11 +117,11 @@ int lstat64(const char* path, struct stat64* status) noexcept {
     return real_lstat64(path, status);
 }
 int fstat(int fd, struct stat* status) noexcept {
-    let_kernel_write(status, sizeof *status);
+    if (spans_nodes()) return static_cast<int>(call_from(HIROBA_CALLER, SYS_fstat, fd, status));
     return real_fstat(fd, status);
 }
 int fstat64(int fd, struct stat64* status) noexcept {
-    let_kernel_write(status, sizeof *status);
+    if (spans_nodes()) return static_cast<int>(call_from(HIROBA_CALLER, SYS_fstat, fd, status));
     return real_fstat64(fd, status);
 }
 int access(const char* path, int mode) noexcept {

@@ -19,6 +19,7 @@
 
 #include "abi/libc/process_state.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/system_call_trap.hpp"
 #include "abi/world.hpp"
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
@@ -151,6 +152,10 @@ int change_action(int number, const Action* action, Action* old) noexcept {
         omp::set_program_trap_action(action, old);
         return 0;
     }
+    if (number == SIGSYS) {
+        set_program_sigsys_action(action, old);
+        return 0;
+    }
     if (is_fault(number)) {
         dsm::set_program_action(number, action, old);
         return 0;
@@ -222,7 +227,7 @@ void set_program_signal(int number, const struct sigaction& action) noexcept {
 const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept {
     if (set == nullptr) return nullptr;
     room = *set;
-    for (const int fault : {SIGSEGV, SIGBUS, SIGTRAP}) sigdelset(&room, fault);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGTRAP, SIGSYS}) sigdelset(&room, fault);
     return &room;
 }
 

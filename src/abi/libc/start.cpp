@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "abi/libc/descriptors.hpp"
 #include "abi/libc/job_end.hpp"
+#include "abi/libc/memory_limit.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/system_call_trap.hpp"
 #include "abi/libc/threads.hpp"
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
@@ -87,6 +90,7 @@ void run_main() {
 }
 
 void run_thread(std::uint32_t local_thread) {
+    examine_this_thread();
     if (world()->job.self.value == 0 && local_thread == 0) run_main();
     world()->omp->work(local_thread);
     // On node 0 the process ends with main's thread.
@@ -115,6 +119,10 @@ void start_publisher() {
     if (job.self.value == 0) require(omp::refuse_other_runtimes(objects, &program));
     require(assemble_node(job, objects));
     program.signal_mask = omp::block_asynchronous_signals();
+    learn_memory_limit();
+    prepare_system_call_trap();
+    share_descriptors(job.self, job.nodes);
+    require(world()->files->start());
     if (job.self.value == 0) start_exit_thread();
     require(omp::start_node_threads(*world()->map, job.self, &run_thread));
     start_publisher();

@@ -48,4 +48,7 @@ inline int error_of(dsm::SyncOutcome outcome) noexcept {
 /// Ends the job: `what` at `object` cannot be had across nodes.
 [[noreturn]] void refuse_object(const char* what, const volatile void* object) noexcept;
 
+/// Ends the process with a line when `word` is in global memory and `caller` the program's code.
+void refuse_futex(const void* word, void* caller) noexcept;
+
 }  // namespace hiroba::abi

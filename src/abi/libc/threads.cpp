@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "abi/libc/real.hpp"
+#include "abi/libc/system_call_trap.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "dsm/memory/fault_engine.hpp"
@@ -66,6 +67,7 @@ void* run(void* start_at) {
     free(given);
     pthread_setspecific(end_key(), &threads_alive);
     dsm::give_alternate_stack();
+    examine_this_thread();
     return start.function(start.argument);
 }
 

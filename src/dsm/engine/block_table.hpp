@@ -18,11 +18,12 @@ namespace hiroba::dsm {
 struct BlockEntry {
     Latch latch;
     BlockState state = BlockState::invalid;
-    bool queued = false;    ///< in the lease queue
-    bool unmerged = false;  ///< on the list of unmerged blocks
-    Timestamp rts;          ///< until when this node's copy may be read
-    NodeId notice_node;     ///< remembered notice: who wrote last, as far as this node knows
-    Timestamp notice_wts;   ///< 0: none
+    bool queued = false;     ///< in the lease queue
+    bool unmerged = false;   ///< on the list of unmerged blocks
+    std::uint16_t pins = 0;  ///< system calls under way on it: it must not become inaccessible
+    Timestamp rts;           ///< until when this node's copy may be read
+    NodeId notice_node;      ///< remembered notice: who wrote last, as far as this node knows
+    Timestamp notice_wts;    ///< 0: none
     Timestamp notice_rts;
 };
 

@@ -257,6 +257,51 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
     });
 }
 
+// For the kernel to read, the block keeps its state and make_stale() spares it; to be written, it
+// must also keep its write access when a release re-arms write tracking: the kernel takes no fault.
+// Blocks that were pinned before are mapped again run by run, in case the kernel has dropped them;
+// that needs no latch, for with its pin none becomes inaccessible.
+void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
+    const RuntimeScope here;
+    bool newer = false;
+    AddressRange again;
+    for_blocks(address, bytes, [&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
+        ++entry.pins;
+        if (entry.state == BlockState::pinned) {
+            const AddressRange range = program_range(block);
+            if (again.bytes == 0) again.address = range.address;
+            again.bytes = range.end() - again.address;
+            return;
+        }
+        if (write || is_pinned(offset_of(block))) {
+            newer |= resolve(block, BlockEvent::pinned_fault);
+        } else if (!readable(entry.state)) {
+            newer |= resolve(block, BlockEvent::read_fault);
+        }
+    });
+    while (write && again.bytes > 0) {
+        const std::size_t part = map_.extent_left(*map_.offset_of(again.address), again.bytes);
+        engine_->map({again.address, part}, Access::write);
+        again = {again.address + part, again.bytes - part};
+    }
+    if (newer) catch_up();
+}
+
+// A block pinned to be written keeps that state until it becomes stale: the next call on the same
+// buffer finds it mapped.
+void Node::unpin(const void* address, std::size_t bytes) noexcept {
+    const RuntimeScope here;
+    for_blocks(address, bytes, [&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        HIROBA_INVARIANT(entry.pins > 0, "block %u is not pinned", block);
+        --entry.pins;
+    });
+}
+
 void Node::on_race(RaceReport report, void* context) noexcept {
     race_context_ = context;
     race_report_.store(report, std::memory_order_release);  // pairs with report_race()

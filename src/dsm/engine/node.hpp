@@ -59,10 +59,13 @@ public:
     void learn(NodeId from, Bytes news) noexcept override;
     void prefetch(const void* address, std::size_t bytes) noexcept override;
     void make_accessible(const void* address, std::size_t bytes, bool write) noexcept override;
+    void pin(const void* address, std::size_t bytes, bool write) noexcept override;
+    void unpin(const void* address, std::size_t bytes) noexcept override;
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     void flush() noexcept override;
     bool publish() noexcept override;
+    void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override;
 
@@ -199,6 +202,7 @@ private:
     Latch flush_latch_;
     std::vector<std::byte> flush_buffer_;
 
+    void (*before_release_)() noexcept = nullptr;
     std::atomic<RaceReport> race_report_{nullptr};
     void* race_context_ = nullptr;
     Counters counters_;

@@ -81,6 +81,14 @@ void Node::apply_notice(const Notice& notice) noexcept {
 // With the latch held; a pinned block's is opened here, others' by finish_invalidations().
 void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
+    if (entry.pins > 0) {
+        bring_current(block, BlockWork::rebase);
+        entry.latch.unlock();
+        return;
+    }
+    if (entry.state == BlockState::pinned && !is_pinned(offset_of(block))) {
+        entry.state = step(entry.state, BlockEvent::unpinned).next;
+    }
     const BlockStep next = step(entry.state, BlockEvent::stale);
     entry.state = next.next;
     if (has(next.work, BlockWork::rebase)) {

@@ -14,6 +14,7 @@ namespace hiroba::dsm {
 // A release is the node's: whoever comes while one runs waits and runs its own, because the
 // running one may have looked before the waiter's last write.
 void Node::release(Others others) noexcept {
+    if (before_release_ != nullptr) before_release_();
     on_runtime_stack([&] { release_on_runtime_stack(others); });
 }
 

@@ -104,6 +104,7 @@ void install_fault_handlers() noexcept {
     sigfillset(&ours.sa_mask);
     sigdelset(&ours.sa_mask, SIGBUS);
     sigdelset(&ours.sa_mask, SIGSEGV);
+    sigdelset(&ours.sa_mask, SIGSYS);  // examined system calls, which kill where it is blocked
     for (const int signal : {SIGBUS, SIGSEGV}) {
         struct sigaction before {};
         set_kernel_action(signal, ours, &before);

@@ -17,7 +17,8 @@ namespace hiroba::dsm {
 using KernelMask = std::uint64_t;
 
 constexpr KernelMask mask_of(int signal) { return KernelMask{1} << (signal - 1); }
-inline constexpr KernelMask all_but_faults = ~(mask_of(SIGBUS) | mask_of(SIGSEGV));
+inline constexpr KernelMask all_but_faults =
+    ~(mask_of(SIGBUS) | mask_of(SIGSEGV) | mask_of(SIGSYS));
 
 inline KernelMask change_mask(int how, KernelMask mask) noexcept {
     KernelMask before = 0;

@@ -15,9 +15,8 @@
 #include "dsm/memory/fault_handler.hpp"
 #include "dsm/memory/fault_lock.hpp"
 
-// The C library's own name for it: `sigaction` may be ours (abi/libc).
-extern "C" int __sigaction(int signal, const struct sigaction* action,
-                           struct sigaction* old) noexcept;
+/// src/dsm/memory/signal_return.S
+extern "C" void hiroba_signal_return() noexcept;
 
 namespace hiroba::dsm {
 namespace {
@@ -45,6 +44,15 @@ KernelMask kernel_mask(const sigset_t& set) noexcept {
     std::memcpy(&mask, &set, sizeof mask);  // the kernel's set is the front of the library's
     return mask;
 }
+
+/// An action as the kernel takes it.
+struct KernelAction {
+    void* handler;
+    std::uint64_t flags;
+    void (*restorer)() noexcept;
+    KernelMask mask;
+};
+constexpr std::uint64_t has_restorer = 0x04000000;  // SA_RESTORER, which libc hides
 
 bool on_alternate_stack(const ucontext_t& context) noexcept {
     const auto pointer = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
@@ -79,8 +87,17 @@ void die_on_return(int signal, const siginfo_t& info, ucontext_t& context) noexc
 }  // namespace
 
 void set_kernel_action(int signal, const struct sigaction& action, struct sigaction* old) noexcept {
-    const int result = __sigaction(signal, &action, old);
-    HIROBA_INVARIANT(result == 0, "sigaction of signal %d gave %d", signal, result);
+    const KernelAction ours{reinterpret_cast<void*>(action.sa_handler),
+                            static_cast<std::uint64_t>(action.sa_flags) | has_restorer,
+                            &hiroba_signal_return, kernel_mask(action.sa_mask)};
+    KernelAction before{};
+    const long result = kernel_call(SYS_rt_sigaction, signal, &ours, &before, sizeof(KernelMask));
+    HIROBA_INVARIANT(result == 0, "sigaction of signal %d gave %ld", signal, result);
+    if (old == nullptr) return;
+    *old = {};
+    old->sa_handler = reinterpret_cast<void (*)(int)>(before.handler);
+    old->sa_flags = static_cast<int>(before.flags & ~has_restorer);
+    std::memcpy(&old->sa_mask, &before.mask, sizeof before.mask);
 }
 
 void adopt_program_action(int signal, const struct sigaction& action) noexcept {

@@ -173,6 +173,7 @@ void MprotectEngine::close_range(AddressRange range) noexcept {
     const auto open = [&](std::size_t page) { return where.access[page] != PageAccess::none; };
     const auto close = [&](PageRun part) { return protect(where, part, PageAccess::none); };
     const PageRun run = where.pages_of(range);
+    where.kept.remove(run);
     if (for_each_run_where(run, open, close) || for_each_run_where(run, open, close)) return;
     fatal("0x%lx cannot be made inaccessible for want of mappings: raise vm.max_map_count",
           range.address);

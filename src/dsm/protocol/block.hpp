@@ -33,8 +33,9 @@ enum class BlockEvent : std::uint8_t {
     found_changed,  ///< ... it does not
     merged,         ///< a release has merged it (or found nothing to merge)
     atomic,         ///< an atomic read-modify-write was made in the critical section
+    unpinned,       ///< about to become stale, and no system call needs it pinned any more
 };
-inline constexpr unsigned block_events = 9;
+inline constexpr unsigned block_events = 10;
 
 /// What the engine does on the way, in this order: rebase or fetch, then (un)map.
 enum class BlockWork : std::uint8_t {
@@ -103,6 +104,12 @@ constexpr BlockStep step(BlockState state, BlockEvent event) {
         case on(pinned, write_fault):
         case on(pinned, pinned_fault): return {pinned, map_write};
 
+        // A buffer that the kernel is about to fill: it must stay writable until the call is over.
+        case on(invalid_dirty, pinned_fault): return {pinned, rebase | map_write};
+        case on(readonly, pinned_fault):
+        case on(readonly_dirty, pinned_fault):
+        case on(writable, pinned_fault): return {pinned, map_write};
+
         case on(readonly, written):
         case on(readonly_dirty, written):
         case on(writable, written): return {writable, none};
@@ -117,6 +124,7 @@ constexpr BlockStep step(BlockState state, BlockEvent event) {
         case on(invalidating, found_equal): return {invalid, none};
         case on(invalidating, found_changed): return {invalid_dirty, remember};
         case on(pinned, stale): return {pinned, rebase};
+        case on(pinned, unpinned): return {writable, none};
 
         case on(invalid_dirty, merged): return {invalid, none};
         case on(readonly, merged):

@@ -29,6 +29,7 @@ constexpr Row rows[] = {
     {invalid, atomic, writable, rebase | map_write},
     {invalid_dirty, read_fault, readonly_dirty, rebase | map_read | remember},
     {invalid_dirty, write_fault, writable, rebase | map_write},
+    {invalid_dirty, pinned_fault, pinned, rebase | map_write},
     {invalid_dirty, written, invalid_dirty, none},
     {invalid_dirty, merged, invalid, none},
     {invalid_dirty, atomic, writable, rebase | map_write},
@@ -36,18 +37,21 @@ constexpr Row rows[] = {
     {invalidating, found_changed, invalid_dirty, remember},
     {readonly, read_fault, readonly, map_read},
     {readonly, write_fault, writable, map_write},
+    {readonly, pinned_fault, pinned, map_write},
     {readonly, written, writable, none},
     {readonly, stale, invalidating, unmap},
     {readonly, merged, readonly, none},
     {readonly, atomic, writable, rebase | map_write},
     {readonly_dirty, read_fault, readonly_dirty, map_read},
     {readonly_dirty, write_fault, writable, map_write},
+    {readonly_dirty, pinned_fault, pinned, map_write},
     {readonly_dirty, written, writable, none},
     {readonly_dirty, stale, invalidating, unmap},
     {readonly_dirty, merged, readonly, none},
     {readonly_dirty, atomic, writable, rebase | map_write},
     {writable, read_fault, writable, map_write},
     {writable, write_fault, writable, map_write},
+    {writable, pinned_fault, pinned, map_write},
     {writable, written, writable, none},
     {writable, stale, invalidating, unmap},
     {writable, merged, readonly, none},
@@ -59,6 +63,7 @@ constexpr Row rows[] = {
     {pinned, stale, pinned, rebase},
     {pinned, merged, pinned, none},
     {pinned, atomic, pinned, rebase | map_write},
+    {pinned, unpinned, writable, none},
 };
 
 TEST(BlockProtocol, every_pair_has_its_row_or_stops_the_node) {
@@ -84,7 +89,7 @@ TEST(BlockProtocol, every_pair_has_its_row_or_stops_the_node) {
 
 TEST(BlockProtocol, a_pinned_block_never_becomes_inaccessible) {
     for (const Row& row : rows) {
-        if (row.state != pinned) continue;
+        if (row.state != pinned || row.event == unpinned) continue;
         EXPECT_EQ(row.next, pinned);
         EXPECT_FALSE(has(row.work, unmap));
     }

@@ -122,6 +122,8 @@ public:
     void make_accessible(const void*, std::size_t, bool) noexcept override {}
     bool enter_atomic(void*, std::size_t) noexcept override { return false; }
     void leave_atomic(void*, std::size_t) noexcept override {}
+    void pin(const void*, std::size_t, bool) noexcept override {}
+    void unpin(const void*, std::size_t) noexcept override {}
     void flush() noexcept override {}
     bool publish() noexcept override { return false; }
     void on_race(RaceReport, void*) noexcept override {}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: recognizes a FILE of another node and gives the caller one of its own in its place.
+// Invariant: what is written to the stand-in is in the owner's stream when the call returns: the
+// stand-in has no buffer. Files that only this node uses cost one comparison.
+#pragma once
+
+#include <stdio.h>
+
+namespace hiroba::abi {
+
+/// `stream` itself, or the stand-in for one that belongs to another node; standard input belongs
+/// to node 0. Ends the process when more than 256 streams of other nodes are in use.
+FILE* near(FILE* stream) noexcept;
+
+}  // namespace hiroba::abi

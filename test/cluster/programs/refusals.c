@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What several nodes cannot do is refused with a line, and the program goes on as after any
+// failure.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(int argc, char** argv) {
+    const char* what = argc > 1 ? argv[1] : "";
+    int outcome = 0, error = 0;
+    char path[] = "/tmp/refusals_XXXXXX";
+    const int fd = mkstemp(path);
+    if (ftruncate(fd, 4096) != 0) return 2;
+    unlink(path);
+    if (strcmp(what, "shared") == 0) {
+        outcome = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED;
+        error = errno;
+    } else if (strcmp(what, "aio") == 0) {
+        unsigned long context = 0;
+        outcome = syscall(SYS_io_setup, 4, &context) != 0;
+        error = errno;
+    } else if (strcmp(what, "lock") == 0) {
+#pragma omp parallel
+        if (omp_get_thread_num() == omp_get_num_threads() - 1) {
+            outcome = flock(fd, LOCK_EX) != 0;
+            error = errno;
+        }
+    } else if (strcmp(what, "huge") == 0) {
+        // More than the machine has, less than the arena's address space.
+        void* block = malloc((size_t)12 << 30);
+        outcome = block == NULL;
+        error = errno;
+        free(block);
+    }
+#pragma omp parallel
+    {}
+    printf("%s %d %s\n", what, outcome, strerror(error));
+    return outcome;
+}
