@@ -28,6 +28,8 @@ constexpr Setting table[] = {
     {"HIROBA_LOG", "", "what to log to stderr: a level, or layer=level,...", "text"},
     {"HIROBA_NOTICES", "1024", "write notices a signature holds before it forgets the oldest",
      "count"},
+    {"HIROBA_OFFLOAD", "auto", "whether requests are handed to the progress thread",
+     "auto|always|never"},
     {"HIROBA_PROVIDER", "shm", "transport between the nodes", "shm"},
     {"HIROBA_RACE", "report", "what to do when two nodes write the same bytes",
      "off|report|all|abort"},

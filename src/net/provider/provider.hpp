@@ -26,6 +26,8 @@ enum class MessageKind : std::uint8_t {
     lock_handover,  ///< dsm: wake-up of a queued lock waiter
     remote_free,    ///< dsm: blocks freed on another node than the one they came from
     quit,           ///< omp: the program is over
+    active,         ///< net: active messages (net/async.hpp)
+    collective,     ///< net: collectives where no peer is mapped
     test,           ///< conformance suite
     count
 };
@@ -57,6 +59,26 @@ enum class AtomicOp : std::uint8_t {
     fetch_xor,
     swap,
     compare_swap
+};
+
+/// One operation of a list; the fields are the parameters of the call of that name.
+struct Work {
+    enum class Kind : std::uint8_t { put, get, atomic, send };
+    Kind kind{};
+    AtomicOp op{};
+    MessageKind message{};
+    Urgency urgency{};
+    NodeId peer{};
+    RegionId region{};
+    OpId id{};
+    std::uint64_t offset = 0;
+    std::byte* memory = nullptr;  ///< put reads it, get writes it
+    std::size_t bytes = 0;
+    std::uint64_t operand = 0;
+    std::uint64_t expected = 0;
+    std::uint64_t* old = nullptr;
+    std::span<const Bytes> parts{};
+    Post outcome = Post::again;
 };
 
 /// Receives what poll() delivers.
@@ -98,6 +120,11 @@ public:
     virtual Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
                         std::uint64_t operand, std::uint64_t expected,
                         std::uint64_t* old) noexcept = 0;
+
+    /// Posts a list in one call, in any order between peers; returns how many of the first were
+    /// taken, with their outcomes. Here one after the other; a provider that pays for each entry
+    /// into its device does better.
+    virtual std::size_t post(std::span<Work> list) noexcept;
 
     /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.
     /// One thread at a time.
