@@ -28,7 +28,7 @@ constexpr Mode every_mode[] = {Mode::automatic, Mode::always, Mode::never};
 struct Node {
     Node(Rig& rig, Mode mode)
         : endpoint(rig.open()),
-          collectives(*Collectives::make(*endpoint)),
+          collectives(std::move(*Collectives::make(*endpoint))),
           async(std::make_unique<Async>(*endpoint, mode)),
           memory(*async->allocate(1 << 20)) {}
     void connect() {
@@ -228,7 +228,7 @@ TEST_P(CollectiveOperations, reduce_to_the_same_bits_everywhere) {
             ASSERT_EQ(everyones[i], values[i % values.size()]);
         }
         std::uint64_t most[] = {rig.self.value * 10ull, 100 - rig.self.value};
-        node.collectives->all_reduce(std::span(most), [](std::uint64_t a, std::uint64_t b) {
+        node.collectives->all_reduce(std::span<std::uint64_t>(most), [](std::uint64_t a, std::uint64_t b) {
             return std::max(a, b);
         });
         EXPECT_EQ(most[0], (rig.nodes - 1) * 10ull);
