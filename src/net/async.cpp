@@ -148,9 +148,10 @@ Submission Async::try_read(const ReadParams& params) noexcept {
     if (source == nullptr || to == nullptr) [[unlikely]]
         return Submission::refused;
     if (stores_directly_) {
-        if (!offload::may_run_callback()) return Submission::again;
+        ThreadContext& thread = this_thread();
+        if (!offload::may_run_callback(thread)) return Submission::again;
         copy_bytes(to, source->peers[params.source.value] + params.from.offset, params.bytes);
-        run_callback(params.on_complete, Outcome::done);
+        run_callback(thread, params.on_complete, Outcome::done);
         return Submission::accepted;
     }
     const Command command{.kind = Work::Kind::get,
@@ -169,9 +170,10 @@ Submission Async::try_write(const WriteParams& params) noexcept {
     if (target == nullptr || from == nullptr) [[unlikely]]
         return Submission::refused;
     if (stores_directly_) {
-        if (!offload::may_run_callback()) return Submission::again;
+        ThreadContext& thread = this_thread();
+        if (!offload::may_run_callback(thread)) return Submission::again;
         copy_bytes(target->peers[params.target.value] + params.to.offset, from, params.bytes);
-        run_callback(params.on_complete, Outcome::done);
+        run_callback(thread, params.on_complete, Outcome::done);
         return Submission::accepted;
     }
     const Command command{.kind = Work::Kind::put,
@@ -192,14 +194,15 @@ Submission Async::try_atomic(const AtomicParams& params) noexcept {
     if (target == nullptr || old == nullptr) [[unlikely]]
         return Submission::refused;
     if (stores_directly_) {
-        if (!offload::may_run_callback()) return Submission::again;
+        ThreadContext& thread = this_thread();
+        if (!offload::may_run_callback(thread)) return Submission::again;
         std::byte* at = target->peers[params.target.value] + params.at.offset;
         if (params.bytes == 8) {
             apply_at<std::uint64_t>(at, params, old);
         } else {
             apply_at<std::uint32_t>(at, params, old);
         }
-        run_callback(params.on_complete, Outcome::done);
+        run_callback(thread, params.on_complete, Outcome::done);
         return Submission::accepted;
     }
     const Command command{.kind = Work::Kind::atomic,

@@ -117,6 +117,13 @@ public:
     /// This node's memory of `handle`; empty when it is not registered.
     MutableBytes local(Handle handle) const noexcept;
 
+    /// `node`'s part of symmetric memory for loads and stores; nullptr where nothing is mapped.
+    std::byte* mapped(Handle handle, NodeId node) const noexcept {
+        const Registration* memory = find(handle);
+        const bool known = memory != nullptr && node.value < memory->peers.size();
+        return known ? memory->peers[node.value] : nullptr;
+    }
+
     Submission try_read(const ReadParams& params) noexcept;
     Submission try_write(const WriteParams& params) noexcept;
     Submission try_atomic(const AtomicParams& params) noexcept;

@@ -346,19 +346,19 @@ TEST(Async, does_not_nest_callbacks_and_refuses_to_collect_them_without_end) {
         static void enter(void* data, Outcome) noexcept {
             auto& depth = *static_cast<Depth*>(data);
             depth.most = std::max(depth.most, ++depth.now);
-            if (depth.left-- > 0) offload::run_callback({enter, data}, Outcome::done);
+            if (depth.left-- > 0) offload::run_callback(this_thread(), {enter, data}, Outcome::done);
             --depth.now;
         }
     } depth;
-    offload::run_callback({Depth::enter, &depth}, Outcome::done);
+    offload::run_callback(this_thread(), {Depth::enter, &depth}, Outcome::done);
     EXPECT_EQ(depth.left, -1);
     EXPECT_EQ(depth.most, 1);
 
     struct Collector {
         int collected = 0;
         static void collect(void* data, Outcome) noexcept {
-            while (offload::may_run_callback()) {
-                offload::run_callback({[](void* counter, Outcome) noexcept {
+            while (offload::may_run_callback(this_thread())) {
+                offload::run_callback(this_thread(), {[](void* counter, Outcome) noexcept {
                                            ++static_cast<Collector*>(counter)->collected;
                                        },
                                        data},
@@ -366,7 +366,7 @@ TEST(Async, does_not_nest_callbacks_and_refuses_to_collect_them_without_end) {
             }
         }
     } collector;
-    offload::run_callback({Collector::collect, &collector}, Outcome::done);
+    offload::run_callback(this_thread(), {Collector::collect, &collector}, Outcome::done);
     EXPECT_EQ(collector.collected, 32);
 }
 

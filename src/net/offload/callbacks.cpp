@@ -12,15 +12,17 @@
 namespace hiroba::net::offload {
 namespace {
 
+/// Nothing here initializes itself: most lines stay empty.
 struct Ended {
-    Callback callback;
+    void (*function)(void* data, Outcome outcome) noexcept;
+    void* data;
     Outcome outcome;
 };
 
 struct Line {
     static constexpr std::uint32_t length_max = 32;
-    std::uint32_t first = 0;
-    std::uint32_t count = 0;
+    std::uint32_t first;
+    std::uint32_t count;
     Ended ended[length_max];
 };
 
@@ -28,28 +30,29 @@ Line* line_of(ThreadContext& thread) { return static_cast<Line*>(thread.callback
 
 }  // namespace
 
-bool may_run_callback() noexcept {
-    const Line* line = line_of(this_thread());
+bool may_run_callback(ThreadContext& thread) noexcept {
+    const Line* line = line_of(thread);
     return line == nullptr || line->count < Line::length_max;
 }
 
-void run_callback(const Callback& callback, Outcome outcome) noexcept {
+void run_callback(ThreadContext& thread, const Callback& callback, Outcome outcome) noexcept {
     if (callback.function == nullptr) return;
-    ThreadContext& thread = this_thread();
     if (Line* line = line_of(thread)) {
         HIROBA_INVARIANT(line->count < Line::length_max, "%u callbacks wait for one to end",
                          line->count);
-        line->ended[(line->first + line->count++) % Line::length_max] = {callback, outcome};
+        line->ended[(line->first + line->count++) % Line::length_max] = {
+            callback.function, callback.data, outcome};
         return;
     }
     Line line;
+    line.first = line.count = 0;
     thread.callbacks = &line;
     callback.function(callback.data, outcome);
     while (line.count != 0) {
         const Ended next = line.ended[line.first];
         line.first = (line.first + 1) % Line::length_max;
         --line.count;
-        next.callback.function(next.callback.data, next.outcome);
+        next.function(next.data, next.outcome);
     }
     thread.callbacks = nullptr;
 }

@@ -52,7 +52,7 @@ bool Engine::enqueue(const Command& command) noexcept {
 
 /// Hands one request to the provider on this thread.
 Post Engine::issue(const Command& command) noexcept {
-    if (!may_run_callback()) return Post::again;
+    if (!may_run_callback(this_thread())) return Post::again;
     if (command.kind == Work::Kind::send && !endpoint_.may_send(command.peer)) return Post::again;
     const std::uint32_t index = slots_.claim();
     if (index == SlotTable::none) return Post::again;
@@ -215,7 +215,7 @@ void Engine::guess_again(std::uint32_t index) noexcept {
 void Engine::finish(std::uint32_t index) noexcept {
     const Callback callback = slots_[index].command.on_complete;
     slots_.release(index);
-    run_callback(callback, Outcome::done);
+    run_callback(this_thread(), callback, Outcome::done);
 }
 
 }  // namespace hiroba::net::offload

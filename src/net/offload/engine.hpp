@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/thread_context.hpp"
 #include "net/net.hpp"
 #include "net/offload/command.hpp"
 #include "net/offload/command_queue.hpp"
@@ -81,8 +82,9 @@ private:
 
 /// Runs `callback` on this thread; what requests inside it complete at once runs after it, not in
 /// it, so that a chain of callbacks does not grow the stack.
-void run_callback(const Callback& callback, Outcome outcome) noexcept;
+/// @param thread  this_thread()
+void run_callback(ThreadContext& thread, const Callback& callback, Outcome outcome) noexcept;
 /// False when so many callbacks wait behind the running one that no request may complete now.
-bool may_run_callback() noexcept;
+bool may_run_callback(ThreadContext& thread) noexcept;
 
 }  // namespace hiroba::net::offload
