@@ -154,13 +154,14 @@ Submission Async::try_read(const ReadParams& params) noexcept {
         run_callback(thread, params.on_complete, Outcome::done);
         return Submission::accepted;
     }
-    const Command command{.kind = Work::Kind::get,
-                    .peer = params.source,
-                    .region = source->region,
-                    .offset = params.from.offset,
-                    .local = to,
-                    .bytes = params.bytes,
-                    .on_complete = params.on_complete};
+    Command command;
+    command.kind = Work::Kind::get;
+    command.peer = params.source;
+    command.region = source->region;
+    command.offset = params.from.offset;
+    command.local = to;
+    command.bytes = params.bytes;
+    command.on_complete = params.on_complete;
     return submit(command);
 }
 
@@ -176,13 +177,14 @@ Submission Async::try_write(const WriteParams& params) noexcept {
         run_callback(thread, params.on_complete, Outcome::done);
         return Submission::accepted;
     }
-    const Command command{.kind = Work::Kind::put,
-                    .peer = params.target,
-                    .region = target->region,
-                    .offset = params.to.offset,
-                    .local = from,
-                    .bytes = params.bytes,
-                    .on_complete = params.on_complete};
+    Command command;
+    command.kind = Work::Kind::put;
+    command.peer = params.target;
+    command.region = target->region;
+    command.offset = params.to.offset;
+    command.local = from;
+    command.bytes = params.bytes;
+    command.on_complete = params.on_complete;
     return submit(command);
 }
 
@@ -205,16 +207,18 @@ Submission Async::try_atomic(const AtomicParams& params) noexcept {
         run_callback(thread, params.on_complete, Outcome::done);
         return Submission::accepted;
     }
-    const Command command{.kind = Work::Kind::atomic,
-                    .op = params.op,
-                    .width = static_cast<std::uint8_t>(params.bytes),
-                    .peer = params.target,
-                    .region = target->region,
-                    .offset = params.at.offset,
-                    .local = old,
-                    .bytes = params.bytes,
-                    .on_complete = params.on_complete,
-                    .arguments = {params.operand, params.expected}};
+    Command command;
+    command.kind = Work::Kind::atomic;
+    command.op = params.op;
+    command.width = static_cast<std::uint8_t>(params.bytes);
+    command.peer = params.target;
+    command.region = target->region;
+    command.offset = params.at.offset;
+    command.local = old;
+    command.bytes = params.bytes;
+    command.on_complete = params.on_complete;
+    command.arguments[0] = params.operand;
+    command.arguments[1] = params.expected;
     return submit(command);
 }
 
@@ -227,14 +231,15 @@ Submission Async::try_message(const MessageParams& params) noexcept {
                        (params.payload_bytes != 0 && payload == nullptr);
     if (wrong) [[unlikely]]
         return Submission::refused;
-    Command command{.kind = Work::Kind::send,
-                    .message = params.id.value,
-                    .arguments_count = static_cast<std::uint8_t>(params.arguments.size()),
-                    .urgency = params.urgency,
-                    .peer = params.target,
-                    .local = payload,
-                    .bytes = params.payload_bytes,
-                    .on_complete = params.on_complete};
+    Command command;
+    command.kind = Work::Kind::send;
+    command.message = params.id.value;
+    command.arguments_count = static_cast<std::uint8_t>(params.arguments.size());
+    command.urgency = params.urgency;
+    command.peer = params.target;
+    command.local = payload;
+    command.bytes = params.payload_bytes;
+    command.on_complete = params.on_complete;
     if (!params.arguments.empty()) {
         std::memcpy(command.arguments, params.arguments.data(), params.arguments.size_bytes());
     }
@@ -249,8 +254,8 @@ void Async::arrived(void* context, NodeId from, Bytes body) noexcept {
     const bool understood = wire::decode_active(body, header, arguments, payload);
     HIROBA_INVARIANT(understood, "node %u sent an active message of %lu bytes that no node writes",
                      from.value, body.size());
-    const bool known = header.handler < ActiveId::count &&
-                       self.active_[header.handler].handler != nullptr;
+    const bool known =
+        header.handler < ActiveId::count && self.active_[header.handler].handler != nullptr;
     HIROBA_INVARIANT(known, "no handler for active message %u, sent by node %u", header.handler,
                      from.value);
     const Registered& registered = self.active_[header.handler];
@@ -271,9 +276,9 @@ Result<void> Async::check_remote(NodeId node, RemoteAddress at, std::uint64_t by
                        (memory == nullptr ? " is not registered" : " is of local memory alone"));
     }
     if (!fits(*memory, at.offset, bytes)) {
-        return refused("remote bytes " + std::to_string(at.offset) + " + " +
-                       std::to_string(bytes) + " of handle " + std::to_string(at.handle.value) +
-                       ", which has " + std::to_string(memory->bytes));
+        return refused("remote bytes " + std::to_string(at.offset) + " + " + std::to_string(bytes) +
+                       " of handle " + std::to_string(at.handle.value) + ", which has " +
+                       std::to_string(memory->bytes));
     }
     return {};
 }
@@ -302,7 +307,8 @@ Result<void> Async::check(const WriteParams& params) const {
 
 Result<void> Async::check(const AtomicParams& params) const {
     if (params.bytes != 4 && params.bytes != 8) {
-        return refused("an atomic of " + std::to_string(params.bytes) + " bytes; there are 4 and 8");
+        return refused("an atomic of " + std::to_string(params.bytes) +
+                       " bytes; there are 4 and 8");
     }
     if (params.op > AtomicOp::compare_swap) {
         return refused("atomic operation " + std::to_string(static_cast<unsigned>(params.op)) +

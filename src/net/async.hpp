@@ -174,8 +174,8 @@ private:
     const Registration* remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const noexcept {
         if (node.value >= nodes_) return nullptr;
         const Registration* memory = find(at.handle);
-        const bool good = memory != nullptr && memory->is_symmetric &&
-                          fits(*memory, at.offset, bytes);
+        const bool good =
+            memory != nullptr && memory->is_symmetric && fits(*memory, at.offset, bytes);
         return good ? memory : nullptr;
     }
     /// nullptr when the place is not registered.

@@ -31,15 +31,14 @@ public:
     MutableBytes local(RegionId) noexcept override { return {at(NodeId{0}, 0), bytes_}; }
     std::byte* mapped(NodeId, RegionId) noexcept override { return nullptr; }
     Result<void> connect() override { return {}; }
-    Post send(NodeId to, MessageKind kind, Urgency, std::span<const Bytes> parts) noexcept override {
+    Post send(NodeId to, MessageKind kind, Urgency,
+              std::span<const Bytes> parts) noexcept override {
         Inside inside{*this};
         if (pending_.size() >= room) return Post::again;
         std::vector<std::byte> body;
         for (const Bytes part : parts) body.insert(body.end(), part.begin(), part.end());
-        pending_.push_back({[to, kind, body](Arrivals& arrivals) {
-                                arrivals.message(to, kind, body);
-                            },
-                            2});
+        pending_.push_back(
+            {[to, kind, body](Arrivals& arrivals) { arrivals.message(to, kind, body); }, 2});
         ++calls;
         return Post::done;
     }
@@ -78,7 +77,13 @@ public:
             }
             pending_ = std::move(rest);
         }
-        for (Pending& pending : due) pending.act(arrivals);
+        for (Pending& pending : due) {
+            if (lost && pending.id.value != 0) {
+                arrivals.failed(pending.id, NodeId{1});
+            } else {
+                pending.act(arrivals);
+            }
+        }
         return due.size();
     }
     void sleep(Sleeper, std::uint64_t, bool (*ready)(void*), void* argument) noexcept override {
@@ -92,6 +97,7 @@ public:
     }
 
     std::size_t room = 5;
+    bool lost = false;  ///< whatever is pending fails instead
     std::atomic<int> calls{0}, overlaps{0}, service_wakes{0};
     std::size_t longest_list = 0;
 
@@ -99,6 +105,7 @@ private:
     struct Pending {
         std::function<void(Arrivals&)> act;
         int polls_left;
+        OpId id{};
     };
     struct Inside {
         explicit Inside(LateProvider& provider) : provider(provider) {
@@ -115,7 +122,7 @@ private:
                                 act();
                                 arrivals.completed(id);
                             },
-                            2});
+                            2, id});
         return Post::posted;
     }
     std::byte* at(NodeId node, std::uint64_t offset) noexcept {
@@ -163,15 +170,15 @@ TEST(Async, completes_reads_and_writes_in_every_mode) {
         std::vector<std::byte> mine(100, std::byte{42}), got(100);
         const Handle from = *node.async->register_local(mine);
         const Handle to = *node.async->register_local(got);
-        ASSERT_EQ(node.async->try_write({far_node, {from, 0}, {node.memory, 900}, 100,
-                                         {count_up, &done}}),
+        ASSERT_EQ(node.async->try_write(
+                      {far_node, {from, 0}, {node.memory, 900}, 100, {count_up, &done}}),
                   Submission::accepted);
         EXPECT_EQ(done, 0);  // not before it has happened
         node.settle();
         EXPECT_EQ(done, 1);
-        ASSERT_EQ(node.async->try_read({far_node, {node.memory, 900}, {to, 0}, 100,
-                                        {count_up, &done}}),
-                  Submission::accepted);
+        ASSERT_EQ(
+            node.async->try_read({far_node, {node.memory, 900}, {to, 0}, 100, {count_up, &done}}),
+            Submission::accepted);
         node.settle();
         EXPECT_EQ(done, 2);
         EXPECT_EQ(got, mine);
@@ -186,8 +193,8 @@ TEST(Async, carries_out_atomics_of_four_and_eight_bytes_in_every_mode) {
         const auto apply = [&](AtomicOp op, std::uint32_t bytes, std::uint64_t offset,
                                std::uint64_t operand, std::uint64_t expected = 0) {
             std::memset(memory, 0xee, sizeof memory);
-            EXPECT_EQ(node.async->try_atomic({far_node, {node.memory, offset}, op, bytes, operand,
-                                              expected, old, {}}),
+            EXPECT_EQ(node.async->try_atomic(
+                          {far_node, {node.memory, offset}, op, bytes, operand, expected, old, {}}),
                       Submission::accepted);
             node.settle();
             std::uint64_t found = 0;
@@ -225,9 +232,8 @@ TEST(Async, delivers_short_and_medium_messages) {
             ActiveId{7},
             [](void* context, NodeId from, std::span<const std::uint64_t> arguments,
                Bytes payload) noexcept {
-                *static_cast<Got*>(context) = {{arguments.begin(), arguments.end()},
-                                               {payload.begin(), payload.end()},
-                                               from};
+                *static_cast<Got*>(context) = {
+                    {arguments.begin(), arguments.end()}, {payload.begin(), payload.end()}, from};
             },
             &got);
         const std::uint64_t arguments[] = {1, 2, 3, 4, 5, 6};
@@ -244,13 +250,12 @@ TEST(Async, delivers_short_and_medium_messages) {
 
         std::vector<std::byte> payload(3000, std::byte{9});
         std::atomic<int> left{0};
-        ASSERT_EQ(node.async->try_message(
-                      {.target = far_node,
-                       .id = {7},
-                       .arguments = {},
-                       .payload = {*node.async->register_local(payload), 0},
-                       .payload_bytes = payload.size(),
-                       .on_complete = {count_up, &left}}),
+        ASSERT_EQ(node.async->try_message({.target = far_node,
+                                           .id = {7},
+                                           .arguments = {},
+                                           .payload = {*node.async->register_local(payload), 0},
+                                           .payload_bytes = payload.size(),
+                                           .on_complete = {count_up, &left}}),
                   Submission::accepted);
         node.endpoint->wait_until([&] { return !got.payload.empty(); });
         EXPECT_EQ(got.payload, payload);
@@ -291,8 +296,13 @@ TEST(Async, completes_what_four_threads_request_and_enters_the_provider_one_at_a
                 std::atomic<int> mine{0};
                 for (int i = 0; i < count; ++i) {
                     const std::uint32_t bytes = i % 2 == 0 ? 8 : 4;
-                    const AtomicParams params{far_node, {node.memory, bytes == 8 ? 16u : 24u},
-                                              AtomicOp::fetch_add, bytes, 3, 0, old,
+                    const AtomicParams params{far_node,
+                                              {node.memory, bytes == 8 ? 16u : 24u},
+                                              AtomicOp::fetch_add,
+                                              bytes,
+                                              3,
+                                              0,
+                                              old,
                                               {count_up, &mine}};
                     while (node.async->try_atomic(params) == Submission::again) sched_yield();
                     // Some wait inside, some leave all progress to the service thread.
@@ -312,6 +322,30 @@ TEST(Async, completes_what_four_threads_request_and_enters_the_provider_one_at_a
         EXPECT_EQ(node.provider->word(far_node, 16), 3u * count / 2 * threads_count);
         EXPECT_EQ(node.provider->word(far_node, 24), 3u * count / 2 * threads_count);
         EXPECT_EQ(node.provider->overlaps, 0);
+    }
+}
+
+TEST(Async, tells_callbacks_of_a_lost_peer_and_brings_nothing) {
+    for (const Mode mode : every_mode) {
+        Node node{mode};
+        node.provider->lost = true;
+        std::atomic<int> lost{0};
+        const net::Callback callback{[](void* data, Outcome outcome) noexcept {
+                                         EXPECT_EQ(outcome, Outcome::peer_lost);
+                                         static_cast<std::atomic<int>*>(data)->fetch_add(1);
+                                     },
+                                     &lost};
+        alignas(8) std::byte memory[8];
+        std::memset(memory, 0x5a, sizeof memory);
+        const LocalAddress old{*node.async->register_local(memory), 0};
+        EXPECT_EQ(node.async->try_atomic(
+                      {far_node, {node.memory, 8}, AtomicOp::swap, 4, 1, 0, old, callback}),
+                  Submission::accepted);
+        EXPECT_EQ(node.async->try_read({far_node, {node.memory, 0}, old, 8, callback}),
+                  Submission::accepted);
+        node.settle();
+        EXPECT_EQ(lost, 2);
+        EXPECT_EQ(memory[0], std::byte{0x5a});
     }
 }
 
@@ -346,7 +380,8 @@ TEST(Async, does_not_nest_callbacks_and_refuses_to_collect_them_without_end) {
         static void enter(void* data, Outcome) noexcept {
             auto& depth = *static_cast<Depth*>(data);
             depth.most = std::max(depth.most, ++depth.now);
-            if (depth.left-- > 0) offload::run_callback(this_thread(), {enter, data}, Outcome::done);
+            if (depth.left-- > 0)
+                offload::run_callback(this_thread(), {enter, data}, Outcome::done);
             --depth.now;
         }
     } depth;
@@ -358,7 +393,8 @@ TEST(Async, does_not_nest_callbacks_and_refuses_to_collect_them_without_end) {
         int collected = 0;
         static void collect(void* data, Outcome) noexcept {
             while (offload::may_run_callback(this_thread())) {
-                offload::run_callback(this_thread(), {[](void* counter, Outcome) noexcept {
+                offload::run_callback(this_thread(),
+                                      {[](void* counter, Outcome) noexcept {
                                            ++static_cast<Collector*>(counter)->collected;
                                        },
                                        data},
@@ -415,8 +451,8 @@ TEST(Async, refuses_wrong_atomics_before_anything_is_sent) {
         const auto refuse = [&](NodeId peer, std::uint64_t offset, std::uint32_t bytes,
                                 std::uint64_t old_offset, const char* words,
                                 AtomicOp op = AtomicOp::swap) {
-            const AtomicParams params{peer, {node.memory, offset}, op, bytes, 1, 0,
-                                      {node.memory, old_offset}, {}};
+            const AtomicParams params{peer, {node.memory, offset},     op, bytes, 1,
+                                      0,    {node.memory, old_offset}, {}};
             expect_refused(node, node.async->try_atomic(params), params, words);
         };
         refuse(far_node, 4, 8, 0, "8 bytes at offset 4, which is no multiple");

@@ -65,8 +65,8 @@ void Collectives::give_to_all(Bytes bytes) noexcept {
 void Collectives::arrived(void* context, NodeId from, Bytes body) noexcept {
     auto& self = *static_cast<Collectives*>(context);
     std::uint64_t number = 0;
-    const bool understood = body.size() >= sizeof number &&
-                            body.size() <= sizeof number + chunk_bytes;
+    const bool understood =
+        body.size() >= sizeof number && body.size() <= sizeof number + chunk_bytes;
     HIROBA_INVARIANT(understood, "node %u gave %lu bytes to a collective operation", from.value,
                      body.size());
     std::memcpy(&number, body.data(), sizeof number);

@@ -50,8 +50,7 @@ public:
         static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) <= chunk_bytes);
         constexpr std::size_t step = chunk_bytes / sizeof(Value);
         for (std::size_t at = 0; at < values.size(); at += step) {
-            const std::span<Value> part =
-                values.subspan(at, std::min(step, values.size() - at));
+            const std::span<Value> part = values.subspan(at, std::min(step, values.size() - at));
             give_to_all(std::as_bytes(part));
             // The first term is node 0's, wherever that is.
             for (std::uint32_t rank = 0; rank < nodes_; ++rank) {

@@ -92,6 +92,10 @@ void Endpoint::completed(OpId id) noexcept {
     reinterpret_cast<std::atomic<bool>*>(id.value)->store(true, std::memory_order_release);
 }
 
+void Endpoint::failed(OpId id, NodeId) noexcept {
+    (id.value & 1) != 0 ? part_->failed(id) : completed(id);
+}
+
 // --- posting -------------------------------------------------------------------------------------
 
 void Endpoint::send(NodeId to, MessageKind kind, Urgency urgency,

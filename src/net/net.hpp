@@ -120,6 +120,7 @@ private:
     Endpoint(NodeId self, std::uint32_t nodes, std::unique_ptr<Provider> provider);
     void message(NodeId from, MessageKind kind, Bytes body) noexcept override;
     void completed(OpId id) noexcept override;
+    void failed(OpId id, NodeId peer) noexcept override;
 
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
     bool in_handler() const noexcept {

@@ -14,8 +14,9 @@ public:
     virtual ~ProgressPart() = default;
     /// Does what can be done now; returns how much. Never blocks. Progress role.
     virtual std::size_t progress() noexcept = 0;
-    /// An operation whose OpId has bit 0 set is complete. Progress role.
+    /// An operation whose OpId has bit 0 set is complete, or its peer is lost. Progress role.
     virtual void completed(OpId id) noexcept = 0;
+    virtual void failed(OpId id) noexcept = 0;
     /// There is work that the provider has no room for; nobody will say when it has. Any thread.
     virtual bool blocked() const noexcept = 0;
     /// Asked by the service thread once its sleep is announced: false when there is work. After

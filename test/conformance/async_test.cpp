@@ -74,14 +74,20 @@ TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
                 for (std::uint64_t i = 0; i < count; ++i) {
                     std::memset(memory + 8, static_cast<int>(i), 64);
                     until_accepted([&] {
-                        return node.async->try_atomic({NodeId{0}, {node.memory, i % 2 * 8},
+                        return node.async->try_atomic({NodeId{0},
+                                                       {node.memory, i % 2 * 8},
                                                        AtomicOp::fetch_add,
-                                                       i % 2 == 0 ? 8u : 4u, 3, 0, {mine, 0},
+                                                       i % 2 == 0 ? 8u : 4u,
+                                                       3,
+                                                       0,
+                                                       {mine, 0},
                                                        {count_up, &done}});
                     });
                     until_accepted([&] {
-                        return node.async->try_write({rig.next(), {mine, 8},
-                                                      {node.memory, place + i % 32 * 64}, 64,
+                        return node.async->try_write({rig.next(),
+                                                      {mine, 8},
+                                                      {node.memory, place + i % 32 * 64},
+                                                      64,
                                                       {count_up, &done}});
                     });
                     node.endpoint->wait_until([&] { return done == 2 * (i + 1); });
@@ -91,7 +97,9 @@ TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
                 until_accepted([&] {
                     return node.async->try_read({rig.next(),
                                                  {node.memory, place + (count - 1) % 32 * 64},
-                                                 {to, 0}, 64, {count_up, &done}});
+                                                 {to, 0},
+                                                 64,
+                                                 {count_up, &done}});
                 });
                 node.endpoint->wait_until([&] { return done == 2 * count + 1; });
                 EXPECT_EQ(std::memcmp(copy, memory + 8, 64), 0);
@@ -120,11 +128,8 @@ struct Echo {
         auto& self = *static_cast<Echo*>(context);
         const std::uint64_t sum[] = {arguments[0] + payload.size()};
         // The answer is short, and as many may be under way as were asked for.
-        const Submission made = self.async->try_message({.target = from,
-                                                         .id = {1},
-                                                         .arguments = sum,
-                                                         .payload = {},
-                                                         .on_complete = {}});
+        const Submission made = self.async->try_message(
+            {.target = from, .id = {1}, .arguments = sum, .payload = {}, .on_complete = {}});
         EXPECT_EQ(made, Submission::accepted);
     }
     static void answered(void* context, NodeId, std::span<const std::uint64_t> arguments,
@@ -179,8 +184,9 @@ TEST_P(CollectiveOperations, bring_everybody_the_same_answers_at_every_size) {
         node.connect();
         Collectives& all = *node.collectives;
         const std::uint32_t self = rig.self.value;
-        for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{56},
-                                        std::size_t{8192}, std::size_t{8193}, std::size_t{30'000}}) {
+        for (const std::size_t bytes :
+             {std::size_t{0}, std::size_t{1}, std::size_t{56}, std::size_t{8192}, std::size_t{8193},
+              std::size_t{30'000}}) {
             std::vector<std::byte> out(bytes * rig.nodes), in(bytes * rig.nodes), want = in;
             for (std::uint32_t rank = 0; rank < rig.nodes; ++rank) {
                 for (std::size_t i = 0; i < bytes; ++i) {
@@ -228,9 +234,9 @@ TEST_P(CollectiveOperations, reduce_to_the_same_bits_everywhere) {
             ASSERT_EQ(everyones[i], values[i % values.size()]);
         }
         std::uint64_t most[] = {rig.self.value * 10ull, 100 - rig.self.value};
-        node.collectives->all_reduce(std::span<std::uint64_t>(most), [](std::uint64_t a, std::uint64_t b) {
-            return std::max(a, b);
-        });
+        node.collectives->all_reduce(
+            std::span<std::uint64_t>(most),
+            [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
         EXPECT_EQ(most[0], (rig.nodes - 1) * 10ull);
         EXPECT_EQ(most[1], 100u);
         rig.meet();
@@ -246,8 +252,14 @@ TEST_P(CollectiveOperations, let_nobody_out_of_a_barrier_before_all_are_in) {
         for (std::uint64_t round = 1; round <= 500; ++round) {
             std::atomic<std::uint64_t> done{0};
             until_accepted([&] {
-                return node.async->try_atomic({NodeId{0}, {node.memory, 0}, AtomicOp::fetch_add, 8,
-                                               1, 0, {old, 0}, {count_up, &done}});
+                return node.async->try_atomic({NodeId{0},
+                                               {node.memory, 0},
+                                               AtomicOp::fetch_add,
+                                               8,
+                                               1,
+                                               0,
+                                               {old, 0},
+                                               {count_up, &done}});
             });
             node.endpoint->wait_until([&] { return done == 1; });
             node.collectives->barrier();

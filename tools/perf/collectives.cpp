@@ -40,12 +40,15 @@ Measured measure_barrier(Rig& rig) {
     std::memcpy(rig.source_bytes(), &mark_of, sizeof mark_of);
     std::atomic<bool> done{false};
     insist(rig, [&] {
-        return rig.async().try_write(
-            {next, {rig.source(), 0}, {rig.landing(), 1 << 20}, 8,
-             {[](void* data, net::Outcome) noexcept {
-                  static_cast<std::atomic<bool>*>(data)->store(true, std::memory_order_release);
-              },
-              &done}});
+        return rig.async().try_write({next,
+                                      {rig.source(), 0},
+                                      {rig.landing(), 1 << 20},
+                                      8,
+                                      {[](void* data, net::Outcome) noexcept {
+                                           static_cast<std::atomic<bool>*>(data)->store(
+                                               true, std::memory_order_release);
+                                       },
+                                       &done}});
     });
     rig.async().wait_until([&] { return done.load(std::memory_order_acquire); });
     rig.collectives().barrier();

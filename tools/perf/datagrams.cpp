@@ -64,8 +64,10 @@ public:
             if (++tries % 4096 != 0) return false;
             if (begun_ns == 0) begun_ns = now_ns();
             if (now_ns() - begun_ns < loss_ns) return false;
-            die(exit_environment, "a raw datagram of the floor was lost after %lu tries. Raise "
-                "net.core.rmem_max", tries);
+            die(exit_environment,
+                "a raw datagram of the floor was lost after %lu tries. Raise "
+                "net.core.rmem_max",
+                tries);
         });
         return static_cast<std::size_t>(received);
     }

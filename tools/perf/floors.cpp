@@ -70,9 +70,8 @@ public:
             const std::byte* from = mine;
             if (rank != rig_.self()) {
                 std::byte* place = rig_.landing_bytes() + offset(rank);
-                rig_.spin_until([&] {
-                    return word(place).load(std::memory_order_acquire) == number_;
-                });
+                rig_.spin_until(
+                    [&] { return word(place).load(std::memory_order_acquire) == number_; });
                 from = place + 8;
             }
             if (bytes_ != 0) raw_copy(all + rank * bytes_, from, bytes_);

@@ -66,8 +66,11 @@ private:
         // The last write has landed: its answer came.
         mark(rig_.source_bytes(), rig_.bytes(), number);
         insist(rig_, [&] {
-            return rig_.async().try_write({rig_.partner(), {rig_.source(), 0}, {rig_.landing(), 0},
-                                           rig_.bytes(), done_.callback()});
+            return rig_.async().try_write({rig_.partner(),
+                                           {rig_.source(), 0},
+                                           {rig_.landing(), 0},
+                                           rig_.bytes(),
+                                           done_.callback()});
         });
         ++given_;
     }
@@ -138,9 +141,9 @@ std::uint64_t first_word(const std::byte* place) {
 Measured measure_put_latency(Rig& rig) {
     const auto floor = make_ping_pong(rig, rig.bytes(), rig.bytes());
     PutPingPong test{rig};
-    Measured measured = rig.alternate([&](std::uint64_t n) { return timed(rig, *floor, n) / 2; },
-                                      [&](std::uint64_t n) { return timed(rig, test, n) / 2; }, 8,
-                                      iterations_max);
+    Measured measured =
+        rig.alternate([&](std::uint64_t n) { return timed(rig, *floor, n) / 2; },
+                      [&](std::uint64_t n) { return timed(rig, test, n) / 2; }, 8, iterations_max);
     // One more, whole: every byte must arrive.
     std::byte* source = rig.source_bytes();
     for (std::size_t i = 0; i < rig.bytes(); ++i) source[i] = static_cast<std::byte>(i * 7 + 1);
@@ -161,8 +164,11 @@ Measured measure_get_latency(Rig& rig) {
     std::byte* to = rig.source_bytes();
     const auto get = [&](std::uint64_t offset) {
         insist(rig, [&] {
-            return rig.async().try_read({rig.partner(), {rig.landing(), offset}, {rig.source(), 0},
-                                         rig.bytes(), done.callback()});
+            return rig.async().try_read({rig.partner(),
+                                         {rig.landing(), offset},
+                                         {rig.source(), 0},
+                                         rig.bytes(),
+                                         done.callback()});
         });
         done.wait_for(rig, ++got);
         return first_word(to);
@@ -192,10 +198,14 @@ Measured measure_atomic_latency(Rig& rig) {
     std::uint64_t made = 0;
     const auto add = [&](std::uint64_t offset) {
         insist(rig, [&] {
-            return rig.async().try_atomic({rig.partner(), {rig.landing(), offset},
+            return rig.async().try_atomic({rig.partner(),
+                                           {rig.landing(), offset},
                                            net::AtomicOp::fetch_add,
-                                           static_cast<std::uint32_t>(rig.bytes()), 1, 0,
-                                           {rig.source(), 0}, done.callback()});
+                                           static_cast<std::uint32_t>(rig.bytes()),
+                                           1,
+                                           0,
+                                           {rig.source(), 0},
+                                           done.callback()});
         });
         done.wait_for(rig, ++made);
         return first_word(rig.source_bytes());
@@ -289,9 +299,9 @@ void prepare_am_latency(Rig& rig) {
 Measured measure_am_latency(Rig& rig) {
     // A message is a line there and a line back, whatever it carries; medium ones are copied.
     const auto floor = make_ping_pong(rig, rig.bytes(), 8);
-    Measured measured = rig.alternate([&](std::uint64_t n) { return timed(rig, *floor, n); },
-                                      [&](std::uint64_t n) { return timed(rig, *messages, n); }, 8,
-                                      iterations_max);
+    Measured measured =
+        rig.alternate([&](std::uint64_t n) { return timed(rig, *floor, n); },
+                      [&](std::uint64_t n) { return timed(rig, *messages, n); }, 8, iterations_max);
     measured.verified = messages->wrong == 0;
     return measured;
 }

@@ -120,9 +120,10 @@ int measure(const PerfPlan& plan, bool json) {
         std::fflush(stdout);
     }
     if (job->self.value == 0 && !verified) {
-        say_line(fmt::format("perf {}: repetition {} brought wrong answers; its figures do not "
-                             "count. Run it with another HIROBA_PROVIDER to compare",
-                             plan.test->name, repetitions.size()));
+        say_line(
+            fmt::format("perf {}: repetition {} brought wrong answers; its figures do not "
+                        "count. Run it with another HIROBA_PROVIDER to compare",
+                        plan.test->name, repetitions.size()));
     }
     (*rig)->collectives().barrier();
     (*rig)->leave();

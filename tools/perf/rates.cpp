@@ -78,9 +78,11 @@ Measured measure_enqueue(Rig& rig) {
         return spent_ns / static_cast<double>(iterations * rig.plan().threads);
     };
     const auto request = [&](std::uint32_t thread, std::uint64_t i) {
-        const net::Submission submission = rig.async().try_write(
-            {rig.partner(), {rig.source(), 64ull * thread}, {rig.landing(), 64 * (i % 64)},
-             rig.bytes(), {note_done, &done}});
+        const net::Submission submission = rig.async().try_write({rig.partner(),
+                                                                  {rig.source(), 64ull * thread},
+                                                                  {rig.landing(), 64 * (i % 64)},
+                                                                  rig.bytes(),
+                                                                  {note_done, &done}});
         if (submission != net::Submission::accepted) fatal("a burst of %lu did not fit", burst);
     };
     const auto drain = [&] {
@@ -89,7 +91,8 @@ Measured measure_enqueue(Rig& rig) {
     };
     Measured measured = rig.alternate(
         [&](std::uint64_t n) {
-            return per_put(n, [&](std::uint32_t, std::uint64_t i) { ring.put(i); }, [] {});
+            return per_put(
+                n, [&](std::uint32_t, std::uint64_t i) { ring.put(i); }, [] {});
         },
         [&](std::uint64_t n) { return per_put(n, request, drain); }, burst, burst * 64);
     measured.verified = done.load() == made && rig.async().idle();
@@ -115,8 +118,10 @@ public:
             for (std::uint64_t i = 0; i < iterations; ++i) {
                 const std::uint64_t at = offset(thread, i);
                 insist(rig_, [&] {
-                    return rig_.async().try_write({rig_.partner(), {rig_.source(), at},
-                                                   {rig_.landing(), at}, rig_.bytes(),
+                    return rig_.async().try_write({rig_.partner(),
+                                                   {rig_.source(), at},
+                                                   {rig_.landing(), at},
+                                                   rig_.bytes(),
                                                    {note_done, &done}});
                 });
             }
@@ -182,8 +187,8 @@ Measured measure_stream(Rig& rig) {
     const std::uint64_t unit = std::clamp<std::uint64_t>((1 << 20) / rig.bytes(), 1, 1024);
     Measured measured;
     if (rig.maps_peers()) {
-        measured = rig.alternate([&](std::uint64_t n) { return stream.copies(n); }, test, unit,
-                                 1 << 20);
+        measured =
+            rig.alternate([&](std::uint64_t n) { return stream.copies(n); }, test, unit, 1 << 20);
     } else {
         const auto raw = make_datagram_stream(rig);
         const auto floor = [&](std::uint64_t n) {

@@ -43,8 +43,8 @@ Result<std::unique_ptr<Rig>> Rig::open(const net::JobInfo& job, const PerfPlan& 
     auto collectives = net::Collectives::make(*rig->endpoint_);
     if (!collectives) return collectives.error();
     rig->collectives_ = std::move(*collectives);
-    const net::offload::Mode mode = plan.test->parks_consumer ? net::offload::Mode::always
-                                                              : net::Async::mode_of_setting();
+    const net::offload::Mode mode =
+        plan.test->parks_consumer ? net::offload::Mode::always : net::Async::mode_of_setting();
     rig->async_ = std::make_unique<net::Async>(*rig->endpoint_, mode);
     auto landing = rig->async_->allocate(area_bytes);
     if (!landing) return landing.error();
@@ -75,7 +75,8 @@ std::byte* Rig::mapped_landing(NodeId node) { return async_->mapped(landing_, no
 
 double Rig::longest(double mine) {
     double all[] = {mine};
-    collectives_->all_reduce(std::span<double>(all), [](double a, double b) { return a > b ? a : b; });
+    collectives_->all_reduce(std::span<double>(all),
+                             [](double a, double b) { return a > b ? a : b; });
     return all[0];
 }
 

@@ -40,8 +40,8 @@ void run_callback(ThreadContext& thread, const Callback& callback, Outcome outco
     if (Line* line = line_of(thread)) {
         HIROBA_INVARIANT(line->count < Line::length_max, "%u callbacks wait for one to end",
                          line->count);
-        line->ended[(line->first + line->count++) % Line::length_max] = {
-            callback.function, callback.data, outcome};
+        line->ended[(line->first + line->count++) % Line::length_max] = {callback.function,
+                                                                         callback.data, outcome};
         return;
     }
     Line line;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "base/ids.hpp"
 #include "net/provider/provider.hpp"
@@ -28,26 +29,35 @@ namespace hiroba::net::offload {
 
 inline constexpr std::size_t arguments_max = 6;
 
+/// Initializes nothing: whoever makes one sets what its kind has. All but the arguments share a
+/// cache line with the queue's own word, so that reads and writes touch one line of the queue.
 struct Command {
-    Work::Kind kind{};
-    AtomicOp op{};
-    std::uint8_t width = 0;  ///< of an atomic: 4 or 8
-    std::uint8_t message = 0;
-    std::uint8_t arguments_count = 0;
-    Urgency urgency{};
-    NodeId peer{};
-    RegionId region{};
-    std::uint32_t reserved = 0;
-    std::uint64_t offset = 0;
-    std::byte* local = nullptr;  ///< read into, written from; where an atomic's old value goes
-    std::size_t bytes = 0;
-    Callback on_complete{};
+    Work::Kind kind;
+    AtomicOp op;
+    std::uint8_t width;  ///< of an atomic: 4 or 8
+    std::uint8_t message;
+    std::uint8_t arguments_count;
+    Urgency urgency;
+    NodeId peer;
+    RegionId region;
+    std::uint64_t offset;
+    std::byte* local;  ///< read into, written from; where an atomic's old value goes
+    std::size_t bytes;
+    Callback on_complete;
     /// Of a message; of an atomic: operand, expected.
-    std::uint64_t arguments[arguments_max] = {};
+    std::uint64_t arguments[arguments_max];
 
     std::uint64_t operand() const noexcept { return arguments[0]; }
     std::uint64_t expected() const noexcept { return arguments[1]; }
+
+    /// Copies what `from`'s kind has.
+    void assign(const Command& from) noexcept {
+        std::memcpy(static_cast<void*>(this), &from, offsetof(Command, arguments));
+        if (from.kind == Work::Kind::atomic || from.kind == Work::Kind::send) {
+            std::memcpy(arguments, from.arguments, sizeof arguments);
+        }
+    }
 };
-static_assert(sizeof(Command) <= 112, "an element of the queue is two cache lines");
+static_assert(offsetof(Command, arguments) == 56 && sizeof(Command) <= 112);
 
 }  // namespace hiroba::net::offload

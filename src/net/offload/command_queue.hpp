@@ -55,9 +55,8 @@ public:
             const auto used = static_cast<std::int64_t>(tail / 2 - head_.load(acquire));
             if (used >= static_cast<std::int64_t>(capacity)) return Put::full;
             Step::before();
-        } while (!tail_.compare_exchange_weak(tail, (tail & ~sleeping) + 2,
-                                              std::memory_order_acq_rel,
-                                              std::memory_order_relaxed));
+        } while (!tail_.compare_exchange_weak(
+            tail, (tail & ~sleeping) + 2, std::memory_order_acq_rel, std::memory_order_relaxed));
         const std::uint64_t position = tail / 2;
         Element& element = elements_[position % capacity];
         Step::before();
@@ -113,8 +112,8 @@ private:
     static constexpr auto acquire = std::memory_order_acquire;
 
     struct alignas(cache_line_bytes) Element {
-        Command command;
         std::atomic<std::uint64_t> visible{0};
+        Command command;
     };
     alignas(cache_line_bytes) std::atomic<std::uint64_t> tail_{0};
     alignas(cache_line_bytes) std::atomic<std::uint64_t> head_{0};

@@ -43,7 +43,7 @@ bool Engine::submit(const Command& command) noexcept {
 
 bool Engine::enqueue(const Command& command) noexcept {
     using Put = decltype(queue_)::Put;
-    const Put put = queue_.put([&](Command& place) { place = command; });
+    const Put put = queue_.put([&](Command& place) { place.assign(command); });
     if (put == Put::done_wake) [[unlikely]] {
         endpoint_.provider().wake(endpoint_.self(), Provider::Sleeper::service);
     }
@@ -70,7 +70,7 @@ Post Engine::issue(const Command& command) noexcept {
 void Engine::describe(std::uint32_t index, const Command& command, Work& work,
                       Parts& parts) noexcept {
     Slot& slot = slots_[index];
-    slot.command = command;
+    slot.command.assign(command);
     work.kind = command.kind;
     work.id = id_of(index);
     work.peer = command.peer;
@@ -93,10 +93,9 @@ void Engine::describe(std::uint32_t index, const Command& command, Work& work,
     work.old = &slot.old;
     if (command.width == 8) return;
     const unsigned shift = half_shift(command.offset);
-    slot.guess =
-        first_guess(command.op, static_cast<std::uint32_t>(command.expected()), shift);
-    const WideAtomic wide = widen(command.op, static_cast<std::uint32_t>(command.operand()),
-                                  slot.guess, shift);
+    slot.guess = first_guess(command.op, static_cast<std::uint32_t>(command.expected()), shift);
+    const WideAtomic wide =
+        widen(command.op, static_cast<std::uint32_t>(command.operand()), slot.guess, shift);
     work.op = wide.op;
     work.operand = wide.operand;
     work.expected = wide.expected;
@@ -121,7 +120,8 @@ std::size_t Engine::execute_batch() noexcept {
     const std::size_t count = queue_.peek(commands);
     // Relaxed: only says how long to sleep.
     if (count == 0) {
-        if (blocked_.load(std::memory_order_relaxed)) blocked_.store(false, std::memory_order_relaxed);
+        if (blocked_.load(std::memory_order_relaxed))
+            blocked_.store(false, std::memory_order_relaxed);
         return 0;
     }
     std::array<Work, batch_max> works;
@@ -172,23 +172,27 @@ void Engine::completed(OpId id) noexcept {
     settle(index);
 }
 
+void Engine::failed(OpId id) noexcept {
+    finish(static_cast<std::uint32_t>(id.value >> 1), Outcome::peer_lost);
+}
+
 void Engine::settle(std::uint32_t index) noexcept {
     Slot& slot = slots_[index];
     const Command& command = slot.command;
-    if (command.kind != Work::Kind::atomic) return finish(index);
+    if (command.kind != Work::Kind::atomic) return finish(index, Outcome::done);
     if (command.width == 8) {
         if (command.local != nullptr) std::memcpy(command.local, &slot.old, sizeof slot.old);
-        return finish(index);
+        return finish(index, Outcome::done);
     }
     const unsigned shift = half_shift(command.offset);
-    if (!settled(command.op, slot.guess, slot.old,
-                 static_cast<std::uint32_t>(command.expected()), shift)) {
+    if (!settled(command.op, slot.guess, slot.old, static_cast<std::uint32_t>(command.expected()),
+                 shift)) {
         slot.guess = slot.old;
         return guess_again(index);
     }
     const std::uint32_t half = half_of(slot.old, shift);
     if (command.local != nullptr) std::memcpy(command.local, &half, sizeof half);
-    finish(index);
+    finish(index, Outcome::done);
 }
 
 void Engine::guess_again(std::uint32_t index) noexcept {
@@ -212,10 +216,10 @@ void Engine::guess_again(std::uint32_t index) noexcept {
     guesses_waiting_.fetch_add(1, std::memory_order_release);
 }
 
-void Engine::finish(std::uint32_t index) noexcept {
+void Engine::finish(std::uint32_t index, Outcome outcome) noexcept {
     const Callback callback = slots_[index].command.on_complete;
     slots_.release(index);
-    run_callback(this_thread(), callback, Outcome::done);
+    run_callback(this_thread(), callback, outcome);
 }
 
 }  // namespace hiroba::net::offload

@@ -41,12 +41,11 @@ public:
     /// blocks.
     bool submit(const Command& command) noexcept;
     /// Nothing is queued or in flight. Any thread.
-    bool idle() const noexcept {
-        return queue_.empty() && !slots_.any_busy();
-    }
+    bool idle() const noexcept { return queue_.empty() && !slots_.any_busy(); }
 
     std::size_t progress() noexcept override;
     void completed(OpId id) noexcept override;
+    void failed(OpId id) noexcept override;
     bool blocked() const noexcept override {
         // Relaxed: says only how long to sleep.
         return blocked_.load(std::memory_order_relaxed) ||
@@ -68,7 +67,7 @@ private:
     /// The provider is done with the slot. Progress role, or the caller of a parallel provider.
     void settle(std::uint32_t index) noexcept;
     void guess_again(std::uint32_t index) noexcept;
-    void finish(std::uint32_t index) noexcept;
+    void finish(std::uint32_t index, Outcome outcome) noexcept;
 
     Endpoint& endpoint_;
     Mode mode_;

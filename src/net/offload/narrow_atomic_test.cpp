@@ -37,7 +37,7 @@ std::uint32_t narrow(AtomicOp op, std::uint32_t value, std::uint32_t operand,
 }
 
 constexpr AtomicOp every_op[] = {AtomicOp::fetch_add, AtomicOp::fetch_and, AtomicOp::fetch_or,
-                                 AtomicOp::fetch_xor, AtomicOp::swap, AtomicOp::compare_swap};
+                                 AtomicOp::fetch_xor, AtomicOp::swap,      AtomicOp::compare_swap};
 
 TEST(NarrowAtomic, changes_its_half_as_asked_and_leaves_the_other_alone) {
     constexpr std::uint64_t start = 0xffff'fff0'8000'0001;
@@ -56,8 +56,7 @@ TEST(NarrowAtomic, changes_its_half_as_asked_and_leaves_the_other_alone) {
                     } while (!settled(op, guess, found, expected, shift) && (guess = found, true));
                     EXPECT_LE(tries, 2);
                     EXPECT_EQ(half_of(found, shift), half_of(start, shift));
-                    const std::uint32_t want =
-                        narrow(op, half_of(start, shift), operand, expected);
+                    const std::uint32_t want = narrow(op, half_of(start, shift), operand, expected);
                     EXPECT_EQ(word, with_half(start, want, shift))
                         << static_cast<int>(op) << " at " << offset << " of " << operand;
                 }

@@ -80,8 +80,22 @@ private:
 inline std::array<SlotTable::Start, SlotTable::shards> SlotTable::make_starts() noexcept {
     static_assert(shards == 16 && slots_max % shards == 0);
     const auto at = [](std::uint32_t i) { return i * (slots_max / shards); };
-    return {{{at(0)}, {at(1)}, {at(2)}, {at(3)}, {at(4)}, {at(5)}, {at(6)}, {at(7)},
-             {at(8)}, {at(9)}, {at(10)}, {at(11)}, {at(12)}, {at(13)}, {at(14)}, {at(15)}}};
+    return {{{at(0)},
+             {at(1)},
+             {at(2)},
+             {at(3)},
+             {at(4)},
+             {at(5)},
+             {at(6)},
+             {at(7)},
+             {at(8)},
+             {at(9)},
+             {at(10)},
+             {at(11)},
+             {at(12)},
+             {at(13)},
+             {at(14)},
+             {at(15)}}};
 }
 
 }  // namespace hiroba::net::offload

@@ -88,6 +88,14 @@ public:
     /// `body` is borrowed until return. Messages from one node come in the order sent.
     virtual void message(NodeId from, MessageKind kind, Bytes body) noexcept = 0;
     virtual void completed(OpId id) noexcept = 0;
+    /// Instead of completed(): `peer` is lost. Whether and how often it was carried out is unknown.
+    virtual void failed(OpId id, NodeId peer) noexcept {
+        static_cast<void>(peer);
+        completed(id);
+    }
+    /// Told once, after failed() for all that was pending: nothing was heard of `peer` for too
+    /// long.
+    virtual void silent(NodeId peer) noexcept { static_cast<void>(peer); }
 };
 
 /// Moves bytes between two processes.
