@@ -136,11 +136,12 @@ public:
     Result<void> check(const MessageParams& params) const;
 
     /// Waits until `predicate()`, looking at it alone for a moment before it polls: for what peers
-    /// store directly. Any thread; not from a handler or callback.
+    /// store directly and then announce by Endpoint::wake(). Any thread; not from a handler or
+    /// callback.
     template <class Predicate>
     void wait_until(Predicate&& predicate) noexcept {
         if (maps_peers_) {
-            for (std::uint32_t left = endpoint_.spins(); left != 0; --left) {
+            for (std::uint32_t left = CoreShortage::spins_max; left != 0; --left) {
                 if (predicate()) return;
                 __builtin_ia32_pause();
             }
@@ -150,6 +151,7 @@ public:
     /// Everything this node requested is complete. Any thread.
     bool idle() const noexcept { return engine_.idle(); }
     Endpoint& endpoint() noexcept { return endpoint_; }
+    offload::Mode mode() const noexcept { return engine_.mode(); }
 
     static constexpr std::uint32_t handles_max = 1024;
 

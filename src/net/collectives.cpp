@@ -82,7 +82,7 @@ Bytes Collectives::taken(NodeId from) noexcept {
         return place.number.load(std::memory_order_acquire) == number_;  // give(), arrived()
     };
     if (mapped_[from.value] != nullptr) {
-        for (std::uint32_t left = endpoint_.spins(); left != 0 && !there(); --left) {
+        for (std::uint32_t left = CoreShortage::spins_max; left != 0 && !there(); --left) {
             __builtin_ia32_pause();
         }
     }

@@ -92,8 +92,6 @@ public:
     }
     /// False while messages of handlers wait for room at `to`: nobody may overtake them.
     bool may_send(NodeId to) const noexcept { return outbox_.empty(to); }
-    /// How often to look at something before the next yield (patience.hpp).
-    std::uint32_t spins() const noexcept { return shortage_.spins(); }
 
     /// Polls once if no other thread is polling. True if something was delivered.
     bool poll() noexcept;

@@ -75,8 +75,13 @@ private:
         ++given_;
     }
     void take(std::uint64_t number) {
-        rig_.async().wait_until(
-            [&] { return is_marked(rig_.landing_bytes(), rig_.bytes(), number); });
+        // As the floor waits: nobody announces a bare store, so nobody may sleep on it.
+        const bool polls = !rig_.maps_peers() || rig_.async().mode() == net::offload::Mode::always;
+        rig_.spin_until([&] {
+            if (is_marked(rig_.landing_bytes(), rig_.bytes(), number)) return true;
+            if (polls) rig_.endpoint().poll();
+            return false;
+        });
         // The answer may be faster than the acknowledgement that frees the source.
         done_.wait_for(rig_, given_);
     }
