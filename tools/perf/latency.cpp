@@ -59,6 +59,7 @@ public:
             take(number);
             give(number);
         }
+        done_.wait_for(rig_, given_);  // until then the source is borrowed
     }
 
 private:

@@ -33,7 +33,7 @@ constexpr Test tests[] = {
      "shm: the stores alone; udp: a raw GSO stream of the same bytes", 8, 65536, true, false,
      nullptr, measure_stream},
     {"bandwidth", "what one of many large writes takes", "shm: memcpy; udp: a raw GSO stream",
-     mebibyte, 16 * mebibyte, true, false, nullptr, measure_stream},
+     mebibyte, 8 * mebibyte, true, false, nullptr, measure_stream},
     {"barrier", "how long all nodes take to meet", "shm: flags in lines; udp: raw datagrams", 0, 0,
      false, false, nullptr, measure_barrier},
     {"all_reduce", "how long a sum over all nodes takes",

@@ -101,6 +101,8 @@ Measured measure_enqueue(Rig& rig) {
 
 namespace {
 
+constexpr std::uint64_t streamed_bytes_max = 8 << 20;
+
 /// Writes to a few places in turn, all threads at once, and waits until all have landed.
 class Stream {
 public:
@@ -109,7 +111,7 @@ public:
           stride_(round_up(rig.bytes(), cache_line_bytes)),
           places_(std::max<std::uint64_t>(
               1, std::min<std::uint64_t>(
-                     64, Rig::area_bytes / stride_ / std::max(1u, rig.plan().threads)))) {}
+                     64, streamed_bytes_max / stride_ / std::max(1u, rig.plan().threads)))) {}
 
     double requests(std::uint64_t iterations) {
         if (!rig_.leads()) return 0;
