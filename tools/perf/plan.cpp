@@ -98,15 +98,20 @@ Result<PerfPlan> make_perf_plan(const PerfOptions& options) {
     }
     const auto nodes = number_option("--nodes", options.nodes, 2, nodes_max);
     if (!nodes) return nodes.error();
-    const auto threads = number_option("--threads", options.threads, 1, threads_max);
+    auto threads = number_option("--threads", options.threads, 1, threads_max);
     if (!threads) return threads.error();
     if (*threads > 1 && !plan.test->takes_threads) {
         return Error{ErrorKind::usage, fmt::format("--threads {}: {} is made by one thread. Leave "
                                                    "it out",
                                                    *threads, plan.test->name)};
     }
-    const auto bytes = bytes_option(*plan.test, options.bytes);
+    auto bytes = bytes_option(*plan.test, options.bytes);
     if (!bytes) return bytes.error();
+    if (*bytes * *threads > 32 * mebibyte) {
+        return Error{ErrorKind::usage, fmt::format("--bytes {} for each of --threads {}: more than "
+                                                   "the 32M there are. Change one of them",
+                                                   *bytes, *threads)};
+    }
     const auto repeat = number_option("--repeat", options.repeat, 1, 1000);
     if (!repeat) return repeat.error();
     const auto milliseconds = number_option("--milliseconds", options.milliseconds, 1, 600'000);
