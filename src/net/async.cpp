@@ -26,7 +26,7 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
         std::memcpy(to, from, bytes);
     }
     // The copy comes before whatever the callback does; on x86 a word to the compiler alone.
-    std::atomic_thread_fence(std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_release);
 }
 
 template <class Word>

@@ -52,16 +52,16 @@ bool RingWriter::write(MessageKind kind, std::span<const Bytes> parts,
 }
 
 std::size_t RingReader::read(Arrivals& arrivals, std::size_t count_max) noexcept {
-    // No more than one queueful, so that one busy sender cannot keep the caller from the others.
+    // About one queueful at most, so that one busy sender cannot keep the caller from the others.
     const std::uint64_t end = head_ + ring_bytes;
     std::size_t count = 0;
     wire::Record record;
-    while (head_ != end && count < count_max) {
+    while (head_ < end && count < count_max) {
         std::byte* at = data_ + head_ % ring_bytes;
         if (!wire::decode_record(at, record)) break;
         const std::size_t bytes = record_bytes(record.body_bytes);
         const std::size_t left = ring_bytes - head_ % ring_bytes;
-        HIROBA_INVARIANT(bytes <= left && bytes <= end - head_,
+        HIROBA_INVARIANT(bytes <= left,
                          "node %u sent a record of %lu bytes where %lu lie before the ring's end",
                          from_.value, bytes, left);
         if (record.kind != wire::skip_kind) {
