@@ -158,7 +158,8 @@ std::string run_interleaved(std::uint64_t seed) {
             }
         });
     }
-    if (!scheduler.run()) return "the consumer is left asleep with " + std::to_string(received.count);
+    if (!scheduler.run())
+        return "the consumer is left asleep with " + std::to_string(received.count);
     if (received.wrong) return "a command was lost, doubled or out of order";
     return queue->empty() ? "" : "not empty in the end";
 }
