@@ -11,6 +11,7 @@
 #include "tools/build.hpp"
 #include "tools/info/info.hpp"
 #include "tools/line.hpp"
+#include "tools/perf/perf.hpp"
 #include "tools/run/run.hpp"
 #include "tools/run/stacks.hpp"
 
@@ -26,6 +27,19 @@ std::size_t launcher_words(const std::vector<std::string>& words) {
         if (word == "-n" || word == "--nodes" || word == "-t" || word == "--threads") ++at;
     }
     return std::min(at, words.size());
+}
+
+void add_perf_words(CLI::App& words, PerfOptions& options) {
+    words.add_option("test", options.test, "what to measure; --list names all");
+    words.add_flag("--list", options.list, "what can be measured, and beside which floor");
+    words.add_option("--provider", options.provider, "transport (default: HIROBA_PROVIDER)");
+    words.add_option("--offload", options.offload, "auto, always or never (HIROBA_OFFLOAD)");
+    words.add_option("-n,--nodes", options.nodes, "number of node processes (2)");
+    words.add_option("-t,--threads", options.threads, "threads of each node that ask (1)");
+    words.add_option("--bytes", options.bytes, "size of one operation (the test's own)");
+    words.add_option("--repeat", options.repeat, "measure as often, and give an interval (1)");
+    words.add_option("--milliseconds", options.milliseconds, "length of one measurement (300)");
+    words.add_flag("--json", options.json, "one object a line");
 }
 
 int parse_and_run(const std::vector<std::string>& words) {
@@ -54,6 +68,11 @@ int parse_and_run(const std::vector<std::string>& words) {
                          "every setting with value, default, origin and help");
     info_words->add_flag("-l,--limits", info_options.limits,
                          "check the limits; status 78 when one is too low");
+    PerfOptions perf_options;
+    CLI::App* const perf_words =
+        app.add_subcommand("perf", "Measure communication beside what the machine allows");
+    add_perf_words(*perf_words, perf_options);
+
     std::string launcher;
     CLI::App* const stacks_words = app.add_subcommand(
         "stacks", "Have a running job print the stacks of all its threads: hiroba stacks PID");
@@ -61,7 +80,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     const bool is_run = words.size() > 1 && words[1] == "run";
     const std::size_t ours = is_run ? launcher_words(words) : words.size();
     if (words.size() > 1 && !words[1].starts_with('-') && words[1] != "run" && words[1] != "info" &&
-        words[1] != "stacks") {
+        words[1] != "stacks" && words[1] != "perf") {
         say_line("there is no command " + words[1] + ". See hiroba --help");
         return hiroba::exit_usage;
     }
@@ -77,6 +96,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     }
     if (info_words->parsed()) return info(info_options);
     if (stacks_words->parsed()) return ask_for_stacks(launcher);
+    if (perf_words->parsed()) return perf(perf_options, words);
 
     auto program = words.begin() + static_cast<std::ptrdiff_t>(ours);
     if (program != words.end() && *program == "--") ++program;

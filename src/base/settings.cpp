@@ -31,6 +31,8 @@ constexpr Setting table[] = {
      "auto|size"},
     {"HIROBA_NOTICES", "1024", "write notices a signature holds before it forgets the oldest",
      "count"},
+    {"HIROBA_OFFLOAD", "auto", "whether requests are handed to the progress thread",
+     "auto|always|never"},
     {"HIROBA_PROVIDER", "shm", "transport between the nodes", "shm"},
     {"HIROBA_RACE", "report", "what to do when two nodes write the same bytes",
      "off|report|all|abort"},

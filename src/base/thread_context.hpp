@@ -20,6 +20,7 @@ struct ThreadContext {
     std::uint32_t global_thread = 0;   ///< number over the whole job: node * threads + local number
     void* omp = nullptr;               ///< the OpenMP layer's state of this thread
     std::uint64_t atomic_block = 0;    ///< 1 + block whose critical section it is in (dsm/engine)
+    void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
 };

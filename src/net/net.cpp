@@ -62,15 +62,11 @@ Result<void> Endpoint::connect() { return provider_->connect(); }
 
 // --- progress ------------------------------------------------------------------------------------
 
-bool Endpoint::in_handler() const noexcept {
-    // Relaxed: only the thread's own store can make this true for it.
-    return poller_.load(std::memory_order_relaxed) == pthread_self();
-}
-
 bool Endpoint::poll() noexcept {
     if (!progress_.try_lock()) return false;
     poller_.store(pthread_self(), std::memory_order_relaxed);
-    const std::size_t delivered = provider_->poll(*this, poll_count_max);
+    std::size_t delivered = provider_->poll(*this, poll_count_max);
+    if (part_ != nullptr) delivered += part_->progress();
     outbox_.flush(*provider_);
     poller_.store(pthread_t{}, std::memory_order_relaxed);
     progress_.unlock();
@@ -91,21 +87,17 @@ void Endpoint::message(NodeId from, MessageKind kind, Bytes body) noexcept {
 }
 
 void Endpoint::completed(OpId id) noexcept {
+    if ((id.value & 1) != 0) return part_->completed(id);  // an address is even
     // Release, pairs with the load in complete_posted(): the waiter sees what the operation
     // brought.
     reinterpret_cast<std::atomic<bool>*>(id.value)->store(true, std::memory_order_release);
 }
 
-// --- posting -------------------------------------------------------------------------------------
-
-template <class Call>
-Post Endpoint::post(Call&& call) noexcept {
-    if (provider_->limits().parallel || in_handler()) return call();
-    progress_.lock();
-    const Post outcome = call();
-    progress_.unlock();
-    return outcome;
+void Endpoint::failed(OpId id, NodeId) noexcept {
+    (id.value & 1) != 0 ? part_->failed(id) : completed(id);
 }
+
+// --- posting -------------------------------------------------------------------------------------
 
 void Endpoint::send(NodeId to, MessageKind kind, Urgency urgency,
                     std::span<const Bytes> parts) noexcept {
@@ -128,7 +120,7 @@ void Endpoint::send(NodeId to, MessageKind kind, Urgency urgency,
 }
 
 void Endpoint::complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept {
-    std::atomic<bool> done{false};
+    alignas(8) std::atomic<bool> done{false};  // its address is even
     const OpId id{reinterpret_cast<std::uintptr_t>(&done)};
     const auto try_post = [&] { return posting(argument, id); };
     Patience patience{shortage_};
@@ -149,7 +141,7 @@ void Endpoint::complete_posted(Post (*posting)(void*, OpId), void* argument) noe
 bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns) noexcept {
     Patience patience{shortage_};
     while (!ready(argument)) {
-        std::uint64_t sleep_max_ns = outbox_.any() ? full_queue_sleep_ns : sleep_ns;
+        std::uint64_t sleep_max_ns = anything_blocked() ? full_queue_sleep_ns : sleep_ns;
         if (until_ns != forever) {
             const std::uint64_t now = now_ns();
             if (now >= until_ns) return false;
@@ -168,20 +160,25 @@ void Endpoint::serve() noexcept {
     };
     const auto needed = [](void* p) {
         auto* self = static_cast<Endpoint*>(p);
-        return self->stopping_.load(std::memory_order_acquire) || self->outbox_.any();
+        return self->stopping_.load(std::memory_order_acquire) || self->outbox_.any() ||
+               (self->part_ != nullptr && !self->part_->may_sleep());
     };
     Patience patience{shortage_};
     while (!stopping(this)) {
         if (poll()) continue;
-        if (outbox_.any()) {  // no one tells us when the targets have room
+        if (anything_blocked()) {  // no one tells us when the targets have room
             if (patience.pass()) continue;
             provider_->sleep(Provider::Sleeper::service, full_queue_sleep_ns, stopping, this);
             patience.slept();
             continue;
         }
+        // Whoever hands over one request has more: stay up for a while.
+        if (part_ != nullptr && patience.pass()) continue;
         // Returns at once while another thread is emptying the queues; then leave it the core.
         const std::uint64_t before_ns = now_ns();
         provider_->sleep(Provider::Sleeper::service, sleep_ns, needed, this);
+        if (part_ != nullptr) part_->awake();
+        patience.slept();
         if (now_ns() - before_ns < CoreShortage::shared_core_yield_ns) sched_yield();
     }
 }

@@ -21,6 +21,7 @@
 #include "net/bootstrap/job.hpp"
 #include "net/outbox.hpp"
 #include "net/patience.hpp"
+#include "net/progress_part.hpp"
 #include "net/provider/provider.hpp"
 
 namespace hiroba::net {
@@ -67,6 +68,31 @@ public:
             const_cast<void*>(static_cast<const void*>(&posting)));
     }
 
+    /// Has `part` work whenever this node polls. Before connect(); the part outlives the service
+    /// thread and the last wait.
+    void attach(ProgressPart& part) noexcept { part_ = &part; }
+    /// Calls the provider directly: as it is where limits().parallel or in a handler, else with the
+    /// progress role, for which it waits briefly.
+    template <class Call>
+    Post post(Call&& call) noexcept {
+        if (provider_->limits().parallel || in_handler()) return call();
+        progress_.lock();
+        const Post outcome = call();
+        progress_.unlock();
+        return outcome;
+    }
+    /// As post(), but returns false at once, without a call, while another thread has the role.
+    template <class Call>
+    bool try_post(Call&& call, Post& outcome) noexcept {
+        const bool as_it_is = provider_->limits().parallel || in_handler();
+        if (!as_it_is && !progress_.try_lock()) return false;
+        outcome = call();
+        if (!as_it_is) progress_.unlock();
+        return true;
+    }
+    /// False while messages of handlers wait for room at `to`: nobody may overtake them.
+    bool may_send(NodeId to) const noexcept { return outbox_.empty(to); }
+
     /// Polls once if no other thread is polling. True if something was delivered.
     bool poll() noexcept;
 
@@ -95,11 +121,16 @@ private:
     Endpoint(NodeId self, std::uint32_t nodes, std::unique_ptr<Provider> provider);
     void message(NodeId from, MessageKind kind, Bytes body) noexcept override;
     void completed(OpId id) noexcept override;
+    void failed(OpId id, NodeId peer) noexcept override;
 
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
-    template <class Call>
-    Post post(Call&& call) noexcept;
-    bool in_handler() const noexcept;
+    bool in_handler() const noexcept {
+        // Relaxed: only the thread's own store can make this true for it.
+        return poller_.load(std::memory_order_relaxed) == pthread_self();
+    }
+    bool anything_blocked() const noexcept {
+        return outbox_.any() || (part_ != nullptr && part_->blocked());
+    }
 
     struct Registered {
         Handler handler = nullptr;
@@ -108,6 +139,7 @@ private:
     NodeId self_;
     std::uint32_t nodes_;
     std::unique_ptr<Provider> provider_;
+    ProgressPart* part_ = nullptr;
     Registered handlers_[static_cast<std::size_t>(MessageKind::count)];
     Latch progress_;
     Outbox outbox_;

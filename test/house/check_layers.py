@@ -24,6 +24,8 @@ BELOW = {
 # What a layer shows to those above it. All of `base` is a face. Tests may look inside.
 FACES = {
     "net": [
+        "net/async.hpp",
+        "net/collectives.hpp",
         "net/net.hpp",
         "net/bootstrap/job.hpp",
         "net/bootstrap/control_packet.hpp",  # The launcher speaks the other end of it.

@@ -30,6 +30,8 @@ enum class MessageKind : std::uint8_t {
     exit_request,    ///< abi: the program calls exit() on a node other than 0
     file_request,    ///< abi: a call on a descriptor or stream of the receiver
     file_reply,      ///< abi: its outcome
+    active,          ///< net: active messages (net/async.hpp)
+    collective,      ///< net: collectives where no peer is mapped
     test,            ///< conformance suite
     count
 };
@@ -63,6 +65,26 @@ enum class AtomicOp : std::uint8_t {
     compare_swap
 };
 
+/// One operation of a list; the fields are the parameters of the call of that name.
+struct Work {
+    enum class Kind : std::uint8_t { put, get, atomic, send };
+    Kind kind{};
+    AtomicOp op{};
+    MessageKind message{};
+    Urgency urgency{};
+    NodeId peer{};
+    RegionId region{};
+    OpId id{};
+    std::uint64_t offset = 0;
+    std::byte* memory = nullptr;  ///< put reads it, get writes it
+    std::size_t bytes = 0;
+    std::uint64_t operand = 0;
+    std::uint64_t expected = 0;
+    std::uint64_t* old = nullptr;
+    std::span<const Bytes> parts{};
+    Post outcome = Post::again;
+};
+
 /// Receives what poll() delivers.
 class Arrivals {
 public:
@@ -70,6 +92,14 @@ public:
     /// `body` is borrowed until return. Messages from one node come in the order sent.
     virtual void message(NodeId from, MessageKind kind, Bytes body) noexcept = 0;
     virtual void completed(OpId id) noexcept = 0;
+    /// Instead of completed(): `peer` is lost. Whether and how often it was carried out is unknown.
+    virtual void failed(OpId id, NodeId peer) noexcept {
+        static_cast<void>(peer);
+        completed(id);
+    }
+    /// Told once, after failed() for all that was pending: nothing was heard of `peer` for too
+    /// long.
+    virtual void silent(NodeId peer) noexcept { static_cast<void>(peer); }
 };
 
 /// Moves bytes between two processes.
@@ -102,6 +132,11 @@ public:
     virtual Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
                         std::uint64_t operand, std::uint64_t expected,
                         std::uint64_t* old) noexcept = 0;
+
+    /// Posts a list in one call, in any order between peers; returns how many of the first were
+    /// taken, with their outcomes. Here one after the other; a provider that pays for each entry
+    /// into its device does better.
+    virtual std::size_t post(std::span<Work> list) noexcept;
 
     /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.
     /// One thread at a time.

@@ -16,7 +16,7 @@
 
 namespace hiroba::net::shm {
 
-inline constexpr std::uint64_t layout_version = 1;
+inline constexpr std::uint64_t layout_version = 2;
 inline constexpr std::size_t ring_bytes = std::size_t{256} << 10;        // a power of two
 inline constexpr std::size_t message_bytes_max = std::size_t{64} << 10;  // a quarter of the ring
 inline constexpr std::size_t record_unit_bytes = cache_line_bytes;

@@ -39,29 +39,29 @@ bool RingWriter::write(MessageKind kind, std::span<const Bytes> parts,
         wire::encode_record({skip_bytes, wire::skip_kind}, at(tail_));
         tail_ += skipped;
     }
-    wire::encode_record({static_cast<std::uint32_t>(body_bytes), static_cast<std::uint8_t>(kind)},
-                        at(tail_));
     std::byte* to = at(tail_) + wire::record_header_bytes;
     for (const Bytes part : parts) {
         if (!part.empty()) std::memcpy(to, part.data(), part.size());
         to += part.size();
     }
+    wire::encode_record({static_cast<std::uint32_t>(body_bytes), static_cast<std::uint8_t>(kind)},
+                        at(tail_));
     tail_ += record;
-    control_->tail.store(tail_, std::memory_order_release);  // pairs with RingReader::read()
+    control_->tail.store(tail_, std::memory_order_release);  // pairs with RingReader::empty()
     return true;
 }
 
 std::size_t RingReader::read(Arrivals& arrivals, std::size_t count_max) noexcept {
-    // Only what is there now, so that one busy sender cannot keep the caller from the others.
-    const std::uint64_t tail =
-        control_->tail.load(std::memory_order_acquire);  // RingWriter::write()
+    // About one queueful at most, so that one busy sender cannot keep the caller from the others.
+    const std::uint64_t end = head_ + ring_bytes;
     std::size_t count = 0;
-    while (head_ != tail && count < count_max) {
-        const std::byte* at = data_ + head_ % ring_bytes;
-        const wire::Record record = wire::decode_record(at);
+    wire::Record record;
+    while (head_ < end && count < count_max) {
+        std::byte* at = data_ + head_ % ring_bytes;
+        if (!wire::decode_record(at, record)) break;
         const std::size_t bytes = record_bytes(record.body_bytes);
         const std::size_t left = ring_bytes - head_ % ring_bytes;
-        HIROBA_INVARIANT(bytes <= left && bytes <= tail - head_,
+        HIROBA_INVARIANT(bytes <= left,
                          "node %u sent a record of %lu bytes where %lu lie before the ring's end",
                          from_.value, bytes, left);
         if (record.kind != wire::skip_kind) {
@@ -72,6 +72,9 @@ std::size_t RingReader::read(Arrivals& arrivals, std::size_t count_max) noexcept
             arrivals.message(from_, static_cast<MessageKind>(record.kind),
                              Bytes{at + wire::record_header_bytes, record.body_bytes});
             ++count;
+        }
+        for (std::size_t place = 0; place < bytes; place += record_unit_bytes) {
+            wire::clear_record(at + place);
         }
         head_ += bytes;
         control_->head.store(head_, std::memory_order_release);  // RingWriter::has_room(), empty()

@@ -5,9 +5,15 @@
 // ring's end is too near, a skip record fills it. A record's bytes are reused only after its
 // message was delivered: head moves when the deliverer returns.
 //
-// Memory order: the writer's release store of tail pairs with the reader's acquire load (the record
-// is complete), the reader's release store of head with the writer's acquire load (the bytes are
-// free). The private copies are handed from thread to thread by the latches around the calls.
+// The reader watches the header of the next record, so that a message crosses from core to core in
+// one cache line if it is short. For that, a place where a header may come holds 0 before: the
+// reader clears the first word of each 64 bytes that it gives back. `tail` is there for those who
+// ask whether anything is left (empty()), not for the reader.
+//
+// Memory order: the writer's release store of the header pairs with the reader's acquire load (the
+// record is complete), the reader's release store of head with the writer's acquire load (the bytes
+// are free and cleared). The private copies are handed from thread to thread by the latches around
+// the calls.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +50,7 @@ private:
 class RingReader {
 public:
     RingReader() = default;
-    RingReader(RingControl* control, const std::byte* data, NodeId from) noexcept
+    RingReader(RingControl* control, std::byte* data, NodeId from) noexcept
         : control_(control), data_(data), from_(from) {}
 
     /// True when every message sent so far was delivered. Any thread.
@@ -58,7 +64,7 @@ public:
 
 private:
     RingControl* control_ = nullptr;
-    const std::byte* data_ = nullptr;
+    std::byte* data_ = nullptr;
     NodeId from_;
     std::uint64_t head_ = 0;
 };

@@ -107,6 +107,24 @@ TEST(Ring, reuses_bytes_only_after_their_message_was_delivered) {
     EXPECT_EQ(queue.reader.read(overwriter, 3), 3u);
 }
 
+TEST(Ring, leaves_a_sender_who_refills_it_after_about_a_queueful) {
+    Queue queue;
+    struct Refiller final : Arrivals {
+        explicit Refiller(Queue& queue) : queue(queue) {}
+        Queue& queue;
+        void message(NodeId, MessageKind, Bytes) noexcept override {
+            while (queue.write(body_of(1'000, 1))) {  // records that do not end where the ring does
+            }
+        }
+        void completed(OpId) noexcept override {}
+    } refiller{queue};
+    ASSERT_TRUE(queue.write(body_of(10, 1)));
+    const std::size_t delivered = queue.reader.read(refiller, 1'000'000);
+    EXPECT_GE(delivered, ring_bytes / 1'024);
+    EXPECT_LE(delivered, ring_bytes / 1'024 + 2);
+    EXPECT_FALSE(queue.reader.empty());
+}
+
 TEST(Ring, carries_a_stream_between_two_threads) {
     Queue queue;
     constexpr std::uint64_t count = 300'000;

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see async.hpp. First registration, then requests, then what is refused and why.
+#include "net/async.hpp"
+
+#include <string>
+
+#include "base/fatal.hpp"
+#include "base/settings.hpp"
+#include "net/wire/active_message.hpp"
+
+namespace hiroba::net {
+namespace {
+
+using offload::Command;
+using offload::run_callback;
+
+Error refused(std::string text) { return {ErrorKind::refused, std::move(text)}; }
+
+/// Eight bytes are one store, which nobody sees half of.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+    if (bytes == 8) {
+        std::uint64_t word;
+        std::memcpy(&word, from, sizeof word);
+        std::memcpy(to, &word, sizeof word);
+    } else if (bytes != 0) {
+        std::memcpy(to, from, bytes);
+    }
+    // The copy comes before whatever the callback does; on x86 a word to the compiler alone.
+    std::atomic_signal_fence(std::memory_order_release);
+}
+
+template <class Word>
+Word apply(std::atomic_ref<Word> word, AtomicOp op, Word operand, Word expected) noexcept {
+    switch (op) {
+        case AtomicOp::fetch_add: return word.fetch_add(operand);
+        case AtomicOp::fetch_and: return word.fetch_and(operand);
+        case AtomicOp::fetch_or: return word.fetch_or(operand);
+        case AtomicOp::fetch_xor: return word.fetch_xor(operand);
+        case AtomicOp::swap: return word.exchange(operand);
+        case AtomicOp::compare_swap: word.compare_exchange_strong(expected, operand); break;
+    }
+    return expected;
+}
+
+template <class Word>
+void apply_at(std::byte* target, const AtomicParams& params, std::byte* old) noexcept {
+    const Word found = apply(std::atomic_ref<Word>(*reinterpret_cast<Word*>(target)), params.op,
+                             static_cast<Word>(params.operand), static_cast<Word>(params.expected));
+    std::memcpy(old, &found, sizeof found);
+}
+
+bool good_shape(const AtomicParams& params) noexcept {
+    return (params.bytes == 4 || params.bytes == 8) && params.at.offset % params.bytes == 0 &&
+           params.op <= AtomicOp::compare_swap;
+}
+
+}  // namespace
+
+Async::Async(Endpoint& endpoint, offload::Mode mode)
+    : endpoint_(endpoint),
+      nodes_(endpoint.nodes()),
+      maps_peers_(endpoint.provider().limits().maps_peers),
+      stores_directly_(maps_peers_ && endpoint.provider().limits().parallel &&
+                       mode != offload::Mode::always),
+      payload_bytes_max_(endpoint.provider().limits().message_bytes_max -
+                         sizeof(wire::ActiveWords)),
+      engine_(endpoint, mode) {
+    endpoint.on(MessageKind::active, &Async::arrived, this);
+}
+
+offload::Mode Async::mode_of_setting() noexcept {
+    const std::string_view text = setting("HIROBA_OFFLOAD");
+    if (text == "always") return offload::Mode::always;
+    return text == "never" ? offload::Mode::never : offload::Mode::automatic;
+}
+
+// --- registration --------------------------------------------------------------------------------
+
+Result<Async::Registration*> Async::new_registration() {
+    if (handles_ == handles_max) {
+        return refused("a registration beyond the " + std::to_string(handles_max) +
+                       " there may be; register larger pieces");
+    }
+    return &registrations_[handles_++];
+}
+
+Result<Handle> Async::allocate(std::size_t bytes) {
+    Result<RegionId> region = endpoint_.provider().allocate(bytes);
+    if (!region) return region.error();
+    registering_.lock();
+    Result<Registration*> made = new_registration();
+    registering_.unlock();
+    if (!made) return made.error();
+    Registration& memory = **made;
+    memory.bytes = bytes;
+    memory.region = *region;
+    memory.is_symmetric = true;
+    return Handle{static_cast<std::uint32_t>(&memory - registrations_.data())};
+}
+
+Result<Handle> Async::register_local(MutableBytes local) {
+    registering_.lock();
+    Result<Registration*> made = new_registration();
+    registering_.unlock();
+    if (!made) return made.error();
+    Registration& memory = **made;
+    memory.local = local.data();
+    memory.bytes = local.size();
+    memory.valid.store(true, std::memory_order_release);  // pairs with find()
+    return Handle{static_cast<std::uint32_t>(&memory - registrations_.data())};
+}
+
+void Async::deregister(Handle handle) noexcept {
+    if (handle.value < handles_max) {
+        registrations_[handle.value].valid.store(false, std::memory_order_release);  // find()
+    }
+}
+
+void Async::attach() {
+    Provider& provider = endpoint_.provider();
+    for (Registration& memory : registrations_) {
+        if (!memory.is_symmetric) continue;
+        memory.local = provider.local(memory.region).data();
+        memory.peers.assign(nodes_, nullptr);
+        for (std::uint32_t rank = 0; maps_peers_ && rank < nodes_; ++rank) {
+            memory.peers[rank] = provider.mapped(NodeId{rank}, memory.region);
+        }
+        memory.valid.store(true, std::memory_order_release);  // pairs with find()
+    }
+}
+
+MutableBytes Async::local(Handle handle) const noexcept {
+    const Registration* memory = find(handle);
+    return memory == nullptr ? MutableBytes{} : MutableBytes{memory->local, memory->bytes};
+}
+
+void Async::on(ActiveId id, ActiveHandler handler, void* context) noexcept {
+    HIROBA_INVARIANT(id.value < ActiveId::count, "active message %u of %u", id.value,
+                     ActiveId::count);
+    active_[id.value] = {handler, context};
+}
+
+// --- requests ------------------------------------------------------------------------------------
+
+Submission Async::try_read(const ReadParams& params) noexcept {
+    const Registration* source = remote(params.source, params.from, params.bytes);
+    std::byte* to = place(params.to, params.bytes);
+    if (source == nullptr || to == nullptr) [[unlikely]]
+        return Submission::refused;
+    if (stores_directly_) {
+        ThreadContext& thread = this_thread();
+        if (!offload::may_run_callback(thread)) return Submission::again;
+        copy_bytes(to, source->peers[params.source.value] + params.from.offset, params.bytes);
+        run_callback(thread, params.on_complete, Outcome::done);
+        return Submission::accepted;
+    }
+    Command command;
+    command.kind = Work::Kind::get;
+    command.peer = params.source;
+    command.region = source->region;
+    command.offset = params.from.offset;
+    command.local = to;
+    command.bytes = params.bytes;
+    command.on_complete = params.on_complete;
+    return submit(command);
+}
+
+Submission Async::try_write(const WriteParams& params) noexcept {
+    const Registration* target = remote(params.target, params.to, params.bytes);
+    std::byte* from = place(params.from, params.bytes);
+    if (target == nullptr || from == nullptr) [[unlikely]]
+        return Submission::refused;
+    if (stores_directly_) {
+        ThreadContext& thread = this_thread();
+        if (!offload::may_run_callback(thread)) return Submission::again;
+        copy_bytes(target->peers[params.target.value] + params.to.offset, from, params.bytes);
+        run_callback(thread, params.on_complete, Outcome::done);
+        return Submission::accepted;
+    }
+    Command command;
+    command.kind = Work::Kind::put;
+    command.peer = params.target;
+    command.region = target->region;
+    command.offset = params.to.offset;
+    command.local = from;
+    command.bytes = params.bytes;
+    command.on_complete = params.on_complete;
+    return submit(command);
+}
+
+Submission Async::try_atomic(const AtomicParams& params) noexcept {
+    if (!good_shape(params)) [[unlikely]]
+        return Submission::refused;
+    const Registration* target = remote(params.target, params.at, params.bytes);
+    std::byte* old = place(params.old, params.bytes);
+    if (target == nullptr || old == nullptr) [[unlikely]]
+        return Submission::refused;
+    if (stores_directly_) {
+        ThreadContext& thread = this_thread();
+        if (!offload::may_run_callback(thread)) return Submission::again;
+        std::byte* at = target->peers[params.target.value] + params.at.offset;
+        if (params.bytes == 8) {
+            apply_at<std::uint64_t>(at, params, old);
+        } else {
+            apply_at<std::uint32_t>(at, params, old);
+        }
+        run_callback(thread, params.on_complete, Outcome::done);
+        return Submission::accepted;
+    }
+    Command command;
+    command.kind = Work::Kind::atomic;
+    command.op = params.op;
+    command.width = static_cast<std::uint8_t>(params.bytes);
+    command.peer = params.target;
+    command.region = target->region;
+    command.offset = params.at.offset;
+    command.local = old;
+    command.bytes = params.bytes;
+    command.on_complete = params.on_complete;
+    command.arguments[0] = params.operand;
+    command.arguments[1] = params.expected;
+    return submit(command);
+}
+
+Submission Async::try_message(const MessageParams& params) noexcept {
+    std::byte* payload = nullptr;
+    if (params.payload_bytes != 0) payload = place(params.payload, params.payload_bytes);
+    const bool wrong = params.target.value >= nodes_ || params.id.value >= ActiveId::count ||
+                       params.arguments.size() > MessageParams::arguments_max ||
+                       params.payload_bytes > payload_bytes_max_ ||
+                       (params.payload_bytes != 0 && payload == nullptr);
+    if (wrong) [[unlikely]]
+        return Submission::refused;
+    Command command;
+    command.kind = Work::Kind::send;
+    command.message = params.id.value;
+    command.arguments_count = static_cast<std::uint8_t>(params.arguments.size());
+    command.urgency = params.urgency;
+    command.peer = params.target;
+    command.local = payload;
+    command.bytes = params.payload_bytes;
+    command.on_complete = params.on_complete;
+    if (!params.arguments.empty()) {
+        std::memcpy(command.arguments, params.arguments.data(), params.arguments.size_bytes());
+    }
+    return submit(command);
+}
+
+void Async::arrived(void* context, NodeId from, Bytes body) noexcept {
+    auto& self = *static_cast<Async*>(context);
+    wire::ActiveHeader header;
+    wire::ActiveWords arguments;
+    Bytes payload;
+    const bool understood = wire::decode_active(body, header, arguments, payload);
+    HIROBA_INVARIANT(understood, "node %u sent an active message of %lu bytes that no node writes",
+                     from.value, body.size());
+    const bool known =
+        header.handler < ActiveId::count && self.active_[header.handler].handler != nullptr;
+    HIROBA_INVARIANT(known, "no handler for active message %u, sent by node %u", header.handler,
+                     from.value);
+    const Registered& registered = self.active_[header.handler];
+    registered.handler(registered.context, from, std::span(arguments).first(header.arguments),
+                       payload);
+}
+
+// --- what is refused -----------------------------------------------------------------------------
+
+Result<void> Async::check_remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const {
+    if (node.value >= nodes_) {
+        return refused("node " + std::to_string(node.value) + " of a job of " +
+                       std::to_string(nodes_));
+    }
+    const Registration* memory = find(at.handle);
+    if (memory == nullptr || !memory->is_symmetric) {
+        return refused("the remote handle " + std::to_string(at.handle.value) +
+                       (memory == nullptr ? " is not registered" : " is of local memory alone"));
+    }
+    if (!fits(*memory, at.offset, bytes)) {
+        return refused("remote bytes " + std::to_string(at.offset) + " + " + std::to_string(bytes) +
+                       " of handle " + std::to_string(at.handle.value) + ", which has " +
+                       std::to_string(memory->bytes));
+    }
+    return {};
+}
+
+Result<void> Async::check_local(const char* argument, LocalAddress at, std::uint64_t bytes) const {
+    const Registration* memory = find(at.handle);
+    const std::string name = std::string("the local handle ") + std::to_string(at.handle.value) +
+                             " of `" + argument + "`";
+    if (memory == nullptr) return refused(name + " is not registered");
+    if (!fits(*memory, at.offset, bytes)) {
+        return refused("bytes " + std::to_string(at.offset) + " + " + std::to_string(bytes) +
+                       " of " + name + ", which has " + std::to_string(memory->bytes));
+    }
+    return {};
+}
+
+Result<void> Async::check(const ReadParams& params) const {
+    if (auto good = check_remote(params.source, params.from, params.bytes); !good) return good;
+    return check_local("to", params.to, params.bytes);
+}
+
+Result<void> Async::check(const WriteParams& params) const {
+    if (auto good = check_remote(params.target, params.to, params.bytes); !good) return good;
+    return check_local("from", params.from, params.bytes);
+}
+
+Result<void> Async::check(const AtomicParams& params) const {
+    if (params.bytes != 4 && params.bytes != 8) {
+        return refused("an atomic of " + std::to_string(params.bytes) +
+                       " bytes; there are 4 and 8");
+    }
+    if (params.op > AtomicOp::compare_swap) {
+        return refused("atomic operation " + std::to_string(static_cast<unsigned>(params.op)) +
+                       " does not exist");
+    }
+    if (params.at.offset % params.bytes != 0) {
+        return refused("an atomic of " + std::to_string(params.bytes) + " bytes at offset " +
+                       std::to_string(params.at.offset) + ", which is no multiple");
+    }
+    if (auto good = check_remote(params.target, params.at, params.bytes); !good) return good;
+    return check_local("old", params.old, params.bytes);
+}
+
+Result<void> Async::check(const MessageParams& params) const {
+    if (params.target.value >= nodes_) {
+        return refused("node " + std::to_string(params.target.value) + " of a job of " +
+                       std::to_string(nodes_));
+    }
+    if (params.id.value >= ActiveId::count) {
+        return refused("active message " + std::to_string(params.id.value) + "; there are " +
+                       std::to_string(ActiveId::count));
+    }
+    if (params.arguments.size() > MessageParams::arguments_max) {
+        return refused(std::to_string(params.arguments.size()) + " arguments; at most " +
+                       std::to_string(MessageParams::arguments_max));
+    }
+    if (params.payload_bytes > payload_bytes_max_) {
+        return refused("a payload of " + std::to_string(params.payload_bytes) + " bytes; at most " +
+                       std::to_string(payload_bytes_max_));
+    }
+    if (params.payload_bytes == 0) return {};
+    return check_local("payload", params.payload, params.payload_bytes);
+}
+
+}  // namespace hiroba::net

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see collectives.hpp.
+#include "net/collectives.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "base/fatal.hpp"
+
+namespace hiroba::net {
+
+Result<std::unique_ptr<Collectives>> Collectives::make(Endpoint& endpoint) {
+    auto made = std::unique_ptr<Collectives>(new Collectives(endpoint));
+    Result<RegionId> region =
+        endpoint.provider().allocate(2 * sizeof(Place) * std::size_t{endpoint.nodes()});
+    if (!region) return region.error();
+    made->region_ = *region;
+    endpoint.on(MessageKind::collective, &Collectives::arrived, made.get());
+    return made;
+}
+
+Collectives::Collectives(Endpoint& endpoint)
+    : endpoint_(endpoint),
+      self_(endpoint.self()),
+      nodes_(endpoint.nodes()),
+      mapped_(nodes_, nullptr),
+      own_(chunk_bytes) {}
+
+void Collectives::attach() {
+    Provider& provider = endpoint_.provider();
+    local_ = provider.local(region_).data();
+    if (!provider.limits().maps_peers) return;
+    for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+        mapped_[rank] = provider.mapped(NodeId{rank}, region_);
+    }
+}
+
+// --- exchanges -----------------------------------------------------------------------------------
+
+Collectives::Place& Collectives::own_place(NodeId giver, std::uint64_t number) const noexcept {
+    return *std::launder(reinterpret_cast<Place*>(local_ + place_offset(giver, number)));
+}
+
+void Collectives::give(NodeId to, Bytes bytes) noexcept {
+    if (std::byte* base = mapped_[to.value]) {
+        auto* place = std::launder(reinterpret_cast<Place*>(base + place_offset(self_, number_)));
+        if (!bytes.empty()) std::memcpy(place->bytes, bytes.data(), bytes.size());
+        place->number.store(number_, std::memory_order_release);  // pairs with taken()
+        return;
+    }
+    const Bytes parts[] = {std::as_bytes(std::span(&number_, 1)), bytes};
+    endpoint_.send(to, MessageKind::collective, Urgency::when_polled, parts);
+}
+
+void Collectives::give_to_all(Bytes bytes) noexcept {
+    begin_exchange();
+    if (!bytes.empty()) std::memcpy(own_.data(), bytes.data(), bytes.size());
+    for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+        if (rank != self_.value) give(NodeId{rank}, bytes);
+    }
+}
+
+void Collectives::arrived(void* context, NodeId from, Bytes body) noexcept {
+    auto& self = *static_cast<Collectives*>(context);
+    std::uint64_t number = 0;
+    const bool understood =
+        body.size() >= sizeof number && body.size() <= sizeof number + chunk_bytes;
+    HIROBA_INVARIANT(understood, "node %u gave %lu bytes to a collective operation", from.value,
+                     body.size());
+    std::memcpy(&number, body.data(), sizeof number);
+    Place& place = self.own_place(from, number);
+    const Bytes bytes = body.subspan(sizeof number);
+    if (!bytes.empty()) std::memcpy(place.bytes, bytes.data(), bytes.size());
+    place.number.store(number, std::memory_order_release);  // pairs with taken()
+}
+
+Bytes Collectives::taken(NodeId from) noexcept {
+    Place& place = own_place(from, number_);
+    const auto there = [&] {
+        return place.number.load(std::memory_order_acquire) == number_;  // give(), arrived()
+    };
+    if (mapped_[from.value] != nullptr) {
+        for (std::uint32_t left = CoreShortage::spins_max; left != 0 && !there(); --left) {
+            __builtin_ia32_pause();
+        }
+    }
+    if (!there()) {
+        // A peer may sleep until it sees what this node gave.
+        wake_peers();
+        endpoint_.wait_until(there);
+    }
+    return {place.bytes, chunk_bytes};
+}
+
+void Collectives::end_exchange() noexcept {
+    for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+        if (rank != self_.value) taken(NodeId{rank});
+    }
+    wake_peers();
+    woken_ = false;
+}
+
+void Collectives::wake_peers() noexcept {
+    // After the stores, and late: while peers are awake nobody waits for this.
+    if (woken_) return;
+    woken_ = true;
+    for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+        if (rank != self_.value && mapped_[rank] != nullptr) endpoint_.wake(NodeId{rank});
+    }
+}
+
+// --- operations ----------------------------------------------------------------------------------
+
+void Collectives::barrier() noexcept {
+    give_to_all({});
+    end_exchange();
+}
+
+void Collectives::broadcast(NodeId root, MutableBytes data) noexcept {
+    HIROBA_INVARIANT(root.value < nodes_, "broadcast from node %u of %u", root.value, nodes_);
+    for (std::size_t at = 0; at < data.size(); at += chunk_bytes) {
+        const MutableBytes part = data.subspan(at, std::min(chunk_bytes, data.size() - at));
+        if (root == self_) {
+            give_to_all(part);
+        } else {
+            give_to_all({});
+            std::memcpy(part.data(), taken(root).data(), part.size());
+        }
+        end_exchange();
+    }
+}
+
+void Collectives::all_gather(Bytes mine, MutableBytes all) noexcept {
+    HIROBA_INVARIANT(all.size() == mine.size() * nodes_, "all-gather of %lu bytes into %lu",
+                     mine.size(), all.size());
+    for (std::size_t at = 0; at < mine.size(); at += chunk_bytes) {
+        const Bytes part = mine.subspan(at, std::min(chunk_bytes, mine.size() - at));
+        give_to_all(part);
+        for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+            const std::byte* from = rank == self_.value ? own_.data() : taken(NodeId{rank}).data();
+            std::memcpy(all.data() + rank * mine.size() + at, from, part.size());
+        }
+        end_exchange();
+    }
+}
+
+void Collectives::all_to_all(Bytes out, MutableBytes in, std::size_t piece_bytes) noexcept {
+    HIROBA_INVARIANT(out.size() == piece_bytes * nodes_ && in.size() == out.size(),
+                     "all-to-all of %lu bytes into %lu, in pieces of %lu", out.size(), in.size(),
+                     piece_bytes);
+    for (std::size_t at = 0; at < piece_bytes; at += chunk_bytes) {
+        const std::size_t bytes = std::min(chunk_bytes, piece_bytes - at);
+        begin_exchange();
+        for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+            const Bytes part = out.subspan(rank * piece_bytes + at, bytes);
+            if (rank == self_.value) {
+                std::memcpy(own_.data(), part.data(), bytes);
+            } else {
+                give(NodeId{rank}, part);
+            }
+        }
+        for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+            const std::byte* from = rank == self_.value ? own_.data() : taken(NodeId{rank}).data();
+            std::memcpy(in.data() + rank * piece_bytes + at, from, bytes);
+        }
+        end_exchange();
+    }
+}
+
+}  // namespace hiroba::net

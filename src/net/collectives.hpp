@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: operations that all nodes of a job take part in, over any provider: barrier, broadcast,
+// all-gather, all-to-all, all-reduce.
+//
+// All of them are exchanges: every node gives every other one up to `chunk_bytes` and waits for
+// what they give. Each pair of nodes has two places, used in turn: who is in exchange k+1 has what
+// everybody gave in k, so whatever it writes for k+2 nobody still has to read. Where peers are
+// mapped, giving is a copy and one store that the receiver watches; elsewhere it is a message whose
+// handler does the same at the receiver.
+//
+// Invariant: collective: every node calls the same operations in the same order with equal sizes,
+// from one thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::net {
+
+/// Make it before connect(), the same on every node; attach() after connect().
+class Collectives {
+public:
+    static Result<std::unique_ptr<Collectives>> make(Endpoint& endpoint);
+    void attach();
+
+    /// Returns once every node has called it.
+    void barrier() noexcept;
+    /// `data` of `root` to every node; returns once every node has it.
+    void broadcast(NodeId root, MutableBytes data) noexcept;
+    /// Everybody's `mine`, in rank order.
+    /// @param all  nodes * mine.size() bytes
+    void all_gather(Bytes mine, MutableBytes all) noexcept;
+    /// Piece r of `out` to node r, whose piece for this node becomes piece r of `in`.
+    /// @param out,in  nodes * piece_bytes bytes
+    void all_to_all(Bytes out, MutableBytes in, std::size_t piece_bytes) noexcept;
+    /// Everybody's `values` put together by `reduce(value, other)`, in rank order: every node has
+    /// the same bits, of floating-point sums too.
+    template <class Value, class Reduce>
+    void all_reduce(std::span<Value> values, Reduce&& reduce) noexcept {
+        static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) <= chunk_bytes);
+        constexpr std::size_t step = chunk_bytes / sizeof(Value);
+        for (std::size_t at = 0; at < values.size(); at += step) {
+            const std::span<Value> part = values.subspan(at, std::min(step, values.size() - at));
+            give_to_all(std::as_bytes(part));
+            // The first term is node 0's, wherever that is.
+            for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+                const auto* theirs = reinterpret_cast<const Value*>(
+                    rank == self_.value ? own_.data() : taken(NodeId{rank}).data());
+                for (std::size_t i = 0; i < part.size(); ++i) {
+                    part[i] = rank == 0 ? theirs[i] : reduce(part[i], theirs[i]);
+                }
+            }
+            end_exchange();
+        }
+    }
+
+    static constexpr std::size_t chunk_bytes = 8192;
+
+private:
+    /// Where one node gives to another; the first line holds what most exchanges need.
+    struct alignas(cache_line_bytes) Place {
+        std::atomic<std::uint64_t> number;  ///< of the exchange whose bytes are here
+        std::byte bytes[chunk_bytes];
+    };
+    explicit Collectives(Endpoint& endpoint);
+
+    static std::size_t place_offset(NodeId giver, std::uint64_t number) noexcept {
+        return (2 * giver.value + number % 2) * sizeof(Place);
+    }
+    Place& own_place(NodeId giver, std::uint64_t number) const noexcept;
+    void give(NodeId to, Bytes bytes) noexcept;
+    void give_to_all(Bytes bytes) noexcept;  ///< keeps a copy in own_
+    void begin_exchange() noexcept { ++number_; }
+    /// What `from` gave; waits for it. Valid until end_exchange().
+    Bytes taken(NodeId from) noexcept;
+    /// Waits for those whose gift nobody looked at.
+    void end_exchange() noexcept;
+    void wake_peers() noexcept;
+    static void arrived(void* context, NodeId from, Bytes body) noexcept;
+
+    Endpoint& endpoint_;
+    NodeId self_;
+    std::uint32_t nodes_;
+    RegionId region_;
+    std::byte* local_ = nullptr;
+    std::vector<std::byte*> mapped_;  ///< nullptr where the provider maps nothing
+    std::uint64_t number_ = 0;        ///< of the exchange
+    bool woken_ = false;              ///< this exchange's gifts were announced
+    std::vector<std::byte> own_;
+};
+
+}  // namespace hiroba::net

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see engine.hpp. First the requester's side, then the executor, then the completer.
+#include "net/offload/engine.hpp"
+
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "net/offload/narrow_atomic.hpp"
+#include "net/wire/active_message.hpp"
+
+namespace hiroba::net::offload {
+namespace {
+
+static_assert(wire::active_arguments_max == arguments_max);
+
+OpId id_of(std::uint32_t index) { return OpId{std::uint64_t{index} << 1 | 1}; }
+
+}  // namespace
+
+/// What a message consists of, while the provider looks at it.
+struct Engine::Parts {
+    wire::ActiveWords words;
+    std::array<Bytes, 2> bytes;
+};
+
+Engine::Engine(Endpoint& endpoint, Mode mode) : endpoint_(endpoint), mode_(mode) {
+    endpoint.attach(*this);
+}
+
+// --- requester -----------------------------------------------------------------------------------
+
+bool Engine::submit(const Command& command) noexcept {
+    if (mode_ == Mode::always) return enqueue(command);
+    Post outcome = Post::again;
+    const auto call = [&] { return issue(command); };
+    if (mode_ == Mode::never) {
+        outcome = endpoint_.post(call);
+    } else if (!endpoint_.try_post(call, outcome)) {
+        return enqueue(command);
+    }
+    return outcome != Post::again;
+}
+
+bool Engine::enqueue(const Command& command) noexcept {
+    using Put = decltype(queue_)::Put;
+    const Put put = queue_.put([&](Command& place) { place.assign(command); });
+    if (put == Put::done_wake) [[unlikely]] {
+        endpoint_.provider().wake(endpoint_.self(), Provider::Sleeper::service);
+    }
+    return put != Put::full;
+}
+
+/// Hands one request to the provider on this thread.
+Post Engine::issue(const Command& command) noexcept {
+    if (!may_run_callback(this_thread())) return Post::again;
+    if (command.kind == Work::Kind::send && !endpoint_.may_send(command.peer)) return Post::again;
+    const std::uint32_t index = slots_.claim();
+    if (index == SlotTable::none) return Post::again;
+    Work work;
+    Parts parts;
+    describe(index, command, work, parts);
+    if (endpoint_.provider().post({&work, 1}) == 0) {
+        slots_.release(index);
+        return Post::again;
+    }
+    if (work.outcome == Post::done) settle(index);
+    return work.outcome;
+}
+
+void Engine::describe(std::uint32_t index, const Command& command, Work& work,
+                      Parts& parts) noexcept {
+    Slot& slot = slots_[index];
+    slot.command.assign(command);
+    work.kind = command.kind;
+    work.id = id_of(index);
+    work.peer = command.peer;
+    work.region = command.region;
+    work.offset = command.offset;
+    work.memory = command.local;
+    work.bytes = command.bytes;
+    if (command.kind == Work::Kind::send) {
+        work.message = MessageKind::active;
+        work.urgency = command.urgency;
+        parts.bytes = {wire::encode_active({command.message, command.arguments_count},
+                                           command.arguments, parts.words),
+                       Bytes{command.local, command.bytes}};
+        work.parts = parts.bytes;
+    }
+    if (command.kind != Work::Kind::atomic) return;
+    work.op = command.op;
+    work.operand = command.operand();
+    work.expected = command.expected();
+    work.old = &slot.old;
+    if (command.width == 8) return;
+    const unsigned shift = half_shift(command.offset);
+    slot.guess = first_guess(command.op, static_cast<std::uint32_t>(command.expected()), shift);
+    const WideAtomic wide =
+        widen(command.op, static_cast<std::uint32_t>(command.operand()), slot.guess, shift);
+    work.op = wide.op;
+    work.operand = wide.operand;
+    work.expected = wide.expected;
+    work.offset = round_down(command.offset, 8);
+}
+
+// --- executor ------------------------------------------------------------------------------------
+
+std::size_t Engine::progress() noexcept {
+    std::size_t done = repeat_guesses();
+    // No more than a queueful, so that producers cannot keep the role from polling.
+    for (std::size_t batch = 0; batch < queue_capacity / batch_max; ++batch) {
+        const std::size_t executed = execute_batch();
+        done += executed;
+        if (executed < batch_max) break;
+    }
+    return done;
+}
+
+std::size_t Engine::execute_batch() noexcept {
+    std::array<Command*, batch_max> commands;
+    const std::size_t count = queue_.peek(commands);
+    // Relaxed: only says how long to sleep.
+    if (count == 0) {
+        if (blocked_.load(std::memory_order_relaxed))
+            blocked_.store(false, std::memory_order_relaxed);
+        return 0;
+    }
+    std::array<Work, batch_max> works;
+    std::array<Parts, batch_max> parts;
+    std::array<std::uint32_t, batch_max> indexes;
+    std::size_t described = 0;
+    for (; described < count; ++described) {
+        const Command& command = *commands[described];
+        if (command.kind == Work::Kind::send && !endpoint_.may_send(command.peer)) break;
+        indexes[described] = slots_.claim();
+        if (indexes[described] == SlotTable::none) break;
+        describe(indexes[described], command, works[described], parts[described]);
+    }
+    const std::size_t taken = endpoint_.provider().post(std::span(works).first(described));
+    if (taken < described && commands[taken]->kind == Work::Kind::send) {
+        // The target's threads may be busy with the program for long; its service thread is not.
+        endpoint_.provider().wake(commands[taken]->peer, Provider::Sleeper::service);
+    }
+    for (std::size_t i = taken; i < described; ++i) slots_.release(indexes[i]);
+    blocked_.store(taken < count, std::memory_order_relaxed);
+    queue_.take(taken);
+    for (std::size_t i = 0; i < taken; ++i) {
+        if (works[i].outcome == Post::done) settle(indexes[i]);
+    }
+    return taken;
+}
+
+std::size_t Engine::repeat_guesses() noexcept {
+    // Acquire, pairs with guess_again().
+    if (guesses_waiting_.load(std::memory_order_acquire) == 0) return 0;
+    std::size_t repeated = 0;
+    for (std::uint32_t index = 0; index < SlotTable::slots_max; ++index) {
+        if (!guess_waits_[index].load(std::memory_order_acquire)) continue;  // guess_again()
+        guess_waits_[index].store(false, std::memory_order_relaxed);
+        guesses_waiting_.fetch_sub(1, std::memory_order_relaxed);
+        guess_again(index);
+        ++repeated;
+    }
+    return repeated;
+}
+
+// --- completer -----------------------------------------------------------------------------------
+
+void Engine::completed(OpId id) noexcept {
+    const auto index = static_cast<std::uint32_t>(id.value >> 1);
+    HIROBA_INVARIANT(index < SlotTable::slots_max, "completion of slot %u of %u", index,
+                     SlotTable::slots_max);
+    settle(index);
+}
+
+void Engine::failed(OpId id) noexcept {
+    finish(static_cast<std::uint32_t>(id.value >> 1), Outcome::peer_lost);
+}
+
+void Engine::settle(std::uint32_t index) noexcept {
+    Slot& slot = slots_[index];
+    const Command& command = slot.command;
+    if (command.kind != Work::Kind::atomic) return finish(index, Outcome::done);
+    if (command.width == 8) {
+        if (command.local != nullptr) std::memcpy(command.local, &slot.old, sizeof slot.old);
+        return finish(index, Outcome::done);
+    }
+    const unsigned shift = half_shift(command.offset);
+    if (!settled(command.op, slot.guess, slot.old, static_cast<std::uint32_t>(command.expected()),
+                 shift)) {
+        slot.guess = slot.old;
+        return guess_again(index);
+    }
+    const std::uint32_t half = half_of(slot.old, shift);
+    if (command.local != nullptr) std::memcpy(command.local, &half, sizeof half);
+    finish(index, Outcome::done);
+}
+
+void Engine::guess_again(std::uint32_t index) noexcept {
+    Slot& slot = slots_[index];
+    const Command& command = slot.command;
+    const unsigned shift = half_shift(command.offset);
+    const auto operand = static_cast<std::uint32_t>(command.operand());
+    const auto expected = static_cast<std::uint32_t>(command.expected());
+    Post outcome = Post::done;
+    while (outcome == Post::done) {
+        const WideAtomic wide = widen(command.op, operand, slot.guess, shift);
+        outcome = endpoint_.provider().atomic(id_of(index), wide.op, command.peer, command.region,
+                                              round_down(command.offset, 8), wide.operand,
+                                              wide.expected, &slot.old);
+        if (outcome != Post::done) break;
+        if (settled(command.op, slot.guess, slot.old, expected, shift)) return settle(index);
+        slot.guess = slot.old;
+    }
+    if (outcome == Post::posted) return;
+    guess_waits_[index].store(true, std::memory_order_release);  // pairs with repeat_guesses()
+    guesses_waiting_.fetch_add(1, std::memory_order_release);
+}
+
+void Engine::finish(std::uint32_t index, Outcome outcome) noexcept {
+    const Callback callback = slots_[index].command.on_complete;
+    slots_.release(index);
+    run_callback(this_thread(), callback, outcome);
+}
+
+}  // namespace hiroba::net::offload

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what works under an endpoint's progress role beside the provider: the executor of
+// net/offload. Invariant: at most one for each endpoint, attached before connect().
+#pragma once
+
+#include <cstddef>
+
+#include "net/provider/provider.hpp"
+
+namespace hiroba::net {
+
+class ProgressPart {
+public:
+    virtual ~ProgressPart() = default;
+    /// Does what can be done now; returns how much. Never blocks. Progress role.
+    virtual std::size_t progress() noexcept = 0;
+    /// An operation whose OpId has bit 0 set is complete, or its peer is lost. Progress role.
+    virtual void completed(OpId id) noexcept = 0;
+    virtual void failed(OpId id) noexcept = 0;
+    /// There is work that the provider has no room for; nobody will say when it has. Any thread.
+    virtual bool blocked() const noexcept = 0;
+    /// Asked by the service thread once its sleep is announced: false when there is work. After
+    /// true whoever brings work wakes the service thread.
+    virtual bool may_sleep() noexcept = 0;
+    /// The service thread is up again.
+    virtual void awake() noexcept = 0;
+};
+
+}  // namespace hiroba::net

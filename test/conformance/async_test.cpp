@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the asynchronous requests and the collectives between real processes, over every provider
+// and with every way a request can take.
+#include "net/async.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "conformance/suite.hpp"
+#include "net/collectives.hpp"
+
+namespace hiroba::conformance {
+namespace {
+
+using net::Async;
+using net::AtomicOp;
+using net::Collectives;
+using net::Submission;
+using net::offload::Mode;
+
+HIROBA_CONFORMANCE(Requests);
+
+constexpr Mode every_mode[] = {Mode::automatic, Mode::always, Mode::never};
+
+/// One connected node with a service thread.
+struct Node {
+    Node(Rig& rig, Mode mode)
+        : endpoint(rig.open()),
+          collectives(std::move(*Collectives::make(*endpoint))),
+          async(std::make_unique<Async>(*endpoint, mode)),
+          memory(*async->allocate(1 << 20)) {}
+    void connect() {
+        const auto connected = endpoint->connect();
+        ASSERT_TRUE(connected) << connected.error().text;
+        async->attach();
+        collectives->attach();
+        service = std::thread{[this] { endpoint->serve(); }};
+    }
+    ~Node() {
+        endpoint->stop();
+        if (service.joinable()) service.join();
+    }
+    std::unique_ptr<net::Endpoint> endpoint;
+    std::unique_ptr<Collectives> collectives;
+    std::unique_ptr<Async> async;
+    net::Handle memory;
+    std::thread service;
+};
+
+void count_up(void* data, net::Outcome) noexcept {
+    static_cast<std::atomic<std::uint64_t>*>(data)->fetch_add(1);
+}
+
+template <class Try>
+void until_accepted(Try&& attempt) {
+    Submission made;
+    while ((made = attempt()) == Submission::again) sched_yield();
+    ASSERT_EQ(made, Submission::accepted);
+}
+
+TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
+    run([](Rig& rig) {
+        for (const Mode mode : every_mode) {
+            Node node{rig, mode};
+            node.connect();
+            constexpr std::uint64_t count = 500, threads = 2;
+            const auto work = [&](std::uint64_t thread) {
+                alignas(8) std::byte memory[8 + 64];
+                const net::Handle mine = *node.async->register_local(memory);
+                std::atomic<std::uint64_t> done{0};
+                const std::uint64_t place = 4096 * (1 + rig.self.value * threads + thread);
+                for (std::uint64_t i = 0; i < count; ++i) {
+                    std::memset(memory + 8, static_cast<int>(i), 64);
+                    until_accepted([&] {
+                        return node.async->try_atomic({NodeId{0},
+                                                       {node.memory, i % 2 * 8},
+                                                       AtomicOp::fetch_add,
+                                                       i % 2 == 0 ? 8u : 4u,
+                                                       3,
+                                                       0,
+                                                       {mine, 0},
+                                                       {count_up, &done}});
+                    });
+                    until_accepted([&] {
+                        return node.async->try_write({rig.next(),
+                                                      {mine, 8},
+                                                      {node.memory, place + i % 32 * 64},
+                                                      64,
+                                                      {count_up, &done}});
+                    });
+                    node.endpoint->wait_until([&] { return done == 2 * (i + 1); });
+                }
+                std::byte copy[64];
+                const net::Handle to = *node.async->register_local(copy);
+                until_accepted([&] {
+                    return node.async->try_read({rig.next(),
+                                                 {node.memory, place + (count - 1) % 32 * 64},
+                                                 {to, 0},
+                                                 64,
+                                                 {count_up, &done}});
+                });
+                node.endpoint->wait_until([&] { return done == 2 * count + 1; });
+                EXPECT_EQ(std::memcmp(copy, memory + 8, 64), 0);
+            };
+            std::thread other{work, 1};
+            work(0);
+            other.join();
+            node.collectives->barrier();
+            if (rig.self == NodeId{0}) {
+                std::uint64_t sums[2];
+                std::memcpy(sums, node.async->local(node.memory).data(), sizeof sums);
+                EXPECT_EQ(sums[0], 3 * count / 2 * threads * rig.nodes);
+                EXPECT_EQ(sums[1], 3 * count / 2 * threads * rig.nodes);
+            }
+            rig.meet();
+        }
+    });
+}
+
+/// Answers every message with one of the same arguments, plus one.
+struct Echo {
+    Async* async;
+    std::atomic<std::uint64_t> answers{0};
+    static void asked(void* context, NodeId from, std::span<const std::uint64_t> arguments,
+                      Bytes payload) noexcept {
+        auto& self = *static_cast<Echo*>(context);
+        const std::uint64_t sum[] = {arguments[0] + payload.size()};
+        // The answer is short, and as many may be under way as were asked for.
+        const Submission made = self.async->try_message(
+            {.target = from, .id = {1}, .arguments = sum, .payload = {}, .on_complete = {}});
+        EXPECT_EQ(made, Submission::accepted);
+    }
+    static void answered(void* context, NodeId, std::span<const std::uint64_t> arguments,
+                         Bytes) noexcept {
+        static_cast<Echo*>(context)->answers += arguments[0];
+    }
+};
+
+TEST_P(Requests, by_active_message_are_answered_by_a_node_that_computes) {
+    run([](Rig& rig) {
+        for (const Mode mode : every_mode) {
+            Node node{rig, mode};
+            Echo echo{node.async.get()};
+            node.async->on({0}, Echo::asked, &echo);
+            node.async->on({1}, Echo::answered, &echo);
+            node.connect();
+            rig.meet();
+            std::vector<std::byte> payload(3000);
+            const net::Handle mine = *node.async->register_local(payload);
+            // Everyone but node 0 leaves the work to its service thread.
+            if (rig.self == NodeId{0}) {
+                std::uint64_t wanted = 0;
+                for (std::uint64_t i = 0; i < 200; ++i) {
+                    const std::uint64_t argument[] = {i};
+                    const std::size_t bytes = i % 2 == 0 ? 0 : 1000 + i;
+                    until_accepted([&] {
+                        return node.async->try_message({.target = rig.next(),
+                                                        .id = {0},
+                                                        .arguments = argument,
+                                                        .payload = {mine, 0},
+                                                        .payload_bytes = bytes,
+                                                        .on_complete = {}});
+                    });
+                    wanted += i + bytes;
+                    node.endpoint->wait_until([&] { return echo.answers == wanted; });
+                }
+            }
+            rig.meet();
+        }
+    });
+}
+
+HIROBA_CONFORMANCE(CollectiveOperations);
+
+std::byte byte_of(std::uint32_t from, std::uint32_t to, std::size_t at) {
+    return static_cast<std::byte>(from * 11 + to * 5 + at * 3);
+}
+
+TEST_P(CollectiveOperations, bring_everybody_the_same_answers_at_every_size) {
+    run([](Rig& rig) {
+        Node node{rig, Mode::automatic};
+        node.connect();
+        Collectives& all = *node.collectives;
+        const std::uint32_t self = rig.self.value;
+        for (const std::size_t bytes :
+             {std::size_t{0}, std::size_t{1}, std::size_t{56}, std::size_t{8192}, std::size_t{8193},
+              std::size_t{30'000}}) {
+            std::vector<std::byte> out(bytes * rig.nodes), in(bytes * rig.nodes), want = in;
+            for (std::uint32_t rank = 0; rank < rig.nodes; ++rank) {
+                for (std::size_t i = 0; i < bytes; ++i) {
+                    out[rank * bytes + i] = byte_of(self, rank, i);
+                    want[rank * bytes + i] = byte_of(rank, self, i);
+                }
+            }
+            all.all_to_all(out, in, bytes);
+            EXPECT_EQ(in, want) << bytes;
+
+            for (std::uint32_t rank = 0; rank < rig.nodes; ++rank) {
+                for (std::size_t i = 0; i < bytes; ++i) {
+                    want[rank * bytes + i] = byte_of(rank, 0, i);
+                }
+            }
+            all.all_gather(Bytes{out}.first(bytes), in);
+            EXPECT_EQ(in, want) << bytes;
+
+            const NodeId root{rig.nodes - 1};
+            std::vector<std::byte> data(bytes);
+            if (rig.self == root) data.assign(out.begin(), out.begin() + bytes);
+            all.broadcast(root, data);
+            for (std::size_t i = 0; i < bytes; ++i) {
+                ASSERT_EQ(data[i], byte_of(root.value, 0, i)) << bytes;
+            }
+        }
+        rig.meet();
+    });
+}
+
+TEST_P(CollectiveOperations, reduce_to_the_same_bits_everywhere) {
+    run([](Rig& rig) {
+        Node node{rig, Mode::automatic};
+        node.connect();
+        // Sums whose value depends on the order of the terms.
+        std::vector<double> values(3000);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] = (rig.self.value % 2 == 0 ? 1e16 : -1e16) + static_cast<double>(i);
+        }
+        node.collectives->all_reduce(std::span(values), [](double a, double b) { return a + b; });
+        std::vector<double> everyones(values.size() * rig.nodes);
+        node.collectives->all_gather(std::as_bytes(std::span(values)),
+                                     std::as_writable_bytes(std::span(everyones)));
+        for (std::size_t i = 0; i < everyones.size(); ++i) {
+            ASSERT_EQ(everyones[i], values[i % values.size()]);
+        }
+        std::uint64_t most[] = {rig.self.value * 10ull, 100 - rig.self.value};
+        node.collectives->all_reduce(
+            std::span<std::uint64_t>(most),
+            [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
+        EXPECT_EQ(most[0], (rig.nodes - 1) * 10ull);
+        EXPECT_EQ(most[1], 100u);
+        rig.meet();
+    });
+}
+
+TEST_P(CollectiveOperations, let_nobody_out_of_a_barrier_before_all_are_in) {
+    run([](Rig& rig) {
+        Node node{rig, Mode::automatic};
+        node.connect();
+        alignas(8) std::byte memory[8];
+        const net::Handle old = *node.async->register_local(memory);
+        for (std::uint64_t round = 1; round <= 500; ++round) {
+            std::atomic<std::uint64_t> done{0};
+            until_accepted([&] {
+                return node.async->try_atomic({NodeId{0},
+                                               {node.memory, 0},
+                                               AtomicOp::fetch_add,
+                                               8,
+                                               1,
+                                               0,
+                                               {old, 0},
+                                               {count_up, &done}});
+            });
+            node.endpoint->wait_until([&] { return done == 1; });
+            node.collectives->barrier();
+            if (rig.self == NodeId{0}) {
+                std::uint64_t arrived = 0;
+                std::memcpy(&arrived, node.async->local(node.memory).data(), sizeof arrived);
+                ASSERT_EQ(arrived, round * rig.nodes);
+            }
+            node.collectives->barrier();
+        }
+        rig.meet();
+    });
+}
+
+}  // namespace
+}  // namespace hiroba::conformance

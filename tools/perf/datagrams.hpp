@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the floors of providers between hosts: raw UDP sockets, busily polled, with nothing that
+// makes them reliable. Losing a datagram ends the measurement after a second.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "tools/perf/floors.hpp"
+
+namespace hiroba::tools::perf_parts {
+
+std::unique_ptr<PingPong> make_datagram_ping_pong(Rig& rig, std::size_t there_bytes,
+                                                  std::size_t back_bytes);
+std::unique_ptr<RawExchange> make_datagram_exchange(Rig& rig, std::size_t bytes);
+
+/// One-way: the leader streams, its partner takes all of it. Collective.
+class DatagramStream {
+public:
+    virtual ~DatagramStream() = default;
+    /// @return after `bytes` were sent, or as many datagrams received as got through
+    virtual void lead(std::size_t bytes) = 0;
+    virtual void follow(std::size_t bytes) = 0;
+};
+std::unique_ptr<DatagramStream> make_datagram_stream(Rig& rig);
+
+}  // namespace hiroba::tools::perf_parts

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: starts this very command as the nodes of a job, and in each of them measures.
+// Invariant: only node 0 writes to stdout, and only figures whose answers were checked.
+#include "tools/perf/perf.hpp"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/settings.hpp"
+#include "tools/line.hpp"
+#include "tools/perf/plan.hpp"
+#include "tools/perf/rig.hpp"
+#include "tools/run/run.hpp"
+
+namespace hiroba::tools {
+
+namespace {
+
+using perf_parts::all_tests;
+using perf_parts::Measured;
+using perf_parts::PerfPlan;
+using perf_parts::quantile;
+using perf_parts::Rig;
+
+constexpr int exit_wrong_answer = 70;
+
+int list_tests() {
+    for (const perf_parts::Test& test : all_tests()) {
+        fmt::print("{:<15} {}\n{:<15} floor: {}\n", test.name, test.asks, "", test.floor);
+    }
+    return 0;
+}
+
+/// What is said of all repetitions together.
+struct Figures {
+    double median = 0, p10 = 0, p90 = 0, floor = 0, ratio = 0;
+    std::vector<double> ratios;  ///< of each repetition
+};
+
+Figures figures_of(const std::vector<Measured>& repetitions) {
+    Figures figures;
+    std::vector<double> test, floor;
+    for (const Measured& each : repetitions) {
+        test.insert(test.end(), each.test.begin(), each.test.end());
+        floor.insert(floor.end(), each.floor.begin(), each.floor.end());
+        figures.ratios.push_back(quantile(each.test, 0.5) / quantile(each.floor, 0.5));
+    }
+    figures.median = quantile(test, 0.5);
+    figures.p10 = quantile(test, 0.1);
+    figures.p90 = quantile(test, 0.9);
+    figures.floor = quantile(floor, 0.5);
+    figures.ratio = figures.median / figures.floor;
+    return figures;
+}
+
+double rounded(double value) { return std::round(value * 100) / 100; }
+
+void print_json(const PerfPlan& plan, const char* provider, const Figures& figures) {
+    nlohmann::ordered_json line = {{"test", plan.test->name},
+                                   {"provider", provider},
+                                   {"nodes", plan.nodes},
+                                   {"threads", plan.threads},
+                                   {"bytes", plan.bytes},
+                                   {"median_ns", rounded(figures.median)},
+                                   {"p10_ns", rounded(figures.p10)},
+                                   {"p90_ns", rounded(figures.p90)},
+                                   {"floor_ns", rounded(figures.floor)},
+                                   {"ratio", rounded(figures.ratio)},
+                                   {"ratio_low", rounded(quantile(figures.ratios, 0.05))},
+                                   {"ratio_high", rounded(quantile(figures.ratios, 0.95))},
+                                   {"repeat", plan.repeat},
+                                   {"offload", std::string(setting("HIROBA_OFFLOAD"))}};
+    fmt::print("{}\n", line.dump());
+}
+
+void print_table(const PerfPlan& plan, const char* provider, const Figures& figures) {
+    fmt::print("{} over {}: {} nodes, {} thread{}, {} bytes, offload={}\n", plan.test->name,
+               provider, plan.nodes, plan.threads, plan.threads == 1 ? "" : "s", plan.bytes,
+               setting("HIROBA_OFFLOAD"));
+    fmt::print("  {:>12} {:>12} {:>12} {:>12} {:>8}\n", "median ns", "p10 ns", "p90 ns", "floor ns",
+               "ratio");
+    fmt::print("  {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>8.2f}\n", figures.median, figures.p10,
+               figures.p90, figures.floor, figures.ratio);
+    if (plan.test->takes_threads) {
+        fmt::print("  {:.2f} million a second, {:.2f} GB/s\n", 1e3 / figures.median,
+                   static_cast<double>(plan.bytes) / figures.median);
+    }
+    if (plan.repeat > 1) {
+        fmt::print("  ratio of {} repetitions: {:.2f} to {:.2f}\n", plan.repeat,
+                   quantile(figures.ratios, 0.05), quantile(figures.ratios, 0.95));
+    }
+    fmt::print("  floor: {}\n", plan.test->floor);
+}
+
+int measure(const PerfPlan& plan, bool json) {
+    auto job = net::read_job_info();
+    if (!job) return report(job.error());
+    set_identity(job->self.value, "perf");
+    auto rig = Rig::open(*job, plan);
+    if (!rig) return report(rig.error());
+    if (plan.test->prepare != nullptr) plan.test->prepare(**rig);
+    if (auto connected = (*rig)->connect(); !connected) return report(connected.error());
+
+    std::vector<Measured> repetitions;
+    bool verified = true;
+    for (std::uint32_t i = 0; i < plan.repeat && verified; ++i) {
+        repetitions.push_back(plan.test->measure(**rig));
+        verified = (*rig)->all_agree(repetitions.back().verified);
+    }
+    if (job->self.value == 0 && verified) {
+        const Figures figures = figures_of(repetitions);
+        (json ? print_json : print_table)(plan, (*rig)->provider_name(), figures);
+        std::fflush(stdout);
+    }
+    if (job->self.value == 0 && !verified) {
+        say_line(
+            fmt::format("perf {}: repetition {} brought wrong answers; its figures do not "
+                        "count. Run it with another HIROBA_PROVIDER to compare",
+                        plan.test->name, repetitions.size()));
+    }
+    (*rig)->collectives().barrier();
+    (*rig)->leave();
+    return verified ? 0 : exit_wrong_answer;
+}
+
+}  // namespace
+
+int perf(const PerfOptions& options, const std::vector<std::string>& words) {
+    if (options.list) return list_tests();
+    const auto plan = perf_parts::make_perf_plan(options);
+    if (!plan) return report(plan.error());
+    if (::getenv("HIROBA_JOB_RANK") != nullptr) return measure(*plan, options.json);
+
+    if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
+    if (!options.offload.empty()) ::setenv("HIROBA_OFFLOAD", options.offload.c_str(), 1);
+    char self[PATH_MAX] = {};
+    if (::readlink("/proc/self/exe", self, sizeof self - 1) < 0) {
+        return report({ErrorKind::environment, "/proc/self/exe cannot be read. Mount /proc"});
+    }
+    RunOptions run_options;
+    run_options.nodes = options.nodes;
+    run_options.threads = options.threads;
+    run_options.spmd = true;
+    run_options.command.assign(words.begin(), words.end());
+    run_options.command[0] = self;
+    return run(run_options);
+}
+
+}  // namespace hiroba::tools

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: `hiroba perf`: how long communication takes on this machine, beside the least it could.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hiroba::tools {
+
+/// The words of the command line, unchecked.
+struct PerfOptions {
+    std::string test;
+    std::string provider;  ///< empty: as HIROBA_PROVIDER says
+    std::string offload;   ///< empty: as HIROBA_OFFLOAD says
+    std::string nodes = "2";
+    std::string threads = "1";
+    std::string bytes;  ///< empty: the test's own
+    std::string repeat = "1";
+    std::string milliseconds = "300";
+    bool json = false;
+    bool list = false;
+};
+
+/// Starts the nodes and returns the exit status; in a node, measures.
+/// @param words  of the whole command line, for the nodes
+int perf(const PerfOptions& options, const std::vector<std::string>& words);
+
+}  // namespace hiroba::tools

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/perf/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/settings.hpp"
+#include "tools/perf/tests.hpp"
+
+namespace hiroba::tools::perf_parts {
+namespace {
+
+constexpr std::uint64_t mebibyte = 1 << 20;
+constexpr std::uint32_t nodes_max = 64, threads_max = 64;
+
+constexpr Test tests[] = {
+    {"put_latency", "how long until a peer that polls sees a write",
+     "shm: a cache line there and back, half; udp: raw datagrams, half", 8, mebibyte, false, false,
+     nullptr, measure_put_latency},
+    {"get_latency", "how long one read takes of bytes the peer has just written",
+     "shm: a copy of them; udp: a raw datagram and its answer", 8, mebibyte / 2, false, false,
+     nullptr, measure_get_latency},
+    {"atomic_latency", "how long one fetch-and-add takes on a line of the peer's",
+     "shm: the CPU's own; udp: a raw datagram and its answer", 8, 8, false, false, nullptr,
+     measure_atomic_latency},
+    {"am_latency", "how long an active message and its answer take",
+     "shm: a cache line there and back; udp: raw datagrams", 8, 32768, false, false,
+     prepare_am_latency, measure_am_latency},
+    {"enqueue", "what a thread pays to hand a request over", "a ticket and a line in an array", 8,
+     4096, true, true, nullptr, measure_enqueue},
+    {"message_rate", "what one of many small writes takes",
+     "shm: the stores alone; udp: a raw GSO stream of the same bytes", 8, 65536, true, false,
+     nullptr, measure_stream},
+    {"bandwidth", "what one of many large writes takes", "shm: memcpy; udp: a raw GSO stream",
+     mebibyte, 8 * mebibyte, true, false, nullptr, measure_stream},
+    {"barrier", "how long all nodes take to meet", "shm: flags in lines; udp: raw datagrams", 0, 0,
+     false, false, nullptr, measure_barrier},
+    {"all_reduce", "how long a sum over all nodes takes",
+     "shm: values in lines; udp: raw datagrams", 8, mebibyte / 4, false, false, nullptr,
+     measure_all_reduce},
+    {"all_gather", "how long everybody's bytes take to everybody",
+     "shm: copies and flags; udp: raw datagrams", 8, mebibyte / 4, false, false, nullptr,
+     measure_all_gather},
+};
+
+std::string names() {
+    std::string all;
+    for (const Test& test : tests) all += (all.empty() ? "" : ", ") + std::string(test.name);
+    return all;
+}
+
+Result<std::uint64_t> number_option(const char* option, const std::string& text, std::uint64_t min,
+                                    std::uint64_t max) {
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end || value < min || value > max) {
+        return Error{ErrorKind::usage, fmt::format("{} {}: wanted a whole number from {} to {}. "
+                                                   "Change {}",
+                                                   option, text, min, max, option)};
+    }
+    return value;
+}
+
+Result<std::uint64_t> bytes_option(const Test& test, const std::string& text) {
+    if (text.empty()) return test.bytes;
+    if (test.bytes_max == 0) {
+        return Error{ErrorKind::usage,
+                     fmt::format("--bytes {}: {} has no size. Leave it out", text, test.name)};
+    }
+    auto bytes = parse_size(text, "--bytes");
+    if (!bytes) return bytes;
+    const bool is_atomic = test.measure == measure_atomic_latency;
+    const bool fits = *bytes >= (is_atomic ? 4u : 8u) && *bytes <= test.bytes_max;
+    if (!fits || *bytes % (is_atomic ? 4 : 8) != 0) {
+        return Error{ErrorKind::usage,
+                     fmt::format("--bytes {}: {} takes a multiple of 8 from 8 to {}{}. Change "
+                                 "--bytes",
+                                 text, test.name, test.bytes_max, is_atomic ? ", or 4" : "")};
+    }
+    return bytes;
+}
+
+}  // namespace
+
+std::span<const Test> all_tests() { return tests; }
+
+Result<PerfPlan> make_perf_plan(const PerfOptions& options) {
+    PerfPlan plan;
+    for (const Test& test : tests) {
+        if (options.test == test.name) plan.test = &test;
+    }
+    if (plan.test == nullptr) {
+        return Error{ErrorKind::usage, fmt::format("perf {}: no such test; there are {}. See "
+                                                   "hiroba perf --list",
+                                                   options.test, names())};
+    }
+    const auto nodes = number_option("--nodes", options.nodes, 2, nodes_max);
+    if (!nodes) return nodes.error();
+    auto threads = number_option("--threads", options.threads, 1, threads_max);
+    if (!threads) return threads.error();
+    if (*threads > 1 && !plan.test->takes_threads) {
+        return Error{ErrorKind::usage, fmt::format("--threads {}: {} is made by one thread. Leave "
+                                                   "it out",
+                                                   *threads, plan.test->name)};
+    }
+    auto bytes = bytes_option(*plan.test, options.bytes);
+    if (!bytes) return bytes.error();
+    if (*bytes * *threads > 32 * mebibyte) {
+        return Error{ErrorKind::usage, fmt::format("--bytes {} for each of --threads {}: more than "
+                                                   "the 32M there are. Change one of them",
+                                                   *bytes, *threads)};
+    }
+    const auto repeat = number_option("--repeat", options.repeat, 1, 1000);
+    if (!repeat) return repeat.error();
+    const auto milliseconds = number_option("--milliseconds", options.milliseconds, 1, 600'000);
+    if (!milliseconds) return milliseconds.error();
+    plan.nodes = static_cast<std::uint32_t>(*nodes);
+    plan.threads = static_cast<std::uint32_t>(*threads);
+    plan.bytes = *bytes;
+    plan.repeat = static_cast<std::uint32_t>(*repeat);
+    plan.run_ns = *milliseconds * 1'000'000;
+    return plan;
+}
+
+}  // namespace hiroba::tools::perf_parts

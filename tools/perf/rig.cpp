@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/perf/rig.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+
+namespace hiroba::tools::perf_parts {
+namespace {
+
+constexpr double batch_ns = 40'000;
+constexpr double rounds_min = 5, rounds_max = 4'000;
+
+/// Gives the node a core of its own where there are enough; a scheduler that puts two nodes on one
+/// core for a while would be what is measured. False: there are not.
+bool take_core(std::uint32_t rank, std::uint32_t nodes) {
+    cpu_set_t allowed, mine;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+    if (static_cast<std::uint32_t>(CPU_COUNT(&allowed)) < nodes) return false;
+    CPU_ZERO(&mine);
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+        if (CPU_ISSET(core, &allowed) && rank-- == 0) CPU_SET(core, &mine);
+    }
+    return sched_setaffinity(0, sizeof mine, &mine) == 0;
+}
+
+}  // namespace
+
+Rig::Rig(const net::JobInfo& job, const PerfPlan& plan)
+    : plan_(plan),
+      job_(job),
+      control_(job),
+      self_(job.self.value),
+      spins_max_(take_core(self_, plan.nodes * plan.threads) ? 2'000 : 100) {}
+
+Result<std::unique_ptr<Rig>> Rig::open(const net::JobInfo& job, const PerfPlan& plan) {
+    auto rig = std::unique_ptr<Rig>(new Rig(job, plan));
+    auto endpoint = net::Endpoint::open(job, rig->control_);
+    if (!endpoint) return endpoint.error();
+    rig->endpoint_ = std::move(*endpoint);
+    auto collectives = net::Collectives::make(*rig->endpoint_);
+    if (!collectives) return collectives.error();
+    rig->collectives_ = std::move(*collectives);
+    const net::offload::Mode mode =
+        plan.test->parks_consumer ? net::offload::Mode::always : net::Async::mode_of_setting();
+    rig->async_ = std::make_unique<net::Async>(*rig->endpoint_, mode);
+    auto landing = rig->async_->allocate(area_bytes);
+    if (!landing) return landing.error();
+    auto source = rig->async_->allocate(area_bytes);
+    if (!source) return source.error();
+    rig->landing_ = *landing;
+    rig->source_ = *source;
+    return rig;
+}
+
+Result<void> Rig::connect() {
+    if (auto connected = endpoint_->connect(); !connected) return connected;
+    async_->attach();
+    collectives_->attach();
+    if (!plan_.test->parks_consumer) service_ = std::thread{[this] { endpoint_->serve(); }};
+    return {};
+}
+
+Rig::~Rig() {
+    if (!service_.joinable()) return;
+    endpoint_->stop();
+    service_.join();
+}
+
+void Rig::leave() { control_.report_participation(0); }
+
+std::byte* Rig::mapped_landing(NodeId node) { return async_->mapped(landing_, node); }
+
+double Rig::longest(double mine) {
+    double all[] = {mine};
+    collectives_->all_reduce(std::span<double>(all),
+                             [](double a, double b) { return a > b ? a : b; });
+    return all[0];
+}
+
+bool Rig::all_agree(bool mine) { return longest(mine ? 0 : 1) == 0; }
+
+Measured Rig::alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
+                        std::uint64_t iterations_max) {
+    // As many iterations as make a batch long against the clock that times it.
+    const auto timed = [&](const Batch& batch, std::uint64_t iterations) {
+        collectives_->barrier();
+        const std::uint64_t before = now_ns();
+        batch(iterations);
+        return longest(static_cast<double>(now_ns() - before));
+    };
+    std::uint64_t iterations = unit;
+    double both_ns = 0;
+    while (true) {
+        const double test_ns = timed(test, iterations);
+        both_ns = test_ns + timed(floor, iterations);
+        if (test_ns >= batch_ns || iterations * 2 > iterations_max) break;
+        iterations *= 2;
+    }
+    const double budget = static_cast<double>(plan_.run_ns) / std::max(both_ns, 1.0);
+    const auto rounds = static_cast<std::size_t>(std::clamp(budget, rounds_min, rounds_max));
+    Measured measured;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        collectives_->barrier();
+        measured.floor.push_back(floor(iterations));
+        collectives_->barrier();
+        measured.test.push_back(test(iterations));
+    }
+    return measured;
+}
+
+}  // namespace hiroba::tools::perf_parts

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: one node of a measurement: its end of the communication, its partner, and how batches of
+// the floor and of the test are taken in turn.
+// Invariant: the nodes work in pairs, rank 2k with 2k+1, all pairs at once; rank 0's figures are
+// reported. A node without a partner takes part in collectives alone.
+#pragma once
+
+#include <sched.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/fatal.hpp"
+#include "base/result.hpp"
+#include "net/async.hpp"
+#include "net/bootstrap/job.hpp"
+#include "net/collectives.hpp"
+#include "tools/perf/plan.hpp"
+
+namespace hiroba::tools::perf_parts {
+
+class Rig {
+public:
+    /// Makes everything; handlers may be registered until connect().
+    static Result<std::unique_ptr<Rig>> open(const net::JobInfo& job, const PerfPlan& plan);
+    /// Meets the other nodes.
+    Result<void> connect();
+    ~Rig();
+    /// Tells the launcher that this node ends orderly.
+    void leave();
+
+    const PerfPlan& plan() const { return plan_; }
+    std::uint32_t self() const { return self_; }
+    std::uint64_t bytes() const { return plan_.bytes; }
+    NodeId partner() const { return NodeId{self_ ^ 1}; }
+    bool has_partner() const { return (self_ ^ 1) < plan_.nodes; }
+    /// Rank 2k, which asks; its partner answers.
+    bool leads() const { return has_partner() && self_ % 2 == 0; }
+    net::Async& async() { return *async_; }
+    net::Endpoint& endpoint() { return *endpoint_; }
+    net::Collectives& collectives() { return *collectives_; }
+    const char* provider_name() { return endpoint_->provider().limits().name; }
+    bool maps_peers() { return endpoint_->provider().limits().maps_peers; }
+
+    /// Memory of each node: where partners write, and from where this node writes.
+    static constexpr std::uint64_t area_bytes = std::uint64_t{64} << 20;
+    net::Handle landing() const { return landing_; }
+    net::Handle source() const { return source_; }
+    std::byte* landing_bytes() { return async_->local(landing_).data(); }
+    std::byte* source_bytes() { return async_->local(source_).data(); }
+    /// `node`'s landing area for loads and stores; nullptr where nothing is mapped.
+    std::byte* mapped_landing(NodeId node);
+
+    /// Runs `iterations` operations and returns the nanoseconds of one.
+    using Batch = std::function<double(std::uint64_t iterations)>;
+    /// Takes batches of both in turn for the planned time. Collective.
+    /// @param unit  iterations are a multiple of it
+    Measured alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
+                       std::uint64_t iterations_max);
+
+    /// As the floors wait: spinning while every node has a core, else spinning briefly and then
+    /// yielding.
+    template <class Predicate>
+    void spin_until(Predicate&& predicate) const {
+        for (std::uint64_t spun = 0; !predicate(); ++spun) {
+            if (spun < spins_max_) {
+                __builtin_ia32_pause();
+            } else {
+                sched_yield();
+            }
+        }
+    }
+    /// A number no earlier exchange of this measurement has used.
+    std::uint64_t next_number() { return ++number_; }
+    /// True when every node says so. Collective.
+    bool all_agree(bool mine);
+
+private:
+    Rig(const net::JobInfo& job, const PerfPlan& plan);
+    double longest(double mine);
+
+    PerfPlan plan_;
+    net::JobInfo job_;
+    net::ControlChannel control_;
+    std::uint32_t self_;
+    std::uint64_t spins_max_;
+    std::uint64_t number_ = 0;
+    net::Handle landing_, source_;
+    std::unique_ptr<net::Endpoint> endpoint_;
+    std::unique_ptr<net::Collectives> collectives_;
+    std::unique_ptr<net::Async> async_;
+    std::thread service_;
+};
+
+/// Makes a request until it is accepted; polls while a queue is full.
+template <class Try>
+void insist(Rig& rig, Try&& attempt) {
+    net::Submission made;
+    while ((made = attempt()) == net::Submission::again) {
+        if (!rig.endpoint().poll()) sched_yield();
+    }
+    if (made == net::Submission::refused) [[unlikely]]
+        fatal("a request of the measurement was refused");
+}
+
+}  // namespace hiroba::tools::perf_parts
