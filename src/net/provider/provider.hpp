@@ -66,6 +66,14 @@ public:
     /// `body` is borrowed until return. Messages from one node come in the order sent.
     virtual void message(NodeId from, MessageKind kind, Bytes body) noexcept = 0;
     virtual void completed(OpId id) noexcept = 0;
+    /// Instead of completed(): `peer` is lost. Whether and how often it was carried out is unknown.
+    virtual void failed(OpId id, NodeId peer) noexcept {
+        static_cast<void>(peer);
+        completed(id);
+    }
+    /// Told once, after failed() for all that was pending: nothing was heard of `peer` for too
+    /// long.
+    virtual void silent(NodeId peer) noexcept { static_cast<void>(peer); }
 };
 
 /// Moves bytes between two processes.
@@ -98,6 +106,10 @@ public:
     virtual Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
                         std::uint64_t operand, std::uint64_t expected,
                         std::uint64_t* old) noexcept = 0;
+
+    /// Completes everything pending to `peer`, now and later, with Arrivals::failed(): whoever
+    /// knows that it died (the launcher) says so. Nothing to do where everything completes inline.
+    virtual void peer_lost(NodeId peer) noexcept { static_cast<void>(peer); }
 
     /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.
     /// One thread at a time.

@@ -7,14 +7,15 @@
 #include <utility>
 
 #include "net/provider/shm/shm_provider.hpp"
+#include "net/provider/udp/udp_provider.hpp"
 
 namespace hiroba::net {
 namespace {
 
 using Maker = Result<std::unique_ptr<Provider>> (*)(ProviderSetup);
 
-constexpr std::array<const char*, 1> names{"shm"};
-constexpr std::array<Maker, names.size()> makers{shm::make_shm_provider};
+constexpr std::array<const char*, 2> names{"shm", "udp"};
+constexpr std::array<Maker, names.size()> makers{shm::make_shm_provider, udp::make_udp_provider};
 
 }  // namespace
 
