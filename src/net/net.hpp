@@ -92,6 +92,8 @@ private:
     Endpoint(NodeId self, std::uint32_t nodes, std::unique_ptr<Provider> provider);
     void message(NodeId from, MessageKind kind, Bytes body) noexcept override;
     void completed(OpId id) noexcept override;
+    [[noreturn]] void failed(OpId id, NodeId peer) noexcept override;
+    [[noreturn]] void silent(NodeId peer) noexcept override;
 
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
     template <class Call>

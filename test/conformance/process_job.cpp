@@ -196,7 +196,10 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
 }
 
 std::unique_ptr<net::Endpoint> Rig::open(std::uint64_t job_key) {
-    auto made = net::make_provider(provider, {self, nodes, job_key, exchange});
+    net::ProviderSetup setup{self, nodes, job_key, exchange};
+    // Two hosts of it: neighbours are far from each other, the ones after them near.
+    if (provider == "auto") setup.host = 1 + self.value % 2;
+    auto made = net::make_provider(provider, std::move(setup));
     if (!made) die(1, "%s", made.error().text.c_str());
     auto endpoint = net::Endpoint::over(self, nodes, std::move(*made));
     opened = endpoint.get();

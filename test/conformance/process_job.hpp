@@ -30,8 +30,11 @@ struct Rig {
     /// Waits for all nodes without any communication layer. Where others need this node to carry
     /// out their operations, it does so meanwhile.
     void meet();
-    /// `count`, or a share of it where each message costs a hundred times more.
-    std::uint64_t rounds(std::uint64_t count) const { return storm ? count / 20 : count; }
+    /// `count`, or a share of it where a round costs many times more.
+    std::uint64_t rounds(std::uint64_t count) const {
+        if (storm) return count / 80;
+        return opened->provider().limits().completes_inline ? count : count / 4;
+    }
 };
 
 /// Which provider between how many nodes; the parameter of the suite.

@@ -10,6 +10,7 @@ namespace {
 constexpr double congestion_min = 4;
 constexpr double decrease = 0.7;
 constexpr std::uint64_t overtaken_max = 3;
+constexpr std::uint32_t probes = 2;                  // timeouts that send one packet only
 constexpr std::uint64_t first_guess_ns = 1'000'000;  // before any round trip was measured
 
 }  // namespace
@@ -82,10 +83,14 @@ bool SendWindow::wants_answer(std::uint64_t sequence) const noexcept {
 bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t now_ns) noexcept {
     if (header.acknowledged >= unsent_) return false;
     std::uint32_t news = 0;
+    std::uint64_t latest = 0;
     for (; first_ <= header.acknowledged; ++first_) {
         Packet& packet = at(first_);
         ++news;
-        if (!packet.arrived) leave_network(packet, now_ns);
+        if (!packet.arrived) {
+            leave_network(packet);
+            latest = first_;
+        }
         highest_arrived_ = std::max(highest_arrived_, first_);
     }
     const std::uint64_t bits = std::uint64_t{64} * header.selective_words;
@@ -94,11 +99,15 @@ bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t n
         const std::uint64_t sequence = header.acknowledged + 1 + i;
         if (sequence < first_ || sequence >= unsent_ || at(sequence).arrived) continue;
         ++news;
-        leave_network(at(sequence), now_ns);
+        leave_network(at(sequence));
         at(sequence).arrived = true;
+        latest = std::max(latest, sequence);
         highest_arrived_ = std::max(highest_arrived_, sequence);
     }
     if (news == 0) return true;
+    // Only the latest tells of the round trip: the acknowledgement of earlier ones may be the
+    // second that was sent.
+    if (latest != 0 && !at(latest).sent_again) measured(now_ns - at(latest).sent_ns);
     timer_from_ns_ = now_ns;
     backoff_ = 0;
     congestion_ += congestion_ < slow_start_until_ ? news : news / congestion_;
@@ -108,7 +117,7 @@ bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t n
 }
 
 /// A packet that was under way, or taken for lost, has arrived.
-void SendWindow::leave_network(Packet& packet, std::uint64_t now_ns) noexcept {
+void SendWindow::leave_network(Packet& packet) noexcept {
     if (packet.lost) {
         packet.lost = false;
         --lost_;
@@ -116,7 +125,6 @@ void SendWindow::leave_network(Packet& packet, std::uint64_t now_ns) noexcept {
         --in_flight_;
     }
     latest_arrived_ns_ = std::max(latest_arrived_ns_, packet.sent_ns);
-    if (!packet.sent_again) measured(now_ns - packet.sent_ns);
 }
 
 void SendWindow::find_losses() noexcept {
@@ -138,6 +146,7 @@ void SendWindow::find_losses() noexcept {
 }
 
 void SendWindow::measured(std::uint64_t round_trip_ns) noexcept {
+    fastest_ns_ = std::min(fastest_ns_, round_trip_ns);
     if (smoothed_ns_ == 0) {
         smoothed_ns_ = round_trip_ns;
         variation_ns_ = round_trip_ns / 2;
@@ -170,6 +179,7 @@ void SendWindow::timed_out(std::uint64_t now_ns) noexcept {
         packet.lost = true;
         ++lost_;
         --in_flight_;
+        if (backoff_ < probes) break;
     }
     // All have arrived but none was executed yet, or its acknowledgement got lost: ask with one.
     if (!any && outstanding()) {
@@ -177,8 +187,8 @@ void SendWindow::timed_out(std::uint64_t now_ns) noexcept {
         at(first_).lost = true;
         ++lost_;
     }
-    ++backoff_;
     timer_from_ns_ = now_ns;
+    if (backoff_++ < probes) return;
     recovered_at_ = unsent_ - 1;
     slow_start_until_ = std::max(congestion_ * decrease, congestion_min);
     congestion_ = congestion_min;

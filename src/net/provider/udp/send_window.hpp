@@ -68,7 +68,8 @@ public:
 
     /// When timed_out() is due; meaningful while outstanding().
     std::uint64_t deadline_ns() const noexcept;
-    /// Nothing was heard in time: takes everything under way for lost and backs off.
+    /// Nothing was heard in time: sends the oldest packet again as a probe; from the third time on
+    /// takes everything under way for lost and shrinks the window. Backs off each time.
     void timed_out(std::uint64_t now_ns) noexcept;
 
     std::uint64_t retransmissions() const noexcept { return retransmissions_; }
@@ -88,7 +89,7 @@ private:
     const Packet& at(std::uint64_t sequence) const noexcept {
         return packets_[sequence % window_packets];
     }
-    void leave_network(Packet& packet, std::uint64_t now_ns) noexcept;
+    void leave_network(Packet& packet) noexcept;
     void find_losses() noexcept;
     void measured(std::uint64_t round_trip_ns) noexcept;
 
@@ -109,6 +110,7 @@ private:
 
     std::uint64_t smoothed_ns_ = 0;
     std::uint64_t variation_ns_ = 0;
+    std::uint64_t fastest_ns_ = ~std::uint64_t{0} / 2;
     std::uint64_t timer_from_ns_ = 0;
     std::uint32_t backoff_ = 0;
     std::uint64_t retransmissions_ = 0;

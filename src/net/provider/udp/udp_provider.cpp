@@ -6,10 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <mutex>
 #include <new>
 #include <string>
@@ -19,6 +17,7 @@
 #include "base/fatal.hpp"
 #include "base/settings.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/this_host.hpp"
 
 namespace hiroba::net::udp {
 namespace {
@@ -37,19 +36,6 @@ constexpr std::size_t slots_bytes = window_packets * slot_bytes;
 
 Error refused(NodeId self, std::string text) {
     return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
-}
-
-/// Processes with equal numbers reach each other by the loopback device and by descriptors.
-std::uint64_t this_host() {
-    char boot[64] = {};
-    if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-        if (std::fgets(boot, sizeof boot, file) == nullptr) boot[0] = 0;
-        std::fclose(file);
-    }
-    struct stat network {};
-    stat("/proc/self/ns/net", &network);
-    const wire::HashKey key{static_cast<std::uint64_t>(network.st_ino), 0};
-    return wire::siphash(key, std::as_bytes(std::span(boot))) | 1;
 }
 
 void* map_private(std::size_t bytes) noexcept {
