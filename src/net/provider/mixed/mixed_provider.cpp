@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "net/wire/address_card.hpp"
+#include "net/wire/siphash.hpp"
 
 namespace hiroba::net::mixed {
 namespace {
@@ -17,6 +19,7 @@ constexpr Limits mixed_limits{.name = "auto",
                               .completes_inline = false,
                               .parallel = true,
                               .maps_peers = true};
+constexpr std::uint64_t card_version = 1;
 constexpr std::uint64_t listen_ns = 100'000'000;
 
 /// Gives messages of the near provider their sender's number in the job.
@@ -74,19 +77,40 @@ Result<void> MixedProvider::connect() {
     return {};
 }
 
+/// Also compares what the parts would compare: with some nodes refused by one of them, the others
+/// would wait for them in the other.
 Result<void> MixedProvider::find_hosts() {
+    const auto self = "node " + std::to_string(setup_.self.value) + ": node ";
     near_rank_.assign(setup_.nodes, not_near);
     std::vector<std::uint64_t> hosts(setup_.nodes, parts_.host);
+    wire::DatagramCard mine{};
+    mine.host = parts_.host;
+    mine.common = {.version = card_version,
+                   .job_key = wire::siphash({setup_.job_key, setup_.job_key_high}, {}),
+                   .node = setup_.self.value,
+                   .nodes = setup_.nodes,
+                   .regions = region_bytes_.size(),
+                   .regions_hash = 0,
+                   .memory_bytes = 0};
+    for (const std::size_t bytes : region_bytes_) {
+        mine.common.memory_bytes += bytes;
+        mine.common.regions_hash = (mine.common.regions_hash ^ bytes) * 0x9E37'79B9'7F4A'7C15u + 1;
+    }
     if (setup_.nodes > 1) {
-        const auto gathered = setup_.exchange(std::as_bytes(std::span(&parts_.host, 1)), -1);
-        if (!gathered) return gathered.error();
-        auto all = gathered;
+        auto all = setup_.exchange(std::as_bytes(std::span(&mine, 1)), -1);
+        if (!all) return all.error();
         for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
-            if (all->bytes.size() != setup_.nodes || all->bytes[rank].size() != sizeof hosts[0]) {
+            wire::DatagramCard theirs;
+            if (all->bytes.size() != setup_.nodes || all->bytes[rank].size() != sizeof theirs) {
                 return Error{ErrorKind::refused,
-                             "node " + std::to_string(rank) + " did not tell which host it is on"};
+                             self + std::to_string(rank) + " did not tell which host it is on"};
             }
-            std::memcpy(&hosts[rank], all->bytes[rank].data(), sizeof hosts[0]);
+            std::memcpy(static_cast<void*>(&theirs), all->bytes[rank].data(), sizeof theirs);
+            if (auto text = wire::card_difference(mine.common, theirs.common, rank);
+                !text.empty()) {
+                return Error{ErrorKind::refused, self + std::to_string(rank) + " has " + text};
+            }
+            hosts[rank] = theirs.host;
         }
     }
     for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
@@ -175,6 +199,8 @@ void MixedProvider::peer_lost(NodeId peer) noexcept {
 }
 
 std::size_t MixedProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
+    if (near_ == nullptr) return 0;  // not connected
+    polls_.fetch_add(1, std::memory_order_relaxed);
     Renumbered renumbered{arrivals, near_nodes_};
     std::size_t events = near_->poll(renumbered, count_max);
     if (far_ != nullptr) events += far_->poll(arrivals, count_max);
@@ -187,6 +213,10 @@ std::size_t MixedProvider::poll(Arrivals& arrivals, std::size_t count_max) noexc
 // far provider's device at once. So one thread sleeps at the far provider for all, and rings.
 void MixedProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
                           void* argument) noexcept {
+    if (near_ == nullptr) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return;
+    }
     near_->sleep(role, timeout_ns, ready, argument);
 }
 
@@ -195,8 +225,12 @@ void MixedProvider::listen() noexcept {
         return static_cast<MixedProvider*>(opaque)->over_.load(std::memory_order_acquire);
     };
     const NodeId self{near_rank_[setup_.self.value]};
+    std::uint64_t seen = 0;
     while (!over(this)) {
         far_->sleep(Sleeper::service, listen_ns, over, this);
+        // Whoever has polled since is awake, and does so again before it sleeps.
+        const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
+        if (std::exchange(seen, polls) != polls) continue;
         near_->wake(self, Sleeper::waiter);
         near_->wake(self, Sleeper::service);
         // Until they have looked, the far provider would say the same again.
@@ -205,6 +239,7 @@ void MixedProvider::listen() noexcept {
 }
 
 void MixedProvider::wake(NodeId node, Sleeper role) noexcept {
+    if (near_ == nullptr) return;
     const Way way = way_to(node);
     way.provider->wake(way.node, role);
 }

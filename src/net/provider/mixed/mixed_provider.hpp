@@ -70,6 +70,7 @@ private:
     std::vector<NodeId> near_nodes_;        ///< the reverse
     std::unique_ptr<Provider> near_, far_;  ///< far: nullptr when all are near
     std::atomic<bool> over_{false};
+    std::atomic<std::uint64_t> polls_{0};  ///< tells the listener that somebody is awake
     std::thread listener_;
 };
 
