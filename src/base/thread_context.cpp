@@ -134,7 +134,8 @@ ThreadContext& this_thread() noexcept {
     return context != nullptr ? *context : make_context();
 }
 
-void call_on_runtime_stack(RuntimeCall function, void* argument) noexcept {
+void call_on_runtime_stack(RuntimeCall function, void* argument,
+                           std::uintptr_t program_stack) noexcept {
     ThreadContext& context = this_thread();
     const bool in_runtime_before = context.in_runtime;
     context.in_runtime = true;
@@ -143,6 +144,7 @@ void call_on_runtime_stack(RuntimeCall function, void* argument) noexcept {
     } else {
         // Set before the switch and cleared after it: a signal in between then runs its calls
         // where it is, instead of overwriting frames on the runtime stack.
+        context.program_stack = program_stack;
         context.on_runtime_stack = true;
         std::atomic_signal_fence(std::memory_order_seq_cst);
         hiroba_call_on_stack(function, argument, context.runtime_stack_top);
@@ -150,6 +152,19 @@ void call_on_runtime_stack(RuntimeCall function, void* argument) noexcept {
         context.on_runtime_stack = false;
     }
     context.in_runtime = in_runtime_before;
+}
+
+std::uintptr_t stack_in_use_from(std::uintptr_t begin, std::uintptr_t end) noexcept {
+    // Acquire: pairs with the release in publish(). The fields of a thread that stands still were
+    // written before it said so, by whatever the caller has waited for.
+    for (const ThreadPages* pages = newest_pages.load(std::memory_order_acquire); pages != nullptr;
+         pages = pages->next) {
+        const ThreadContext& context = pages->context;
+        const bool inside = context.program_stack >= begin && context.program_stack < end;
+        if (context.on_runtime_stack && inside && pages->owner.load() != 0)
+            return context.program_stack;
+    }
+    return begin;
 }
 
 }  // namespace hiroba

@@ -39,6 +39,7 @@ struct MemoryCounts {
     std::uint64_t renewals = 0, bytes_fetched = 0, releases = 0, acquires = 0;
     std::uint64_t blocks_merged = 0, notices_made = 0, notices_dropped = 0, invalidations = 0;
     std::uint64_t lease_expiries = 0, home_migrations = 0, atomics = 0, flushes = 0, races = 0;
+    std::uint64_t updates = 0;
 };
 
 /// One node's part of the shared memory.

@@ -61,6 +61,7 @@ void report_counts(World& node) noexcept {
     add(next, "notices_dropped", c.notices_dropped);
     add(next, "invalidations", c.invalidations);
     add(next, "lease_expiries", c.lease_expiries);
+    add(next, "updates", c.updates);
     add(next, "home_migrations", c.home_migrations);
     add(next, "atomics", c.atomics);
     add(next, "flushes", c.flushes);

@@ -11,6 +11,7 @@
 #include "base/latch.hpp"
 #include "dsm/protocol/block.hpp"
 #include "dsm/protocol/signature.hpp"
+#include "dsm/protocol/use_history.hpp"
 
 namespace hiroba::dsm {
 
@@ -18,11 +19,13 @@ namespace hiroba::dsm {
 struct BlockEntry {
     Latch latch;
     BlockState state = BlockState::invalid;
-    bool queued = false;    ///< in the lease queue
-    bool unmerged = false;  ///< on the list of unmerged blocks
-    Timestamp rts;          ///< until when this node's copy may be read
-    NodeId notice_node;     ///< remembered notice: who wrote last, as far as this node knows
-    Timestamp notice_wts;   ///< 0: none
+    bool queued = false;        ///< in the lease queue
+    bool unmerged = false;      ///< on the list of unmerged blocks
+    std::uint32_t visited = 0;  ///< number of the release that looked at it last
+    UseHistory use;             ///< whether notices should update the copy or invalidate it
+    Timestamp rts;              ///< until when this node's copy may be read
+    NodeId notice_node;         ///< remembered notice: who wrote last, as far as this node knows
+    Timestamp notice_wts;       ///< 0: none
     Timestamp notice_rts;
 };
 

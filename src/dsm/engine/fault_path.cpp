@@ -38,6 +38,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
 bool Node::resolve(BlockId block, BlockEvent event) noexcept {
     BlockEntry& entry = entries_[block];
     const BlockStep next = step(entry.state, event);
+    if (!readable(entry.state)) entry.use.used();
     bool newer = false;
     if (has(next.work, BlockWork::fetch)) newer = bring_current(block, BlockWork::fetch);
     if (has(next.work, BlockWork::rebase)) newer = bring_current(block, BlockWork::rebase);

@@ -257,6 +257,7 @@ MemoryCounts Node::counts() const noexcept {
     counts.atomics = value(counters_.atomics);
     counts.flushes = value(counters_.flushes);
     counts.races = value(counters_.races);
+    counts.updates = value(counters_.updates);
     return counts;
 }
 

@@ -74,7 +74,7 @@ private:
         std::atomic<std::uint64_t> read_faults{0}, write_faults{0}, fetches_by_notice{0},
             fetches_by_home{0}, renewals{0}, bytes_fetched{0}, releases{0}, acquires{0},
             blocks_merged{0}, notices_made{0}, notices_dropped{0}, invalidations{0},
-            lease_expiries{0}, home_migrations{0}, atomics{0}, flushes{0}, races{0};
+            lease_expiries{0}, home_migrations{0}, atomics{0}, flushes{0}, races{0}, updates{0};
     };
     static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
         counter.fetch_add(by, std::memory_order_relaxed);  // statistics: no partner
@@ -121,6 +121,7 @@ private:
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;
     void merge(BlockId block, Others others) noexcept;
+    std::size_t unused_stack_bytes(BlockId block, Others others) const noexcept;
     void report_race(BlockId block, const MergeOutcome& outcome, NodeId other) noexcept;
     void add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept;
 
@@ -129,9 +130,11 @@ private:
         std::vector<AddressRange> ranges;
         std::vector<BlockId> blocks;
     };
-    void acquire_on_runtime_stack() noexcept;
+    /// Returns whether bytes came that may be newer than any notice this node has.
+    bool acquire_on_runtime_stack(Others others) noexcept;
     std::size_t take_pending() noexcept;
-    void apply_notice(const Notice& notice) noexcept;
+    bool apply_notice(const Notice& notice, Others others) noexcept;
+    bool bring_up_to_date(const Notice& notice) noexcept;
     void make_stale(BlockId block) noexcept;
     void finish_invalidations() noexcept;
     void expire_leases() noexcept;
@@ -175,7 +178,8 @@ private:
     Timestamp pending_min_wts_;
     std::atomic<bool> has_pending_{false};
 
-    Latch release_;  ///< the release role
+    Latch release_;                     ///< the release role
+    std::uint32_t release_number_ = 0;  ///< under release_
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
     Latch unmerged_latch_;

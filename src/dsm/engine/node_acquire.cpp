@@ -12,27 +12,31 @@
 
 namespace hiroba::dsm {
 
-void Node::acquire(Others) noexcept {
+void Node::acquire(Others others) noexcept {
     // Pairs with the release store in learn().
     if (!has_pending_.load(std::memory_order_acquire)) {
         // Another thread may still be applying what this one has learned.
         const std::scoped_lock role{acquire_};
         return;
     }
-    on_runtime_stack([&] { acquire_on_runtime_stack(); });
+    bool newer = false;
+    on_runtime_stack([&] { newer = acquire_on_runtime_stack(others); });
+    if (newer) catch_up();
 }
 
-void Node::acquire_on_runtime_stack() noexcept {
+bool Node::acquire_on_runtime_stack(Others others) noexcept {
     const std::scoped_lock role{acquire_};
     count(counters_.acquires);
     const std::size_t notices = take_pending();
+    bool newer = false;
     for (std::size_t i = 0; i < notices; ++i) {
         const bool newest_of_block = i == 0 || taken_[i - 1].block != taken_[i].block;
-        if (newest_of_block) apply_notice(taken_[i]);
+        if (newest_of_block) newer |= apply_notice(taken_[i], others);
     }
     finish_invalidations();
     expire_leases();
     finish_invalidations();
+    return newer;
 }
 
 // Joins the news into the signature (causality through a third node needs it) and sorts them by
@@ -60,8 +64,8 @@ std::size_t Node::take_pending() noexcept {
     return notices;
 }
 
-void Node::apply_notice(const Notice& notice) noexcept {
-    if (notice.node == self_) return;
+bool Node::apply_notice(const Notice& notice, Others others) noexcept {
+    if (notice.node == self_) return false;
     if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_invalidations();
     BlockEntry& entry = entries_[notice.block];
     entry.latch.lock();
@@ -70,12 +74,33 @@ void Node::apply_notice(const Notice& notice) noexcept {
         entry.notice_wts = notice.wts;
         entry.notice_rts = notice.rts;
     }
-    if (readable(entry.state) && entry.rts < notice.wts) {
-        count(counters_.invalidations);
-        make_stale(notice.block);
-    } else {
+    if (!readable(entry.state) || entry.rts >= notice.wts) {
+        if (!readable(entry.state)) entry.use.not_used();
         entry.latch.unlock();
+        return false;
     }
+    // While threads run, one may see a flag in a block that was updated and then old data in one
+    // that was not yet: then all stale blocks become inaccessible together.
+    const bool updates =
+        others == Others::stopped && entry.state == BlockState::readonly && entry.use.update_now();
+    if (updates) {
+        const bool newer = bring_up_to_date(notice);
+        entry.latch.unlock();
+        return newer;
+    }
+    count(counters_.invalidations);
+    make_stale(notice.block);
+    return false;
+}
+
+// With the latch held.
+bool Node::bring_up_to_date(const Notice& notice) noexcept {
+    BlockEntry& entry = entries_[notice.block];
+    const BlockStep next = step(entry.state, BlockEvent::update);
+    const bool newer = bring_current(notice.block, BlockWork::rebase);
+    entry.state = next.next;
+    count(counters_.updates);
+    return newer;
 }
 
 // With the latch held; a pinned block's is opened here, others' by finish_invalidations().

@@ -65,7 +65,7 @@ std::uint64_t Node::learn_flushed() noexcept {
         const std::size_t bytes = flush_object_.load(size_word);
         flush_object_.get(news, {flush_buffer_.data(), bytes});
         learn(NodeId{~0u}, {flush_buffer_.data(), bytes});
-        acquire_on_runtime_stack();
+        acquire_on_runtime_stack(Others::running);
     }
     return version;
 }

@@ -3,6 +3,7 @@
 // acquires. Re-arm write tracking, then look at each block reported or remembered as unmerged.
 // Invariant: a snapshot is taken after tracking was re-armed, and only the snapshot is computed
 // with; live private copies get foreign bytes only (design page dsm.md 2.6).
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -52,9 +53,12 @@ void Node::drop_unchanged_work() noexcept {
 }
 
 void Node::merge_work(Others others) noexcept {
+    ++release_number_;
     for (std::size_t i = 0; i < work_count_; ++i) {
         BlockEntry& entry = entries_[work_[i]];
         const std::scoped_lock guard{entry.latch};
+        if (entry.visited == release_number_) continue;  // both reported and remembered
+        entry.visited = release_number_;
         entry.unmerged = false;
         if (entry.state == BlockState::invalid) continue;  // settled since it was reported
         merge(work_[i], others);
@@ -80,14 +84,22 @@ void Node::written(AddressRange range) noexcept {
 void Node::merge(BlockId block, Others others) noexcept {
     BlockEntry& entry = entries_[block];
     std::byte* const live = private_copy(block);
+    const std::byte* const twin = copies_.own(block);
+    const std::size_t unused = unused_stack_bytes(block, others);
+    // What is unused today is looked at again at the next release, written since or not.
+    if (unused > 0) put_on_unmerged(block);
+    if (others == Others::stopped && !differs(live + unused, twin + unused, block_bytes_ - unused))
+        return;
+
     const Scratch snapshot{scratch_};
     const std::byte* ours = live;
-    if (others == Others::running) {
-        std::memcpy(snapshot.get(), live, block_bytes_);
+    const auto take_snapshot = [&] {
+        std::memcpy(snapshot.get(), twin, unused);
+        std::memcpy(snapshot.get() + unused, live + unused, block_bytes_ - unused);
         ours = snapshot.get();
-    }
-    const std::byte* const twin = copies_.own(block);
-    if (!differs(ours, twin, block_bytes_)) return;
+    };
+    if (others == Others::running || unused > 0) take_snapshot();
+    if (others == Others::running && !differs(ours, twin, block_bytes_)) return;
 
     LockToken token = lock_.lock(block);
     const Scratch home{scratch_};
@@ -95,10 +107,7 @@ void Node::merge(BlockId block, Others others) noexcept {
     if (token.home != self_ && token.wts != copies_.own_wts(block)) {
         copies_.read(token.home, block, home.get());
         count(counters_.bytes_fetched, block_bytes_);
-        if (others == Others::stopped) {
-            std::memcpy(snapshot.get(), live, block_bytes_);
-            ours = snapshot.get();
-        }
+        if (others == Others::stopped) take_snapshot();
         const MergeOutcome outcome = merge_block(ours, twin, home.get(), home.get(), block_bytes_);
         if (outcome.foreign) store_foreign(live, ours, twin, home.get(), block_bytes_);
         if (outcome.raced_bytes + outcome.same_value_bytes > 0) {
@@ -115,6 +124,19 @@ void Node::merge(BlockId block, Others others) noexcept {
     set_lease(block, rts);
     add_own_notice(block, wts, rts);
     count(counters_.blocks_merged);
+}
+
+// Below what its thread uses, a stack holds what functions that have returned left behind and the
+// frames of the runtime itself: different at every release, and nobody's business. Whole lines.
+std::size_t Node::unused_stack_bytes(BlockId block, Others others) const noexcept {
+    const std::uint64_t offset = offset_of(block);
+    if (others == Others::running || !is_pinned(offset)) return 0;
+    const std::size_t stack_bytes = map_.shape().stack_bytes;
+    const AddressRange slice = map_.stack_slice(static_cast<std::uint32_t>(offset / stack_bytes));
+    const std::uintptr_t used_from = stack_in_use_from(slice.address, slice.end());
+    const std::uintptr_t at = program_range(block).address;
+    if (used_from <= at) return 0;
+    return std::min(block_bytes_, round_down(used_from - at, cache_line_bytes));
 }
 
 void Node::add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept {

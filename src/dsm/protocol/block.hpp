@@ -29,12 +29,13 @@ enum class BlockEvent : std::uint8_t {
     pinned_fault,   ///< first touch of memory that must stay accessible
     written,        ///< the fault engine saw a write since the last release
     stale,          ///< a newer notice or min_wts says the copy must not be read any more
+    update,         ///< likewise, but it is likely to be used: brought current where it is
     found_equal,    ///< compared after becoming inaccessible: private equals twin
     found_changed,  ///< ... it does not
     merged,         ///< a release has merged it (or found nothing to merge)
     atomic,         ///< an atomic read-modify-write was made in the critical section
 };
-inline constexpr unsigned block_events = 9;
+inline constexpr unsigned block_events = 10;
 
 /// What the engine does on the way, in this order: rebase or fetch, then (un)map.
 enum class BlockWork : std::uint8_t {
@@ -117,6 +118,7 @@ constexpr BlockStep step(BlockState state, BlockEvent event) {
         case on(invalidating, found_equal): return {invalid, none};
         case on(invalidating, found_changed): return {invalid_dirty, remember};
         case on(pinned, stale): return {pinned, rebase};
+        case on(readonly, update): return {readonly, rebase};
 
         case on(invalid_dirty, merged): return {invalid, none};
         case on(readonly, merged):

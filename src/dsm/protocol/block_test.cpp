@@ -58,6 +58,7 @@ constexpr Row rows[] = {
     {pinned, written, pinned, none},
     {pinned, stale, pinned, rebase},
     {pinned, merged, pinned, none},
+    {readonly, update, readonly, rebase},
     {pinned, atomic, pinned, rebase | map_write},
 };
 
