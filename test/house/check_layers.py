@@ -26,6 +26,7 @@ FACES = {
     "net": [
         "net/net.hpp",
         "net/bootstrap/job.hpp",
+        "net/kick/kick.hpp",
         "net/bootstrap/control_packet.hpp",  # The launcher speaks the other end of it.
         "net/provider/provider.hpp",
     ],

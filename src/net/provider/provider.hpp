@@ -26,6 +26,7 @@ enum class MessageKind : std::uint8_t {
     lock_handover,  ///< dsm: wake-up of a queued lock waiter
     remote_free,    ///< dsm: blocks freed on another node than the one they came from
     quit,           ///< omp: the program is over
+    kick,           ///< net: bytes that land where nothing is mapped
     test,           ///< conformance suite
     count
 };
