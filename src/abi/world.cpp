@@ -103,6 +103,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                                          .memory = node.memory.get(),
                                          .locks = node.locks.get(),
                                          .heap = node.heap.get(),
+                                         .job_key = node.job.job_key,
                                          .threads_per_node = node.job.threads_per_node,
                                          .flush_streams = &flush_streams});
     if (!runtime) return runtime.error();

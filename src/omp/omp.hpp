@@ -34,6 +34,7 @@ struct Parts {
     dsm::SharedMemory* memory = nullptr;
     dsm::LockTable* locks = nullptr;
     dsm::Heap* heap = nullptr;
+    std::uint64_t job_key = 0;           ///< equal on all nodes of the job and on no others
     std::uint32_t threads_per_node = 1;  ///< 0, one node only: as many as processors it may use
     void (*flush_streams)() = nullptr;   ///< writes out stdout of this process (C, Fortran)
     /// Ends this process as after work(), from any thread: the program is over in the middle of a
