@@ -130,10 +130,9 @@ private:
         std::vector<AddressRange> ranges;
         std::vector<BlockId> blocks;
     };
-    /// Returns whether bytes came that may be newer than any notice this node has.
-    bool acquire_on_runtime_stack(Others others) noexcept;
+    void acquire_on_runtime_stack(Others others) noexcept;
     std::size_t take_pending() noexcept;
-    bool apply_notice(const Notice& notice, Others others) noexcept;
+    void apply_notice(const Notice& notice, Others others) noexcept;
     bool bring_up_to_date(const Notice& notice) noexcept;
     void make_stale(BlockId block) noexcept;
     void finish_invalidations() noexcept;

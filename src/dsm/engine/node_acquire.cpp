@@ -19,24 +19,20 @@ void Node::acquire(Others others) noexcept {
         const std::scoped_lock role{acquire_};
         return;
     }
-    bool newer = false;
-    on_runtime_stack([&] { newer = acquire_on_runtime_stack(others); });
-    if (newer) catch_up();
+    on_runtime_stack([&] { acquire_on_runtime_stack(others); });
 }
 
-bool Node::acquire_on_runtime_stack(Others others) noexcept {
+void Node::acquire_on_runtime_stack(Others others) noexcept {
     const std::scoped_lock role{acquire_};
     count(counters_.acquires);
     const std::size_t notices = take_pending();
-    bool newer = false;
     for (std::size_t i = 0; i < notices; ++i) {
         const bool newest_of_block = i == 0 || taken_[i - 1].block != taken_[i].block;
-        if (newest_of_block) newer |= apply_notice(taken_[i], others);
+        if (newest_of_block) apply_notice(taken_[i], others);
     }
     finish_invalidations();
     expire_leases();
     finish_invalidations();
-    return newer;
 }
 
 // Joins the news into the signature (causality through a third node needs it) and sorts them by
@@ -64,8 +60,8 @@ std::size_t Node::take_pending() noexcept {
     return notices;
 }
 
-bool Node::apply_notice(const Notice& notice, Others others) noexcept {
-    if (notice.node == self_) return false;
+void Node::apply_notice(const Notice& notice, Others others) noexcept {
+    if (notice.node == self_) return;
     if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_invalidations();
     BlockEntry& entry = entries_[notice.block];
     entry.latch.lock();
@@ -77,30 +73,39 @@ bool Node::apply_notice(const Notice& notice, Others others) noexcept {
     if (!readable(entry.state) || entry.rts >= notice.wts) {
         if (!readable(entry.state)) entry.use.not_used();
         entry.latch.unlock();
-        return false;
+        return;
     }
     // While threads run, one may see a flag in a block that was updated and then old data in one
     // that was not yet: then all stale blocks become inaccessible together.
-    const bool updates =
-        others == Others::stopped && entry.state == BlockState::readonly && entry.use.update_now();
-    if (updates) {
-        const bool newer = bring_up_to_date(notice);
+    const bool may_update = others == Others::stopped && entry.state == BlockState::readonly;
+    if (may_update && entry.use.update_now() && bring_up_to_date(notice)) {
         entry.latch.unlock();
-        return newer;
+        return;
     }
     count(counters_.invalidations);
     make_stale(notice.block);
-    return false;
 }
 
-// With the latch held.
+// With the latch held. Takes exactly the bytes that the notice tells of, or none: newer ones belong
+// to news this node has yet to learn, and whoever sees them has to catch up, which must not happen
+// between a barrier's news and everyone_knows().
 bool Node::bring_up_to_date(const Notice& notice) noexcept {
     BlockEntry& entry = entries_[notice.block];
-    const BlockStep next = step(entry.state, BlockEvent::update);
-    const bool newer = bring_current(notice.block, BlockWork::rebase);
-    entry.state = next.next;
+    if (entry.notice_wts != notice.wts || notice.rts < min_wts()) return false;
+    const Scratch told{scratch_};
+    if (copies_.read(notice.node, notice.block, told.get()) != notice.wts) return false;
+    count(counters_.bytes_fetched, block_bytes_);
+
+    entry.state = step(entry.state, BlockEvent::update).next;
+    std::byte* const own = private_copy(notice.block);
+    const Scratch seen{scratch_};
+    std::memcpy(seen.get(), own, block_bytes_);
+    store_foreign(own, seen.get(), copies_.own(notice.block), told.get(), block_bytes_);
+    copies_.publish(notice.block, told.get(), notice.wts);
+    entry.notice_wts = {};
+    set_lease(notice.block, notice.rts);
     count(counters_.updates);
-    return newer;
+    return true;
 }
 
 // With the latch held; a pinned block's is opened here, others' by finish_invalidations().
