@@ -98,12 +98,13 @@ TEST(Signature, never_loses_a_write_that_min_wts_does_not_cover) {
                 if (known.wts < n.wts) known = n;
             }
             const auto kept = held.since(0);
-            for (const auto& [block, n] : newest) {
+            for (const auto& entry : newest) {
+                const Notice& n = entry.second;
                 const bool here = std::any_of(kept.begin(), kept.end(), [&](const Notice& k) {
-                    return k.block == block && k.wts >= n.wts;
+                    return k.block == n.block && k.wts >= n.wts;
                 });
                 ASSERT_TRUE(here || n.wts <= held.signature.min_wts())
-                    << "seed " << seed << " step " << i << " block " << block;
+                    << "seed " << seed << " step " << i << " block " << n.block;
             }
         }
     }
