@@ -16,6 +16,7 @@
 #include "abi/libc/signals.hpp"
 #include "abi/streams.hpp"
 #include "base/fatal.hpp"
+#include "base/log.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/atomic/rewriter.hpp"
 #include "omp/process/fingerprint.hpp"
@@ -81,6 +82,15 @@ void report_race(void* context, std::uintptr_t address, std::uint32_t bytes, Nod
     static_cast<World*>(context)->control->report_race(address, bytes, self, other);
 }
 
+void describe(const World& node) noexcept {
+    if (node.job.self.value != 0) return;
+    const dsm::EngineFacts& engine = node.memory->engine();
+    log(LogLayer::abi, LogLevel::info, "%u nodes of %u threads, provider %s", node.job.nodes,
+        node.job.threads_per_node, std::string(setting("HIROBA_PROVIDER")).c_str());
+    log(LogLayer::dsm, LogLevel::info, "fault engine %s: %s; blocks of %zu bytes", engine.name,
+        engine.why.c_str(), engine.block_bytes);
+}
+
 /// Everything that registers memory, in the one order all nodes share.
 Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine) {
     auto endpoint = net::Endpoint::open(node.job, *node.control);
@@ -135,7 +145,10 @@ Result<void> attach_layers(World& node) {
     node.omp->attach();
 
     for (std::size_t i = 0; i < node.map->images(); ++i) {
-        if (auto adopted = node.memory->adopt(node.map->image(i)); !adopted) return adopted;
+        const dsm::AddressRange image = node.map->image(i);
+        if (auto adopted = node.memory->adopt(image); !adopted) return adopted;
+        log(LogLayer::dsm, LogLevel::debug, "image 0x%lx, %zu bytes, is global", image.address,
+            image.bytes);
     }
     return {};
 }
@@ -153,6 +166,10 @@ Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> obj
                                           hooks);
         if (!summary) return summary.error();
         flushes += summary->flushes;
+        log(LogLayer::omp, LogLevel::debug,
+            "%s: %zu atomics and %zu flushes, %zu by jump, %zu by trap, %zu left alone",
+            object.path.c_str(), summary->atomics, summary->flushes, summary->jumps, summary->traps,
+            summary->left_alone);
     }
     // A program with flushes of its own says when writes must be seen, and may rely on their order;
     // an extra one in between could show a flag before the data written ahead of it.
@@ -233,6 +250,7 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     if (auto attached = attach_layers(*node); !attached) return attached;
     if (auto rewritten = rewrite_atomics(*node, objects); !rewritten) return rewritten;
     if (auto arrived = node->control->barrier(); !arrived) return arrived;
+    describe(*node);
     publish(node.release());
     return {};
 }

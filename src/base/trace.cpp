@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/line.hpp"
+#include "base/log.hpp"
 #include "base/thread_context.hpp"
 
 namespace hiroba {
@@ -26,6 +27,12 @@ void trace_always(const char* tag, std::uint64_t first, std::uint64_t second) no
     // Counted first: a signal handler that traces in between takes the next place, not this one.
     TraceRecord& record = ring.records[ring.count++ % trace_records_max];
     record = {now_ns(), tag, first, second};
+    if (logs_trace(tag)) [[unlikely]] {
+        Line line;
+        line.append(identity());
+        line.append_format("%s 0x%lx 0x%lx", tag, first, second);
+        line.write_to(STDERR_FILENO);
+    }
 }
 
 void print_trace(int fd) noexcept {

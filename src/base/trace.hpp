@@ -35,7 +35,8 @@ void trace_always(const char* tag, std::uint64_t first, std::uint64_t second) no
 
 /// Notes that `tag` happened, with two numbers that tell which one.
 ///
-/// @param tag  static storage: only the pointer is kept
+/// @param tag  "layer.event", static storage: only the pointer is kept. Where HIROBA_LOG sets that
+///             layer to trace, the record is also printed at once.
 /// @thread any; async-signal-safe
 inline void trace(const char* tag, std::uint64_t first = 0, std::uint64_t second = 0) noexcept {
     if (trace_is_on.load(std::memory_order_relaxed)) [[unlikely]]

@@ -9,6 +9,7 @@
 
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
+#include "base/trace.hpp"
 #include "omp/runtime_core.hpp"
 
 namespace hiroba::omp {
@@ -72,6 +73,7 @@ void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
 
 void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcept {
     const Frame& outer = *thread.frame;
+    trace("omp.fork", team_size, thread.region.sequence);
     fork_.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
     fork_.icvs = outer.icvs;
     if (environment_.levels > 1)
@@ -137,6 +139,7 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
 }
 
 void RuntimeCore::join_as_initial(std::uint32_t phase) noexcept {
+    trace("omp.join", phase);
     threads_[0]->in_region = false;
     if (join_.arrive())
         join_.open(patience_);
@@ -206,6 +209,7 @@ void RuntimeCore::quit() noexcept {
 void RuntimeCore::barrier() noexcept {
     const Frame& frame = *self().frame;
     if (frame.place.team_size == 1) return;
+    trace("omp.barrier", frame.place.thread, frame.sequence);
     if (link_ == nullptr) {
         const std::uint32_t phase = barrier_.phase();
         if (barrier_.arrive())

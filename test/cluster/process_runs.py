@@ -281,8 +281,30 @@ def debugger(bench):
     assert "exited normally" in seen and "received signal" not in seen, seen
 
 
+def watching(bench):
+    """HIROBA_LOG tells what was chosen, once a job; what was made global, once an object."""
+    program = bench.build("quiet", """
+        int main(void) {
+            int n = 0;
+        #pragma omp parallel reduction(+ : n)
+            n += 1;
+            printf("%d\\n", n);
+        }""", "-fopenmp")
+    assert bench.run(program) == (0, f"{bench.nodes}\n", "")
+    status, out, told = bench.run(program, HIROBA_LOG="info,omp=debug,dsm=trace")
+    assert (status, out) == (0, f"{bench.nodes}\n"), told[-400:]
+    assert re.search(r"hiroba\[1@.*dsm\.fault 0x", told), told[-400:]
+    for line, times in ((rf"abi info: {bench.nodes} nodes of 1 threads, provider ", 1),
+                        (r"dsm info: fault engine (uffd|mprotect): .", 1),
+                        (r"omp debug: \S+/quiet: \d+ atomics", bench.nodes),
+                        (r"abi debug", 0), (r"omp\.fork", 0)):
+        found = len(re.findall(line, told))
+        assert found == times, f"{line}: {found} times in {told[:2000]}"
+
+
 CASES = [library_state, loading_after_the_start, second_runtime, refused_calls, core_files,
-         stack_overflow, stacks, user_signal_of_the_program, debugger]
+         stack_overflow, stacks, user_signal_of_the_program, debugger,
+         watching]
 
 
 def main():

@@ -92,6 +92,8 @@ TEST(Refusal, BadValuesOfVariablesNameVariableAndValue) {
                    {.variables = {"HIROBA_HEAP=lots"}});
     expect_refusal(run({"-n", "2", node}), 64, "HIROBA_RACE=maybe",
                    {.variables = {"HIROBA_RACE=maybe"}});
+    expect_refusal(run({"-n", "2", node}), 64, "HIROBA_LOG: 'dsm=loud' is neither a level",
+                   {.variables = {"HIROBA_LOG=info,dsm=loud"}});
 }
 
 TEST(Refusal, UnknownVariablesAreWarnedAboutOnce) {

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "base/log.hpp"
 #include "base/settings.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
@@ -120,6 +121,7 @@ int run(const RunOptions& options) {
     fill_standard_descriptors();
     const Machine machine = look_at_machine();
     if (const auto valid = check_settings(); !valid) return report(valid.error());
+    if (const auto set = set_up_diagnostics(); !set) return report(set.error());
     const auto plan = make_plan(options, machine);
     if (!plan) return report(plan.error());
     if (const auto fit = check_machine(*plan, machine); !fit) return report(fit.error());

@@ -17,6 +17,7 @@
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+#include "base/log.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/process/node_threads.hpp"
 #include "omp/process/openmp_runtimes.hpp"
@@ -147,6 +148,7 @@ int take_over() {
     require(job);
     if (job->control_fd >= 0) name_process(*job);
     require(check_settings());
+    require(set_up_diagnostics());
     program.auxiliary = omp::auxiliary_vector(program.argc, program.argv);
     net::restore_user_environment(environ);
     register_end_of_program();

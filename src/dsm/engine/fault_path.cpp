@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/thread_context.hpp"
+#include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
@@ -35,6 +36,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         return true;
     }
     count(write ? counters_.write_faults : counters_.read_faults);
+    trace("dsm.fault", block, write);
     bool newer;
     {
         const std::scoped_lock guard{entries_[block].latch};
@@ -159,6 +161,7 @@ Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_
     HIROBA_INVARIANT(wts >= at_least, "block %u: node %u has %lu, its notice said %lu", block,
                      from.value, wts.value, at_least.value);
     count(counters_.bytes_fetched, block_bytes_);
+    trace("dsm.fetch", block, from.value);
     return wts;
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/thread_context.hpp"
+#include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
 
 namespace hiroba::dsm {
@@ -26,6 +27,7 @@ void Node::acquire_on_runtime_stack() noexcept {
     const std::scoped_lock role{acquire_};
     count(counters_.acquires);
     const std::size_t notices = take_pending();
+    trace("dsm.acquire", notices);
     for (std::size_t i = 0; i < notices; ++i) {
         const bool newest_of_block = i == 0 || taken_[i - 1].block != taken_[i].block;
         if (newest_of_block) apply_notice(taken_[i]);

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/thread_context.hpp"
+#include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
 
 namespace hiroba::dsm {
@@ -22,6 +23,7 @@ void Node::release_on_runtime_stack(Others others) noexcept {
     const std::scoped_lock role{release_};
     count(counters_.releases);
     gather_work();
+    trace("dsm.release", work_count_);
     merge_work(others);
 }
 
@@ -119,6 +121,7 @@ void Node::merge(BlockId block, Others others) noexcept {
     set_lease(block, rts);
     add_own_notice(block, wts, rts);
     count(counters_.blocks_merged);
+    trace("dsm.merge", block, wts.value);
 }
 
 void Node::add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept {
