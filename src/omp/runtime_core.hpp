@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/latch.hpp"
 #include "omp/loop/word_store.hpp"
 #include "omp/omp.hpp"
 #include "omp/team/gate.hpp"
@@ -103,6 +104,12 @@ private:
     LocalBarrier join_;
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local thread number
     std::vector<pthread_t> pool_;
+    struct ForeignThread {
+        pid_t owner;
+        std::unique_ptr<ThreadState> state;
+    };
+    Latch foreign_latch_;
+    std::vector<ForeignThread> foreign_;  ///< threads the program made, also some that have ended
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> regions_{0};
 

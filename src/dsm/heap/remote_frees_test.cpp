@@ -32,7 +32,8 @@ std::vector<std::byte> message(std::string_view news, std::vector<std::uintptr_t
     std::vector<std::byte> bytes(front + addresses.size() * 8);
     std::memcpy(bytes.data(), &header, sizeof header);
     std::memcpy(bytes.data() + sizeof header, news.data(), news.size());
-    std::memcpy(bytes.data() + front, addresses.data(), addresses.size() * 8);
+    if (!addresses.empty())
+        std::memcpy(bytes.data() + front, addresses.data(), addresses.size() * 8);
     return bytes;
 }
 

@@ -37,7 +37,8 @@ struct SpaceShape {
 /// Thread: any once fixed; async-signal-safe.
 class AddressMap {
 public:
-    static constexpr std::uintptr_t main_base = 0x1000'0000'0000;
+    /// Above the shadow of the address sanitizer, so that its tests can map the range too.
+    static constexpr std::uintptr_t main_base = 0x1100'0000'0000;
     static constexpr std::size_t images_max = 256;
     static constexpr std::size_t image_space_bytes = std::size_t{16} << 30;
 

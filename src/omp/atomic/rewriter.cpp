@@ -31,13 +31,13 @@ struct Patch {
 
 /// Trampolines for all sites of a scan. Sites whose operand does not reach are left alone.
 std::vector<Patch> make_trampolines(TrampolineZone& zone, const CodeScan& scan,
-                                    std::vector<SiteRecord>& records, ObjectRecord& object,
-                                    RewriteSummary& summary) {
+                                    ObjectRecord& object, RewriteSummary& summary) {
+    object.sites.reserve(scan.sites.size());
     std::vector<Patch> patches;
     patches.reserve(scan.sites.size());
     for (const CodeSite& site : scan.sites) {
-        records.push_back({&object, site.address, site.operand_bytes, site.kind});
-        const std::uintptr_t trampoline = zone.add(site, records.back());
+        object.sites.push_back({&object, site.address, site.operand_bytes, site.kind});
+        const std::uintptr_t trampoline = zone.add(site, object.sites.back());
         if (trampoline == 0) {
             ++summary.left_alone;
             continue;
@@ -109,9 +109,7 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
 
     auto object = std::make_unique<ObjectRecord>();
     object->hooks = hooks;
-    auto records = std::make_unique<std::vector<SiteRecord>>();
-    records->reserve(scan.sites.size());
-    const std::vector<Patch> patches = make_trampolines(*zone, scan, *records, *object, summary);
+    const std::vector<Patch> patches = make_trampolines(*zone, scan, *object, summary);
     if (auto sealed = zone->seal(); !sealed) return sealed.error();
 
     std::vector<TrapSite> traps;
@@ -121,9 +119,8 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
     if (!traps.empty()) {
         if (auto added = add_trap_sites(traps); !added) return added.error();
     }
-    // Trampolines refer to both for as long as the code exists.
+    // Trampolines refer to it for as long as the code exists.
     count_object(*object.release());
-    records.release();
     for (const CodeSection& section : code->sections) {
         if (auto changed = change_section(section, patches_in(patches, section.range), target.path);
             !changed) {

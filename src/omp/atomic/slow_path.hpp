@@ -7,19 +7,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "omp/atomic/code_scan.hpp"
 #include "omp/atomic/rewriter.hpp"
 
 namespace hiroba::omp {
 
-/// One rewritten object, at a fixed place for as long as the process lives.
-struct ObjectRecord {
-    AtomicHooks hooks;
-    std::atomic<std::uint64_t> atomics{0};  ///< statistics only, hence relaxed
-    std::atomic<std::uint64_t> flushes{0};
-    ObjectRecord* next = nullptr;  ///< older object; for atomic_counts()
-};
+struct ObjectRecord;
 
 /// One rewritten instruction, as the slow path sees it.
 struct SiteRecord {
@@ -27,6 +22,15 @@ struct SiteRecord {
     std::uintptr_t address = 0;
     std::uint8_t operand_bytes = 0;
     SiteKind kind = SiteKind::atomic;
+};
+
+/// One rewritten object, at a fixed place for as long as the process lives.
+struct ObjectRecord {
+    AtomicHooks hooks;
+    std::vector<SiteRecord> sites;          ///< never grows after trampolines refer to it
+    std::atomic<std::uint64_t> atomics{0};  ///< statistics only, hence relaxed
+    std::atomic<std::uint64_t> flushes{0};
+    ObjectRecord* next = nullptr;  ///< older object; for atomic_counts()
 };
 
 /// Addresses that trampolines call with rdi = operand address, rsi = SiteRecord*. Both keep every
