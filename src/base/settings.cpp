@@ -29,11 +29,14 @@ constexpr Setting table[] = {
     {"HIROBA_MEMORY", "auto",
      "memory one node may use for both copies of what it allocates; auto: machine, control group",
      "auto|size"},
+    {"HIROBA_NET", "", "network interface, or address of this host, for provider udp", "text"},
     {"HIROBA_NOTICES", "1024", "write notices a signature holds before it forgets the oldest",
      "count"},
     {"HIROBA_OFFLOAD", "auto", "whether requests are handed to the progress thread",
      "auto|always|never"},
-    {"HIROBA_PROVIDER", "shm", "transport between the nodes", "shm"},
+    {"HIROBA_PEER_TIMEOUT", "30", "seconds of a node's silence that others bear; 0: any", "count"},
+    {"HIROBA_PROVIDER", "shm", "transport between the nodes; auto: shm within a host, udp beyond",
+     "shm|udp|auto"},
     {"HIROBA_RACE", "report", "what to do when two nodes write the same bytes",
      "off|report|all|abort"},
     {"HIROBA_STACK", "64M", "address space of one thread's stack and thread-local data", "size"},
@@ -43,6 +46,11 @@ constexpr Setting table[] = {
      "auto|examined|interposed"},
     {"HIROBA_TRACE", "0", "keep each thread's last 64 events and print them when a node stops",
      "0|1"},
+    {"HIROBA_UDP_DELAY", "200", "microseconds a datagram is held back at most, for tests", "count"},
+    {"HIROBA_UDP_DUPLICATE", "0", "percent of datagrams doubled, each way, for tests", "count"},
+    {"HIROBA_UDP_LOSS", "0", "percent of datagrams lost, each way, for tests", "count"},
+    {"HIROBA_UDP_REORDER", "0", "percent of datagrams held back, each way, for tests", "count"},
+    {"HIROBA_UDP_SEED", "1", "what the ill luck of datagrams is drawn from", "count"},
 };
 
 const Setting* find(std::string_view name) noexcept {

@@ -11,9 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -99,6 +102,12 @@ struct Child {
             [socket, nodes = setting.nodes](Bytes mine, int fd) {
                 return gather(socket, nodes, mine, fd);
             }};
+    rig.storm = setting.storm;
+    if (setting.storm) {
+        setenv("HIROBA_UDP_LOSS", "10", 1);
+        setenv("HIROBA_UDP_DUPLICATE", "5", 1);
+        setenv("HIROBA_UDP_REORDER", "30", 1);
+    }
     body(rig);
     std::fflush(nullptr);
     _exit(testing::Test::HasFailure() ? 1 : 0);
@@ -187,14 +196,28 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
 }
 
 std::unique_ptr<net::Endpoint> Rig::open(std::uint64_t job_key) {
-    auto made = net::make_provider(provider, {self, nodes, job_key, exchange});
+    net::ProviderSetup setup{self, nodes, job_key, exchange};
+    // Two hosts of it: neighbours are far from each other, the ones after them near.
+    if (provider == "auto") setup.host = 1 + self.value % 2;
+    auto made = net::make_provider(provider, std::move(setup));
     if (!made) die(1, "%s", made.error().text.c_str());
-    return net::Endpoint::over(self, nodes, std::move(*made));
+    auto endpoint = net::Endpoint::over(self, nodes, std::move(*made));
+    opened = endpoint.get();
+    return endpoint;
 }
 
 void Rig::meet() {
+    std::atomic<bool> over{false};
+    std::thread carrier;
+    if (opened != nullptr && !opened->provider().limits().completes_inline) {
+        carrier = std::thread{[&] { opened->wait_until([&] { return over.load(); }); }};
+    }
     const auto met = exchange({}, -1);
     if (!met) die(1, "%s", met.error().text.c_str());
+    over = true;
+    if (!carrier.joinable()) return;
+    opened->wake_local();
+    carrier.join();
 }
 
 }  // namespace hiroba::conformance

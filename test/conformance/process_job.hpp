@@ -21,22 +21,33 @@ struct Rig {
     NodeId self;
     std::uint32_t nodes = 1;
     net::AddressExchange exchange;
+    bool storm = false;               ///< datagrams are lost, doubled and held back
+    net::Endpoint* opened = nullptr;  ///< by open(), last
 
     NodeId next() const { return NodeId{(self.value + 1) % nodes}; }
     /// An endpoint that is not connected yet. A failure ends the process.
     std::unique_ptr<net::Endpoint> open(std::uint64_t job_key = 7);
-    /// Waits for all nodes without any communication layer.
+    /// Waits for all nodes without any communication layer. Where others need this node to carry
+    /// out their operations, it does so meanwhile.
     void meet();
+    /// `count`, or a share of it where a round costs many times more.
+    std::uint64_t rounds(std::uint64_t count) const {
+        if (storm) return count / 80;
+        return opened->provider().limits().completes_inline ? count : count / 4;
+    }
 };
 
 /// Which provider between how many nodes; the parameter of the suite.
 struct Setting {
     std::string provider;
     std::uint32_t nodes;
+    bool storm = false;
+
+    std::string name() const {
+        return provider + (storm ? "_storm_" : "_") + std::to_string(nodes);
+    }
 };
-inline void PrintTo(const Setting& setting, std::ostream* out) {
-    *out << setting.provider << "_" << setting.nodes;
-}
+inline void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name(); }
 
 /// Runs `body` in every node's process; a gtest failure there or a bad end fails the calling test.
 void run_job(const Setting& setting, const std::function<void(Rig&)>& body,
