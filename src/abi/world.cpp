@@ -247,6 +247,9 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     if (auto attached = attach_layers(*node); !attached) return attached;
     if (auto rewritten = rewrite_atomics(*node, objects); !rewritten) return rewritten;
     if (auto arrived = arrive(*node); !arrived) return arrived;
+    auto losses = net::LossWatch::start(node->job, node->endpoint->provider());
+    if (!losses) return losses.error();
+    node->losses = std::move(*losses);
     publish(node.release());
     return {};
 }

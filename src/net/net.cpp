@@ -164,6 +164,15 @@ bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns
     return true;
 }
 
+bool Endpoint::settle(std::uint64_t timeout_ns) noexcept {
+    const std::uint64_t end_ns = now_ns() + timeout_ns;
+    const auto settled = [&] { return !outbox_.any() && provider_->settled(); };
+    while (!wait_until(settled, std::min(end_ns, now_ns() + full_queue_sleep_ns))) {
+        if (now_ns() >= end_ns) return false;
+    }
+    return true;
+}
+
 void Endpoint::serve() noexcept {
     const auto stopping = [](void* p) {
         return static_cast<Endpoint*>(p)->stopping_.load(std::memory_order_acquire);  // stop()

@@ -113,6 +113,10 @@ public:
     /// Wakes waiters on another node after a one-sided store they may be waiting for.
     void wake(NodeId node) noexcept { provider_->wake(node, Provider::Sleeper::waiter); }
 
+    /// Before leaving the job: waits until what this node has sent was received, so that nobody
+    /// waits for it in vain. False when `timeout_ns` passed first. Any thread; not from a handler.
+    bool settle(std::uint64_t timeout_ns) noexcept;
+
     /// The service role: sleeps until urgent messages come, polls, returns after stop().
     void serve() noexcept;
     void stop() noexcept;

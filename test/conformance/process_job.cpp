@@ -3,8 +3,10 @@
 // bytes, perhaps a descriptor) from every node and then sends all of them to each, round by round.
 #include "conformance/process_job.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -94,6 +97,15 @@ struct Child {
     std::optional<Packet> waiting;
 };
 
+void enter_namespace(NodeId self) {
+    const char* const prefix = std::getenv("HIROBA_TEST_NETNS");
+    if (prefix == nullptr) return;
+    const std::string path = "/run/netns/" + std::string(prefix) + std::to_string(self.value % 2);
+    const int space = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (space < 0 || setns(space, CLONE_NEWNET) != 0) die(1, "%s: errno %d", path.c_str(), errno);
+    close(space);
+}
+
 [[noreturn]] void be_node(const Setting& setting, NodeId self, int socket,
                           const std::function<void(Rig&)>& body) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -103,6 +115,9 @@ struct Child {
                 return gather(socket, nodes, mine, fd);
             }};
     rig.storm = setting.storm;
+    rig.launcher = socket;
+    enter_namespace(self);
+    if (*setting.network != 0) setenv("HIROBA_NET", setting.network, 1);
     if (setting.storm) {
         setenv("HIROBA_UDP_LOSS", "10", 1);
         setenv("HIROBA_UDP_DUPLICATE", "5", 1);
@@ -128,7 +143,7 @@ void answer(std::vector<Child>& children) {
 }
 
 /// Serves rounds until every node has hung up. False when `deadline_ns` came first.
-bool serve(std::vector<Child>& children, std::uint64_t deadline_ns) {
+bool serve(std::vector<Child>& children, std::uint64_t deadline_ns, std::optional<NodeId> victim) {
     std::size_t connected = children.size();
     while (connected > 0) {
         std::vector<pollfd> polled;
@@ -145,6 +160,11 @@ bool serve(std::vector<Child>& children, std::uint64_t deadline_ns) {
             close(children[i].socket);
             children[i].socket = -1;
             --connected;
+            if (!victim || i != victim->value) continue;
+            const std::byte rank[] = {static_cast<std::byte>(i)};
+            for (const Child& other : children) {
+                if (other.socket >= 0) send_packet(other.socket, rank, -1);
+            }
         }
         answer(children);
         // A node that has gone can never come to a round others wait in: let them know.
@@ -161,7 +181,8 @@ bool serve(std::vector<Child>& children, std::uint64_t deadline_ns) {
 
 }  // namespace
 
-void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsigned seconds_max) {
+void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsigned seconds_max,
+             std::optional<NodeId> victim) {
     std::fflush(nullptr);
     std::vector<Child> children(setting.nodes);
     for (std::uint32_t rank = 0; rank < setting.nodes; ++rank) {
@@ -181,7 +202,7 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
         children[rank].socket = ends[0];
     }
 
-    const bool in_time = serve(children, now_ns() + seconds_max * 1'000'000'000ull);
+    const bool in_time = serve(children, now_ns() + seconds_max * 1'000'000'000ull, victim);
     EXPECT_TRUE(in_time) << "nodes still running after " << seconds_max << " s";
     for (const Child& child : children) {
         if (!in_time) kill(child.pid, SIGKILL);
@@ -190,8 +211,10 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
         int status = 0;
         waitpid(children[rank].pid, &status, 0);
         if (children[rank].socket >= 0) close(children[rank].socket);
-        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            << "node " << rank << " ended with status " << status;
+        const bool as_wanted = victim == NodeId{rank}
+                                   ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
+                                   : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        EXPECT_TRUE(as_wanted) << "node " << rank << " ended with status " << status;
     }
 }
 
@@ -204,6 +227,12 @@ std::unique_ptr<net::Endpoint> Rig::open(std::uint64_t job_key) {
     auto endpoint = net::Endpoint::over(self, nodes, std::move(*made));
     opened = endpoint.get();
     return endpoint;
+}
+
+void Rig::await_loss() {
+    const auto news = receive_packet(launcher);
+    if (!news || news->bytes.size() != 1) die(1, "the test's launcher spoke of no lost node");
+    opened->provider().peer_lost(NodeId{static_cast<std::uint32_t>(news->bytes[0])});
 }
 
 void Rig::meet() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -23,10 +24,14 @@ struct Rig {
     net::AddressExchange exchange;
     bool storm = false;               ///< datagrams are lost, doubled and held back
     net::Endpoint* opened = nullptr;  ///< by open(), last
+    int launcher = -1;                ///< socket
 
     NodeId next() const { return NodeId{(self.value + 1) % nodes}; }
     /// An endpoint that is not connected yet. A failure ends the process.
     std::unique_ptr<net::Endpoint> open(std::uint64_t job_key = 7);
+    /// Waits until the job's victim has died, and tells the provider as a launcher would. No
+    /// meet() or exchange of any kind can succeed from then on.
+    void await_loss();
     /// Waits for all nodes without any communication layer. Where others need this node to carry
     /// out their operations, it does so meanwhile.
     void meet();
@@ -42,16 +47,21 @@ struct Setting {
     std::string provider;
     std::uint32_t nodes;
     bool storm = false;
+    const char* network = "";  ///< HIROBA_NET
 
     std::string name() const {
-        return provider + (storm ? "_storm_" : "_") + std::to_string(nodes);
+        const char* const kind = storm ? "_storm_" : *network != 0 ? "_ipv6_" : "_";
+        return provider + kind + std::to_string(nodes);
     }
 };
 inline void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name(); }
 
-/// Runs `body` in every node's process; a gtest failure there or a bad end fails the calling test.
+/// Runs `body` in every node's process, in network namespace <HIROBA_TEST_NETNS><rank % 2> where
+/// that variable is set (test/cluster/namespaces.py); a gtest failure there or a bad end fails the
+/// calling test.
+/// @param victim  a node that has to die of SIGKILL
 void run_job(const Setting& setting, const std::function<void(Rig&)>& body,
-             unsigned seconds_max = 60);
+             unsigned seconds_max = 60, std::optional<NodeId> victim = {});
 
 /// Repeatable pseudo-random numbers (SplitMix64).
 class Random {

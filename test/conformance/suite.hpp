@@ -28,6 +28,7 @@ inline std::vector<Setting> every_setting() {
     // Every promise holds on a bad network as well: 10 % loss, 5 % doubled, 30 % out of order, each
     // way at each end.
     for (const std::uint32_t nodes : {1u, 2u, 4u}) settings.push_back({"udp", nodes, true});
+    settings.push_back({"udp", 2, false, "::1"});
     return settings;
 }
 

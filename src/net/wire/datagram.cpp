@@ -38,7 +38,7 @@ bool is_well_formed(const WireRecord& record) noexcept {
 
 }  // namespace
 
-std::byte* seal_datagram(const DatagramHeader& header, const HashKey& key, std::byte* body,
+std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, std::byte* body,
                          std::size_t body_bytes) noexcept {
     std::byte* const start = body - header.bytes();
     write(start, datagram_magic);
@@ -53,7 +53,7 @@ std::byte* seal_datagram(const DatagramHeader& header, const HashKey& key, std::
     for (std::size_t i = 0; i < header.selective_words; ++i) {
         write(start + fixed_header_bytes + 8 * i, header.selective[i]);
     }
-    write(start + authenticator_at, siphash(key, {start, header.bytes() + body_bytes}));
+    write(start + authenticator_at, authenticator(key, {start, header.bytes() + body_bytes}));
     return start;
 }
 
@@ -66,7 +66,7 @@ Refusal sender_of(Bytes datagram, std::uint32_t self, std::uint32_t nodes,
     return ours ? Refusal::none : Refusal::misdirected;
 }
 
-Refusal open_datagram(Bytes datagram, const HashKey& key, DatagramHeader& header) noexcept {
+Refusal open_datagram(Bytes datagram, const DirectionKey& key, DatagramHeader& header) noexcept {
     const std::byte* const start = datagram.data();
     if (datagram.size() < fixed_header_bytes) return Refusal::truncated;
     header.flags = read<std::uint8_t>(start + 4);
@@ -78,7 +78,7 @@ Refusal open_datagram(Bytes datagram, const HashKey& key, DatagramHeader& header
     const auto claimed = read<std::uint64_t>(start + authenticator_at);
     auto* const place = const_cast<std::byte*>(start) + authenticator_at;
     write(place, std::uint64_t{0});
-    const std::uint64_t found = siphash(key, datagram);
+    const std::uint64_t found = authenticator(key, datagram);
     write(place, claimed);
     if (found != claimed) return Refusal::forged;
 

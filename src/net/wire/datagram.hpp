@@ -14,7 +14,7 @@
 #include <cstring>
 
 #include "base/bytes.hpp"
-#include "net/wire/siphash.hpp"
+#include "net/wire/authenticator.hpp"
 
 namespace hiroba::net::wire {
 
@@ -69,7 +69,7 @@ constexpr std::size_t padded_record_bytes(std::size_t payload_bytes) {
 /// Writes the header and the authenticator over `header.bytes()` bytes just before `body`.
 /// @param body  its `header.bytes()` bytes in front must be writable
 /// @return the start of the datagram
-std::byte* seal_datagram(const DatagramHeader& header, const HashKey& key, std::byte* body,
+std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, std::byte* body,
                          std::size_t body_bytes) noexcept;
 
 /// Why a datagram was not opened; counted by the receiver.
@@ -89,7 +89,7 @@ Refusal sender_of(Bytes datagram, std::uint32_t self, std::uint32_t nodes,
                   std::uint32_t& from) noexcept;
 
 /// Checks everything else. After Refusal::none, the header is right and records_of() may be walked.
-Refusal open_datagram(Bytes datagram, const HashKey& key, DatagramHeader& header) noexcept;
+Refusal open_datagram(Bytes datagram, const DirectionKey& key, DatagramHeader& header) noexcept;
 
 inline Bytes records_of(Bytes datagram, const DatagramHeader& header) noexcept {
     return datagram.subspan(header.bytes());

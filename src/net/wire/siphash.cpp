@@ -60,11 +60,4 @@ std::uint64_t siphash(const HashKey& key, Bytes bytes) noexcept {
     return state.finish();
 }
 
-HashKey direction_key(const HashKey& job, std::uint64_t from, std::uint64_t to) noexcept {
-    std::uint64_t words[3] = {from, to, 0};
-    const std::uint64_t low = siphash(job, std::as_bytes(std::span(words)));
-    words[2] = 1;
-    return {low, siphash(job, std::as_bytes(std::span(words)))};
-}
-
 }  // namespace hiroba::net::wire

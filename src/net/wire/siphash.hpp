@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the keyed hash that authenticates datagrams: SipHash-2-4 with 64 bits of output.
-// Source: Aumasson & Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012; the tests are
-// its reference vectors. Invariant: no state, no allocation, no system call: it runs below page
-// faults (docs/decisions/datagram-authenticator.md).
+// Role: the keyed hash beneath what authenticates datagrams (authenticator.hpp): SipHash-2-4 with
+// 64 bits of output. Source: Aumasson & Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT
+// 2012; the tests are its reference vectors. Invariant: no state, no allocation, no system call: it
+// runs below page faults (docs/decisions/datagram-authenticator.md).
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,5 @@ struct HashKey {
 
 /// The hash of `bytes`, as a little-endian number.
 std::uint64_t siphash(const HashKey& key, Bytes bytes) noexcept;
-
-/// The key of one direction between two ends of a job: nobody who knows it learns another.
-/// @param from, to  numbers that each end drew at random for this run
-HashKey direction_key(const HashKey& job, std::uint64_t from, std::uint64_t to) noexcept;
 
 }  // namespace hiroba::net::wire

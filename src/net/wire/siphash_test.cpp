@@ -25,13 +25,5 @@ TEST(Siphash, gives_the_values_of_the_reference) {
     EXPECT_EQ(siphash(paper_key, counting(8)), 0x93f5'f579'9a93'2462u);
 }
 
-TEST(Siphash, gives_each_direction_of_each_pair_its_own_key) {
-    const HashKey there = direction_key(paper_key, 1, 2);
-    EXPECT_FALSE(there == direction_key(paper_key, 2, 1));
-    EXPECT_FALSE(there == direction_key(paper_key, 1, 3));
-    EXPECT_FALSE(there == direction_key({paper_key.low + 1, paper_key.high}, 1, 2));
-    EXPECT_NE(there.low, there.high);
-}
-
 }  // namespace
 }  // namespace hiroba::net::wire

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "net/wire/address_card.hpp"
 #include "net/wire/siphash.hpp"
@@ -198,6 +199,10 @@ void MixedProvider::peer_lost(NodeId peer) noexcept {
     way.provider->peer_lost(way.node);
 }
 
+bool MixedProvider::settled() noexcept {
+    return near_ == nullptr || (near_->settled() && (far_ == nullptr || far_->settled()));
+}
+
 std::size_t MixedProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
     if (near_ == nullptr) return 0;  // not connected
     polls_.fetch_add(1, std::memory_order_relaxed);
@@ -227,10 +232,13 @@ void MixedProvider::listen() noexcept {
     const NodeId self{near_rank_[setup_.self.value]};
     std::uint64_t seen = 0;
     while (!over(this)) {
+        const std::uint64_t from_ns = now_ns();
         far_->sleep(Sleeper::service, listen_ns, over, this);
         // Whoever has polled since is awake, and does so again before it sleeps.
         const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
         if (std::exchange(seen, polls) != polls) continue;
+        // Nothing came: to wake everybody for that would cost more than all else of an idle node.
+        if (now_ns() - from_ns >= listen_ns) continue;
         near_->wake(self, Sleeper::waiter);
         near_->wake(self, Sleeper::service);
         // Until they have looked, the far provider would say the same again.

@@ -192,6 +192,13 @@ Post ShmProvider::atomic(OpId, AtomicOp op, NodeId at, RegionId region, std::uin
     return Post::done;
 }
 
+void ShmProvider::peer_lost(NodeId node) noexcept {
+    // Its memory stays mapped, so operations on it still complete.
+    peer(node).lost.store(true, std::memory_order_relaxed);  // send() asks again and again
+    wake(setup_.self, Sleeper::waiter);
+    wake(setup_.self, Sleeper::service);
+}
+
 // --- messages ------------------------------------------------------------------------------------
 
 Post ShmProvider::send(NodeId to, MessageKind kind, Urgency urgency,
@@ -205,7 +212,8 @@ Post ShmProvider::send(NodeId to, MessageKind kind, Urgency urgency,
     target.sending.lock();
     const bool written = target.outgoing.write(kind, parts, bytes);
     target.sending.unlock();
-    if (!written) return Post::again;
+    // Nobody will ever make room in the queue of a node that died. Relaxed: a hint by itself.
+    if (!written) return target.lost.load(std::memory_order_relaxed) ? Post::done : Post::again;
 
     ControlPage& theirs = control(to);
     news_fence();  // W1 of doorbell.hpp is the queue's tail

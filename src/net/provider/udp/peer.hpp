@@ -91,7 +91,7 @@ struct Peer {
     std::uint64_t silent_since_ns = 0;   ///< 0: nothing is expected of it
     sockaddr_storage name{};
     socklen_t name_bytes = 0;
-    wire::HashKey key_out, key_in;
+    wire::DirectionKey key_out, key_in;
 
     SendWindow send;
     OpList to_compose;  ///< not wholly in the window

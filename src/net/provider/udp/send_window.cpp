@@ -74,8 +74,7 @@ void SendWindow::sent(std::uint64_t sequence, std::uint64_t now_ns) noexcept {
 }
 
 bool SendWindow::wants_answer(std::uint64_t sequence) const noexcept {
-    return at(sequence).wants_answer || at(sequence).sent_again ||
-           free_packets() < window_packets / 2;
+    return at(sequence).sent_again || free_packets() < window_packets / 2;
 }
 
 // --- acknowledgement and time --------------------------------------------------------------------

@@ -21,6 +21,7 @@ namespace hiroba::net::udp {
 
 inline constexpr std::uint32_t window_packets = 64 * wire::selective_words_max;
 inline constexpr std::size_t datagram_bytes_max = 16384;
+inline constexpr std::size_t datagram_bytes_min = 512;
 inline constexpr std::size_t slot_bytes = datagram_bytes_max;
 inline constexpr std::uint64_t retransmission_min_ns = 100'000;
 inline constexpr std::uint64_t retransmission_max_ns = 100'000'000;
@@ -45,8 +46,6 @@ public:
     std::byte* take(std::size_t bytes) noexcept;
     /// The sequence that carries what take() gave last.
     std::uint64_t last_composed() const noexcept { return next_ - 1; }
-    /// Has the receiver acknowledge the last packet at once.
-    void want_answer() noexcept { at(next_ - 1).wants_answer = true; }
 
     // --- sending ---------------------------------------------------------------------------------
 
@@ -55,7 +54,7 @@ public:
     void sent(std::uint64_t sequence, std::uint64_t now_ns) noexcept;
     std::byte* body(std::uint64_t sequence) noexcept;
     std::size_t body_bytes(std::uint64_t sequence) const noexcept { return at(sequence).bytes; }
-    /// True when the sender waits for the acknowledgement, or will soon.
+    /// True when the sender will soon have nothing to do but wait for the acknowledgement.
     bool wants_answer(std::uint64_t sequence) const noexcept;
 
     // --- acknowledgement and time ----------------------------------------------------------------
@@ -64,6 +63,8 @@ public:
     bool acknowledge(const wire::DatagramHeader& header, std::uint64_t now_ns) noexcept;
     /// Every packet up to here was executed by the peer.
     std::uint64_t acknowledged() const noexcept { return first_ - 1; }
+    /// Everything composed was executed by the peer.
+    bool empty() const noexcept { return first_ == next_; }
     bool outstanding() const noexcept { return first_ != unsent_; }
 
     /// When timed_out() is due; meaningful while outstanding().
@@ -83,7 +84,6 @@ private:
         bool arrived = false;     ///< acknowledged selectively
         bool lost = false;        ///< to be sent again
         bool sent_again = false;  ///< tells nothing about the round trip (Karn)
-        bool wants_answer = false;
     };
     Packet& at(std::uint64_t sequence) noexcept { return packets_[sequence % window_packets]; }
     const Packet& at(std::uint64_t sequence) const noexcept {

@@ -106,7 +106,6 @@ bool UdpProvider::compose_op(Peer& peer, std::uint32_t index) noexcept {
         op.position += some;
     }
     op.last_sequence = peer.send.last_composed();
-    peer.send.want_answer();
     return true;
 }
 
@@ -239,7 +238,7 @@ void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
     std::uint32_t from = 0;
     wire::Refusal refusal = wire::sender_of(datagram, setup_.self.value, setup_.nodes, from);
     if (refusal != wire::Refusal::none) return refuse(refusal);
-    wire::HashKey key_in, key_out;
+    wire::DirectionKey key_in, key_out;
     if (peers_[from] != nullptr) {
         key_in = peers_[from]->key_in;
     } else {

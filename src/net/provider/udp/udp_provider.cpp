@@ -72,13 +72,23 @@ Result<std::unique_ptr<Provider>> make_udp_provider(ProviderSetup setup) {
     if (!silence_s) return silence_s.error();
     const std::uint64_t silence_max_ns =
         std::min<std::uint64_t>(*silence_s, 1'000'000) * 1'000'000'000u;
-    auto weather_copy = weather;
-    return std::unique_ptr<Provider>(
-        std::make_unique<UdpProvider>(std::move(setup), *weather_copy, silence_max_ns));
+    const auto datagram_bytes = setting_number("HIROBA_UDP_DATAGRAM");
+    if (!datagram_bytes) return datagram_bytes.error();
+    if (*datagram_bytes < datagram_bytes_min || *datagram_bytes > datagram_bytes_max) {
+        return Error{ErrorKind::usage, "HIROBA_UDP_DATAGRAM=" + std::to_string(*datagram_bytes) +
+                                           ": " + std::to_string(datagram_bytes_min) + " to " +
+                                           std::to_string(datagram_bytes_max) + " bytes"};
+    }
+    return std::unique_ptr<Provider>(std::make_unique<UdpProvider>(
+        std::move(setup), *weather, silence_max_ns, static_cast<std::size_t>(*datagram_bytes)));
 }
 
-UdpProvider::UdpProvider(ProviderSetup setup, const Weather& weather, std::uint64_t silence_max_ns)
-    : setup_(std::move(setup)), weather_(weather), silence_max_ns_(silence_max_ns) {}
+UdpProvider::UdpProvider(ProviderSetup setup, const Weather& weather, std::uint64_t silence_max_ns,
+                         std::size_t datagram_bytes)
+    : setup_(std::move(setup)),
+      weather_(weather),
+      silence_max_ns_(silence_max_ns),
+      datagram_bytes_(datagram_bytes) {}
 
 UdpProvider::~UdpProvider() {
     for (Peer* peer : talked_) munmap(peer, peer_bytes + 2 * slots_bytes + message_bytes_max);
@@ -219,8 +229,8 @@ Result<void> UdpProvider::learn(const wire::DatagramCard& mine, std::uint32_t ra
     return {};
 }
 
-void UdpProvider::directions(std::uint32_t rank, wire::HashKey& out,
-                             wire::HashKey& in) const noexcept {
+void UdpProvider::directions(std::uint32_t rank, wire::DirectionKey& out,
+                             wire::DirectionKey& in) const noexcept {
     const wire::HashKey job{setup_.job_key, setup_.job_key_high};
     out = wire::direction_key(job, drawn_, places_[rank].drawn);
     in = wire::direction_key(job, places_[rank].drawn, drawn_);
@@ -242,7 +252,7 @@ Peer* UdpProvider::make_peer(std::uint32_t rank) noexcept {
     const Address& address = places_[rank].address;
     peer.name_bytes = to_sockaddr(address, peer.name);
     directions(rank, peer.key_out, peer.key_in);
-    peer.send.open(memory + peer_bytes, std::min(datagram_bytes_max, Socket::path_bytes(address)));
+    peer.send.open(memory + peer_bytes, std::min(datagram_bytes_, Socket::path_bytes(address)));
     peer.receive.open(memory + peer_bytes + slots_bytes);
     peer.message = memory + peer_bytes + 2 * slots_bytes;
     peers_[rank] = &peer;
@@ -360,6 +370,14 @@ void UdpProvider::peer_lost(NodeId node) noexcept {
     }
     waiters_.ring();
     service_.ring();
+}
+
+bool UdpProvider::settled() noexcept {
+    const std::scoped_lock lock{latch_};
+    return std::ranges::all_of(talked_, [](const Peer* peer) {
+        return peer->lost || (peer->send.empty() && peer->to_compose.empty() &&
+                              peer->answers.empty() && peer->wakes == 0);
+    });
 }
 
 // --- messages ------------------------------------------------------------------------------------

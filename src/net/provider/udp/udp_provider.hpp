@@ -41,7 +41,9 @@ struct Counts {
 
 class UdpProvider final : public Provider {
 public:
-    UdpProvider(ProviderSetup setup, const Weather& weather, std::uint64_t silence_max_ns);
+    /// @param datagram_bytes  512 to datagram_bytes_max; the way to a peer may take less
+    UdpProvider(ProviderSetup setup, const Weather& weather, std::uint64_t silence_max_ns,
+                std::size_t datagram_bytes = datagram_bytes_max);
     ~UdpProvider() override;
 
     const Limits& limits() const noexcept override;
@@ -60,6 +62,7 @@ public:
                 std::uint64_t operand, std::uint64_t expected,
                 std::uint64_t* old) noexcept override;
     void peer_lost(NodeId peer) noexcept override;
+    bool settled() noexcept override;
 
     std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept override;
     void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
@@ -96,7 +99,8 @@ private:
     Result<void> learn(const wire::DatagramCard& mine, std::uint32_t rank, Bytes card);
     Peer* talk_to(std::uint32_t rank) noexcept;
     Peer* make_peer(std::uint32_t rank) noexcept;
-    void directions(std::uint32_t rank, wire::HashKey& out, wire::HashKey& in) const noexcept;
+    void directions(std::uint32_t rank, wire::DirectionKey& out,
+                    wire::DirectionKey& in) const noexcept;
     std::byte* place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
                      std::uint64_t bytes) noexcept;
     Post post(NodeId to, const Op& op) noexcept;
@@ -134,6 +138,7 @@ private:
     ProviderSetup setup_;
     Weather weather_;
     std::uint64_t silence_max_ns_;
+    std::size_t datagram_bytes_;
     std::uint64_t drawn_ = 0;
     std::vector<RegionMemory> regions_;
     std::vector<Place> places_;
