@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "abi/libc/job_end.hpp"
 #include "abi/libc/malloc_place.hpp"
@@ -153,6 +154,19 @@ Result<void> attach_layers(World& node) {
     return {};
 }
 
+/// The launcher's barrier. Where operations on this node's memory need its help, it gives that help
+/// to nodes that have not arrived.
+Result<void> arrive(World& node) {
+    if (node.endpoint->provider().limits().completes_inline) return node.control->barrier();
+    std::atomic<bool> over{false};
+    std::thread carrier{[&] { node.endpoint->wait_until([&] { return over.load(); }); }};
+    auto arrived = node.control->barrier();
+    over.store(true);
+    node.endpoint->wake_local();
+    carrier.join();
+    return arrived;
+}
+
 Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
     const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
     const omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
@@ -249,7 +263,10 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     if (auto created = create_layers(*node, std::move(*engine)); !created) return created;
     if (auto attached = attach_layers(*node); !attached) return attached;
     if (auto rewritten = rewrite_atomics(*node, objects); !rewritten) return rewritten;
-    if (auto arrived = node->control->barrier(); !arrived) return arrived;
+    if (auto arrived = arrive(*node); !arrived) return arrived;
+    auto losses = net::LossWatch::start(node->job, node->endpoint->provider());
+    if (!losses) return losses.error();
+    node->losses = std::move(*losses);
     describe(*node);
     publish(node.release());
     return {};

@@ -14,6 +14,7 @@
 #include "dsm/sync/publisher.hpp"
 #include "dsm/sync/sync_table.hpp"
 #include "net/bootstrap/job.hpp"
+#include "net/loss_watch.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
 #include "omp/process/loaded_objects.hpp"
@@ -25,6 +26,7 @@ struct World {
     net::JobInfo job;
     std::unique_ptr<net::ControlChannel> control;
     std::unique_ptr<net::Endpoint> endpoint;
+    std::unique_ptr<net::LossWatch> losses;
     std::unique_ptr<dsm::AddressMap> map;
     std::unique_ptr<dsm::SharedMemory> memory;
     std::unique_ptr<dsm::LockTable> locks;

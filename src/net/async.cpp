@@ -124,6 +124,8 @@ void Async::attach() {
         memory.peers.assign(nodes_, nullptr);
         for (std::uint32_t rank = 0; maps_peers_ && rank < nodes_; ++rank) {
             memory.peers[rank] = provider.mapped(NodeId{rank}, memory.region);
+            // A provider over several wires maps only the peers of this host.
+            if (memory.peers[rank] == nullptr) stores_directly_ = false;
         }
         memory.valid.store(true, std::memory_order_release);  // pairs with find()
     }

@@ -34,7 +34,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const JobInfo& job, ControlChan
         .self = job.self,
         .nodes = job.nodes,
         .job_key = job.job_key,
-        .exchange = [&control](Bytes mine, int fd) { return control.all_gather(mine, fd); }};
+        .exchange = [&control](Bytes mine, int fd) { return control.all_gather(mine, fd); },
+        .job_key_high = job.job_key_high};
     if (job.nodes > 1 && job.control_fd < 0) {
         return Error{ErrorKind::internal,
                      "a job of " + std::to_string(job.nodes) + " nodes without a launcher"};
@@ -93,8 +94,17 @@ void Endpoint::completed(OpId id) noexcept {
     reinterpret_cast<std::atomic<bool>*>(id.value)->store(true, std::memory_order_release);
 }
 
-void Endpoint::failed(OpId id, NodeId) noexcept {
-    (id.value & 1) != 0 ? part_->failed(id) : completed(id);
+// The job cannot go on without a node's memory; the launcher ends the others.
+void Endpoint::failed(OpId id, NodeId peer) noexcept {
+    if ((id.value & 1) != 0) return part_->failed(id);
+    die(exit_environment, "node %u is lost: an operation on its memory cannot complete",
+        peer.value);
+}
+
+void Endpoint::silent(NodeId peer) noexcept {
+    die(exit_environment,
+        "node %u is lost: nothing was heard of it for longer than HIROBA_PEER_TIMEOUT seconds",
+        peer.value);
 }
 
 // --- posting -------------------------------------------------------------------------------------
@@ -150,6 +160,15 @@ bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns
         if (poll() || patience.pass()) continue;
         provider_->sleep(Provider::Sleeper::waiter, sleep_max_ns, ready, argument);
         patience.slept();
+    }
+    return true;
+}
+
+bool Endpoint::settle(std::uint64_t timeout_ns) noexcept {
+    const std::uint64_t end_ns = now_ns() + timeout_ns;
+    const auto settled = [&] { return !outbox_.any() && provider_->settled(); };
+    while (!wait_until(settled, std::min(end_ns, now_ns() + full_queue_sleep_ns))) {
+        if (now_ns() >= end_ns) return false;
     }
     return true;
 }

@@ -113,6 +113,10 @@ public:
     /// Wakes waiters on another node after a one-sided store they may be waiting for.
     void wake(NodeId node) noexcept { provider_->wake(node, Provider::Sleeper::waiter); }
 
+    /// Before leaving the job: waits until what this node has sent was received, so that nobody
+    /// waits for it in vain. False when `timeout_ns` passed first. Any thread; not from a handler.
+    bool settle(std::uint64_t timeout_ns) noexcept;
+
     /// The service role: sleeps until urgent messages come, polls, returns after stop().
     void serve() noexcept;
     void stop() noexcept;
@@ -122,6 +126,7 @@ private:
     void message(NodeId from, MessageKind kind, Bytes body) noexcept override;
     void completed(OpId id) noexcept override;
     void failed(OpId id, NodeId peer) noexcept override;
+    [[noreturn]] void silent(NodeId peer) noexcept override;
 
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
     bool in_handler() const noexcept {

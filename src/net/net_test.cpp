@@ -187,7 +187,8 @@ TEST(Registry, names_what_there_is_when_asked_for_what_is_not) {
     const auto made = make_provider("carrier-pigeon", {});
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().kind, ErrorKind::usage);
-    EXPECT_EQ(made.error().text, "HIROBA_PROVIDER=carrier-pigeon: no such provider; there is shm");
+    EXPECT_EQ(made.error().text,
+              "HIROBA_PROVIDER=carrier-pigeon: no such provider; there is shm, udp, auto");
     for (const char* name : provider_names()) EXPECT_TRUE(make_provider(name, {})) << name;
 }
 

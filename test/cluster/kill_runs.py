@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kills or stops a random node of a job at a random moment, and looks at what is left.
 
-Each run draws from its seed: the number of nodes, the fault engine, the victim, the moment, and
+Each run draws from its seed: the number of nodes, the fault engine, the provider, the victim, the moment, and
 what happens to it: SIGKILL at once, or SIGSTOP and SIGKILL later. A run passes when
 
   * the job is over within 2 s of the kill (a stopped node alone ends nothing: it may go on),
@@ -66,11 +66,12 @@ class Run:
         self.victim = source.randrange(self.nodes)
         self.moment = source.choice([source.uniform(0, 0.05), source.uniform(0, 0.6)])
         self.stopped_for = source.choice([None, None, source.uniform(0.01, 0.5)])
+        self.provider = source.choice(["shm", "udp", "auto"])
 
     def __str__(self):
         deed = "killed" if self.stopped_for is None else f"stopped for {self.stopped_for:.3f} s"
-        return (f"seed {self.seed}: node {self.victim} of {self.nodes}, {self.engine}, {deed} after "
-                f"{self.moment:.3f} s")
+        return (f"seed {self.seed}: node {self.victim} of {self.nodes}, {self.engine}, "
+                f"{self.provider}, {deed} after {self.moment:.3f} s")
 
 
 def children(pid):
@@ -149,6 +150,7 @@ def perform(options, run, program):
     environment = {k: v for k, v in os.environ.items()
                    if not k.startswith(("HIROBA_", "OMP_", "LD_"))}
     environment["HIROBA_FAULT_ENGINE"] = run.engine
+    environment["HIROBA_PROVIDER"] = run.provider
     environment["OMP_NUM_THREADS"] = str(run.nodes)
     before = shared_memory()
     with tempfile.TemporaryDirectory(prefix="kill") as directory:

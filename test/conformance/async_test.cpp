@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "conformance/async_node.hpp"
 #include "conformance/suite.hpp"
-#include "net/collectives.hpp"
 
 namespace hiroba::conformance {
 namespace {
@@ -24,46 +24,14 @@ HIROBA_CONFORMANCE(Requests);
 
 constexpr Mode every_mode[] = {Mode::automatic, Mode::always, Mode::never};
 
-/// One connected node with a service thread.
-struct Node {
-    Node(Rig& rig, Mode mode)
-        : endpoint(rig.open()),
-          collectives(std::move(*Collectives::make(*endpoint))),
-          async(std::make_unique<Async>(*endpoint, mode)),
-          memory(*async->allocate(1 << 20)) {}
-    void connect() {
-        const auto connected = endpoint->connect();
-        ASSERT_TRUE(connected) << connected.error().text;
-        async->attach();
-        collectives->attach();
-        service = std::thread{[this] { endpoint->serve(); }};
-    }
-    ~Node() {
-        endpoint->stop();
-        if (service.joinable()) service.join();
-    }
-    std::unique_ptr<net::Endpoint> endpoint;
-    std::unique_ptr<Collectives> collectives;
-    std::unique_ptr<Async> async;
-    net::Handle memory;
-    std::thread service;
-};
-
 void count_up(void* data, net::Outcome) noexcept {
     static_cast<std::atomic<std::uint64_t>*>(data)->fetch_add(1);
-}
-
-template <class Try>
-void until_accepted(Try&& attempt) {
-    Submission made;
-    while ((made = attempt()) == Submission::again) sched_yield();
-    ASSERT_EQ(made, Submission::accepted);
 }
 
 TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
     run([](Rig& rig) {
         for (const Mode mode : every_mode) {
-            Node node{rig, mode};
+            AsyncNode node{rig, mode};
             node.connect();
             constexpr std::uint64_t count = 500, threads = 2;
             const auto work = [&](std::uint64_t thread) {
@@ -141,7 +109,7 @@ struct Echo {
 TEST_P(Requests, by_active_message_are_answered_by_a_node_that_computes) {
     run([](Rig& rig) {
         for (const Mode mode : every_mode) {
-            Node node{rig, mode};
+            AsyncNode node{rig, mode};
             Echo echo{node.async.get()};
             node.async->on({0}, Echo::asked, &echo);
             node.async->on({1}, Echo::answered, &echo);
@@ -180,7 +148,7 @@ std::byte byte_of(std::uint32_t from, std::uint32_t to, std::size_t at) {
 
 TEST_P(CollectiveOperations, bring_everybody_the_same_answers_at_every_size) {
     run([](Rig& rig) {
-        Node node{rig, Mode::automatic};
+        AsyncNode node{rig, Mode::automatic};
         node.connect();
         Collectives& all = *node.collectives;
         const std::uint32_t self = rig.self.value;
@@ -219,7 +187,7 @@ TEST_P(CollectiveOperations, bring_everybody_the_same_answers_at_every_size) {
 
 TEST_P(CollectiveOperations, reduce_to_the_same_bits_everywhere) {
     run([](Rig& rig) {
-        Node node{rig, Mode::automatic};
+        AsyncNode node{rig, Mode::automatic};
         node.connect();
         // Sums whose value depends on the order of the terms.
         std::vector<double> values(3000);
@@ -245,7 +213,7 @@ TEST_P(CollectiveOperations, reduce_to_the_same_bits_everywhere) {
 
 TEST_P(CollectiveOperations, let_nobody_out_of_a_barrier_before_all_are_in) {
     run([](Rig& rig) {
-        Node node{rig, Mode::automatic};
+        AsyncNode node{rig, Mode::automatic};
         node.connect();
         alignas(8) std::byte memory[8];
         const net::Handle old = *node.async->register_local(memory);

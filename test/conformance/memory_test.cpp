@@ -118,10 +118,11 @@ TEST_P(Memory, each_atomic_returns_the_value_before_and_leaves_the_value_after) 
 
 TEST_P(Memory, atomics_of_all_threads_of_all_nodes_add_up_exactly) {
     run([](Rig& rig) {
-        constexpr std::uint64_t count = 20'000, threads = 2;
+        constexpr std::uint64_t threads = 2;
         constexpr GlobalAddress sum{NodeId{0}, 0}, steps{NodeId{0}, 8}, bits{NodeId{0}, 16},
             token{NodeId{0}, 24}, direct{NodeId{0}, 32};
         Node node{rig, 4096};
+        const std::uint64_t count = rig.rounds(20'000);
         Segment& segment = node.segment;
         if (rig.self == NodeId{0}) segment.store(token, 1);
         rig.meet();

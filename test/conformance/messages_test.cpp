@@ -150,7 +150,15 @@ TEST_P(Messages, a_full_queue_says_again_loses_nothing_and_opens_once_emptied) {
         rig.meet();  // every queue is full
         while (counter.expected < sent) endpoint->poll();
         rig.meet();  // every queue is empty
-        EXPECT_EQ(try_send(sent), Post::done);
+        Post reopened = try_send(sent);
+        if (!endpoint->provider().limits().completes_inline) {
+            // Here the sender has yet to be told that the queue is empty.
+            while (reopened == Post::again) {
+                endpoint->poll();
+                reopened = try_send(sent);
+            }
+        }
+        EXPECT_EQ(reopened, Post::done);
         endpoint->wait_until([&] { return counter.expected == sent + 1; });
 
         EXPECT_TRUE(counter.in_order);

@@ -3,17 +3,23 @@
 // bytes, perhaps a descriptor) from every node and then sends all of them to each, round by round.
 #include "conformance/process_job.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -91,6 +97,15 @@ struct Child {
     std::optional<Packet> waiting;
 };
 
+void enter_namespace(NodeId self) {
+    const char* const prefix = std::getenv("HIROBA_TEST_NETNS");
+    if (prefix == nullptr) return;
+    const std::string path = "/run/netns/" + std::string(prefix) + std::to_string(self.value % 2);
+    const int space = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (space < 0 || setns(space, CLONE_NEWNET) != 0) die(1, "%s: errno %d", path.c_str(), errno);
+    close(space);
+}
+
 [[noreturn]] void be_node(const Setting& setting, NodeId self, int socket,
                           const std::function<void(Rig&)>& body) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -99,6 +114,15 @@ struct Child {
             [socket, nodes = setting.nodes](Bytes mine, int fd) {
                 return gather(socket, nodes, mine, fd);
             }};
+    rig.storm = setting.storm;
+    rig.launcher = socket;
+    enter_namespace(self);
+    if (*setting.network != 0) setenv("HIROBA_NET", setting.network, 1);
+    if (setting.storm) {
+        setenv("HIROBA_UDP_LOSS", "10", 1);
+        setenv("HIROBA_UDP_DUPLICATE", "5", 1);
+        setenv("HIROBA_UDP_REORDER", "30", 1);
+    }
     body(rig);
     std::fflush(nullptr);
     _exit(testing::Test::HasFailure() ? 1 : 0);
@@ -119,7 +143,7 @@ void answer(std::vector<Child>& children) {
 }
 
 /// Serves rounds until every node has hung up. False when `deadline_ns` came first.
-bool serve(std::vector<Child>& children, std::uint64_t deadline_ns) {
+bool serve(std::vector<Child>& children, std::uint64_t deadline_ns, std::optional<NodeId> victim) {
     std::size_t connected = children.size();
     while (connected > 0) {
         std::vector<pollfd> polled;
@@ -136,6 +160,11 @@ bool serve(std::vector<Child>& children, std::uint64_t deadline_ns) {
             close(children[i].socket);
             children[i].socket = -1;
             --connected;
+            if (!victim || i != victim->value) continue;
+            const std::byte rank[] = {static_cast<std::byte>(i)};
+            for (const Child& other : children) {
+                if (other.socket >= 0) send_packet(other.socket, rank, -1);
+            }
         }
         answer(children);
         // A node that has gone can never come to a round others wait in: let them know.
@@ -152,7 +181,8 @@ bool serve(std::vector<Child>& children, std::uint64_t deadline_ns) {
 
 }  // namespace
 
-void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsigned seconds_max) {
+void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsigned seconds_max,
+             std::optional<NodeId> victim) {
     std::fflush(nullptr);
     std::vector<Child> children(setting.nodes);
     for (std::uint32_t rank = 0; rank < setting.nodes; ++rank) {
@@ -172,7 +202,7 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
         children[rank].socket = ends[0];
     }
 
-    const bool in_time = serve(children, now_ns() + seconds_max * 1'000'000'000ull);
+    const bool in_time = serve(children, now_ns() + seconds_max * 1'000'000'000ull, victim);
     EXPECT_TRUE(in_time) << "nodes still running after " << seconds_max << " s";
     for (const Child& child : children) {
         if (!in_time) kill(child.pid, SIGKILL);
@@ -181,20 +211,42 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
         int status = 0;
         waitpid(children[rank].pid, &status, 0);
         if (children[rank].socket >= 0) close(children[rank].socket);
-        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            << "node " << rank << " ended with status " << status;
+        const bool as_wanted = victim == NodeId{rank}
+                                   ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
+                                   : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        EXPECT_TRUE(as_wanted) << "node " << rank << " ended with status " << status;
     }
 }
 
 std::unique_ptr<net::Endpoint> Rig::open(std::uint64_t job_key) {
-    auto made = net::make_provider(provider, {self, nodes, job_key, exchange});
+    net::ProviderSetup setup{self, nodes, job_key, exchange};
+    // Two hosts of it: neighbours are far from each other, the ones after them near.
+    if (provider == "auto") setup.host = 1 + self.value % 2;
+    auto made = net::make_provider(provider, std::move(setup));
     if (!made) die(1, "%s", made.error().text.c_str());
-    return net::Endpoint::over(self, nodes, std::move(*made));
+    auto endpoint = net::Endpoint::over(self, nodes, std::move(*made));
+    opened = endpoint.get();
+    return endpoint;
+}
+
+void Rig::await_loss() {
+    const auto news = receive_packet(launcher);
+    if (!news || news->bytes.size() != 1) die(1, "the test's launcher spoke of no lost node");
+    opened->provider().peer_lost(NodeId{static_cast<std::uint32_t>(news->bytes[0])});
 }
 
 void Rig::meet() {
+    std::atomic<bool> over{false};
+    std::thread carrier;
+    if (opened != nullptr && !opened->provider().limits().completes_inline) {
+        carrier = std::thread{[&] { opened->wait_until([&] { return over.load(); }); }};
+    }
     const auto met = exchange({}, -1);
     if (!met) die(1, "%s", met.error().text.c_str());
+    over = true;
+    if (!carrier.joinable()) return;
+    opened->wake_local();
+    carrier.join();
 }
 
 }  // namespace hiroba::conformance

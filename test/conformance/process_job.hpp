@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -21,26 +22,46 @@ struct Rig {
     NodeId self;
     std::uint32_t nodes = 1;
     net::AddressExchange exchange;
+    bool storm = false;               ///< datagrams are lost, doubled and held back
+    net::Endpoint* opened = nullptr;  ///< by open(), last
+    int launcher = -1;                ///< socket
 
     NodeId next() const { return NodeId{(self.value + 1) % nodes}; }
     /// An endpoint that is not connected yet. A failure ends the process.
     std::unique_ptr<net::Endpoint> open(std::uint64_t job_key = 7);
-    /// Waits for all nodes without any communication layer.
+    /// Waits until the job's victim has died, and tells the provider as a launcher would. No
+    /// meet() or exchange of any kind can succeed from then on.
+    void await_loss();
+    /// Waits for all nodes without any communication layer. Where others need this node to carry
+    /// out their operations, it does so meanwhile.
     void meet();
+    /// `count`, or a share of it where a round costs many times more.
+    std::uint64_t rounds(std::uint64_t count) const {
+        if (storm) return count / 80;
+        return opened->provider().limits().completes_inline ? count : count / 4;
+    }
 };
 
 /// Which provider between how many nodes; the parameter of the suite.
 struct Setting {
     std::string provider;
     std::uint32_t nodes;
-};
-inline void PrintTo(const Setting& setting, std::ostream* out) {
-    *out << setting.provider << "_" << setting.nodes;
-}
+    bool storm = false;
+    const char* network = "";  ///< HIROBA_NET
 
-/// Runs `body` in every node's process; a gtest failure there or a bad end fails the calling test.
+    std::string name() const {
+        const char* const kind = storm ? "_storm_" : *network != 0 ? "_ipv6_" : "_";
+        return provider + kind + std::to_string(nodes);
+    }
+};
+inline void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name(); }
+
+/// Runs `body` in every node's process, in network namespace <HIROBA_TEST_NETNS><rank % 2> where
+/// that variable is set (test/cluster/namespaces.py); a gtest failure there or a bad end fails the
+/// calling test.
+/// @param victim  a node that has to die of SIGKILL
 void run_job(const Setting& setting, const std::function<void(Rig&)>& body,
-             unsigned seconds_max = 60);
+             unsigned seconds_max = 60, std::optional<NodeId> victim = {});
 
 /// Repeatable pseudo-random numbers (SplitMix64).
 class Random {

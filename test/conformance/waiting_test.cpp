@@ -48,10 +48,10 @@ void sleep_until(net::Endpoint& endpoint, Predicate predicate) {
 TEST_P(Waiting, a_sleeper_is_woken_by_each_of_a_hundred_thousand_messages) {
     if (GetParam().nodes == 1) GTEST_SKIP() << "one thread cannot wake itself";
     run([](Rig& rig) {
-        const std::uint64_t rounds = 100'000 / rig.nodes;  // pairs; two messages a round
         const NodeId partner{rig.self.value ^ 1};
         const bool first = rig.self.value % 2 == 0;
         auto endpoint = rig.open();
+        const std::uint64_t rounds = rig.rounds(100'000 / rig.nodes);  // two messages each
         Arrived arrived;
         endpoint->on(MessageKind::test, Arrived::take, &arrived);
         ASSERT_TRUE(endpoint->connect());
@@ -85,7 +85,8 @@ TEST_P(Waiting, a_sleeper_is_woken_by_a_store_followed_by_wake) {
         ASSERT_TRUE(endpoint->connect());
         segment.attach();
 
-        for (std::uint64_t round = 1; round <= 10'000; ++round) {
+        const std::uint64_t rounds = rig.rounds(10'000);
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
             const auto tell = [&] {
                 segment.store({partner, 0}, round);
                 endpoint->wake(partner);
@@ -125,7 +126,7 @@ TEST_P(Waiting, no_waiter_is_stranded_when_the_one_that_polled_goes) {
     run([](Rig& rig) {
         // Every node sends its neighbour one message for each of the neighbour's threads, round by
         // round; any thread may be the one that polls any of them.
-        constexpr std::uint64_t rounds = 3'000, threads = 3;
+        constexpr std::uint64_t threads = 3;
         struct Turns {
             std::atomic<std::uint64_t> of[threads] = {};
             static void take(void* context, NodeId, Bytes body) noexcept {
@@ -134,6 +135,7 @@ TEST_P(Waiting, no_waiter_is_stranded_when_the_one_that_polled_goes) {
             }
         } turns;
         auto endpoint = rig.open();
+        const std::uint64_t rounds = rig.rounds(3'000);
         endpoint->on(MessageKind::test, Turns::take, &turns);
         ASSERT_TRUE(endpoint->connect());
         const auto work = [&](std::uint64_t thread) {
@@ -191,8 +193,9 @@ TEST_P(Waiting, an_idle_node_uses_less_than_a_hundredth_of_a_core) {
 TEST_P(Waiting, waits_end_soon_although_waiters_outnumber_cores) {
     run([](Rig& rig) {
         // Four waiting threads a node pass a token around all nodes.
-        constexpr std::uint64_t laps = 300, threads = 4;
+        constexpr std::uint64_t threads = 4;
         auto endpoint = rig.open();
+        const std::uint64_t laps = rig.rounds(300);
         auto segment = *gas::Segment::allocate(*endpoint, 4096);
         ASSERT_TRUE(endpoint->connect());
         segment.attach();

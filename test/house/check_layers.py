@@ -26,6 +26,7 @@ FACES = {
     "net": [
         "net/async.hpp",
         "net/collectives.hpp",
+        "net/loss_watch.hpp",
         "net/net.hpp",
         "net/bootstrap/job.hpp",
         "net/bootstrap/control_packet.hpp",  # The launcher speaks the other end of it.

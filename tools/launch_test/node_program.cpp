@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "net/bootstrap/control_packet.hpp"
 #include "net/bootstrap/job.hpp"
 
 using hiroba::Bytes;
@@ -118,6 +119,20 @@ int status(Node& node) {
 int killed(Node& node) {
     meet(node);
     if (node.is(node.words[0])) ::raise(std::atoi(node.words[1]));
+    wait_for_ever();
+}
+
+/// bereft R: rank R dies, the others print whom they lost and wait.
+int bereft(Node& node) {
+    meet(node);
+    if (node.is(node.words[0])) ::raise(SIGKILL);
+    hiroba::net::ControlPacket packet;
+    if (hiroba::net::receive_packet(node.job.control_fd, packet, true) !=
+            hiroba::net::Transfer::done ||
+        packet.header.kind != hiroba::net::ControlKind::lost)
+        wrong("news of a loss");
+    std::printf("rank %u lost %u\n", node.rank(), packet.header.rank);
+    std::fflush(stdout);
     wait_for_ever();
 }
 
@@ -251,7 +266,8 @@ int main(int argc, char** argv) {
         {"status", status},       {"killed", killed},         {"exits", exits},
         {"linger", stay},         {"request", request},       {"signals", signals},
         {"processes", processes}, {"input", input},           {"environment", environment},
-        {"counts", counts},       {"races", races},           {"garbage", garbage}};
+        {"counts", counts},       {"races", races},           {"garbage", garbage},
+        {"bereft", bereft}};
     const auto found = deeds.find(deed);
     if (found == deeds.end()) wrong("no such deed");
     const auto job = hiroba::net::read_job_info();

@@ -60,6 +60,18 @@ TEST(Run, AWorkersDeathEndsTheJobAtOnceAndNamesIt) {
     }
 }
 
+TEST(Run, ADeathIsToldToTheOthersWhenTheyHaveTimeToReact) {
+    const Outcome done =
+        outcome_of(node_command(4, {"bereft", "2"}), {.variables = {"HIROBA_LOSS_GRACE=400"}});
+    EXPECT_EQ(done.status, 137);
+    EXPECT_EQ(occurrences(done.out, " lost 2\n"), 3u) << done.out;
+    EXPECT_EQ(occurrences(done.err, "\n"), 1u) << done.err;
+    EXPECT_NE(done.err.find("hiroba: rank 2 (process "), std::string::npos) << done.err;
+    EXPECT_GE(done.took_ns, 4 * second_ns / 10);
+    EXPECT_LT(done.took_ns, 3 * second_ns);
+    EXPECT_EQ(outcome_of(node_command(4, {"bereft", "2"})).out, "");
+}
+
 TEST(Run, ASignalThatKillsRankZeroIsTheStatus) {
     const Outcome done = outcome_of(node_command(2, {"killed", "0", "11"}));
     EXPECT_EQ(done.status, 139);

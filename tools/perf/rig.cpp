@@ -65,6 +65,7 @@ Result<void> Rig::connect() {
 
 Rig::~Rig() {
     if (!service_.joinable()) return;
+    endpoint_->settle(1'000'000'000);
     endpoint_->stop();
     service_.join();
 }

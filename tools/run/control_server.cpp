@@ -173,6 +173,14 @@ void ControlServer::keep_counts(std::uint32_t rank, const ControlPacket& packet)
     }
 }
 
+void ControlServer::tell_lost(std::uint32_t rank) {
+    for (End& end : ends_) {
+        if (&end == &ends_[rank]) continue;
+        end.answers.push_back({{ControlKind::lost, rank, 0}, nullptr, nullptr});
+        give(end);
+    }
+}
+
 std::string ControlServer::missing_ranks() const {
     std::string missing;
     for (std::uint32_t rank = 0; rank < ends_.size(); ++rank)

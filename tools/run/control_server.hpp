@@ -61,6 +61,8 @@ public:
     void restart_wait(std::uint64_t now_ns) {
         if (waiting_since_ns_ != 0) waiting_since_ns_ = now_ns;
     }
+    /// Tells all other nodes that `rank` is dead.
+    void tell_lost(std::uint32_t rank);
     /// "1, 3": those for whom the collective waits.
     std::string missing_ranks() const;
 

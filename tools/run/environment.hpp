@@ -18,6 +18,7 @@ namespace hiroba::tools {
 struct JobIdentity {
     int control_fd = -1;
     std::uint64_t key = 0;
+    std::uint64_t key_high = 0;
 };
 
 /// `inherited` (as environ) with the job's variables before it.

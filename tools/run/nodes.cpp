@@ -140,6 +140,7 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, const SignalWatch& si
     JobIdentity job{free_descriptor(files), 0};
     int failures[2];
     if (::getrandom(&job.key, sizeof job.key, 0) != sizeof job.key ||
+        ::getrandom(&job.key_high, sizeof job.key_high, 0) != sizeof job.key_high ||
         ::pipe2(failures, O_CLOEXEC) != 0)
         return Error{ErrorKind::internal, fmt::format("cannot prepare: {}", ::strerror(errno))};
 

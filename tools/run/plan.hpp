@@ -21,6 +21,7 @@ inline constexpr std::uint64_t node_memory_min = std::uint64_t{64} << 20;
 struct RunPlan {
     std::uint32_t nodes = 1;
     std::uint32_t threads_per_node = 1;
+    std::uint64_t loss_grace_ns = 0;        ///< between a node's death and the job's end
     bool spmd = false;                      ///< every node enters main; nothing is preloaded
     std::vector<std::string> command = {};  ///< the program as the user named it, and its arguments
     std::string program = {};               ///< path of the file to execute

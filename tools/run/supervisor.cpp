@@ -63,6 +63,7 @@ int Supervisor::poll_timeout_ms(std::uint64_t now) const {
     by(killed_at_ns_, reap_limit_ns);
     by(left_at_ns_, leave_limit_ns);
     by(early_at_ns_, leave_limit_ns);
+    by(lost_at_ns_, plan_.loss_grace_ns);
     if (!plan_.spmd) by(control_.waiting_since_ns(), collective_limit_ns);
     if (next == ~std::uint64_t{0}) return -1;
     return next <= now ? 0 : static_cast<int>((next - now) / 1'000'000 + 1);
@@ -147,16 +148,15 @@ void Supervisor::follow_stop(int signal_number) {
 }
 
 void Supervisor::judge(const Ended& ended) {
-    if (killing_) return;
+    if (killing_ || lost_at_ns_ != 0) return;
     const std::uint32_t rank = ended.rank;
     if (WIFSIGNALED(ended.wait_status)) {
         const int number = WTERMSIG(ended.wait_status);
         const char* const hint =
             number == SIGKILL ? ". Somebody or a memory limit killed it (see dmesg, memory.max)"
                               : "";
-        return end_job(
-            exit_signal_base + number,
-            fmt::format("{} was killed by {}{}", name_of(rank), signal_text(number), hint));
+        return lose(rank, exit_signal_base + number,
+                    fmt::format("{} was killed by {}{}", name_of(rank), signal_text(number), hint));
     }
     const int status = WEXITSTATUS(ended.wait_status);
     if (!plan_.spmd && !control_.attached(rank))
@@ -190,15 +190,28 @@ void Supervisor::judge_success(std::uint32_t rank) {
     early_rank_ = rank;
 }
 
+void Supervisor::lose(std::uint32_t rank, int status, const std::string& line) {
+    if (plan_.loss_grace_ns == 0) return end_job(status, line);
+    verdict_ = status;
+    lost_at_ns_ = now_ns();
+    control_.tell_lost(rank);
+    say_line(line);
+}
+
 void Supervisor::check_control() {
     if (killing_) return;
     if (!control_.broken().empty()) return end_job(exit_software, control_.broken());
-    if (const auto status = control_.exit_requested()) end_job(*status);
+    if (const auto status = control_.exit_requested())
+        end_job(lost_at_ns_ != 0 ? *verdict_ : *status);
 }
 
 void Supervisor::check_deadlines() {
     if (killing_) return;
     const std::uint64_t now = now_ns();
+    if (lost_at_ns_ != 0) {
+        if (now - lost_at_ns_ > plan_.loss_grace_ns) end_job(*verdict_);
+        return;
+    }
     if (left_at_ns_ != 0 && now - left_at_ns_ > leave_limit_ns) {
         for (std::uint32_t rank = 1; rank < nodes_.size(); ++rank)
             if (nodes_[rank].alive)

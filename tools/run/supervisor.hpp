@@ -48,6 +48,8 @@ private:
     void judge(const Ended& ended);
     void judge_first_node(const Ended& ended);
     void judge_success(std::uint32_t rank);
+    /// A node died: ends the job with `status` and one line, at once or after HIROBA_LOSS_GRACE.
+    void lose(std::uint32_t rank, int status, const std::string& line);
     void check_control();
     void check_deadlines();
     void end_job(int status);
@@ -67,6 +69,7 @@ private:
     std::uint64_t left_at_ns_ = 0;   ///< when rank 0 ended in order; 0: it has not
     std::uint64_t early_at_ns_ = 0;  ///< when `early_rank_` left though the program runs; 0: none
     std::uint32_t early_rank_ = 0;
+    std::uint64_t lost_at_ns_ = 0;  ///< when the first node died, if the others go on; 0: none
     std::uint64_t interrupted_at_ns_ = 0;
 };
 

@@ -14,11 +14,15 @@
 #include "dsm/sync/lock_table.hpp"
 #include "hiroba/dsm.hpp"
 #include "net/bootstrap/job.hpp"
+#include "net/loss_watch.hpp"
 #include "net/net.hpp"
 
 namespace hiroba {
 
 namespace {
+
+/// How long a node that leaves looks after what it sent.
+constexpr std::uint64_t settle_ns = 1'000'000'000;
 
 class SpmdNode final : public SharedMemory {
 public:
@@ -51,6 +55,7 @@ private:
     net::JobInfo job_;
     std::unique_ptr<net::ControlChannel> control_;
     std::unique_ptr<net::Endpoint> endpoint_;
+    std::unique_ptr<net::LossWatch> losses_;
     std::unique_ptr<dsm::AddressMap> map_;
     std::unique_ptr<dsm::SharedMemory> memory_;
     std::unique_ptr<dsm::LockTable> locks_;
@@ -69,7 +74,11 @@ Result<void> SpmdNode::start() {
     dsm::give_alternate_stack();
     this_thread().global_thread = job_.self.value * job_.threads_per_node;
     service_ = std::thread([this] { endpoint_->serve(); });
-    return control_->barrier();
+    if (auto met = control_->barrier(); !met) return met;
+    auto losses = net::LossWatch::start(job_, endpoint_->provider());
+    if (!losses) return losses.error();
+    losses_ = std::move(*losses);
+    return {};
 }
 
 Result<void> SpmdNode::compose() {
@@ -120,6 +129,7 @@ Result<void> SpmdNode::compose() {
 SpmdNode::~SpmdNode() {
     if (!service_.joinable()) return;
     barrier();
+    endpoint_->settle(settle_ns);
     endpoint_->stop();
     service_.join();
 }

@@ -30,6 +30,8 @@ HIROBA_REAL(quick_exit);
 namespace hiroba::abi {
 namespace {
 
+constexpr std::uint64_t settle_ns = 500'000'000;
+
 constinit std::atomic<pid_t> owner{0};  ///< the node's process; a forked child has another id
 constinit std::atomic<bool> ended{false};
 constinit std::atomic<std::uint32_t> workers_ended{0};
@@ -180,7 +182,11 @@ void end_program(int status) noexcept {
         node->control->request_exit(status & 0xff);
         return;
     }
-    if (node->memory != nullptr) node->omp->quit();
+    if (node->memory != nullptr) {
+        node->omp->quit();
+        // The others must hear of it; should they not, the launcher ends them a second later.
+        on_runtime_stack([node] { node->endpoint->settle(settle_ns); });
+    }
     report(*node);
 }
 

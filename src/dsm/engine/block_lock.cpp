@@ -20,6 +20,7 @@ BlockLock::BlockLock(net::Endpoint& endpoint, gas::Segment& records, const Addre
       self_(endpoint.self()),
       hops_before_message_(hops_before_message) {
     endpoint.on(net::MessageKind::lock_chase, &BlockLock::on_chase, this);
+    endpoint.on(net::MessageKind::lock_handover, &BlockLock::on_handover, this);
 }
 
 NodeId BlockLock::initial_home(BlockId block) const noexcept {
@@ -132,6 +133,14 @@ void BlockLock::on_chase(void* self, NodeId, Bytes body) noexcept {
     static_cast<BlockLock*>(self)->forward(request);
 }
 
+void BlockLock::on_handover(void* self, NodeId, Bytes body) noexcept {
+    HandoverMessage message;
+    HIROBA_INVARIANT(body.size() == sizeof message, "lock_handover of %lu bytes", body.size());
+    std::memcpy(static_cast<void*>(&message), body.data(), sizeof message);
+    auto& lock = *static_cast<BlockLock*>(self);
+    lock.grant(static_cast<BlockId>(message.block), lock.self_, message.token);
+}
+
 // The requester's next hop, taken at this node: it either ends here or goes on as a message.
 void BlockLock::forward(ChaseMessage request) noexcept {
     const BlockId block = request.block;
@@ -153,7 +162,11 @@ void BlockLock::forward(ChaseMessage request) noexcept {
                                   word_for_requester.raw()) != seen.raw()) {
             continue;
         }
-        if (next.what == Chase::Do::take) grant(block, requester, read_token(self_, block));
+        if (next.what != Chase::Do::take) return;
+        const HandoverMessage token{block, read_token(self_, block)};
+        const Bytes part = std::as_bytes(std::span{&token, 1});
+        endpoint_.send(requester, net::MessageKind::lock_handover, net::Urgency::when_polled,
+                       {&part, 1});
         return;
     }
 }

@@ -41,7 +41,14 @@ private:
         BlockId block;
         std::uint32_t requester;
     };
+    /// The token for a requester whose chase ended in a handler, which may not wait for the two
+    /// accesses of grant().
+    struct HandoverMessage {
+        std::uint64_t block;
+        LockToken token;
+    };
     static void on_chase(void* self, NodeId from, Bytes body) noexcept;
+    static void on_handover(void* self, NodeId from, Bytes body) noexcept;
     void forward(ChaseMessage request) noexcept;
     LockToken wait_for_grant(BlockId block) noexcept;
     void grant(BlockId block, NodeId to, const LockToken& token) noexcept;

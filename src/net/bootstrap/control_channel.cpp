@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the node's side of the control channel.
-// Invariant: nothing but answers to collectives is ever sent to a node, so a collective that
-// waits for its answer can receive nothing else. Without a launcher the node is alone.
+// Invariant: nothing but answers to collectives and the deaths of nodes is ever sent to a node, so
+// a collective that waits for its answer receives that or fails. Without a launcher the node is
+// alone.
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -22,6 +23,13 @@ Error launcher_gone(const JobInfo& job, const char* during) {
     return {ErrorKind::peer_lost, "rank " + std::to_string(job.self.value) +
                                       ": the launcher closed the control channel during " + during +
                                       " of " + std::to_string(job.nodes) + " nodes"};
+}
+
+/// What came while `during` waited for its answer.
+Error peer_died(const JobInfo& job, const ControlPacket& packet, const char* during) {
+    return {ErrorKind::peer_lost, "rank " + std::to_string(job.self.value) + ": node " +
+                                      std::to_string(packet.header.rank) + " was lost during " +
+                                      during + " of " + std::to_string(job.nodes) + " nodes"};
 }
 
 void close_all(std::vector<int>& fds) {
@@ -65,6 +73,10 @@ Result<ControlChannel::Gathered> ControlChannel::all_gather(Bytes mine, int fd) 
             close_all(all.fds);
             return launcher_gone(job_, "all_gather");
         }
+        if (packet.header.kind == ControlKind::lost) {
+            close_all(all.fds);
+            return peer_died(job_, packet, "all_gather");
+        }
         HIROBA_INVARIANT(packet.header.kind == ControlKind::gathered && packet.header.rank == rank,
                          "answer kind %u rank %u, wanted rank %u",
                          static_cast<unsigned>(packet.header.kind), packet.header.rank, rank);
@@ -81,6 +93,7 @@ Result<void> ControlChannel::barrier() {
     if (send_packet(job_.control_fd, header, {}, -1, true) != Transfer::done ||
         receive_packet(job_.control_fd, packet, true) != Transfer::done)
         return launcher_gone(job_, "a barrier");
+    if (packet.header.kind == ControlKind::lost) return peer_died(job_, packet, "a barrier");
     HIROBA_INVARIANT(packet.header.kind == ControlKind::passed, "answer kind %u",
                      static_cast<unsigned>(packet.header.kind));
     return {};

@@ -24,6 +24,7 @@ enum class ControlKind : std::uint32_t {
     participation,  ///< node: number = regions; the node leaves
     gathered,       ///< launcher: rank = whose part the body is
     passed,         ///< launcher: every node is at the barrier
+    lost,           ///< launcher: node `rank` is dead; at any time (HIROBA_LOSS_GRACE)
 };
 
 struct ControlHeader {

@@ -55,6 +55,12 @@ Result<JobInfo> read_job_info() {
     const auto key = job_number("HIROBA_JOB_KEY", 16, ~std::uint64_t{0});
     if (!key) return key.error();
 
+    if (::getenv("HIROBA_JOB_KEY_HIGH")) {
+        auto high = job_number("HIROBA_JOB_KEY_HIGH", 16, ~std::uint64_t{0});
+        if (!high) return high.error();
+        job.job_key_high = *high;
+    }
+
     job.self = NodeId{static_cast<std::uint32_t>(*rank)};
     job.nodes = static_cast<std::uint32_t>(*nodes);
     job.threads_per_node = static_cast<std::uint32_t>(*threads);

@@ -20,8 +20,9 @@ struct JobInfo {
     NodeId self;
     std::uint32_t nodes = 1;
     std::uint32_t threads_per_node = 1;
-    int control_fd = -1;        ///< -1: alone, no launcher
-    std::uint64_t job_key = 0;  ///< random, the same on every node
+    int control_fd = -1;             ///< -1: alone, no launcher
+    std::uint64_t job_key = 0;       ///< random, the same on every node
+    std::uint64_t job_key_high = 0;  ///< 64 bits more of it
 };
 
 /// One record of a job's communication, sent to the launcher at the end for HIROBA_STATS.

@@ -24,6 +24,11 @@ struct ProviderSetup {
     std::uint32_t nodes = 1;
     std::uint64_t job_key = 0;
     AddressExchange exchange;  ///< not called in a job of one node
+    std::uint64_t job_key_high = 0;
+    std::uint64_t host = 0;  ///< equal on one host alone; 0: to be found out
+    /// The memory of a region that another provider allocated, asked after its connect(); empty:
+    /// the provider has memory of its own.
+    std::function<MutableBytes(std::uint32_t region)> memory = {};
 };
 
 }  // namespace hiroba::net

@@ -137,6 +137,13 @@ public:
     /// taken, with their outcomes. Here one after the other; a provider that pays for each entry
     /// into its device does better.
     virtual std::size_t post(std::span<Work> list) noexcept;
+    /// Completes everything pending to `peer`, now and later, with Arrivals::failed(): whoever
+    /// knows that it died (the launcher) says so. Messages to it vanish. Any thread.
+    virtual void peer_lost(NodeId peer) noexcept { static_cast<void>(peer); }
+
+    /// Whether everything sent and posted here has reached its node, unless that was lost. Any
+    /// thread.
+    virtual bool settled() noexcept { return true; }
 
     /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.
     /// One thread at a time.

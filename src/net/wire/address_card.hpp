@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "base/bytes.hpp"
 
@@ -22,6 +23,20 @@ struct AddressCard {
     std::uint64_t regions = 0;       ///< how many were allocated
     std::uint64_t regions_hash = 0;  ///< over their sizes, in order
     std::uint64_t memory_bytes = 0;  ///< of the whole memory
+};
+
+/// Why `theirs`, which `rank` sent, cannot be in one job with `mine`; empty when it can.
+std::string card_difference(const AddressCard& mine, const AddressCard& theirs, std::uint32_t rank);
+
+/// What a node adds that is reached by datagrams.
+struct DatagramCard {
+    AddressCard common;
+    std::uint64_t drawn = 0;  ///< at random for this run; makes the keys of its directions
+    std::uint64_t host = 0;   ///< equal on one host alone
+    std::uint8_t address[16] = {};
+    std::uint16_t port = 0;
+    std::uint16_t family = 0;  ///< 4 or 6
+    std::uint32_t scope = 0;
 };
 
 using AddressCardBytes = std::array<std::byte, sizeof(AddressCard)>;

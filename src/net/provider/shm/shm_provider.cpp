@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "net/provider/apply_atomic.hpp"
 #include "net/provider/shm/doorbell.hpp"
 #include "net/wire/address_card.hpp"
 
@@ -24,40 +25,6 @@ constexpr Limits shm_limits{.name = "shm",
 
 Error refused(NodeId self, std::string text) {
     return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
-}
-
-/// Why `theirs` cannot be in one job with `mine`; empty when it can.
-std::string difference(const wire::AddressCard& mine, const wire::AddressCard& theirs,
-                       std::uint32_t rank) {
-    const auto differ = [](const char* what, std::uint64_t ours, std::uint64_t other) {
-        return std::string(what) + " " + std::to_string(other) + ", here " + std::to_string(ours);
-    };
-    if (theirs.version != mine.version)
-        return differ("layout version", mine.version, theirs.version);
-    if (theirs.job_key != mine.job_key) return differ("job key", mine.job_key, theirs.job_key);
-    if (theirs.node != rank) return differ("rank", rank, theirs.node);
-    if (theirs.nodes != mine.nodes) return differ("number of nodes", mine.nodes, theirs.nodes);
-    if (theirs.regions != mine.regions) return differ("regions", mine.regions, theirs.regions);
-    if (theirs.regions_hash != mine.regions_hash || theirs.memory_bytes != mine.memory_bytes) {
-        return differ("other sizes of regions, in all bytes", mine.memory_bytes,
-                      theirs.memory_bytes);
-    }
-    return {};
-}
-
-std::uint64_t apply(std::atomic_ref<std::uint64_t> word, AtomicOp op, std::uint64_t operand,
-                    std::uint64_t expected) noexcept {
-    switch (op) {
-        case AtomicOp::fetch_add: return word.fetch_add(operand);
-        case AtomicOp::fetch_and: return word.fetch_and(operand);
-        case AtomicOp::fetch_or: return word.fetch_or(operand);
-        case AtomicOp::fetch_xor: return word.fetch_xor(operand);
-        case AtomicOp::swap: return word.exchange(operand);
-        case AtomicOp::compare_swap:
-            word.compare_exchange_strong(expected, operand);
-            return expected;
-    }
-    fatal("atomic operation %u does not exist", static_cast<unsigned>(op));
 }
 
 }  // namespace
@@ -146,7 +113,7 @@ Result<void> ShmProvider::meet_peers(Descriptor memory) {
                                             std::to_string(gathered->bytes[rank].size()) +
                                             " bytes instead of its address");
         }
-        if (std::string text = difference(mine, theirs, rank); !text.empty()) {
+        if (std::string text = wire::card_difference(mine, theirs, rank); !text.empty()) {
             return refused(setup_.self, "node " + std::to_string(rank) + " has " + text);
         }
         if (rank == setup_.self.value) continue;
@@ -221,8 +188,15 @@ Post ShmProvider::atomic(OpId, AtomicOp op, NodeId at, RegionId region, std::uin
                          std::uint64_t* old) noexcept {
     HIROBA_INVARIANT((offset & 7) == 0, "atomic at offset %lu of region %u", offset, region.value);
     auto* word = reinterpret_cast<std::uint64_t*>(place(at, region, offset, 8));
-    *old = apply(std::atomic_ref<std::uint64_t>(*word), op, operand, expected);
+    *old = apply_atomic(std::atomic_ref<std::uint64_t>(*word), op, operand, expected);
     return Post::done;
+}
+
+void ShmProvider::peer_lost(NodeId node) noexcept {
+    // Its memory stays mapped, so operations on it still complete.
+    peer(node).lost.store(true, std::memory_order_relaxed);  // send() asks again and again
+    wake(setup_.self, Sleeper::waiter);
+    wake(setup_.self, Sleeper::service);
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -238,7 +212,8 @@ Post ShmProvider::send(NodeId to, MessageKind kind, Urgency urgency,
     target.sending.lock();
     const bool written = target.outgoing.write(kind, parts, bytes);
     target.sending.unlock();
-    if (!written) return Post::again;
+    // Nobody will ever make room in the queue of a node that died. Relaxed: a hint by itself.
+    if (!written) return target.lost.load(std::memory_order_relaxed) ? Post::done : Post::again;
 
     ControlPage& theirs = control(to);
     news_fence();  // W1 of doorbell.hpp is the queue's tail

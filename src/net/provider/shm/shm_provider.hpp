@@ -5,6 +5,7 @@
 // one writer of a peer's queue, so its threads take turns by a latch in private memory.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -35,6 +36,7 @@ public:
     Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
                 std::uint64_t operand, std::uint64_t expected,
                 std::uint64_t* old) noexcept override;
+    void peer_lost(NodeId peer) noexcept override;
 
     std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept override;
     void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
@@ -52,6 +54,7 @@ private:
         RingWriter outgoing;  ///< in the peer's memory
         RingReader incoming;  ///< in this node's memory
         std::byte* start = nullptr;
+        std::atomic<bool> lost{false};
         Mapping mapping;
     };
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: hears from the launcher which nodes died, and tells the provider, so that what is pending
+// to them fails instead of waiting for ever. Invariant: has the control channel's receiving end to
+// itself: made after the last collective.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "base/result.hpp"
+#include "net/bootstrap/job.hpp"
+#include "net/provider/provider.hpp"
+
+namespace hiroba::net {
+
+/// One sleeping thread, from start() to the end of its life.
+class LossWatch {
+public:
+    /// Nothing when the launcher would tell nobody: HIROBA_LOSS_GRACE is 0, or there is no
+    /// launcher.
+    /// @param provider  its peer_lost() is called for each node that dies; outlives the watch
+    static Result<std::unique_ptr<LossWatch>> start(const JobInfo& job, Provider& provider);
+    ~LossWatch();
+
+private:
+    LossWatch(const JobInfo& job, Provider& provider, int stop);
+    void watch() noexcept;
+
+    int control_;
+    int stop_;  ///< an eventfd, readable when the watch is to end
+    std::uint32_t nodes_;
+    Provider& provider_;
+    std::thread thread_;
+};
+
+}  // namespace hiroba::net

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see mixed_provider.hpp.
+#include "net/provider/mixed/mixed_provider.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+#include "net/wire/address_card.hpp"
+#include "net/wire/siphash.hpp"
+
+namespace hiroba::net::mixed {
+namespace {
+
+constexpr Limits mixed_limits{.name = "auto",
+                              .message_bytes_max = std::size_t{64} << 10,
+                              .completes_inline = false,
+                              .parallel = true,
+                              .maps_peers = true};
+constexpr std::uint64_t card_version = 1;
+constexpr std::uint64_t listen_ns = 100'000'000;
+
+/// Gives messages of the near provider their sender's number in the job.
+struct Renumbered final : Arrivals {
+    Renumbered(Arrivals& arrivals, const std::vector<NodeId>& nodes)
+        : arrivals(arrivals), nodes(nodes) {}
+    void message(NodeId from, MessageKind kind, Bytes body) noexcept override {
+        arrivals.message(nodes[from.value], kind, body);
+    }
+    void completed(OpId id) noexcept override { arrivals.completed(id); }
+    void failed(OpId id, NodeId peer) noexcept override { arrivals.failed(id, nodes[peer.value]); }
+    Arrivals& arrivals;
+    const std::vector<NodeId>& nodes;
+};
+
+}  // namespace
+
+MixedProvider::MixedProvider(ProviderSetup setup, Parts parts)
+    : setup_(std::move(setup)), parts_(std::move(parts)) {}
+
+MixedProvider::~MixedProvider() {
+    if (!listener_.joinable()) return;
+    over_.store(true, std::memory_order_release);  // pairs with listen()
+    far_->wake(setup_.self, Sleeper::service);
+    listener_.join();
+}
+
+const Limits& MixedProvider::limits() const noexcept { return mixed_limits; }
+
+Result<RegionId> MixedProvider::allocate(std::size_t bytes) {
+    region_bytes_.push_back(bytes);
+    return RegionId{static_cast<std::uint32_t>(region_bytes_.size() - 1)};
+}
+
+// --- meeting -------------------------------------------------------------------------------------
+
+Result<void> MixedProvider::connect() {
+    if (auto found = find_hosts(); !found) return found;
+    if (auto made = make_parts(); !made) return made;
+    for (const std::size_t bytes : region_bytes_) {
+        for (Provider* part : {near_.get(), far_.get()}) {
+            if (part == nullptr) continue;
+            if (auto region = part->allocate(bytes); !region) return region.error();
+        }
+    }
+    if (auto connected = near_->connect(); !connected) return connected;
+    if (far_ == nullptr) return {};
+    // The exchange that the near provider left out, for the sake of hosts with several nodes.
+    if (near_nodes_.size() == 1) {
+        const std::vector<std::byte> nothing(parts_.near_card_bytes);
+        if (auto gathered = setup_.exchange(nothing, -1); !gathered) return gathered.error();
+    }
+    if (auto connected = far_->connect(); !connected) return connected;
+    listener_ = std::thread([this] { listen(); });
+    return {};
+}
+
+/// Also compares what the parts would compare: with some nodes refused by one of them, the others
+/// would wait for them in the other.
+Result<void> MixedProvider::find_hosts() {
+    const auto self = "node " + std::to_string(setup_.self.value) + ": node ";
+    near_rank_.assign(setup_.nodes, not_near);
+    std::vector<std::uint64_t> hosts(setup_.nodes, parts_.host);
+    wire::DatagramCard mine{};
+    mine.host = parts_.host;
+    mine.common = {.version = card_version,
+                   .job_key = wire::siphash({setup_.job_key, setup_.job_key_high}, {}),
+                   .node = setup_.self.value,
+                   .nodes = setup_.nodes,
+                   .regions = region_bytes_.size(),
+                   .regions_hash = 0,
+                   .memory_bytes = 0};
+    for (const std::size_t bytes : region_bytes_) {
+        mine.common.memory_bytes += bytes;
+        mine.common.regions_hash = (mine.common.regions_hash ^ bytes) * 0x9E37'79B9'7F4A'7C15u + 1;
+    }
+    if (setup_.nodes > 1) {
+        auto all = setup_.exchange(std::as_bytes(std::span(&mine, 1)), -1);
+        if (!all) return all.error();
+        for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
+            wire::DatagramCard theirs;
+            if (all->bytes.size() != setup_.nodes || all->bytes[rank].size() != sizeof theirs) {
+                return Error{ErrorKind::refused,
+                             self + std::to_string(rank) + " did not tell which host it is on"};
+            }
+            std::memcpy(static_cast<void*>(&theirs), all->bytes[rank].data(), sizeof theirs);
+            if (auto text = wire::card_difference(mine.common, theirs.common, rank);
+                !text.empty()) {
+                return Error{ErrorKind::refused, self + std::to_string(rank) + " has " + text};
+            }
+            hosts[rank] = theirs.host;
+        }
+    }
+    for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
+        if (hosts[rank] != parts_.host) continue;
+        near_rank_[rank] = static_cast<std::uint32_t>(near_nodes_.size());
+        near_nodes_.push_back(NodeId{rank});
+    }
+    return {};
+}
+
+Result<void> MixedProvider::make_parts() {
+    ProviderSetup near = setup_;
+    near.self = NodeId{near_rank_[setup_.self.value]};
+    near.nodes = static_cast<std::uint32_t>(near_nodes_.size());
+    near.exchange = [this](Bytes mine, int fd) -> Result<ControlChannel::Gathered> {
+        HIROBA_INVARIANT(mine.size() == parts_.near_card_bytes, "near card of %lu bytes",
+                         mine.size());
+        auto all = setup_.exchange(mine, fd);
+        if (!all) return all;
+        ControlChannel::Gathered ours;
+        // Descriptors of other hosts' nodes never arrive; those that do are all to be owned.
+        for (const NodeId node : near_nodes_) {
+            ours.bytes.push_back(std::move(all->bytes[node.value]));
+            ours.fds.push_back(all->fds[node.value]);
+        }
+        return ours;
+    };
+    auto made = parts_.near(std::move(near));
+    if (!made) return made.error();
+    near_ = std::move(*made);
+    if (near_nodes_.size() == setup_.nodes) return {};
+
+    ProviderSetup far = setup_;
+    far.host = parts_.host;
+    far.memory = [this](std::uint32_t region) { return near_->local(RegionId{region}); };
+    made = parts_.far(std::move(far));
+    if (!made) return made.error();
+    far_ = std::move(*made);
+    return {};
+}
+
+MixedProvider::Way MixedProvider::way_to(NodeId node) const noexcept {
+    HIROBA_INVARIANT(node.value < near_rank_.size(), "node %u of %lu connected nodes", node.value,
+                     near_rank_.size());
+    const std::uint32_t near = near_rank_[node.value];
+    return near == not_near ? Way{far_.get(), node} : Way{near_.get(), NodeId{near}};
+}
+
+// --- what users do -------------------------------------------------------------------------------
+
+MutableBytes MixedProvider::local(RegionId region) noexcept { return near_->local(region); }
+
+std::byte* MixedProvider::mapped(NodeId node, RegionId region) noexcept {
+    const Way way = way_to(node);
+    return way.provider == near_.get() ? near_->mapped(way.node, region) : nullptr;
+}
+
+Post MixedProvider::send(NodeId to, MessageKind kind, Urgency urgency,
+                         std::span<const Bytes> parts) noexcept {
+    const Way way = way_to(to);
+    return way.provider->send(way.node, kind, urgency, parts);
+}
+
+Post MixedProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
+                        Bytes from) noexcept {
+    const Way way = way_to(to);
+    return way.provider->put(id, way.node, region, offset, from);
+}
+
+Post MixedProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
+                        std::uint64_t offset) noexcept {
+    const Way way = way_to(from);
+    return way.provider->get(id, to, way.node, region, offset);
+}
+
+Post MixedProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
+                           std::uint64_t operand, std::uint64_t expected,
+                           std::uint64_t* old) noexcept {
+    const Way way = way_to(at);
+    return way.provider->atomic(id, op, way.node, region, offset, operand, expected, old);
+}
+
+void MixedProvider::peer_lost(NodeId peer) noexcept {
+    const Way way = way_to(peer);
+    way.provider->peer_lost(way.node);
+}
+
+bool MixedProvider::settled() noexcept {
+    return near_ == nullptr || (near_->settled() && (far_ == nullptr || far_->settled()));
+}
+
+std::size_t MixedProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
+    if (near_ == nullptr) return 0;  // not connected
+    polls_.fetch_add(1, std::memory_order_relaxed);
+    Renumbered renumbered{arrivals, near_nodes_};
+    std::size_t events = near_->poll(renumbered, count_max);
+    if (far_ != nullptr) events += far_->poll(arrivals, count_max);
+    return events;
+}
+
+// --- sleep ---------------------------------------------------------------------------------------
+
+// Threads sleep where the near provider's peers can wake them; nothing can sleep on that and on the
+// far provider's device at once. So one thread sleeps at the far provider for all, and rings.
+void MixedProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
+                          void* argument) noexcept {
+    if (near_ == nullptr) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return;
+    }
+    near_->sleep(role, timeout_ns, ready, argument);
+}
+
+void MixedProvider::listen() noexcept {
+    const auto over = [](void* opaque) {
+        return static_cast<MixedProvider*>(opaque)->over_.load(std::memory_order_acquire);
+    };
+    const NodeId self{near_rank_[setup_.self.value]};
+    std::uint64_t seen = 0;
+    while (!over(this)) {
+        const std::uint64_t from_ns = now_ns();
+        far_->sleep(Sleeper::service, listen_ns, over, this);
+        // Whoever has polled since is awake, and does so again before it sleeps.
+        const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
+        if (std::exchange(seen, polls) != polls) continue;
+        // Nothing came: to wake everybody for that would cost more than all else of an idle node.
+        if (now_ns() - from_ns >= listen_ns) continue;
+        near_->wake(self, Sleeper::waiter);
+        near_->wake(self, Sleeper::service);
+        // Until they have looked, the far provider would say the same again.
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+}
+
+void MixedProvider::wake(NodeId node, Sleeper role) noexcept {
+    if (near_ == nullptr) return;
+    const Way way = way_to(node);
+    way.provider->wake(way.node, role);
+}
+
+}  // namespace hiroba::net::mixed

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what a node keeps of one peer it talks to: both windows, what waits to be sent, what is
+// being put together. Invariant: made when first talked to, in a mapping of its own whose untouched
+// pages cost nothing; never freed before the provider. Owned by the provider's latch.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+
+#include "net/provider/provider.hpp"
+#include "net/provider/udp/receive_window.hpp"
+#include "net/provider/udp/send_window.hpp"
+
+namespace hiroba::net::udp {
+
+inline constexpr std::uint32_t ops_max = 1024;  ///< of a node, to all peers together
+inline constexpr std::uint32_t no_op = ~std::uint32_t{0};
+inline constexpr std::size_t message_bytes_max = std::size_t{64} << 10;
+
+/// One-sided work of this node that is not complete.
+struct Op {
+    enum class Kind : std::uint8_t { put, get, atomic };
+    Kind kind = Kind::put;
+    AtomicOp atomic{};
+    bool pending = false;  ///< posted and not complete: an answer may name it
+    bool failed = false;
+    OpId id;
+    std::uint32_t peer = 0;
+    std::uint32_t region = 0;
+    std::uint64_t offset = 0;
+    std::byte* memory = nullptr;  ///< put: source; get: target; atomic: the value before
+    std::uint64_t bytes = 0;
+    std::uint64_t position = 0;  ///< put: bytes composed; get: bytes that came
+    std::uint64_t operand = 0, expected = 0;
+    std::uint64_t last_sequence = 0;  ///< put: complete when this is acknowledged
+    std::uint32_t next = no_op;       ///< in the list it is in
+};
+
+/// First in, first out, linked through Op::next.
+struct OpList {
+    std::uint32_t first = no_op, last = no_op;
+
+    bool empty() const noexcept { return first == no_op; }
+    void append(Op* ops, std::uint32_t index) noexcept {
+        ops[index].next = no_op;
+        (empty() ? first : ops[last].next) = index;
+        last = index;
+    }
+    std::uint32_t take(Op* ops) noexcept {
+        const std::uint32_t index = first;
+        first = ops[index].next;
+        return index;
+    }
+};
+
+/// What a peer asked for and has not been sent yet.
+struct Answer {
+    wire::RecordKind kind = wire::RecordKind::got;
+    std::uint32_t tag = 0;
+    std::uint32_t region = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t position = 0;
+    std::uint64_t offset_or_old = 0;
+};
+
+/// A peer can ask for as much as it has ops, so this never overflows.
+class AnswerQueue {
+public:
+    bool empty() const noexcept { return head_ == tail_; }
+    bool full() const noexcept { return tail_ - head_ == ops_max; }
+    void append(const Answer& answer) noexcept { answers_[tail_++ % ops_max] = answer; }
+    Answer& front() noexcept { return answers_[head_ % ops_max]; }
+    void pop() noexcept { ++head_; }
+
+private:
+    std::uint32_t head_ = 0, tail_ = 0;
+    Answer answers_[ops_max];
+};
+
+enum class Acknowledge : std::uint8_t { nothing, soon, now };
+
+struct Peer {
+    NodeId node;
+    bool lost = false;
+    bool silent = false;  ///< lost because nothing was heard; to be told
+    bool dirty = false;   ///< in the list of those to look after at the end of the poll
+    Acknowledge acknowledge = Acknowledge::nothing;
+    std::uint8_t wakes = 0;              ///< bit per role: to be rung, when there is room
+    std::uint32_t not_acknowledged = 0;  ///< packets executed since the last acknowledgement
+    std::uint64_t silent_since_ns = 0;   ///< 0: nothing is expected of it
+    sockaddr_storage name{};
+    socklen_t name_bytes = 0;
+    wire::DirectionKey key_out, key_in;
+
+    SendWindow send;
+    OpList to_compose;  ///< not wholly in the window
+    OpList to_arrive;   ///< puts whose last packet is not acknowledged
+    AnswerQueue answers;
+
+    ReceiveWindow receive;
+    std::size_t front_done = 0;    ///< bytes of the front packet that were executed
+    std::byte* message = nullptr;  ///< message_bytes_max bytes, being put together
+    std::size_t message_bytes = 0;
+};
+
+}  // namespace hiroba::net::udp

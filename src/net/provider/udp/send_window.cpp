@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see send_window.hpp.
+#include "net/provider/udp/send_window.hpp"
+
+#include <algorithm>
+
+namespace hiroba::net::udp {
+namespace {
+
+constexpr double congestion_min = 4;
+constexpr double decrease = 0.7;
+constexpr std::uint64_t overtaken_max = 3;
+constexpr std::uint32_t probes = 2;                  // timeouts that send one packet only
+constexpr std::uint64_t first_guess_ns = 1'000'000;  // before any round trip was measured
+
+}  // namespace
+
+void SendWindow::open(std::byte* memory, std::size_t datagram_bytes) noexcept {
+    memory_ = memory;
+    body_bytes_max_ = round_down(datagram_bytes - wire::header_bytes_max, 8);
+}
+
+// --- composing -----------------------------------------------------------------------------------
+
+std::size_t SendWindow::room(std::size_t least) const noexcept {
+    if (next_ != unsent_) {
+        const std::size_t rest = body_bytes_max_ - at(next_ - 1).bytes;
+        if (rest >= least) return rest;
+    }
+    return free_packets() != 0 && least <= body_bytes_max_ ? body_bytes_max_ : 0;
+}
+
+std::byte* SendWindow::take(std::size_t bytes) noexcept {
+    if (next_ == unsent_ || body_bytes_max_ - at(next_ - 1).bytes < bytes) {
+        if (free_packets() == 0 || bytes > body_bytes_max_) return nullptr;
+        at(next_) = Packet{};
+        ++next_;
+    }
+    Packet& packet = at(next_ - 1);
+    std::byte* const start = body(next_ - 1) + packet.bytes;
+    packet.bytes += static_cast<std::uint32_t>(bytes);
+    return start;
+}
+
+std::byte* SendWindow::body(std::uint64_t sequence) noexcept {
+    return memory_ + sequence % window_packets * slot_bytes + wire::header_bytes_max;
+}
+
+// --- sending -------------------------------------------------------------------------------------
+
+std::uint64_t SendWindow::next_to_send() const noexcept {
+    if (in_flight_ >= congestion_) return 0;
+    if (lost_ != 0) {
+        for (std::uint64_t sequence = first_; sequence != unsent_; ++sequence) {
+            if (at(sequence).lost) return sequence;
+        }
+    }
+    return unsent_ != next_ ? unsent_ : 0;
+}
+
+void SendWindow::sent(std::uint64_t sequence, std::uint64_t now_ns) noexcept {
+    Packet& packet = at(sequence);
+    if (packet.lost) {
+        packet.lost = false;
+        packet.sent_again = true;
+        --lost_;
+        ++retransmissions_;
+    } else {
+        ++unsent_;
+    }
+    // The time runs from the last good news, or from when the network was empty.
+    if (in_flight_++ == 0) timer_from_ns_ = now_ns;
+    packet.sent_ns = now_ns;
+}
+
+bool SendWindow::wants_answer(std::uint64_t sequence) const noexcept {
+    return at(sequence).sent_again || free_packets() < window_packets / 2;
+}
+
+// --- acknowledgement and time --------------------------------------------------------------------
+
+bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t now_ns) noexcept {
+    if (header.acknowledged >= unsent_) return false;
+    std::uint32_t news = 0;
+    std::uint64_t latest = 0;
+    for (; first_ <= header.acknowledged; ++first_) {
+        Packet& packet = at(first_);
+        ++news;
+        if (!packet.arrived) {
+            leave_network(packet);
+            latest = first_;
+        }
+        highest_arrived_ = std::max(highest_arrived_, first_);
+    }
+    const std::uint64_t bits = std::uint64_t{64} * header.selective_words;
+    for (std::uint64_t i = 0; i < bits; ++i) {
+        if ((header.selective[i / 64] >> (i % 64) & 1) == 0) continue;
+        const std::uint64_t sequence = header.acknowledged + 1 + i;
+        if (sequence < first_ || sequence >= unsent_ || at(sequence).arrived) continue;
+        ++news;
+        leave_network(at(sequence));
+        at(sequence).arrived = true;
+        latest = std::max(latest, sequence);
+        highest_arrived_ = std::max(highest_arrived_, sequence);
+    }
+    if (news == 0) return true;
+    // Only the latest tells of the round trip: the acknowledgement of earlier ones may be the
+    // second that was sent.
+    if (latest != 0 && !at(latest).sent_again) measured(now_ns - at(latest).sent_ns);
+    timer_from_ns_ = now_ns;
+    backoff_ = 0;
+    congestion_ += congestion_ < slow_start_until_ ? news : news / congestion_;
+    congestion_ = std::min<double>(congestion_, window_packets);
+    find_losses();
+    return true;
+}
+
+/// A packet that was under way, or taken for lost, has arrived.
+void SendWindow::leave_network(Packet& packet) noexcept {
+    if (packet.lost) {
+        packet.lost = false;
+        --lost_;
+    } else {
+        --in_flight_;
+    }
+    latest_arrived_ns_ = std::max(latest_arrived_ns_, packet.sent_ns);
+}
+
+void SendWindow::find_losses() noexcept {
+    const std::uint64_t patience_ns = smoothed_ns_ / 4;
+    for (std::uint64_t sequence = first_; sequence + overtaken_max <= highest_arrived_;
+         ++sequence) {
+        Packet& packet = at(sequence);
+        if (packet.arrived || packet.lost) continue;
+        const std::uint64_t sent_ns = packet.sent_ns + (packet.sent_again ? patience_ns : 0);
+        if (sent_ns > latest_arrived_ns_) continue;
+        packet.lost = true;
+        ++lost_;
+        --in_flight_;
+        if (sequence <= recovered_at_) continue;
+        recovered_at_ = unsent_ - 1;
+        congestion_ = std::max(congestion_ * decrease, congestion_min);
+        slow_start_until_ = congestion_;
+    }
+}
+
+void SendWindow::measured(std::uint64_t round_trip_ns) noexcept {
+    fastest_ns_ = std::min(fastest_ns_, round_trip_ns);
+    if (smoothed_ns_ == 0) {
+        smoothed_ns_ = round_trip_ns;
+        variation_ns_ = round_trip_ns / 2;
+        return;
+    }
+    const std::uint64_t off =
+        round_trip_ns > smoothed_ns_ ? round_trip_ns - smoothed_ns_ : smoothed_ns_ - round_trip_ns;
+    variation_ns_ = (3 * variation_ns_ + off) / 4;
+    smoothed_ns_ = (7 * smoothed_ns_ + round_trip_ns) / 8;
+}
+
+std::uint64_t SendWindow::retransmission_ns() const noexcept {
+    const std::uint64_t once =
+        smoothed_ns_ == 0 ? first_guess_ns : smoothed_ns_ + 4 * variation_ns_;
+    const std::uint64_t limited = std::clamp(once, retransmission_min_ns, retransmission_max_ns);
+    return std::min(limited << std::min(backoff_, 10u), retransmission_max_ns);
+}
+
+std::uint64_t SendWindow::deadline_ns() const noexcept {
+    return timer_from_ns_ + retransmission_ns();
+}
+
+void SendWindow::timed_out(std::uint64_t now_ns) noexcept {
+    bool any = false;
+    for (std::uint64_t sequence = first_; sequence != unsent_; ++sequence) {
+        Packet& packet = at(sequence);
+        if (packet.arrived) continue;
+        any = true;
+        if (packet.lost) continue;
+        packet.lost = true;
+        ++lost_;
+        --in_flight_;
+        if (backoff_ < probes) break;
+    }
+    // All have arrived but none was executed yet, or its acknowledgement got lost: ask with one.
+    if (!any && outstanding()) {
+        at(first_).arrived = false;
+        at(first_).lost = true;
+        ++lost_;
+    }
+    timer_from_ns_ = now_ns;
+    if (backoff_++ < probes) return;
+    recovered_at_ = unsent_ - 1;
+    slow_start_until_ = std::max(congestion_ * decrease, congestion_min);
+    congestion_ = congestion_min;
+}
+
+}  // namespace hiroba::net::udp

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see udp_provider.hpp; what leaves, what arrives, what time brings. All under the latch.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+#include "net/provider/udp/udp_provider.hpp"
+
+namespace hiroba::net::udp {
+namespace {
+
+constexpr std::size_t receive_rounds_max = 8;
+constexpr std::uint32_t packets_for_messages = 64;  // what one-sided work leaves of the window
+constexpr std::size_t smallest_piece_bytes = 256;   // rather than less, a put begins a new packet
+
+}  // namespace
+
+// --- composing -----------------------------------------------------------------------------------
+
+/// Puts into the window what waits for it: wakes, answers, then this node's own work.
+void UdpProvider::compose(Peer& peer) noexcept {
+    for (unsigned role = 0; peer.wakes != 0 && role < 2; ++role) {
+        if ((peer.wakes >> role & 1) == 0) continue;
+        std::byte* const at = peer.send.take(wire::wire_record_bytes);
+        if (at == nullptr) return;
+        wire::encode_wire_record(
+            {.kind = wire::RecordKind::wake, .sub = static_cast<std::uint8_t>(role)}, nullptr, at);
+        peer.wakes = static_cast<std::uint8_t>(peer.wakes & ~(1u << role));
+    }
+    if (!compose_answers(peer)) return;
+    while (!peer.to_compose.empty()) {
+        const std::uint32_t index = peer.to_compose.first;
+        if (!compose_op(peer, index)) return;
+        peer.to_compose.take(ops_.get());
+        if (ops_[index].kind == Op::Kind::put) peer.to_arrive.append(ops_.get(), index);
+    }
+}
+
+/// False when the window is full.
+bool UdpProvider::compose_answers(Peer& peer) noexcept {
+    for (; !peer.answers.empty(); peer.answers.pop()) {
+        Answer& answer = peer.answers.front();
+        wire::WireRecord record{.kind = answer.kind, .tag = answer.tag};
+        if (answer.kind == wire::RecordKind::atomic_done) {
+            record.payload_bytes = 8;
+            std::byte* const at = peer.send.take(wire::padded_record_bytes(8));
+            if (at == nullptr) return false;
+            const auto* old = reinterpret_cast<const std::byte*>(&answer.offset_or_old);
+            wire::encode_wire_record(record, old, at);
+            continue;
+        }
+        while (answer.position < answer.bytes) {
+            const std::size_t rest = answer.bytes - answer.position;
+            const std::size_t least = std::min(rest, smallest_piece_bytes);
+            const std::size_t room = peer.send.room(wire::padded_record_bytes(least));
+            if (room == 0) return false;
+            const std::size_t some = std::min(rest, room - wire::wire_record_bytes);
+            record.payload_bytes = static_cast<std::uint16_t>(some);
+            record.offset = answer.position;
+            record.total_bytes = answer.bytes;
+            wire::encode_wire_record(
+                record, regions_[answer.region].start + answer.offset_or_old + answer.position,
+                peer.send.take(wire::padded_record_bytes(some)));
+            answer.position += static_cast<std::uint32_t>(some);
+        }
+    }
+    return true;
+}
+
+/// False when the op is not wholly in the window.
+bool UdpProvider::compose_op(Peer& peer, std::uint32_t index) noexcept {
+    Op& op = ops_[index];
+    wire::WireRecord record{.sub = static_cast<std::uint8_t>(op.atomic),
+                            .tag = index,
+                            .offset = op.offset,
+                            .region = op.region};
+    if (peer.send.free_packets() <= packets_for_messages) return false;
+    if (op.kind == Op::Kind::get) {
+        record.kind = wire::RecordKind::get;
+        record.total_bytes = static_cast<std::uint32_t>(op.bytes);
+        wire::encode_wire_record(record, nullptr, peer.send.take(wire::wire_record_bytes));
+        return true;
+    }
+    if (op.kind == Op::Kind::atomic) {
+        record.kind = wire::RecordKind::atomic;
+        record.payload_bytes = 16;
+        const std::uint64_t words[2] = {op.operand, op.expected};
+        wire::encode_wire_record(record, reinterpret_cast<const std::byte*>(words),
+                                 peer.send.take(wire::padded_record_bytes(16)));
+        return true;
+    }
+    record.kind = wire::RecordKind::put;
+    while (op.position < op.bytes) {
+        if (peer.send.free_packets() <= packets_for_messages) return false;
+        const std::size_t rest = op.bytes - op.position;
+        const std::size_t least = std::min(rest, smallest_piece_bytes);
+        const std::size_t room = peer.send.room(wire::padded_record_bytes(least));
+        const std::size_t some = std::min(rest, room - wire::wire_record_bytes);
+        record.payload_bytes = static_cast<std::uint16_t>(some);
+        record.offset = op.offset + op.position;
+        wire::encode_wire_record(record, op.memory + op.position,
+                                 peer.send.take(wire::padded_record_bytes(some)));
+        op.position += some;
+    }
+    op.last_sequence = peer.send.last_composed();
+    return true;
+}
+
+// --- sending -------------------------------------------------------------------------------------
+
+wire::DatagramHeader UdpProvider::header_to(Peer& peer) noexcept {
+    wire::DatagramHeader header;
+    header.from = setup_.self.value;
+    header.to = peer.node.value;
+    peer.receive.describe(header);
+    peer.acknowledge = Acknowledge::nothing;
+    peer.not_acknowledged = 0;
+    return header;
+}
+
+void UdpProvider::transmit(Peer& peer) noexcept {
+    std::uint64_t sequence = peer.send.next_to_send();
+    if (sequence == 0) return;
+    now_ns_ = now_ns();
+    if (!peer.send.outstanding()) peer.silent_since_ns = now_ns_;
+    wire::DatagramHeader header = header_to(peer);
+    for (; sequence != 0; sequence = peer.send.next_to_send()) {
+        header.sequence = sequence;
+        header.flags = peer.send.wants_answer(sequence) ? wire::flag_answer_now : 0;
+        const std::size_t body_bytes = peer.send.body_bytes(sequence);
+        const std::byte* const start =
+            wire::seal_datagram(header, peer.key_out, peer.send.body(sequence), body_bytes);
+        peer.send.sent(sequence, now_ns_);
+        emit(peer, {start, header.bytes() + body_bytes}, now_ns_);
+    }
+    socket_.flush();
+    note_deadline(peer.send.deadline_ns());
+}
+
+void UdpProvider::acknowledge(Peer& peer) noexcept {
+    alignas(8) std::byte memory[wire::header_bytes_max];
+    const wire::DatagramHeader header = header_to(peer);
+    const std::byte* const start =
+        wire::seal_datagram(header, peer.key_out, memory + header.bytes(), 0);
+    emit(peer, {start, header.bytes()}, now_ns_);
+    socket_.flush();
+}
+
+/// Hands a datagram to the socket, or to the bad weather before it; flush() is the caller's.
+void UdpProvider::emit(Peer& peer, Bytes datagram, std::uint64_t now_ns) noexcept {
+    ++counts_.sent;
+    int times = 1;
+    if (out_.on()) [[unlikely]] {
+        times = out_.treat(datagram, peer.node.value, now_ns);
+        note_deadline(out_.due_ns());
+    }
+    for (; times > 0; --times) {
+        if (socket_.full()) socket_.flush();
+        socket_.add(peer.name, peer.name_bytes, datagram);
+    }
+}
+
+// --- receiving -----------------------------------------------------------------------------------
+
+std::size_t UdpProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
+    if (service_thread_.load(std::memory_order_relaxed) != pthread_self()) {
+        polls_of_others_.fetch_add(1, std::memory_order_relaxed);
+    }
+    Delivery delivery{arrivals, count_max};
+    const std::scoped_lock lock{latch_};
+    // What no one had taken yet goes first.
+    for (std::size_t i = 0; i < dirty_.size(); ++i) execute_front(*dirty_[i], delivery);
+    const std::uint64_t received = counts_.received;
+    receive(delivery);
+    const bool idle = counts_.received == received && delivery.messages < count_max;
+    now_ns_ = now_ns();
+    if (now_ns_ >= next_deadline_ns_.load(std::memory_order_relaxed)) {
+        release_held(delivery);
+        keep_time();
+    }
+    look_after(idle);
+    tell_finished(delivery);
+    // Release, pairs with sleep(): whoever sees it left comes back to poll.
+    unfinished_.store(!dirty_.empty() || !finished_.empty(), std::memory_order_release);
+    return delivery.events;
+}
+
+void UdpProvider::receive(Delivery& delivery) noexcept {
+    for (std::size_t round = 0; round < receive_rounds_max; ++round) {
+        const std::size_t buffers = socket_.receive();
+        if (buffers == 0) return;
+        now_ns_ = now_ns();
+        for (std::size_t i = 0; i < buffers; ++i) {
+            std::size_t each = 0;
+            MutableBytes rest = socket_.received(i, each);
+            do {  // an empty datagram is refused like any other
+                const std::size_t bytes = std::min(each, rest.size());
+                arrive(rest.first(bytes), delivery);
+                rest = rest.subspan(bytes);
+            } while (!rest.empty());
+        }
+        if (buffers < Socket::receive_max) return;
+    }
+}
+
+void UdpProvider::arrive(MutableBytes datagram, Delivery& delivery) noexcept {
+    ++counts_.received;
+    if (!in_.on()) [[likely]]
+        return take(datagram, delivery);
+    const int times = in_.treat(datagram, 0, now_ns_);
+    note_deadline(in_.due_ns());
+    // The first may be changed in place, as any buffer: it opens as before.
+    for (int i = 0; i < times; ++i) take(datagram, delivery);
+}
+
+void UdpProvider::release_held(Delivery& delivery) noexcept {
+    if (!in_.on()) return;
+    std::uint64_t tag = 0;
+    for (MutableBytes held = out_.release(now_ns_, tag); !held.empty();
+         held = out_.release(now_ns_, tag)) {
+        const Peer& peer = *talk_to(static_cast<std::uint32_t>(tag));
+        socket_.add(peer.name, peer.name_bytes, held);
+        socket_.flush();
+    }
+    for (MutableBytes held = in_.release(now_ns_, tag); !held.empty();
+         held = in_.release(now_ns_, tag)) {
+        take(held, delivery);
+    }
+}
+
+void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
+    const auto refuse = [&](wire::Refusal refusal) {
+        ++counts_.refused[static_cast<std::size_t>(refusal)];
+    };
+    std::uint32_t from = 0;
+    wire::Refusal refusal = wire::sender_of(datagram, setup_.self.value, setup_.nodes, from);
+    if (refusal != wire::Refusal::none) return refuse(refusal);
+    wire::DirectionKey key_in, key_out;
+    if (peers_[from] != nullptr) {
+        key_in = peers_[from]->key_in;
+    } else {
+        directions(from, key_out, key_in);
+    }
+    wire::DatagramHeader header;
+    refusal = wire::open_datagram(datagram, key_in, header);
+    if (refusal != wire::Refusal::none) return refuse(refusal);
+
+    Peer& peer = *talk_to(from);
+    if (peer.lost) return;
+    if (!peer.send.acknowledge(header, now_ns_)) return refuse(wire::Refusal::malformed);
+    peer.silent_since_ns = now_ns_;
+    while (!peer.to_arrive.empty() &&
+           ops_[peer.to_arrive.first].last_sequence <= peer.send.acknowledged()) {
+        finish(peer.to_arrive.take(ops_.get()));
+    }
+    mark_dirty(peer);
+    if (header.sequence == 0) return;
+
+    if ((header.flags & wire::flag_answer_now) != 0) peer.acknowledge = Acknowledge::now;
+    const Bytes records = wire::records_of(datagram, header);
+    switch (peer.receive.place(header.sequence)) {
+        case ReceiveWindow::Place::seen:
+        case ReceiveWindow::Place::beyond:
+            ++counts_.seen_before;
+            peer.acknowledge = Acknowledge::now;
+            return;
+        case ReceiveWindow::Place::early:
+            peer.receive.keep(header.sequence, records);
+            peer.acknowledge = Acknowledge::now;
+            return;
+        case ReceiveWindow::Place::next: break;
+    }
+    if (execute(peer, records, delivery)) {
+        execute_front(peer, delivery);
+    } else {
+        peer.receive.keep(header.sequence, records);
+    }
+}
+
+void UdpProvider::mark_dirty(Peer& peer) noexcept {
+    if (!std::exchange(peer.dirty, true)) dirty_.push_back(&peer);
+}
+
+// --- the end of a poll ---------------------------------------------------------------------------
+
+/// Sends what has room by now, and the acknowledgements that nothing else carries. One that is not
+/// urgent waits until a poll finds nothing: whoever got a message often answers it at once.
+void UdpProvider::look_after(bool idle) noexcept {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < dirty_.size(); ++i) {
+        Peer& peer = *dirty_[i];
+        compose(peer);
+        transmit(peer);
+        if (peer.acknowledge == Acknowledge::now ||
+            (peer.acknowledge == Acknowledge::soon && idle)) {
+            acknowledge(peer);
+        }
+        const bool more = peer.acknowledge == Acknowledge::soon || !peer.receive.front().empty();
+        if (more && !peer.lost) {
+            dirty_[kept++] = &peer;
+        } else {
+            peer.dirty = false;
+        }
+    }
+    dirty_.resize(kept);
+}
+
+/// What is due by now, and when the next is.
+void UdpProvider::keep_time() noexcept {
+    std::uint64_t next = std::min(out_.due_ns(), in_.due_ns());
+    next_deadline_ns_.store(~std::uint64_t{0}, std::memory_order_relaxed);
+    for (Peer* peer : talked_) {
+        if (peer->lost || !peer->send.outstanding()) continue;
+        if (now_ns_ >= peer->send.deadline_ns()) {
+            if (silence_max_ns_ != 0 && now_ns_ - peer->silent_since_ns > silence_max_ns_) {
+                peer->silent = true;
+                lose(*peer);
+                continue;
+            }
+            peer->send.timed_out(now_ns_);
+            compose(*peer);
+            transmit(*peer);
+        }
+        next = std::min(next, peer->send.deadline_ns());
+    }
+    note_deadline(next);
+}
+
+void UdpProvider::finish(std::uint32_t index) noexcept {
+    ops_[index].pending = false;
+    finished_.append(ops_.get(), index);
+    unfinished_.store(1, std::memory_order_release);  // pairs with sleep()
+}
+
+/// Fails all that is pending to `peer`; nothing is sent to it or taken from it any more.
+void UdpProvider::lose(Peer& peer) noexcept {
+    if (std::exchange(peer.lost, true)) return;
+    peer.to_compose = peer.to_arrive = {};
+    for (std::uint32_t index = 0; index < ops_max; ++index) {
+        Op& op = ops_[index];
+        if (!op.pending || op.peer != peer.node.value) continue;
+        op.failed = true;
+        finish(index);
+    }
+}
+
+void UdpProvider::tell_finished(Delivery& delivery) noexcept {
+    while (!finished_.empty()) {
+        const std::uint32_t index = finished_.take(ops_.get());
+        const Op op = ops_[index];
+        free_ops_.append(ops_.get(), index);
+        ++delivery.events;
+        latch_.unlock();
+        if (op.failed) {
+            delivery.arrivals.failed(op.id, NodeId{op.peer});
+        } else {
+            delivery.arrivals.completed(op.id);
+        }
+        latch_.lock();
+    }
+    for (Peer* peer : talked_) {
+        if (!peer->silent) continue;
+        peer->silent = false;
+        ++delivery.events;
+        latch_.unlock();
+        delivery.arrivals.silent(peer->node);
+        latch_.lock();
+    }
+}
+
+}  // namespace hiroba::net::udp

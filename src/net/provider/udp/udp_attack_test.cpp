@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: somebody who reads everything on the network throws the job's own datagrams back at it,
+// whole, spoiled, and from another job. The long run:
+// HIROBA_FUZZ_COUNT=10000000 test_net --gtest_filter='UdpAttack.*'
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "net/provider/udp/test_pair.hpp"
+#include "net/wire/datagram_samples.hpp"
+
+namespace hiroba::net::udp {
+namespace {
+
+using Datagram = std::vector<std::byte>;
+
+/// A node's rank or sequence, where it lies in a datagram.
+template <class Number>
+Number number_at(const Datagram& datagram, std::size_t at) {
+    Number number;
+    std::memcpy(&number, datagram.data() + at, sizeof number);
+    return number;
+}
+std::uint32_t target_of(const Datagram& datagram) { return number_at<std::uint32_t>(datagram, 12); }
+bool is_data(const Datagram& datagram) { return number_at<std::uint64_t>(datagram, 16) != 0; }
+
+/// Stands between the two nodes of a job, hands on what they say, and remembers the last of it.
+class Relay {
+public:
+    Relay() : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+        sockaddr_in name{};
+        name.sin_family = AF_INET;
+        name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t bytes = sizeof name;
+        EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+        EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&name), &bytes), 0);
+        port_ = ntohs(name.sin_port);
+    }
+    ~Relay() { close(fd_); }
+    std::uint16_t port() const { return port_; }
+    void serve(const Pair& pair) { pair_ = &pair; }
+
+    /// Sends `datagram` to node `rank` of the job.
+    void throw_at(std::uint32_t rank, const Datagram& datagram) {
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_port = htons(pair_->nodes[rank]->port());
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        EXPECT_EQ(sendto(fd_, datagram.data(), datagram.size(), 0, reinterpret_cast<sockaddr*>(&to),
+                         sizeof to),
+                  static_cast<ssize_t>(datagram.size()));
+        ++sent_;
+    }
+    void pump() {
+        Datagram buffer(65536);
+        for (;;) {
+            const ssize_t bytes = recv(fd_, buffer.data(), buffer.size(), 0);
+            if (bytes < 0) return;
+            const auto end = buffer.begin() + bytes;
+            seen_.emplace_back(buffer.begin(), end);
+            if (seen_.size() > remembered_max) seen_.erase(seen_.begin());
+            throw_at(target_of(seen_.back()), seen_.back());
+        }
+    }
+    const std::vector<Datagram>& seen() const { return seen_; }
+    std::uint64_t sent() const { return sent_; }
+
+private:
+    static constexpr std::size_t remembered_max = 64;
+    int fd_;
+    std::uint16_t port_ = 0;
+    const Pair* pair_ = nullptr;
+    std::vector<Datagram> seen_;
+    std::uint64_t sent_ = 0;
+};
+
+/// A job whose nodes reach each other through a relay only.
+struct TappedJob {
+    explicit TappedJob(std::uint64_t key) : pair(0, key, relay.port()) { relay.serve(pair); }
+    template <class Ready>
+    bool run_until(Ready ready) {
+        return pair.poll_until([&] {
+            relay.pump();
+            return ready();
+        });
+    }
+    /// Each node adds 1 to a word of the other and puts some bytes there.
+    void work() {
+        const std::uint64_t word = ++rounds;
+        const Bytes bytes = std::as_bytes(std::span(&word, 1));
+        for (std::uint32_t rank = 0; rank < 2; ++rank) {
+            UdpProvider& node = *pair.nodes[rank];
+            const NodeId other{1 - rank};
+            ASSERT_EQ(node.atomic(OpId{1}, AtomicOp::fetch_add, other, RegionId{0}, 0, 1, 0, &old),
+                      Post::posted);
+            ASSERT_EQ(node.put(OpId{1}, other, RegionId{0}, 8, bytes), Post::posted);
+        }
+        const auto done = [&](std::uint32_t rank) {
+            return pair.seen[rank].completions == static_cast<int>(2 * rounds);
+        };
+        ASSERT_TRUE(run_until([&] { return done(0) && done(1); })) << rounds;
+    }
+    std::uint64_t counted(std::uint64_t (*count)(const Counts&)) {
+        return count(pair.nodes[0]->counts()) + count(pair.nodes[1]->counts());
+    }
+    Relay relay;
+    Pair pair;
+    std::uint64_t rounds = 0, old = 0;
+};
+
+TEST(UdpAttack, with_recorded_spoiled_and_foreign_datagrams_changes_nothing_and_is_counted) {
+    const char* given = std::getenv("HIROBA_FUZZ_COUNT");
+    const std::uint64_t count = given != nullptr ? std::strtoull(given, nullptr, 0) : 20'000;
+    TappedJob job{7}, foreign{8};
+    foreign.work();
+    wire::samples::Random random{42};
+    std::uint64_t spoiled = 0, replayed = 0;
+    for (std::uint64_t thrown = 0; thrown < count; ++thrown) {
+        if (thrown % 16 == 0) job.work();
+        const auto& seen = job.relay.seen();
+        const auto& others = foreign.relay.seen();
+        Datagram datagram = seen[random.below(seen.size())];
+        const std::uint32_t target = target_of(datagram);
+        switch (random.below(4)) {
+            case 0: replayed += is_data(datagram); break;
+            case 1:
+                datagram = others[random.below(others.size())];
+                ++spoiled;
+                break;
+            default:
+                datagram = wire::samples::mutated(seen, random);
+                // By cutting and joining it may have become another whole one.
+                if (std::find(seen.begin(), seen.end(), datagram) != seen.end()) continue;
+                ++spoiled;
+        }
+        job.relay.throw_at(target, datagram);
+        const auto received = [](const Counts& counts) { return counts.received; };
+        if (thrown % 16 != 15) continue;
+        ASSERT_TRUE(job.run_until([&] { return job.counted(received) >= job.relay.sent(); }));
+    }
+    job.work();
+
+    EXPECT_EQ(job.counted([](const Counts& counts) { return counts.refused_sum(); }), spoiled);
+    EXPECT_GE(job.counted([](const Counts& counts) { return counts.seen_before; }), replayed);
+    EXPECT_GT(replayed, count / 16);
+    for (const auto& node : job.pair.nodes) {
+        const MutableBytes memory = node->local(RegionId{0});
+        std::uint64_t words[2];
+        std::memcpy(words, memory.data(), sizeof words);
+        EXPECT_EQ(words[0], job.rounds);
+        EXPECT_EQ(words[1], job.rounds);
+        for (std::size_t i = sizeof words; i < memory.size(); ++i)
+            ASSERT_EQ(memory[i], std::byte{});
+    }
+}
+
+}  // namespace
+}  // namespace hiroba::net::udp

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see udp_provider.hpp; how nodes meet, then what users post, then sleep.
+#include "net/provider/udp/udp_provider.hpp"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+#include "base/settings.hpp"
+#include "net/provider/apply_atomic.hpp"
+#include "net/provider/this_host.hpp"
+
+namespace hiroba::net::udp {
+namespace {
+
+constexpr Limits udp_limits{.name = "udp",
+                            .message_bytes_max = udp::message_bytes_max,
+                            .completes_inline = false,
+                            .parallel = true,
+                            .maps_peers = false};
+constexpr std::uint64_t card_version = 1;
+constexpr std::uint64_t service_tick_ns = 200'000;
+constexpr std::uint64_t service_late_ns = 1'000'000;
+/// From the peer's struct to its slots.
+constexpr std::size_t peer_bytes = round_up(sizeof(Peer), page_bytes);
+constexpr std::size_t slots_bytes = window_packets * slot_bytes;
+
+Error refused(NodeId self, std::string text) {
+    return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
+}
+
+void* map_private(std::size_t bytes) noexcept {
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    madvise(memory, bytes, MADV_DONTDUMP);
+    return memory;
+}
+
+Address loopback(std::uint16_t family, std::uint16_t port) noexcept {
+    Address address;
+    address.family = family;
+    address.port = port;
+    if (family == 6) {
+        address.bytes[15] = 1;
+    } else {
+        address.bytes[0] = 127;
+        address.bytes[3] = 1;
+    }
+    return address;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Provider>> make_udp_provider(ProviderSetup setup) {
+    if (setup.self.value >= setup.nodes) {
+        return refused(setup.self,
+                       "a job of " + std::to_string(setup.nodes) + " nodes has no such rank");
+    }
+    const auto weather = read_weather();
+    if (!weather) return weather.error();
+    const auto silence_s = setting_number("HIROBA_PEER_TIMEOUT");
+    if (!silence_s) return silence_s.error();
+    const std::uint64_t silence_max_ns =
+        std::min<std::uint64_t>(*silence_s, 1'000'000) * 1'000'000'000u;
+    const auto datagram_bytes = setting_number("HIROBA_UDP_DATAGRAM");
+    if (!datagram_bytes) return datagram_bytes.error();
+    if (*datagram_bytes < datagram_bytes_min || *datagram_bytes > datagram_bytes_max) {
+        return Error{ErrorKind::usage, "HIROBA_UDP_DATAGRAM=" + std::to_string(*datagram_bytes) +
+                                           ": " + std::to_string(datagram_bytes_min) + " to " +
+                                           std::to_string(datagram_bytes_max) + " bytes"};
+    }
+    return std::unique_ptr<Provider>(std::make_unique<UdpProvider>(
+        std::move(setup), *weather, silence_max_ns, static_cast<std::size_t>(*datagram_bytes)));
+}
+
+UdpProvider::UdpProvider(ProviderSetup setup, const Weather& weather, std::uint64_t silence_max_ns,
+                         std::size_t datagram_bytes)
+    : setup_(std::move(setup)),
+      weather_(weather),
+      silence_max_ns_(silence_max_ns),
+      datagram_bytes_(datagram_bytes) {}
+
+UdpProvider::~UdpProvider() {
+    for (Peer* peer : talked_) munmap(peer, peer_bytes + 2 * slots_bytes + message_bytes_max);
+    for (const RegionMemory& region : regions_) {
+        if (region.own) munmap(region.start, round_up(region.bytes, page_bytes));
+    }
+}
+
+const Limits& UdpProvider::limits() const noexcept { return udp_limits; }
+
+// --- meeting -------------------------------------------------------------------------------------
+
+Result<RegionId> UdpProvider::allocate(std::size_t bytes) {
+    constexpr std::size_t region_bytes_max = std::size_t{1} << 46;
+    HIROBA_INVARIANT(peers_.empty(), "region of %lu bytes allocated after connect()", bytes);
+    if (bytes > region_bytes_max) {
+        return refused(setup_.self, "a region of " + std::to_string(bytes) +
+                                        " bytes does not fit the address space; lower HIROBA_HEAP");
+    }
+    regions_.push_back({nullptr, bytes, false});
+    return RegionId{static_cast<std::uint32_t>(regions_.size() - 1)};
+}
+
+Result<void> UdpProvider::take_memory() {
+    for (std::size_t i = 0; i < regions_.size(); ++i) {
+        RegionMemory& region = regions_[i];
+        if (setup_.memory) {
+            region.start = setup_.memory(static_cast<std::uint32_t>(i)).data();
+            continue;
+        }
+        region.start = static_cast<std::byte*>(map_private(round_up(region.bytes, page_bytes)));
+        if (region.start == nullptr) {
+            return Error{ErrorKind::environment,
+                         "mmap of " + std::to_string(region.bytes) + " bytes: " + strerror(errno) +
+                             "; see ulimit -v and vm.max_map_count, or lower HIROBA_HEAP"};
+        }
+        region.own = true;
+    }
+    return {};
+}
+
+Result<void> UdpProvider::connect() {
+    HIROBA_INVARIANT(peers_.empty(), "connect() called twice on node %u", setup_.self.value);
+    if (Result<void> taken = take_memory(); !taken) return taken;
+    if (getrandom(&drawn_, sizeof drawn_, 0) != sizeof drawn_) {
+        return Error{ErrorKind::environment, std::string("getrandom: ") + strerror(errno)};
+    }
+    if (setup_.host == 0) setup_.host = this_host();
+    Address address = loopback(4, 0);
+    if (const std::string_view network = setting("HIROBA_NET"); setup_.nodes > 1) {
+        const auto chosen = choose_address(network);
+        if (!chosen) return chosen.error();
+        auto copy = chosen;
+        address = *copy;
+    }
+    if (auto opened = socket_.open(address.family); !opened) return opened;
+    address.port = socket_.port();
+    for (Disturbance* direction : {&out_, &in_}) {
+        if (weather_.fair()) break;
+        const std::uint64_t stream = 2 * setup_.self.value + (direction == &in_);
+        if (auto opened = direction->open(weather_, stream); !opened) return opened;
+    }
+
+    ops_ = std::make_unique<Op[]>(ops_max);
+    for (std::uint32_t i = 0; i < ops_max; ++i) free_ops_.append(ops_.get(), i);
+    places_.resize(setup_.nodes);
+    talked_.reserve(setup_.nodes);
+    dirty_.reserve(setup_.nodes);
+    places_[setup_.self.value] = {loopback(address.family, address.port), drawn_};
+    std::vector<Peer*> peers(setup_.nodes, nullptr);
+    peers_.swap(peers);
+    if (setup_.nodes == 1) return {};
+
+    wire::DatagramCard mine{};
+    mine.drawn = drawn_;
+    mine.host = setup_.host;
+    memcpy(mine.address, address.bytes, sizeof mine.address);
+    mine.port = address.port;
+    mine.family = address.family;
+    mine.scope = address.scope;
+    return meet(mine);
+}
+
+Result<void> UdpProvider::meet(wire::DatagramCard& mine) {
+    mine.common = {.version = card_version,
+                   .job_key = wire::siphash({setup_.job_key, setup_.job_key_high}, {}),
+                   .node = setup_.self.value,
+                   .nodes = setup_.nodes,
+                   .regions = regions_.size(),
+                   .regions_hash = 0,
+                   .memory_bytes = 0};
+    for (const RegionMemory& region : regions_) {
+        mine.common.memory_bytes += region.bytes;
+        mine.common.regions_hash =
+            (mine.common.regions_hash ^ region.bytes) * 0x9E37'79B9'7F4A'7C15u + 1;
+    }
+    const auto gathered = setup_.exchange(std::as_bytes(std::span(&mine, 1)), -1);
+    if (!gathered) return gathered.error();
+    auto all = gathered;
+    if (all->bytes.size() != setup_.nodes) {
+        return refused(setup_.self, std::to_string(all->bytes.size()) + " nodes met in a job of " +
+                                        std::to_string(setup_.nodes));
+    }
+    for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
+        if (auto learned = learn(mine, rank, all->bytes[rank]); !learned) return learned;
+    }
+    return {};
+}
+
+Result<void> UdpProvider::learn(const wire::DatagramCard& mine, std::uint32_t rank, Bytes card) {
+    wire::DatagramCard theirs;
+    const std::string node = "node " + std::to_string(rank);
+    if (card.size() != sizeof theirs) {
+        return refused(setup_.self, node + " sent " + std::to_string(card.size()) +
+                                        " bytes instead of its address");
+    }
+    memcpy(static_cast<void*>(&theirs), card.data(), sizeof theirs);
+    if (std::string text = wire::card_difference(mine.common, theirs.common, rank); !text.empty()) {
+        return refused(setup_.self, node + " has " + text);
+    }
+    if (theirs.family != mine.family) {
+        return refused(setup_.self, node + " has an IPv" + std::to_string(theirs.family) +
+                                        " address, here IPv" + std::to_string(mine.family) +
+                                        "; set HIROBA_NET");
+    }
+    if (rank == setup_.self.value) return {};
+    Address address = loopback(theirs.family, theirs.port);
+    if (theirs.host != mine.host) {
+        memcpy(address.bytes, theirs.address, sizeof address.bytes);
+        address.scope = theirs.scope;
+        if (address.is_loopback()) {
+            return refused(setup_.self, node +
+                                            " is on another host and gave a loopback address; "
+                                            "set HIROBA_NET to an interface that leads there");
+        }
+    }
+    places_[rank] = {address, theirs.drawn};
+    return {};
+}
+
+void UdpProvider::directions(std::uint32_t rank, wire::DirectionKey& out,
+                             wire::DirectionKey& in) const noexcept {
+    const wire::HashKey job{setup_.job_key, setup_.job_key_high};
+    out = wire::direction_key(job, drawn_, places_[rank].drawn);
+    in = wire::direction_key(job, places_[rank].drawn, drawn_);
+}
+
+Peer* UdpProvider::talk_to(std::uint32_t rank) noexcept {
+    HIROBA_INVARIANT(rank < peers_.size(), "node %u of %lu connected nodes", rank, peers_.size());
+    Peer* const peer = peers_[rank];
+    return peer != nullptr ? peer : make_peer(rank);
+}
+
+Peer* UdpProvider::make_peer(std::uint32_t rank) noexcept {
+    const std::size_t bytes = peer_bytes + 2 * slots_bytes + message_bytes_max;
+    auto* const memory = static_cast<std::byte*>(map_private(bytes));
+    HIROBA_INVARIANT(memory != nullptr, "mmap of %lu bytes for node %u: errno %d; see ulimit -v",
+                     bytes, rank, errno);
+    Peer& peer = *::new (memory) Peer;
+    peer.node = NodeId{rank};
+    const Address& address = places_[rank].address;
+    peer.name_bytes = to_sockaddr(address, peer.name);
+    directions(rank, peer.key_out, peer.key_in);
+    peer.send.open(memory + peer_bytes, std::min(datagram_bytes_, Socket::path_bytes(address)));
+    peer.receive.open(memory + peer_bytes + slots_bytes);
+    peer.message = memory + peer_bytes + 2 * slots_bytes;
+    peers_[rank] = &peer;
+    talked_.push_back(&peer);
+    return &peer;
+}
+
+// --- one-sided access ----------------------------------------------------------------------------
+
+MutableBytes UdpProvider::local(RegionId region) noexcept {
+    return {place(setup_.self.value, region.value, 0, 0), regions_[region.value].bytes};
+}
+
+std::byte* UdpProvider::mapped(NodeId node, RegionId region) noexcept {
+    return node == setup_.self ? local(region).data() : nullptr;
+}
+
+/// Where the bytes lie here; also checks what lies elsewhere, as regions are equal everywhere.
+std::byte* UdpProvider::place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
+                              std::uint64_t bytes) noexcept {
+    HIROBA_INVARIANT(node < peers_.size(), "node %u of %lu connected nodes", node, peers_.size());
+    HIROBA_INVARIANT(region < regions_.size(), "region %u of %lu", region, regions_.size());
+    const RegionMemory& memory = regions_[region];
+    HIROBA_INVARIANT(offset <= memory.bytes && bytes <= memory.bytes - offset,
+                     "%lu bytes at offset %lu of region %u, which has %lu", bytes, offset, region,
+                     memory.bytes);
+    return memory.start + offset;
+}
+
+Post UdpProvider::post(NodeId to, const Op& op) noexcept {
+    const std::scoped_lock lock{latch_};
+    if (free_ops_.empty()) return Post::again;
+    Peer& peer = *talk_to(to.value);
+    const std::uint32_t index = free_ops_.take(ops_.get());
+    ops_[index] = op;
+    ops_[index].peer = to.value;
+    ops_[index].pending = true;
+    if (peer.lost) {
+        ops_[index].failed = true;
+        finish(index);
+        return Post::posted;
+    }
+    peer.to_compose.append(ops_.get(), index);
+    compose(peer);
+    transmit(peer);
+    return Post::posted;
+}
+
+Post UdpProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
+                      Bytes from) noexcept {
+    std::byte* const target = place(to.value, region.value, offset, from.size());
+    if (from.empty()) return Post::done;
+    if (to == setup_.self) {
+        memcpy(target, from.data(), from.size());
+        return Post::done;
+    }
+    Op op;
+    op.kind = Op::Kind::put;
+    op.id = id;
+    op.region = region.value;
+    op.offset = offset;
+    op.memory = const_cast<std::byte*>(from.data());
+    op.bytes = from.size();
+    return post(to, op);
+}
+
+Post UdpProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
+                      std::uint64_t offset) noexcept {
+    constexpr std::uint64_t get_bytes_max = ~std::uint32_t{0};
+    const std::byte* const source = place(from.value, region.value, offset, to.size());
+    HIROBA_INVARIANT(to.size() <= get_bytes_max, "get of %lu bytes; at most %lu", to.size(),
+                     get_bytes_max);
+    if (to.empty()) return Post::done;
+    if (from == setup_.self) {
+        memcpy(to.data(), source, to.size());
+        return Post::done;
+    }
+    Op op;
+    op.kind = Op::Kind::get;
+    op.id = id;
+    op.region = region.value;
+    op.offset = offset;
+    op.memory = to.data();
+    op.bytes = to.size();
+    return post(from, op);
+}
+
+Post UdpProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
+                         std::uint64_t operand, std::uint64_t expected,
+                         std::uint64_t* old) noexcept {
+    HIROBA_INVARIANT((offset & 7) == 0, "atomic at offset %lu of region %u", offset, region.value);
+    std::byte* const word = place(at.value, region.value, offset, 8);
+    if (at == setup_.self) {
+        *old = apply_atomic(std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word)), op, operand,
+                            expected);
+        return Post::done;
+    }
+    Op posted;
+    posted.kind = Op::Kind::atomic;
+    posted.atomic = op;
+    posted.id = id;
+    posted.region = region.value;
+    posted.offset = offset;
+    posted.memory = reinterpret_cast<std::byte*>(old);
+    posted.bytes = 8;
+    posted.operand = operand;
+    posted.expected = expected;
+    return post(at, posted);
+}
+
+void UdpProvider::peer_lost(NodeId node) noexcept {
+    {
+        const std::scoped_lock lock{latch_};
+        lose(*talk_to(node.value));
+    }
+    waiters_.ring();
+    service_.ring();
+}
+
+bool UdpProvider::settled() noexcept {
+    const std::scoped_lock lock{latch_};
+    return std::ranges::all_of(talked_, [](const Peer* peer) {
+        return peer->lost || (peer->send.empty() && peer->to_compose.empty() &&
+                              peer->answers.empty() && peer->wakes == 0);
+    });
+}
+
+// --- messages ------------------------------------------------------------------------------------
+
+Post UdpProvider::send(NodeId to, MessageKind kind, Urgency,
+                       std::span<const Bytes> parts) noexcept {
+    std::size_t body_bytes = 0;
+    for (const Bytes part : parts) body_bytes += part.size();
+    HIROBA_INVARIANT(body_bytes <= message_bytes_max, "message of %lu bytes; at most %lu",
+                     body_bytes, message_bytes_max);
+    // Urgent or not, the datagram itself wakes whoever sleeps there.
+    const std::scoped_lock lock{latch_};
+    Peer& peer = *talk_to(to.value);
+    if (peer.lost) return Post::done;  // nobody is there to read it
+    const Post outcome = send_in_parts(peer, kind, parts, body_bytes);
+    if (outcome != Post::again) transmit(peer);
+    return outcome;
+}
+
+Post UdpProvider::send_in_parts(Peer& peer, MessageKind kind, std::span<const Bytes> parts,
+                                std::size_t body_bytes) noexcept {
+    const std::size_t part_max = peer.send.body_bytes_max() - wire::wire_record_bytes;
+    const bool fits_last = peer.send.room(wire::padded_record_bytes(body_bytes)) != 0;
+    const std::size_t packets = std::max<std::size_t>(1, (body_bytes + part_max - 1) / part_max);
+    if (packets > peer.send.free_packets() && !(packets == 1 && fits_last)) return Post::again;
+
+    std::size_t part = 0, in_part = 0, position = 0;
+    do {
+        const std::size_t bytes = std::min(part_max, body_bytes - position);
+        const wire::WireRecord record{.kind = wire::RecordKind::message,
+                                      .sub = static_cast<std::uint8_t>(kind),
+                                      .payload_bytes = static_cast<std::uint16_t>(bytes),
+                                      .offset = position,
+                                      .total_bytes = static_cast<std::uint32_t>(body_bytes)};
+        std::byte* at = peer.send.take(wire::padded_record_bytes(bytes));
+        HIROBA_INVARIANT(at != nullptr, "no packet for %lu of %lu bytes to node %u", bytes,
+                         body_bytes, peer.node.value);
+        wire::encode_wire_record(record, nullptr, at);
+        at += wire::wire_record_bytes;
+        for (std::size_t left = bytes; left != 0;) {
+            const std::size_t some = std::min(left, parts[part].size() - in_part);
+            if (some != 0) memcpy(at, parts[part].data() + in_part, some);
+            at += some;
+            left -= some;
+            in_part += some;
+            if (in_part == parts[part].size()) ++part, in_part = 0;
+        }
+        position += bytes;
+    } while (position < body_bytes);
+    return Post::done;
+}
+
+Counts UdpProvider::counts() noexcept {
+    const std::scoped_lock lock{latch_};
+    Counts counts = counts_;
+    for (const Peer* peer : talked_) counts.retransmitted += peer->send.retransmissions();
+    return counts;
+}
+
+// --- sleep ---------------------------------------------------------------------------------------
+
+// The service thread sleeps in one of two ways. While other threads poll they serve the peers, and
+// waking it with every datagram would only cost them their core: it looks up five times a
+// millisecond whether they still do. Otherwise it watches the socket like everybody else, until the
+// next packet must be sent again.
+void UdpProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
+                        void* argument) noexcept {
+    struct News {
+        UdpProvider* self;
+        bool (*ready)(void*);
+        void* argument;
+    } news{this, ready, argument};
+    const auto any = [](void* opaque) {
+        const News& news = *static_cast<News*>(opaque);
+        return news.ready(news.argument) ||
+               news.self->unfinished_.load(std::memory_order_acquire) != 0;  // poll()
+    };
+    const std::uint64_t now = now_ns();
+    bool watches = true;
+    if (role == Sleeper::service) {
+        service_thread_.store(pthread_self(), std::memory_order_relaxed);
+        const std::uint64_t polls = polls_of_others_.load(std::memory_order_relaxed);
+        watches = polls == std::exchange(polls_seen_, polls);
+        if (!watches) timeout_ns = std::min(timeout_ns, service_tick_ns);
+    }
+    if (watches) {
+        const std::uint64_t deadline = next_deadline_ns_.load(std::memory_order_acquire);
+        timeout_ns = std::min(timeout_ns, deadline > now ? deadline - now : 0);
+    }
+    Sleepers& sleepers = role == Sleeper::service ? service_ : waiters_;
+    if (role == Sleeper::service) {
+        // Before the announcement; pairs with note_deadline(), which rings if this is too late.
+        service_until_ns_.store(now + timeout_ns, std::memory_order_release);
+    }
+    sleepers.sleep(watches ? socket_.fd() : -1, timeout_ns, any, &news);
+    if (role == Sleeper::service) service_until_ns_.store(0, std::memory_order_relaxed);
+}
+
+void UdpProvider::note_deadline(std::uint64_t deadline_ns) noexcept {
+    if (deadline_ns >= next_deadline_ns_.load(std::memory_order_relaxed)) return;
+    next_deadline_ns_.store(deadline_ns, std::memory_order_seq_cst);  // pairs with sleep()
+    if (service_until_ns_.load(std::memory_order_seq_cst) > deadline_ns + service_late_ns) {
+        service_until_ns_.store(0, std::memory_order_relaxed);
+        service_.ring();
+    }
+}
+
+void UdpProvider::wake(NodeId node, Sleeper role) noexcept {
+    if (node == setup_.self) {
+        (role == Sleeper::service ? service_ : waiters_).ring();
+        return;
+    }
+    const std::scoped_lock lock{latch_};
+    Peer& peer = *talk_to(node.value);
+    if (peer.lost) return;
+    peer.wakes = static_cast<std::uint8_t>(peer.wakes | 1u << static_cast<unsigned>(role));
+    compose(peer);
+    transmit(peer);
+}
+
+}  // namespace hiroba::net::udp

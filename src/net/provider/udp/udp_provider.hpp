@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the provider between hosts: a reliable, ordered datagram transport with a window for each
+// peer; puts, gets and atomics are carried out by the target when it polls, exactly once because
+// every packet is executed once and in order. Invariant: one latch guards everything; it is open
+// while a message is delivered or a completion told, so that handlers may post. Nothing allocates
+// from the program's heap after connect(): this runs below page faults.
+//
+// Files: udp_provider.cpp meets and posts; transport.cpp polls, sends, receives and keeps time;
+// execute.cpp carries out what peers ask for.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "base/latch.hpp"
+#include "net/provider/address_exchange.hpp"
+#include "net/provider/provider.hpp"
+#include "net/provider/udp/disturbance.hpp"
+#include "net/provider/udp/peer.hpp"
+#include "net/provider/udp/sleepers.hpp"
+#include "net/provider/udp/socket.hpp"
+#include "net/wire/address_card.hpp"
+
+namespace hiroba::net::udp {
+
+/// What happened to datagrams; for tests and statistics.
+struct Counts {
+    std::uint64_t sent = 0, received = 0;
+    std::uint64_t retransmitted = 0;
+    std::uint64_t seen_before = 0;  ///< duplicates and replays
+    std::uint64_t refused[static_cast<std::size_t>(wire::Refusal::count)] = {};
+    std::uint64_t refused_sum() const noexcept {
+        std::uint64_t sum = 0;
+        for (const std::uint64_t count : refused) sum += count;
+        return sum;
+    }
+};
+
+class UdpProvider final : public Provider {
+public:
+    /// @param datagram_bytes  512 to datagram_bytes_max; the way to a peer may take less
+    UdpProvider(ProviderSetup setup, const Weather& weather, std::uint64_t silence_max_ns,
+                std::size_t datagram_bytes = datagram_bytes_max);
+    ~UdpProvider() override;
+
+    const Limits& limits() const noexcept override;
+    Result<RegionId> allocate(std::size_t bytes) override;
+    MutableBytes local(RegionId region) noexcept override;
+    std::byte* mapped(NodeId node, RegionId region) noexcept override;
+    Result<void> connect() override;
+
+    Post send(NodeId to, MessageKind kind, Urgency urgency,
+              std::span<const Bytes> parts) noexcept override;
+    Post put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
+             Bytes from) noexcept override;
+    Post get(OpId id, MutableBytes to, NodeId from, RegionId region,
+             std::uint64_t offset) noexcept override;
+    Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
+                std::uint64_t operand, std::uint64_t expected,
+                std::uint64_t* old) noexcept override;
+    void peer_lost(NodeId peer) noexcept override;
+    bool settled() noexcept override;
+
+    std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept override;
+    void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
+               void* argument) noexcept override;
+    void wake(NodeId node, Sleeper role) noexcept override;
+
+    Counts counts() noexcept;
+    std::uint16_t port() const noexcept { return socket_.port(); }
+    /// Bytes of memory for each peer never talked to.
+    static std::size_t quiet_peer_bytes() noexcept { return sizeof(Place) + 3 * sizeof(Peer*); }
+
+private:
+    struct RegionMemory {
+        std::byte* start = nullptr;
+        std::size_t bytes = 0;
+        bool own = false;
+    };
+    /// Where a peer is; known of all.
+    struct Place {
+        Address address;
+        std::uint64_t drawn = 0;
+    };
+    /// One poll.
+    struct Delivery {
+        Arrivals& arrivals;
+        std::size_t count_max;
+        std::size_t messages = 0;
+        std::size_t events = 0;  ///< everything a waiter may have waited for
+    };
+
+    // udp_provider.cpp
+    Result<void> take_memory();
+    Result<void> meet(wire::DatagramCard& mine);
+    Result<void> learn(const wire::DatagramCard& mine, std::uint32_t rank, Bytes card);
+    Peer* talk_to(std::uint32_t rank) noexcept;
+    Peer* make_peer(std::uint32_t rank) noexcept;
+    void directions(std::uint32_t rank, wire::DirectionKey& out,
+                    wire::DirectionKey& in) const noexcept;
+    std::byte* place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
+                     std::uint64_t bytes) noexcept;
+    Post post(NodeId to, const Op& op) noexcept;
+    Post send_in_parts(Peer& peer, MessageKind kind, std::span<const Bytes> parts,
+                       std::size_t body_bytes) noexcept;
+
+    // transport.cpp
+    void compose(Peer& peer) noexcept;
+    bool compose_answers(Peer& peer) noexcept;
+    bool compose_op(Peer& peer, std::uint32_t index) noexcept;
+    void transmit(Peer& peer) noexcept;
+    void acknowledge(Peer& peer) noexcept;
+    wire::DatagramHeader header_to(Peer& peer) noexcept;
+    void emit(Peer& peer, Bytes datagram, std::uint64_t now_ns) noexcept;
+    void receive(Delivery& delivery) noexcept;
+    void arrive(MutableBytes datagram, Delivery& delivery) noexcept;
+    void take(MutableBytes datagram, Delivery& delivery) noexcept;
+    void release_held(Delivery& delivery) noexcept;
+    void look_after(bool idle) noexcept;
+    void keep_time() noexcept;
+    void note_deadline(std::uint64_t deadline_ns) noexcept;
+    void mark_dirty(Peer& peer) noexcept;
+    void finish(std::uint32_t index) noexcept;
+    void lose(Peer& peer) noexcept;
+    void tell_finished(Delivery& delivery) noexcept;
+
+    // execute.cpp
+    void execute_front(Peer& peer, Delivery& delivery) noexcept;
+    bool execute(Peer& peer, Bytes records, Delivery& delivery) noexcept;
+    void carry_out(Peer& peer, const wire::WireRecord& record, Bytes payload) noexcept;
+    bool take_message(Peer& peer, const wire::WireRecord& record, Bytes payload,
+                      Delivery& delivery) noexcept;
+    void take_answer(Peer& peer, const wire::WireRecord& record, Bytes payload) noexcept;
+
+    ProviderSetup setup_;
+    Weather weather_;
+    std::uint64_t silence_max_ns_;
+    std::size_t datagram_bytes_;
+    std::uint64_t drawn_ = 0;
+    std::vector<RegionMemory> regions_;
+    std::vector<Place> places_;
+    std::vector<Peer*> peers_;   ///< by rank; nullptr: never talked to
+    std::vector<Peer*> talked_;  ///< the others, in the order met
+    std::vector<Peer*> dirty_;
+
+    Latch latch_;  ///< guards all below but what is atomic
+    Socket socket_;
+    Disturbance out_, in_;
+    std::unique_ptr<Op[]> ops_;
+    OpList free_ops_;
+    OpList finished_;
+    Counts counts_;
+    std::uint64_t now_ns_ = 0;  ///< of this call
+
+    std::atomic<std::uint64_t> next_deadline_ns_{~std::uint64_t{0}};
+    std::atomic<std::uint32_t> unfinished_{0};  ///< what the next poll must not wait for
+    Sleepers waiters_, service_;
+    std::atomic<std::uint64_t> polls_of_others_{0};  ///< than the service thread
+    std::atomic<std::uint64_t> service_until_ns_{0};
+    std::atomic<pthread_t> service_thread_{};
+    std::uint64_t polls_seen_ = 0;  ///< service thread
+};
+
+/// As ProviderSetup says; refuses a rank outside the job.
+Result<std::unique_ptr<Provider>> make_udp_provider(ProviderSetup setup);
+
+}  // namespace hiroba::net::udp

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what only this provider promises: foreign, forged and replayed datagrams do nothing, a
+// lost peer fails what is pending. Two nodes in one process; what all providers promise is in
+// test/conformance.
+#include "net/provider/udp/udp_provider.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "net/provider/udp/test_pair.hpp"
+
+namespace hiroba::net::udp {
+namespace {
+
+TEST(UdpProvider, counts_and_drops_what_strangers_send_while_the_job_goes_on) {
+    const char* given = std::getenv("HIROBA_FUZZ_COUNT");
+    const std::uint64_t count = given != nullptr ? std::strtoull(given, nullptr, 0) : 100'000;
+    Pair pair;
+    UdpProvider& target = *pair.nodes[1];
+    const Stranger stranger{target.port()};
+    std::uint64_t state = 42;
+    const auto random = [&state] {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return state >> 33;
+    };
+    // A datagram as node 0 would send it, but for the key.
+    std::vector<std::byte> model(wire::header_bytes_max + wire::padded_record_bytes(64));
+    const std::vector<std::byte> payload(64, std::byte{0xee});
+    wire::encode_wire_record({.kind = wire::RecordKind::put, .payload_bytes = 64}, payload.data(),
+                             model.data() + wire::header_bytes_max);
+    const wire::DatagramHeader header{.from = 0, .to = 1, .sequence = 1};
+    const std::byte* start =
+        wire::seal_datagram(header, {{7, 0}, {7, 0}, {7, 0}}, model.data() + wire::header_bytes_max,
+                            model.size() - wire::header_bytes_max);
+    const std::vector<std::byte> forged(start,
+                                        static_cast<const std::byte*>(model.data()) + model.size());
+
+    std::uint64_t thrown = 0;
+    std::uint64_t puts = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        std::vector<std::byte> bytes = forged;
+        if (random() % 2 == 0) bytes.resize(random() % 2000);
+        for (std::uint64_t flips = random() % 5; flips > 0 && !bytes.empty(); --flips) {
+            bytes[random() % bytes.size()] ^= static_cast<std::byte>(random());
+        }
+        stranger.send(bytes);
+        ++thrown;
+        if (i % 16 != 15) continue;
+        // Meanwhile the job works.
+        const std::uint64_t word = i;
+        if (pair.nodes[0]->put(OpId{1}, NodeId{1}, RegionId{0}, 4096,
+                               std::as_bytes(std::span(&word, 1))) != Post::again) {
+            ++puts;
+        }
+        const auto caught_up = [&] {
+            return target.counts().refused_sum() >= thrown &&
+                   pair.seen[0].completions == static_cast<int>(puts);
+        };
+        ASSERT_TRUE(pair.poll_until(caught_up)) << "after " << i;
+    }
+    EXPECT_EQ(target.counts().refused_sum(), thrown / 16 * 16);
+    const MutableBytes memory = target.local(RegionId{0});
+    for (std::size_t i = 0; i < 4096; ++i) ASSERT_EQ(memory[i], std::byte{0}) << i;
+}
+
+TEST(UdpProvider, carries_out_no_second_time_what_is_sent_again) {
+    Pair pair;
+    std::uint64_t old = 99;
+    ASSERT_EQ(
+        pair.nodes[0]->atomic(OpId{1}, AtomicOp::fetch_add, NodeId{1}, RegionId{0}, 0, 5, 0, &old),
+        Post::posted);
+    // Node 1 does not poll: node 0 sends again and again, each a replay of the first.
+    ASSERT_TRUE(
+        pair.poll_until([&] { return pair.nodes[0]->counts().retransmitted >= 4; }, true, false));
+    ASSERT_TRUE(pair.poll_until([&] { return pair.seen[0].completions == 1; }));
+    ASSERT_TRUE(pair.poll_until([&] { return pair.nodes[1]->counts().seen_before >= 4; }));
+    std::uint64_t word = 0;
+    std::memcpy(&word, pair.nodes[1]->local(RegionId{0}).data(), sizeof word);
+    EXPECT_EQ(word, 5u);
+    EXPECT_EQ(old, 0u);
+}
+
+TEST(UdpProvider, fails_what_is_pending_to_a_peer_that_is_lost) {
+    Pair pair;
+    std::uint64_t word = 1;
+    std::uint64_t old = 0;
+    const MutableBytes bytes = std::as_writable_bytes(std::span(&word, 1));
+    UdpProvider& near = *pair.nodes[0];
+    ASSERT_EQ(near.put(OpId{1}, NodeId{1}, RegionId{0}, 0, bytes), Post::posted);
+    ASSERT_EQ(near.get(OpId{2}, bytes, NodeId{1}, RegionId{0}, 0), Post::posted);
+    ASSERT_EQ(near.atomic(OpId{3}, AtomicOp::swap, NodeId{1}, RegionId{0}, 0, 1, 0, &old),
+              Post::posted);
+    near.peer_lost(NodeId{1});
+    ASSERT_TRUE(pair.poll_until([&] { return pair.seen[0].failures == 3; }, true, false));
+    // And later ones.
+    ASSERT_EQ(near.put(OpId{4}, NodeId{1}, RegionId{0}, 0, bytes), Post::posted);
+    ASSERT_TRUE(pair.poll_until([&] { return pair.seen[0].failures == 4; }, true, false));
+    EXPECT_EQ(pair.seen[0].completions, 0);
+    EXPECT_EQ(pair.seen[0].silences, 0);
+}
+
+TEST(UdpProvider, takes_a_peer_for_lost_that_is_silent_for_too_long) {
+    Pair pair{200'000'000};
+    std::uint64_t word = 1;
+    ASSERT_EQ(
+        pair.nodes[0]->put(OpId{1}, NodeId{1}, RegionId{0}, 0, std::as_bytes(std::span(&word, 1))),
+        Post::posted);
+    ASSERT_TRUE(pair.poll_until([&] { return pair.seen[0].silences == 1; }, true, false));
+    EXPECT_EQ(pair.seen[0].failures, 1);
+}
+
+TEST(UdpProvider, keeps_little_of_peers_never_talked_to) {
+    EXPECT_LE(UdpProvider::quiet_peer_bytes(), 64u);
+}
+
+}  // namespace
+}  // namespace hiroba::net::udp

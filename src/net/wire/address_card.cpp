@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see address_card.hpp.
+#include "net/wire/address_card.hpp"
+
+namespace hiroba::net::wire {
+
+std::string card_difference(const AddressCard& mine, const AddressCard& theirs,
+                            std::uint32_t rank) {
+    const auto differ = [](const char* what, std::uint64_t ours, std::uint64_t other) {
+        return std::string(what) + " " + std::to_string(other) + ", here " + std::to_string(ours);
+    };
+    if (theirs.version != mine.version)
+        return differ("layout version", mine.version, theirs.version);
+    if (theirs.job_key != mine.job_key) return differ("job key", mine.job_key, theirs.job_key);
+    if (theirs.node != rank) return differ("rank", rank, theirs.node);
+    if (theirs.nodes != mine.nodes) return differ("number of nodes", mine.nodes, theirs.nodes);
+    if (theirs.regions != mine.regions) return differ("regions", mine.regions, theirs.regions);
+    if (theirs.regions_hash != mine.regions_hash || theirs.memory_bytes != mine.memory_bytes) {
+        return differ("other sizes of regions, in all bytes", mine.memory_bytes,
+                      theirs.memory_bytes);
+    }
+    return {};
+}
+
+}  // namespace hiroba::net::wire

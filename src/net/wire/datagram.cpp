@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see datagram.hpp.
+#include "net/wire/datagram.hpp"
+
+namespace hiroba::net::wire {
+namespace {
+
+constexpr std::size_t authenticator_at = 32;
+
+template <class Number>
+Number read(const std::byte* at) noexcept {
+    Number number;
+    std::memcpy(&number, at, sizeof number);
+    return number;
+}
+
+template <class Number>
+void write(std::byte* at, Number number) noexcept {
+    std::memcpy(at, &number, sizeof number);
+}
+
+/// What each kind's payload must be.
+bool is_well_formed(const WireRecord& record) noexcept {
+    switch (record.kind) {
+        case RecordKind::message:
+        case RecordKind::got:
+            return record.offset <= record.total_bytes &&
+                   record.payload_bytes <= record.total_bytes - record.offset;
+        case RecordKind::put: return record.payload_bytes != 0;
+        case RecordKind::get: return record.payload_bytes == 0 && record.total_bytes != 0;
+        case RecordKind::atomic: return record.payload_bytes == 16 && record.offset % 8 == 0;
+        case RecordKind::atomic_done: return record.payload_bytes == 8;
+        case RecordKind::wake: return record.payload_bytes == 0 && record.sub <= 1;
+        case RecordKind::count: break;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, std::byte* body,
+                         std::size_t body_bytes) noexcept {
+    std::byte* const start = body - header.bytes();
+    write(start, datagram_magic);
+    write(start + 4, header.flags);
+    write(start + 5, header.selective_words);
+    write(start + 6, std::uint16_t{0});
+    write(start + 8, header.from);
+    write(start + 12, header.to);
+    write(start + 16, header.sequence);
+    write(start + 24, header.acknowledged);
+    write(start + authenticator_at, std::uint64_t{0});
+    for (std::size_t i = 0; i < header.selective_words; ++i) {
+        write(start + fixed_header_bytes + 8 * i, header.selective[i]);
+    }
+    write(start + authenticator_at, authenticator(key, {start, header.bytes() + body_bytes}));
+    return start;
+}
+
+Refusal sender_of(Bytes datagram, std::uint32_t self, std::uint32_t nodes,
+                  std::uint32_t& from) noexcept {
+    if (datagram.size() < fixed_header_bytes) return Refusal::truncated;
+    if (read<std::uint32_t>(datagram.data()) != datagram_magic) return Refusal::foreign;
+    from = read<std::uint32_t>(datagram.data() + 8);
+    const bool ours = from < nodes && read<std::uint32_t>(datagram.data() + 12) == self;
+    return ours ? Refusal::none : Refusal::misdirected;
+}
+
+Refusal open_datagram(Bytes datagram, const DirectionKey& key, DatagramHeader& header) noexcept {
+    const std::byte* const start = datagram.data();
+    if (datagram.size() < fixed_header_bytes) return Refusal::truncated;
+    header.flags = read<std::uint8_t>(start + 4);
+    header.selective_words = read<std::uint8_t>(start + 5);
+    if (header.selective_words > selective_words_max || datagram.size() < header.bytes()) {
+        return Refusal::truncated;
+    }
+    // Hashed with zeros where the authenticator lies; the bytes are the receiver's own buffer.
+    const auto claimed = read<std::uint64_t>(start + authenticator_at);
+    auto* const place = const_cast<std::byte*>(start) + authenticator_at;
+    write(place, std::uint64_t{0});
+    const std::uint64_t found = authenticator(key, datagram);
+    write(place, claimed);
+    if (found != claimed) return Refusal::forged;
+
+    header.from = read<std::uint32_t>(start + 8);
+    header.to = read<std::uint32_t>(start + 12);
+    header.sequence = read<std::uint64_t>(start + 16);
+    header.acknowledged = read<std::uint64_t>(start + 24);
+    for (std::size_t i = 0; i < header.selective_words; ++i) {
+        header.selective[i] = read<std::uint64_t>(start + fixed_header_bytes + 8 * i);
+    }
+    WireRecord record;
+    Bytes payload;
+    Bytes rest = records_of(datagram, header);
+    if (rest.empty() != (header.sequence == 0)) return Refusal::malformed;
+    while (!rest.empty()) {
+        if (!decode_wire_record(rest, record, payload)) return Refusal::malformed;
+        rest = rest.subspan(padded_record_bytes(record.payload_bytes));
+    }
+    return Refusal::none;
+}
+
+bool decode_wire_record(Bytes records, WireRecord& record, Bytes& payload) noexcept {
+    if (records.size() < wire_record_bytes) return false;
+    const std::byte* const at = records.data();
+    record.kind = static_cast<RecordKind>(read<std::uint8_t>(at));
+    record.sub = read<std::uint8_t>(at + 1);
+    record.payload_bytes = read<std::uint16_t>(at + 2);
+    record.tag = read<std::uint32_t>(at + 4);
+    record.offset = read<std::uint64_t>(at + 8);
+    record.region = read<std::uint32_t>(at + 16);
+    record.total_bytes = read<std::uint32_t>(at + 20);
+    if (records.size() < padded_record_bytes(record.payload_bytes)) return false;
+    payload = records.subspan(wire_record_bytes, record.payload_bytes);
+    return is_well_formed(record);
+}
+
+}  // namespace hiroba::net::wire
