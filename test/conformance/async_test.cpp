@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "conformance/suite.hpp"
@@ -36,7 +35,7 @@ struct Node {
         ASSERT_TRUE(connected) << connected.error().text;
         async->attach();
         collectives->attach();
-        service = std::thread{[this] { endpoint->serve(); }};
+        service = Thread{[this] { endpoint->serve(); }};
     }
     ~Node() {
         endpoint->stop();
@@ -46,7 +45,7 @@ struct Node {
     std::unique_ptr<Collectives> collectives;
     std::unique_ptr<Async> async;
     net::Handle memory;
-    std::thread service;
+    Thread service;
 };
 
 void count_up(void* data, net::Outcome) noexcept {
@@ -56,7 +55,7 @@ void count_up(void* data, net::Outcome) noexcept {
 template <class Try>
 void until_accepted(Try&& attempt) {
     Submission made;
-    while ((made = attempt()) == Submission::again) sched_yield();
+    while ((made = attempt()) == Submission::again) yield();
     ASSERT_EQ(made, Submission::accepted);
 }
 
@@ -104,7 +103,7 @@ TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
                 node.endpoint->wait_until([&] { return done == 2 * count + 1; });
                 EXPECT_EQ(std::memcmp(copy, memory + 8, 64), 0);
             };
-            std::thread other{work, 1};
+            Thread other{work, 1};
             work(0);
             other.join();
             node.collectives->barrier();
