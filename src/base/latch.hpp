@@ -8,12 +8,18 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/turns.hpp"
+
 namespace hiroba {
 
 /// Spin briefly, then yield: a pure spinner starves its neighbour for 8 ms when cores are short.
 class Backoff {
 public:
     void pause() noexcept {
+        if (Turns* const turns = turns_of_this_thread()) [[unlikely]] {
+            ++yields_;
+            return turns->pass();
+        }
         if (spins_ < spins_before_yield) {
             ++spins_;
             __builtin_ia32_pause();

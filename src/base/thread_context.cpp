@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <new>
+#include <utility>
 
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
@@ -128,6 +129,10 @@ void publish(ThreadPages* pages) noexcept {
 }  // namespace
 
 ThreadContext* this_thread_if_known() noexcept { return own_context; }
+
+ThreadContext* exchange_thread_context(ThreadContext* next) noexcept {
+    return std::exchange(own_context, next);
+}
 
 ThreadContext& this_thread() noexcept {
     ThreadContext* const context = own_context;

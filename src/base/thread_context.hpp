@@ -11,6 +11,7 @@
 
 namespace hiroba {
 
+class Turns;
 struct TraceRing;
 
 struct ThreadContext {
@@ -23,6 +24,7 @@ struct ThreadContext {
     void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
+    Turns* turns = nullptr;            ///< who schedules it, nullptr: the kernel (base/turns.hpp)
 };
 
 /// The calling thread's context; made on first use (mmap, private). Async-signal-safe.
@@ -30,6 +32,10 @@ ThreadContext& this_thread() noexcept;
 
 /// As above, but nullptr where this_thread() would have to make one.
 ThreadContext* this_thread_if_known() noexcept;
+
+/// Makes `next` the calling thread's context and returns the former one (nullptr: none was made
+/// yet). For whoever runs several threads by turns on one of the machine.
+ThreadContext* exchange_thread_context(ThreadContext* next) noexcept;
 
 /// While one lives, its thread executes our code on the program's stack: a signal handler of the
 /// program would find latches held by the thread it interrupted, so it waits.

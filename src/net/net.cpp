@@ -65,11 +65,11 @@ Result<void> Endpoint::connect() { return provider_->connect(); }
 
 bool Endpoint::poll() noexcept {
     if (!progress_.try_lock()) return false;
-    poller_.store(pthread_self(), std::memory_order_relaxed);
+    poller_.store(&this_thread(), std::memory_order_relaxed);
     std::size_t delivered = provider_->poll(*this, poll_count_max);
     if (part_ != nullptr) delivered += part_->progress();
     outbox_.flush(*provider_);
-    poller_.store(pthread_t{}, std::memory_order_relaxed);
+    poller_.store(nullptr, std::memory_order_relaxed);
     progress_.unlock();
     // Should no one else poll, the service thread keeps at it.
     if (outbox_.any()) provider_->wake(self_, Provider::Sleeper::service);
@@ -198,7 +198,7 @@ void Endpoint::serve() noexcept {
         provider_->sleep(Provider::Sleeper::service, sleep_ns, needed, this);
         if (part_ != nullptr) part_->awake();
         patience.slept();
-        if (now_ns() - before_ns < CoreShortage::shared_core_yield_ns) sched_yield();
+        if (now_ns() - before_ns < CoreShortage::shared_core_yield_ns) yield();
     }
 }
 

@@ -6,8 +6,6 @@
 // polled wakes.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -18,6 +16,7 @@
 #include "base/ids.hpp"
 #include "base/latch.hpp"
 #include "base/result.hpp"
+#include "base/thread_context.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/outbox.hpp"
 #include "net/patience.hpp"
@@ -131,7 +130,7 @@ private:
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
     bool in_handler() const noexcept {
         // Relaxed: only the thread's own store can make this true for it.
-        return poller_.load(std::memory_order_relaxed) == pthread_self();
+        return poller_.load(std::memory_order_relaxed) == &this_thread();
     }
     bool anything_blocked() const noexcept {
         return outbox_.any() || (part_ != nullptr && part_->blocked());
@@ -148,7 +147,8 @@ private:
     Registered handlers_[static_cast<std::size_t>(MessageKind::count)];
     Latch progress_;
     Outbox outbox_;
-    std::atomic<pthread_t> poller_{};  ///< who has the progress role; for in_handler() alone
+    std::atomic<const ThreadContext*> poller_{
+        nullptr};  ///< who has the progress role; for in_handler() alone
     std::atomic<bool> stopping_{false};
     CoreShortage shortage_;
 };

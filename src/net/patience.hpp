@@ -50,6 +50,9 @@ public:
 
     /// Passes a moment. False when it is time to sleep.
     bool pass() noexcept {
+        // Where threads take turns nothing happens while one spins.
+        if (turns_of_this_thread() != nullptr) [[unlikely]]
+            return false;
         if (spun_ < shortage_.spins()) {
             ++spun_;
             __builtin_ia32_pause();

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "conformance/process_job.hpp"
+#include "conformance/thread.hpp"
 #include "net/async.hpp"
 #include "net/collectives.hpp"
 
@@ -27,7 +26,7 @@ struct AsyncNode {
         ASSERT_TRUE(connected) << connected.error().text;
         async->attach();
         collectives->attach();
-        service = std::thread{[this] { endpoint->serve(); }};
+        service = Thread{[this] { endpoint->serve(); }};
     }
     ~AsyncNode() {
         endpoint->stop();
@@ -37,14 +36,14 @@ struct AsyncNode {
     std::unique_ptr<net::Collectives> collectives;
     std::unique_ptr<net::Async> async;
     net::Handle memory;
-    std::thread service;
+    Thread service;
 };
 
 /// Makes a request until it is accepted.
 template <class Try>
 void until_accepted(Try&& attempt) {
     net::Submission made;
-    while ((made = attempt()) == net::Submission::again) sched_yield();
+    while ((made = attempt()) == net::Submission::again) yield();
     ASSERT_EQ(made, net::Submission::accepted);
 }
 

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "conformance/async_node.hpp"
@@ -72,7 +71,7 @@ TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
                 node.endpoint->wait_until([&] { return done == 2 * count + 1; });
                 EXPECT_EQ(std::memcmp(copy, memory + 8, 64), 0);
             };
-            std::thread other{work, 1};
+            Thread other{work, 1};
             work(0);
             other.join();
             node.collectives->barrier();

@@ -51,6 +51,7 @@ Submission request(AsyncNode& node, NodeId peer, net::Handle mine, std::uint64_t
 TEST_P(Loss, of_a_node_fails_within_two_seconds_what_is_pending_to_it) {
     const std::uint32_t nodes = GetParam().nodes;
     if (nodes == 1) GTEST_SKIP() << "nobody is left";
+    if (GetParam().simulated()) GTEST_SKIP() << "its nodes are no processes";
     const NodeId victim{nodes - 1};
     run_job(
         GetParam(),
@@ -106,6 +107,7 @@ void stop_for_a_second(pid_t process, std::uint64_t start_ns) {
 
 TEST_P(Loss, is_not_what_a_node_suffers_that_stands_still_for_a_second) {
     if (GetParam().nodes == 1) GTEST_SKIP() << "nobody notices";
+    if (GetParam().simulated()) GTEST_SKIP() << "its nodes are no processes";
     run([](Rig& rig) {
         AsyncNode node{rig, Mode::automatic};
         std::atomic<std::uint64_t> messages{0};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what every provider promises of registered memory, asked through gas::Segment and directly.
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "conformance/suite.hpp"
@@ -148,7 +147,7 @@ TEST_P(Memory, atomics_of_all_threads_of_all_nodes_add_up_exactly) {
                 atomic(AtomicOp::fetch_xor, bits, bit, old);
                 if (((old & bit) != 0) != (i % 2 == 1)) ADD_FAILURE() << "bit of round " << i;
                 // Whoever draws the token owns a counter that needs no atomics.
-                while (segment.swap(token, 0) == 0) sched_yield();
+                while (segment.swap(token, 0) == 0) yield();
                 std::uint64_t plain = 0;
                 segment.get({NodeId{0}, 64}, std::as_writable_bytes(std::span(&plain, 1)));
                 ++plain;
@@ -156,7 +155,7 @@ TEST_P(Memory, atomics_of_all_threads_of_all_nodes_add_up_exactly) {
                 segment.swap(token, 1);
             }
         };
-        std::thread other{work, 1};
+        Thread other{work, 1};
         work(0);
         other.join();
         rig.meet();

@@ -2,7 +2,6 @@
 // Role: what every provider promises of messages: whole, once, in order, also when queues are full.
 #include <atomic>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -189,7 +188,7 @@ TEST_P(Messages, floods_in_every_direction_at_once_come_to_an_end) {
                 }
             }
         };
-        std::thread other{flood};
+        Thread other{flood};
         flood();
         other.join();
         endpoint->wait_until([&] { return arrived == 2 * count * rig.nodes; });
@@ -209,12 +208,12 @@ TEST_P(Messages, urgent_ones_reach_a_node_whose_threads_all_compute) {
             },
             &arrived);
         ASSERT_TRUE(endpoint->connect());
-        std::thread service{[&] { endpoint->serve(); }};
+        Thread service{[&] { endpoint->serve(); }};
 
         const std::uint64_t start_ns = now_ns();
         for (std::uint32_t round = 1; round <= rounds; ++round) {
             endpoint->send(rig.next(), MessageKind::test, Urgency::wake_service, {});
-            while (arrived < round) sched_yield();  // computes: neither polls nor waits
+            while (arrived < round) yield();  // computes: neither polls nor waits
         }
         // Far less than if each had to wait for the end of a service thread's sleep.
         EXPECT_LT(now_ns() - start_ns, rounds * 25'000'000ull);
@@ -249,7 +248,7 @@ TEST_P(Messages, a_sender_needs_no_help_of_the_program_to_empty_a_full_queue) {
             EXPECT_LT(now_ns() - start_ns, 4'000'000'000u);
             rig.meet();
         } else {
-            std::thread service{[&] { endpoint->serve(); }};
+            Thread service{[&] { endpoint->serve(); }};
             rig.meet();  // blocks like a long system call
             endpoint->stop();
             service.join();

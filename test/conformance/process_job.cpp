@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,12 +20,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "net/provider/registry.hpp"
+#include "net/provider/sim/sim_provider.hpp"
+#include "sim/sim_job.hpp"
 
 namespace hiroba::conformance {
 namespace {
@@ -128,6 +130,35 @@ void enter_namespace(NodeId self) {
     _exit(testing::Test::HasFailure() ? 1 : 0);
 }
 
+/// The networks of the suite: the calls a card takes, and the weather.
+net::sim::NetworkOptions network_of(const Setting& setting) {
+    net::sim::NetworkOptions options;
+    if (setting.provider == "sim_one_thread") options.calls = net::sim::Calls::one_thread;
+    options.slow_calls = 20;
+    if (setting.storm) {
+        options.loss = 10;
+        options.duplicate = 5;
+        options.reorder = 30;
+    }
+    return options;
+}
+
+[[noreturn]] void be_every_node(const Setting& setting, const std::function<void(Rig&)>& body) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    set_identity(0, "simulation");
+    net::sim::FiberStacks stacks;
+    sim_test::SimJob job{stacks, setting.nodes, {}, network_of(setting)};
+    const auto outcome = job.run([&](NodeId self) {
+        Rig rig{setting.provider, self, setting.nodes, job.setup(self).exchange};
+        rig.storm = setting.storm;
+        rig.simulation = &job;
+        body(rig);
+    });
+    EXPECT_EQ(outcome, net::sim::Scheduler::Outcome::ended) << sim_test::outcome_name(outcome);
+    std::fflush(nullptr);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
 /// Answers the round when every node has asked.
 void answer(std::vector<Child>& children) {
     for (const Child& child : children) {
@@ -184,8 +215,8 @@ bool serve(std::vector<Child>& children, std::uint64_t deadline_ns, std::optiona
 void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsigned seconds_max,
              std::optional<NodeId> victim) {
     std::fflush(nullptr);
-    std::vector<Child> children(setting.nodes);
-    for (std::uint32_t rank = 0; rank < setting.nodes; ++rank) {
+    std::vector<Child> children(setting.simulated() ? 1 : setting.nodes);
+    for (std::uint32_t rank = 0; rank < children.size(); ++rank) {
         int ends[2];
         ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
         const pid_t pid = fork();
@@ -195,6 +226,7 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
             for (const Child& child : children) {
                 if (child.socket >= 0) close(child.socket);
             }
+            if (setting.simulated()) be_every_node(setting, body);
             be_node(setting, NodeId{rank}, ends[1], body);
         }
         close(ends[1]);
@@ -207,7 +239,7 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
     for (const Child& child : children) {
         if (!in_time) kill(child.pid, SIGKILL);
     }
-    for (std::uint32_t rank = 0; rank < setting.nodes; ++rank) {
+    for (std::uint32_t rank = 0; rank < children.size(); ++rank) {
         int status = 0;
         waitpid(children[rank].pid, &status, 0);
         if (children[rank].socket >= 0) close(children[rank].socket);
@@ -219,6 +251,11 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
 }
 
 std::unique_ptr<net::Endpoint> Rig::open(std::uint64_t job_key) {
+    if (simulation != nullptr) {
+        auto endpoint = simulation->open(self, job_key);
+        opened = endpoint.get();
+        return endpoint;
+    }
     net::ProviderSetup setup{self, nodes, job_key, exchange};
     // Two hosts of it: neighbours are far from each other, the ones after them near.
     if (provider == "auto") setup.host = 1 + self.value % 2;
@@ -235,11 +272,20 @@ void Rig::await_loss() {
     opened->provider().peer_lost(NodeId{static_cast<std::uint32_t>(news->bytes[0])});
 }
 
+std::uint64_t Rig::sleeps() const {
+    if (simulation != nullptr) {
+        return static_cast<net::sim::SimProvider&>(opened->provider()).sleeps();
+    }
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<std::uint64_t>(usage.ru_nvcsw);
+}
+
 void Rig::meet() {
     std::atomic<bool> over{false};
-    std::thread carrier;
+    Thread carrier;
     if (opened != nullptr && !opened->provider().limits().completes_inline) {
-        carrier = std::thread{[&] { opened->wait_until([&] { return over.load(); }); }};
+        carrier = Thread{[&] { opened->wait_until([&] { return over.load(); }); }};
     }
     const auto met = exchange({}, -1);
     if (!met) die(1, "%s", met.error().text.c_str());

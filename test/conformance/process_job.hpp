@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: a job for tests: forks one process for each node and lets them meet.
+// Role: a job for tests: forks one process for each node and lets them meet; simulated nodes live
+// together in one.
 // Invariant: run_job() ends within its time limit whatever its nodes do; it is called before the
 // test program has started a thread.
 #pragma once
@@ -11,20 +12,28 @@
 #include <ostream>
 #include <string>
 
+#include "base/random.hpp"
+#include "base/turns.hpp"
+#include "conformance/thread.hpp"
 #include "net/net.hpp"
 #include "net/provider/address_exchange.hpp"
 
+namespace hiroba::sim_test {
+class SimJob;
+}
+
 namespace hiroba::conformance {
 
-/// What one process of the job has. Lives in the forked process.
+/// What one node of the job has. Lives in the forked process.
 struct Rig {
     std::string provider;
     NodeId self;
     std::uint32_t nodes = 1;
     net::AddressExchange exchange;
-    bool storm = false;               ///< datagrams are lost, doubled and held back
-    net::Endpoint* opened = nullptr;  ///< by open(), last
-    int launcher = -1;                ///< socket
+    bool storm = false;                      ///< datagrams are lost, doubled and held back
+    sim_test::SimJob* simulation = nullptr;  ///< where the node is simulated
+    net::Endpoint* opened = nullptr;         ///< by open(), last
+    int launcher = -1;                       ///< socket
 
     NodeId next() const { return NodeId{(self.value + 1) % nodes}; }
     /// An endpoint that is not connected yet. A failure ends the process.
@@ -35,9 +44,17 @@ struct Rig {
     /// Waits for all nodes without any communication layer. Where others need this node to carry
     /// out their operations, it does so meanwhile.
     void meet();
+    /// How often this node's threads have slept in the opened endpoint's provider, or, of a
+    /// process, given up their core.
+    std::uint64_t sleeps() const;
+    /// How long to go on; virtual time takes longer than it says.
+    std::uint64_t duration_ns(std::uint64_t ns) const {
+        return simulation != nullptr ? ns / 100 : ns;
+    }
     /// `count`, or a share of it where a round costs many times more.
     std::uint64_t rounds(std::uint64_t count) const {
         if (storm) return count / 80;
+        if (simulation != nullptr) return count / 20;
         return opened->provider().limits().completes_inline ? count : count / 4;
     }
 };
@@ -49,6 +66,8 @@ struct Setting {
     bool storm = false;
     const char* network = "";  ///< HIROBA_NET
 
+    /// "sim", and "sim_one_thread" with cards that one thread may enter at a time.
+    bool simulated() const { return provider.starts_with("sim"); }
     std::string name() const {
         const char* const kind = storm ? "_storm_" : *network != 0 ? "_ipv6_" : "_";
         return provider + kind + std::to_string(nodes);
@@ -62,21 +81,5 @@ inline void PrintTo(const Setting& setting, std::ostream* out) { *out << setting
 /// @param victim  a node that has to die of SIGKILL
 void run_job(const Setting& setting, const std::function<void(Rig&)>& body,
              unsigned seconds_max = 60, std::optional<NodeId> victim = {});
-
-/// Repeatable pseudo-random numbers (SplitMix64).
-class Random {
-public:
-    explicit Random(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t operator()() noexcept {
-        std::uint64_t z = state_ += 0x9E37'79B9'7F4A'7C15u;
-        z = (z ^ (z >> 30)) * 0xBF58'476D'1CE4'E5B9u;
-        z = (z ^ (z >> 27)) * 0x94D0'49BB'1331'11EBu;
-        return z ^ (z >> 31);
-    }
-    std::uint64_t below(std::uint64_t bound) noexcept { return (*this)() % bound; }
-
-private:
-    std::uint64_t state_;
-};
 
 }  // namespace hiroba::conformance

@@ -4,7 +4,6 @@
 // missing.
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -66,7 +65,8 @@ TEST_P(Stress, of_everything_at_once_loses_nothing) {
     SCOPED_TRACE("replay with HIROBA_TEST_SEED=" + std::to_string(seed));
     run(
         [seed](Rig& rig) {
-            constexpr std::uint64_t threads = 2, duration_ns = 2'000'000'000;
+            constexpr std::uint64_t threads = 2;
+            const std::uint64_t duration_ns = rig.duration_ns(2'000'000'000);
             auto endpoint = rig.open();
             auto segment = *gas::Segment::allocate(*endpoint, 4096);
             Worker worker{*endpoint, segment, rig};
@@ -74,17 +74,17 @@ TEST_P(Stress, of_everything_at_once_loses_nothing) {
             ASSERT_TRUE(endpoint->connect());
             segment.attach();
             rig.meet();
-            std::thread service{[&] { endpoint->serve(); }};
+            Thread service{[&] { endpoint->serve(); }};
 
             std::atomic<std::uint64_t> asked{0};
             const std::uint64_t until_ns = now_ns() + duration_ns;
-            std::vector<std::thread> others;
+            std::vector<Thread> others;
             for (std::uint64_t thread = 0; thread < threads; ++thread) {
                 others.emplace_back([&, thread] {
                     worker.run(seed + rig.self.value * threads + thread, until_ns, asked);
                 });
             }
-            for (std::thread& other : others) other.join();
+            for (Thread& other : others) other.join();
             endpoint->wait_until([&] { return worker.answers.load() == asked.load(); });
             segment.fetch_add({NodeId{0}, asked_at}, asked.load());
             rig.meet();  // every question of every node was answered: nothing is under way

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -68,9 +67,7 @@ TEST_P(Waiting, a_sleeper_is_woken_by_each_of_a_hundred_thousand_messages) {
             sleep_until(*endpoint, [&] { return arrived.reached(round); });
             if (!first) send();
         }
-        rusage usage{};
-        getrusage(RUSAGE_SELF, &usage);
-        EXPECT_GT(static_cast<std::uint64_t>(usage.ru_nvcsw), rounds / 4);  // it did sleep
+        EXPECT_GT(rig.sleeps(), rounds / 4);  // it did sleep
         rig.meet();
     });
 }
@@ -112,11 +109,11 @@ TEST_P(Waiting, threads_of_a_node_wake_each_other) {
                 endpoint->wake_local();
             }
         };
-        std::vector<std::thread> others;
+        std::vector<Thread> others;
         for (std::uint64_t thread = 1; thread < threads; ++thread)
             others.emplace_back(work, thread);
         work(0);
-        for (std::thread& other : others) other.join();
+        for (Thread& other : others) other.join();
         EXPECT_EQ(turn.load(), rounds * threads);
         rig.meet();
     });
@@ -151,11 +148,11 @@ TEST_P(Waiting, no_waiter_is_stranded_when_the_one_that_polled_goes) {
                 }
             }
         };
-        std::vector<std::thread> others;
+        std::vector<Thread> others;
         for (std::uint64_t thread = 1; thread < threads; ++thread)
             others.emplace_back(work, thread);
         work(0);
-        for (std::thread& other : others) other.join();
+        for (Thread& other : others) other.join();
         rig.meet();
     });
 }
@@ -164,7 +161,7 @@ TEST_P(Waiting, an_idle_node_uses_less_than_a_hundredth_of_a_core) {
     run([](Rig& rig) {
         auto endpoint = rig.open();
         ASSERT_TRUE(endpoint->connect());
-        std::thread service{[&] { endpoint->serve(); }};
+        Thread service{[&] { endpoint->serve(); }};
         const auto cpu_ns = [] {
             rusage usage{};
             getrusage(RUSAGE_SELF, &usage);
@@ -179,7 +176,7 @@ TEST_P(Waiting, an_idle_node_uses_less_than_a_hundredth_of_a_core) {
         const auto wait = [&] {
             endpoint->wait_until([&] { return now_ns() - start_ns >= 1'500'000'000; });
         };
-        std::thread other{wait};
+        Thread other{wait};
         wait();
         other.join();
         const std::uint64_t wall_ns = now_ns() - start_ns;
@@ -210,11 +207,11 @@ TEST_P(Waiting, waits_end_soon_although_waiters_outnumber_cores) {
                 for (std::uint32_t node = 0; node < rig.nodes; ++node) endpoint->wake(NodeId{node});
             }
         };
-        std::vector<std::thread> others;
+        std::vector<Thread> others;
         for (std::uint64_t thread = 1; thread < threads; ++thread)
             others.emplace_back(work, thread);
         work(0);
-        for (std::thread& other : others) other.join();
+        for (Thread& other : others) other.join();
         const std::uint64_t hop_ns = (now_ns() - start_ns) / (laps * all);
         RecordProperty("hop_ns", static_cast<int>(hop_ns));
         EXPECT_LT(hop_ns, 4'000'000u);  // a starved hop costs scheduler slices, a lost one 100 ms

@@ -4,6 +4,12 @@
 
 namespace hiroba::net::wire {
 
+void add_region(AddressCard& card, std::uint64_t bytes) noexcept {
+    ++card.regions;
+    card.memory_bytes += bytes;
+    card.regions_hash = (card.regions_hash ^ bytes) * 0x9E37'79B9'7F4A'7C15u + 1;
+}
+
 std::string card_difference(const AddressCard& mine, const AddressCard& theirs,
                             std::uint32_t rank) {
     const auto differ = [](const char* what, std::uint64_t ours, std::uint64_t other) {

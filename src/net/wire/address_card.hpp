@@ -25,6 +25,9 @@ struct AddressCard {
     std::uint64_t memory_bytes = 0;  ///< of the whole memory
 };
 
+/// Adds a region to what the card says of this node's memory.
+void add_region(AddressCard& card, std::uint64_t bytes) noexcept;
+
 /// Why `theirs`, which `rank` sent, cannot be in one job with `mine`; empty when it can.
 std::string card_difference(const AddressCard& mine, const AddressCard& theirs, std::uint32_t rank);
 

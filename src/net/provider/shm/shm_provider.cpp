@@ -87,13 +87,9 @@ Result<void> ShmProvider::meet_peers(Descriptor memory) {
     wire::AddressCard mine{.version = layout_version,
                            .job_key = setup_.job_key,
                            .node = setup_.self.value,
-                           .nodes = setup_.nodes,
-                           .regions = regions_.size(),
-                           .regions_hash = 0,
-                           .memory_bytes = memory_bytes_};
-    for (const RegionPlace& region : regions_) {
-        mine.regions_hash = (mine.regions_hash ^ region.bytes) * 0x9E37'79B9'7F4A'7C15u + 1;
-    }
+                           .nodes = setup_.nodes};
+    for (const RegionPlace& region : regions_) wire::add_region(mine, region.bytes);
+    mine.memory_bytes = memory_bytes_;
     const wire::AddressCardBytes card = wire::encode_address_card(mine);
     Result<ControlChannel::Gathered> gathered = setup_.exchange(card, memory.fd());
     if (!gathered) return gathered.error();

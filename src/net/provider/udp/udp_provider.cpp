@@ -176,15 +176,8 @@ Result<void> UdpProvider::meet(wire::DatagramCard& mine) {
     mine.common = {.version = card_version,
                    .job_key = wire::siphash({setup_.job_key, setup_.job_key_high}, {}),
                    .node = setup_.self.value,
-                   .nodes = setup_.nodes,
-                   .regions = regions_.size(),
-                   .regions_hash = 0,
-                   .memory_bytes = 0};
-    for (const RegionMemory& region : regions_) {
-        mine.common.memory_bytes += region.bytes;
-        mine.common.regions_hash =
-            (mine.common.regions_hash ^ region.bytes) * 0x9E37'79B9'7F4A'7C15u + 1;
-    }
+                   .nodes = setup_.nodes};
+    for (const RegionMemory& region : regions_) wire::add_region(mine.common, region.bytes);
     const auto gathered = setup_.exchange(std::as_bytes(std::span(&mine, 1)), -1);
     if (!gathered) return gathered.error();
     auto all = gathered;
