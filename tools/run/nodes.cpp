@@ -17,8 +17,6 @@
 #include <algorithm>
 #include <span>
 
-#include "tools/run/environment.hpp"
-
 namespace hiroba::tools {
 
 namespace {
@@ -135,13 +133,35 @@ void kill_nodes(const std::vector<Node>& nodes) {
         if (node.alive) ::kill(node.pid, SIGKILL);
 }
 
-Result<std::vector<Node>> start_nodes(const RunPlan& plan, const SignalWatch& signals) {
-    const rlimit files = raise_open_files();
-    JobIdentity job{free_descriptor(files), 0};
-    int failures[2];
+std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_rank) {
+    std::vector<NodeEvent> events;
+    int status = 0;
+    pid_t pid;
+    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+        const auto node = std::ranges::find_if(
+            nodes, [pid](const Node& each) { return each.alive && each.pid == pid; });
+        if (node == nodes.end()) continue;  // A child of whoever executed this command.
+        if (!WIFSTOPPED(status)) node->alive = false;
+        events.push_back({first_rank + static_cast<std::uint32_t>(node - nodes.begin()), status});
+    }
+    return events;
+}
+
+Result<JobIdentity> draw_job_key() {
+    JobIdentity job;
     if (::getrandom(&job.key, sizeof job.key, 0) != sizeof job.key ||
-        ::getrandom(&job.key_high, sizeof job.key_high, 0) != sizeof job.key_high ||
-        ::pipe2(failures, O_CLOEXEC) != 0)
+        ::getrandom(&job.key_high, sizeof job.key_high, 0) != sizeof job.key_high)
+        return Error{ErrorKind::internal,
+                     fmt::format("cannot draw the job's key: {}", ::strerror(errno))};
+    return job;
+}
+
+Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
+                                      const SignalWatch& signals) {
+    const rlimit files = raise_open_files();
+    job.control_fd = free_descriptor(files);
+    int failures[2];
+    if (::pipe2(failures, O_CLOEXEC) != 0)
         return Error{ErrorKind::internal, fmt::format("cannot prepare: {}", ::strerror(errno))};
 
     std::size_t inherited = 0;
@@ -149,7 +169,8 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, const SignalWatch& si
     const std::vector<char*> arguments = pointers(plan.command);
     std::vector<Node> nodes;
     Result<void> started;
-    for (std::uint32_t rank = 0; rank < plan.nodes && started; ++rank) {
+    const std::uint32_t end = plan.first_rank + plan.nodes_here();
+    for (std::uint32_t rank = plan.first_rank; rank < end && started; ++rank) {
         int ends[2];
         if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
             started = Error{ErrorKind::environment,
