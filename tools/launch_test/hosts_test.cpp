@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is refused before a host is asked, and the letter. Jobs over hosts: test/cluster.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <list>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "base/clock.hpp"
 #include "tools/hosts/host_list.hpp"
 #include "tools/hosts/letter.hpp"
+#include "tools/hosts/rendezvous.hpp"
 #include "tools/launch_test/command.hpp"
 
 namespace hiroba::tools {
@@ -128,6 +135,51 @@ TEST(Letter, WhatIsNoneOrCutOrGarbledIsRefused) {
     std::string garbled = text;
     garbled[garbled.find('\n') + 1] = 'x';
     EXPECT_NE(refusal_of_letter(garbled).find("garbled"), std::string::npos);
+}
+
+/// A connection to `port` of this host.
+int call(std::uint16_t port) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(port);
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+    return socket;
+}
+
+TEST(Rendezvous, LetsInWhoKnowsTheKeyAndNobodyElse) {
+    constexpr net::wire::HashKey key{1, 2}, wrong{1, 3};
+    auto rendezvous = Rendezvous::open(key);
+    ASSERT_TRUE(rendezvous);
+    const int garbage = call(rendezvous->port());
+    EXPECT_EQ(::send(garbage, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
+    const int silent = call(rendezvous->port());
+    net::HostLink stranger(call(rendezvous->port()), wrong), agent(call(rendezvous->port()), key);
+
+    const net::HelloBody hello{7, 8};
+    std::list<Arrival> arrivals;
+    bool said = false;
+    for (int round = 0; round < 1000 && arrivals.empty(); ++round) {
+        arrivals = rendezvous->serve(now_ns());
+        stranger.receive();
+        agent.receive();
+        if (said || !stranger.met() || !agent.met()) continue;
+        stranger.send({net::HostKind::hello, 0, 0}, std::as_bytes(std::span(&hello, 1)));
+        agent.send({net::HostKind::hello, 0, 5}, std::as_bytes(std::span(&hello, 1)));
+        said = true;
+    }
+    ASSERT_EQ(arrivals.size(), 1u);
+    EXPECT_EQ(arrivals.front().host_index, 5u);
+    EXPECT_EQ(arrivals.front().hello.host, 7u);
+    EXPECT_FALSE(stranger.authentic());
+    // Who only holds the line is dropped when his time is over.
+    EXPECT_TRUE(rendezvous->serve(now_ns() + Rendezvous::stranger_limit_ns + 1).empty());
+    std::vector<pollfd> entries;
+    rendezvous->add_poll_entries(entries);
+    EXPECT_EQ(entries.size(), 1u);
+    ::close(garbage);
+    ::close(silent);
 }
 
 Outcome outcome_on_hosts(std::vector<std::string> words, std::vector<std::string> variables = {}) {
