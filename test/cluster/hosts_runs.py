@@ -305,6 +305,34 @@ def stacks(bench):
         yield f"processes {left} are left"
 
 
+def state_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
+    except OSError:
+        return ""
+
+
+def stopped_and_continued(bench):
+    """SIGTSTP stops the nodes of all hosts and the launcher, SIGCONT has them all go on."""
+    job = start_busy(bench, bench.spread(1, 2))
+    try:
+        everybody = [launcher_of(job), *on_host(bench, 0, False), *on_host(bench, 1, False)]
+        for number, wanted in [(signal.SIGTSTP, {"T"}), (signal.SIGCONT, {"R", "S", "D"})]:
+            os.kill(launcher_of(job), number)
+            deadline = time.monotonic() + 10
+            while not set(map(state_of, everybody)) <= wanted and time.monotonic() < deadline:
+                time.sleep(0.02)
+            if not set(map(state_of, everybody)) <= wanted:
+                yield f"after signal {number} the states are {list(map(state_of, everybody))}"
+        if len(everybody) != 4 or job.poll() is not None:
+            yield f"processes {everybody}, status {job.returncode}"
+    finally:
+        job.kill()
+        job.communicate()
+    if left := bench.left():
+        yield f"processes {left} are left"
+
+
 def wrapper(bench, name, text):
     """A command in place of ssh that does `text` first; the host is $1."""
     script = bench.folder / name
@@ -439,8 +467,8 @@ def all_cases(options):
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
     for case in (files, verbose, killed_node, killed_agent, killed_agent_of_rank_0, silent_host,
-                 terminated, interrupted_twice, killed_launcher, stacks, other_program,
-                 other_build, bad_input, real_ssh):
+                 terminated, interrupted_twice, killed_launcher, stacks, stopped_and_continued,
+                 other_program, other_build, bad_input, real_ssh):
         yield case.__name__, case
 
 

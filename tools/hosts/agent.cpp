@@ -73,6 +73,7 @@ std::optional<net::HostFrame> await_frame(net::HostLink& link) {
 
 /// All checks of this host that a job on one host makes before it starts, and the network.
 Result<net::DeviceChoice> prepare(RunPlan& plan, const net::HostFrame& peers) {
+    plan.in_group = false;
     plan.threads_per_node = static_cast<std::uint32_t>(peers.header.number);
     std::vector<std::string> addresses;
     std::istringstream lines({reinterpret_cast<const char*>(peers.body.data()), peers.body.size()});

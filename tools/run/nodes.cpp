@@ -52,6 +52,7 @@ struct Launch {
     pid_t launcher;
     rlimit files;
     const SignalWatch* signals;
+    bool in_group;
 };
 
 [[noreturn]] void fail(const Launch& launch, Step step) {
@@ -64,8 +65,8 @@ struct Launch {
 [[noreturn]] void become_node(const Launch& launch) {
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail(launch, Step::death_signal);
     if (::getppid() != launch.launcher) ::_exit(127);  // It died before the call above.
+    if (launch.rank != 0 || !launch.in_group) ::setpgid(0, 0);
     if (launch.rank != 0) {
-        ::setpgid(0, 0);
         // A background group that writes to a terminal set to `tostop` would be stopped for ever.
         ::signal(SIGTTOU, SIG_IGN);
         const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -184,7 +185,8 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
         const std::vector<char*> environment = pointers(strings);
         const Launch launch{
             plan.program.c_str(), arguments.data(), environment.data(), rank,  ends[1],
-            job.control_fd,       failures[1],      ::getpid(),         files, &signals};
+            job.control_fd,       failures[1],      ::getpid(),         files, &signals,
+            plan.in_group};
         const pid_t pid = ::fork();
         if (pid == 0) become_node(launch);
         const int error = errno;

@@ -31,6 +31,8 @@ Result<JobIdentity> draw_job_key();
 ///
 /// Rank 0 stays in the launcher's process group and has its stdin, so that the terminal treats it
 /// as the bare program; every other node is a group of its own, which no terminal signal reaches.
+/// Under an agent rank 0 is one too: the agent's group is orphaned, so the kernel would not stop
+/// it.
 Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
                                       const SignalWatch& signals);
 

@@ -24,6 +24,7 @@ struct RunPlan {
     std::uint32_t local_nodes = 0;          ///< how many it carries; 0: all
     std::uint32_t hosts = 1;                ///< that the job uses
     std::uint32_t threads_per_node = 1;     ///< 0: not yet known (several hosts agree on it)
+    bool in_group = true;                   ///< rank 0 stays in the process group of its parent
     bool spmd = false;                      ///< every node enters main; nothing is preloaded
     std::vector<std::string> command = {};  ///< the program as the user named it, and its arguments
     std::string program = {};               ///< path of the file to execute
