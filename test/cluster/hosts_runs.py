@@ -43,6 +43,18 @@ int main(void) {
 }
 """
 
+# Nodes that ask nothing of each other, so that none of them misses another.
+QUIET = r"""
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+    puts("under way");
+    fflush(stdout);
+#pragma omp parallel
+    sleep(50);
+}
+"""
+
 FILES = r"""
 #include <omp.h>
 #include <stdio.h>
@@ -188,9 +200,9 @@ def expect(bench, done, status, *patterns):
         yield f"processes {left} are left"
 
 
-def start_busy(bench, places, **more):
-    program = bench.compile("busy", BUSY)
-    job = subprocess.Popen(bench.command(places, "--threads", "1", str(program)),
+def start_busy(bench, places, execute=EXECUTE, quiet=False, **more):
+    program = bench.compile("quiet", QUIET) if quiet else bench.compile("busy", BUSY)
+    job = subprocess.Popen(bench.command(places, "--threads", "1", str(program), execute=execute),
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, env=environment(**more), cwd=bench.folder)
     if job.stdout.readline() != b"under way\n":
@@ -251,7 +263,7 @@ def silent_host(bench):
     try:
         yield from ends(bench, lambda job: bench.hosts.cut(1), 78,
                         rf"host {bench.hosts.names[1]} with ranks 1 to 2 is lost: ", limit=8.0,
-                        HIROBA_PEER_TIMEOUT="3")
+                        quiet=True, HIROBA_PEER_TIMEOUT="3")
     finally:
         bench.hosts.mend(1)
 
@@ -405,6 +417,24 @@ def bad_input(bench):
     yield from expect(bench, done, 78, r"host \S+: address space limit too low")
 
 
+def killed_launcher_over_ssh(bench, execute):
+    """Here only the end of its connection tells an agent that nobody wants it any more."""
+    job = start_busy(bench, "10.77.0.1,10.77.0.2:2", execute=execute)
+    os.kill(launcher_of(job), signal.SIGKILL)
+    job.communicate(timeout=LIMIT_SECONDS)
+    deadline = time.monotonic() + END_SECONDS
+    while any(on_host(bench, i, True) or nodes_of(bench, i) for i in (0, 1)):
+        if time.monotonic() > deadline:
+            yield f"left: {[on_host(bench, i, True) + nodes_of(bench, i) for i in (0, 1)]}"
+            return
+        time.sleep(0.01)
+
+
+def nodes_of(bench, index):
+    return [pid for pid in on_host(bench, index, False)
+            if str(bench.folder / "busy").encode() in command_line(pid)]
+
+
 def real_ssh(bench):
     """OpenSSH between the launcher's namespace and a host, with keys and a daemon of its own."""
     daemon = shutil.which("sshd") or "/usr/sbin/sshd"
@@ -449,6 +479,7 @@ def real_ssh(bench):
         if (bench.folder / "ssh_written_bare").read_bytes() != \
                 (bench.folder / "ssh_written_hosts").read_bytes():
             yield "the file differs"
+        yield from killed_launcher_over_ssh(bench, execute)
         refused = bench.run(bench.command("10.77.0.9", "true", execute=execute.replace("=20", "=1") +
                                           " -o ConnectTimeout=2"))
         if refused.returncode != 78 or b"hiroba: host 10.77.0.9: `ssh " not in refused.stderr:
