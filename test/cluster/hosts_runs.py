@@ -55,6 +55,20 @@ int main(void) {
 }
 """
 
+RACE = r"""
+#include <omp.h>
+#include <stdio.h>
+int before[4096], racy, behind[4096];
+int main(void) {
+    for (int round = 0; round < 10; ++round) {
+#pragma omp parallel
+        racy = round * 100 + omp_get_thread_num() + 1;
+    }
+    puts("done");
+    return before[0] + behind[0];
+}
+"""
+
 FILES = r"""
 #include <omp.h>
 #include <stdio.h>
@@ -186,6 +200,13 @@ def verbose(bench):
             yield f"no line \"{line}\": {done.stderr.decode()}"
     forced = bench.run(bench.command(bench.spread(1, 1), "-v", "true"), HIROBA_NET="nosuch0")
     yield from expect(bench, forced, 64, r"host \S+n[01]: HIROBA_NET=nosuch0: no device of this host")
+
+
+def races(bench):
+    """A racy place is named, though the program's files need not be where the launcher is."""
+    done = bench.run(bench.command(bench.spread(1, 1), "--threads", "1",
+                                   str(bench.compile("race", RACE))))
+    yield from expect(bench, done, 0, r"write-write race: .* \(racy in race\) by nodes 0 and 1")
 
 
 def expect(bench, done, status, *patterns):
@@ -497,9 +518,9 @@ def all_cases(options):
     yield "heat_three_hosts", lambda b: example(b, "heat", ["64", "10"], b.spread(1, 2, 1), 4)
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
-    for case in (files, verbose, killed_node, killed_agent, killed_agent_of_rank_0, silent_host,
-                 terminated, interrupted_twice, killed_launcher, stacks, stopped_and_continued,
-                 other_program, other_build, bad_input, real_ssh):
+    for case in (files, verbose, races, killed_node, killed_agent, killed_agent_of_rank_0,
+                 silent_host, terminated, interrupted_twice, killed_launcher, stacks,
+                 stopped_and_continued, other_program, other_build, bad_input, real_ssh):
         yield case.__name__, case
 
 
