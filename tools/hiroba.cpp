@@ -9,6 +9,7 @@
 
 #include "base/fatal.hpp"
 #include "tools/build.hpp"
+#include "tools/hosts/agent.hpp"
 #include "tools/info/info.hpp"
 #include "tools/line.hpp"
 #include "tools/perf/perf.hpp"
@@ -24,9 +25,30 @@ std::size_t launcher_words(const std::vector<std::string>& words) {
     std::size_t at = 2;
     for (; at < words.size() && words[at].starts_with('-') && words[at] != "--"; ++at) {
         const std::string& word = words[at];
-        if (word == "-n" || word == "--nodes" || word == "-t" || word == "--threads") ++at;
+        for (const char* const with_value :
+             {"-n", "--nodes", "-t", "--threads", "--hosts", "--ssh"})
+            if (word == with_value) ++at;
     }
     return std::min(at, words.size());
+}
+
+void add_run_words(CLI::App& words, RunOptions& options) {
+    CLI::Option* const nodes =
+        words.add_option("-n,--nodes", options.nodes, "number of node processes, 1 to 64");
+    words.add_option("-t,--threads", options.threads,
+                     "threads of each node (default: the cores this job may use / nodes)");
+    words.add_option("--hosts", options.hosts,
+                     "hosts to run on, each with its number of nodes: a,b:2 (default: this one)");
+    words.add_option("--ssh", options.ssh,
+                     "command that runs a command on a host (default: HIROBA_SSH, ssh)");
+    words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
+    words.add_flag("--spmd", options.spmd,
+                   "every node enters main: for programs linked with hiroba's own interface");
+    words.footer(
+        "The first word that is no option names the program; all that follow are its arguments.");
+    words.final_callback([nodes, &options] {
+        if (options.hosts.empty() && nodes->count() == 0) throw CLI::RequiredError("--nodes");
+    });
 }
 
 void add_perf_words(CLI::App& words, PerfOptions& options) {
@@ -50,15 +72,9 @@ int parse_and_run(const std::vector<std::string>& words) {
     RunOptions run_options;
     CLI::App* const run_words =
         app.add_subcommand("run", "Run a program: hiroba run -n N [--threads T] [--] PROGRAM ...");
-    run_words->add_option("-n,--nodes", run_options.nodes, "number of node processes, 1 to 64")
-        ->required();
-    run_words->add_option("-t,--threads", run_options.threads,
-                          "threads of each node (default: the cores this job may use / nodes)");
-    run_words->add_flag("--spmd", run_options.spmd,
-                        "every node enters main: for programs linked with hiroba's own interface");
-    run_words->footer(
-        "The first word that is no option names the program; all that follow are its "
-        "arguments.");
+    add_run_words(*run_words, run_options);
+    // What `run --hosts` starts on each host.
+    CLI::App* const agent_words = app.add_subcommand("agent")->group("");
 
     InfoOptions info_options;
     CLI::App* const info_words =
@@ -80,7 +96,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     const bool is_run = words.size() > 1 && words[1] == "run";
     const std::size_t ours = is_run ? launcher_words(words) : words.size();
     if (words.size() > 1 && !words[1].starts_with('-') && words[1] != "run" && words[1] != "info" &&
-        words[1] != "stacks" && words[1] != "perf") {
+        words[1] != "stacks" && words[1] != "perf" && words[1] != "agent") {
         say_line("there is no command " + words[1] + ". See hiroba --help");
         return hiroba::exit_usage;
     }
@@ -95,6 +111,7 @@ int parse_and_run(const std::vector<std::string>& words) {
         return hiroba::exit_usage;
     }
     if (info_words->parsed()) return info(info_options);
+    if (agent_words->parsed()) return agent();
     if (stacks_words->parsed()) return ask_for_stacks(launcher);
     if (perf_words->parsed()) return perf(perf_options, words);
 

@@ -35,12 +35,16 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const JobInfo& job, ControlChan
         .nodes = job.nodes,
         .job_key = job.job_key,
         .exchange = [&control](Bytes mine, int fd) { return control.all_gather(mine, fd); },
-        .job_key_high = job.job_key_high};
+        .job_key_high = job.job_key_high,
+        .network = job.network};
     if (job.nodes > 1 && job.control_fd < 0) {
         return Error{ErrorKind::internal,
                      "a job of " + std::to_string(job.nodes) + " nodes without a launcher"};
     }
-    auto provider = make_provider(setting("HIROBA_PROVIDER"), std::move(setup));
+    // The launcher refuses shm over several hosts when it was asked for: here it is the default.
+    std::string_view name = setting("HIROBA_PROVIDER");
+    if (job.hosts > 1 && name == "shm") name = "auto";
+    auto provider = make_provider(name, std::move(setup));
     if (!provider) return provider.error();
     return over(job.self, job.nodes, std::move(*provider));
 }

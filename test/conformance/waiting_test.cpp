@@ -214,8 +214,8 @@ TEST_P(Waiting, waits_end_soon_although_waiters_outnumber_cores) {
         for (Thread& other : others) other.join();
         const std::uint64_t hop_ns = (now_ns() - start_ns) / (laps * all);
         RecordProperty("hop_ns", static_cast<int>(hop_ns));
-        // A starved hop costs scheduler slices, a forgotten one 100 ms; in a storm a hop may also be
-        // sent again a few times, each a slice late.
+        // A starved hop costs scheduler slices, a forgotten one 100 ms; in a storm a hop may also
+        // be sent again a few times, each a slice late.
         EXPECT_LT(hop_ns, rig.storm ? 25'000'000u : 4'000'000u);
         rig.meet();
     });

@@ -30,6 +30,9 @@ FACES = {
         "net/net.hpp",
         "net/bootstrap/job.hpp",
         "net/bootstrap/control_packet.hpp",  # The launcher speaks the other end of it.
+        "net/bootstrap/device.hpp",
+        "net/bootstrap/host_link.hpp",  # Between the launcher and its agents.
+        "net/provider/this_host.hpp",
         "net/provider/provider.hpp",
     ],
     "gas": ["gas/gas.hpp"],

@@ -16,6 +16,7 @@
 #include "base/fatal.hpp"
 #include "base/settings.hpp"
 #include "dsm/memory/fault_engine.hpp"
+#include "net/bootstrap/device.hpp"
 #include "tools/build.hpp"
 #include "tools/info/features.hpp"
 #include "tools/info/limits.hpp"
@@ -61,6 +62,28 @@ Json provider_facts() {
                        {"reason", memory.usable ? "the nodes are processes of one host"
                                                 : "memfd_create: " + memory.detail}});
     return all;
+}
+
+/// The device of `wanted` (HIROBA_NET), and why each other one is not it.
+Json network_facts() {
+    const auto choice = net::choose_device(setting("HIROBA_NET"), {});
+    Json devices = Json::array();
+    for (const net::NetworkDevice& device : net::network_devices()) {
+        const bool chosen =
+            choice && choice->name == device.name && choice->address == device.address;
+        const char* const reason = chosen            ? choice->why.c_str()
+                                   : !device.up      ? "down"
+                                   : device.loopback ? "leads to this host alone"
+                                   : device.bridge   ? "bridge between virtual machines"
+                                                     : "another one leads out of this host";
+        devices.push_back({{"name", device.name},
+                           {"address", device.address},
+                           {"chosen", chosen},
+                           {"reason", reason}});
+    }
+    return {{"chosen", choice ? Json(choice->name) : Json(nullptr)},
+            {"why", choice ? choice->why : choice.error().text},
+            {"devices", devices}};
 }
 
 Json engine_facts() {
@@ -135,6 +158,11 @@ void print_facts(const Json& facts) {
         fmt::print("provider      {}: {}{}: {}\n", text_of(each["name"]),
                    each["usable"].get<bool>() ? "usable" : "not usable",
                    each["chosen"].get<bool>() ? ", chosen" : "", text_of(each["reason"]));
+    fmt::print("network       {}: {}\n", text_of(facts["network"]["chosen"]),
+               text_of(facts["network"]["why"]));
+    for (const Json& each : facts["network"]["devices"])
+        fmt::print("              {} {}: {}\n", text_of(each["name"]), text_of(each["address"]),
+                   text_of(each["reason"]));
     fmt::print("fault engine  {}: {}\n", text_of(facts["fault_engine"]["chosen"]),
                text_of(facts["fault_engine"]["why"]));
     for (const Json& each : facts["fault_engine"]["engines"])
@@ -181,6 +209,7 @@ int info(const InfoOptions& options) {
         facts["build"] = build_facts();
         facts["machine"] = machine_facts(machine);
         facts["providers"] = provider_facts();
+        facts["network"] = network_facts();
         facts["fault_engine"] = engine_facts();
         facts["page_bytes"] = page_bytes;
         facts["heap_bytes"] = heap_bytes;

@@ -14,8 +14,8 @@ using net::ControlKind;
 using net::ControlPacket;
 using net::Transfer;
 
-ControlServer::ControlServer(std::vector<int> sockets, RaceSink race_sink)
-    : ends_(sockets.size()), race_sink_(std::move(race_sink)) {
+ControlServer::ControlServer(std::vector<int> sockets, RaceSink race_sink, FarSink far)
+    : ends_(sockets.size()), race_sink_(std::move(race_sink)), far_(std::move(far)) {
     for (std::size_t rank = 0; rank < sockets.size(); ++rank) ends_[rank].socket = sockets[rank];
 }
 
@@ -41,22 +41,23 @@ void ControlServer::serve_all(std::uint64_t now_ns) {
 
 void ControlServer::serve(std::uint32_t rank, std::uint64_t now_ns) {
     End& end = ends_[rank];
-    give(end);
+    end.answers.give(end.socket);
     ControlPacket packet;
     while (end.socket >= 0) {
         switch (net::receive_packet(end.socket, packet, false)) {
             case Transfer::done: take(rank, packet, now_ns); break;
             case Transfer::again: return;
             case Transfer::closed: close(end); break;
-            case Transfer::malformed:
-                broken_ = fmt::format(
-                    "rank {} wrote something else than a packet of ours to the "
-                    "control channel. The program must leave descriptors it did "
-                    "not open alone",
-                    rank);
-                return;
+            case Transfer::malformed: return deliver_malformed(rank);
         }
     }
+}
+
+void ControlServer::deliver_malformed(std::uint32_t rank) {
+    broken_ = fmt::format(
+        "rank {} wrote something else than a packet of ours to the control channel. The program "
+        "must leave descriptors it did not open alone",
+        rank);
 }
 
 void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_t now_ns) {
@@ -77,10 +78,11 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
             break;
         case ControlKind::race: {
             net::RaceBody race;
-            understood = size_is(sizeof race);
+            understood = packet.body.size() >= sizeof race;
             if (!understood) break;
             ::memcpy(&race, packet.body.data(), sizeof race);
-            race_sink_(race);
+            race_sink_(race, {reinterpret_cast<const char*>(packet.body.data()) + sizeof race,
+                              packet.body.size() - sizeof race});
             break;
         }
         case ControlKind::participation: end.regions = packet.header.number; break;
@@ -132,12 +134,7 @@ void ControlServer::answer_all() {
             answers.push_back({{ControlKind::passed, 0, 0}, nullptr, nullptr});
             break;
         }
-        SharedDescriptor fd;
-        if (end.gathered_fd >= 0)
-            fd = SharedDescriptor(new int(std::exchange(end.gathered_fd, -1)), [](const int* held) {
-                ::close(*held);
-                delete held;
-            });
+        const SharedDescriptor fd = share_descriptor(std::exchange(end.gathered_fd, -1));
         answers.push_back({{ControlKind::gathered, rank, 0},
                            std::make_shared<const std::vector<std::byte>>(std::move(end.gathered)),
                            fd});
@@ -147,21 +144,13 @@ void ControlServer::answer_all() {
     for (End& end : ends_) {
         end.arrived.reset();
         end.gathered.clear();
-        end.answers.insert(end.answers.end(), answers.begin(), answers.end());
-        give(end);
+        if (end.socket < 0) continue;
+        for (const Answer& answer : answers) end.answers.push(answer);
+        end.answers.give(end.socket);
     }
-}
-
-void ControlServer::give(End& end) {
-    while (end.socket >= 0 && !end.answers.empty()) {
-        const Answer& answer = end.answers.front();
-        const Bytes body = answer.body ? Bytes(*answer.body) : Bytes();
-        const Transfer transfer =
-            net::send_packet(end.socket, answer.header, body, answer.fd ? *answer.fd : -1, false);
-        if (transfer == Transfer::again) return;
-        if (transfer == Transfer::closed) return end.answers.clear();
-        end.answers.pop_front();
-    }
+    if (!far_) return;
+    for (const Answer& answer : answers)
+        far_(answer.header, answer.body ? Bytes(*answer.body) : Bytes());
 }
 
 void ControlServer::keep_counts(std::uint32_t rank, const ControlPacket& packet) {
@@ -175,10 +164,11 @@ void ControlServer::keep_counts(std::uint32_t rank, const ControlPacket& packet)
 
 void ControlServer::tell_lost(std::uint32_t rank) {
     for (End& end : ends_) {
-        if (&end == &ends_[rank]) continue;
-        end.answers.push_back({{ControlKind::lost, rank, 0}, nullptr, nullptr});
-        give(end);
+        if (&end == &ends_[rank] || end.socket < 0) continue;
+        end.answers.push({{ControlKind::lost, rank, 0}, nullptr, nullptr});
+        end.answers.give(end.socket);
     }
+    if (far_) far_({ControlKind::lost, rank, 0}, Bytes());
 }
 
 std::string ControlServer::missing_ranks() const {

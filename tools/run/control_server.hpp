@@ -8,14 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "net/bootstrap/control_packet.hpp"
+#include "tools/run/answer_queue.hpp"
 
 namespace hiroba::tools {
 
@@ -25,15 +24,16 @@ struct ReportedCount {
     std::uint64_t value = 0;
 };
 
-/// A file descriptor that closes with its last owner.
-using SharedDescriptor = std::shared_ptr<const int>;
-
 class ControlServer {
 public:
-    using RaceSink = std::function<void(const net::RaceBody&)>;
+    /// @param name  what the node's own host calls the address; empty: this host is to find out
+    using RaceSink = std::function<void(const net::RaceBody&, const std::string& name)>;
+    /// Takes an answer that is for every node of the other hosts.
+    using FarSink = std::function<void(const net::ControlHeader&, Bytes)>;
 
-    /// Owns `sockets`, one per rank.
-    ControlServer(std::vector<int> sockets, RaceSink race_sink);
+    /// Owns `sockets`, one per rank; -1: the rank is on another host, whose packets come by
+    /// deliver() and whose answers go to `far`.
+    ControlServer(std::vector<int> sockets, RaceSink race_sink, FarSink far = {});
     ControlServer(const ControlServer&) = delete;
     ControlServer& operator=(const ControlServer&) = delete;
     ~ControlServer();
@@ -43,6 +43,12 @@ public:
     /// Takes in and gives out all that can be at once. `now_ns` dates a collective's start.
     void serve(std::uint32_t rank, std::uint64_t now_ns);
     void serve_all(std::uint64_t now_ns);
+    /// Takes a packet of a node on another host.
+    void deliver(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns) {
+        take(rank, packet, now_ns);
+    }
+    /// A node wrote something else than a packet.
+    void deliver_malformed(std::uint32_t rank);
 
     bool attached(std::uint32_t rank) const { return ends_[rank].attached; }
     /// The node has said that it leaves.
@@ -67,18 +73,13 @@ public:
     std::string missing_ranks() const;
 
 private:
-    struct Answer {
-        net::ControlHeader header;
-        std::shared_ptr<const std::vector<std::byte>> body;
-        SharedDescriptor fd;
-    };
     struct End {
         int socket = -1;
         bool attached = false;
         std::optional<net::ControlKind> arrived;  ///< the collective this node waits in
         std::vector<std::byte> gathered;
         int gathered_fd = -1;
-        std::deque<Answer> answers;
+        AnswerQueue answers;
         std::optional<std::uint64_t> regions;
         std::vector<ReportedCount> counts;
     };
@@ -86,11 +87,11 @@ private:
     void arrive(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void answer_all();
     void keep_counts(std::uint32_t rank, const net::ControlPacket& packet);
-    void give(End& end);
     void close(End& end);
 
     std::vector<End> ends_;
     RaceSink race_sink_;
+    FarSink far_;
     std::uint32_t arrived_ = 0;
     std::uint64_t waiting_since_ns_ = 0;
     std::optional<int> exit_requested_;

@@ -2,9 +2,12 @@
 // Role: program headers and symbols by libelf.
 #include "tools/run/elf_file.hpp"
 
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <span>
 #include <utility>
 
 namespace hiroba::tools {
@@ -48,6 +51,16 @@ bool ElfFile::has_segment(std::uint32_t type) const {
     for (const GElf_Phdr& segment : segments())
         if (segment.p_type == type) return true;
     return false;
+}
+
+std::string ElfFile::build_id() const {
+    const void* id = nullptr;
+    const ssize_t bytes = ::dwelf_elf_gnu_build_id(elf_, &id);
+    if (bytes <= 0) return "none";
+    const std::span digits(static_cast<const unsigned char*>(id), static_cast<std::size_t>(bytes));
+    std::string text;
+    for (const unsigned char byte : digits) text += fmt::format("{:02x}", byte);
+    return text;
 }
 
 void ElfFile::each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const {

@@ -33,6 +33,8 @@ public:
     const GElf_Ehdr& header() const { return header_; }
     std::vector<GElf_Phdr> segments() const;
     bool has_segment(std::uint32_t type) const;
+    /// The build id as hexadecimal digits; "none" when the linker wrote none.
+    std::string build_id() const;
     /// Calls `visit` for each symbol of .symtab and .dynsym until it returns false.
     void each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const;
 

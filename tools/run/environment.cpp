@@ -32,6 +32,8 @@ std::vector<std::string> node_environment(std::span<const char* const> inherited
                                     fmt::format("HIROBA_JOB_NODES={:04}", plan.nodes),
                                     fmt::format("HIROBA_JOB_THREADS={:04}", plan.threads_per_node),
                                     fmt::format("HIROBA_JOB_CONTROL_FD={:04}", job.control_fd),
+                                    fmt::format("HIROBA_JOB_HOSTS={:04}", plan.hosts),
+                                    fmt::format("HIROBA_JOB_NETWORK={:_<45}", plan.network),
                                     fmt::format("HIROBA_JOB_KEY={:016x}", job.key),
                                     fmt::format("HIROBA_JOB_KEY_HIGH={:016x}", job.key_high)};
 

@@ -17,8 +17,6 @@
 #include <algorithm>
 #include <span>
 
-#include "tools/run/environment.hpp"
-
 namespace hiroba::tools {
 
 namespace {
@@ -54,6 +52,7 @@ struct Launch {
     pid_t launcher;
     rlimit files;
     const SignalWatch* signals;
+    bool in_group;
 };
 
 [[noreturn]] void fail(const Launch& launch, Step step) {
@@ -66,8 +65,8 @@ struct Launch {
 [[noreturn]] void become_node(const Launch& launch) {
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail(launch, Step::death_signal);
     if (::getppid() != launch.launcher) ::_exit(127);  // It died before the call above.
+    if (launch.rank != 0 || !launch.in_group) ::setpgid(0, 0);
     if (launch.rank != 0) {
-        ::setpgid(0, 0);
         // A background group that writes to a terminal set to `tostop` would be stopped for ever.
         ::signal(SIGTTOU, SIG_IGN);
         const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -135,13 +134,35 @@ void kill_nodes(const std::vector<Node>& nodes) {
         if (node.alive) ::kill(node.pid, SIGKILL);
 }
 
-Result<std::vector<Node>> start_nodes(const RunPlan& plan, const SignalWatch& signals) {
-    const rlimit files = raise_open_files();
-    JobIdentity job{free_descriptor(files), 0};
-    int failures[2];
+std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_rank) {
+    std::vector<NodeEvent> events;
+    int status = 0;
+    pid_t pid;
+    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+        const auto node = std::ranges::find_if(
+            nodes, [pid](const Node& each) { return each.alive && each.pid == pid; });
+        if (node == nodes.end()) continue;  // A child of whoever executed this command.
+        if (!WIFSTOPPED(status)) node->alive = false;
+        events.push_back({first_rank + static_cast<std::uint32_t>(node - nodes.begin()), status});
+    }
+    return events;
+}
+
+Result<JobIdentity> draw_job_key() {
+    JobIdentity job;
     if (::getrandom(&job.key, sizeof job.key, 0) != sizeof job.key ||
-        ::getrandom(&job.key_high, sizeof job.key_high, 0) != sizeof job.key_high ||
-        ::pipe2(failures, O_CLOEXEC) != 0)
+        ::getrandom(&job.key_high, sizeof job.key_high, 0) != sizeof job.key_high)
+        return Error{ErrorKind::internal,
+                     fmt::format("cannot draw the job's key: {}", ::strerror(errno))};
+    return job;
+}
+
+Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
+                                      const SignalWatch& signals) {
+    const rlimit files = raise_open_files();
+    job.control_fd = free_descriptor(files);
+    int failures[2];
+    if (::pipe2(failures, O_CLOEXEC) != 0)
         return Error{ErrorKind::internal, fmt::format("cannot prepare: {}", ::strerror(errno))};
 
     std::size_t inherited = 0;
@@ -149,7 +170,8 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, const SignalWatch& si
     const std::vector<char*> arguments = pointers(plan.command);
     std::vector<Node> nodes;
     Result<void> started;
-    for (std::uint32_t rank = 0; rank < plan.nodes && started; ++rank) {
+    const std::uint32_t end = plan.first_rank + plan.nodes_here();
+    for (std::uint32_t rank = plan.first_rank; rank < end && started; ++rank) {
         int ends[2];
         if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
             started = Error{ErrorKind::environment,
@@ -163,7 +185,8 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, const SignalWatch& si
         const std::vector<char*> environment = pointers(strings);
         const Launch launch{
             plan.program.c_str(), arguments.data(), environment.data(), rank,  ends[1],
-            job.control_fd,       failures[1],      ::getpid(),         files, &signals};
+            job.control_fd,       failures[1],      ::getpid(),         files, &signals,
+            plan.in_group};
         const pid_t pid = ::fork();
         if (pid == 0) become_node(launch);
         const int error = errno;

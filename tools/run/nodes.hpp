@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "tools/run/environment.hpp"
+#include "tools/run/node_set.hpp"
 #include "tools/run/plan.hpp"
 #include "tools/run/signals.hpp"
 
@@ -21,13 +23,24 @@ struct Node {
     bool alive = false;  ///< started and not yet waited for
 };
 
-/// Starts plan.nodes processes; when one cannot be started none is left.
+/// The random key of a new job. An internal error when the kernel gives none.
+Result<JobIdentity> draw_job_key();
+
+/// Starts the plan's nodes on this host; when one cannot be started none is left. The descriptor in
+/// `job` is chosen here.
 ///
 /// Rank 0 stays in the launcher's process group and has its stdin, so that the terminal treats it
 /// as the bare program; every other node is a group of its own, which no terminal signal reaches.
-Result<std::vector<Node>> start_nodes(const RunPlan& plan, const SignalWatch& signals);
+/// Under an agent rank 0 is one too: the agent's group is orphaned, so the kernel would not stop
+/// it.
+Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
+                                      const SignalWatch& signals);
 
 /// Sends SIGKILL to every node alive.
 void kill_nodes(const std::vector<Node>& nodes);
+
+/// Waits for every child that has ended or was stopped, without blocking; nodes that ended are
+/// alive no more. The first of `nodes` is `first_rank`.
+std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_rank = 0);
 
 }  // namespace hiroba::tools

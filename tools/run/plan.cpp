@@ -41,17 +41,17 @@ std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes) {
 }
 
 Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Machine& machine) {
-    const std::uint64_t memory = node_memory_min * plan.nodes;
+    const std::uint64_t memory = node_memory_min * plan.nodes_here();
     if (memory > machine.memory_available)
         return no_room(
             fmt::format("too little memory: {} nodes need at least {}, available are {} "
                         "(MemAvailable). Start fewer nodes with -n",
-                        plan.nodes, size_text(memory), size_text(machine.memory_available)));
+                        plan.nodes_here(), size_text(memory), size_text(machine.memory_available)));
     if (memory > machine.memory_cgroup)
         return no_room(
             fmt::format("too little memory: {} nodes need at least {}, the control group "
                         "leaves {}. Raise its memory.max, or start fewer nodes with -n",
-                        plan.nodes, size_text(memory), size_text(machine.memory_cgroup)));
+                        plan.nodes_here(), size_text(memory), size_text(machine.memory_cgroup)));
 
     const std::uint64_t space = space_bytes(plan, sizes);
     const std::uint64_t end = machine.stack_bytes == unlimited ? low_library_base : program_base;

@@ -19,13 +19,20 @@ inline constexpr std::uint32_t threads_max = 256;
 inline constexpr std::uint64_t node_memory_min = std::uint64_t{64} << 20;
 
 struct RunPlan {
-    std::uint32_t nodes = 1;
-    std::uint32_t threads_per_node = 1;
+    std::uint32_t nodes = 1;                ///< of the whole job
+    std::uint32_t first_rank = 0;           ///< of those this host carries
+    std::uint32_t local_nodes = 0;          ///< how many it carries; 0: all
+    std::uint32_t hosts = 1;                ///< that the job uses
+    std::uint32_t threads_per_node = 1;     ///< 0: not yet known (several hosts agree on it)
+    bool in_group = true;                   ///< rank 0 stays in the process group of its parent
     std::uint64_t loss_grace_ns = 0;        ///< between a node's death and the job's end
     bool spmd = false;                      ///< every node enters main; nothing is preloaded
     std::vector<std::string> command = {};  ///< the program as the user named it, and its arguments
     std::string program = {};               ///< path of the file to execute
     std::string library = {};               ///< the runtime to preload; empty with spmd
+    std::string network = {};  ///< address by which peers reach this host, when there are several
+
+    std::uint32_t nodes_here() const { return local_nodes == 0 ? nodes : local_nodes; }
 };
 
 /// Sizes that the nodes will map; from HIROBA_HEAP and HIROBA_STACK.

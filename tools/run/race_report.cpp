@@ -10,19 +10,11 @@
 
 namespace hiroba::tools {
 
-void RaceReport::add(const net::RaceBody& race) {
+void RaceReport::add(const net::RaceBody& race, const std::string& name) {
     if (volume_ == Volume::none || !seen_.insert(race.address).second) return;
     if (volume_ == Volume::some && seen_.size() > lines_max) return;
-    auto name = name_address(files_, race.address);
-    if (!name) {
-        // Read again: the program may have loaded a library since. A process that has ended
-        // shows nothing; then what was known stays.
-        auto now = loaded_files(process_);
-        if (!now.empty()) files_ = std::move(now);
-        name = name_address(files_, race.address);
-    }
     say_line(fmt::format("write-write race: {} bytes at {:#x} ({}) by nodes {} and {}", race.bytes,
-                         race.address, name.value_or("in no variable: heap or stack"),
+                         race.address, name.empty() ? names_.name(race.address) : name,
                          std::min(race.writer, race.other), std::max(race.writer, race.other)));
 }
 

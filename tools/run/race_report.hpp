@@ -7,7 +7,7 @@
 
 #include <cstddef>
 #include <set>
-#include <vector>
+#include <string>
 
 #include "net/bootstrap/control_packet.hpp"
 #include "tools/run/symbol.hpp"
@@ -20,16 +20,16 @@ public:
     static constexpr std::size_t lines_max = 20;
 
     /// @param process  whose files name the addresses; every node has the same layout
-    RaceReport(Volume volume, pid_t process) : volume_(volume), process_(process) {}
+    RaceReport(Volume volume, pid_t process) : volume_(volume), names_(process) {}
 
-    void add(const net::RaceBody& race);
+    /// @param name  of the place, where it is known already
+    void add(const net::RaceBody& race, const std::string& name);
     /// Says how many places were not printed.
     void finish() const;
 
 private:
     Volume volume_;
-    pid_t process_;
-    std::vector<LoadedFile> files_;
+    AddressNames names_;
     std::set<std::uint64_t> seen_;
 };
 

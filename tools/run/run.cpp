@@ -2,43 +2,25 @@
 // Role: the life of a job in order: check everything, start the nodes, serve them, sum up.
 #include "tools/run/run.hpp"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <charconv>
-#include <sstream>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "tools/hosts/run_on_hosts.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
+#include "tools/run/checks.hpp"
 #include "tools/run/control_server.hpp"
-#include "tools/run/nodes.hpp"
+#include "tools/run/local_nodes.hpp"
 #include "tools/run/plan.hpp"
-#include "tools/run/program.hpp"
-#include "tools/run/race_report.hpp"
+#include "tools/run/reports.hpp"
 #include "tools/run/signals.hpp"
-#include "tools/run/stats_table.hpp"
 #include "tools/run/supervisor.hpp"
 
 namespace hiroba::tools {
 
 namespace {
-
-Result<std::uint32_t> count_option(const char* option, const std::string& text, std::uint32_t max) {
-    std::uint32_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end || value < 1 || value > max)
-        return Error{ErrorKind::usage, fmt::format("{} {}: wanted a whole number from 1 to {}. "
-                                                   "Change {}",
-                                                   option, text, max, option)};
-    return value;
-}
 
 Result<RunPlan> make_plan(const RunOptions& options, const Machine& machine) {
     if (options.command.empty())
@@ -59,62 +41,23 @@ Result<RunPlan> make_plan(const RunOptions& options, const Machine& machine) {
         if (!threads) return threads.error();
         plan.threads_per_node = *threads;
     }
-    auto program = find_program(plan.command[0]);
-    if (!program) return program.error();
-    plan.program = *program;
-    if (plan.spmd) return plan;
-    if (auto fit = check_can_take_over(plan.program); !fit) return fit.error();
-    auto library = find_library();
-    if (!library) return library.error();
-    plan.library = *library;
+    if (auto found = look_up_program(plan); !found) return found.error();
     return plan;
 }
 
-Result<void> check_machine(const RunPlan& plan, const Machine& machine) {
-    const auto sizes = space_sizes();
-    if (!sizes) return sizes.error();
-    if (auto room = check_room(plan, *sizes, machine); !room) return room;
-    if (!fix_addresses())
-        return Error{ErrorKind::environment,
-                     fmt::format("personality(ADDR_NO_RANDOMIZE = 0x40000) was refused: {}. Nodes "
-                                 "must be loaded at equal addresses: allow the call in the "
-                                 "container's seccomp profile (docker run --security-opt "
-                                 "seccomp=unconfined)",
-                                 ::strerror(errno))};
-    return {};
-}
-
-/// Descriptors 0 to 2 that are closed would be given to control channels.
-void fill_standard_descriptors() {
-    int fd;
-    do {
-        fd = ::open("/dev/null", O_RDWR);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) ::close(fd);
-}
-
-void warn_unknown_settings() {
-    std::istringstream names(unknown_settings());
-    for (std::string name; names >> name;)
-        say_line(
-            fmt::format("{} is no variable of hiroba and has no effect. See hiroba info -c", name));
-}
-
-int serve(const RunPlan& plan, std::vector<Node>& nodes, SignalWatch& signals) {
-    const std::string_view races = setting("HIROBA_RACE");
-    RaceReport race_report(races == "off"   ? RaceReport::Volume::none
-                           : races == "all" ? RaceReport::Volume::all
-                                            : RaceReport::Volume::some,
-                           nodes[0].pid);
+/// The nodes of a job on this host, from first to last.
+int run_here(const RunPlan& plan, SignalWatch& signals) {
+    const auto key = draw_job_key();
+    if (!key) return report(key.error());
+    auto started = start_nodes(plan, *key, signals);
+    if (!started) return report(started.error());
     std::vector<int> sockets;
-    for (const Node& node : nodes) sockets.push_back(node.socket);
-    ControlServer control(sockets, [&](const net::RaceBody& race) { race_report.add(race); });
+    for (const Node& node : *started) sockets.push_back(node.socket);
+    LocalNodes nodes(std::move(*started));
+    RaceReport races(race_volume(), nodes.first_process());
+    ControlServer control(sockets, race_sink(races));
     const int status = Supervisor(plan, nodes, control, signals).run();
-    race_report.finish();
-    if (setting("HIROBA_STATS") != "0") {
-        const std::string table = stats_table(control, plan.nodes);
-        [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, table.data(), table.size());
-    }
+    sum_up(plan, control, races);
     return status;
 }
 
@@ -122,9 +65,10 @@ int serve(const RunPlan& plan, std::vector<Node>& nodes, SignalWatch& signals) {
 
 int run(const RunOptions& options) {
     fill_standard_descriptors();
-    const Machine machine = look_at_machine();
     if (const auto valid = check_settings(); !valid) return report(valid.error());
     if (const auto set = set_up_diagnostics(); !set) return report(set.error());
+    if (!options.hosts.empty()) return run_on_hosts(options);
+    const Machine machine = look_at_machine();
     const auto plan = make_plan(options, machine);
     if (!plan) return report(plan.error());
     if (const auto fit = check_machine(*plan, machine); !fit) return report(fit.error());
@@ -132,9 +76,7 @@ int run(const RunOptions& options) {
 
     auto signals = SignalWatch::open();
     if (!signals) return report(signals.error());
-    auto nodes = start_nodes(*plan, *signals);
-    if (!nodes) return report(nodes.error());
-    return serve(*plan, *nodes, *signals);
+    return run_here(*plan, *signals);
 }
 
 }  // namespace hiroba::tools

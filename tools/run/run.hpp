@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: `hiroba run`: starts a job on this host and stays until it is over.
+// Role: `hiroba run`: starts a job and stays until it is over.
 #pragma once
 
 #include <string>
@@ -9,9 +9,12 @@ namespace hiroba::tools {
 
 /// The words of the command line, unchecked.
 struct RunOptions {
-    std::string nodes;
+    std::string nodes;    ///< may be empty with hosts
     std::string threads;  ///< empty: the cores this job may use, shared out
     bool spmd = false;
+    std::string hosts;  ///< "a,b:2"; empty: this host
+    std::string ssh;    ///< command that runs a command on a host; empty: HIROBA_SSH
+    bool verbose = false;
     std::vector<std::string> command;
 };
 

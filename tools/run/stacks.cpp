@@ -148,9 +148,9 @@ std::string waits_for(const std::vector<std::string>& functions) {
     return general;
 }
 
-void print_stacks(const std::vector<Node>& nodes) {
-    for (std::uint32_t rank = 0; rank < nodes.size(); ++rank)
-        if (nodes[rank].alive) print_node(rank, nodes[rank].pid);
+void print_stacks(const std::vector<Node>& nodes, std::uint32_t first_rank) {
+    for (std::uint32_t i = 0; i < nodes.size(); ++i)
+        if (nodes[i].alive) print_node(first_rank + i, nodes[i].pid);
 }
 
 bool uses_user_signal(pid_t process) {

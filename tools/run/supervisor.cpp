@@ -37,9 +37,9 @@ int Supervisor::run() {
         check_control();
         check_deadlines();
         if (killing_ && now_ns() - killed_at_ns_ > reap_limit_ns) {
-            for (std::uint32_t rank = 0; rank < nodes_.size(); ++rank)
-                if (nodes_[rank].alive)
-                    say_line(name_of(rank) +
+            for (std::uint32_t rank = 0; rank < nodes_.count(); ++rank)
+                if (nodes_.alive(rank))
+                    say_line(nodes_.name_of(rank) +
                              " did not end within 2 s of SIGKILL: the kernel holds "
                              "it. Look at its state in /proc");
             break;
@@ -51,6 +51,7 @@ int Supervisor::run() {
 void Supervisor::wait_for_events() {
     std::vector<pollfd> entries = control_.poll_entries();
     entries.push_back({signals_.fd(), POLLIN, 0});
+    nodes_.add_poll_entries(entries);
     // A signal is an event of the descriptor, so EINTR only comes from being stopped.
     ::poll(entries.data(), entries.size(), poll_timeout_ms(now_ns()));
 }
@@ -74,16 +75,11 @@ void Supervisor::take_signals() {
         switch (info->ssi_signo) {
             case SIGCHLD: break;
             case SIGCONT:
-                for (const Node& node : nodes_)
-                    if (node.alive) ::kill(node.pid, SIGCONT);
+                for (std::uint32_t rank = 0; rank < nodes_.count(); ++rank)
+                    nodes_.signal(rank, SIGCONT);
                 control_.restart_wait(now_ns());
                 break;
-            case SIGUSR1:
-                if (asks_for_stacks(*info))
-                    print_stacks(nodes_);
-                else
-                    forward(*info);
-                break;
+            case SIGUSR1: on_user_signal(*info); break;
             case SIGINT: on_interrupt(); [[fallthrough]];
             default: forward(*info);
         }
@@ -98,56 +94,47 @@ void Supervisor::on_interrupt() {
     interrupted_at_ns_ = now;
 }
 
-// A program that has no use for the signal would die of it.
-bool Supervisor::asks_for_stacks(const signalfd_siginfo& info) const {
-    const bool by_command = info.ssi_code == SI_QUEUE && info.ssi_int == stacks_request;
-    const Node& first = nodes_[0];
-    return by_command || (info.ssi_code <= 0 && first.alive && !uses_user_signal(first.pid));
+void Supervisor::on_user_signal(const signalfd_siginfo& info) {
+    if (info.ssi_code == SI_QUEUE && info.ssi_int == stacks_request) return nodes_.print_stacks();
+    if (reaches_first_node(info)) nodes_.user_signal();
+}
+
+// What rank 0 sent to its group it has itself, and what the terminal sends to the whole group it
+// has if it belongs to it.
+bool Supervisor::reaches_first_node(const signalfd_siginfo& info) const {
+    const bool from_kernel = info.ssi_code > 0;
+    return nodes_.alive(0) && !(from_kernel && nodes_.shares_terminal()) &&
+           static_cast<int>(info.ssi_pid) != nodes_.first_process();
 }
 
 void Supervisor::forward(const signalfd_siginfo& info) {
-    const Node& first = nodes_[0];
-    // The terminal sends to the whole group, rank 0 included; only what was sent to the launcher
-    // by kill() is passed on. What rank 0 sent to its group it has as well.
-    const bool from_kernel = info.ssi_code > 0;
-    if (!first.alive || from_kernel || info.ssi_pid == static_cast<std::uint32_t>(first.pid))
-        return;
-    ::kill(first.pid, static_cast<int>(info.ssi_signo));
+    if (reaches_first_node(info)) nodes_.signal(0, static_cast<int>(info.ssi_signo));
 }
 
 void Supervisor::reap() {
-    std::vector<Ended> ended;
-    int status = 0;
-    pid_t pid;
-    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-        const auto node = std::ranges::find_if(
-            nodes_, [pid](const Node& each) { return each.alive && each.pid == pid; });
-        if (node == nodes_.end()) continue;  // A child of whoever executed this command.
-        const auto rank = static_cast<std::uint32_t>(node - nodes_.begin());
-        if (WIFSTOPPED(status)) {
-            if (rank == 0) follow_stop(WSTOPSIG(status));
-            continue;
-        }
-        node->alive = false;
-        ended.push_back({rank, status});
+    std::vector<NodeEvent> ended;
+    for (const NodeEvent& event : nodes_.take_events()) {
+        if (!WIFSTOPPED(event.wait_status))
+            ended.push_back(event);
+        else if (event.rank == 0)
+            follow_stop(WSTOPSIG(event.wait_status));
     }
     if (ended.empty()) return;
     // What a node said before it ended counts.
     control_.serve_all(now_ns());
     check_control();
-    for (const Ended& each : ended) judge(each);
+    for (const NodeEvent& each : ended) judge(each);
 }
 
 void Supervisor::follow_stop(int signal_number) {
     // A stop by the terminal stops the job: so does the bare program. Other stops (a debugger, a
     // batch system's SIGSTOP) are between rank 0 and their sender.
     if (signal_number != SIGTSTP && signal_number != SIGTTIN && signal_number != SIGTTOU) return;
-    for (std::size_t rank = 1; rank < nodes_.size(); ++rank)
-        if (nodes_[rank].alive) ::kill(nodes_[rank].pid, SIGSTOP);
+    for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank) nodes_.signal(rank, SIGSTOP);
     ::raise(SIGSTOP);  // The SIGCONT that ends it is an event of its own.
 }
 
-void Supervisor::judge(const Ended& ended) {
+void Supervisor::judge(const NodeEvent& ended) {
     if (killing_ || lost_at_ns_ != 0) return;
     const std::uint32_t rank = ended.rank;
     if (WIFSIGNALED(ended.wait_status)) {
@@ -155,22 +142,23 @@ void Supervisor::judge(const Ended& ended) {
         const char* const hint =
             number == SIGKILL ? ". Somebody or a memory limit killed it (see dmesg, memory.max)"
                               : "";
-        return lose(rank, exit_signal_base + number,
-                    fmt::format("{} was killed by {}{}", name_of(rank), signal_text(number), hint));
+        return lose(
+            rank, exit_signal_base + number,
+            fmt::format("{} was killed by {}{}", nodes_.name_of(rank), signal_text(number), hint));
     }
     const int status = WEXITSTATUS(ended.wait_status);
     if (!plan_.spmd && !control_.attached(rank))
-        return end_job(
-            status != 0 ? status : exit_environment,
-            fmt::format("{} ended with status {}, and {}", name_of(rank), status, not_attached));
+        return end_job(status != 0 ? status : exit_environment,
+                       fmt::format("{} ended with status {}, and {}", nodes_.name_of(rank), status,
+                                   not_attached));
     if (rank == 0 && !plan_.spmd) return judge_first_node(ended);
     if (status != 0)
         return end_job(verdict_.value_or(0) != 0 ? *verdict_ : status,
-                       fmt::format("{} ended with status {}", name_of(rank), status));
+                       fmt::format("{} ended with status {}", nodes_.name_of(rank), status));
     judge_success(rank);
 }
 
-void Supervisor::judge_first_node(const Ended& ended) {
+void Supervisor::judge_first_node(const NodeEvent& ended) {
     const int status = WEXITSTATUS(ended.wait_status);
     // Without its good-bye (a program that calls _exit) no node knows that the program is over.
     if (!control_.leaving(0)) return end_job(status);
@@ -200,6 +188,7 @@ void Supervisor::lose(std::uint32_t rank, int status, const std::string& line) {
 
 void Supervisor::check_control() {
     if (killing_) return;
+    if (!nodes_.trouble().empty()) return end_job(exit_environment, nodes_.trouble());
     if (!control_.broken().empty()) return end_job(exit_software, control_.broken());
     if (const auto status = control_.exit_requested())
         end_job(lost_at_ns_ != 0 ? *verdict_ : *status);
@@ -213,14 +202,14 @@ void Supervisor::check_deadlines() {
         return;
     }
     if (left_at_ns_ != 0 && now - left_at_ns_ > leave_limit_ns) {
-        for (std::uint32_t rank = 1; rank < nodes_.size(); ++rank)
-            if (nodes_[rank].alive)
-                say_line(name_of(rank) + " did not end within 1 s of rank 0: killed");
+        for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank)
+            if (nodes_.alive(rank))
+                say_line(nodes_.name_of(rank) + " did not end within 1 s of rank 0: killed");
         return end_job(*verdict_);
     }
     if (early_at_ns_ != 0 && now - early_at_ns_ > leave_limit_ns) {
         if (!control_.leaving(0))
-            return end_job(1, name_of(early_rank_) +
+            return end_job(1, nodes_.name_of(early_rank_) +
                                   " left with status 0 while the program was still running");
         early_at_ns_ = 0;
     }
@@ -237,7 +226,7 @@ void Supervisor::end_job(int status) {
     verdict_ = status;
     killing_ = true;
     killed_at_ns_ = now_ns();
-    kill_nodes(nodes_);
+    nodes_.kill_all();
 }
 
 void Supervisor::end_job(int status, const std::string& line) {
@@ -247,11 +236,9 @@ void Supervisor::end_job(int status, const std::string& line) {
 }
 
 bool Supervisor::any_alive() const {
-    return std::ranges::any_of(nodes_, [](const Node& node) { return node.alive; });
-}
-
-std::string Supervisor::name_of(std::uint32_t rank) const {
-    return fmt::format("rank {} (process {})", rank, nodes_[rank].pid);
+    for (std::uint32_t rank = 0; rank < nodes_.count(); ++rank)
+        if (nodes_.alive(rank)) return true;
+    return false;
 }
 
 }  // namespace hiroba::tools

@@ -7,10 +7,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "tools/run/control_server.hpp"
-#include "tools/run/nodes.hpp"
+#include "tools/run/node_set.hpp"
 #include "tools/run/plan.hpp"
 #include "tools/run/signals.hpp"
 
@@ -26,27 +25,23 @@ public:
     /// How long the kernel may take to end killed processes.
     static constexpr std::uint64_t reap_limit_ns = 2 * second_ns;
 
-    Supervisor(const RunPlan& plan, std::vector<Node>& nodes, ControlServer& control,
-               SignalWatch& signals)
+    Supervisor(const RunPlan& plan, NodeSet& nodes, ControlServer& control, SignalWatch& signals)
         : plan_(plan), nodes_(nodes), control_(control), signals_(signals) {}
 
     /// Serves the job until no node is left; returns the command's exit status.
     int run();
 
 private:
-    struct Ended {
-        std::uint32_t rank;
-        int wait_status;
-    };
     void wait_for_events();
     void take_signals();
     void on_interrupt();
-    bool asks_for_stacks(const signalfd_siginfo& info) const;
+    void on_user_signal(const signalfd_siginfo& info);
+    bool reaches_first_node(const signalfd_siginfo& info) const;
     void forward(const signalfd_siginfo& info);
     void reap();
     void follow_stop(int signal_number);
-    void judge(const Ended& ended);
-    void judge_first_node(const Ended& ended);
+    void judge(const NodeEvent& ended);
+    void judge_first_node(const NodeEvent& ended);
     void judge_success(std::uint32_t rank);
     /// A node died: ends the job with `status` and one line, at once or after HIROBA_LOSS_GRACE.
     void lose(std::uint32_t rank, int status, const std::string& line);
@@ -55,11 +50,10 @@ private:
     void end_job(int status);
     void end_job(int status, const std::string& line);
     bool any_alive() const;
-    std::string name_of(std::uint32_t rank) const;
     int poll_timeout_ms(std::uint64_t now) const;
 
     const RunPlan& plan_;
-    std::vector<Node>& nodes_;
+    NodeSet& nodes_;
     ControlServer& control_;
     SignalWatch& signals_;
 

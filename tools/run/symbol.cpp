@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include "tools/run/elf_file.hpp"
 
@@ -82,6 +83,18 @@ std::optional<std::string> name_address(const std::vector<LoadedFile>& files,
         }
     }
     return std::nullopt;
+}
+
+std::string AddressNames::name(std::uint64_t address) {
+    auto name = name_address(files_, address);
+    if (!name) {
+        // Read again: the program may have loaded a library since. A process that has ended
+        // shows nothing; then what was known stays.
+        auto now = loaded_files(process_);
+        if (!now.empty()) files_ = std::move(now);
+        name = name_address(files_, address);
+    }
+    return name.value_or("in no variable: heap or stack");
 }
 
 }  // namespace hiroba::tools

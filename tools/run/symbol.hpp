@@ -27,4 +27,16 @@ std::vector<LoadedFile> loaded_files(pid_t pid);
 std::optional<std::string> name_address(const std::vector<LoadedFile>& files,
                                         std::uint64_t address);
 
+/// Names addresses of one running process, and remembers what it has mapped.
+class AddressNames {
+public:
+    explicit AddressNames(pid_t process) : process_(process) {}
+    /// "count+8 in a.out", or that the address lies in no variable.
+    std::string name(std::uint64_t address);
+
+private:
+    pid_t process_;
+    std::vector<LoadedFile> files_;
+};
+
 }  // namespace hiroba::tools

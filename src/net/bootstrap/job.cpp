@@ -61,6 +61,15 @@ Result<JobInfo> read_job_info() {
         job.job_key_high = *high;
     }
 
+    if (::getenv("HIROBA_JOB_HOSTS")) {
+        auto hosts = job_number("HIROBA_JOB_HOSTS", 10, number_max);
+        if (!hosts) return hosts.error();
+        job.hosts = static_cast<std::uint32_t>(*hosts);
+    }
+    // Filled up to equal length on every host.
+    if (const char* const network = ::getenv("HIROBA_JOB_NETWORK"))
+        job.network = std::string(network).substr(0, std::string_view(network).find('_'));
+
     job.self = NodeId{static_cast<std::uint32_t>(*rank)};
     job.nodes = static_cast<std::uint32_t>(*nodes);
     job.threads_per_node = static_cast<std::uint32_t>(*threads);

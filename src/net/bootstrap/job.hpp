@@ -23,6 +23,8 @@ struct JobInfo {
     int control_fd = -1;             ///< -1: alone, no launcher
     std::uint64_t job_key = 0;       ///< random, the same on every node
     std::uint64_t job_key_high = 0;  ///< 64 bits more of it
+    std::uint32_t hosts = 1;         ///< over which the nodes are spread
+    std::string network = {};        ///< numeric address that peers reach this host by; empty: any
 };
 
 /// One record of a job's communication, sent to the launcher at the end for HIROBA_STATS.

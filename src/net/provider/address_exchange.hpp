@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
@@ -26,6 +27,8 @@ struct ProviderSetup {
     AddressExchange exchange;  ///< not called in a job of one node
     std::uint64_t job_key_high = 0;
     std::uint64_t host = 0;  ///< equal on one host alone; 0: to be found out
+    /// Numeric address by which peers on other hosts reach this one; empty: as HIROBA_NET says.
+    std::string network = {};
     /// The memory of a region that another provider allocated, asked after its connect(); empty:
     /// the provider has memory of its own.
     std::function<MutableBytes(std::uint32_t region)> memory = {};

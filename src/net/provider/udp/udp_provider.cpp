@@ -138,8 +138,9 @@ Result<void> UdpProvider::connect() {
     }
     if (setup_.host == 0) setup_.host = this_host();
     Address address = loopback(4, 0);
-    if (const std::string_view network = setting("HIROBA_NET"); setup_.nodes > 1) {
-        const auto chosen = choose_address(network);
+    if (setup_.nodes > 1) {
+        const auto chosen =
+            choose_address(setup_.network.empty() ? setting("HIROBA_NET") : setup_.network);
         if (!chosen) return chosen.error();
         auto copy = chosen;
         address = *copy;

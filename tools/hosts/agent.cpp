@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/hosts/agent.hpp"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/fatal.hpp"
+#include "base/settings.hpp"
+#include "net/bootstrap/device.hpp"
+#include "net/bootstrap/host_link.hpp"
+#include "net/provider/this_host.hpp"
+#include "tools/hosts/call_launcher.hpp"
+#include "tools/hosts/letter.hpp"
+#include "tools/hosts/relay.hpp"
+#include "tools/line.hpp"
+#include "tools/machine.hpp"
+#include "tools/run/checks.hpp"
+
+namespace hiroba::tools {
+
+namespace {
+
+constexpr int letter_limit_ms = 30'000;
+constexpr int call_limit_ms = 20'000;
+
+Error unfit(std::string text) { return {ErrorKind::environment, std::move(text)}; }
+
+Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+/// Gives this process what the nodes are to inherit. `letter` keeps the strings.
+Result<void> become_like_launcher(Letter& letter) {
+    static std::vector<char*> entries;
+    for (std::string& entry : letter.environment) entries.push_back(entry.data());
+    entries.push_back(nullptr);
+    environ = entries.data();
+    ::umask(letter.umask);
+    rlimit stack{};
+    ::getrlimit(RLIMIT_STACK, &stack);
+    stack.rlim_cur = letter.stack_limit;
+    if (::setrlimit(RLIMIT_STACK, &stack) != 0)
+        return unfit(fmt::format(
+            "the stack limit here cannot be {} as at the launcher (hard "
+            "limit {}): {}. Raise it, or lower ulimit -s at the launcher",
+            size_text(letter.stack_limit), size_text(stack.rlim_max), ::strerror(errno)));
+    if (::chdir(letter.directory.c_str()) != 0)
+        return unfit(
+            fmt::format("cannot enter {}, where the job was started: {}. Start it in a "
+                        "directory that every host has",
+                        letter.directory, ::strerror(errno)));
+    return {};
+}
+
+/// The next frame; nothing when the launcher is gone.
+std::optional<net::HostFrame> await_frame(net::HostLink& link) {
+    for (;;) {
+        if (auto frame = link.receive()) return frame;
+        if (link.fd() < 0) return std::nullopt;
+        pollfd entry{link.fd(), link.events(), 0};
+        ::poll(&entry, 1, -1);
+        link.flush();
+    }
+}
+
+/// All checks of this host that a job on one host makes before it starts, and the network.
+Result<net::DeviceChoice> prepare(RunPlan& plan, const net::HostFrame& peers) {
+    plan.in_group = false;
+    plan.threads_per_node = static_cast<std::uint32_t>(peers.header.number);
+    std::vector<std::string> addresses;
+    std::istringstream lines({reinterpret_cast<const char*>(peers.body.data()), peers.body.size()});
+    for (std::string line; std::getline(lines, line);) addresses.push_back(line);
+    if (auto found = look_up_program(plan); !found) return found.error();
+    if (auto fit = check_machine(plan, look_at_machine()); !fit) return fit.error();
+    net::DeviceChoice device{"none", "", "the job uses one host"};
+    if (!addresses.empty()) {
+        auto chosen = net::choose_device(setting("HIROBA_NET"), addresses);
+        if (!chosen) return chosen.error();
+        device = *chosen;
+    }
+    plan.network = device.address;
+    return device;
+}
+
+int refuse(net::HostLink& link, const Error& error) {
+    const int status = error.kind == ErrorKind::usage ? exit_usage : exit_environment;
+    link.send({net::HostKind::refused, 0, static_cast<std::uint64_t>(status)},
+              bytes_of(error.text));
+    await_frame(link);  // The launcher ends the connection once it has read this.
+    return status;
+}
+
+int serve(Letter& letter, net::HostLink& link) {
+    const net::HelloBody hello{net::this_host(), look_at_machine().cores()};
+    link.send({net::HostKind::hello, 0, letter.host_index}, std::as_bytes(std::span(&hello, 1)));
+    if (const auto like = become_like_launcher(letter); !like) return refuse(link, like.error());
+    const auto silence = setting_number("HIROBA_PEER_TIMEOUT");
+    if (!silence) return refuse(link, silence.error());
+    net::limit_silence(link.fd(), *silence);
+    const auto peers = await_frame(link);
+    if (!peers || peers->header.kind != net::HostKind::peers) return exit_environment;
+    const auto device = prepare(letter.plan, *peers);
+    if (!device) return refuse(link, device.error());
+    link.send({net::HostKind::ready, 0, 0}, bytes_of(device->name + "\n" + device->address));
+
+    const auto go = await_frame(link);
+    if (!go || go->header.kind != net::HostKind::go) return exit_environment;
+    auto signals = SignalWatch::open();
+    if (!signals) return refuse(link, signals.error());
+    auto nodes = start_nodes(letter.plan, letter.job, *signals);
+    if (!nodes) return refuse(link, nodes.error());
+    // Rank 0 has the only use for it, and the launcher must see when rank 0 closes it.
+    ::close(STDIN_FILENO);
+    std::vector<std::uint32_t> processes;
+    for (const Node& node : *nodes) processes.push_back(static_cast<std::uint32_t>(node.pid));
+    link.send({net::HostKind::started, 0, 0}, std::as_bytes(std::span(processes)));
+    return Relay(link, *signals, *nodes, letter.plan.first_rank).run();
+}
+
+}  // namespace
+
+int agent() {
+    fill_standard_descriptors();
+    auto letter = read_letter(STDIN_FILENO, letter_limit_ms);
+    if (!letter) {
+        char host[256] = {};
+        ::gethostname(host, sizeof host - 1);
+        return report({letter.error().kind, fmt::format("{}: {}", host, letter.error().text)});
+    }
+    const auto named = [&](const Error& error) {
+        return report({error.kind, fmt::format("host {}: {}", letter->host, error.text)});
+    };
+    auto link = call_launcher(*letter, call_limit_ms);
+    if (!link) return named(link.error());
+    return serve(*letter, *link);
+}
+
+}  // namespace hiroba::tools

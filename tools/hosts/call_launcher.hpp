@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: how an agent finds the launcher among the addresses that the launcher may have.
+#pragma once
+
+#include "base/result.hpp"
+#include "net/bootstrap/host_link.hpp"
+#include "tools/hosts/letter.hpp"
+
+namespace hiroba::tools {
+
+/// Connects to every address of the letter, and to the one ssh came from, at once; the first that
+/// proves to know the job's key is the launcher. An environment error when none did within
+/// `limit_ms`, naming all.
+Result<net::HostLink> call_launcher(const Letter& letter, int limit_ms);
+
+}  // namespace hiroba::tools

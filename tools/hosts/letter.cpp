@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/hosts/letter.hpp"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "tools/run/elf_file.hpp"
+
+namespace hiroba::tools {
+
+namespace {
+
+constexpr std::string_view magic = "hiroba-letter";
+constexpr std::size_t first_line_max = 256;
+/// More than the kernel lets a program have of arguments and environment.
+constexpr std::size_t letter_bytes_max = std::size_t{64} << 20;
+
+Error unreadable(std::string text) {
+    return {ErrorKind::environment,
+            "hiroba agent is started by hiroba run --hosts alone: " + std::move(text)};
+}
+
+/// Fields one after another, each as its length, a newline and its bytes.
+class Writer {
+public:
+    void add(std::string_view text) { bytes_ += fmt::format("{}\n{}", text.size(), text); }
+    void add(std::uint64_t number) { add(fmt::format("{}", number)); }
+    void add(const std::vector<std::string>& list) {
+        add(list.size());
+        for (const std::string& each : list) add(each);
+    }
+    const std::string& bytes() const { return bytes_; }
+
+private:
+    std::string bytes_;
+};
+
+/// The reverse; `good()` turns false at the first field that is not whole.
+class Reader {
+public:
+    explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+    bool good() const { return good_; }
+    bool at_end() const { return bytes_.empty(); }
+
+    std::string text() {
+        const auto line = bytes_.substr(0, bytes_.find('\n'));
+        const std::uint64_t length = number_of(line);
+        if (line.size() == bytes_.size() || length > bytes_.size() - line.size() - 1) good_ = false;
+        if (!good_) return "";
+        const std::string field(bytes_.substr(line.size() + 1, length));
+        bytes_.remove_prefix(line.size() + 1 + length);
+        return field;
+    }
+    template <class T>
+    void read(T& number) {
+        number = static_cast<T>(number_of(text()));
+    }
+    void read(std::string& field) { field = text(); }
+    void read(std::vector<std::string>& list) {
+        const std::uint64_t count = number_of(text());
+        for (std::uint64_t i = 0; i < count && good_; ++i) list.push_back(text());
+    }
+
+private:
+    std::uint64_t number_of(std::string_view digits) {
+        std::uint64_t value = 0;
+        const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size()) good_ = false;
+        return value;
+    }
+    std::string_view bytes_;
+    bool good_ = true;
+};
+
+/// Reads exactly `bytes.size()`; empty result: all is well.
+std::string read_exactly(int fd, std::span<char> bytes, int limit_ms) {
+    while (!bytes.empty()) {
+        pollfd entry{fd, POLLIN, 0};
+        const int ready = ::poll(&entry, 1, limit_ms);
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready == 0) return fmt::format("nothing came for {} ms", limit_ms);
+        const ssize_t got = ::read(fd, bytes.data(), bytes.size());
+        if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (got <= 0) return "standard input ended";
+        bytes = bytes.subspan(static_cast<std::size_t>(got));
+    }
+    return "";
+}
+
+/// One field after another, in one order for both directions.
+template <class Letter, class Visit>
+void each_number(Letter& letter, const Visit& visit) {
+    visit(letter.host_index);
+    visit(letter.job.key);
+    visit(letter.job.key_high);
+    visit(letter.plan.nodes);
+    visit(letter.plan.first_rank);
+    visit(letter.plan.local_nodes);
+    visit(letter.plan.hosts);
+    visit(letter.plan.threads_per_node);
+    visit(letter.plan.spmd);
+    visit(letter.port);
+    visit(letter.umask);
+    visit(letter.stack_limit);
+}
+
+template <class Letter, class Visit>
+void each_text(Letter& letter, const Visit& visit) {
+    visit(letter.host);
+    visit(letter.directory);
+    visit(letter.plan.command);
+    visit(letter.callers);
+    visit(letter.environment);
+}
+
+}  // namespace
+
+std::string own_build_id() {
+    const auto file = ElfFile::open("/proc/self/exe");
+    return file ? file->build_id() : "none";
+}
+
+std::string write_letter(const Letter& letter) {
+    Writer body;
+    each_number(letter, [&](auto number) { body.add(std::uint64_t{number}); });
+    each_text(letter, [&](const auto& text) { body.add(text); });
+    return fmt::format("{} {} {}\n{}", magic, own_build_id(), body.bytes().size(), body.bytes());
+}
+
+Result<Letter> read_letter(int fd, int limit_ms) {
+    std::string line;
+    while (!line.ends_with('\n') && line.size() < first_line_max) {
+        char byte = 0;
+        if (const std::string why = read_exactly(fd, {&byte, 1}, limit_ms); !why.empty())
+            return unreadable(why);
+        line += byte;
+    }
+    const auto build = line.find(' '), size = line.rfind(' ');
+    if (!line.starts_with(magic) || build == size || size == line.npos)
+        return unreadable("its standard input is no letter");
+    const std::string theirs = line.substr(build + 1, size - build - 1);
+    if (theirs != own_build_id())
+        return Error{ErrorKind::environment,
+                     fmt::format("hiroba here is build {}, the launcher's is {}. Install the same "
+                                 "hiroba on every host",
+                                 own_build_id(), theirs)};
+    std::size_t bytes = 0;
+    const auto parsed = std::from_chars(line.data() + size + 1, line.data() + line.size(), bytes);
+    if (parsed.ec != std::errc() || bytes > letter_bytes_max)
+        return unreadable("its letter has no length");
+    std::string body(bytes, '\0');
+    if (const std::string why = read_exactly(fd, body, limit_ms); !why.empty())
+        return unreadable("its letter is cut: " + why);
+    Letter letter;
+    Reader reader(body);
+    each_number(letter, [&](auto& number) { reader.read(number); });
+    each_text(letter, [&](auto& text) { reader.read(text); });
+    if (!reader.good() || !reader.at_end()) return unreadable("its letter is garbled");
+    return letter;
+}
+
+}  // namespace hiroba::tools

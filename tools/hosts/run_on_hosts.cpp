@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/hosts/run_on_hosts.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "tools/hosts/host_list.hpp"
+#include "tools/hosts/remote_nodes.hpp"
+#include "tools/line.hpp"
+#include "tools/run/checks.hpp"
+#include "tools/run/nodes.hpp"
+#include "tools/run/reports.hpp"
+#include "tools/run/supervisor.hpp"
+
+namespace hiroba::tools {
+
+namespace {
+
+Result<HostsRequest> make_request(const RunOptions& options) {
+    HostsRequest request;
+    std::uint32_t nodes = 0;
+    if (options.command.empty())
+        return Error{ErrorKind::usage,
+                     "no program was named. Use hiroba run --hosts a,b program [arguments]"};
+    if (!options.nodes.empty()) {
+        const auto given = count_option("-n", options.nodes, nodes_max);
+        if (!given) return given.error();
+        nodes = *given;
+    }
+    auto hosts = parse_hosts(options.hosts, nodes);
+    if (!hosts) return hosts.error();
+    request.plan.threads_per_node = 0;
+    if (!options.threads.empty()) {
+        const auto threads = count_option("--threads", options.threads, threads_max);
+        if (!threads) return threads.error();
+        request.plan.threads_per_node = *threads;
+    }
+    request.plan.nodes = hosts->back().first_rank + hosts->back().nodes;
+    request.plan.hosts = static_cast<std::uint32_t>(hosts->size());
+    request.plan.spmd = options.spmd;
+    request.plan.command = options.command;
+    // An empty variable counts as unset; only what the user asked for can be wrong.
+    const char* const provider = ::getenv("HIROBA_PROVIDER");
+    if (request.plan.hosts > 1 && provider && std::string_view(provider) == "shm")
+        return Error{ErrorKind::usage,
+                     "HIROBA_PROVIDER=shm reaches no other host. Unset it, or set auto or udp"};
+    request.hosts = std::move(*hosts);
+    request.command = options.ssh.empty() ? std::string(setting("HIROBA_SSH")) : options.ssh;
+    request.verbose = options.verbose || !setting("HIROBA_LOG").empty();
+    const auto start = setting_number("HIROBA_HOST_TIMEOUT");
+    if (!start) return start.error();
+    request.start_limit_s = *start;
+    const auto silence = setting_number("HIROBA_PEER_TIMEOUT");
+    if (!silence) return silence.error();
+    request.silence_limit_s = *silence;
+    return request;
+}
+
+}  // namespace
+
+int run_on_hosts(const RunOptions& options) {
+    auto request = make_request(options);
+    if (!request) return report(request.error());
+    warn_unknown_settings();
+    const auto job = draw_job_key();
+    if (!job) return report(job.error());
+    auto signals = SignalWatch::open();
+    if (!signals) return report(signals.error());
+
+    RunPlan plan = request->plan;
+    RemoteNodes nodes(std::move(*request), *job, *signals);
+    // Addresses are named by the hosts, where the program's files are.
+    RaceReport races(race_volume(), -1);
+    ControlServer control(
+        std::vector<int>(plan.nodes, -1), race_sink(races),
+        [&nodes](const net::ControlHeader& header, Bytes body) { nodes.broadcast(header, body); });
+    nodes.bind(control);
+    if (const auto failed = nodes.start()) return *failed;
+    plan.threads_per_node = nodes.threads_per_node();
+    const int status = Supervisor(plan, nodes, control, *signals).run();
+    nodes.finish();
+    sum_up(plan, control, races);
+    return status;
+}
+
+}  // namespace hiroba::tools

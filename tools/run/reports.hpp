@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what is said about a job before its start and after its end, wherever it ran.
+#pragma once
+
+#include "tools/run/control_server.hpp"
+#include "tools/run/plan.hpp"
+#include "tools/run/race_report.hpp"
+
+namespace hiroba::tools {
+
+/// A line for each variable that looks like a setting and is none.
+void warn_unknown_settings();
+
+/// How many races to print, as HIROBA_RACE says.
+RaceReport::Volume race_volume();
+
+/// Hands races to `report`, which must outlive the sink.
+ControlServer::RaceSink race_sink(RaceReport& report);
+
+/// What is left to say about races, and the table of counters if HIROBA_STATS asks for it.
+void sum_up(const RunPlan& plan, const ControlServer& control, const RaceReport& races);
+
+}  // namespace hiroba::tools
