@@ -71,8 +71,6 @@ public:
 
     Counts counts() noexcept;
     std::uint16_t port() const noexcept { return socket_.port(); }
-    /// Bytes of memory for each peer never talked to.
-    static std::size_t quiet_peer_bytes() noexcept { return sizeof(Place) + 3 * sizeof(Peer*); }
 
 private:
     struct RegionMemory {
