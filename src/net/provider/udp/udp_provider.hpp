@@ -101,7 +101,7 @@ private:
                     wire::DirectionKey& in) const noexcept;
     std::byte* place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
                      std::uint64_t bytes) noexcept;
-    Post post(NodeId to, const Op& op) noexcept;
+    Post post_op(NodeId to, const Op& op) noexcept;
     Post send_in_parts(Peer& peer, MessageKind kind, std::span<const Bytes> parts,
                        std::size_t body_bytes) noexcept;
 
