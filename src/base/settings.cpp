@@ -58,7 +58,7 @@ constexpr Setting table[] = {
      "auto|examined|interposed"},
     {"HIROBA_TRACE", "0", "keep each thread's last 64 events and print them when a node stops",
      "0|1"},
-    {"HIROBA_UDP_DATAGRAM", "16384", "bytes of a datagram at most, where the way takes as many",
+    {"HIROBA_UDP_DATAGRAM", "16368", "bytes of a datagram at most, where the way takes as many",
      "size"},
     {"HIROBA_UDP_DELAY", "200", "microseconds a datagram is held back at most, for tests", "count"},
     {"HIROBA_UDP_DUPLICATE", "0", "percent of datagrams doubled, each way, for tests", "count"},

@@ -49,7 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                               .sequence = size == 0 ? 0u : 7u};
     const std::byte* const start =
         seal_datagram(ours, samples::key, sealed.data() + header_bytes_max, size);
-    const std::vector<std::byte> datagram(start, sealed.data() + sealed.size());
+    const std::byte* const end = sealed.data() + sealed.size();
+    const std::vector<std::byte> datagram(start, end);
     const Refusal refusal = open_datagram(datagram, samples::key, header);
     require(refusal == Refusal::none || refusal == Refusal::malformed);
     if (refusal == Refusal::none) walk(datagram, header);

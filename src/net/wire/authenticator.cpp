@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: see authenticator.hpp. Vectors are the compiler's own, of all lanes at once: it splits them
-// into as many registers as the processor's width asks for.
+// Role: see authenticator.hpp. Vectors are the compiler's own, as wide as the processor's.
 #include "net/wire/authenticator.hpp"
 
 #include <bit>
@@ -12,62 +11,82 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-using Lanes = std::uint64_t __attribute__((vector_size(stripe_bytes)));
-
-/// SipHash-2-4 in each lane (siphash.cpp has it for one). Everything is inlined, so that it is
-/// compiled for the processor of the function it stands in.
+/// SipHash-2-4 in the lanes of two vectors of `Width` bytes (siphash.cpp has it for one lane): two,
+/// because one alone waits for itself. Everything is inlined, so that it is compiled for the
+/// processor of the function it stands in.
+template <std::size_t Width>
 struct LaneState {
-    Lanes v0, v1, v2, v3;
+    // Not `using`: gcc 12 forgets an attribute that depends on the template.
+    typedef std::uint64_t Vector __attribute__((vector_size(Width)));
+    static_assert(sizeof(Vector) == Width);
+    static constexpr std::size_t lanes = 2 * Width / 8;
+    Vector v0[2], v1[2], v2[2], v3[2];
 
-    [[gnu::always_inline]] explicit LaneState(const HashKey& key) noexcept
-        : v0(Lanes{} + (key.low ^ 0x736f'6d65'7073'6575u)),
-          v1(Lanes{} + (key.high ^ 0x646f'7261'6e64'6f6du)),
-          v2(Lanes{} + (key.low ^ 0x6c79'6765'6e65'7261u)),
-          v3(Lanes{} + (key.high ^ 0x7465'6462'7974'6573u)) {}
-
+    [[gnu::always_inline]] explicit LaneState(const HashKey& key) noexcept {
+        for (int i = 0; i < 2; ++i) {
+            v0[i] = Vector{} + (key.low ^ 0x736f'6d65'7073'6575u);
+            v1[i] = Vector{} + (key.high ^ 0x646f'7261'6e64'6f6du);
+            v2[i] = Vector{} + (key.low ^ 0x6c79'6765'6e65'7261u);
+            v3[i] = Vector{} + (key.high ^ 0x7465'6462'7974'6573u);
+        }
+    }
     template <int Bits>
-    [[gnu::always_inline]] static void rotate(Lanes& v) noexcept {
+    [[gnu::always_inline]] static void rotate(Vector& v) noexcept {
         v = (v << Bits) | (v >> (64 - Bits));
     }
     [[gnu::always_inline]] void round() noexcept {
-        v0 += v1;
-        rotate<13>(v1);
-        v1 ^= v0;
-        rotate<32>(v0);
-        v2 += v3;
-        rotate<16>(v3);
-        v3 ^= v2;
-        v0 += v3;
-        rotate<21>(v3);
-        v3 ^= v0;
-        v2 += v1;
-        rotate<17>(v1);
-        v1 ^= v2;
-        rotate<32>(v2);
+        for (int i = 0; i < 2; ++i) {
+            v0[i] += v1[i];
+            rotate<13>(v1[i]);
+            v1[i] ^= v0[i];
+            rotate<32>(v0[i]);
+            v2[i] += v3[i];
+            rotate<16>(v3[i]);
+            v3[i] ^= v2[i];
+            v0[i] += v3[i];
+            rotate<21>(v3[i]);
+            v3[i] ^= v0[i];
+            v2[i] += v1[i];
+            rotate<17>(v1[i]);
+            v1[i] ^= v2[i];
+            rotate<32>(v2[i]);
+        }
     }
-    [[gnu::always_inline]] void absorb(const Lanes& words) noexcept {
-        v3 ^= words;
+    /// One word for each lane.
+    [[gnu::always_inline]] void absorb(const void* words) noexcept {
+        Vector w[2];
+        std::memcpy(w, words, sizeof w);
+        for (int i = 0; i < 2; ++i) v3[i] ^= w[i];
         round();
         round();
-        v0 ^= words;
+        for (int i = 0; i < 2; ++i) v0[i] ^= w[i];
+    }
+    [[gnu::always_inline]] void finish(std::uint64_t* hashes) noexcept {
+        for (int i = 0; i < 2; ++i) v2[i] ^= Vector{} + 0xff;
+        for (int i = 0; i < 4; ++i) round();
+        Vector hash[2];
+        for (int i = 0; i < 2; ++i) hash[i] = v0[i] ^ v1[i] ^ v2[i] ^ v3[i];
+        std::memcpy(hashes, hash, sizeof hash);
     }
 };
 
+template <std::size_t Width>
 [[gnu::always_inline]] inline void hash_lanes(const HashKey& key, const std::byte* stripes,
                                               std::size_t count, LaneHashes& hashes) noexcept {
-    LaneState state{key};
-    Lanes words;
-    for (std::size_t lane = 0; lane < lanes_count; ++lane) words[lane] = lane;
-    state.absorb(words);
-    for (std::size_t stripe = 0; stripe < count; ++stripe) {
-        std::memcpy(&words, stripes + stripe * stripe_bytes, sizeof words);
+    using State = LaneState<Width>;
+    for (std::size_t lane = 0; lane < lanes_count; lane += State::lanes) {
+        State state{key};
+        std::uint64_t words[State::lanes];
+        for (std::size_t i = 0; i < State::lanes; ++i) words[i] = lane + i;
         state.absorb(words);
+        for (std::size_t stripe = 0; stripe < count; ++stripe) {
+            state.absorb(stripes + stripe * stripe_bytes + 8 * lane);
+        }
+        // As SipHash ends a message of so many bytes.
+        for (std::uint64_t& word : words) word = (count + 1) * 8 << 56;
+        state.absorb(words);
+        state.finish(hashes.data() + lane);
     }
-    state.absorb(Lanes{} + ((count + 1) * 8 << 56));  // as SipHash ends a message of so many bytes
-    state.v2 ^= Lanes{} + 0xff;
-    for (int i = 0; i < 4; ++i) state.round();
-    words = state.v0 ^ state.v1 ^ state.v2 ^ state.v3;
-    std::memcpy(hashes.data(), &words, sizeof words);
 }
 
 void hash_lanes_best(const HashKey& key, const std::byte* stripes, std::size_t count,
@@ -81,17 +100,17 @@ void hash_lanes_best(const HashKey& key, const std::byte* stripes, std::size_t c
 
 void hash_lanes_portable(const HashKey& key, const std::byte* stripes, std::size_t count,
                          LaneHashes& hashes) noexcept {
-    hash_lanes(key, stripes, count, hashes);
+    hash_lanes<16>(key, stripes, count, hashes);
 }
 
 [[gnu::target("avx2")]] void hash_lanes_avx2(const HashKey& key, const std::byte* stripes,
                                              std::size_t count, LaneHashes& hashes) noexcept {
-    hash_lanes(key, stripes, count, hashes);
+    hash_lanes<32>(key, stripes, count, hashes);
 }
 
 [[gnu::target("avx512f")]] void hash_lanes_avx512(const HashKey& key, const std::byte* stripes,
                                                   std::size_t count, LaneHashes& hashes) noexcept {
-    hash_lanes(key, stripes, count, hashes);
+    hash_lanes<64>(key, stripes, count, hashes);
 }
 
 std::uint64_t authenticator(const DirectionKey& key, Bytes datagram) noexcept {

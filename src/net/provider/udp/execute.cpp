@@ -11,7 +11,7 @@
 namespace hiroba::net::udp {
 namespace {
 
-constexpr std::uint32_t unanswered_max = 8;  // packets executed
+constexpr std::uint32_t unanswered_max = 16;  // packets executed
 
 }  // namespace
 

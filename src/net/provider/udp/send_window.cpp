@@ -18,6 +18,12 @@ constexpr std::uint64_t first_guess_ns = 1'000'000;  // before any round trip wa
 void SendWindow::open(std::byte* memory, std::size_t datagram_bytes) noexcept {
     memory_ = memory;
     body_bytes_max_ = round_down(datagram_bytes - wire::header_bytes_max, 8);
+    congestion_max_ =
+        std::min<double>(window_packets, static_cast<double>(window_bytes_max / datagram_bytes));
+    while (free_slots_count_ < window_packets) {
+        free_slots_[free_slots_count_] = static_cast<std::uint16_t>(free_slots_count_);
+        ++free_slots_count_;
+    }
 }
 
 // --- composing -----------------------------------------------------------------------------------
@@ -34,6 +40,7 @@ std::byte* SendWindow::take(std::size_t bytes) noexcept {
     if (next_ == unsent_ || body_bytes_max_ - at(next_ - 1).bytes < bytes) {
         if (free_packets() == 0 || bytes > body_bytes_max_) return nullptr;
         at(next_) = Packet{};
+        at(next_).slot = free_slots_[--free_slots_count_];
         ++next_;
     }
     Packet& packet = at(next_ - 1);
@@ -43,7 +50,7 @@ std::byte* SendWindow::take(std::size_t bytes) noexcept {
 }
 
 std::byte* SendWindow::body(std::uint64_t sequence) noexcept {
-    return memory_ + sequence % window_packets * slot_bytes + wire::header_bytes_max;
+    return start_of(at(sequence).slot) + wire::header_bytes_max;
 }
 
 // --- sending -------------------------------------------------------------------------------------
@@ -91,6 +98,7 @@ bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t n
             latest = first_;
         }
         highest_arrived_ = std::max(highest_arrived_, first_);
+        free_slots_[free_slots_count_++] = packet.slot;
     }
     const std::uint64_t bits = std::uint64_t{64} * header.selective_words;
     for (std::uint64_t i = 0; i < bits; ++i) {
@@ -110,7 +118,7 @@ bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t n
     timer_from_ns_ = now_ns;
     backoff_ = 0;
     congestion_ += congestion_ < slow_start_until_ ? news : news / congestion_;
-    congestion_ = std::min<double>(congestion_, window_packets);
+    congestion_ = std::min(congestion_, congestion_max_);
     find_losses();
     return true;
 }

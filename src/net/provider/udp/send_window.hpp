@@ -20,9 +20,11 @@
 namespace hiroba::net::udp {
 
 inline constexpr std::uint32_t window_packets = 64 * wire::selective_words_max;
-inline constexpr std::size_t datagram_bytes_max = 16384;
+inline constexpr std::size_t datagram_bytes_max = 16368;  ///< four make one call of the system
 inline constexpr std::size_t datagram_bytes_min = 512;
-inline constexpr std::size_t slot_bytes = datagram_bytes_max;
+inline constexpr std::size_t slot_bytes = 16384;
+/// Under way to one peer at most: about what the processor's cache holds.
+inline constexpr std::size_t window_bytes_max = std::size_t{512} << 10;
 inline constexpr std::uint64_t retransmission_min_ns = 100'000;
 inline constexpr std::uint64_t retransmission_max_ns = 100'000'000;
 
@@ -36,6 +38,11 @@ public:
     // --- composing -------------------------------------------------------------------------------
 
     std::size_t body_bytes_max() const noexcept { return body_bytes_max_; }
+    /// More than this would wait here for the congestion window, and grow cold meanwhile.
+    bool wants_more() const noexcept {
+        return next_ - unsent_ < 2 ||
+               in_flight_ + static_cast<double>(next_ - unsent_) < congestion_;
+    }
     std::uint32_t free_packets() const noexcept {
         return window_packets - static_cast<std::uint32_t>(next_ - first_);
     }
@@ -81,6 +88,7 @@ private:
     struct Packet {
         std::uint64_t sent_ns = 0;
         std::uint32_t bytes = 0;
+        std::uint16_t slot = 0;   ///< where its bytes are
         bool arrived = false;     ///< acknowledged selectively
         bool lost = false;        ///< to be sent again
         bool sent_again = false;  ///< tells nothing about the round trip (Karn)
@@ -89,11 +97,15 @@ private:
     const Packet& at(std::uint64_t sequence) const noexcept {
         return packets_[sequence % window_packets];
     }
+    std::byte* start_of(std::uint16_t slot) const noexcept { return memory_ + slot * slot_bytes; }
     void leave_network(Packet& packet) noexcept;
     void find_losses() noexcept;
     void measured(std::uint64_t round_trip_ns) noexcept;
 
     std::array<Packet, window_packets> packets_{};
+    /// The last given back is taken next: it is still in the cache.
+    std::array<std::uint16_t, window_packets> free_slots_{};
+    std::uint32_t free_slots_count_ = 0;
     std::byte* memory_ = nullptr;
     std::size_t body_bytes_max_ = 0;
     std::uint64_t first_ = 1;   ///< the oldest not acknowledged
@@ -103,6 +115,7 @@ private:
     std::uint32_t in_flight_ = 0;
     std::uint32_t lost_ = 0;
     double congestion_ = 32;
+    double congestion_max_ = window_packets;
     double slow_start_until_ = window_packets;
     std::uint64_t recovered_at_ = 0;       ///< losses up to here belong to one event
     std::uint64_t highest_arrived_ = 0;    ///< acknowledged in any way

@@ -15,7 +15,9 @@ namespace hiroba::net::udp {
 namespace {
 
 constexpr int buffer_wish_bytes = 8 << 20;
-constexpr std::size_t group_bytes_max = 65000;  // one datagram's worth, as the kernel sees it
+constexpr std::uint32_t lone_max = 4;  // found in a row, before several are asked for at once
+constexpr unsigned large_bytes = 8192;
+constexpr std::size_t group_bytes_max = 65480;  // one datagram's worth, as the kernel sees it
 
 Error failed(const char* what, const char* advice) {
     return {ErrorKind::environment,
@@ -105,6 +107,14 @@ std::size_t Socket::group(std::size_t first, std::size_t& bytes) const noexcept 
 
 void Socket::flush() noexcept {
     const int saved_errno = errno;
+    if (count_ == 1) {
+        // Most calls; a lone datagram needs no header. Lost if there is no room, as below.
+        sendto(fd_, pieces_[0].iov_base, pieces_[0].iov_len, 0,
+               reinterpret_cast<const sockaddr*>(to_[0]), to_bytes_[0]);
+        count_ = 0;
+        errno = saved_errno;
+        return;
+    }
     std::size_t groups = 0;
     for (std::size_t first = 0; first < count_;) {
         std::size_t bytes = 0;
@@ -149,7 +159,10 @@ void Socket::flush() noexcept {
 // --- receiving -----------------------------------------------------------------------------------
 
 std::size_t Socket::receive() noexcept {
-    for (std::size_t i = 0; i < receive_max; ++i) {
+    // Asking for several costs a second look into the queue; large ones are better used while they
+    // are in the cache.
+    const std::size_t wanted = several_ ? receive_max : 1;
+    for (std::size_t i = 0; i < wanted; ++i) {
         in_pieces_[i] = {buffers_ + i * buffer_bytes, buffer_bytes};
         msghdr& message = in_[i].msg_hdr;
         message = {};
@@ -159,8 +172,18 @@ std::size_t Socket::receive() noexcept {
         message.msg_controllen = control_bytes;
     }
     const int saved_errno = errno;
-    const int count = recvmmsg(fd_, in_.data(), receive_max, MSG_DONTWAIT, nullptr);
+    int count = 0;
+    if (several_) {
+        count = recvmmsg(fd_, in_.data(), receive_max, MSG_DONTWAIT, nullptr);
+    } else {
+        const ssize_t bytes = recvmsg(fd_, &in_[0].msg_hdr, MSG_DONTWAIT);
+        in_[0].msg_len = static_cast<unsigned>(std::max<ssize_t>(bytes, 0));
+        count = bytes >= 0;
+    }
     errno = saved_errno;
+    in_a_row_ = count > 0 ? in_a_row_ + 1 : 0;
+    several_ = count > 1 || (in_a_row_ > lone_max && count == 1 && !several_);
+    if (count > 0 && in_[0].msg_len > large_bytes) several_ = false;
     return count > 0 ? static_cast<std::size_t>(count) : 0;
 }
 

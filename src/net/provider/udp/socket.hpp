@@ -74,6 +74,8 @@ private:
     int fd_ = -1;
     std::uint16_t port_ = 0;
     bool segments_ = true;  ///< GSO works here
+    bool several_ = false;  ///< the next receive() asks for several
+    std::uint32_t in_a_row_ = 0;
 
     std::size_t count_ = 0;
     std::array<iovec, batch_max> pieces_;

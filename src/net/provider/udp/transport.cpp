@@ -53,6 +53,7 @@ bool UdpProvider::compose_answers(Peer& peer) noexcept {
             continue;
         }
         while (answer.position < answer.bytes) {
+            if (!peer.send.wants_more()) return false;
             const std::size_t rest = answer.bytes - answer.position;
             const std::size_t least = std::min(rest, smallest_piece_bytes);
             const std::size_t room = peer.send.room(wire::padded_record_bytes(least));
@@ -94,7 +95,8 @@ bool UdpProvider::compose_op(Peer& peer, std::uint32_t index) noexcept {
     }
     record.kind = wire::RecordKind::put;
     while (op.position < op.bytes) {
-        if (peer.send.free_packets() <= packets_for_messages) return false;
+        if (peer.send.free_packets() <= packets_for_messages || !peer.send.wants_more())
+            return false;
         const std::size_t rest = op.bytes - op.position;
         const std::size_t least = std::min(rest, smallest_piece_bytes);
         const std::size_t room = peer.send.room(wire::padded_record_bytes(least));

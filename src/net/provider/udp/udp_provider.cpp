@@ -276,7 +276,7 @@ std::byte* UdpProvider::place(std::uint32_t node, std::uint32_t region, std::uin
     return memory.start + offset;
 }
 
-Post UdpProvider::post(NodeId to, const Op& op) noexcept {
+Post UdpProvider::post_op(NodeId to, const Op& op) noexcept {
     const std::scoped_lock lock{latch_};
     if (free_ops_.empty()) return Post::again;
     Peer& peer = *talk_to(to.value);
@@ -310,7 +310,7 @@ Post UdpProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
     op.offset = offset;
     op.memory = const_cast<std::byte*>(from.data());
     op.bytes = from.size();
-    return post(to, op);
+    return post_op(to, op);
 }
 
 Post UdpProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
@@ -331,7 +331,7 @@ Post UdpProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
     op.offset = offset;
     op.memory = to.data();
     op.bytes = to.size();
-    return post(from, op);
+    return post_op(from, op);
 }
 
 Post UdpProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
@@ -354,7 +354,7 @@ Post UdpProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::
     posted.bytes = 8;
     posted.operand = operand;
     posted.expected = expected;
-    return post(at, posted);
+    return post_op(at, posted);
 }
 
 void UdpProvider::peer_lost(NodeId node) noexcept {

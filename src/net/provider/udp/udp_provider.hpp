@@ -71,8 +71,6 @@ public:
 
     Counts counts() noexcept;
     std::uint16_t port() const noexcept { return socket_.port(); }
-    /// Bytes of memory for each peer never talked to.
-    static std::size_t quiet_peer_bytes() noexcept { return sizeof(Place) + 3 * sizeof(Peer*); }
 
 private:
     struct RegionMemory {
@@ -103,7 +101,7 @@ private:
                     wire::DirectionKey& in) const noexcept;
     std::byte* place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
                      std::uint64_t bytes) noexcept;
-    Post post(NodeId to, const Op& op) noexcept;
+    Post post_op(NodeId to, const Op& op) noexcept;
     Post send_in_parts(Peer& peer, MessageKind kind, std::span<const Bytes> parts,
                        std::size_t body_bytes) noexcept;
 
