@@ -20,6 +20,7 @@ BlockLock::BlockLock(net::Endpoint& endpoint, gas::Segment& records, const Addre
       self_(endpoint.self()),
       hops_before_message_(hops_before_message) {
     endpoint.on(net::MessageKind::lock_chase, &BlockLock::on_chase, this);
+    endpoint.on(net::MessageKind::lock_handover, &BlockLock::on_handover, this);
 }
 
 NodeId BlockLock::initial_home(BlockId block) const noexcept {
@@ -153,9 +154,29 @@ void BlockLock::forward(ChaseMessage request) noexcept {
                                   word_for_requester.raw()) != seen.raw()) {
             continue;
         }
-        if (next.what == Chase::Do::take) grant(block, requester, read_token(self_, block));
+        if (next.what == Chase::Do::take) grant_by_message(block, requester);
         return;
     }
+}
+
+void BlockLock::grant_by_message(BlockId block, NodeId to) noexcept {
+    HandoverMessage message{block, {}};
+    records_.get(word(self_, block, token_at), std::as_writable_bytes(std::span{message.words}));
+    // Zero stands for the initial home here only: say who it is.
+    message.words[0] = token_of(block, message.words).home.value + std::uint64_t{1};
+    const Bytes part = std::as_bytes(std::span{&message, 1});
+    endpoint_.send(to, net::MessageKind::lock_handover, net::Urgency::wake_service, {&part, 1});
+}
+
+void BlockLock::on_handover(void* self, NodeId, Bytes body) noexcept {
+    HandoverMessage message;
+    HIROBA_INVARIANT(body.size() == sizeof message, "lock_handover of %lu bytes", body.size());
+    std::memcpy(&message, body.data(), sizeof message);
+    auto& lock = *static_cast<BlockLock*>(self);
+    const auto block = static_cast<BlockId>(message.block);
+    lock.records_.put(lock.word(lock.self_, block, token_at),
+                      std::as_bytes(std::span{message.words}));
+    lock.records_.store(lock.word(lock.self_, block, granted_at), 1);
 }
 
 }  // namespace hiroba::dsm
