@@ -226,7 +226,8 @@ void Node::learn(NodeId from, Bytes news) noexcept {
                 header.count * sizeof(Notice));
     pending_count_ += header.count;
     pending_min_wts_ = std::max(pending_min_wts_, Timestamp{header.min_wts});
-    if (header.count > 0 || header.min_wts > min_wts().value) {
+    // Acquire, pairs with expire_leases(): what it made stale is inaccessible.
+    if (header.count > 0 || header.min_wts > expired_to_.load(std::memory_order_acquire)) {
         has_pending_.store(true, std::memory_order_release);  // pairs with acquire()
     }
 }

@@ -185,6 +185,9 @@ private:
     std::size_t pending_count_ = 0;
     Timestamp pending_min_wts_;
     std::atomic<bool> has_pending_{false};
+    /// Up to which min_wts leases have been looked at: this node's own min_wts may be ahead, since
+    /// it also covers what this node has dropped itself, which makes none of its copies stale.
+    std::atomic<std::uint64_t> expired_to_{0};
 
     Latch release_;  ///< the release role
     SparseArray<BlockId> work_;

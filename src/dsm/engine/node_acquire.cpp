@@ -31,8 +31,10 @@ void Node::acquire_on_runtime_stack() noexcept {
         if (newest_of_block) apply_notice(taken_[i]);
     }
     finish_invalidations();
+    const Timestamp expired_to = min_wts();
     expire_leases();
     finish_invalidations();
+    expired_to_.store(expired_to.value, std::memory_order_release);  // pairs with learn()
 }
 
 // Joins the news into the signature (causality through a third node needs it) and sorts them by
