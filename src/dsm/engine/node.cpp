@@ -260,8 +260,8 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
 
 // For the kernel to read, the block keeps its state and make_stale() spares it; to be written, it
 // must also keep its write access when a release re-arms write tracking: the kernel takes no fault.
-// Blocks that were pinned before are mapped again run by run, in case the kernel has dropped them;
-// that needs no latch, for with its pin none becomes inaccessible.
+// Blocks that were accessible before are mapped again run by run, in case the kernel or the engine
+// has dropped them; that needs no latch, for with its pin none becomes inaccessible.
 void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope here;
     bool newer = false;
@@ -271,7 +271,8 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
         const std::scoped_lock guard{entry.latch};
         HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
         ++entry.pins;
-        if (entry.state == BlockState::pinned) {
+        const bool suffices = !write && readable(entry.state) && !is_pinned(offset_of(block));
+        if (entry.state == BlockState::pinned || suffices) {
             const AddressRange range = program_range(block);
             if (again.bytes == 0) again.address = range.address;
             again.bytes = range.end() - again.address;
@@ -279,13 +280,13 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
         }
         if (write || is_pinned(offset_of(block))) {
             newer |= resolve(block, BlockEvent::pinned_fault);
-        } else if (!readable(entry.state)) {
+        } else {
             newer |= resolve(block, BlockEvent::read_fault);
         }
     });
-    while (write && again.bytes > 0) {
+    while (again.bytes > 0) {
         const std::size_t part = map_.extent_left(*map_.offset_of(again.address), again.bytes);
-        engine_->map({again.address, part}, Access::write);
+        engine_->map({again.address, part}, write ? Access::write : Access::read);
         again = {again.address + part, again.bytes - part};
     }
     if (newer) catch_up();
