@@ -61,7 +61,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       flush_object_(std::move(made.flush_object)),
       private_memory_(std::move(made.private_memory)),
       entries_(blocks_of(map)),
-      lock_(endpoint, records_, map),
+      lock_(endpoint, records_, map, options.lock_hops),
       copies_(data_, records_, self_, block_bytes_),
       leases_(blocks_of(map)),
       scratch_(block_bytes_),
@@ -83,7 +83,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     pinned_end_ = *map.offset_of(last.end() - 1) + 1;
 }
 
-Node::~Node() { remove_fault_target(*this); }
+Node::~Node() { engine_->end_faults(*this); }
 
 Result<void> Node::attach(AddressRange early) {
     data_.attach();
@@ -95,7 +95,7 @@ Result<void> Node::attach(AddressRange early) {
                     early.bytes);
         publish_adopted(offset, early.bytes);
     }
-    add_fault_target(*this);
+    engine_->begin_faults(*this);
     const AddressRange range = map_.main_range();
     const std::uint64_t offset = *map_.offset_of(range.address);
     auto attached =
@@ -307,6 +307,16 @@ void Node::unpin(const void* address, std::size_t bytes) noexcept {
 void Node::on_race(RaceReport report, void* context) noexcept {
     race_context_ = context;
     race_report_.store(report, std::memory_order_release);  // pairs with report_race()
+}
+
+Node::RowCounts Node::rows() const noexcept {
+    RowCounts counts{};
+    for (unsigned state = 0; state < block_states; ++state) {
+        for (unsigned event = 0; event < block_events; ++event) {
+            counts[state][event] = rows_[state][event].load(std::memory_order_relaxed);
+        }
+    }
+    return counts;
 }
 
 MemoryCounts Node::counts() const noexcept {

@@ -7,6 +7,7 @@
 // latch, and whoever holds one waits for no second.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -69,6 +70,11 @@ public:
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override;
 
+    /// How often each row of the block protocol was taken here. Threads that take the same row at
+    /// once may count one time too few.
+    using RowCounts = std::array<std::array<std::uint64_t, block_events>, block_states>;
+    RowCounts rows() const noexcept;
+
     static std::size_t blocks_of(const AddressMap& map) {
         return map.space_bytes() / map.shape().block_bytes;
     }
@@ -82,6 +88,14 @@ private:
     };
     static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
         counter.fetch_add(by, std::memory_order_relaxed);  // statistics: no partner
+    }
+
+    /// What the protocol says of `event`, counted. With the block's latch.
+    BlockStep take(const BlockEntry& entry, BlockEvent event) noexcept {
+        auto& row = rows_[static_cast<unsigned>(entry.state)][static_cast<unsigned>(event)];
+        // Relaxed, and no read-modify-write: statistics, on the path of every fault.
+        row.store(row.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        return step(entry.state, event);
     }
 
     void keep_cores_small() noexcept;
@@ -192,6 +206,7 @@ private:
     Latch release_;  ///< the release role
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
+    std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
     std::size_t unmerged_count_ = 0;
@@ -209,6 +224,7 @@ private:
     std::atomic<RaceReport> race_report_{nullptr};
     void* race_context_ = nullptr;
     Counters counters_;
+    std::array<std::array<std::atomic<std::uint64_t>, block_events>, block_states> rows_{};
 };
 
 /// Visits the blocks of [address, +bytes) up to the end of the extent.

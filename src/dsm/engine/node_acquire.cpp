@@ -89,9 +89,9 @@ void Node::make_stale(BlockId block) noexcept {
         return;
     }
     if (entry.state == BlockState::pinned && !is_pinned(offset_of(block))) {
-        entry.state = step(entry.state, BlockEvent::unpinned).next;
+        entry.state = take(entry, BlockEvent::unpinned).next;
     }
-    const BlockStep next = step(entry.state, BlockEvent::stale);
+    const BlockStep next = take(entry, BlockEvent::stale);
     entry.state = next.next;
     if (has(next.work, BlockWork::rebase)) {
         bring_current(block, BlockWork::rebase);
@@ -115,7 +115,7 @@ void Node::finish_invalidations() noexcept {
         BlockEntry& entry = entries_[block];
         const bool changed = differs(private_copy(block), copies_.own(block), block_bytes_);
         const BlockStep next =
-            step(entry.state, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
+            take(entry, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
         if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
         entry.state = next.next;
         entry.latch.unlock();
