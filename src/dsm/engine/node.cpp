@@ -319,6 +319,23 @@ Node::RowCounts Node::rows() const noexcept {
     return counts;
 }
 
+std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (!entry.latch.try_lock()) return std::nullopt;
+    const bool acquiring = !acquire_.try_lock();
+    if (!acquiring) acquire_.unlock();
+    const BlockView view{
+        entry.state,
+        entry.rts,
+        Timestamp{expired_to_.load(std::memory_order_acquire)},  // acquire_on_runtime_stack()
+        acquiring,
+        reinterpret_cast<const BlockRecord*>(records_.local())[block],
+        private_copy(block),
+        copies_.own(block)};
+    entry.latch.unlock();
+    return view;
+}
+
 MemoryCounts Node::counts() const noexcept {
     const auto value = [](const std::atomic<std::uint64_t>& counter) {
         return counter.load(std::memory_order_relaxed);

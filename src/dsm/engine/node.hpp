@@ -11,6 +11,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "dsm/dsm.hpp"
@@ -74,6 +75,19 @@ public:
     /// once may count one time too few.
     using RowCounts = std::array<std::array<std::uint64_t, block_events>, block_states>;
     RowCounts rows() const noexcept;
+
+    /// A block between two steps of the protocol, for checkers of its invariants.
+    struct BlockView {
+        BlockState state;
+        Timestamp rts;
+        Timestamp expired_to;  ///< leases before it have been looked at
+        bool acquiring;        ///< a thread here is in the middle of an acquire
+        const BlockRecord& record;
+        const std::byte* private_bytes;
+        const std::byte* public_bytes;
+    };
+    /// Nothing while a thread is at work on the block. Valid until any thread goes on.
+    std::optional<BlockView> look_at(BlockId block) noexcept;
 
     static std::size_t blocks_of(const AddressMap& map) {
         return map.space_bytes() / map.shape().block_bytes;
