@@ -40,8 +40,9 @@ ClusterOptions draw_options(Random& random, std::uint64_t seed, const ProgramSha
     };
     ClusterOptions options;
     options.nodes = shape.nodes;
+    options.threads_of_first = random.happens(30) ? 3 : 2;
     const bool small = random.happens(50);
-    options.memory.notices_max = static_cast<std::uint32_t>(small ? 1 + random.below(4) : 1024);
+    options.memory.notices_max = static_cast<std::uint32_t>(small ? one_of(1, 1, 2, 3, 4) : 1024);
     // The longest lets a few merges carry times beyond 32 bits.
     options.memory.lease = one_of(1, 2, 10, 1u << 30);
     options.memory.lock_hops = static_cast<std::uint32_t>(one_of(8, 8, 1, 0));
@@ -56,7 +57,9 @@ ClusterOptions draw_options(Random& random, std::uint64_t seed, const ProgramSha
     options.wire.jitter_ns = one_of(0, 500, 10'000);
     options.wire.loss = static_cast<std::uint32_t>(one_of(0, 0, 5, 15));
     options.wire.duplicate = static_cast<std::uint32_t>(one_of(0, 10));
-    options.wire.reorder = static_cast<std::uint32_t>(one_of(0, 30));
+    options.wire.reorder = static_cast<std::uint32_t>(one_of(0, 10, 30));
+    // The longer lets whole critical sections of others by while one block is fetched.
+    options.wire.reorder_ns = one_of(20'000, 300'000);
     options.wire.slow_calls = static_cast<std::uint32_t>(one_of(0, 10, 30));
     if (random.happens(20)) options.wire.calls = net::sim::Calls::one_thread;
     return options;
@@ -152,10 +155,10 @@ void Program::draw_phase() {
     for (std::size_t i = 0; i < variables_.size(); ++i) {
         const std::uint64_t draw = random_.below(100);
         Role role;
-        if (draw < 45) {
+        if (draw < 35) {
             role = {Role::Kind::owned,
                     static_cast<std::uint32_t>(random_.below(cluster_.threads()))};
-        } else if (draw < 60) {
+        } else if (draw < 48) {
             role = {Role::Kind::readable, 0};
         } else if (draw < 80) {
             role = {Role::Kind::locked, static_cast<std::uint32_t>(random_.below(locks))};
@@ -250,7 +253,7 @@ void Program::use_locked(Self& self) {
     } else {
         self.node.locks().lock(key);
     }
-    const std::uint64_t uses = 1 + self.random.below(3);
+    const std::uint64_t uses = 1 + self.random.below(5);
     for (std::uint64_t i = 0; i < uses; ++i) {
         Variable* const variable = any_variable(self.random, self.phase, [&](const Role& role) {
             return role.kind == Role::Kind::locked && role.who == lock;
@@ -324,13 +327,13 @@ void Program::synchronize_for_nothing(Self& self) {
 
 void Program::make_step(Self& self) {
     const std::uint64_t draw = self.random.below(100);
-    if (draw < 50) {
+    if (draw < 45) {
         use_plain(self);
-    } else if (draw < 65) {
+    } else if (draw < 60) {
         use_locked(self);
-    } else if (draw < 80) {
+    } else if (draw < 77) {
         use_atomic(self);
-    } else if (draw < 87) {
+    } else if (draw < 90) {
         use_in_system_call(self);
     } else {
         synchronize_for_nothing(self);
