@@ -170,8 +170,8 @@ void explore(net::sim::FiberStacks& stacks, const Scenario& scenario,
              std::vector<Deviation>& deviations, std::size_t most, Tally& tally) {
     const std::uint64_t steps = run_once(stacks, scenario, deviations, tally);
     if (!tally.failure.empty()) {
-        std::printf("%s, %lu delays:", scenario.name, deviations.size());
-        for (const Deviation& d : deviations) std::printf(" step %lu by %lu ns", d.step, d.ns);
+        std::printf("%s, %lu delays", scenario.name, deviations.size());
+        for (const Deviation& d : deviations) std::printf(", step %lu by %lu ns", d.step, d.ns);
         std::printf(": %s\n", tally.failure.c_str());
         return;
     }
