@@ -109,7 +109,6 @@ private:
     SimJob job_;
     dsm::AddressMap map_;
     std::vector<std::unique_ptr<ClusterNode>> nodes_;
-    std::uint32_t connected_ = 0;
     std::uint32_t running_ = 0;
 };
 

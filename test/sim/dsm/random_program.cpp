@@ -15,7 +15,6 @@ using dsm::Others;
 using net::sim::Scheduler;
 
 constexpr std::uint32_t variables_per_block = 8;
-constexpr std::uint32_t blocks = 3;
 constexpr std::uint32_t locks = 2;
 
 struct Variable {
