@@ -23,6 +23,7 @@ namespace hiroba::dsm {
 struct MemoryOptions {
     std::uint32_t notices_max = 1024;  ///< K: write notices a signature holds (HIROBA_NOTICES)
     std::uint64_t lease = 10;          ///< how far a read extends rts (HIROBA_LEASE)
+    std::uint32_t lock_hops = 8;       ///< links a lock request follows before it is a message
     enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
 };
 

@@ -133,14 +133,6 @@ void BlockLock::on_chase(void* self, NodeId, Bytes body) noexcept {
     static_cast<BlockLock*>(self)->forward(request);
 }
 
-void BlockLock::on_handover(void* self, NodeId, Bytes body) noexcept {
-    HandoverMessage message;
-    HIROBA_INVARIANT(body.size() == sizeof message, "lock_handover of %lu bytes", body.size());
-    std::memcpy(static_cast<void*>(&message), body.data(), sizeof message);
-    auto& lock = *static_cast<BlockLock*>(self);
-    lock.grant(static_cast<BlockId>(message.block), lock.self_, message.token);
-}
-
 // The requester's next hop, taken at this node: it either ends here or goes on as a message.
 void BlockLock::forward(ChaseMessage request) noexcept {
     const BlockId block = request.block;
@@ -162,13 +154,29 @@ void BlockLock::forward(ChaseMessage request) noexcept {
                                   word_for_requester.raw()) != seen.raw()) {
             continue;
         }
-        if (next.what != Chase::Do::take) return;
-        const HandoverMessage token{block, read_token(self_, block)};
-        const Bytes part = std::as_bytes(std::span{&token, 1});
-        endpoint_.send(requester, net::MessageKind::lock_handover, net::Urgency::when_polled,
-                       {&part, 1});
+        if (next.what == Chase::Do::take) grant_by_message(block, requester);
         return;
     }
+}
+
+void BlockLock::grant_by_message(BlockId block, NodeId to) noexcept {
+    HandoverMessage message{block, {}};
+    records_.get(word(self_, block, token_at), std::as_writable_bytes(std::span{message.words}));
+    // Zero stands for the initial home here only: say who it is.
+    message.words[0] = token_of(block, message.words).home.value + std::uint64_t{1};
+    const Bytes part = std::as_bytes(std::span{&message, 1});
+    endpoint_.send(to, net::MessageKind::lock_handover, net::Urgency::wake_service, {&part, 1});
+}
+
+void BlockLock::on_handover(void* self, NodeId, Bytes body) noexcept {
+    HandoverMessage message;
+    HIROBA_INVARIANT(body.size() == sizeof message, "lock_handover of %lu bytes", body.size());
+    std::memcpy(&message, body.data(), sizeof message);
+    auto& lock = *static_cast<BlockLock*>(self);
+    const auto block = static_cast<BlockId>(message.block);
+    lock.records_.put(lock.word(lock.self_, block, token_at),
+                      std::as_bytes(std::span{message.words}));
+    lock.records_.store(lock.word(lock.self_, block, granted_at), 1);
 }
 
 }  // namespace hiroba::dsm

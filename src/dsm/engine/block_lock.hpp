@@ -41,17 +41,17 @@ private:
         BlockId block;
         std::uint32_t requester;
     };
-    /// The token for a requester whose chase ended in a handler, which may not wait for the two
-    /// accesses of grant().
+    /// The lock, from a handler: there nothing one-sided can be waited for.
     struct HandoverMessage {
         std::uint64_t block;
-        LockToken token;
+        std::uint64_t words[3];
     };
-    static void on_chase(void* self, NodeId from, Bytes body) noexcept;
     static void on_handover(void* self, NodeId from, Bytes body) noexcept;
+    static void on_chase(void* self, NodeId from, Bytes body) noexcept;
     void forward(ChaseMessage request) noexcept;
     LockToken wait_for_grant(BlockId block) noexcept;
     void grant(BlockId block, NodeId to, const LockToken& token) noexcept;
+    void grant_by_message(BlockId block, NodeId to) noexcept;
     LockToken read_token(NodeId at, BlockId block) noexcept;
     LockToken token_of(BlockId block, const std::uint64_t words[3]) const noexcept;
     void write_own_token(BlockId block, const LockToken& token) noexcept;

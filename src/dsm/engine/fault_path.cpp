@@ -69,7 +69,7 @@ void Node::fetch_around(BlockId block) noexcept {
             entry.latch.unlock();
             break;
         }
-        entry.state = step(entry.state, BlockEvent::read_fault).next;
+        entry.state = take(entry, BlockEvent::read_fault).next;
         ahead.bytes += range.bytes;
     }
     if (got > 0) engine_->map(ahead, Access::read);
@@ -80,7 +80,7 @@ void Node::fetch_around(BlockId block) noexcept {
 
 bool Node::resolve(BlockId block, BlockEvent event) noexcept {
     BlockEntry& entry = entries_[block];
-    const BlockStep next = step(entry.state, event);
+    const BlockStep next = take(entry, event);
     bool newer = false;
     if (has(next.work, BlockWork::fetch)) newer = bring_current(block, BlockWork::fetch);
     if (has(next.work, BlockWork::rebase)) newer = bring_current(block, BlockWork::rebase);

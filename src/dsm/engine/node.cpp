@@ -61,7 +61,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       flush_object_(std::move(made.flush_object)),
       private_memory_(std::move(made.private_memory)),
       entries_(blocks_of(map)),
-      lock_(endpoint, records_, map),
+      lock_(endpoint, records_, map, options.lock_hops),
       copies_(data_, records_, self_, block_bytes_),
       leases_(blocks_of(map)),
       scratch_(block_bytes_),
@@ -83,7 +83,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     pinned_end_ = *map.offset_of(last.end() - 1) + 1;
 }
 
-Node::~Node() { remove_fault_target(*this); }
+Node::~Node() { engine_->end_faults(*this); }
 
 Result<void> Node::attach(AddressRange early) {
     data_.attach();
@@ -95,7 +95,7 @@ Result<void> Node::attach(AddressRange early) {
                     early.bytes);
         publish_adopted(offset, early.bytes);
     }
-    add_fault_target(*this);
+    engine_->begin_faults(*this);
     const AddressRange range = map_.main_range();
     const std::uint64_t offset = *map_.offset_of(range.address);
     auto attached =
@@ -226,7 +226,8 @@ void Node::learn(NodeId from, Bytes news) noexcept {
                 header.count * sizeof(Notice));
     pending_count_ += header.count;
     pending_min_wts_ = std::max(pending_min_wts_, Timestamp{header.min_wts});
-    if (header.count > 0 || header.min_wts > min_wts().value) {
+    // Acquire, pairs with expire_leases(): what it made stale is inaccessible.
+    if (header.count > 0 || header.min_wts > expired_to_.load(std::memory_order_acquire)) {
         has_pending_.store(true, std::memory_order_release);  // pairs with acquire()
     }
 }
@@ -259,8 +260,8 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
 
 // For the kernel to read, the block keeps its state and make_stale() spares it; to be written, it
 // must also keep its write access when a release re-arms write tracking: the kernel takes no fault.
-// Blocks that were pinned before are mapped again run by run, in case the kernel has dropped them;
-// that needs no latch, for with its pin none becomes inaccessible.
+// Blocks that were accessible before are mapped again run by run, in case the kernel or the engine
+// has dropped them; that needs no latch, for with its pin none becomes inaccessible.
 void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope here;
     bool newer = false;
@@ -270,7 +271,8 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
         const std::scoped_lock guard{entry.latch};
         HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
         ++entry.pins;
-        if (entry.state == BlockState::pinned) {
+        const bool suffices = !write && readable(entry.state) && !is_pinned(offset_of(block));
+        if (entry.state == BlockState::pinned || suffices) {
             const AddressRange range = program_range(block);
             if (again.bytes == 0) again.address = range.address;
             again.bytes = range.end() - again.address;
@@ -278,13 +280,13 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
         }
         if (write || is_pinned(offset_of(block))) {
             newer |= resolve(block, BlockEvent::pinned_fault);
-        } else if (!readable(entry.state)) {
+        } else {
             newer |= resolve(block, BlockEvent::read_fault);
         }
     });
-    while (write && again.bytes > 0) {
+    while (again.bytes > 0) {
         const std::size_t part = map_.extent_left(*map_.offset_of(again.address), again.bytes);
-        engine_->map({again.address, part}, Access::write);
+        engine_->map({again.address, part}, write ? Access::write : Access::read);
         again = {again.address + part, again.bytes - part};
     }
     if (newer) catch_up();
@@ -305,6 +307,33 @@ void Node::unpin(const void* address, std::size_t bytes) noexcept {
 void Node::on_race(RaceReport report, void* context) noexcept {
     race_context_ = context;
     race_report_.store(report, std::memory_order_release);  // pairs with report_race()
+}
+
+Node::RowCounts Node::rows() const noexcept {
+    RowCounts counts{};
+    for (unsigned state = 0; state < block_states; ++state) {
+        for (unsigned event = 0; event < block_events; ++event) {
+            counts[state][event] = rows_[state][event].load(std::memory_order_relaxed);
+        }
+    }
+    return counts;
+}
+
+std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (!entry.latch.try_lock()) return std::nullopt;
+    const bool acquiring = !acquire_.try_lock();
+    if (!acquiring) acquire_.unlock();
+    const BlockView view{
+        entry.state,
+        entry.rts,
+        Timestamp{expired_to_.load(std::memory_order_acquire)},  // acquire_on_runtime_stack()
+        acquiring,
+        reinterpret_cast<const BlockRecord*>(records_.local())[block],
+        private_copy(block),
+        copies_.own(block)};
+    entry.latch.unlock();
+    return view;
 }
 
 MemoryCounts Node::counts() const noexcept {

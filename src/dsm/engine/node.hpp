@@ -7,9 +7,11 @@
 // latch, and whoever holds one waits for no second.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "dsm/dsm.hpp"
@@ -69,6 +71,24 @@ public:
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override;
 
+    /// How often each row of the block protocol was taken here. Threads that take the same row at
+    /// once may count one time too few.
+    using RowCounts = std::array<std::array<std::uint64_t, block_events>, block_states>;
+    RowCounts rows() const noexcept;
+
+    /// A block between two steps of the protocol, for checkers of its invariants.
+    struct BlockView {
+        BlockState state;
+        Timestamp rts;
+        Timestamp expired_to;  ///< leases before it have been looked at
+        bool acquiring;        ///< a thread here is in the middle of an acquire
+        const BlockRecord& record;
+        const std::byte* private_bytes;
+        const std::byte* public_bytes;
+    };
+    /// Nothing while a thread is at work on the block. Valid until any thread goes on.
+    std::optional<BlockView> look_at(BlockId block) noexcept;
+
     static std::size_t blocks_of(const AddressMap& map) {
         return map.space_bytes() / map.shape().block_bytes;
     }
@@ -82,6 +102,14 @@ private:
     };
     static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
         counter.fetch_add(by, std::memory_order_relaxed);  // statistics: no partner
+    }
+
+    /// What the protocol says of `event`, counted. With the block's latch.
+    BlockStep take(const BlockEntry& entry, BlockEvent event) noexcept {
+        auto& row = rows_[static_cast<unsigned>(entry.state)][static_cast<unsigned>(event)];
+        // Relaxed, and no read-modify-write: statistics, on the path of every fault.
+        row.store(row.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        return step(entry.state, event);
     }
 
     void keep_cores_small() noexcept;
@@ -185,10 +213,14 @@ private:
     std::size_t pending_count_ = 0;
     Timestamp pending_min_wts_;
     std::atomic<bool> has_pending_{false};
+    /// Up to which min_wts leases have been looked at: this node's own min_wts may be ahead, since
+    /// it also covers what this node has dropped itself, which makes none of its copies stale.
+    std::atomic<std::uint64_t> expired_to_{0};
 
     Latch release_;  ///< the release role
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
+    std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
     std::size_t unmerged_count_ = 0;
@@ -206,6 +238,7 @@ private:
     std::atomic<RaceReport> race_report_{nullptr};
     void* race_context_ = nullptr;
     Counters counters_;
+    std::array<std::array<std::atomic<std::uint64_t>, block_events>, block_states> rows_{};
 };
 
 /// Visits the blocks of [address, +bytes) up to the end of the extent.

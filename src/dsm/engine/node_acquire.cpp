@@ -33,8 +33,10 @@ void Node::acquire_on_runtime_stack() noexcept {
         if (newest_of_block) apply_notice(taken_[i]);
     }
     finish_invalidations();
+    const Timestamp expired_to = min_wts();
     expire_leases();
     finish_invalidations();
+    expired_to_.store(expired_to.value, std::memory_order_release);  // pairs with learn()
 }
 
 // Joins the news into the signature (causality through a third node needs it) and sorts them by
@@ -89,9 +91,9 @@ void Node::make_stale(BlockId block) noexcept {
         return;
     }
     if (entry.state == BlockState::pinned && !is_pinned(offset_of(block))) {
-        entry.state = step(entry.state, BlockEvent::unpinned).next;
+        entry.state = take(entry, BlockEvent::unpinned).next;
     }
-    const BlockStep next = step(entry.state, BlockEvent::stale);
+    const BlockStep next = take(entry, BlockEvent::stale);
     entry.state = next.next;
     if (has(next.work, BlockWork::rebase)) {
         bring_current(block, BlockWork::rebase);
@@ -115,7 +117,7 @@ void Node::finish_invalidations() noexcept {
         BlockEntry& entry = entries_[block];
         const bool changed = differs(private_copy(block), copies_.own(block), block_bytes_);
         const BlockStep next =
-            step(entry.state, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
+            take(entry, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
         if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
         entry.state = next.next;
         entry.latch.unlock();

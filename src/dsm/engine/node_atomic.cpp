@@ -22,8 +22,8 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     const LockToken token = lock_.lock(block);
     const BlockState before = entry.state;
     const BlockStep next = is_pinned(*offset) && before == BlockState::invalid
-                               ? step(before, BlockEvent::pinned_fault)
-                               : step(before, BlockEvent::atomic);
+                               ? take(entry, BlockEvent::pinned_fault)
+                               : take(entry, BlockEvent::atomic);
     if (token.home != self_ && token.wts != copies_.own_wts(block)) {
         install(block, token.home, BlockWork::rebase, token.wts);
     }

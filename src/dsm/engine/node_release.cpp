@@ -35,6 +35,7 @@ void Node::gather_work() noexcept {
     const std::scoped_lock role{acquire_};
     work_count_ = 0;
     engine_->collect(*this);
+    reported_count_ = work_count_;
     const std::scoped_lock guard{unmerged_latch_};
     std::memcpy(work_.data() + work_count_, unmerged_.data(), unmerged_count_ * sizeof(BlockId));
     work_count_ += unmerged_count_;
@@ -48,13 +49,15 @@ void Node::drop_unchanged_work() noexcept {
         BlockEntry& entry = entries_[work_[i]];
         const std::scoped_lock guard{entry.latch};
         entry.unmerged = false;
+        if (i < reported_count_) entry.state = take(entry, BlockEvent::written).next;
         if (differs(private_copy(work_[i]), copies_.own(work_[i]), block_bytes_)) {
             work_[kept++] = work_[i];
         } else if (entry.state != BlockState::invalid) {
-            entry.state = step(entry.state, BlockEvent::merged).next;
+            entry.state = take(entry, BlockEvent::merged).next;
         }
     }
     work_count_ = kept;
+    reported_count_ = 0;
 }
 
 void Node::merge_work(Others others) noexcept {
@@ -62,9 +65,10 @@ void Node::merge_work(Others others) noexcept {
         BlockEntry& entry = entries_[work_[i]];
         const std::scoped_lock guard{entry.latch};
         entry.unmerged = false;
+        if (i < reported_count_) entry.state = take(entry, BlockEvent::written).next;
         if (entry.state == BlockState::invalid) continue;  // settled since it was reported
         merge(work_[i], others);
-        entry.state = step(entry.state, BlockEvent::merged).next;
+        entry.state = take(entry, BlockEvent::merged).next;
     }
     const std::scoped_lock guard{signature_latch_};
     count(counters_.notices_dropped, signature_.trim(known_to_all()));

@@ -37,6 +37,8 @@ public:
     virtual void written(AddressRange range) noexcept = 0;
 };
 
+class FaultTarget;
+
 /// Thread: map() and keep() from any thread at once, also during the others; the rest one thread
 /// at a time. After attach() nothing allocates or throws; map(), keep() and unmap() are
 /// async-signal-safe. Ranges are whole blocks clipped to the extent they lie in; failures of the
@@ -68,6 +70,12 @@ public:
     /// again. A write that races with the call is reported by this or the next collect().
     /// Pages not mapped at present may be reported too; the caller filters.
     virtual void collect(WrittenSink& sink) noexcept = 0;
+
+    /// Has `target` resolve faults, until end_faults(). Before the first attach(). Here the
+    /// process's signal handlers ask it for any address (add_fault_target()); an engine whose
+    /// accesses are calls (test/sim) asks it itself, so that many nodes can have equal addresses.
+    virtual void begin_faults(FaultTarget& target) noexcept;
+    virtual void end_faults(FaultTarget& target) noexcept;
 };
 
 /// Why each engine is usable on this machine or not, found by trying.

@@ -129,6 +129,9 @@ void remove_fault_target(FaultTarget& target) noexcept {
     }
 }
 
+void FaultEngine::begin_faults(FaultTarget& target) noexcept { add_fault_target(target); }
+void FaultEngine::end_faults(FaultTarget& target) noexcept { remove_fault_target(target); }
+
 void give_alternate_stack() noexcept {
     const std::size_t bytes = page_bytes + alternate_stack_bytes;
     const long memory = kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dsm/cluster.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace hiroba::sim_test {
+
+namespace {
+
+using dsm::Others;
+
+dsm::SpaceShape shape_of(const ClusterOptions& options) {
+    dsm::SpaceShape shape;
+    shape.nodes = options.nodes;
+    shape.threads_per_node = options.threads_of_first;
+    shape.stack_bytes = 2 * page_bytes;
+    shape.early_bytes = page_bytes;
+    shape.heap_bytes = 2 * page_bytes;
+    return shape;
+}
+
+template <class T>
+T must(Result<T> result) {
+    if (!result) fatal("%s", result.error().text.c_str());
+    return std::move(*result);
+}
+
+}  // namespace
+
+// --- a node --------------------------------------------------------------------------------------
+
+ClusterNode::ClusterNode(Cluster& cluster, NodeId self)
+    : cluster_(cluster), self_(self), news_(cluster.options().nodes) {}
+
+void ClusterNode::connect() {
+    endpoint_ = cluster_.job().open(self_);
+    auto engine = std::make_unique<SoftwareEngine>(cluster_.scheduler(), cluster_.options().engine);
+    engine_ = engine.get();
+    memory_ = must(dsm::SharedMemory::create(*endpoint_, cluster_.map(), std::move(engine),
+                                             cluster_.options().memory));
+    locks_ = must(dsm::LockTable::create(*endpoint_, *memory_));
+    buffer_.resize(memory_->news_bytes_max());
+    endpoint_->on(
+        net::MessageKind::test,
+        [](void* context, NodeId from, Bytes body) noexcept {
+            auto& self = *static_cast<ClusterNode*>(context);
+            self.news_[from.value].emplace_back(body.begin(), body.end());
+        },
+        this);
+    if (const auto connected = endpoint_->connect(); !connected) {
+        fatal("%s", connected.error().text.c_str());
+    }
+    locks_->attach();
+    if (const auto attached = memory_->attach({}); !attached) {
+        fatal("%s", attached.error().text.c_str());
+    }
+}
+
+std::uint64_t ClusterNode::load(std::uintptr_t address, std::size_t bytes) noexcept {
+    std::uint64_t value = 0;
+    std::memcpy(&value, engine_->touch(address, false), bytes);
+    return value;
+}
+
+void ClusterNode::store(std::uintptr_t address, std::size_t bytes, std::uint64_t value) noexcept {
+    std::memcpy(engine_->touch(address, true), &value, bytes);
+}
+
+bool ClusterNode::come(std::uint32_t threads) noexcept {
+    if (++come_ == threads) return true;
+    const std::uint64_t meeting = meetings_;
+    while (meetings_ == meeting) {
+        waiting_.push_back(&cluster_.scheduler().running());
+        cluster_.scheduler().park(~std::uint64_t{0});
+    }
+    return false;
+}
+
+void ClusterNode::leave() noexcept {
+    come_ = 0;
+    ++meetings_;
+    for (net::sim::Fiber* fiber : std::exchange(waiting_, {})) cluster_.scheduler().wake(*fiber);
+}
+
+// The order of release, news, acquire and everyone_knows() is omp/team's.
+void ClusterNode::release() noexcept {
+    const bool still = cluster_.scheduler().random().happens(50);
+    memory_->release(still ? Others::stopped : Others::running);
+}
+
+void ClusterNode::send_news(std::uint32_t to) noexcept {
+    const std::size_t bytes = memory_->news_for(NodeId{to}, buffer_);
+    const Bytes part{buffer_.data(), bytes};
+    endpoint_->send(NodeId{to}, net::MessageKind::test, net::Urgency::when_polled, {&part, 1});
+}
+
+void ClusterNode::take_news(std::uint32_t from) noexcept {
+    auto& news = news_[from];
+    endpoint_->wait_until([&] { return !news.empty(); });
+    memory_->learn(NodeId{from}, news.front());
+    news.pop_front();
+}
+
+void ClusterNode::barrier(std::uint32_t threads) noexcept {
+    if (!come(threads)) return;
+    release();
+    exchange();
+    leave();
+}
+
+void ClusterNode::exchange() noexcept {
+    const std::uint32_t nodes = cluster_.options().nodes;
+    for (std::uint32_t i = 1; i < nodes; ++i) send_news((self_.value + i) % nodes);
+    for (std::uint32_t i = 1; i < nodes; ++i) take_news((self_.value + i) % nodes);
+    memory_->acquire(Others::stopped);
+    memory_->everyone_knows();
+}
+
+void ClusterNode::serial(std::uint32_t threads, const std::function<void()>& alone) noexcept {
+    if (!come(threads)) return;
+    const std::uint32_t nodes = cluster_.options().nodes;
+    if (self_.value != 0) {
+        release();
+        send_news(0);  // join
+        take_news(0);  // fork
+        memory_->acquire(Others::stopped);
+    } else {
+        for (std::uint32_t from = 1; from < nodes; ++from) take_news(from);
+        memory_->acquire(Others::stopped);
+        alone();
+        release();
+        for (std::uint32_t to = 1; to < nodes; ++to) send_news(to);
+    }
+    memory_->everyone_knows();
+    leave();
+}
+
+// --- the cluster ---------------------------------------------------------------------------------
+
+Cluster::Cluster(net::sim::FiberStacks& stacks, const ClusterOptions& options)
+    : options_(options),
+      job_(stacks, options.nodes, options.scheduling, options.wire),
+      map_(shape_of(options)) {
+    for (std::uint32_t rank = 0; rank < options.nodes; ++rank) {
+        nodes_.push_back(std::make_unique<ClusterNode>(*this, NodeId{rank}));
+    }
+}
+
+Cluster::~Cluster() = default;
+
+net::sim::Scheduler::Outcome Cluster::run(
+    const std::function<void(std::uint32_t, ClusterNode&)>& program) {
+    running_ = threads();
+    return job_.run([&](NodeId self) {
+        ClusterNode& node = *nodes_[self.value];
+        node.connect();
+        job_.gather(self, {});
+        for (std::uint32_t thread = 0; thread < threads(); ++thread) {
+            if (node_of(thread) != self.value) continue;
+            scheduler().spawn(self, [&, thread] {
+                program(thread, node);
+                // Nodes serve each other until the last thread of the last one is done.
+                if (--running_ == 0) {
+                    for (const auto& each : nodes_) each->endpoint_->stop();
+                }
+            });
+        }
+        node.endpoint_->serve();
+    });
+}
+
+dsm::Node::RowCounts Cluster::rows() const {
+    dsm::Node::RowCounts sum{};
+    for (const auto& node : nodes_) {
+        if (node->memory_ == nullptr) continue;
+        const dsm::Node::RowCounts rows = node->coherence().rows();
+        for (unsigned state = 0; state < dsm::block_states; ++state) {
+            for (unsigned event = 0; event < dsm::block_events; ++event) {
+                sum[state][event] += rows[state][event];
+            }
+        }
+    }
+    return sum;
+}
+
+}  // namespace hiroba::sim_test

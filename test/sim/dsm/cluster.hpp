@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: simulated nodes with shared memory, and what their program's threads do with it: accesses,
+// locks, atomics, barriers, fork and join.
+// Invariant: the engine, the lock table and all below them are the real ones; only pages
+// (software_engine.hpp) and the wire are simulated. Nodes are destroyed after the run, wherever
+// their threads stood.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "dsm/dsm.hpp"
+#include "dsm/engine/node.hpp"
+#include "dsm/sync/lock_table.hpp"
+#include "sim/dsm/software_engine.hpp"
+#include "sim/sim_job.hpp"
+
+namespace hiroba::sim_test {
+
+struct ClusterOptions {
+    std::uint32_t nodes = 3;
+    std::uint32_t threads_of_first = 2;  ///< of node 0; every other node has one
+    dsm::MemoryOptions memory;
+    SoftwareEngineOptions engine;
+    net::sim::SchedulerOptions scheduling;
+    net::sim::NetworkOptions wire;
+};
+
+class Cluster;
+
+/// One node as its program's threads see it.
+class ClusterNode {
+public:
+    ClusterNode(Cluster& cluster, NodeId self);
+
+    dsm::SharedMemory& memory() noexcept { return *memory_; }
+    dsm::LockTable& locks() noexcept { return *locks_; }
+    SoftwareEngine& engine() noexcept { return *engine_; }
+    dsm::Node& coherence() const noexcept { return static_cast<dsm::Node&>(*memory_); }
+    net::Endpoint& endpoint() noexcept { return *endpoint_; }
+
+    /// An access of the program: 1, 2, 4 or 8 bytes, aligned.
+    std::uint64_t load(std::uintptr_t address, std::size_t bytes) noexcept;
+    void store(std::uintptr_t address, std::size_t bytes, std::uint64_t value) noexcept;
+
+    // --- by every thread of every node, in the same order ----------------------------------------
+
+    void barrier(std::uint32_t threads) noexcept;
+    /// Everyone waits until thread 0 of node 0 has run `alone`.
+    void serial(std::uint32_t threads, const std::function<void()>& alone) noexcept;
+
+private:
+    friend class Cluster;
+    void connect();
+    /// True for the last thread of the node to come; it says leave() when the others may go.
+    bool come(std::uint32_t threads) noexcept;
+    void leave() noexcept;
+    void release() noexcept;
+    void send_news(std::uint32_t to) noexcept;
+    void take_news(std::uint32_t from) noexcept;
+    void exchange() noexcept;
+
+    Cluster& cluster_;
+    NodeId self_;
+    std::unique_ptr<net::Endpoint> endpoint_;
+    SoftwareEngine* engine_ = nullptr;
+    std::unique_ptr<dsm::SharedMemory> memory_;
+    std::unique_ptr<dsm::LockTable> locks_;
+    std::vector<std::deque<std::vector<std::byte>>> news_;  ///< from each peer, as they came
+    std::vector<std::byte> buffer_;
+    std::uint32_t come_ = 0;
+    std::uint64_t meetings_ = 0;
+    std::vector<net::sim::Fiber*> waiting_;
+};
+
+class Cluster {
+public:
+    Cluster(net::sim::FiberStacks& stacks, const ClusterOptions& options);
+    ~Cluster();
+
+    const ClusterOptions& options() const noexcept { return options_; }
+    SimJob& job() noexcept { return job_; }
+    net::sim::Scheduler& scheduler() noexcept { return job_.scheduler(); }
+    const dsm::AddressMap& map() const noexcept { return map_; }
+    ClusterNode& node(std::uint32_t rank) noexcept { return *nodes_[rank]; }
+    std::uint32_t threads() const noexcept {
+        return options_.nodes - 1 + options_.threads_of_first;
+    }
+    std::uint32_t node_of(std::uint32_t thread) const noexcept {
+        const std::uint32_t first = options_.threads_of_first;
+        return thread < first ? 0 : thread - first + 1;
+    }
+    std::uint32_t threads_of(std::uint32_t rank) const noexcept {
+        return rank == 0 ? options_.threads_of_first : 1;
+    }
+
+    /// Runs program(thread, node) as every thread, all nodes being connected.
+    net::sim::Scheduler::Outcome run(
+        const std::function<void(std::uint32_t thread, ClusterNode& node)>& program);
+
+    /// How often all nodes together took each row of the block protocol.
+    dsm::Node::RowCounts rows() const;
+
+private:
+    ClusterOptions options_;
+    SimJob job_;
+    dsm::AddressMap map_;
+    std::vector<std::unique_ptr<ClusterNode>> nodes_;
+    std::uint32_t running_ = 0;
+};
+
+}  // namespace hiroba::sim_test

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dsm/invariants.hpp"
+
+#include <cstring>
+
+#include "dsm/protocol/link_word.hpp"
+
+namespace hiroba::sim_test {
+
+using dsm::BlockState;
+
+Invariants::Invariants(Cluster& cluster, std::vector<std::uintptr_t> blocks)
+    : cluster_(cluster),
+      addresses_(std::move(blocks)),
+      seen_(cluster.options().nodes * addresses_.size()) {
+    for (const std::uintptr_t address : addresses_) {
+        blocks_.push_back(
+            static_cast<dsm::BlockId>(*cluster.map().offset_of(address) / page_bytes));
+    }
+}
+
+std::string Invariants::broken() {
+    for (std::size_t index = 0; index < blocks_.size(); ++index) {
+        std::uint32_t unlocked = 0;
+        for (std::uint32_t node = 0; node < cluster_.options().nodes; ++node) {
+            const auto view = cluster_.node(node).coherence().look_at(blocks_[index]);
+            if (view) {
+                const NodeId first =
+                    cluster_.map().initial_home(std::uint64_t{blocks_[index]} * page_bytes);
+                const auto link = dsm::LinkWord::from_raw(view->record.link);
+                unlocked += link.kind(NodeId{node}, first) == dsm::LinkWord::Kind::unlocked;
+            }
+            if (std::string what = broken_here(node, index); !what.empty()) {
+                return "node " + std::to_string(node) + ", block " +
+                       std::to_string(blocks_[index]) + ": " + what;
+            }
+        }
+        if (unlocked > 1) {
+            return "block " + std::to_string(blocks_[index]) + ": invariant 1: its lock lies at " +
+                   std::to_string(unlocked) + " nodes";
+        }
+    }
+    return {};
+}
+
+std::string Invariants::broken_here(std::uint32_t rank, std::size_t index) {
+    ClusterNode& node = cluster_.node(rank);
+    const auto view = node.coherence().look_at(blocks_[index]);
+    if (!view) return {};
+    ++checks_;
+    // Where writes are noted by the machine a readonly page may already have been written.
+    const bool clean = view->state == BlockState::invalid ||
+                       (view->state == BlockState::readonly && node.engine().facts().write_faults);
+    if (clean && std::memcmp(view->private_bytes, view->public_bytes, page_bytes) != 0) {
+        return "invariant 4: the private copy differs from the public one in state " +
+               std::to_string(static_cast<int>(view->state));
+    }
+    if (view->state == BlockState::invalidating) return "invariant 7: invalidating, latch open";
+    if (readable(view->state) && !view->acquiring && view->rts < view->expired_to) {
+        return "invariant 6: readable until " + std::to_string(view->rts.value) +
+               ", but leases have expired up to " + std::to_string(view->expired_to.value);
+    }
+    if (view->state == BlockState::pinned && !node.engine().is_readable(addresses_[index])) {
+        return "invariant 8: pinned and inaccessible";
+    }
+    return broken_copy(rank, index, *view);
+}
+
+std::string Invariants::broken_copy(std::uint32_t rank, std::size_t index,
+                                    const dsm::Node::BlockView& view) {
+    Seen& seen = seen_[rank * blocks_.size() + index];
+    const dsm::BlockRecord& record = view.record;
+    if (record.copy_version % 2 != 0 || record.copy_version == seen.version) return {};
+    if (record.copy_wts < seen.wts) {
+        return "invariant 2: the copy's wts fell from " + std::to_string(seen.wts) + " to " +
+               std::to_string(record.copy_wts);
+    }
+    seen = {record.copy_version, record.copy_wts};
+    const auto [known, is_new] = contents_.try_emplace({blocks_[index], record.copy_wts});
+    if (is_new) {
+        known->second.assign(view.public_bytes, view.public_bytes + page_bytes);
+    } else if (std::memcmp(known->second.data(), view.public_bytes, page_bytes) != 0) {
+        return "invariant 2: wts " + std::to_string(record.copy_wts) + " names two contents";
+    }
+    return {};
+}
+
+}  // namespace hiroba::sim_test

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: a fault engine whose pages are looked up by calls instead of the machine's page tables, so
+// that many nodes of one process have the same addresses. Reads and writes of the simulated program
+// go through touch(); what the machine would notice is noticed there, and faults go the way they go
+// in a real node.
+// Invariant: keeps FaultEngine's promises and uses every freedom they leave: pages fault although
+// they are mapped, unmapped pages are reported, calls take time in which others run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsm/memory/fault_engine.hpp"
+#include "net/provider/sim/scheduler.hpp"
+
+namespace hiroba::sim_test {
+
+struct SoftwareEngineOptions {
+    bool as_mprotect = false;         ///< first writes fault; else as uffd, which notes them
+    std::uint32_t evict = 0;          ///< percent of accesses that find their page dropped
+    std::uint32_t slow_calls = 0;     ///< percent of calls in which others get a turn
+    std::uint32_t stray_reports = 0;  ///< percent of pages reported that are not mapped
+};
+
+/// Of one node. Thread: those of the scheduler.
+class SoftwareEngine final : public dsm::FaultEngine {
+public:
+    SoftwareEngine(net::sim::Scheduler& scheduler, const SoftwareEngineOptions& options);
+
+    const dsm::EngineFacts& facts() const noexcept override { return facts_; }
+    Result<void> attach(dsm::AddressRange range, int memory_fd, std::uint64_t memory_offset,
+                        std::byte* alias) override;
+    void map(dsm::AddressRange range, dsm::Access access) noexcept override;
+    void unmap(std::span<const dsm::AddressRange> ranges) noexcept override;
+    void keep(dsm::AddressRange range) noexcept override;
+    void collect(dsm::WrittenSink& sink) noexcept override;
+    void begin_faults(dsm::FaultTarget& target) noexcept override { target_ = &target; }
+    void end_faults(dsm::FaultTarget&) noexcept override { target_ = nullptr; }
+
+    /// Where the program's bytes at `address` are, for one access right after the call; faults
+    /// until the page allows it. One page.
+    std::byte* touch(std::uintptr_t address, bool write) noexcept;
+    /// As touch() for the kernel, which takes no fault: nullptr where it would say EFAULT.
+    std::byte* kernel_touch(std::uintptr_t address, bool write) noexcept;
+
+    bool is_readable(std::uintptr_t address) noexcept { return page(address).readable; }
+    /// The kernel holds on to the page of `address` for a call, or lets go: it drops no mapping of
+    /// it meanwhile.
+    void hold(std::uintptr_t address, bool on) noexcept { page(address).holds += on ? 1 : -1; }
+
+private:
+    struct Page {
+        std::int32_t holds = 0;
+        bool readable = false, writable = false, written = false, kept = false;
+    };
+    Page& page(std::uintptr_t address) noexcept;
+    template <class Visit>
+    void for_pages(dsm::AddressRange range, Visit&& visit) noexcept;
+    void note_write(Page& page) noexcept;
+    void take_time() noexcept;
+
+    net::sim::Scheduler& scheduler_;
+    SoftwareEngineOptions options_;
+    dsm::EngineFacts facts_;
+    dsm::FaultTarget* target_ = nullptr;
+    dsm::AddressRange range_;
+    std::byte* alias_ = nullptr;
+    std::vector<Page> pages_;
+};
+
+}  // namespace hiroba::sim_test
