@@ -17,8 +17,9 @@ namespace hiroba::tools {
 
 struct Node {
     pid_t pid = -1;
-    int socket = -1;     ///< the launcher's end of the control channel
-    bool alive = false;  ///< started and not yet waited for
+    int socket = -1;                  ///< the launcher's end of the control channel
+    bool alive = false;               ///< started and not yet waited for
+    std::uint64_t stopped_at_ns = 0;  ///< by now_ns(); 0: it runs, or its stop has been reported
 };
 
 /// Starts plan.nodes processes; when one cannot be started none is left.

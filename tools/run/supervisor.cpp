@@ -63,6 +63,8 @@ int Supervisor::poll_timeout_ms(std::uint64_t now) const {
     by(killed_at_ns_, reap_limit_ns);
     by(left_at_ns_, leave_limit_ns);
     by(early_at_ns_, leave_limit_ns);
+    for (const Node& node : nodes_)
+        if (node.alive) by(node.stopped_at_ns, stop_limit_ns);
     if (!plan_.spmd) by(control_.waiting_since_ns(), collective_limit_ns);
     if (next == ~std::uint64_t{0}) return -1;
     return next <= now ? 0 : static_cast<int>((next - now) / 1'000'000 + 1);
@@ -118,13 +120,17 @@ void Supervisor::reap() {
     std::vector<Ended> ended;
     int status = 0;
     pid_t pid;
-    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
         const auto node = std::ranges::find_if(
             nodes_, [pid](const Node& each) { return each.alive && each.pid == pid; });
         if (node == nodes_.end()) continue;  // A child of whoever executed this command.
         const auto rank = static_cast<std::uint32_t>(node - nodes_.begin());
+        if (WIFCONTINUED(status)) {
+            node->stopped_at_ns = 0;
+            continue;
+        }
         if (WIFSTOPPED(status)) {
-            if (rank == 0) follow_stop(WSTOPSIG(status));
+            on_stop(rank, WSTOPSIG(status));
             continue;
         }
         node->alive = false;
@@ -135,6 +141,26 @@ void Supervisor::reap() {
     control_.serve_all(now_ns());
     check_control();
     for (const Ended& each : ended) judge(each);
+}
+
+void Supervisor::on_stop(std::uint32_t rank, int signal_number) {
+    nodes_[rank].stopped_at_ns = now_ns();
+    if (rank == 0) follow_stop(signal_number);
+}
+
+// Nothing is wrong with a job that waits for somebody with a debugger; but it looks like one
+// that hangs, and nobody else can tell the difference.
+void Supervisor::name_stopped_nodes(std::uint64_t now) {
+    for (std::uint32_t rank = 0; rank < nodes_.size(); ++rank) {
+        Node& node = nodes_[rank];
+        if (!node.alive || node.stopped_at_ns == 0 || now - node.stopped_at_ns <= stop_limit_ns)
+            continue;
+        node.stopped_at_ns = 0;
+        say_line(
+            fmt::format("{} has been stopped by a signal for 3 s; the other nodes may wait "
+                        "for it. It goes on after kill -CONT {}",
+                        name_of(rank), node.pid));
+    }
 }
 
 void Supervisor::follow_stop(int signal_number) {
@@ -199,6 +225,7 @@ void Supervisor::check_control() {
 void Supervisor::check_deadlines() {
     if (killing_) return;
     const std::uint64_t now = now_ns();
+    name_stopped_nodes(now);
     if (left_at_ns_ != 0 && now - left_at_ns_ > leave_limit_ns) {
         for (std::uint32_t rank = 1; rank < nodes_.size(); ++rank)
             if (nodes_[rank].alive)

@@ -23,6 +23,8 @@ public:
     static constexpr std::uint64_t leave_limit_ns = second_ns;
     /// How long the slowest node may come after the first to a collective of the start-up.
     static constexpr std::uint64_t collective_limit_ns = 60 * second_ns;
+    /// How long a node may be stopped before a line names it.
+    static constexpr std::uint64_t stop_limit_ns = 3 * second_ns;
     /// How long the kernel may take to end killed processes.
     static constexpr std::uint64_t reap_limit_ns = 2 * second_ns;
 
@@ -44,7 +46,9 @@ private:
     bool asks_for_stacks(const signalfd_siginfo& info) const;
     void forward(const signalfd_siginfo& info);
     void reap();
+    void on_stop(std::uint32_t rank, int signal_number);
     void follow_stop(int signal_number);
+    void name_stopped_nodes(std::uint64_t now);
     void judge(const Ended& ended);
     void judge_first_node(const Ended& ended);
     void judge_success(std::uint32_t rank);
