@@ -17,6 +17,7 @@
 #include "abi/libc/system_calls.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
+#include "base/program_call.hpp"
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 
@@ -123,7 +124,8 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     action_latch.unlock();
     if (action.sa_handler == SIG_IGN) return;
     if (action.sa_handler == SIG_DFL) die(128 + SIGSYS, "ended by a SIGSYS that nobody handles");
-    action.sa_sigaction(signal, info, context);  // one argument or three: the callee takes its own
+    call_program(action.sa_sigaction, signal, info,
+                 context);  // one argument or three: the callee takes its own
 }
 
 void on_system_call(int signal, siginfo_t* info, void* raw_context) {
