@@ -106,12 +106,19 @@ ThreadState& RuntimeCore::self() noexcept {
 }
 
 ThreadState& RuntimeCore::meet_foreign_thread() noexcept {
-    // Kept for the life of the process: a thread's end is not announced here.
     auto* const state = new ThreadState;
     state->runtime = this;
+    state->foreign = true;
     state->base.icvs = environment_.initial;
     this_thread().omp = state;
     return *state;
+}
+
+void RuntimeCore::forget_thread() noexcept {
+    auto* const state = static_cast<ThreadState*>(this_thread().omp);
+    if (state == nullptr || state->runtime != this || !state->foreign) return;
+    this_thread().omp = nullptr;
+    delete state;
 }
 
 void RuntimeCore::count_program_threads(int change) noexcept {

@@ -236,7 +236,7 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
-        if (!readable(entry.state) && !is_pinned(offset_of(block))) {
+        if (!readable(entry.state) && !entry.guards_stack && !must_stay(block)) {
             resolve(block, BlockEvent::read_fault);
         }
     });
@@ -247,7 +247,8 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
-        if (is_pinned(offset_of(block))) {
+        if (entry.guards_stack) return;  // the kernel's to refuse
+        if (must_stay(block)) {
             resolve(block, BlockEvent::pinned_fault);
         } else if (write && entry.state != BlockState::writable) {
             resolve(block, BlockEvent::write_fault);
@@ -269,14 +270,16 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
         HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
+        const bool stays = must_stay(block);
         ++entry.pins;
+        if (entry.guards_stack) return;  // the kernel's to refuse
         if (entry.state == BlockState::pinned) {
             const AddressRange range = program_range(block);
             if (again.bytes == 0) again.address = range.address;
             again.bytes = range.end() - again.address;
             return;
         }
-        if (write || is_pinned(offset_of(block))) {
+        if (write || stays) {
             newer |= resolve(block, BlockEvent::pinned_fault);
         } else if (!readable(entry.state)) {
             newer |= resolve(block, BlockEvent::read_fault);
