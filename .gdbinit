@@ -2,4 +2,6 @@
 # gdb -x .gdbinit -p PID; or copy these lines to ~/.gdbinit.
 handle SIGBUS nostop noprint pass
 handle SIGSEGV nostop noprint pass
+# System calls of the program are examined by a signal, too.
+handle SIGSYS nostop noprint pass
 set print thread-events off

@@ -53,7 +53,7 @@ constexpr Setting table[] = {
      "text"},
     {"HIROBA_STACK", "64M", "address space of one thread's stack and thread-local data", "size"},
     {"HIROBA_STATS", "0", "print a table of counters, one column a node, at the end", "0|1"},
-    {"HIROBA_SYSTEM_CALLS", "interposed",
+    {"HIROBA_SYSTEM_CALLS", "auto",
      "whether calls that libraries make inside themselves get their buffers pinned too",
      "auto|examined|interposed"},
     {"HIROBA_TRACE", "0", "keep each thread's last 64 events and print them when a node stops",

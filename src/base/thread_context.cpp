@@ -139,11 +139,18 @@ ThreadContext& this_thread() noexcept {
     return context != nullptr ? *context : make_context();
 }
 
+namespace {
+bool on_signal_stack(const ThreadContext& context) noexcept {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    return here - context.signal_stack < context.signal_stack_bytes;
+}
+}  // namespace
+
 void call_on_runtime_stack(RuntimeCall function, void* argument) noexcept {
     ThreadContext& context = this_thread();
     const bool in_runtime_before = context.in_runtime;
     context.in_runtime = true;
-    if (context.on_runtime_stack) {
+    if (context.on_runtime_stack || on_signal_stack(context)) {
         function(argument);
     } else {
         // Set before the switch and cleared after it: a signal in between then runs its calls

@@ -17,6 +17,8 @@ struct TraceRing;
 struct ThreadContext {
     std::byte* runtime_stack_top = nullptr;  ///< private stack on which releases and acquires run
     bool on_runtime_stack = false;
+    std::uintptr_t signal_stack = 0;  ///< the alternate stack of ours: where it begins, 0: none
+    std::size_t signal_stack_bytes = 0;
     bool in_runtime = false;           ///< this thread executes our code, not the program's
     std::uint32_t global_thread = 0;   ///< number over the whole job: node * threads + local number
     void* omp = nullptr;               ///< the OpenMP layer's state of this thread
@@ -60,9 +62,10 @@ private:
 using RuntimeCall = void (*)(void*);
 
 /// Calls `function(argument)` on the thread's private runtime stack (256 KiB), or directly when
-/// already there. Needed around everything that may make the program's own stack inaccessible or
-/// compares it while it would be changing (design rule: release and acquire run on a stack of
-/// ours).
+/// already there, or in a signal handler on the alternate stack, which is as private: leaving that
+/// would let the next signal's frame begin at its top again, over the handler's. Needed around
+/// everything that may make the program's own stack inaccessible or compares it while it would be
+/// changing (design rule: release and acquire run on a stack of ours).
 void call_on_runtime_stack(RuntimeCall function, void* argument) noexcept;
 
 /// As above for any callable.

@@ -102,6 +102,13 @@ public:
     virtual void pin(const void* address, std::size_t bytes, bool write) noexcept = 0;
     virtual void unpin(const void* address, std::size_t bytes) noexcept = 0;
 
+    /// Makes `stack` fit for a thread of this node: a block comes when it is touched, and stays
+    /// accessible and writable, as after pin(), until drop_stack() of the same bytes. The
+    /// `guard_bytes` at its low end (whole blocks) become inaccessible here; a touch there ends the
+    /// program as a stack overflow. What is not global is left as it is.
+    virtual void hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept = 0;
+    virtual void drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept = 0;
+
     /// Enters the critical section of the block of [address, +bytes) (one block, 1 to 16 bytes):
     /// this node becomes its home and the bytes at `address` are current, mapped and writable;
     /// the caller performs one read-modify-write there and leaves. False when the address is not

@@ -62,7 +62,9 @@ struct Place {
 
 /// One node's OpenMP runtime. Methods are called by threads of the program on their own stack;
 /// those that synchronize switch to the runtime stack themselves. A thread the runtime does not
-/// know (the program made it) is an initial thread whose regions have one thread.
+/// know (the program made it) is an initial thread. On node 0 its regions have as many threads as
+/// others, unless another region of several threads runs at that moment; then, and on the other
+/// nodes, they have one.
 class Runtime {
 public:
     /// Registers memory; before Endpoint::connect(); attach() after it. Reads OMP_* variables;
@@ -76,7 +78,8 @@ public:
     virtual void work(std::uint32_t local_thread) noexcept = 0;
     /// Marks the calling thread as the job's initial thread (global thread 0).
     virtual void become_initial_thread() noexcept = 0;
-    /// Node 0, once, at the end of the program: sends every other node home.
+    /// Node 0, once, at the end of the program: sends every other node home. On one node, ends the
+    /// threads of the runtime. Regions have one thread from here on.
     virtual void quit() noexcept = 0;
     /// Counts threads that the program itself has started (+1) and that have ended (-1): while
     /// there are any, a synchronization may not assume that this node's other threads stand still.
@@ -129,6 +132,9 @@ public:
     virtual int team_size_at(int level) noexcept = 0;
     virtual std::uint32_t thread_limit() noexcept = 0;
     virtual std::uint32_t processors() noexcept = 0;
+
+    /// The calling thread, one the program has made, is about to end.
+    virtual void forget_thread() noexcept = 0;
 
     /// Regions of more than one thread in which threads of this node have taken part.
     virtual std::uint64_t regions_taken_part() const noexcept = 0;

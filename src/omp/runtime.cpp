@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: makes a runtime, and answers what a thread may ask about where it stands.
 // Invariant: nothing here synchronizes.
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
@@ -17,9 +14,6 @@
 namespace hiroba::omp {
 
 namespace {
-
-/// How many of the newest foreign threads are asked whether they live: starting one stays cheap.
-constexpr std::size_t foreign_looks_max = 64;
 
 std::uint32_t usable_processors() {
     cpu_set_t set;
@@ -112,25 +106,19 @@ ThreadState& RuntimeCore::self() noexcept {
 }
 
 ThreadState& RuntimeCore::meet_foreign_thread() noexcept {
-    const pid_t self = gettid();
-    const std::scoped_lock guard{foreign_latch_};
-    // A thread's end is not announced here: the state of one that is gone goes to the next.
-    const auto ended = [self](const ForeignThread& thread) {
-        return thread.owner == self || (tgkill(getpid(), thread.owner, 0) != 0 && errno == ESRCH);
-    };
-    const std::size_t looks = std::min(foreign_.size(), foreign_looks_max);
-    auto place =
-        std::find_if(foreign_.end() - static_cast<std::ptrdiff_t>(looks), foreign_.end(), ended);
-    if (place == foreign_.end()) {
-        foreign_.push_back({});
-        place = foreign_.end() - 1;
-    }
-    *place = {self, std::make_unique<ThreadState>()};
-    ThreadState& state = *place->state;
-    state.runtime = this;
-    state.base.icvs = environment_.initial;
-    this_thread().omp = &state;
-    return state;
+    auto* const state = new ThreadState;
+    state->runtime = this;
+    state->foreign = true;
+    state->base.icvs = environment_.initial;
+    this_thread().omp = state;
+    return *state;
+}
+
+void RuntimeCore::forget_thread() noexcept {
+    auto* const state = static_cast<ThreadState*>(this_thread().omp);
+    if (state == nullptr || state->runtime != this || !state->foreign) return;
+    this_thread().omp = nullptr;
+    delete state;
 }
 
 void RuntimeCore::count_program_threads(int change) noexcept {

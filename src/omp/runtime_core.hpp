@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the one implementation of Runtime: teams of threads over one node or several.
-// Invariant: thread t of a team is local thread t % T of node t / T. Only the initial thread forks,
-// and only outside an active region; every other region has one thread. With `link_` null this is
-// the whole job, and nothing but threads, gates and plain words is used.
+// Invariant: thread t of a team is local thread t % T of node t / T. There is one team. It is
+// forked by the initial thread, or by one that the program has made on node 0, which then is thread
+// 0, and only outside an active region; every other region has one thread. With `link_` null this
+// is the whole job, and nothing but threads, gates and plain words is used.
 //
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
 // runtime_sharing.cpp (loops, single, ordered), runtime_locks.cpp.
@@ -15,7 +16,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/latch.hpp"
 #include "omp/loop/word_store.hpp"
 #include "omp/omp.hpp"
 #include "omp/team/gate.hpp"
@@ -65,12 +65,15 @@ public:
     int team_size_at(int level) noexcept override;
     std::uint32_t thread_limit() noexcept override;
     std::uint32_t processors() noexcept override { return processors_; }
+    void forget_thread() noexcept override;
     std::uint64_t regions_taken_part() const noexcept override { return regions_.load(); }
 
 private:
     ThreadState& self() noexcept;
     ThreadState& meet_foreign_thread() noexcept;
 
+    /// Whether its regions may have several threads: the initial thread, or the program's own.
+    bool may_lead(const ThreadState& thread) const noexcept;
     std::uint32_t team_size_for(const ThreadState& thread, std::uint32_t requested,
                                 std::uint32_t threads_max) noexcept;
     void run(const Fork& fork, std::uint32_t requested, std::uint32_t threads_max) noexcept;
@@ -81,7 +84,7 @@ private:
     /// Sets up the frames of this node's members and lets them start, except the caller.
     void start_members() noexcept;
     void enter_region(ThreadState& thread) noexcept;
-    void join_as_initial(std::uint32_t phase) noexcept;
+    void join_as_leader(std::uint32_t phase) noexcept;
     /// Arrives at the end of the former region, if any, and waits for the next. False: over.
     bool await_region(ThreadState& thread) noexcept;
     bool await_region_as_leader(ThreadState& thread) noexcept;
@@ -100,16 +103,12 @@ private:
     std::uint32_t node_ = 0, nodes_ = 1, processors_ = 1;
 
     Fork fork_;  ///< the present region; written by the leader while all others stand still
+    std::uint64_t sequence_ = 0;  ///< number of the next region's first construct; as fork_
+    std::atomic<bool> team_taken_{false};
     LocalBarrier barrier_;
     LocalBarrier join_;
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local thread number
     std::vector<pthread_t> pool_;
-    struct ForeignThread {
-        pid_t owner;
-        std::unique_ptr<ThreadState> state;
-    };
-    Latch foreign_latch_;
-    std::vector<ForeignThread> foreign_;  ///< threads the program made, also some that have ended
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> regions_{0};
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/fatal.hpp"
+#include "base/program_call.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "omp/runtime_core.hpp"
@@ -23,11 +24,18 @@ std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_
                                          std::uint32_t threads_max) noexcept {
     const Frame& frame = *thread.frame;
     const std::uint32_t levels = std::min(frame.icvs.max_active_levels, levels_supported);
-    if (requested == 1 || !thread.initial || frame.place.active_level >= levels) return 1;
+    if (requested == 1 || !may_lead(thread) || over_.load(std::memory_order_relaxed) ||
+        frame.place.active_level >= levels)
+        return 1;
     std::uint32_t threads = requested != 0 ? requested : frame.icvs.threads;
     if (frame.icvs.dynamic) threads = std::min(threads, processors_);
     if (threads_max != 0) threads = std::min(threads, threads_max);
     return std::max(1u, std::min({threads, thread_limit(), pool_threads_max}));
+}
+
+bool RuntimeCore::may_lead(const ThreadState& thread) const noexcept {
+    // Without an initial thread this runtime serves what runs before main, on one thread.
+    return thread.initial || (thread.foreign && node_ == 0 && threads_[0]->initial);
 }
 
 void RuntimeCore::parallel(OutlinedFunction function, void* data, std::uint32_t threads) noexcept {
@@ -51,12 +59,14 @@ void RuntimeCore::run(const Fork& fork, std::uint32_t requested,
                       std::uint32_t threads_max) noexcept {
     ThreadState& thread = self();
     const std::uint32_t size = team_size_for(thread, requested, threads_max);
-    if (size == 1) {
+    // There is one team. Whoever finds it taken does not wait: its holder may wait for the caller.
+    if (size == 1 || team_taken_.exchange(true, std::memory_order_acquire)) {
         run_alone(thread, fork);
         return;
     }
     fork_ = fork;
     run_team(thread, size);
+    team_taken_.store(false, std::memory_order_release);  // pairs with the exchange above
 }
 
 void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
@@ -67,7 +77,7 @@ void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
     frame.place.active_level = thread.frame->place.active_level;
     thread.frame = &frame;
     if (fork.has_loop) loop_start(fork.loop);
-    fork.function(fork.data);
+    call_program(fork.function, fork.data);
     thread.frame = frame.parent;
 }
 
@@ -80,7 +90,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
         fork_.icvs.threads =
             environment_.threads_by_level[std::min(outer.place.level + 1, environment_.levels - 1)];
     // The numbers go on from region to region: the last thread to leave a slot may do so late.
-    fork_.sequence = thread.region.sequence;
+    fork_.sequence = sequence_;
     if (parts_.flush_streams != nullptr && link_ != nullptr) parts_.flush_streams();
     if (parts_.publish_process != nullptr && nodes_of(team_size) > 1)
         fork_.process = parts_.publish_process();
@@ -96,9 +106,11 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     Frame* const parent = thread.frame;
     enter_region(thread);
     thread.region.parent = parent;
-    fork_.function(fork_.data);
+    call_program(fork_.function, fork_.data);
     thread.frame = parent;
-    const auto join = [this, join_phase] { join_as_initial(join_phase); };
+    sequence_ = thread.region.sequence;
+    thread.in_region = false;
+    const auto join = [this, join_phase] { join_as_leader(join_phase); };
     if (link_ != nullptr)
         on_runtime_stack(join);
     else
@@ -138,9 +150,8 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     if (fork_.has_loop) loop_start(fork_.loop);
 }
 
-void RuntimeCore::join_as_initial(std::uint32_t phase) noexcept {
+void RuntimeCore::join_as_leader(std::uint32_t phase) noexcept {
     trace("omp.join", phase);
-    threads_[0]->in_region = false;
     if (join_.arrive())
         join_.open(patience_);
     else
@@ -161,7 +172,7 @@ void RuntimeCore::work(std::uint32_t local_thread) noexcept {
             wait();
         if (!go_on) return;
         enter_region(thread);
-        fork_.function(fork_.data);
+        call_program(fork_.function, fork_.data);
         thread.frame = &thread.base;
     }
 }
@@ -201,8 +212,7 @@ bool RuntimeCore::await_region_as_leader(ThreadState&) noexcept {
 
 void RuntimeCore::quit() noexcept {
     over_.store(true);
-    if (link_ == nullptr) return;
-    on_runtime_stack([this] { link_->send_quit(); });
+    if (link_ != nullptr) on_runtime_stack([this] { link_->send_quit(); });
     for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
 }
 

@@ -115,6 +115,10 @@ def refused_calls(bench):
         int main(void) { errno = 0; int p = fork(); printf("%d %d\\n", p, errno == ENOSYS); }""",
                         "-fopenmp")
     expect(bench.run(forks), 0, "-1 1\n", r"fork on several nodes.*posix_spawn")
+    hides = bench.build("hides", """
+        int main(void) { errno = 0; int p = daemon(1, 1); printf("%d %d\\n", p, errno == ENOSYS); }""",
+                        "-fopenmp")
+    expect(bench.run(hides), 0, "-1 1\n", r"fork on several nodes.*posix_spawn")
     leaves = bench.build("leaves", """
         int main(void) {
         #pragma omp parallel

@@ -164,7 +164,7 @@ void Relay::pass_on(std::uint32_t rank, ControlPacket& packet) {
 
 void Relay::reap() {
     for (const NodeEvent& event : reap_nodes(nodes_, first_rank_)) {
-        const bool stopped = WIFSTOPPED(event.wait_status);
+        const bool stopped = WIFSTOPPED(event.wait_status) || WIFCONTINUED(event.wait_status);
         if (!stopped) take_packets_of(event.rank - first_rank_);
         link_.send({stopped ? HostKind::stopped : HostKind::ended, event.rank,
                     static_cast<std::uint64_t>(event.wait_status)});

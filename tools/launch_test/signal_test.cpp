@@ -103,6 +103,19 @@ TEST(Signals, AStoppedJobStopsAllNodesAndContinues) {
     EXPECT_EQ(job.finish().status, 130);
 }
 
+TEST(Signals, ANodeThatStaysStoppedIsNamedOnce) {
+    Command job(node_command(3, {"processes"}), {.terminal = true});
+    ASSERT_TRUE(job.await_output("all there"));
+    const auto nodes = printed_processes(job.out());
+    ASSERT_EQ(nodes.size(), 3u);
+    ::kill(nodes[1], SIGSTOP);
+    ASSERT_TRUE(job.await_output("(process " + std::to_string(nodes[1]) + ") has been stopped"));
+    ::kill(nodes[1], SIGCONT);
+    EXPECT_TRUE(comes_to(nodes[1], 'S'));
+    job.type("\x03");
+    EXPECT_EQ(occurrences(job.finish().out, "has been stopped"), 1u);
+}
+
 TEST(Signals, NoNodeOutlivesALauncherThatIsKilled) {
     Command job(node_command(4, {"processes"}));
     ASSERT_TRUE(job.await_output("all there"));

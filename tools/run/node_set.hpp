@@ -13,7 +13,7 @@
 
 namespace hiroba::tools {
 
-/// A node ended or was stopped; `wait_status` as waitpid() gives it.
+/// A node ended, was stopped or goes on; `wait_status` as waitpid() gives it.
 struct NodeEvent {
     std::uint32_t rank = 0;
     int wait_status = 0;

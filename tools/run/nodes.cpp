@@ -138,11 +138,11 @@ std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_
     std::vector<NodeEvent> events;
     int status = 0;
     pid_t pid;
-    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
         const auto node = std::ranges::find_if(
             nodes, [pid](const Node& each) { return each.alive && each.pid == pid; });
         if (node == nodes.end()) continue;  // A child of whoever executed this command.
-        if (!WIFSTOPPED(status)) node->alive = false;
+        if (!WIFSTOPPED(status) && !WIFCONTINUED(status)) node->alive = false;
         events.push_back({first_rank + static_cast<std::uint32_t>(node - nodes.begin()), status});
     }
     return events;

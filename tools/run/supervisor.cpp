@@ -65,6 +65,7 @@ int Supervisor::poll_timeout_ms(std::uint64_t now) const {
     by(left_at_ns_, leave_limit_ns);
     by(early_at_ns_, leave_limit_ns);
     by(lost_at_ns_, plan_.loss_grace_ns);
+    for (const std::uint64_t at : stopped_at_ns_) by(at, stop_limit_ns);
     if (!plan_.spmd) by(control_.waiting_since_ns(), collective_limit_ns);
     if (next == ~std::uint64_t{0}) return -1;
     return next <= now ? 0 : static_cast<int>((next - now) / 1'000'000 + 1);
@@ -114,16 +115,38 @@ void Supervisor::forward(const signalfd_siginfo& info) {
 void Supervisor::reap() {
     std::vector<NodeEvent> ended;
     for (const NodeEvent& event : nodes_.take_events()) {
-        if (!WIFSTOPPED(event.wait_status))
+        if (WIFCONTINUED(event.wait_status)) {
+            stopped_at_ns_[event.rank] = 0;
+        } else if (WIFSTOPPED(event.wait_status)) {
+            on_stop(event.rank, WSTOPSIG(event.wait_status));
+        } else {
+            stopped_at_ns_[event.rank] = 0;
             ended.push_back(event);
-        else if (event.rank == 0)
-            follow_stop(WSTOPSIG(event.wait_status));
+        }
     }
     if (ended.empty()) return;
     // What a node said before it ended counts.
     control_.serve_all(now_ns());
     check_control();
     for (const NodeEvent& each : ended) judge(each);
+}
+
+void Supervisor::on_stop(std::uint32_t rank, int signal_number) {
+    stopped_at_ns_[rank] = now_ns();
+    if (rank == 0) follow_stop(signal_number);
+}
+
+// Nothing is wrong with a job that waits for somebody with a debugger; but it looks like one
+// that hangs, and nobody else can tell the difference.
+void Supervisor::name_stopped_nodes(std::uint64_t now) {
+    for (std::uint32_t rank = 0; rank < nodes_.count(); ++rank) {
+        std::uint64_t& at = stopped_at_ns_[rank];
+        if (at == 0 || now - at <= stop_limit_ns) continue;
+        at = 0;
+        say_line(nodes_.name_of(rank) +
+                 " has been stopped by a signal for 3 s; the other nodes may wait for it. It goes "
+                 "on with SIGCONT");
+    }
 }
 
 void Supervisor::follow_stop(int signal_number) {
@@ -201,6 +224,7 @@ void Supervisor::check_deadlines() {
         if (now - lost_at_ns_ > plan_.loss_grace_ns) end_job(*verdict_);
         return;
     }
+    name_stopped_nodes(now);
     if (left_at_ns_ != 0 && now - left_at_ns_ > leave_limit_ns) {
         for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank)
             if (nodes_.alive(rank))

@@ -22,11 +22,17 @@ public:
     static constexpr std::uint64_t leave_limit_ns = second_ns;
     /// How long the slowest node may come after the first to a collective of the start-up.
     static constexpr std::uint64_t collective_limit_ns = 60 * second_ns;
+    /// How long a node may be stopped before a line names it.
+    static constexpr std::uint64_t stop_limit_ns = 3 * second_ns;
     /// How long the kernel may take to end killed processes.
     static constexpr std::uint64_t reap_limit_ns = 2 * second_ns;
 
     Supervisor(const RunPlan& plan, NodeSet& nodes, ControlServer& control, SignalWatch& signals)
-        : plan_(plan), nodes_(nodes), control_(control), signals_(signals) {}
+        : plan_(plan),
+          nodes_(nodes),
+          control_(control),
+          signals_(signals),
+          stopped_at_ns_(nodes.count()) {}
 
     /// Serves the job until no node is left; returns the command's exit status.
     int run();
@@ -39,7 +45,9 @@ private:
     bool reaches_first_node(const signalfd_siginfo& info) const;
     void forward(const signalfd_siginfo& info);
     void reap();
+    void on_stop(std::uint32_t rank, int signal_number);
     void follow_stop(int signal_number);
+    void name_stopped_nodes(std::uint64_t now);
     void judge(const NodeEvent& ended);
     void judge_first_node(const NodeEvent& ended);
     void judge_success(std::uint32_t rank);
@@ -56,6 +64,7 @@ private:
     NodeSet& nodes_;
     ControlServer& control_;
     SignalWatch& signals_;
+    std::vector<std::uint64_t> stopped_at_ns_;  ///< per node; 0: it runs, or its stop was named
 
     std::optional<int> verdict_;  ///< the exit status, once rank 0 ended or the job was ended
     bool killing_ = false;        ///< every node has been sent SIGKILL

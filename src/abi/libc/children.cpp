@@ -4,6 +4,8 @@
 // Invariant: between fork and exec the child of posix_spawn(), system() and popen() has all signals
 // blocked and cannot resolve a fault, so everything it will read is touched before. Only calls of a
 // node's own process are refused: its children are ordinary processes.
+#include "abi/libc/children.hpp"
+
 #include <alloca.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -60,6 +62,11 @@ std::size_t count_arguments(va_list arguments) noexcept {
 }
 
 }  // namespace
+void say_fork_refused() noexcept {
+    say("fork on several nodes: the child would write into its parent's memory. Use posix_spawn, "
+        "system, popen, or vfork and exec");
+}
+
 }  // namespace hiroba::abi
 
 using namespace hiroba::abi;
@@ -80,9 +87,7 @@ extern "C" {
 
 pid_t fork() noexcept {
     if (!HIROBA_CALL_OF_PROGRAM() || !is_node_process()) return real_fork();
-    hiroba::say(
-        "fork on several nodes: the child would write into its parent's memory. Use posix_spawn, "
-        "system, popen, or vfork and exec");
+    say_fork_refused();
     errno = ENOSYS;
     return -1;
 }

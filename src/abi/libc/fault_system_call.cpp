@@ -4,6 +4,7 @@
 // alternate stack, all signals as open as they were.
 // Invariant: nothing here makes a system call by libc: ours are made by kernel_call(), in our text.
 #include <linux/prctl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -12,11 +13,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "abi/libc/children.hpp"
 #include "abi/libc/kernel_access.hpp"
 #include "abi/libc/system_call_trap.hpp"
 #include "abi/libc/system_calls.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
+#include "base/program_call.hpp"
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 
@@ -106,9 +109,26 @@ bool returns_twice(long number) noexcept {
     return number == SYS_clone || number == SYS_clone3 || number == SYS_fork || number == SYS_vfork;
 }
 
+/// A fork that libc makes inside itself, for daemon() or forkpty(): not what starts a thread, or a
+/// child that shares the memory until it executes a program.
+bool forks(long number, const greg_t* registers) noexcept {
+    if (number == SYS_fork) return true;
+    if (number != SYS_clone && number != SYS_clone3) return false;
+    // clone3 has the flags in memory, in front.
+    const auto flags = number == SYS_clone
+                           ? static_cast<std::uint64_t>(registers[REG_RDI])
+                           : *reinterpret_cast<const std::uint64_t*>(registers[REG_RDI]);
+    return (flags & CLONE_VM) == 0;
+}
+
 void serve(int number, ucontext_t& context) noexcept {
     greg_t* const registers = context.uc_mcontext.gregs;
     if (number == SYS_rt_sigreturn) hiroba_signal_end(registers[REG_RSP]);
+    if (forks(number, registers)) {
+        say_fork_refused();
+        registers[REG_RAX] = -ENOSYS;
+        return;
+    }
     if (returns_twice(number)) return repeat_at_stub(registers);
     const CallArguments arguments{{registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                                    registers[REG_R10], registers[REG_R8], registers[REG_R9]}};
@@ -123,7 +143,8 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     action_latch.unlock();
     if (action.sa_handler == SIG_IGN) return;
     if (action.sa_handler == SIG_DFL) die(128 + SIGSYS, "ended by a SIGSYS that nobody handles");
-    action.sa_sigaction(signal, info, context);  // one argument or three: the callee takes its own
+    call_program(action.sa_sigaction, signal, info,
+                 context);  // one argument or three: the callee takes its own
 }
 
 void on_system_call(int signal, siginfo_t* info, void* raw_context) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "abi/libc/real.hpp"
+#include "base/program_call.hpp"
 #include "omp/process/loaded_objects.hpp"
 
 namespace hiroba::abi {
@@ -73,6 +74,7 @@ void learn_callers() noexcept {
 
 Caller caller_of(const void* return_address) noexcept {
     if (is_own_code(return_address)) return Caller::system;
+    if (is_program_call(return_address)) return Caller::program;
     const auto address = reinterpret_cast<std::uintptr_t>(return_address);
     const CodeRange* const behind =
         std::upper_bound(ranges, ranges + range_count, address,

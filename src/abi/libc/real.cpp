@@ -6,6 +6,7 @@
 
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+#include "base/program_call.hpp"
 
 // Set by the linker: bounds of this library's code, and of the section HIROBA_REAL fills.
 extern "C" {
@@ -31,7 +32,8 @@ void resolve_real_functions() noexcept {
 bool is_own_code(const void* return_address) noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
     const auto end = reinterpret_cast<std::uintptr_t>(&etext);
-    return reinterpret_cast<std::uintptr_t>(return_address) - begin < end - begin;
+    return reinterpret_cast<std::uintptr_t>(return_address) - begin < end - begin &&
+           !is_program_call(return_address);
 }
 
 bool spans_nodes() noexcept {

@@ -22,6 +22,7 @@
 #include "abi/libc/system_call_trap.hpp"
 #include "abi/world.hpp"
 #include "base/latch.hpp"
+#include "base/program_call.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/atomic/fault_trap.hpp"
@@ -70,7 +71,7 @@ void defer(Relayed& signal, const siginfo_t& info) noexcept {
     timer_settime(signal.again, 0, &soon, nullptr);
 }
 
-void call_program(Relayed& signal, int number, siginfo_t* info, void* machine) {
+void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
     const Action wanted = signal.wanted;
     if ((static_cast<unsigned>(wanted.sa_flags) & SA_RESETHAND) != 0) {
         Action initial{};
@@ -79,7 +80,7 @@ void call_program(Relayed& signal, int number, siginfo_t* info, void* machine) {
         signal.active.store(false);
     }
     // Both forms of handler: with one argument the others are ignored.
-    wanted.sa_sigaction(number, info, machine);
+    call_program(wanted.sa_sigaction, number, info, machine);
 }
 
 /// The handler of every signal the program handles. Only on several nodes.
@@ -92,9 +93,9 @@ void relay(int number, siginfo_t* info, void* machine) {
     } else if (signal.deferred.exchange(false)) {
         deferred_count.fetch_sub(1);
         siginfo_t first = signal.deferred_info;
-        call_program(signal, number, &first, machine);
+        run_handler(signal, number, &first, machine);
     } else if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &signal) {
-        call_program(signal, number, info, machine);
+        run_handler(signal, number, info, machine);
     }
     errno = errno_before;
 }

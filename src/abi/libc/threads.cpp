@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: threads the program makes itself (pthread_create, std::thread through it, thrd_create).
-// Invariant: they belong to the node that made them: stack and thread-local storage are private to
-// it, they may touch global memory like any other thread, and they take no part in regions of
-// other nodes. While there are any, the runtime knows that a synchronization does not stand alone.
-// The process ends with main, also when main leaves by pthread_exit().
+// Invariant: they belong to the node that made them; their stack and thread-local storage are
+// global memory, so that a region they open, or a thread of another node, may follow a pointer into
+// it. While there are any, the runtime knows that a synchronization does not stand alone. The
+// process ends with main, also when main leaves by pthread_exit().
 #include "abi/libc/threads.hpp"
 
 #include <pthread.h>
@@ -16,9 +16,10 @@
 
 #include "abi/libc/real.hpp"
 #include "abi/libc/system_call_trap.hpp"
+#include "abi/libc/thread_stacks.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
-#include "dsm/memory/fault_engine.hpp"
+#include "base/program_call.hpp"
 
 HIROBA_REAL(pthread_create);
 HIROBA_REAL(pthread_exit);
@@ -31,6 +32,7 @@ namespace {
 struct ThreadStart {
     void* (*function)(void*);
     void* argument;
+    ThreadStack* stack;
 };
 
 /// Threads of the program that have not ended; notified when one ends.
@@ -44,10 +46,17 @@ void count_in_runtime(int change) noexcept {
     }
 }
 
-void end_thread(void*) {
+void note_end() noexcept {
     count_in_runtime(-1);
     threads_alive.fetch_sub(1);
     threads_alive.notify_all();
+}
+
+void end_thread(void*) {
+    if (World* const node = world(); node != nullptr && node->omp != nullptr) {
+        node->omp->forget_thread();
+    }
+    note_end();
 }
 
 /// Its destructor sees every end of a thread, cancellation included, without a frame of ours being
@@ -65,25 +74,18 @@ void* run(void* start_at) {
     auto* const given = static_cast<ThreadStart*>(start_at);
     const ThreadStart start = *given;
     free(given);
+    enter_thread_stack(*start.stack);
     pthread_setspecific(end_key(), &threads_alive);
-    dsm::give_alternate_stack();
     examine_this_thread();
-    return start.function(start.argument);
+    return call_program(start.function, start.argument);
 }
 
-int create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
-           void* argument) noexcept {
-    auto* const start = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
-    if (start == nullptr) return EAGAIN;
-    *start = {function, argument};
+int start_thread(pthread_t* thread, const pthread_attr_t& attributes, ThreadStart* start) noexcept {
     end_key();
     threads_alive.fetch_add(1);
     count_in_runtime(+1);
-    const int failure = real_pthread_create(thread, attributes, &run, start);
-    if (failure != 0) {
-        end_thread(nullptr);
-        free(start);
-    }
+    const int failure = real_pthread_create(thread, &attributes, &run, start);
+    if (failure != 0) note_end();
     return failure;
 }
 
@@ -105,6 +107,28 @@ bool is_runtime_thread() noexcept {
 
 void become_main_thread() noexcept { main_thread.store(pthread_self()); }
 
+int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                  void* argument) noexcept {
+    auto* const start = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
+    if (start == nullptr) return EAGAIN;
+    // A copy: the stack is put into it. What it points to stays the program's.
+    pthread_attr_t own;
+    if (attributes != nullptr)
+        own = *attributes;
+    else
+        pthread_attr_init(&own);
+    ThreadStack* const stack = open_thread_stack(own);
+    int failure = EAGAIN;
+    if (stack != nullptr) {
+        *start = {function, argument, stack};
+        failure = start_thread(thread, own, start);
+        if (failure != 0) close_thread_stack(*stack);
+    }
+    if (failure != 0) free(start);
+    if (attributes == nullptr) pthread_attr_destroy(&own);
+    return failure;
+}
+
 }  // namespace hiroba::abi
 
 using namespace hiroba::abi;
@@ -117,7 +141,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
     if (!HIROBA_CALL_OF_PROGRAM()) {
         return real_pthread_create(thread, attributes, function, argument);
     }
-    return create(thread, attributes, function, argument);
+    return create_thread(thread, attributes, function, argument);
 }
 
 /// C11's thread returns an int, in the register in which another would return a pointer; thrd_join
@@ -125,7 +149,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
     if (!HIROBA_CALL_OF_PROGRAM()) return real_thrd_create(thread, function, argument);
     auto* const start = reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(function));
-    switch (create(thread, nullptr, start, argument)) {
+    switch (create_thread(thread, nullptr, start, argument)) {
         case 0: return thrd_success;
         case EAGAIN:
         case ENOMEM: return thrd_nomem;
@@ -137,6 +161,9 @@ void pthread_exit(void* result) {
     if (HIROBA_CALL_OF_PROGRAM() && pthread_equal(main_thread.load(), pthread_self()) != 0) {
         leave_main();
     }
+    // The process is to end with the program's last thread, and the runtime's own never end.
+    if (world() != nullptr && !spans_nodes() && pthread_equal(main_thread.load(), pthread_self()))
+        world()->omp->quit();
     if (HIROBA_CALL_OF_PROGRAM() && is_runtime_thread()) {
         hiroba::die(
             hiroba::exit_environment,

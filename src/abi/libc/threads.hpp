@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: which thread runs main.
-// Invariant: set once, before the program's first instruction.
+// Role: which thread runs main, and threads made in the program's name.
+// Invariant: main's is set once, before the program's first instruction.
 #pragma once
+
+#include <pthread.h>
 
 namespace hiroba::abi {
 
 /// Remembers the caller as the thread whose pthread_exit() leaves the rest of the job running.
 void become_main_thread() noexcept;
+
+/// As pthread_create() by the program. Only on several nodes. `argument` is handed on as it is.
+int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                  void* argument) noexcept;
 
 }  // namespace hiroba::abi

@@ -57,6 +57,13 @@ bool BlockLock::try_lock_here(BlockId block, LockToken& token) noexcept {
     return true;
 }
 
+std::optional<NodeId> BlockLock::went_to(BlockId block) noexcept {
+    const NodeId first = initial_home(block);
+    const auto own = LinkWord::from_raw(records_.load(word(self_, block, link_at)));
+    if (own.kind(self_, first) != LinkWord::Kind::link) return std::nullopt;
+    return own.node(first);
+}
+
 LockToken BlockLock::lock(BlockId block) noexcept {
     LockToken token;
     if (try_lock_here(block, token)) return token;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "dsm/engine/block_table.hpp"
 #include "dsm/memory/address_map.hpp"
@@ -28,6 +29,8 @@ public:
     LockToken lock(BlockId block) noexcept;
     /// As lock(), only where it is free at this node already.
     bool try_lock_here(BlockId block, LockToken& token) noexcept;
+    /// Where the lock went when it left this node; empty while it is here or asked for.
+    std::optional<NodeId> went_to(BlockId block) noexcept;
     /// The token of a block whose lock this node holds, as lock() returned it.
     LockToken held_token(BlockId block) noexcept { return read_token(self_, block); }
     /// Hands the token on to the successor if there is one.

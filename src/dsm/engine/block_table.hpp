@@ -18,13 +18,16 @@ namespace hiroba::dsm {
 struct BlockEntry {
     Latch latch;
     BlockState state = BlockState::invalid;
-    bool queued = false;     ///< in the lease queue
-    bool unmerged = false;   ///< on the list of unmerged blocks
-    std::uint16_t pins = 0;  ///< system calls under way on it: it must not become inaccessible
-    Timestamp rts;           ///< until when this node's copy may be read
-    NodeId notice_node;      ///< remembered notice: who wrote last, as far as this node knows
-    Timestamp notice_wts;    ///< 0: none
+    bool queued = false;        ///< in the lease queue
+    bool unmerged = false;      ///< on the list of unmerged blocks
+    bool guards_stack = false;  ///< below a stack of this node: a touch is an overflow
+    std::uint16_t pins =
+        0;                 ///< system calls under way on it, or it is a stack: it stays accessible
+    Timestamp rts;         ///< until when this node's copy may be read
+    NodeId notice_node;    ///< remembered notice: who wrote last, as far as this node knows
+    Timestamp notice_wts;  ///< 0: none
     Timestamp notice_rts;
+    std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
 };
 
 /// One block at this node, in registered memory: the lock's word and token, and the version of

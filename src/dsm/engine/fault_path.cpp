@@ -19,9 +19,13 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const BlockId block = block_at(*offset);
     const AddressRange range = program_range(block);
     if (range.address == 0) return false;
-    const std::uint32_t threads = map_.shape().nodes * map_.shape().threads_per_node;
-    if (*offset < std::uint64_t{threads} * map_.shape().stack_bytes &&
-        *offset % map_.shape().stack_bytes < block_bytes_) {
+    if (entries_[block].guards_stack) {
+        say("stack overflow at 0x%lx, in a thread the program made: ask for more by "
+            "pthread_attr_setstacksize, or raise ulimit -s",
+            address);
+        return false;
+    }
+    if (is_stack_guard(*offset)) {
         say("stack overflow at 0x%lx: %lu bytes of stack per thread; raise OMP_STACKSIZE, ulimit "
             "-s or HIROBA_STACK",
             address, map_.shape().stack_bytes);
@@ -38,15 +42,24 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     count(write ? counters_.write_faults : counters_.read_faults);
     trace("dsm.fault", block, write);
     bool newer;
+    bool stays;
     {
         const std::scoped_lock guard{entries_[block].latch};
-        newer = resolve(block, is_pinned(*offset) ? BlockEvent::pinned_fault
-                               : write            ? BlockEvent::write_fault
-                                                  : BlockEvent::read_fault);
+        stays = must_stay(block);
+        newer = resolve(block, stays   ? BlockEvent::pinned_fault
+                               : write ? BlockEvent::write_fault
+                                       : BlockEvent::read_fault);
     }
-    if (!write && !is_pinned(*offset)) fetch_around(block);
+    if (!write && !stays) fetch_around(block);
     if (newer) catch_up();
     return true;
+}
+
+// The first block of each thread's slice.
+bool Node::is_stack_guard(std::uint64_t offset) const noexcept {
+    const std::uint64_t threads = std::uint64_t{map_.shape().nodes} * map_.shape().threads_per_node;
+    return offset < threads * map_.shape().stack_bytes &&
+           offset % map_.shape().stack_bytes < block_bytes_;
 }
 
 // Misses in a row are answered ahead: the next blocks come too, as long as this node remembers a
@@ -64,7 +77,7 @@ void Node::fetch_around(BlockId block) noexcept {
         if (range.address != ahead.end()) break;
         BlockEntry& entry = entries_[next];
         if (!entry.latch.try_lock()) break;
-        if (entry.state != BlockState::invalid || is_pinned(offset_of(next)) ||
+        if (entry.state != BlockState::invalid || entry.guards_stack || must_stay(next) ||
             fetch_by_notice(next, BlockWork::fetch) != Fetched::as_told || entry.rts < min_wts()) {
             entry.latch.unlock();
             break;

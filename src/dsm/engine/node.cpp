@@ -237,7 +237,7 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
-        if (!readable(entry.state) && !is_pinned(offset_of(block))) {
+        if (!readable(entry.state) && !entry.guards_stack && !must_stay(block)) {
             resolve(block, BlockEvent::read_fault);
         }
     });
@@ -248,7 +248,8 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
-        if (is_pinned(offset_of(block))) {
+        if (entry.guards_stack) return;  // the kernel's to refuse
+        if (must_stay(block)) {
             resolve(block, BlockEvent::pinned_fault);
         } else if (write && entry.state != BlockState::writable) {
             resolve(block, BlockEvent::write_fault);
@@ -270,15 +271,17 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
         HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
+        const bool stays = must_stay(block);
         ++entry.pins;
-        const bool suffices = !write && readable(entry.state) && !is_pinned(offset_of(block));
+        if (entry.guards_stack) return;  // the kernel's to refuse
+        const bool suffices = !write && readable(entry.state) && !stays;
         if (entry.state == BlockState::pinned || suffices) {
             const AddressRange range = program_range(block);
             if (again.bytes == 0) again.address = range.address;
             again.bytes = range.end() - again.address;
             return;
         }
-        if (write || is_pinned(offset_of(block))) {
+        if (write || stays) {
             newer |= resolve(block, BlockEvent::pinned_fault);
         } else {
             newer |= resolve(block, BlockEvent::read_fault);

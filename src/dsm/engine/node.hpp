@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
-// node_acquire.cpp, node_atomic.cpp, node_flush.cpp.
+// node_acquire.cpp, node_atomic.cpp, node_flush.cpp, node_stacks.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
 // latch, and whoever holds one waits for no second.
@@ -63,6 +63,8 @@ public:
     void make_accessible(const void* address, std::size_t bytes, bool write) noexcept override;
     void pin(const void* address, std::size_t bytes, bool write) noexcept override;
     void unpin(const void* address, std::size_t bytes) noexcept override;
+    void hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
+    void drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     void flush() noexcept override;
@@ -127,6 +129,12 @@ private:
     }
     AddressRange program_range(BlockId block) const noexcept;
     bool is_pinned(std::uint64_t offset) const noexcept;
+    /// Pinned, or held for system calls or as a stack. With the block's latch.
+    bool must_stay(BlockId block) noexcept {
+        return is_pinned(offset_of(block)) || entries_[block].pins > 0;
+    }
+    bool is_stack_guard(std::uint64_t offset) const noexcept;
+    void close_guard(AddressRange guard) noexcept;
     template <class Visit>
     void for_blocks(const void* address, std::size_t bytes, Visit&& visit) noexcept;
 
@@ -142,6 +150,9 @@ private:
     void fetch_around(BlockId block) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
+
+    // Atomics (node_atomic.cpp).
+    void let_others_go_on(BlockId block) noexcept;
 
     // Release (node_release.cpp).
     bool flush_on_runtime_stack() noexcept;

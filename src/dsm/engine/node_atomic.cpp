@@ -5,10 +5,41 @@
 // block is mapped writable.
 #include <cstring>
 
+#include "base/clock.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/engine/node.hpp"
 
 namespace hiroba::dsm {
+
+namespace {
+// A block that goes back and forth for each operation costs its fetch each time, some 10 us. Nodes
+// that use it in a dense loop take turns of up to `turn_ns` instead.
+constexpr std::uint64_t dense_ns = 5'000;  ///< between two operations of this node
+constexpr std::uint64_t turn_ns = 100'000;
+constexpr std::uint64_t idle_ns = 3'000;  ///< without an operation of the other node: its turn ends
+}  // namespace
+
+// Waits while another node is in the middle of a burst, if this one is too. Nothing is held
+// meanwhile, and the wait ends by itself.
+void Node::let_others_go_on(BlockId block) noexcept {
+    const std::uint64_t last = entries_[block].atomic_at_ns;  // a hint, read without the latch
+    if (last == 0) return;
+    const auto holder = lock_.went_to(block);
+    if (!holder) return;
+    const std::uint64_t begin = now_ns();
+    if (begin - last > dense_ns) return;
+    Timestamp seen = copies_.wts_of(*holder, block);
+    std::uint64_t seen_at = begin;
+    Backoff backoff;
+    for (std::uint64_t now = begin; now - begin < turn_ns && now - seen_at < idle_ns;
+         now = now_ns()) {
+        backoff.pause();
+        const Timestamp wts = copies_.wts_of(*holder, block);
+        if (wts == seen) continue;
+        seen = wts;
+        seen_at = now;
+    }
+}
 
 bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -18,10 +49,11 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
     BlockEntry& entry = entries_[block];
+    let_others_go_on(block);
     entry.latch.lock();
     const LockToken token = lock_.lock(block);
     const BlockState before = entry.state;
-    const BlockStep next = is_pinned(*offset) && before == BlockState::invalid
+    const BlockStep next = must_stay(block) && before == BlockState::invalid
                                ? take(entry, BlockEvent::pinned_fault)
                                : take(entry, BlockEvent::atomic);
     if (token.home != self_ && token.wts != copies_.own_wts(block)) {
@@ -29,8 +61,11 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     }
     entry.state = next.next;
     this_thread().atomic_block = block + std::uint64_t{1};
+    // Where it is writable already no call is made. The kernel may have dropped the mapping since,
+    // or a release may have re-armed write tracking: then the access faults, and on_fault() maps
+    // it.
+    if (before == BlockState::writable || before == BlockState::pinned) return true;
     if (next.next == BlockState::pinned) engine_->keep(program_range(block));
-    // Also where it is writable already: the kernel may have dropped the mapping.
     engine_->map(program_range(block), Access::write);
     return true;
 }
@@ -52,6 +87,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     entry.notice_wts = {};
     set_lease(block, rts);
     add_own_notice(block, wts, rts);
+    entry.atomic_at_ns = now_ns();
     this_thread().atomic_block = 0;
     entry.latch.unlock();
 }

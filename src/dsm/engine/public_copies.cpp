@@ -24,6 +24,11 @@ Timestamp PublicCopies::read(NodeId node, BlockId block, std::byte* to) noexcept
     }
 }
 
+Timestamp PublicCopies::wts_of(NodeId node, BlockId block) noexcept {
+    const std::uint64_t record_at = std::uint64_t{block} * sizeof(BlockRecord);
+    return Timestamp{records_.load({node, record_at + offsetof(BlockRecord, copy_wts)})};
+}
+
 void PublicCopies::publish(BlockId block, const std::byte* from, Timestamp wts) noexcept {
     publish_part(block, 0, from, block_bytes_, wts);
 }

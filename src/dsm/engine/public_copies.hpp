@@ -24,6 +24,8 @@ public:
     const std::byte* own(BlockId block) noexcept {
         return data_.local() + std::uint64_t{block} * block_bytes_;
     }
+    /// The version of `node`'s copy at this moment.
+    Timestamp wts_of(NodeId node, BlockId block) noexcept;
     Timestamp own_wts(BlockId block) noexcept { return Timestamp{record(block).copy_wts}; }
     /// Replaces this node's copy.
     void publish(BlockId block, const std::byte* from, Timestamp wts) noexcept;

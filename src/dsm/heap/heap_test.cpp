@@ -121,6 +121,8 @@ public:
     void make_accessible(const void*, std::size_t, bool) noexcept override {}
     void pin(const void*, std::size_t, bool) noexcept override {}
     void unpin(const void*, std::size_t) noexcept override {}
+    void hold_stack(AddressRange, std::size_t) noexcept override {}
+    void drop_stack(AddressRange, std::size_t) noexcept override {}
     bool enter_atomic(void*, std::size_t) noexcept override { return false; }
     void leave_atomic(void*, std::size_t) noexcept override {}
     void flush() noexcept override {}

@@ -105,7 +105,11 @@ public:
 void add_fault_target(FaultTarget& target) noexcept;
 void remove_fault_target(FaultTarget& target) noexcept;
 
-/// Gives the calling thread a private alternate signal stack (64 KiB); once per thread.
+/// Memory for a private alternate signal stack, above a page that is never accessible.
+AddressRange map_alternate_stack() noexcept;
+/// From here on the calling thread takes its signals there; on no other thread's meanwhile.
+void use_alternate_stack(AddressRange memory) noexcept;
+/// Both, for a thread that never ends; once per thread.
 void give_alternate_stack() noexcept;
 
 /// What the program asked for with sigaction on SIGBUS and SIGSEGV (abi/libc interposes it):

@@ -24,7 +24,8 @@ namespace hiroba::dsm {
 namespace {
 
 constexpr std::size_t targets_max = 64;
-constexpr std::size_t alternate_stack_bytes = std::size_t{64} << 10;
+/// Handlers of the program run here, and releases and acquires that they cause.
+constexpr std::size_t alternate_stack_bytes = std::size_t{256} << 10;
 constexpr greg_t page_fault_trap = 14;
 constexpr greg_t error_write = 1 << 1;
 constexpr greg_t error_fetch = 1 << 4;
@@ -132,7 +133,7 @@ void remove_fault_target(FaultTarget& target) noexcept {
 void FaultEngine::begin_faults(FaultTarget& target) noexcept { add_fault_target(target); }
 void FaultEngine::end_faults(FaultTarget& target) noexcept { remove_fault_target(target); }
 
-void give_alternate_stack() noexcept {
+AddressRange map_alternate_stack() noexcept {
     const std::size_t bytes = page_bytes + alternate_stack_bytes;
     const long memory = kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -142,11 +143,19 @@ void give_alternate_stack() noexcept {
             "no memory for an alternate signal stack of %lu bytes: mmap gave %ld; raise "
             "vm.max_map_count or the memory limit",
             bytes, memory);
+    return {static_cast<std::uintptr_t>(memory) + page_bytes, alternate_stack_bytes};
+}
+
+void use_alternate_stack(AddressRange memory) noexcept {
     stack_t stack{};
-    stack.ss_sp = reinterpret_cast<void*>(memory + static_cast<long>(page_bytes));
-    stack.ss_size = alternate_stack_bytes;
+    stack.ss_sp = reinterpret_cast<void*>(memory.address);
+    stack.ss_size = memory.bytes;
     const long result = kernel_call(SYS_sigaltstack, &stack, 0);
     HIROBA_INVARIANT(result == 0, "sigaltstack gave %ld", result);
+    this_thread().signal_stack = memory.address;
+    this_thread().signal_stack_bytes = memory.bytes;
 }
+
+void give_alternate_stack() noexcept { use_alternate_stack(map_alternate_stack()); }
 
 }  // namespace hiroba::dsm

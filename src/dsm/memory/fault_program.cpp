@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/fatal.hpp"
+#include "base/program_call.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "dsm/memory/fault_handler.hpp"
 #include "dsm/memory/fault_lock.hpp"
@@ -66,9 +67,9 @@ void run_handler(const struct sigaction& action, int signal, siginfo_t info,
     KernelMask mask = kernel_mask(context.uc_sigmask) | kernel_mask(action.sa_mask);
     change_mask(SIG_SETMASK, mask & all_but_faults);
     if ((action.sa_flags & SA_SIGINFO) != 0)
-        action.sa_sigaction(signal, &info, &context);
+        call_program(action.sa_sigaction, signal, &info, &context);
     else
-        action.sa_handler(signal);
+        call_program(action.sa_handler, signal);
 }
 
 void die_on_return(int signal, const siginfo_t& info, ucontext_t& context) noexcept {

@@ -124,6 +124,8 @@ public:
     void leave_atomic(void*, std::size_t) noexcept override {}
     void pin(const void*, std::size_t, bool) noexcept override {}
     void unpin(const void*, std::size_t) noexcept override {}
+    void hold_stack(AddressRange, std::size_t) noexcept override {}
+    void drop_stack(AddressRange, std::size_t) noexcept override {}
     void flush() noexcept override {}
     bool publish() noexcept override { return false; }
     void on_race(RaceReport, void*) noexcept override {}

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <string>
 
+#include "base/program_call.hpp"
+
 namespace hiroba::omp {
 namespace {
 
@@ -27,9 +29,9 @@ void forward(int number, siginfo_t* info, void* machine) {
     if (program_action.sa_handler == SIG_IGN && info->si_code <= 0) return;
     if (program_action.sa_handler != SIG_DFL && program_action.sa_handler != SIG_IGN) {
         if (program_action.sa_flags & SA_SIGINFO) {
-            program_action.sa_sigaction(number, info, machine);
+            call_program(program_action.sa_sigaction, number, info, machine);
         } else {
-            program_action.sa_handler(number);
+            call_program(program_action.sa_handler, number);
         }
         return;
     }

@@ -50,18 +50,6 @@ int add_thread_local_bytes(dl_phdr_info* info, std::size_t, void* sum) {
     return 0;
 }
 
-/// Touches what a thread uses before it has an alternate stack, on which alone its own faults can
-/// be resolved: control block, thread-local storage and the first frames.
-void touch_top(dsm::AddressRange stack) {
-    constexpr std::size_t first_frames_bytes = std::size_t{64} << 10;
-    std::size_t bytes = first_frames_bytes;
-    dl_iterate_phdr(&add_thread_local_bytes, &bytes);
-    bytes = std::min(stack.bytes, round_up(bytes, page_bytes));
-    for (std::uintptr_t page = stack.end() - bytes; page < stack.end(); page += page_bytes) {
-        *reinterpret_cast<volatile std::byte*>(page) = std::byte{0};
-    }
-}
-
 Result<void> start_thread(dsm::AddressRange stack, std::uint32_t local_thread) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -84,6 +72,16 @@ Result<void> start_thread(dsm::AddressRange stack, std::uint32_t local_thread) {
 }
 
 }  // namespace
+
+void touch_top(dsm::AddressRange stack) noexcept {
+    constexpr std::size_t first_frames_bytes = std::size_t{64} << 10;
+    std::size_t bytes = first_frames_bytes;
+    dl_iterate_phdr(&add_thread_local_bytes, &bytes);
+    bytes = std::min(stack.bytes, round_up(bytes, page_bytes));
+    for (std::uintptr_t page = stack.end() - bytes; page < stack.end(); page += page_bytes) {
+        *reinterpret_cast<volatile std::byte*>(page) = std::byte{0};
+    }
+}
 
 dsm::AddressRange usable_stack(dsm::AddressRange slice) noexcept {
     return {slice.address + page_bytes, slice.bytes - page_bytes};

@@ -20,6 +20,10 @@ using ThreadBody = void (*)(std::uint32_t local_thread);
 /// The part of a slice that a thread may use: all but the guard page at its low end.
 dsm::AddressRange usable_stack(dsm::AddressRange slice) noexcept;
 
+/// Touches what a thread uses before it has an alternate stack, on which alone its own faults can
+/// be resolved: control block, thread-local storage and the first frames.
+void touch_top(dsm::AddressRange stack) noexcept;
+
 /// Starts `map.shape().threads_per_node` threads that run `body`; none enters it before all exist,
 /// so that no page of a thread under construction is taken away by another's first release.
 /// Each has an alternate signal stack, its global number, and the caller's signal mask.

@@ -43,6 +43,7 @@ struct ThreadState {
     const void* runtime = nullptr;  ///< whose state this is
     std::uint32_t local_thread = 0;
     bool initial = false;    ///< global thread 0
+    bool foreign = false;    ///< made by the program
     bool in_region = false;  ///< has a region to arrive at the end of
     Frame base;              ///< outside all regions
     Frame region;            ///< of the active region

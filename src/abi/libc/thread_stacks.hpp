@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: where threads that the program makes stand: a stack in global memory and a private
+// alternate stack for signals.
+// Invariant: a stack goes back to the heap when its thread has left it for good: it was joined, or
+// it is detached and the kernel knows it no more. The books are in private memory.
+#pragma once
+
+#include <pthread.h>
+
+namespace hiroba::abi {
+
+struct ThreadStack;
+
+/// A stack for a new thread, of the size or at the place that `attributes` say, and put into them.
+/// Only on several nodes. nullptr: no memory, and a line has said so.
+/// @param attributes  a copy of the program's; detached or not is read from it
+ThreadStack* open_thread_stack(pthread_attr_t& attributes) noexcept;
+/// The thread was not made after all.
+void close_thread_stack(ThreadStack& stack) noexcept;
+
+/// The new thread's first act: its signals are taken on the alternate stack from here on.
+void enter_thread_stack(ThreadStack& stack) noexcept;
+
+void note_thread_joined(pthread_t thread) noexcept;
+void note_thread_detached(pthread_t thread) noexcept;
+
+/// Ends the job with a line when `thread` runs on another node: `what` is for this node's.
+void refuse_thread_of_other_node(const char* what, pthread_t thread) noexcept;
+
+}  // namespace hiroba::abi

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: stacks of threads that the program makes: memory of the heap that must not become
+// inaccessible while a thread stands on it.
+// Invariant: what the kernel writes without asking (the word that tells of a thread's end, signal
+// frames, buffers on the stack) finds a page that was touched once mapped and writable.
+#include <algorithm>
+
+#include "base/thread_context.hpp"
+#include "dsm/engine/node.hpp"
+#include "dsm/memory/kernel_calls.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+/// What of such a stack goes into a core file: its upper end.
+constexpr std::size_t core_bytes_max = std::size_t{256} << 10;
+
+AddressRange part_for_core(AddressRange stack) noexcept {
+    const std::size_t bytes = std::min(stack.bytes, core_bytes_max);
+    return {(stack.end() - bytes) & ~(page_bytes - 1), bytes};
+}
+}  // namespace
+
+void Node::hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept {
+    if (guard_bytes > 0) on_runtime_stack([&] { close_guard({stack.address, guard_bytes}); });
+    const RuntimeScope latches;
+    for_blocks(reinterpret_cast<const void*>(stack.address + guard_bytes),
+               stack.bytes - guard_bytes, [&](BlockId block) {
+                   BlockEntry& entry = entries_[block];
+                   const std::scoped_lock guard{entry.latch};
+                   HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block,
+                                    entry.pins);
+                   ++entry.pins;
+               });
+    const AddressRange core = part_for_core(stack);
+    kernel_call(SYS_madvise, core.address, core.bytes, MADV_DODUMP);
+}
+
+void Node::drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept {
+    const RuntimeScope latches;
+    for_blocks(reinterpret_cast<const void*>(stack.address), guard_bytes, [&](BlockId block) {
+        const std::scoped_lock guard{entries_[block].latch};
+        entries_[block].guards_stack = false;
+    });
+    unpin(reinterpret_cast<const void*>(stack.address + guard_bytes), stack.bytes - guard_bytes);
+    const AddressRange core = part_for_core(stack);
+    kernel_call(SYS_madvise, core.address, core.bytes, MADV_DONTDUMP);
+}
+
+// The heap may have used the memory before, so it may be mapped.
+void Node::close_guard(AddressRange guard) noexcept {
+    const std::scoped_lock role{acquire_};
+    for_blocks(reinterpret_cast<const void*>(guard.address), guard.bytes, [&](BlockId block) {
+        if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_invalidations();
+        BlockEntry& entry = entries_[block];
+        entry.latch.lock();
+        entry.guards_stack = true;
+        if (readable(entry.state))
+            make_stale(block);
+        else
+            entry.latch.unlock();
+    });
+    finish_invalidations();
+}
+
+}  // namespace hiroba::dsm
