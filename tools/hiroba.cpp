@@ -24,7 +24,9 @@ std::size_t launcher_words(const std::vector<std::string>& words) {
     std::size_t at = 2;
     for (; at < words.size() && words[at].starts_with('-') && words[at] != "--"; ++at) {
         const std::string& word = words[at];
-        if (word == "-n" || word == "--nodes" || word == "-t" || word == "--threads") ++at;
+        const bool takes_value = word == "-n" || word == "--nodes" || word == "-t" ||
+                                 word == "--threads" || word == "--starter-memory";
+        if (takes_value) ++at;
     }
     return std::min(at, words.size());
 }
@@ -56,6 +58,8 @@ int parse_and_run(const std::vector<std::string>& words) {
                           "threads of each node (default: the cores this job may use / nodes)");
     run_words->add_flag("--spmd", run_options.spmd,
                         "every node enters main: for programs linked with hiroba's own interface");
+    run_words->add_option("--starter-memory", run_options.starter_memory,
+                          "of each rank of an ACP program, as 1M (HIROBA_ACP_STARTER)");
     run_words->footer(
         "The first word that is no option names the program; all that follow are its "
         "arguments.");

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hiroba::tools {
@@ -33,6 +34,8 @@ public:
     const GElf_Ehdr& header() const { return header_; }
     std::vector<GElf_Phdr> segments() const;
     bool has_segment(std::uint32_t type) const;
+    /// True when it is linked with a library whose name starts with `prefix`.
+    bool needs_library(std::string_view prefix) const;
     /// Calls `visit` for each symbol of .symtab and .dynsym until it returns false.
     void each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const;
 

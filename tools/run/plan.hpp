@@ -21,7 +21,8 @@ inline constexpr std::uint64_t node_memory_min = std::uint64_t{64} << 20;
 struct RunPlan {
     std::uint32_t nodes = 1;
     std::uint32_t threads_per_node = 1;
-    bool spmd = false;                      ///< every node enters main; nothing is preloaded
+    bool spmd = false;                      ///< every node enters main; nothing is preloaded: asked
+                                            ///< for, or an ACP program
     std::vector<std::string> command = {};  ///< the program as the user named it, and its arguments
     std::string program = {};               ///< path of the file to execute
     std::string library = {};               ///< the runtime to preload; empty with spmd

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,6 +59,7 @@ Result<RunPlan> make_plan(const RunOptions& options, const Machine& machine) {
     auto program = find_program(plan.command[0]);
     if (!program) return program.error();
     plan.program = *program;
+    if (!plan.spmd) plan.spmd = is_acp_program(plan.program);
     if (plan.spmd) return plan;
     if (auto fit = check_can_take_over(plan.program); !fit) return fit.error();
     auto library = find_library();
@@ -119,6 +121,8 @@ int serve(const RunPlan& plan, std::vector<Node>& nodes, SignalWatch& signals) {
 int run(const RunOptions& options) {
     fill_standard_descriptors();
     const Machine machine = look_at_machine();
+    if (!options.starter_memory.empty())
+        ::setenv("HIROBA_ACP_STARTER", options.starter_memory.c_str(), 1);
     if (const auto valid = check_settings(); !valid) return report(valid.error());
     const auto plan = make_plan(options, machine);
     if (!plan) return report(plan.error());

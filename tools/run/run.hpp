@@ -12,6 +12,7 @@ struct RunOptions {
     std::string nodes;
     std::string threads;  ///< empty: the cores this job may use, shared out
     bool spmd = false;
+    std::string starter_memory;  ///< empty: HIROBA_ACP_STARTER
     std::vector<std::string> command;
 };
 
