@@ -36,7 +36,7 @@ void add_perf_words(CLI::App& words, PerfOptions& options) {
     words.add_flag("--list", options.list, "what can be measured, and beside which floor");
     words.add_option("--provider", options.provider, "transport (default: HIROBA_PROVIDER)");
     words.add_option("--offload", options.offload, "auto, always or never (HIROBA_OFFLOAD)");
-    words.add_option("-n,--nodes", options.nodes, "number of node processes (2)");
+    words.add_option("-n,--nodes", options.nodes, "number of node processes (the fewest: 2 or 3)");
     words.add_option("-t,--threads", options.threads, "threads of each node that ask (1)");
     words.add_option("--bytes", options.bytes, "size of one operation (the test's own)");
     words.add_option("--repeat", options.repeat, "measure as often, and give an interval (1)");

@@ -23,6 +23,10 @@ std::string hexadecimal(std::uint64_t value) {
     return text;
 }
 
+bool is_aligned(const Access& access) noexcept {
+    return !access.is_atomic || ((access.dst | access.src) & (access.width - 1)) == 0;
+}
+
 /// Another life is another job to the provider: a datagram of the last one is foreign.
 net::JobInfo job_of_life(net::JobInfo job, std::uint64_t number) {
     job.job_key_high ^= number * 0x9e3779b97f4a7c15u;
@@ -216,36 +220,54 @@ Error Node::bad_address(const char* argument, std::uint64_t address, std::uint64
                    std::to_string(bytes) + " bytes " + gas::text_of(fault));
 }
 
-Result<Order> Node::order_of(std::int64_t order) const {
-    if (order == handle_null) return Order{};
-    if (order == handle_all) return Order{Order::Kind::everything, 0};
-    if (order == handle_continue) return Order{Order::Kind::previous, 0};
-    if (order < 0) return refused("order: " + std::to_string(order) + " is no handle");
+/// False for what is no handle.
+bool Node::understand(std::int64_t order, Order& understood) const noexcept {
+    if (order == handle_null) [[likely]]
+        return true;
+    if (order == handle_all || order == handle_continue) {
+        understood.kind = order == handle_all ? Order::Kind::everything : Order::Kind::previous;
+        return true;
+    }
     const auto handle = static_cast<std::uint64_t>(order);
-    if (handle > station_.last_handle()) return Order{};  // never issued: nothing to wait for
-    return Order{Order::Kind::up_to, handle};
+    // Never issued: nothing to wait for.
+    if (order > 0 && handle <= station_.last_handle()) understood = {Order::Kind::up_to, handle};
+    return order > 0;
 }
 
-Result<std::int64_t> Node::access(const Access& access, std::int64_t order) {
-    const auto wanted = order_of(order);
-    if (!wanted) return wanted.error();
-    if (access.is_atomic) {
-        for (const auto& [name, address] : {std::pair{"dst", access.dst}, {"src", access.src}}) {
-            if (address % access.width == 0) continue;
+std::int64_t Node::try_access(const Access& access, std::int64_t order) {
+    Order understood;
+    if (!understand(order, understood) || !is_aligned(access)) [[unlikely]]
+        return 0;
+    gas::Place dst = memory_.resolve(access.dst, access.bytes);
+    gas::Place src = memory_.resolve(access.src, access.bytes);
+    const bool are_good =
+        dst.fault == gas::AddressFault::none && src.fault == gas::AddressFault::none;
+    if (!are_good) [[unlikely]] {
+        dst.release();
+        src.release();
+        return 0;
+    }
+    return static_cast<std::int64_t>(station_.submit(delegate_, access, dst, src, understood));
+}
+
+Error Node::why_refused(const Access& access, std::int64_t order) {
+    Order understood;
+    if (!understand(order, understood)) {
+        return refused("order: " + std::to_string(order) + " is no handle");
+    }
+    for (const auto& [name, address] : {std::pair{"dst", access.dst}, {"src", access.src}}) {
+        if (access.is_atomic && address % access.width != 0) {
             return refused(std::string(name) + ": global address " + hexadecimal(address) +
                            " is no multiple of the " + std::to_string(access.width) +
                            " bytes of the atomic");
         }
+        gas::Place place = memory_.resolve(address, access.bytes);
+        place.release();
+        if (place.fault != gas::AddressFault::none) {
+            return bad_address(name, address, access.bytes, place.fault);
+        }
     }
-    gas::Place dst = memory_.resolve(access.dst, access.bytes);
-    if (dst.fault != gas::AddressFault::none) [[unlikely]]
-        return bad_address("dst", access.dst, access.bytes, dst.fault);
-    gas::Place src = memory_.resolve(access.src, access.bytes);
-    if (src.fault != gas::AddressFault::none) [[unlikely]] {
-        dst.release();
-        return bad_address("src", access.src, access.bytes, src.fault);
-    }
-    return static_cast<std::int64_t>(station_.submit(delegate_, access, dst, src, *wanted));
+    return refused("another thread ended a registration meanwhile");
 }
 
 /// Null, and handles that were never issued: nothing to wait for.

@@ -75,7 +75,9 @@ public:
     Result<std::uint32_t> color_of_address(std::uint64_t address) const;
 
     // --- access. `order`: a handle or one of those above.
-    Result<std::int64_t> access(const Access& access, std::int64_t order);
+    /// The handle, or 0: refused, nothing was done; why_refused(the same) says why.
+    std::int64_t try_access(const Access& access, std::int64_t order);
+    Error why_refused(const Access& access, std::int64_t order);
     void complete(std::int64_t handle);
     bool is_incomplete(std::int64_t handle);
 
@@ -83,7 +85,7 @@ private:
     Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control,
          gas::Segment starter, Life life);
     Result<Life> go(RankNumbers ranks);
-    Result<Order> order_of(std::int64_t order) const;
+    bool understand(std::int64_t order, Order& understood) const noexcept;
     std::uint64_t handle_to_wait_for(std::int64_t handle) const noexcept;
     Error bad_address(const char* argument, std::uint64_t address, std::uint64_t bytes,
                       gas::AddressFault fault) const;

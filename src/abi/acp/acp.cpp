@@ -116,12 +116,20 @@ Result<void> end_life(Result<Life> left) {
     return {};
 }
 
+acp_handle_t issue(const char* function, const Access& access, acp_handle_t order) {
+    constexpr acp_handle_t failure = ACP_HANDLE_NULL;
+    if (!is_ready(function)) [[unlikely]]
+        return failure;
+    const acp_handle_t handle = node->try_access(access, order);
+    if (handle != failure) [[likely]]
+        return handle;
+    return fail(function, node->why_refused(access, order), failure);
+}
+
 acp_handle_t atomic(const char* function, AtomicOp op, std::uint32_t width, acp_ga_t dst,
                     acp_ga_t src, std::uint64_t operand, std::uint64_t expected,
                     acp_handle_t order) {
-    const Access access{true, op, width, dst, src, width, operand, expected};
-    return answer(function, acp_handle_t{ACP_HANDLE_NULL},
-                  [&](Node& it) { return it.access(access, order); });
+    return issue(function, {true, op, width, dst, src, width, operand, expected}, order);
 }
 
 }  // namespace
@@ -209,9 +217,7 @@ HIROBA_ACP_PUBLIC int acp_query_color(acp_ga_t ga) {
 
 HIROBA_ACP_PUBLIC acp_handle_t acp_copy(acp_ga_t dst, acp_ga_t src, size_t size,
                                         acp_handle_t order) {
-    const Access access{false, {}, 0, dst, src, size, 0, 0};
-    return answer("acp_copy", acp_handle_t{ACP_HANDLE_NULL},
-                  [&](Node& it) { return it.access(access, order); });
+    return issue("acp_copy", {false, {}, 0, dst, src, size, 0, 0}, order);
 }
 
 HIROBA_ACP_PUBLIC acp_handle_t acp_cas4(acp_ga_t dst, acp_ga_t src, uint32_t oldval,
