@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
    Role: for each kind of order a case in which the wrong order would be seen. Run it over a network
-   that delays and reorders. Usage: order ROUNDS.
+   that delays and reorders. Usage: order ROUNDS [SECONDS].
 
    The receiver watches a flag and then looks at what must have come before it. `none` must not
    wait: a command behind one that can't finish completes first. */
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -60,11 +61,14 @@ static void put_then_count(uint64_t number) {
 
 /* From rank 1 to the last rank, started by rank 0; then a flag from another source: the ways
    differ, so the flag has to wait for the answer. */
-static void third_party_then_flag(uint64_t number) {
+static void third_party_then_flag(uint64_t number, int kind) {
     const int to = ranks - 1;
     out->flag = number;
-    acp_copy(AT(box_of, to, data), AT(out_of, 1, data), data_bytes, (acp_handle_t)ACP_HANDLE_NULL);
-    acp_copy(AT(box_of, to, flag), AT(out_of, 0, flag), 8, (acp_handle_t)ACP_HANDLE_CONT);
+    acp_handle_t order = acp_copy(AT(box_of, to, data), AT(out_of, 1, data), data_bytes,
+                                  (acp_handle_t)ACP_HANDLE_NULL);
+    if (kind == 6) order = (acp_handle_t)ACP_HANDLE_ALL;
+    if (kind == 7) order = (acp_handle_t)ACP_HANDLE_CONT;
+    acp_copy(AT(box_of, to, flag), AT(out_of, 0, flag), 8, order);
     acp_complete((acp_handle_t)ACP_HANDLE_ALL);
 }
 
@@ -118,6 +122,7 @@ static void none_passes(void) {
 
 int main(int argc, char** argv) {
     rounds = argc > 1 ? atoi(argv[1]) : 20;
+    alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 50); /* a lost order may also mean a lost flag */
     if (acp_init(&argc, &argv) != 0) return 1;
     rank = acp_rank();
     ranks = acp_procs();
@@ -128,18 +133,18 @@ int main(int argc, char** argv) {
     exchange(acp_query_ga(acp_register_memory(out, sizeof *out, 0), out), out_of, ranks_max);
     uint64_t number = 0;
     for (int round = 0; round < rounds; ++round) {
-        for (int kind = 0; kind < 6; ++kind) {
+        for (int kind = 0; kind < 8; ++kind) {
             ++number;
-            const int to = kind == 4 ? ranks - 1 : 1;
-            if (rank == 1 && kind == 4) memset(out->data, (int)number, data_bytes);
+            const int between_others = kind == 4 || kind > 5, to = between_others ? ranks - 1 : 1;
+            if (rank == 1 && between_others) memset(out->data, (int)number, data_bytes);
             acp_sync();
             if (rank == 0 && kind < 3) put_then_flag(number, kind);
             if (rank == 0 && kind == 3) put_then_count(number);
-            if (rank == 0 && kind == 4) third_party_then_flag(number);
+            if (rank == 0 && between_others) third_party_then_flag(number, kind);
             if (rank == 0 && kind == 5) out->flag = number, get_then_put(number);
             if (rank == to) {
                 wait_for_flag(number);
-                if (kind < 5) check_data(number, "data behind the flag");
+                if (kind != 5) check_data(number, "data behind the flag");
             }
             acp_sync();
             /* The flags of all go on together. */
