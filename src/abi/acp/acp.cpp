@@ -95,6 +95,8 @@ Result<void> join_job() {
         auto job = hiroba::net::read_job_info();
         if (!job) return job.error();
         mine.job = *job;
+        // What this process executes is no rank.
+        hiroba::net::restore_user_environment(environ);
         char host[HOST_NAME_MAX + 1] = {};
         ::gethostname(host, sizeof host - 1);
         hiroba::set_identity(mine.job.self.value, host);
