@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
    Role: every bad input, and that the job goes on after it; then what ends the job.
-   Usage: refusals [past_end | unregistered | abort | no_finalize]. */
+   Usage: refusals [past_end | unregistered | abort | no_finalize | killed]. */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "check.h"
@@ -120,6 +121,8 @@ static void ends_the_job(const char* what) {
         acp_abort("the text of the program");
     }
     if (acp_rank() == 0 && strcmp(what, "no_finalize") == 0) exit(0);
+    if (acp_rank() == 1 && strcmp(what, "killed") == 0) raise(SIGKILL);
+    while (strcmp(what, "killed") == 0) acp_sync();
     if (acp_rank() == 0) acp_complete(acp_copy(all[1] + 8, acp_query_starter_ga(0), 16, none));
     acp_sync();
 }
