@@ -4,6 +4,7 @@
 
    The receiver watches a flag and then looks at what must have come before it. `none` must not
    wait: a command behind one that can't finish completes first. */
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -97,27 +98,64 @@ static void get_then_put(uint64_t number) {
     CHECK(out->answer == number, "got %ld in round %ld", (long)out->answer, (long)number);
 }
 
-/* A small copy behind a large one, whose follower waits: it is complete long before them. */
+static void wait_until_stopped(int process) {
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    while (state != 'T') {
+        FILE* file = fopen(path, "r");
+        if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &state) != 1) state = 0;
+        if (file != NULL) fclose(file);
+        usleep(100);
+    }
+}
+
+/* Rank 1 is stopped, so a copy to it cannot end, and one ordered behind it cannot start. Those
+   ordered behind nothing do, here and at another rank. */
 static void none_passes(void) {
-    static unsigned char large[16 << 20];
-    const acp_atkey_t key = acp_register_memory(large, sizeof large, 0);
-    const acp_ga_t at = acp_query_ga(key, large);
-    uint64_t table[ranks_max];
-    exchange(at, table, 2 * ranks_max);
+    uint64_t processes[ranks_max];
+    exchange((uint64_t)getpid(), processes, 2 * ranks_max);
+    if (rank == 2) box->answer = 88;
+    acp_sync();
     if (rank == 0) {
+        volatile uint64_t* const here = &box->answer;
+        volatile uint64_t* const from_there = &out->answer;
+        *here = *from_there = 0;
         out->flag = 77;
-        acp_copy(table[1], at, sizeof large, 0);
-        acp_copy(table[1], at, sizeof large, (acp_handle_t)ACP_HANDLE_CONT);
+        kill((pid_t)processes[1], SIGSTOP);
+        wait_until_stopped((int)processes[1]);
+        acp_copy(AT(box_of, 1, unused), AT(out_of, 0, flag), 8, 0);
         const acp_handle_t blocked =
-            acp_copy(table[1], at, sizeof large, (acp_handle_t)ACP_HANDLE_ALL);
-        box->answer = 0;
+            acp_copy(AT(box_of, 2, unused), AT(out_of, 0, flag), 8, (acp_handle_t)ACP_HANDLE_ALL);
         acp_copy(AT(box_of, 0, answer), AT(out_of, 0, flag), 8, 0);
-        CHECK(box->answer == 77, "a copy within the rank waited for others");
-        CHECK(acp_inquire(blocked) == 1, "48 MiB arrived at once");
+        CHECK(*here == 77, "a copy within the rank waited for others");
+        acp_copy(AT(out_of, 0, answer), AT(box_of, 2, answer), 8, 0);
+        while (*from_there != 88) acp_inquire(blocked);
+        CHECK(acp_inquire(blocked) == 1, "a copy to a stopped rank is complete");
+        kill((pid_t)processes[1], SIGCONT);
         acp_complete(blocked);
     }
     acp_sync();
-    acp_unregister_memory(key);
+}
+
+/* More than the queue holds, most of them waiting for others: all are carried out, once. */
+static void more_than_the_queue(void) {
+    enum { commands = 9000 };
+    uint64_t found = 0;
+    acp_handle_t handles[4] = {0};
+    if (rank != 0) return;
+    acp_complete(acp_swap8(AT(out_of, 0, answer), AT(box_of, 1, counter), 0, 0));
+    for (int i = 0; i < commands; ++i) {
+        acp_handle_t order = (acp_handle_t)ACP_HANDLE_NULL;
+        if (i % 50 == 7) order = (acp_handle_t)ACP_HANDLE_ALL;
+        if (i % 50 > 30) order = (acp_handle_t)ACP_HANDLE_CONT;
+        if (i % 10 == 3) order = handles[i / 10 % 4];
+        handles[i % 4] = acp_add8(AT(out_of, 0, unused), AT(box_of, 1, counter), 1, order);
+        CHECK(handles[i % 4] > 0, "command %d", i);
+    }
+    acp_complete((acp_handle_t)ACP_HANDLE_CONT);
+    acp_complete(acp_copy(AT(out_of, 0, answer), AT(box_of, 1, counter), 8, 0));
+    found = out->answer;
+    CHECK(found == commands, "%ld of %d commands were carried out", (long)found, commands);
 }
 
 int main(int argc, char** argv) {
@@ -155,6 +193,7 @@ int main(int argc, char** argv) {
         acp_sync();
     }
     none_passes();
+    more_than_the_queue();
     if (rank == 0) printf("%d rounds of order: kept\n", rounds);
     return acp_finalize();
 }
