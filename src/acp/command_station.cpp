@@ -18,6 +18,7 @@ struct LastOfThread {
 };
 thread_local LastOfThread last_of_thread;
 
+/// What follows it (a new handle, a retired command) is a release: whoever sees that sees this.
 void carry_out(const Access& access, std::byte* dst, std::byte* src) noexcept {
     if (access.is_atomic) {
         const std::uint64_t old =
@@ -30,8 +31,6 @@ void carry_out(const Access& access, std::byte* dst, std::byte* src) noexcept {
     } else {
         std::memmove(dst, src, access.bytes);
     }
-    // On x86 a word to the compiler alone: what the caller does next comes behind.
-    std::atomic_thread_fence(std::memory_order_release);
 }
 
 }  // namespace
