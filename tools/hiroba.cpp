@@ -26,7 +26,7 @@ std::size_t launcher_words(const std::vector<std::string>& words) {
     for (; at < words.size() && words[at].starts_with('-') && words[at] != "--"; ++at) {
         const std::string& word = words[at];
         for (const char* const with_value :
-             {"-n", "--nodes", "-t", "--threads", "--hosts", "--ssh"})
+             {"-n", "--nodes", "-t", "--threads", "--hosts", "--ssh", "--starter-memory"})
             if (word == with_value) ++at;
     }
     return std::min(at, words.size());
@@ -44,6 +44,8 @@ void add_run_words(CLI::App& words, RunOptions& options) {
     words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
     words.add_flag("--spmd", options.spmd,
                    "every node enters main: for programs linked with hiroba's own interface");
+    words.add_option("--starter-memory", options.starter_memory,
+                     "of each rank of an ACP program, as 1M (HIROBA_ACP_STARTER)");
     words.footer(
         "The first word that is no option names the program; all that follow are its arguments.");
     words.final_callback([nodes, &options] {
@@ -56,7 +58,7 @@ void add_perf_words(CLI::App& words, PerfOptions& options) {
     words.add_flag("--list", options.list, "what can be measured, and beside which floor");
     words.add_option("--provider", options.provider, "transport (default: HIROBA_PROVIDER)");
     words.add_option("--offload", options.offload, "auto, always or never (HIROBA_OFFLOAD)");
-    words.add_option("-n,--nodes", options.nodes, "number of node processes (2)");
+    words.add_option("-n,--nodes", options.nodes, "number of node processes (the fewest: 2 or 3)");
     words.add_option("-t,--threads", options.threads, "threads of each node that ask (1)");
     words.add_option("--bytes", options.bytes, "size of one operation (the test's own)");
     words.add_option("--repeat", options.repeat, "measure as often, and give an interval (1)");

@@ -18,6 +18,8 @@ constexpr std::string_view prefix = "HIROBA_";
 constexpr std::string_view internal_prefix = "HIROBA_JOB_";
 
 constexpr Setting table[] = {
+    {"HIROBA_ACP_STARTER", "64K", "starter memory of each rank of an ACP program, 1K to 32G",
+     "size"},
     {"HIROBA_ATOMICS", "relaxed", "what an atomic operation orders: itself, or all memory",
      "relaxed|seq_cst"},
     {"HIROBA_FAULT_ENGINE", "auto", "how accesses to shared pages are noticed",

@@ -22,13 +22,13 @@ void Segment::attach() {
     HIROBA_INVARIANT(local.size() == bytes_, "region %u has %lu bytes, registered were %lu",
                      region_.value, local.size(), bytes_);
     local_ = local.data();
-    std::vector<std::byte*> bases(endpoint_->nodes(), nullptr);
-    if (provider.limits().maps_peers) {
-        for (std::uint32_t rank = 0; rank < bases.size(); ++rank) {
-            bases[rank] = provider.mapped(NodeId{rank}, region_);
-        }
+    nodes_ = endpoint_->nodes();
+    bases_.clear();
+    if (!provider.limits().maps_peers) return;
+    bases_.resize(nodes_, nullptr);
+    for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+        bases_[rank] = provider.mapped(NodeId{rank}, region_);
     }
-    bases_ = std::move(bases);
 }
 
 // Whoever polls stores the answers, and the caller's stack may be the program's, that is global

@@ -46,6 +46,10 @@ public:
     std::size_t bytes() const noexcept { return bytes_; }
     /// This node's part; valid after attach().
     std::byte* local() noexcept { return local_; }
+    /// `node`'s bytes for loads, stores and CPU atomics; nullptr where the provider maps nothing.
+    std::byte* reach(GlobalAddress at, std::size_t bytes) const noexcept {
+        return mapped(at, bytes);
+    }
 
     /// Copies [from, from + to.size()) into `to`. Bytes written meanwhile may be old or new.
     void get(GlobalAddress from, MutableBytes to) noexcept {
@@ -98,13 +102,12 @@ private:
 
     /// nullptr where the provider maps nothing.
     std::byte* mapped(GlobalAddress at, std::size_t bytes) const noexcept {
-        HIROBA_INVARIANT(at.node.value < bases_.size(),
-                         "access to node %u of %lu (0: before attach())", at.node.value,
-                         bases_.size());
+        HIROBA_INVARIANT(at.node.value < nodes_, "access to node %u of %u (0: before attach())",
+                         at.node.value, nodes_);
         HIROBA_INVARIANT(at.offset <= bytes_ && bytes <= bytes_ - at.offset,
                          "%lu bytes at offset %lu of node %u's segment of %lu", bytes, at.offset,
                          at.node.value, bytes_);
-        std::byte* base = bases_[at.node.value];
+        std::byte* base = bases_.empty() ? nullptr : bases_[at.node.value];
         return base == nullptr ? nullptr : base + at.offset;
     }
     std::uint64_t* mapped_word(GlobalAddress at) const noexcept {
@@ -122,7 +125,8 @@ private:
     net::RegionId region_;
     std::size_t bytes_ = 0;
     std::byte* local_ = nullptr;
-    std::vector<std::byte*> bases_;  ///< per node; nullptr where the provider maps nothing
+    std::uint32_t nodes_ = 0;        ///< 0 before attach()
+    std::vector<std::byte*> bases_;  ///< per node; empty where the provider maps no peer at all
 };
 
 }  // namespace hiroba::gas

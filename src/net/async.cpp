@@ -6,6 +6,7 @@
 
 #include "base/fatal.hpp"
 #include "base/settings.hpp"
+#include "net/provider/apply_atomic.hpp"
 #include "net/wire/active_message.hpp"
 
 namespace hiroba::net {
@@ -30,22 +31,10 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
 }
 
 template <class Word>
-Word apply(std::atomic_ref<Word> word, AtomicOp op, Word operand, Word expected) noexcept {
-    switch (op) {
-        case AtomicOp::fetch_add: return word.fetch_add(operand);
-        case AtomicOp::fetch_and: return word.fetch_and(operand);
-        case AtomicOp::fetch_or: return word.fetch_or(operand);
-        case AtomicOp::fetch_xor: return word.fetch_xor(operand);
-        case AtomicOp::swap: return word.exchange(operand);
-        case AtomicOp::compare_swap: word.compare_exchange_strong(expected, operand); break;
-    }
-    return expected;
-}
-
-template <class Word>
 void apply_at(std::byte* target, const AtomicParams& params, std::byte* old) noexcept {
-    const Word found = apply(std::atomic_ref<Word>(*reinterpret_cast<Word*>(target)), params.op,
-                             static_cast<Word>(params.operand), static_cast<Word>(params.expected));
+    const Word found =
+        apply_atomic(std::atomic_ref<Word>(*reinterpret_cast<Word*>(target)), params.op,
+                     static_cast<Word>(params.operand), static_cast<Word>(params.expected));
     std::memcpy(old, &found, sizeof found);
 }
 

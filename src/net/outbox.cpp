@@ -23,13 +23,25 @@ struct Outbox::Letter {
     std::byte* body() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
+Outbox::Outbox(std::uint32_t nodes) : nodes_(nodes) {
+    // Zero bytes are an empty queue.
+    void* const memory = mmap(nullptr, nodes * sizeof(Queue), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    HIROBA_INVARIANT(memory != MAP_FAILED, "mmap of the outboxes of %u nodes: errno %d", nodes,
+                     errno);
+    queues_ = static_cast<Queue*>(memory);
+}
+
 Outbox::~Outbox() {
-    for (Queue& queue : queues_) {
+    for (std::uint32_t waiting = first_waiting_; waiting != 0;) {
+        Queue& queue = queues_[waiting - 1];
         while (Letter* letter = queue.first) {
             queue.first = letter->next;
             discard(letter);
         }
+        waiting = queue.next_waiting;
     }
+    munmap(queues_, nodes_ * sizeof(Queue));
 }
 
 void Outbox::append(NodeId to, MessageKind kind, Urgency urgency,
@@ -51,6 +63,10 @@ void Outbox::append(NodeId to, MessageKind kind, Urgency urgency,
         at += part.size();
     }
     Queue& queue = queues_[to.value];
+    if (queue.first == nullptr) {
+        queue.next_waiting = first_waiting_;
+        first_waiting_ = to.value + 1;
+    }
     (queue.first == nullptr ? queue.first : queue.last->next) = letter;
     queue.last = letter;
     queue.count.fetch_add(1, std::memory_order_release);  // pairs with empty()
@@ -58,21 +74,33 @@ void Outbox::append(NodeId to, MessageKind kind, Urgency urgency,
 }
 
 void Outbox::flush(Provider& provider) noexcept {
-    if (!any()) return;
-    for (std::uint32_t rank = 0; rank < queues_.size(); ++rank) {
-        Queue& queue = queues_[rank];
-        while (Letter* letter = queue.first) {
-            const Bytes parts[] = {Bytes{letter->body(), letter->body_bytes}};
-            if (provider.send(NodeId{rank}, letter->kind, letter->urgency, parts) == Post::again) {
-                provider.wake(NodeId{rank}, Provider::Sleeper::service);
-                break;
-            }
-            queue.first = letter->next;
-            discard(letter);
-            queue.count.fetch_sub(1, std::memory_order_release);  // pairs with empty()
-            count_.fetch_sub(1, std::memory_order_release);
+    std::uint32_t* link = &first_waiting_;
+    while (*link != 0) {
+        const NodeId to{*link - 1};
+        Queue& queue = queues_[to.value];
+        if (flush(provider, to)) {
+            *link = queue.next_waiting;
+        } else {
+            link = &queue.next_waiting;
         }
     }
+}
+
+/// True when no letter to `to` is left.
+bool Outbox::flush(Provider& provider, NodeId to) noexcept {
+    Queue& queue = queues_[to.value];
+    while (Letter* letter = queue.first) {
+        const Bytes parts[] = {Bytes{letter->body(), letter->body_bytes}};
+        if (provider.send(to, letter->kind, letter->urgency, parts) == Post::again) {
+            provider.wake(to, Provider::Sleeper::service);
+            return false;
+        }
+        queue.first = letter->next;
+        discard(letter);
+        queue.count.fetch_sub(1, std::memory_order_release);  // pairs with empty()
+        count_.fetch_sub(1, std::memory_order_release);
+    }
+    return true;
 }
 
 void Outbox::discard(Letter* letter) noexcept { munmap(letter, letter->mapping_bytes); }

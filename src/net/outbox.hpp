@@ -3,14 +3,13 @@
 // room: it runs on the polling thread, and two nodes whose handlers waited for each other would
 // never empty the queues that both are waiting for. Invariant: per target, letters leave in the
 // order they came, and nobody overtakes them: a sender that finds letters to its target waits until
-// they are gone. Letters lie in pages of their own, so that a handler never meets the program's
-// allocator.
+// they are gone. Letters and queues lie in pages of their own: a handler never meets the program's
+// allocator, and targets without letters, of which a job may have a million, cost no memory.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
@@ -21,7 +20,7 @@ namespace hiroba::net {
 /// append() and flush() belong to the progress role.
 class Outbox {
 public:
-    explicit Outbox(std::uint32_t nodes) : queues_(nodes) {}
+    explicit Outbox(std::uint32_t nodes);
     Outbox(const Outbox&) = delete;
     ~Outbox();
 
@@ -44,10 +43,14 @@ private:
         Letter* first = nullptr;
         Letter* last = nullptr;
         std::atomic<std::uint32_t> count{0};
+        std::uint32_t next_waiting = 0;  ///< as first_waiting_
     };
     static void discard(Letter* letter) noexcept;
+    bool flush(Provider& provider, NodeId to) noexcept;
 
-    std::vector<Queue> queues_;
+    std::uint32_t nodes_;
+    Queue* queues_;                    ///< of each node; zero pages until touched
+    std::uint32_t first_waiting_ = 0;  ///< one more than a node with letters; 0: none
     std::atomic<std::uint32_t> count_{0};
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks every #include of src/ and tools/ against the layers: omp -> dsm -> gas -> net -> base.
+"""Checks every #include of src/ and tools/ against the layers: omp -> dsm -> gas -> net -> base,
+and acp -> gas.
 
 Also: only src/abi has extern "C" (and files with assembly beside them), only the provider
 registry names a provider. Usage: check_layers.py <root of the tree>
@@ -15,10 +16,11 @@ BELOW = {
     "base": ["base"],
     "net": ["net", "base"],
     "gas": ["gas", "net", "base"],
+    "acp": ["acp", "gas", "net", "base"],
     "dsm": ["dsm", "gas", "net", "base"],
     "omp": ["omp", "dsm", "gas", "net", "base"],
-    "abi": ["abi", "omp", "dsm", "gas", "net", "base", "hiroba"],
-    "tools": ["tools", "omp", "dsm", "gas", "net", "base"],
+    "abi": ["abi", "acp", "omp", "dsm", "gas", "net", "base", "hiroba"],
+    "tools": ["tools", "acp", "omp", "dsm", "gas", "net", "base"],
 }
 
 # What a layer shows to those above it. All of `base` is a face. Tests may look inside.
@@ -33,9 +35,11 @@ FACES = {
         "net/bootstrap/device.hpp",
         "net/bootstrap/host_link.hpp",  # Between the launcher and its agents.
         "net/provider/this_host.hpp",
+        "net/provider/apply_atomic.hpp",
         "net/provider/provider.hpp",
     ],
-    "gas": ["gas/gas.hpp"],
+    "gas": ["gas/gas.hpp", "gas/delegate.hpp", "gas/global_memory.hpp"],
+    "acp": ["acp/node.hpp"],
     "dsm": [
         "dsm/dsm.hpp",
         "dsm/heap/heap.hpp",

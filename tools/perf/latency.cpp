@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/clock.hpp"
+#include "tools/perf/done.hpp"
 #include "tools/perf/floors.hpp"
 #include "tools/perf/tests.hpp"
 
@@ -26,22 +27,6 @@ double timed(const Rig& rig, PingPong& ping_pong, std::uint64_t iterations) {
     }
     return per_operation(begun_ns, iterations);
 }
-
-void note_done(void* data, net::Outcome) noexcept {
-    // Release, pairs with wait_done(): what the operation brought is there.
-    static_cast<std::atomic<std::uint64_t>*>(data)->fetch_add(1, std::memory_order_release);
-}
-
-/// Counts completions and waits for them.
-struct Done {
-    std::atomic<std::uint64_t> count{0};
-    net::Callback callback() { return {note_done, &count}; }
-    void wait_for(Rig& rig, std::uint64_t wanted) {
-        if (count.load(std::memory_order_acquire) == wanted) [[likely]]
-            return;
-        rig.async().wait_until([&] { return count.load(std::memory_order_acquire) == wanted; });
-    }
-};
 
 class PutPingPong final : public PingPong {
 public:

@@ -145,7 +145,7 @@ int perf(const PerfOptions& options, const std::vector<std::string>& words) {
         return report({ErrorKind::environment, "/proc/self/exe cannot be read. Mount /proc"});
     }
     RunOptions run_options;
-    run_options.nodes = options.nodes;
+    run_options.nodes = std::to_string(plan->nodes);
     run_options.threads = options.threads;
     run_options.spmd = true;
     run_options.command.assign(words.begin(), words.end());

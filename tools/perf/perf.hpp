@@ -13,7 +13,7 @@ struct PerfOptions {
     std::string test;
     std::string provider;  ///< empty: as HIROBA_PROVIDER says
     std::string offload;   ///< empty: as HIROBA_OFFLOAD says
-    std::string nodes = "2";
+    std::string nodes;     ///< empty: the fewest the test takes
     std::string threads = "1";
     std::string bytes;  ///< empty: the test's own
     std::string repeat = "1";

@@ -42,6 +42,14 @@ constexpr Test tests[] = {
     {"all_gather", "how long everybody's bytes take to everybody",
      "shm: copies and flags; udp: raw datagrams", 8, mebibyte / 4, false, false, nullptr,
      measure_all_gather},
+    {"acp_copy", "how long acp_copy to another rank takes until it is complete",
+     "a write of net that long", 8, 32768, false, false, nullptr, measure_acp_copy},
+    {"acp_copies", "how long 64 acp_copy take that are under way together", "one acp_copy", 8, 4096,
+     false, false, nullptr, measure_acp_copies},
+    {"acp_add8", "how long acp_add8 of another rank's word takes until it is complete",
+     "a fetch-and-add of net", 8, 8, false, false, nullptr, measure_acp_add8},
+    {"acp_third_party", "how long acp_copy from the second rank to the third takes",
+     "a read of net: one round trip", 8, 32768, false, false, nullptr, measure_acp_third_party, 3},
 };
 
 std::string names() {
@@ -96,7 +104,9 @@ Result<PerfPlan> make_perf_plan(const PerfOptions& options) {
                                                    "hiroba perf --list",
                                                    options.test, names())};
     }
-    const auto nodes = number_option("--nodes", options.nodes, 2, nodes_max);
+    const std::uint32_t nodes_min = plan.test->nodes_min;
+    const std::string wanted = options.nodes.empty() ? std::to_string(nodes_min) : options.nodes;
+    const auto nodes = number_option("--nodes", wanted, nodes_min, nodes_max);
     if (!nodes) return nodes.error();
     auto threads = number_option("--threads", options.threads, 1, threads_max);
     if (!threads) return threads.error();

@@ -25,6 +25,7 @@ struct Test {
     bool parks_consumer;  ///< nobody executes requests but the measuring thread, when it says so
     void (*prepare)(Rig& rig);  ///< registers handlers; may be nullptr
     Measured (*measure)(Rig& rig);
+    std::uint32_t nodes_min = 2;  ///< also without --nodes
 };
 
 std::span<const Test> all_tests();

@@ -33,6 +33,8 @@ public:
     void leave();
 
     const PerfPlan& plan() const { return plan_; }
+    const net::JobInfo& job() const { return job_; }
+    net::ControlChannel& control() { return control_; }
     std::uint32_t self() const { return self_; }
     std::uint64_t bytes() const { return plan_.bytes; }
     NodeId partner() const { return NodeId{self_ ^ 1}; }

@@ -16,5 +16,9 @@ Measured measure_stream(Rig& rig);
 Measured measure_barrier(Rig& rig);
 Measured measure_all_reduce(Rig& rig);
 Measured measure_all_gather(Rig& rig);
+Measured measure_acp_copy(Rig& rig);
+Measured measure_acp_copies(Rig& rig);
+Measured measure_acp_add8(Rig& rig);
+Measured measure_acp_third_party(Rig& rig);
 
 }  // namespace hiroba::tools::perf_parts

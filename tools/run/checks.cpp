@@ -36,6 +36,7 @@ Result<void> look_up_program(RunPlan& plan) {
     auto program = find_program(plan.command[0]);
     if (!program) return program.error();
     plan.program = *program;
+    if (!plan.spmd) plan.spmd = is_acp_program(plan.program);
     if (plan.spmd) return {};
     if (auto fit = check_can_take_over(plan.program); !fit) return fit.error();
     auto library = find_library();

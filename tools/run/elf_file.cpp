@@ -63,6 +63,22 @@ std::string ElfFile::build_id() const {
     return text;
 }
 
+bool ElfFile::needs_library(std::string_view prefix) const {
+    Elf_Scn* section = nullptr;
+    while ((section = ::elf_nextscn(elf_, section)) != nullptr) {
+        GElf_Shdr shape{};
+        if (!::gelf_getshdr(section, &shape) || shape.sh_type != SHT_DYNAMIC) continue;
+        Elf_Data* const data = ::elf_getdata(section, nullptr);
+        GElf_Dyn entry{};
+        for (int i = 0; data && ::gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; ++i) {
+            if (entry.d_tag != DT_NEEDED) continue;
+            const char* const name = ::elf_strptr(elf_, shape.sh_link, entry.d_un.d_val);
+            if (name && std::string_view(name).starts_with(prefix)) return true;
+        }
+    }
+    return false;
+}
+
 void ElfFile::each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const {
     Elf_Scn* section = nullptr;
     while ((section = ::elf_nextscn(elf_, section)) != nullptr) {

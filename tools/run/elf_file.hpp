@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hiroba::tools {
@@ -35,6 +36,8 @@ public:
     bool has_segment(std::uint32_t type) const;
     /// The build id as hexadecimal digits; "none" when the linker wrote none.
     std::string build_id() const;
+    /// True when it is linked with a library whose name starts with `prefix`.
+    bool needs_library(std::string_view prefix) const;
     /// Calls `visit` for each symbol of .symtab and .dynsym until it returns false.
     void each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const;
 

@@ -26,7 +26,8 @@ struct RunPlan {
     std::uint32_t threads_per_node = 1;     ///< 0: not yet known (several hosts agree on it)
     bool in_group = true;                   ///< rank 0 stays in the process group of its parent
     std::uint64_t loss_grace_ns = 0;        ///< between a node's death and the job's end
-    bool spmd = false;                      ///< every node enters main; nothing is preloaded
+    bool spmd = false;                      ///< every node enters main; nothing is preloaded: asked
+                                            ///< for, or an ACP program
     std::vector<std::string> command = {};  ///< the program as the user named it, and its arguments
     std::string program = {};               ///< path of the file to execute
     std::string library = {};               ///< the runtime to preload; empty with spmd

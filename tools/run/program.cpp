@@ -135,4 +135,9 @@ Result<void> check_can_take_over(const std::string& path) {
     return {};
 }
 
+bool is_acp_program(const std::string& path) {
+    const auto file = ElfFile::open(path);
+    return file && file->needs_library("libacp.so");
+}
+
 }  // namespace hiroba::tools

@@ -17,4 +17,7 @@ Result<std::string> find_program(const std::string& name);
 /// and processors, statically linked programs, a static libgomp inside, sanitizers, setuid.
 Result<void> check_can_take_over(const std::string& path);
 
+/// True for a program linked with libacp: its ranks are processes that each run main.
+bool is_acp_program(const std::string& path);
+
 }  // namespace hiroba::tools

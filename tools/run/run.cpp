@@ -2,6 +2,8 @@
 // Role: the life of a job in order: check everything, start the nodes, serve them, sum up.
 #include "tools/run/run.hpp"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -65,6 +67,8 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
 
 int run(const RunOptions& options) {
     fill_standard_descriptors();
+    if (!options.starter_memory.empty())
+        ::setenv("HIROBA_ACP_STARTER", options.starter_memory.c_str(), 1);
     if (const auto valid = check_settings(); !valid) return report(valid.error());
     if (const auto set = set_up_diagnostics(); !set) return report(set.error());
     if (!options.hosts.empty()) return run_on_hosts(options);

@@ -15,6 +15,7 @@ struct RunOptions {
     std::string hosts;  ///< "a,b:2"; empty: this host
     std::string ssh;    ///< command that runs a command on a host; empty: HIROBA_SSH
     bool verbose = false;
+    std::string starter_memory;  ///< empty: HIROBA_ACP_STARTER
     std::vector<std::string> command;
 };
 

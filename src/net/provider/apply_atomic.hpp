@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: what each remote atomic does to its word; one copy for every provider that has CPUs do it.
+// Role: what each remote atomic does to its word; one copy for whoever has a CPU do it: providers,
+// requests on mapped memory, delegated commands.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/fatal.hpp"
 #include "net/provider/provider.hpp"
@@ -11,8 +13,9 @@
 namespace hiroba::net {
 
 /// Applies `op` with sequential consistency and returns the value before.
-inline std::uint64_t apply_atomic(std::atomic_ref<std::uint64_t> word, AtomicOp op,
-                                  std::uint64_t operand, std::uint64_t expected) noexcept {
+template <class Word>
+Word apply_atomic(std::atomic_ref<Word> word, AtomicOp op, std::type_identity_t<Word> operand,
+                  std::type_identity_t<Word> expected) noexcept {
     switch (op) {
         case AtomicOp::fetch_add: return word.fetch_add(operand);
         case AtomicOp::fetch_and: return word.fetch_and(operand);

@@ -32,6 +32,7 @@ enum class MessageKind : std::uint8_t {
     file_reply,      ///< abi: its outcome
     active,          ///< net: active messages (net/async.hpp)
     collective,      ///< net: collectives where no peer is mapped
+    delegation,      ///< gas: commands for memory of the receiver, and their answers
     test,            ///< conformance suite
     count
 };

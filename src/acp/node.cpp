@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see node.hpp. First the life, then memory, then access.
+#include "acp/node.hpp"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/fatal.hpp"
+#include "base/settings.hpp"
+
+namespace hiroba::acp {
+namespace {
+
+constexpr std::uint64_t starter_bytes_min = 1024;
+constexpr int exit_software = 70;
+
+Error refused(std::string text) { return {ErrorKind::refused, std::move(text)}; }
+
+std::string hexadecimal(std::uint64_t value) {
+    char text[19];
+    std::snprintf(text, sizeof text, "0x%lx", value);
+    return text;
+}
+
+bool is_aligned(const Access& access) noexcept {
+    return !access.is_atomic || ((access.dst | access.src) & (access.width - 1)) == 0;
+}
+
+/// Another life is another job to the provider: a datagram of the last one is foreign.
+net::JobInfo job_of_life(net::JobInfo job, std::uint64_t number) {
+    job.job_key_high ^= number * 0x9e3779b97f4a7c15u;
+    return job;
+}
+
+Result<std::uint64_t> starter_size() {
+    auto bytes = setting_number("HIROBA_ACP_STARTER");
+    if (!bytes) return bytes;
+    if (*bytes < starter_bytes_min || *bytes >> gas::AddressLayout::offset_bits != 0) {
+        return Error{ErrorKind::usage, "HIROBA_ACP_STARTER=" + std::to_string(*bytes) +
+                                           ": starter memory has 1024 bytes to 32G"};
+    }
+    return bytes;
+}
+
+/// Everybody's new rank; refused unless each rank is there once.
+Result<RankNumbers> gather_ranks(net::ControlChannel& control, std::int64_t mine) {
+    auto all = control.all_gather(std::as_bytes(std::span(&mine, 1)), -1);
+    if (!all) return all.error();
+    const auto nodes = static_cast<std::uint32_t>(all->bytes.size());
+    constexpr std::uint32_t none = ~std::uint32_t{0};
+    RankNumbers ranks{std::vector<std::uint32_t>(nodes), std::vector<std::uint32_t>(nodes, none)};
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+        std::int64_t rank = -1;
+        HIROBA_INVARIANT(all->bytes[node].size() == sizeof rank, "new rank of %lu bytes",
+                         all->bytes[node].size());
+        std::memcpy(&rank, all->bytes[node].data(), sizeof rank);
+        const bool fits = rank >= 0 && rank < static_cast<std::int64_t>(nodes);
+        if (!fits || ranks.node_of_rank[static_cast<std::size_t>(rank)] != none) {
+            return refused(
+                "the new ranks are no permutation: " + std::to_string(rank) + " is " +
+                (fits ? "wanted by two" : "outside the job of " + std::to_string(nodes)));
+        }
+        ranks.node_of_rank[static_cast<std::size_t>(rank)] = node;
+        ranks.rank_of_node[node] = static_cast<std::uint32_t>(rank);
+    }
+    return ranks;
+}
+
+}  // namespace
+
+// --- life ----------------------------------------------------------------------------------------
+
+Node::Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control,
+           gas::Segment starter, Life life)
+    : control_(control),
+      endpoint_(std::move(endpoint)),
+      life_number_(life.number),
+      ranks_(std::move(life.ranks)),
+      memory_(endpoint_->self(), endpoint_->nodes(), std::move(starter)),
+      delegate_(*endpoint_, memory_, hooks()),
+      station_(*endpoint_, life.last_handle),
+      barrier_(*endpoint_) {}
+
+Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlChannel& control,
+                                         Life life) {
+    const auto starter_bytes = starter_size();
+    if (!starter_bytes) return starter_bytes.error();
+    auto endpoint = net::Endpoint::open(job_of_life(job, life.number), control);
+    if (!endpoint) return endpoint.error();
+    auto starter = gas::Segment::allocate(**endpoint, *starter_bytes);
+    if (!starter) return starter.error();
+    auto node = std::unique_ptr<Node>(
+        new Node(std::move(*endpoint), control, std::move(*starter), std::move(life)));
+    if (auto connected = node->endpoint_->connect(); !connected) return connected.error();
+    node->memory_.attach();
+    node->service_ = std::thread{[served = node.get()] { served->endpoint_->serve(); }};
+    if (auto met = control.barrier(); !met) return met.error();
+    return node;
+}
+
+Node::~Node() {
+    if (!service_.joinable()) return;
+    endpoint_->stop();
+    service_.join();
+}
+
+Result<Life> Node::leave() {
+    complete(handle_all);
+    if (auto met = control_.barrier(); !met) return met.error();
+    return go({});
+}
+
+Result<Life> Node::leave_for_reset(std::int64_t rank) {
+    complete(handle_all);
+    auto ranks = gather_ranks(control_, rank);
+    if (!ranks) return ranks.error();
+    return go(std::move(*ranks));
+}
+
+/// Everybody's commands are complete. Their last answers were acknowledged or are not waited for.
+Result<Life> Node::go(RankNumbers ranks) {
+    endpoint_->stop();
+    service_.join();
+    return Life{life_number_ + 1, station_.last_handle(), std::move(ranks)};
+}
+
+gas::DelegateHooks Node::hooks() noexcept {
+    return {this, &Node::on_finished, &Node::on_signal, &Node::on_refused};
+}
+
+void Node::on_finished(void* self, std::uint64_t token, std::uint64_t bytes) noexcept {
+    auto& node = *static_cast<Node*>(self);
+    node.station_.finished(node.delegate_, token, bytes);
+}
+
+void Node::on_signal(void* self, NodeId from, std::uint64_t what) noexcept {
+    const bool is_known = static_cast<Node*>(self)->barrier_.signalled(what);
+    HIROBA_INVARIANT(is_known, "node %u signals round %lu of a barrier", from.value, what);
+}
+
+/// The interface has no channel for it: whoever asked has its handle already.
+void Node::on_refused(void* self, const gas::RefusedAccess& access) noexcept {
+    auto& node = *static_cast<Node*>(self);
+    die(exit_software,
+        "rank %u: an access of rank %u to %lu bytes here failed: global address 0x%lx %s. Keep "
+        "memory registered until accesses to it are complete",
+        node.rank(), node.rank_of(access.origin), access.bytes, access.address, access.why);
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+Result<std::uint64_t> Node::starter_address(std::int64_t rank) const {
+    if (rank < 0 || rank >= static_cast<std::int64_t>(ranks())) {
+        return refused("rank " + std::to_string(rank) + " of a job of " + std::to_string(ranks()));
+    }
+    const auto index = static_cast<std::uint32_t>(rank);
+    const std::uint32_t node = ranks_.node_of_rank.empty() ? index : ranks_.node_of_rank[index];
+    return memory_.symmetric_address(NodeId{node});
+}
+
+Result<std::uint64_t> Node::register_memory(void* first, std::uint64_t bytes, std::int64_t color) {
+    if (color < 0 || color >= colors) {
+        return refused("color " + std::to_string(color) + "; there are " + std::to_string(colors));
+    }
+    return memory_.table().add(first, bytes, static_cast<std::uint32_t>(color));
+}
+
+Result<void> Node::unregister_memory(std::uint64_t key) {
+    gas::Registration* const memory = memory_.table().remove(key);
+    if (memory == nullptr) return refused("key " + hexadecimal(key) + " is not registered here");
+    if (memory->count != 0) return {};
+    delegate_.courier().flush(gas::Courier::When::now);
+    endpoint_->wait_until([memory] { return memory->idle(); });
+    memory_.table().forget(memory);
+    return {};
+}
+
+Result<std::uint64_t> Node::address_of(std::uint64_t key, const void* byte) const {
+    const std::uint64_t address = memory_.table().address_of(key, byte);
+    if (address != 0) return address;
+    return refused("key " + hexadecimal(key) + " is not registered here, or has no byte at " +
+                   hexadecimal(reinterpret_cast<std::uintptr_t>(byte)));
+}
+
+Result<void*> Node::local(std::uint64_t address) {
+    gas::Place place = memory_.resolve(address, 1);
+    if (place.fault != gas::AddressFault::none) return bad_address("ga", address, 1, place.fault);
+    void* const at = place.reach;
+    place.release();
+    if (place.node == endpoint_->self()) return at;
+    return refused("global address " + hexadecimal(address) + " is of rank " +
+                   std::to_string(rank_of(place.node)) + ", not of this one");
+}
+
+Result<std::uint32_t> Node::rank_of_address(std::uint64_t address) const {
+    const gas::AddressLayout& layout = memory_.layout();
+    if (!layout.is_address(address)) {
+        return refused("global address " + hexadecimal(address) + " names no memory");
+    }
+    return rank_of(layout.parts(address).node);
+}
+
+Result<std::uint32_t> Node::color_of_address(std::uint64_t address) const {
+    const auto rank = rank_of_address(address);
+    const std::uint32_t color = memory_.layout().parts(address).color;
+    if (!rank) return rank.error();
+    if (color >= colors) {
+        return refused("global address " + hexadecimal(address) + " has color " +
+                       std::to_string(color) + "; there are " + std::to_string(colors));
+    }
+    return color;
+}
+
+// --- access --------------------------------------------------------------------------------------
+
+Error Node::bad_address(const char* argument, std::uint64_t address, std::uint64_t bytes,
+                        gas::AddressFault fault) const {
+    return refused(std::string(argument) + ": global address " + hexadecimal(address) + " of " +
+                   std::to_string(bytes) + " bytes " + gas::text_of(fault));
+}
+
+/// False for what is no handle.
+bool Node::understand(std::int64_t order, Order& understood) const noexcept {
+    if (order == handle_null) [[likely]]
+        return true;
+    if (order == handle_all || order == handle_continue) {
+        understood.kind = order == handle_all ? Order::Kind::everything : Order::Kind::previous;
+        return true;
+    }
+    const auto handle = static_cast<std::uint64_t>(order);
+    // Never issued: nothing to wait for.
+    if (order > 0 && handle <= station_.last_handle()) understood = {Order::Kind::up_to, handle};
+    return order > 0;
+}
+
+std::int64_t Node::try_access(const Access& access, std::int64_t order) {
+    Order understood;
+    if (!understand(order, understood) || !is_aligned(access)) [[unlikely]]
+        return 0;
+    gas::Place dst = memory_.resolve(access.dst, access.bytes);
+    gas::Place src = memory_.resolve(access.src, access.bytes);
+    const bool are_good =
+        dst.fault == gas::AddressFault::none && src.fault == gas::AddressFault::none;
+    if (!are_good) [[unlikely]] {
+        dst.release();
+        src.release();
+        return 0;
+    }
+    return static_cast<std::int64_t>(station_.submit(delegate_, access, dst, src, understood));
+}
+
+Error Node::why_refused(const Access& access, std::int64_t order) {
+    Order understood;
+    if (!understand(order, understood)) {
+        return refused("order: " + std::to_string(order) + " is no handle");
+    }
+    for (const auto& [name, address] : {std::pair{"dst", access.dst}, {"src", access.src}}) {
+        if (access.is_atomic && address % access.width != 0) {
+            return refused(std::string(name) + ": global address " + hexadecimal(address) +
+                           " is no multiple of the " + std::to_string(access.width) +
+                           " bytes of the atomic");
+        }
+        gas::Place place = memory_.resolve(address, access.bytes);
+        place.release();
+        if (place.fault != gas::AddressFault::none) {
+            return bad_address(name, address, access.bytes, place.fault);
+        }
+    }
+    return refused("another thread ended a registration meanwhile");
+}
+
+/// Null, and handles that were never issued: nothing to wait for.
+std::uint64_t Node::handle_to_wait_for(std::int64_t handle) const noexcept {
+    const std::uint64_t last = station_.last_handle();
+    if (handle == handle_all || handle == handle_continue) return last;
+    const bool was_issued = handle > 0 && static_cast<std::uint64_t>(handle) <= last;
+    return was_issued ? static_cast<std::uint64_t>(handle) : 0;
+}
+
+void Node::complete(std::int64_t handle) {
+    station_.complete(delegate_, handle_to_wait_for(handle));
+}
+
+bool Node::is_incomplete(std::int64_t handle) {
+    return station_.is_incomplete(delegate_, handle_to_wait_for(handle));
+}
+
+}  // namespace hiroba::acp

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: collects delegated commands and their answers into messages, one letter for each node.
+// Invariant: records for one node leave in the order they were appended, from whichever threads;
+// nothing is sent while the courier's latch, or a latch of whoever appends, is held: a sender that
+// meets a full queue polls, and the handlers it runs append again.
+//
+// When a letter leaves: at once when nothing asked of that node is unanswered; else with the answer
+// to an earlier question, when it is full, or when somebody waits. So single commands are not held
+// back, many share a datagram, and no clock is needed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/latch.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::gas {
+
+/// Any thread, handlers too.
+class Courier {
+public:
+    explicit Courier(net::Endpoint& endpoint);
+
+    enum class Record : std::uint8_t { question, answer };
+    /// Adds a record to the letter for `to`; sends nothing.
+    /// @param data  copied; filled up to a multiple of 8 bytes
+    void append(NodeId to, Bytes head, Bytes data, Record record);
+    /// One question to `by` has its answer. Unknown nodes are ignored.
+    void answered(NodeId by) noexcept;
+
+    enum class When : std::uint8_t { due, now };
+    /// Sends the letters that are due, or all. Not with a latch held.
+    void flush(When when);
+
+    /// The most bytes of data that one record may carry.
+    std::size_t data_bytes_max() const noexcept { return data_bytes_max_; }
+    /// Memory held for the nodes talked to; grows with their number, not with the job's.
+    std::size_t memory_bytes() const noexcept;
+
+private:
+    using Letter = std::vector<std::byte>;
+    struct Peer {
+        NodeId node;
+        std::deque<Letter> letters;  ///< the last one grows
+        std::uint64_t asked = 0;     ///< questions that have left
+        std::uint64_t to_ask = 0;    ///< questions in the letters
+        std::uint64_t answered = 0;
+        bool waiting = false;  ///< is in waiting_
+        bool sending = false;  ///< a thread sends its letters, this one's records too
+    };
+    bool is_due(const Peer& peer) const noexcept;
+    Peer& peer_of(NodeId node);
+    Letter new_letter();
+    void send_letters(Peer& peer);
+
+    net::Endpoint& endpoint_;
+    std::size_t message_bytes_max_;
+    std::size_t data_bytes_max_;
+    mutable Latch latch_;
+    std::unordered_map<std::uint32_t, std::unique_ptr<Peer>> peers_;
+    std::vector<Peer*> waiting_;  ///< have letters that nobody is sending
+    std::vector<Letter> spare_;
+};
+
+}  // namespace hiroba::gas

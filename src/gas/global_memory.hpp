@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: finds what a global address names: a place in the symmetric segment, which every node has,
+// or memory registered at run time, which its owner alone can touch.
+// Invariant: an access that leaves the memory it names is refused, here or by the owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gas/address_layout.hpp"
+#include "gas/gas.hpp"
+#include "gas/registration_table.hpp"
+
+namespace hiroba::gas {
+
+/// Why an address is refused.
+enum class AddressFault : std::uint8_t { none, null, no_node, no_segment, past_end, unregistered };
+/// In words, for error lines.
+const char* text_of(AddressFault fault) noexcept;
+
+/// What an address names. Whoever resolved it calls release() once.
+struct Place {
+    NodeId node;
+    AddressFault fault = AddressFault::none;
+    std::byte* reach = nullptr;      ///< for this node's loads and stores; nullptr: the owner's
+    Registration* pinned = nullptr;  ///< of this node
+
+    void release() noexcept {
+        if (pinned != nullptr) pinned->unpin();
+        pinned = nullptr;
+    }
+};
+
+/// One node's view of all global memory. Thread: any, after attach().
+class GlobalMemory {
+public:
+    static constexpr std::uint64_t symmetric_segment = 1;
+
+    /// @param symmetric  allocated, and attached before the first access
+    GlobalMemory(NodeId self, std::uint32_t nodes, Segment symmetric)
+        : self_(self),
+          layout_(nodes),
+          symmetric_(std::move(symmetric)),
+          table_(layout_, self, symmetric_segment + 1) {}
+
+    void attach() { symmetric_.attach(); }
+
+    /// Resolves [address, address + bytes). Memory registered by other nodes is checked by them.
+    Place resolve(std::uint64_t address, std::uint64_t bytes) noexcept {
+        if (!layout_.is_address(address)) [[unlikely]]
+            return fault_of(address);
+        const AddressParts parts = layout_.parts(address);
+        if (AddressLayout::segment_of(parts.place) == symmetric_segment && parts.color == 0) {
+            const std::uint64_t offset = parts.place - AddressLayout::place_of(symmetric_segment);
+            if (offset > symmetric_.bytes() || bytes > symmetric_.bytes() - offset) [[unlikely]]
+                return {parts.node, AddressFault::past_end};
+            std::byte* const reach = parts.node == self_
+                                         ? symmetric_.local() + offset
+                                         : symmetric_.reach({parts.node, offset}, bytes);
+            return {parts.node, AddressFault::none, reach};
+        }
+        return resolve_registered(parts, bytes);
+    }
+    /// Address of the first byte of `node`'s part of the symmetric segment.
+    std::uint64_t symmetric_address(NodeId node) const noexcept {
+        return layout_.pack({node, 0, AddressLayout::place_of(symmetric_segment)});
+    }
+
+    const AddressLayout& layout() const noexcept { return layout_; }
+    RegistrationTable& table() noexcept { return table_; }
+    const RegistrationTable& table() const noexcept { return table_; }
+    Segment& symmetric() noexcept { return symmetric_; }
+
+private:
+    Place fault_of(std::uint64_t address) const noexcept;
+    Place resolve_registered(const AddressParts& parts, std::uint64_t bytes) noexcept;
+
+    NodeId self_;
+    AddressLayout layout_;
+    Segment symmetric_;
+    RegistrationTable table_;
+};
+
+}  // namespace hiroba::gas

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gas/registration_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace hiroba::gas {
+namespace {
+
+struct Table {
+    explicit Table(std::uint32_t nodes = 4) : layout(nodes), table(layout, NodeId{1}, 2) {}
+    std::uint64_t place(std::uint64_t key) const { return layout.parts(key).place; }
+    Registration* pin(std::uint64_t address, std::uint64_t bytes) {
+        return table.pin(place(address), layout.parts(address).color, bytes, &at);
+    }
+    void remove(std::uint64_t key) {
+        Registration* const removed = table.remove(key);
+        ASSERT_NE(removed, nullptr);
+        if (removed->count == 0) table.forget(removed);
+    }
+    AddressLayout layout;
+    RegistrationTable table;
+    std::byte* at = nullptr;
+};
+
+TEST(RegistrationTable, FindsWhatLiesInsideAndNothingBeside) {
+    Table t;
+    std::vector<std::byte> memory(100);
+    for (std::size_t skew = 0; skew < 9; ++skew) {
+        std::byte* const first = memory.data() + skew;
+        const std::uint64_t key = *t.table.add(first, 64, 0);
+        EXPECT_EQ(key % 8, reinterpret_cast<std::uintptr_t>(first) % 8);
+        EXPECT_EQ(t.layout.parts(key).node.value, 1u);
+        for (const std::uint64_t offset : {0, 1, 63}) {
+            Registration* const found = t.pin(key + offset, 64 - offset);
+            ASSERT_NE(found, nullptr);
+            EXPECT_EQ(t.at, first + offset);
+            found->unpin();
+        }
+        EXPECT_EQ(t.pin(key, 65), nullptr);
+        EXPECT_EQ(t.pin(key + 65, 0), nullptr);
+        EXPECT_EQ(t.pin(key - 1, 1), nullptr);
+        EXPECT_EQ(t.pin(key + 60, ~std::uint64_t{0} - 8), nullptr);
+        t.remove(key);
+        EXPECT_EQ(t.pin(key, 1), nullptr);
+    }
+}
+
+TEST(RegistrationTable, CountsTheSameMemoryAndOnlyIt) {
+    Table t;
+    std::vector<std::byte> memory(64);
+    const std::uint64_t key = *t.table.add(memory.data(), 64, 0);
+    EXPECT_EQ(*t.table.add(memory.data(), 64, 0), key);
+    EXPECT_NE(*t.table.add(memory.data(), 63, 0), key);
+    EXPECT_NE(*t.table.add(memory.data(), 64, 1), key);
+    EXPECT_EQ(t.table.remove(key)->count, 1u);
+    EXPECT_EQ(t.table.address_of(key, memory.data() + 63), key + 63);
+    EXPECT_EQ(t.table.address_of(key, memory.data() + 64), 0u);
+    t.remove(key);
+    EXPECT_EQ(t.table.remove(key), nullptr);
+    EXPECT_EQ(t.table.address_of(key, memory.data()), 0u);
+}
+
+TEST(RegistrationTable, RemovedMemoryIsOutOfReachWhileItIsPinned) {
+    Table t;
+    std::vector<std::byte> memory(8);
+    const std::uint64_t key = *t.table.add(memory.data(), 8, 0);
+    Registration* const pinned = t.pin(key, 8);
+    Registration* const removed = t.table.remove(key);
+    EXPECT_EQ(removed, pinned);
+    EXPECT_FALSE(removed->idle());
+    EXPECT_EQ(t.pin(key, 8), nullptr);
+    pinned->unpin();
+    EXPECT_TRUE(removed->idle());
+}
+
+TEST(RegistrationTable, GivesNumbersOutAgainLastAndRefusesWhenNoneIsLeft) {
+    Table t(AddressLayout::nodes_max);  // 128 segment numbers, 2 of them taken
+    std::vector<std::byte> memory(200);
+    std::set<std::uint64_t> keys;
+    for (int round = 0; round < 126; ++round) {
+        const std::uint64_t key = *t.table.add(memory.data(), 1, 0);
+        EXPECT_TRUE(keys.insert(t.place(key) >> AddressLayout::offset_bits).second);
+        t.remove(key);
+    }
+    for (int i = 0; i < 126; ++i) ASSERT_TRUE(t.table.add(memory.data() + i, 1, 0)) << i;
+    EXPECT_FALSE(t.table.add(memory.data() + 126, 1, 0));
+}
+
+TEST(RegistrationTable, MemoryBeyondAnOffsetTakesNumbersInARow) {
+    Table t;
+    auto* const first = reinterpret_cast<std::byte*>(std::uintptr_t{0x10000});
+    const std::uint64_t bytes = (std::uint64_t{5} << AddressLayout::offset_bits) - 3;
+    const std::uint64_t key = *t.table.add(first, bytes, 0);
+    Registration* const found = t.pin(key + bytes - 1, 1);
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(t.at, first + bytes - 1);
+    EXPECT_EQ(t.pin(key + bytes - 1, 2), nullptr);
+    const std::uint64_t behind = *t.table.add(first, 1, 0);
+    EXPECT_EQ(AddressLayout::segment_of(t.place(behind)) - AddressLayout::segment_of(t.place(key)),
+              5u);
+}
+
+TEST(RegistrationTable, RefusesNothingAndWhatWrapsAround) {
+    Table t;
+    std::byte byte{};
+    EXPECT_FALSE(t.table.add(&byte, 0, 0));
+    EXPECT_FALSE(t.table.add(nullptr, 1, 0));
+    EXPECT_FALSE(t.table.add(&byte, ~std::uint64_t{0}, 0));
+    EXPECT_EQ(t.table.remove(0), nullptr);
+}
+
+}  // namespace
+}  // namespace hiroba::gas

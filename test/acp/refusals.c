@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+   Role: every bad input, and that the job goes on after it; then what ends the job.
+   Usage: refusals [past_end | unregistered | abort | no_finalize | killed]. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "check.h"
+
+static const acp_handle_t none = (acp_handle_t)ACP_HANDLE_NULL;
+
+#define REFUSED(call, failure)                                            \
+    do {                                                                  \
+        errno = 0;                                                        \
+        CHECK((call) == (failure) && errno == EINVAL, "errno %d", errno); \
+    } while (0)
+
+static void arguments(void) {
+    static uint64_t words[4];
+    const int ranks = acp_procs(), next = (acp_rank() + 1) % ranks;
+    const acp_ga_t mine = acp_query_starter_ga(acp_rank()), other = acp_query_starter_ga(next);
+    const uint64_t starter_bytes = 65536;
+    REFUSED(acp_init(NULL, NULL), -1);
+    REFUSED(acp_query_starter_ga(ranks), ACP_GA_NULL);
+    REFUSED(acp_query_starter_ga(-1), ACP_GA_NULL);
+    REFUSED(acp_register_memory(words, 0, 0), ACP_ATKEY_NULL);
+    REFUSED(acp_register_memory(NULL, 8, 0), ACP_ATKEY_NULL);
+    REFUSED(acp_register_memory(words, ~(size_t)0, 0), ACP_ATKEY_NULL);
+    REFUSED(acp_register_memory(words, 8, acp_colors()), ACP_ATKEY_NULL);
+    REFUSED(acp_register_memory(words, 8, -1), ACP_ATKEY_NULL);
+    REFUSED(acp_unregister_memory(ACP_ATKEY_NULL), -1);
+    REFUSED(acp_unregister_memory(mine), -1);
+
+    const acp_atkey_t key = acp_register_memory(words, sizeof words, 0);
+    CHECK(acp_register_memory(words, sizeof words, 0) == key, "the same memory, another key");
+    const acp_ga_t at = acp_query_ga(key, words + 1);
+    CHECK(acp_query_address(at) == words + 1 && acp_query_rank(at) == acp_rank(), "%lx", (long)at);
+    CHECK(acp_query_color(at) == 0, "color %d", acp_query_color(at));
+    REFUSED(acp_query_ga(key, words + 4), ACP_GA_NULL);
+    REFUSED(acp_query_ga(key + 8, words), ACP_GA_NULL);
+    REFUSED(acp_query_address(ACP_GA_NULL), NULL);
+    if (next != acp_rank()) REFUSED(acp_query_address(other), NULL);
+    REFUSED(acp_query_rank(ACP_GA_NULL), -1);
+    REFUSED(acp_query_rank(~0ull), -1);
+    REFUSED(acp_query_color(ACP_GA_NULL), -1);
+
+    REFUSED(acp_copy(ACP_GA_NULL, mine, 8, none), none);
+    REFUSED(acp_copy(mine, ACP_GA_NULL, 8, none), none);
+    REFUSED(acp_copy(mine, ~0ull, 8, none), none);
+    REFUSED(acp_copy(mine, 8, 8, none), none);
+    REFUSED(acp_copy(other, mine + starter_bytes - 7, 8, none), none);
+    REFUSED(acp_copy(other + starter_bytes - 7, mine, 8, none), none);
+    REFUSED(acp_copy(other, at, sizeof words, none), none);
+    REFUSED(acp_copy(other, at, ~(size_t)0, none), none);
+    REFUSED(acp_copy(other, mine, 8, -3), none);
+    REFUSED(acp_add8(mine, other + 4, 1, none), none);
+    REFUSED(acp_add8(mine + 4, other, 1, none), none);
+    REFUSED(acp_add4(mine, other + 2, 1, none), none);
+    REFUSED(acp_cas8(mine, ACP_GA_NULL, 1, 1, none), none);
+
+    const acp_handle_t empty = acp_copy(other, mine, 0, none);
+    CHECK(empty > 0 && acp_inquire(empty) == 0, "a copy of nothing");
+    acp_complete(0);
+    acp_complete(empty + 1000);
+    CHECK(acp_inquire(empty + 1000) == 0 && acp_inquire(-5) == 0, "handles never issued");
+    /* Ordered behind a handle that was never issued: there is nothing to wait for. */
+    acp_complete(acp_copy(other + 8, mine, 8, empty + 100000));
+
+    CHECK(acp_unregister_memory(key) == 0, "first of two");
+    CHECK(acp_query_ga(key, words) == key, "still registered once");
+    CHECK(acp_unregister_memory(key) == 0, "second of two");
+    REFUSED(acp_unregister_memory(key), -1);
+    REFUSED(acp_query_ga(key, words), ACP_GA_NULL);
+    REFUSED(acp_copy(other, at, 8, none), none);
+    acp_sync();
+}
+
+/* Ranks turned by one; starter memory is cleared, keys are gone, and it all works again. */
+static void lives(void) {
+    const int rank = acp_rank(), ranks = acp_procs();
+    static uint64_t word;
+    const acp_atkey_t key = acp_register_memory(&word, 8, 0);
+    if (ranks == 1) {
+        CHECK(acp_reset(0) == 0 && acp_rank() == 0, "reset alone");
+        return;
+    }
+    REFUSED(acp_reset(0), -1);
+    REFUSED(acp_reset(ranks - rank), -1);
+    CHECK(acp_rank() == rank && acp_query_ga(key, &word) == key, "changed by a refused reset");
+    uint64_t* starter = acp_query_address(acp_query_starter_ga(rank));
+    *starter = 5;
+    acp_sync();
+    CHECK(acp_reset((rank + 1) % ranks) == 0, "reset");
+    CHECK(acp_rank() == (rank + 1) % ranks && acp_procs() == ranks, "rank %d", acp_rank());
+    REFUSED(acp_unregister_memory(key), -1);
+    starter = acp_query_address(acp_query_starter_ga(acp_rank()));
+    CHECK(*starter == 0, "starter memory keeps %ld", (long)*starter);
+    acp_sync(); /* before others write there */
+    uint64_t all[16];
+    exchange((uint64_t)(100 + acp_rank()), all, 0);
+    for (int i = 0; i < ranks; ++i) CHECK(all[i] == 100u + (unsigned)i, "%d: %ld", i, (long)all[i]);
+    CHECK(acp_query_rank(acp_query_starter_ga(1)) == 1, "rank of an address");
+    CHECK(acp_finalize() == 0, "finalize");
+    errno = 0;
+    CHECK(acp_rank() == -1 && errno == EPERM && acp_sync() == -1 && acp_finalize() == -1, "dead");
+    CHECK(acp_init(NULL, NULL) == 0 && acp_rank() == rank, "rank %d again", acp_rank());
+    exchange((uint64_t)(200 + rank), all, 0);
+    for (int i = 0; i < ranks; ++i) CHECK(all[i] == 200u + (unsigned)i, "%d: %ld", i, (long)all[i]);
+}
+
+/* What its owner alone can refuse ends the job. */
+static void ends_the_job(const char* what) {
+    static uint64_t words[2];
+    uint64_t all[16];
+    const acp_atkey_t key = acp_register_memory(words, sizeof words, 0);
+    exchange(acp_query_ga(key, words), all, 0);
+    if (strcmp(what, "unregistered") == 0) acp_unregister_memory(key);
+    acp_sync();
+    if (acp_rank() == 0 && strcmp(what, "abort") == 0) {
+        errno = ENOENT;
+        acp_abort("the text of the program");
+    }
+    if (acp_rank() == 0 && strcmp(what, "no_finalize") == 0) exit(0);
+    if (acp_rank() == 1 && strcmp(what, "killed") == 0) raise(SIGKILL);
+    while (strcmp(what, "killed") == 0) acp_sync();
+    if (acp_rank() == 0) acp_complete(acp_copy(all[1] + 8, acp_query_starter_ga(0), 16, none));
+    acp_sync();
+}
+
+int main(int argc, char** argv) {
+    if (acp_sync() != -1 || errno != EPERM) return 1;
+    if (acp_init(&argc, &argv) != 0) return 1;
+    if (argc > 1) ends_the_job(argv[1]);
+    arguments();
+    lives();
+    if (acp_rank() == 0) printf("refused and alive\n");
+    return acp_finalize();
+}
