@@ -48,7 +48,8 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
 }
 
 // Misses in a row are answered ahead: the next blocks come too, as long as this node remembers a
-// notice of each, and all are mapped in one call. Their latches are only tried, never waited for,
+// notice of each, and all are mapped in one call. Their latches are only tried, never waited for
+// (invariant 10),
 // and stay closed until the blocks are mapped, so no acquire can come in between.
 void Node::fetch_around(BlockId block) noexcept {
     const std::uint32_t window = read_ahead_.missed(block);
@@ -94,7 +95,7 @@ bool Node::resolve(BlockId block, BlockEvent event) noexcept {
 
 // A lease that ended while the bytes were on their way would leave a stale block readable: min_wts
 // is looked at again after the lease is in the queue, and whoever raises min_wts empties the queue
-// after raising it, so one of the two sees the other.
+// after raising it, so one of the two sees the other (invariant 6).
 bool Node::bring_current(BlockId block, BlockWork how) noexcept {
     bool newer = false;
     do {
@@ -145,8 +146,9 @@ Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_
     Timestamp wts;
     if (how == BlockWork::fetch) {
         wts = copies_.read(from, block, own);
-        HIROBA_INVARIANT(wts >= copies_.own_wts(block), "block %u: node %u gave %lu for %lu", block,
-                         from.value, wts.value, copies_.own_wts(block).value);
+        HIROBA_INVARIANT(wts >= copies_.own_wts(block),
+                         "block %u: node %u gave %lu for %lu (invariant 11)", block, from.value,
+                         wts.value, copies_.own_wts(block).value);
         copies_.publish(block, own, wts);
     } else {
         const Scratch home{scratch_};
@@ -156,7 +158,8 @@ Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_
         store_foreign(own, seen.get(), copies_.own(block), home.get(), block_bytes_);
         copies_.publish(block, home.get(), wts);
     }
-    HIROBA_INVARIANT(wts >= at_least, "block %u: node %u has %lu, its notice said %lu", block,
+    HIROBA_INVARIANT(wts >= at_least,
+                     "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
                      from.value, wts.value, at_least.value);
     count(counters_.bytes_fetched, block_bytes_);
     return wts;

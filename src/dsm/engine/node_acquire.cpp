@@ -2,7 +2,8 @@
 // Role: the acquire: what was learned is applied: stale copies become inaccessible, pinned ones
 // are brought up to date in place.
 // Invariant: a block's new notice and state are recorded under its latch, then it is unmapped, then
-// compared with its twin, and only then the latch is opened: nobody can map it in between.
+// compared with its twin, and only then the latch is opened: nobody can map it in between
+// (invariant 7).
 #include <algorithm>
 #include <cstring>
 #include <mutex>

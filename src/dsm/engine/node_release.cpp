@@ -2,7 +2,7 @@
 // Role: the release: everything this node's threads have written becomes available to whoever
 // acquires. Re-arm write tracking, then look at each block reported or remembered as unmerged.
 // Invariant: a snapshot is taken after tracking was re-armed, and only the snapshot is computed
-// with; live private copies get foreign bytes only (design page dsm.md 2.6).
+// with; live private copies get foreign bytes only (invariant 9).
 #include <cstring>
 #include <mutex>
 
@@ -112,6 +112,9 @@ void Node::merge(BlockId block, Others others) noexcept {
     }
     if (token.home != self_) count(counters_.home_migrations);
     const Timestamp wts = write_time(token.rts, min_wts());
+    HIROBA_INVARIANT(wts > token.rts && wts > token.wts,
+                     "block %u: written at %lu, read until %lu (invariant 3)", block, wts.value,
+                     token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
     copies_.publish(block, merged, wts);
     lock_.unlock(block, {self_, wts, rts});

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/fatal.hpp"
 
@@ -66,9 +67,22 @@ constexpr bool readable(BlockState state) {
            state == BlockState::writable || state == BlockState::pinned;
 }
 
+/// As docs/protocol.md calls them.
+constexpr const char* name_of(BlockState state) {
+    constexpr const char* names[block_states] = {"invalid",  "invalid_dirty",  "invalidating",
+                                                 "readonly", "readonly_dirty", "writable",
+                                                 "pinned"};
+    return names[static_cast<unsigned>(state)];
+}
+constexpr const char* name_of(BlockEvent event) {
+    constexpr const char* names[block_events] = {
+        "read_fault",  "write_fault",   "pinned_fault", "written", "stale",
+        "found_equal", "found_changed", "merged",       "atomic",  "unpinned"};
+    return names[static_cast<unsigned>(event)];
+}
+
 [[noreturn]] inline void unexpected(BlockState state, BlockEvent event) {
-    fatal("block protocol: no row for state %u and event %u", static_cast<unsigned>(state),
-          static_cast<unsigned>(event));
+    fatal("block protocol: no row for state %s and event %s", name_of(state), name_of(event));
 }
 
 constexpr std::uint16_t on(BlockState state, BlockEvent event) {
@@ -76,71 +90,79 @@ constexpr std::uint16_t on(BlockState state, BlockEvent event) {
                                       static_cast<unsigned>(event));
 }
 
-/// Where a block goes on `event`, and what to do on the way. Pure.
-constexpr BlockStep step(BlockState state, BlockEvent event) {
+/// Where a block goes on `event`, and what to do on the way; empty: that must not happen. Pure.
+constexpr std::optional<BlockStep> find_step(BlockState state, BlockEvent event) {
     using enum BlockState;
     using enum BlockEvent;
     using enum BlockWork;
 
     switch (on(state, event)) {
-        case on(invalid, read_fault): return {readonly, fetch | map_read};
-        case on(invalid, write_fault): return {writable, fetch | map_write};
-        case on(invalid, pinned_fault): return {pinned, fetch | map_write};
+        case on(invalid, read_fault): return BlockStep{readonly, fetch | map_read};
+        case on(invalid, write_fault): return BlockStep{writable, fetch | map_write};
+        case on(invalid, pinned_fault): return BlockStep{pinned, fetch | map_write};
 
         // Unmerged bytes survive the fetch on top of it, and only a flag tells of them from now on:
         // write tracking sees a clean page.
-        case on(invalid_dirty, read_fault): return {readonly_dirty, rebase | map_read | remember};
-        case on(invalid_dirty, write_fault): return {writable, rebase | map_write};
+        case on(invalid_dirty, read_fault):
+            return BlockStep{readonly_dirty, rebase | map_read | remember};
+        case on(invalid_dirty, write_fault): return BlockStep{writable, rebase | map_write};
 
         // Faults on what is accessible: another thread was faster, or the kernel dropped the
         // mapping.
-        case on(readonly, read_fault): return {readonly, map_read};
-        case on(readonly_dirty, read_fault): return {readonly_dirty, map_read};
-        case on(writable, read_fault): return {writable, map_write};
+        case on(readonly, read_fault): return BlockStep{readonly, map_read};
+        case on(readonly_dirty, read_fault): return BlockStep{readonly_dirty, map_read};
+        case on(writable, read_fault): return BlockStep{writable, map_write};
         case on(readonly, write_fault):
         case on(readonly_dirty, write_fault):
-        case on(writable, write_fault): return {writable, map_write};
+        case on(writable, write_fault): return BlockStep{writable, map_write};
         case on(pinned, read_fault):
         case on(pinned, write_fault):
-        case on(pinned, pinned_fault): return {pinned, map_write};
+        case on(pinned, pinned_fault): return BlockStep{pinned, map_write};
 
         // A buffer that the kernel is about to fill: it must stay writable until the call is over.
-        case on(invalid_dirty, pinned_fault): return {pinned, rebase | map_write};
+        case on(invalid_dirty, pinned_fault): return BlockStep{pinned, rebase | map_write};
         case on(readonly, pinned_fault):
         case on(readonly_dirty, pinned_fault):
-        case on(writable, pinned_fault): return {pinned, map_write};
+        case on(writable, pinned_fault): return BlockStep{pinned, map_write};
 
         case on(readonly, written):
         case on(readonly_dirty, written):
-        case on(writable, written): return {writable, none};
-        case on(pinned, written): return {pinned, none};
+        case on(writable, written): return BlockStep{writable, none};
+        case on(pinned, written): return BlockStep{pinned, none};
         // Reported before it became inaccessible; the comparison has settled what it holds.
-        case on(invalid, written): return {invalid, none};
-        case on(invalid_dirty, written): return {invalid_dirty, none};
+        case on(invalid, written): return BlockStep{invalid, none};
+        case on(invalid_dirty, written): return BlockStep{invalid_dirty, none};
 
         case on(readonly, stale):
         case on(readonly_dirty, stale):
-        case on(writable, stale): return {invalidating, unmap};
-        case on(invalidating, found_equal): return {invalid, none};
-        case on(invalidating, found_changed): return {invalid_dirty, remember};
-        case on(pinned, stale): return {pinned, rebase};
-        case on(pinned, unpinned): return {writable, none};
+        case on(writable, stale): return BlockStep{invalidating, unmap};
+        case on(invalidating, found_equal): return BlockStep{invalid, none};
+        case on(invalidating, found_changed): return BlockStep{invalid_dirty, remember};
+        case on(pinned, stale): return BlockStep{pinned, rebase};
+        case on(pinned, unpinned): return BlockStep{writable, none};
 
-        case on(invalid_dirty, merged): return {invalid, none};
+        case on(invalid_dirty, merged): return BlockStep{invalid, none};
         case on(readonly, merged):
         case on(readonly_dirty, merged):
-        case on(writable, merged): return {readonly, none};
-        case on(pinned, merged): return {pinned, none};
+        case on(writable, merged): return BlockStep{readonly, none};
+        case on(pinned, merged): return BlockStep{pinned, none};
 
         case on(invalid, atomic):
         case on(invalid_dirty, atomic):
         case on(readonly, atomic):
         case on(readonly_dirty, atomic):
-        case on(writable, atomic): return {writable, rebase | map_write};
-        case on(pinned, atomic): return {pinned, rebase | map_write};
+        case on(writable, atomic): return BlockStep{writable, rebase | map_write};
+        case on(pinned, atomic): return BlockStep{pinned, rebase | map_write};
 
-        default: unexpected(state, event);
+        default: return std::nullopt;
     }
+}
+
+/// As find_step(); a pair without a row stops the node.
+constexpr BlockStep step(BlockState state, BlockEvent event) {
+    const std::optional<BlockStep> found = find_step(state, event);
+    if (!found) unexpected(state, event);
+    return *found;
 }
 
 }  // namespace hiroba::dsm
