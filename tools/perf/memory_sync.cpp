@@ -149,7 +149,7 @@ public:
                 const std::uint64_t begun_ns = now_ns();
                 wrong_ += words_[2] != number;
                 const std::uint64_t missed_ns = now_ns();
-                words_[2] = number + 1;
+                words_[2] = ~number;  // unlike the next number, or there were nothing to tell
                 const std::uint64_t written_ns = now_ns();
                 memory_.release();
                 spent_ns += ns_since(written_ns) + static_cast<double>(missed_ns - begun_ns);
