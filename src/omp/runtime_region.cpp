@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/fatal.hpp"
+#include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
 #include "omp/runtime_core.hpp"
 
@@ -16,6 +17,14 @@ namespace hiroba::omp {
 namespace {
 /// One node only: more threads than this are not made, whatever the program asks for.
 constexpr std::uint32_t pool_threads_max = 4096;
+
+/// Both ends of a region are one place: what its beginning made necessary, and its join.
+void run_function(const Fork& fork) noexcept {
+    const auto* const place = reinterpret_cast<const void*>(fork.function);
+    synchronizes_at(SyncKind::region, place);
+    fork.function(fork.data);
+    synchronizes_at(SyncKind::region, place);
+}
 }  // namespace
 
 std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_t requested,
@@ -79,6 +88,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
             environment_.threads_by_level[std::min(outer.place.level + 1, environment_.levels - 1)];
     // The numbers go on from region to region: the last thread to leave a slot may do so late.
     fork_.sequence = thread.region.sequence;
+    synchronizes_at(SyncKind::region, reinterpret_cast<const void*>(fork_.function));
     if (parts_.flush_streams != nullptr && link_ != nullptr) parts_.flush_streams();
     if (parts_.publish_process != nullptr && nodes_of(team_size) > 1)
         fork_.process = parts_.publish_process();
@@ -94,7 +104,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     Frame* const parent = thread.frame;
     enter_region(thread);
     thread.region.parent = parent;
-    fork_.function(fork_.data);
+    run_function(fork_);
     thread.frame = parent;
     const auto join = [this, join_phase] { join_as_initial(join_phase); };
     if (link_ != nullptr)
@@ -158,7 +168,7 @@ void RuntimeCore::work(std::uint32_t local_thread) noexcept {
             wait();
         if (!go_on) return;
         enter_region(thread);
-        fork_.function(fork_.data);
+        run_function(fork_);
         thread.frame = &thread.base;
     }
 }

@@ -34,7 +34,8 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         engine_->map(range, Access::write);
         return true;
     }
-    count(write ? counters_.write_faults : counters_.read_faults);
+    count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
+    const Timed timed{*this, &PlaceCounters::fault_ns};
     bool newer;
     {
         const std::scoped_lock guard{entries_[block].latch};
@@ -74,7 +75,7 @@ void Node::fetch_around(BlockId block) noexcept {
     if (got > 0) engine_->map(ahead, Access::read);
     for (std::uint32_t i = 0; i < got; ++i) entries_[block + 1 + i].latch.unlock();
     read_ahead_.brought(block, got);
-    count(counters_.fetched_ahead, got);
+    count(&PlaceCounters::fetched_ahead, got);
 }
 
 bool Node::resolve(BlockId block, BlockEvent event) noexcept {
@@ -118,7 +119,7 @@ Node::Fetched Node::fetch_by_notice(BlockId block, BlockWork how) noexcept {
     if (rts < min_wts() || wts <= copies_.own_wts(block)) return Fetched::not_possible;
     const Timestamp got = install(block, from, how, wts);
     set_lease(block, rts);
-    count(counters_.fetches_by_notice);
+    count(&PlaceCounters::fetches_by_notice);
     return got == wts ? Fetched::as_told : Fetched::newer;
 }
 
@@ -128,9 +129,9 @@ bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
     if (moves) {
         install(block, token.home, how, token.wts);
-        count(counters_.fetches_by_home);
+        count(&PlaceCounters::fetches_by_home);
     } else {
-        count(counters_.renewals);
+        count(&PlaceCounters::renewals);
     }
     lock_.unlock(block, token);
     // What the home had at this moment includes whatever a remembered notice tells of.
@@ -161,7 +162,7 @@ Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_
     HIROBA_INVARIANT(wts >= at_least,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
                      from.value, wts.value, at_least.value);
-    count(counters_.bytes_fetched, block_bytes_);
+    count(&PlaceCounters::bytes_fetched, block_bytes_);
     return wts;
 }
 

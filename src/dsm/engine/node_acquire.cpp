@@ -24,8 +24,9 @@ void Node::acquire(Others) noexcept {
 }
 
 void Node::acquire_on_runtime_stack() noexcept {
+    const Timed timed{*this, &PlaceCounters::acquire_ns};
     const std::scoped_lock role{acquire_};
-    count(counters_.acquires);
+    count(&PlaceCounters::acquires);
     const std::size_t notices = take_pending();
     for (std::size_t i = 0; i < notices; ++i) {
         const bool newest_of_block = i == 0 || taken_[i - 1].block != taken_[i].block;
@@ -72,7 +73,7 @@ void Node::apply_notice(const Notice& notice) noexcept {
         entry.notice_rts = notice.rts;
     }
     if (readable(entry.state) && entry.rts < notice.wts) {
-        count(counters_.invalidations);
+        count(&PlaceCounters::invalidations);
         make_stale(notice.block);
     } else {
         entry.latch.unlock();
@@ -136,7 +137,7 @@ void Node::expire_leases() noexcept {
             set_lease(lease.block, entry.rts);
             entry.latch.unlock();
         } else {
-            count(counters_.lease_expiries);
+            count(&PlaceCounters::lease_expiries);
             make_stale(lease.block);
         }
     }
@@ -151,7 +152,7 @@ bool Node::renew_at_home(BlockId block) noexcept {
     lock_.unlock(block, token);
     if (!home) return false;
     entries_[block].rts = token.rts;
-    count(counters_.renewals);
+    count(&PlaceCounters::renewals);
     return true;
 }
 

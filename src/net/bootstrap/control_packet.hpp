@@ -24,6 +24,7 @@ enum class ControlKind : std::uint32_t {
     participation,  ///< node: number = regions; the node leaves
     gathered,       ///< launcher: rank = whose part the body is
     passed,         ///< launcher: every node is at the barrier
+    place,          ///< node: body = SyncPlace, NamedCount[]
 };
 
 struct ControlHeader {
@@ -38,7 +39,8 @@ struct RaceBody {
     std::uint32_t bytes = 0;
     std::uint32_t writer = 0;
     std::uint32_t other = 0;
-    std::uint32_t reserved = 0;
+    std::uint32_t stack_of = 0;  ///< 1 + the thread of the job on whose stack it is
+    SyncPlace place;             ///< where the writer synchronized
 };
 
 inline constexpr std::size_t packet_body_max = ControlChannel::gather_bytes_max;
