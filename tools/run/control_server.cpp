@@ -14,8 +14,10 @@ using net::ControlKind;
 using net::ControlPacket;
 using net::Transfer;
 
-ControlServer::ControlServer(std::vector<int> sockets, RaceSink race_sink)
-    : ends_(sockets.size()), race_sink_(std::move(race_sink)) {
+ControlServer::ControlServer(std::vector<int> sockets, RaceSink race_sink, AttachSink attach_sink)
+    : ends_(sockets.size()),
+      race_sink_(std::move(race_sink)),
+      attach_sink_(std::move(attach_sink)) {
     for (std::size_t rank = 0; rank < sockets.size(); ++rank) ends_[rank].socket = sockets[rank];
 }
 
@@ -63,7 +65,10 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
     End& end = ends_[rank];
     const auto size_is = [&](std::size_t bytes) { return packet.body.size() == bytes; };
     bool understood = packet.header.rank == rank;
-    if (understood) end.attached = true;
+    if (understood && !end.attached) {
+        end.attached = true;
+        attach_sink_(rank);
+    }
     switch (understood ? packet.header.kind : ControlKind::passed) {
         case ControlKind::attached: understood = size_is(0); break;
         case ControlKind::gather:
@@ -73,8 +78,19 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
             break;
         case ControlKind::counts:
             understood = packet.body.size() % sizeof(net::NamedCount) == 0;
-            if (understood) keep_counts(rank, packet);
+            if (!understood) break;
+            for (ReportedCount& count : counts_in(packet.body))
+                end.counts.push_back(std::move(count));
             break;
+        case ControlKind::place: {
+            SyncPlace place;
+            understood = packet.body.size() >= sizeof place &&
+                         (packet.body.size() - sizeof place) % sizeof(net::NamedCount) == 0;
+            if (!understood) break;
+            ::memcpy(&place, packet.body.data(), sizeof place);
+            end.places.push_back({place, counts_in(Bytes(packet.body).subspan(sizeof place))});
+            break;
+        }
         case ControlKind::race: {
             net::RaceBody race;
             understood = size_is(sizeof race);
@@ -164,13 +180,15 @@ void ControlServer::give(End& end) {
     }
 }
 
-void ControlServer::keep_counts(std::uint32_t rank, const ControlPacket& packet) {
-    for (std::size_t at = 0; at < packet.body.size(); at += sizeof(net::NamedCount)) {
+std::vector<ReportedCount> ControlServer::counts_in(Bytes body) {
+    std::vector<ReportedCount> counts;
+    for (std::size_t at = 0; at < body.size(); at += sizeof(net::NamedCount)) {
         net::NamedCount count;
-        ::memcpy(&count, packet.body.data() + at, sizeof count);
-        const std::string name(count.name, ::strnlen(count.name, sizeof count.name));
-        ends_[rank].counts.push_back({name, count.value});
+        ::memcpy(&count, body.data() + at, sizeof count);
+        counts.push_back(
+            {std::string(count.name, ::strnlen(count.name, sizeof count.name)), count.value});
     }
+    return counts;
 }
 
 std::string ControlServer::missing_ranks() const {

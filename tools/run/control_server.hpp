@@ -25,15 +25,25 @@ struct ReportedCount {
     std::uint64_t value = 0;
 };
 
+/// What one node counted at one place.
+struct ReportedPlace {
+    SyncPlace place;
+    std::vector<ReportedCount> counts;
+};
+
 /// A file descriptor that closes with its last owner.
 using SharedDescriptor = std::shared_ptr<const int>;
 
 class ControlServer {
 public:
     using RaceSink = std::function<void(const net::RaceBody&)>;
+    using AttachSink = std::function<void(std::uint32_t)>;
 
     /// Owns `sockets`, one per rank.
-    ControlServer(std::vector<int> sockets, RaceSink race_sink);
+    /// @param attach_sink  called with the rank when a node's runtime is there
+    ControlServer(
+        std::vector<int> sockets, RaceSink race_sink,
+        AttachSink attach_sink = [](std::uint32_t) {});
     ControlServer(const ControlServer&) = delete;
     ControlServer& operator=(const ControlServer&) = delete;
     ~ControlServer();
@@ -50,6 +60,9 @@ public:
     std::optional<std::uint64_t> regions(std::uint32_t rank) const { return ends_[rank].regions; }
     const std::vector<ReportedCount>& counts(std::uint32_t rank) const {
         return ends_[rank].counts;
+    }
+    const std::vector<ReportedPlace>& places(std::uint32_t rank) const {
+        return ends_[rank].places;
     }
     /// Set once a node asked for the end of the job.
     std::optional<int> exit_requested() const { return exit_requested_; }
@@ -79,16 +92,18 @@ private:
         std::deque<Answer> answers;
         std::optional<std::uint64_t> regions;
         std::vector<ReportedCount> counts;
+        std::vector<ReportedPlace> places;
     };
     void take(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void arrive(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void answer_all();
-    void keep_counts(std::uint32_t rank, const net::ControlPacket& packet);
+    static std::vector<ReportedCount> counts_in(Bytes body);
     void give(End& end);
     void close(End& end);
 
     std::vector<End> ends_;
     RaceSink race_sink_;
+    AttachSink attach_sink_;
     std::uint32_t arrived_ = 0;
     std::uint64_t waiting_since_ns_ = 0;
     std::optional<int> exit_requested_;

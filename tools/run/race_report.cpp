@@ -13,6 +13,20 @@ namespace hiroba::tools {
 void RaceReport::add(const net::RaceBody& race) {
     if (volume_ == Volume::none || !seen_.insert(race.address).second) return;
     if (volume_ == Volume::some && seen_.size() > lines_max) return;
+    if (files_.empty()) files_ = loaded_files(process_);
+    std::string text = fmt::format(
+        "write-write race: {} bytes at {:#x} ({}) by nodes {} and {}", race.bytes, race.address,
+        where(race), std::min(race.writer, race.other), std::max(race.writer, race.other));
+    text += fmt::format(", seen by node {} at its {}", race.writer, name_place(files_, race.place));
+    say_line(text);
+}
+
+std::string RaceReport::where(const net::RaceBody& race) {
+    if (race.stack_of != 0) {
+        const std::uint32_t thread = race.stack_of - 1;
+        return fmt::format("on the stack of thread {} of node {}", thread % threads_per_node_,
+                           thread / threads_per_node_);
+    }
     auto name = name_address(files_, race.address);
     if (!name) {
         // Read again: the program may have loaded a library since. A process that has ended
@@ -21,9 +35,7 @@ void RaceReport::add(const net::RaceBody& race) {
         if (!now.empty()) files_ = std::move(now);
         name = name_address(files_, race.address);
     }
-    say_line(fmt::format("write-write race: {} bytes at {:#x} ({}) by nodes {} and {}", race.bytes,
-                         race.address, name.value_or("in no variable: heap or stack"),
-                         std::min(race.writer, race.other), std::max(race.writer, race.other)));
+    return name.value_or("in no variable: heap");
 }
 
 void RaceReport::finish() const {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <sstream>
 
 #include "base/settings.hpp"
@@ -96,21 +97,43 @@ void warn_unknown_settings() {
             fmt::format("{} is no variable of hiroba and has no effect. See hiroba info -c", name));
 }
 
+void show_stats(const ControlServer& control, std::uint32_t nodes,
+                const std::vector<LoadedFile>& files) {
+    const std::string wanted(setting("HIROBA_STATS"));
+    if (wanted == "0") return;
+    constexpr std::string_view to_file = "json:";
+    if (wanted.starts_with(to_file)) {
+        const std::string path = wanted.substr(to_file.size());
+        std::ofstream file(path);
+        if (!(file << stats_json(control, nodes, files)).flush())
+            say_line(fmt::format("HIROBA_STATS={}: {} cannot be written. Name another file", wanted,
+                                 path));
+        return;
+    }
+    std::string table = stats_table(control, nodes);
+    if (wanted == "full") table += "\n" + places_table(control, nodes, files);
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, table.data(), table.size());
+}
+
 int serve(const RunPlan& plan, std::vector<Node>& nodes, SignalWatch& signals) {
     const std::string_view races = setting("HIROBA_RACE");
     RaceReport race_report(races == "off"   ? RaceReport::Volume::none
                            : races == "all" ? RaceReport::Volume::all
                                             : RaceReport::Volume::some,
-                           nodes[0].pid);
+                           nodes[0].pid, plan.threads_per_node);
     std::vector<int> sockets;
     for (const Node& node : nodes) sockets.push_back(node.socket);
-    ControlServer control(sockets, [&](const net::RaceBody& race) { race_report.add(race); });
+    // Read while the process lives: its end comes before the counters are printed.
+    std::vector<LoadedFile> files;
+    ControlServer control(
+        sockets, [&](const net::RaceBody& race) { race_report.add(race); },
+        [&](std::uint32_t rank) {
+            if (files.empty() && setting("HIROBA_STATS") != "0")
+                files = loaded_files(nodes[rank].pid);
+        });
     const int status = Supervisor(plan, nodes, control, signals).run();
     race_report.finish();
-    if (setting("HIROBA_STATS") != "0") {
-        const std::string table = stats_table(control, plan.nodes);
-        [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, table.data(), table.size());
-    }
+    show_stats(control, plan.nodes, files);
     return status;
 }
 
