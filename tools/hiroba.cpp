@@ -63,6 +63,8 @@ void add_perf_words(CLI::App& words, PerfOptions& options) {
     words.add_option("--bytes", options.bytes, "size of one operation (the test's own)");
     words.add_option("--repeat", options.repeat, "measure as often, and give an interval (1)");
     words.add_option("--milliseconds", options.milliseconds, "length of one measurement (300)");
+    words.add_option("--change", options.change, "dsm_release: byte, page or doubles (byte)");
+    words.add_option("--home", options.home, "dsm_release: here or elsewhere (here)");
     words.add_flag("--json", options.json, "one object a line");
 }
 

@@ -18,6 +18,7 @@
 #include "abi/streams.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/atomic/rewriter.hpp"
 #include "omp/process/fingerprint.hpp"
@@ -69,6 +70,9 @@ Result<dsm::MemoryOptions> memory_options() {
     options.notices_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(*notices, 1u << 30));
     options.lease = *lease;
 
+    const std::string_view stats = setting("HIROBA_STATS");
+    options.by_place = stats == "full" || stats.starts_with("json:");
+
     using Race = dsm::MemoryOptions::Race;
     const std::string_view race = setting("HIROBA_RACE");
     options.race = race == "off"     ? Race::off
@@ -80,7 +84,13 @@ Result<dsm::MemoryOptions> memory_options() {
 
 void report_race(void* context, std::uintptr_t address, std::uint32_t bytes, NodeId self,
                  NodeId other) noexcept {
-    static_cast<World*>(context)->control->report_race(address, bytes, self, other);
+    const World& node = *static_cast<World*>(context);
+    const std::uint64_t offset = *node.map->offset_of(address);
+    const dsm::SpaceShape& shape = node.map->shape();
+    std::optional<std::uint32_t> stack_of;
+    if (offset < std::uint64_t{shape.nodes} * shape.threads_per_node * shape.stack_bytes)
+        stack_of = static_cast<std::uint32_t>(offset / shape.stack_bytes);
+    node.control->report_race(address, bytes, self, other, this_thread().place, stack_of);
 }
 
 void describe(const World& node) noexcept {

@@ -54,7 +54,9 @@ constexpr Setting table[] = {
      "command that runs another command on a host: it is given the host and the command's words",
      "text"},
     {"HIROBA_STACK", "64M", "address space of one thread's stack and thread-local data", "size"},
-    {"HIROBA_STATS", "0", "print a table of counters, one column a node, at the end", "0|1"},
+    {"HIROBA_STATS", "0",
+     "counters at the end: a table by node; full: by synchronization too; json: all into a file",
+     "0|1|summary|full|json:FILE"},
     {"HIROBA_SYSTEM_CALLS", "auto",
      "whether calls that libraries make inside themselves get their buffers pinned too",
      "auto|examined|interposed"},
@@ -75,11 +77,17 @@ const Setting* find(std::string_view name) noexcept {
     return found == std::end(table) ? nullptr : found;
 }
 
-/// True when `value` is one of "a|b|c".
+/// True when `value` is one of "a|b|word:FILE".
 bool is_choice(std::string_view choices, std::string_view value) noexcept {
     while (true) {
         const std::size_t bar = choices.find('|');
-        if (choices.substr(0, bar) == value) return true;
+        const std::string_view choice = choices.substr(0, bar);
+        if (choice == value) return true;
+        const std::size_t named = choice.find("FILE");  // "word:FILE": any name behind the colon
+        if (named != std::string_view::npos && value.size() > named &&
+            value.substr(0, named) == choice.substr(0, named)) {
+            return true;
+        }
         if (bar == std::string_view::npos) return false;
         choices.remove_prefix(bar + 1);
     }

@@ -14,6 +14,26 @@ namespace hiroba {
 class Turns;
 struct TraceRing;
 
+/// What kind of construct a thread synchronizes by (base/sync_place.hpp names them).
+enum class SyncKind : std::uint32_t {
+    start,
+    region,
+    barrier,
+    loop,
+    single,
+    critical,
+    lock,
+    flush,
+    wait,
+};
+inline constexpr unsigned sync_kinds = 9;
+
+/// A construct and an address in the program's code; {0, start} before the first.
+struct SyncPlace {
+    std::uintptr_t address = 0;
+    SyncKind kind = SyncKind::start;
+};
+
 struct ThreadContext {
     std::byte* runtime_stack_top = nullptr;  ///< private stack on which releases and acquires run
     bool on_runtime_stack = false;
@@ -27,6 +47,7 @@ struct ThreadContext {
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
     Turns* turns = nullptr;            ///< who schedules it, nullptr: the kernel (base/turns.hpp)
+    SyncPlace place;                   ///< of its last synchronization (base/sync_place.hpp)
 };
 
 /// The calling thread's context; made on first use (mmap, private). Async-signal-safe.

@@ -12,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "base/thread_context.hpp"
 #include "dsm/memory/address_map.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "gas/gas.hpp"
@@ -24,6 +25,7 @@ struct MemoryOptions {
     std::uint32_t notices_max = 1024;  ///< K: write notices a signature holds (HIROBA_NOTICES)
     std::uint64_t lease = 10;          ///< how far a read extends rts (HIROBA_LEASE)
     std::uint32_t lock_hops = 8;       ///< links a lock request follows before it is a message
+    bool by_place = false;             ///< counts for each SyncPlace too (HIROBA_STATS)
     enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
 };
 
@@ -40,6 +42,8 @@ struct MemoryCounts {
     std::uint64_t renewals = 0, bytes_fetched = 0, fetched_ahead = 0, releases = 0, acquires = 0;
     std::uint64_t blocks_merged = 0, notices_made = 0, notices_dropped = 0, invalidations = 0;
     std::uint64_t lease_expiries = 0, home_migrations = 0, atomics = 0, flushes = 0, races = 0;
+    /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
+    std::uint64_t fault_ns = 0, release_ns = 0, acquire_ns = 0;
 };
 
 /// One node's part of the shared memory.
@@ -127,6 +131,10 @@ public:
     virtual void before_release(void (*)() noexcept) noexcept {}
     virtual void on_race(RaceReport report, void* context) noexcept = 0;
     virtual MemoryCounts counts() const noexcept = 0;
+    /// Visits what happened at each place a thread synchronized at, and until its next one: misses
+    /// belong to the synchronization that made them necessary. Nothing without by_place.
+    using PlaceVisit = void (*)(void* context, const SyncPlace& place, const MemoryCounts& counts);
+    virtual void each_place(PlaceVisit, void*) const noexcept {}
 };
 
 }  // namespace hiroba::dsm

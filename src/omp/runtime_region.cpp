@@ -9,6 +9,7 @@
 
 #include "base/fatal.hpp"
 #include "base/program_call.hpp"
+#include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "omp/runtime_core.hpp"
@@ -18,6 +19,14 @@ namespace hiroba::omp {
 namespace {
 /// One node only: more threads than this are not made, whatever the program asks for.
 constexpr std::uint32_t pool_threads_max = 4096;
+
+/// Both ends of a region are one place: what its beginning made necessary, and its join.
+void run_function(const Fork& fork) noexcept {
+    const auto* const place = reinterpret_cast<const void*>(fork.function);
+    synchronizes_at(SyncKind::region, place);
+    call_program(fork.function, fork.data);
+    synchronizes_at(SyncKind::region, place);
+}
 }  // namespace
 
 std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_t requested,
@@ -83,7 +92,7 @@ void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
 
 void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcept {
     const Frame& outer = *thread.frame;
-    trace("omp.fork", team_size, thread.region.sequence);
+    trace("omp.fork", team_size, sequence_);
     fork_.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
     fork_.icvs = outer.icvs;
     if (environment_.levels > 1)
@@ -91,6 +100,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
             environment_.threads_by_level[std::min(outer.place.level + 1, environment_.levels - 1)];
     // The numbers go on from region to region: the last thread to leave a slot may do so late.
     fork_.sequence = sequence_;
+    synchronizes_at(SyncKind::region, reinterpret_cast<const void*>(fork_.function));
     if (parts_.flush_streams != nullptr && link_ != nullptr) parts_.flush_streams();
     if (parts_.publish_process != nullptr && nodes_of(team_size) > 1)
         fork_.process = parts_.publish_process();
@@ -106,7 +116,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     Frame* const parent = thread.frame;
     enter_region(thread);
     thread.region.parent = parent;
-    call_program(fork_.function, fork_.data);
+    run_function(fork_);
     thread.frame = parent;
     sequence_ = thread.region.sequence;
     thread.in_region = false;
@@ -172,7 +182,7 @@ void RuntimeCore::work(std::uint32_t local_thread) noexcept {
             wait();
         if (!go_on) return;
         enter_region(thread);
-        call_program(fork_.function, fork_.data);
+        run_function(fork_);
         thread.frame = &thread.base;
     }
 }

@@ -45,6 +45,7 @@ FACES = {
         "dsm/heap/heap.hpp",
         "dsm/memory/address_map.hpp",
         "dsm/memory/fault_engine.hpp",
+        "dsm/memory/uffd_calls.hpp",  # Requests to the kernel, which a floor is made of.
         "dsm/memory/kernel_calls.hpp",  # Not of the shared memory: system calls without libc.
         "dsm/sync/lock_table.hpp",
         "dsm/sync/publisher.hpp",

@@ -156,7 +156,7 @@ void Relay::pass_on(std::uint32_t rank, ControlPacket& packet) {
         net::RaceBody race;
         std::memcpy(&race, packet.body.data(), sizeof race);
         // Only here are the files that the address may lie in.
-        const std::string name = names_.name(race.address);
+        const std::string name = names_.name(race.address) + "\n" + names_.place(race.place);
         append(body, std::as_bytes(std::span(name)));
     }
     link_.send({HostKind::packet, rank, 0}, body);

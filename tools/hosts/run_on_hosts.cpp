@@ -72,9 +72,9 @@ int run_on_hosts(const RunOptions& options) {
     RunPlan plan = request->plan;
     RemoteNodes nodes(std::move(*request), *job, *signals);
     // Addresses are named by the hosts, where the program's files are.
-    RaceReport races(race_volume(), -1);
+    RaceReport races(race_volume(), -1, plan);
     ControlServer control(
-        std::vector<int>(plan.nodes, -1), race_sink(races),
+        std::vector<int>(plan.nodes, -1), race_sink(races), attach_sink(races),
         [&nodes](const net::ControlHeader& header, Bytes body) { nodes.broadcast(header, body); });
     nodes.bind(control);
     if (const auto failed = nodes.start()) return *failed;

@@ -280,11 +280,12 @@ MessagePingPong* messages = nullptr;  // of this process, between prepare and me
 
 }  // namespace
 
-void prepare_am_latency(Rig& rig) {
+Result<void> prepare_am_latency(Rig& rig) {
     static MessagePingPong ping_pong{rig};
     messages = &ping_pong;
     rig.async().on(question, MessagePingPong::asked, messages);
     rig.async().on(answer, MessagePingPong::answered, messages);
+    return {};
 }
 
 Measured measure_am_latency(Rig& rig) {

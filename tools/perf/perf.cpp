@@ -17,6 +17,7 @@
 #include "tools/line.hpp"
 #include "tools/perf/plan.hpp"
 #include "tools/perf/rig.hpp"
+#include "tools/perf/tests.hpp"
 #include "tools/run/run.hpp"
 
 namespace hiroba::tools {
@@ -77,6 +78,10 @@ void print_json(const PerfPlan& plan, const char* provider, const Figures& figur
                                    {"ratio_high", rounded(quantile(figures.ratios, 0.95))},
                                    {"repeat", plan.repeat},
                                    {"offload", std::string(setting("HIROBA_OFFLOAD"))}};
+    if (plan.test->measure == perf_parts::measure_dsm_release) {
+        line["change"] = perf_parts::name_of(plan.change);
+        line["home"] = perf_parts::name_of(plan.home);
+    }
     fmt::print("{}\n", line.dump());
 }
 
@@ -105,7 +110,9 @@ int measure(const PerfPlan& plan, bool json) {
     set_identity(job->self.value, "perf");
     auto rig = Rig::open(*job, plan);
     if (!rig) return report(rig.error());
-    if (plan.test->prepare != nullptr) plan.test->prepare(**rig);
+    if (plan.test->prepare != nullptr) {
+        if (auto prepared = plan.test->prepare(**rig); !prepared) return report(prepared.error());
+    }
     if (auto connected = (*rig)->connect(); !connected) return report(connected.error());
 
     std::vector<Measured> repetitions;

@@ -18,6 +18,8 @@ struct PerfOptions {
     std::string bytes;  ///< empty: the test's own
     std::string repeat = "1";
     std::string milliseconds = "300";
+    std::string change;  ///< byte, page or doubles; empty: byte
+    std::string home;    ///< here or elsewhere; empty: here
     bool json = false;
     bool list = false;
 };

@@ -50,6 +50,33 @@ constexpr Test tests[] = {
      "a fetch-and-add of net", 8, 8, false, false, nullptr, measure_acp_add8},
     {"acp_third_party", "how long acp_copy from the second rank to the third takes",
      "a read of net: one round trip", 8, 32768, false, false, nullptr, measure_acp_third_party, 3},
+    {"dsm_read_miss", "how long a read takes of a page that another node has written",
+     "a bare handler: the page's bytes from the peer, a copy of them, the page mapped", 0, 0, false,
+     false, prepare_memory, measure_dsm_read_miss},
+    {"dsm_write_miss", "how long a write takes to a page that another node has written",
+     "a bare handler: the page's bytes from the peer, a copy of them, the page mapped", 0, 0, false,
+     false, prepare_memory, measure_dsm_write_miss},
+    {"dsm_busy_home", "how long a read miss takes whose home computes, without a call",
+     "a read miss whose home waits for messages", 0, 0, false, false, prepare_memory,
+     measure_dsm_busy_home},
+    {"dsm_first_write", "how long the first write takes to a page that is readable here",
+     "the engine's notice of it, without the shared memory", 0, 0, false, false, prepare_memory,
+     measure_dsm_first_write},
+    {"dsm_release", "what a release takes for each page that was written, --bytes in all",
+     "a bare scan, and a copy of each page; home elsewhere: also one exchange with the peer",
+     64 * page_bytes, 16 * mebibyte, false, false, prepare_memory, measure_dsm_release},
+    {"dsm_clean_barrier", "how long a barrier takes with --bytes readable and nothing written",
+     "a bare scan of as many pages, and flags in lines (udp: raw datagrams)", mebibyte,
+     64 * mebibyte, false, false, prepare_memory, measure_dsm_clean_barrier},
+    {"dsm_ping_pong", "how long one word takes to another node, by barriers",
+     "the release of one page and a read miss, each alone", 0, 0, false, false, prepare_memory,
+     measure_dsm_ping_pong},
+    {"dsm_false_sharing", "how long a step takes in which both nodes write words of one page",
+     "the release of one page and a read miss, each alone", 0, 0, false, false, prepare_memory,
+     measure_dsm_false_sharing},
+    {"dsm_lock_handover", "how long a contended lock takes that guards one counter",
+     "the release of one page and a read miss, each alone", 0, 0, false, false, prepare_memory,
+     measure_dsm_lock_handover},
 };
 
 std::string names() {
@@ -90,7 +117,40 @@ Result<std::uint64_t> bytes_option(const Test& test, const std::string& text) {
     return bytes;
 }
 
+/// Puts the place of `text` among `names` into `choice`; empty: the first.
+template <class Choice, std::size_t count>
+Result<void> choose(const char* option, const std::string& text, const char* const (&names)[count],
+                    Choice& choice) {
+    if (text.empty()) return {};
+    for (std::size_t i = 0; i < count; ++i) {
+        choice = static_cast<Choice>(i);
+        if (text == names[i]) return {};
+    }
+    return Error{ErrorKind::usage, fmt::format("{} {}: must be one of {}. Change {}", option, text,
+                                               fmt::join(names, "|"), option)};
+}
+
+constexpr const char* change_names[] = {"byte", "page", "doubles"};
+constexpr const char* home_names[] = {"here", "elsewhere"};
+
+Result<void> choose_release(const PerfOptions& options, PerfPlan& plan) {
+    if (plan.test->measure != measure_dsm_release) {
+        const char* const given = !options.change.empty() ? "--change"
+                                  : !options.home.empty() ? "--home"
+                                                          : nullptr;
+        if (given == nullptr) return {};
+        return Error{ErrorKind::usage,
+                     fmt::format("{}: only dsm_release has one. Leave it out", given)};
+    }
+    if (auto chosen = choose("--change", options.change, change_names, plan.change); !chosen)
+        return chosen;
+    return choose("--home", options.home, home_names, plan.home);
+}
+
 }  // namespace
+
+const char* name_of(Change change) { return change_names[static_cast<std::size_t>(change)]; }
+const char* name_of(Home home) { return home_names[static_cast<std::size_t>(home)]; }
 
 std::span<const Test> all_tests() { return tests; }
 
@@ -117,7 +177,7 @@ Result<PerfPlan> make_perf_plan(const PerfOptions& options) {
     }
     auto bytes = bytes_option(*plan.test, options.bytes);
     if (!bytes) return bytes.error();
-    if (*bytes * *threads > 32 * mebibyte) {
+    if (*threads > 1 && *bytes * *threads > 32 * mebibyte) {
         return Error{ErrorKind::usage, fmt::format("--bytes {} for each of --threads {}: more than "
                                                    "the 32M there are. Change one of them",
                                                    *bytes, *threads)};
@@ -126,6 +186,7 @@ Result<PerfPlan> make_perf_plan(const PerfOptions& options) {
     if (!repeat) return repeat.error();
     const auto milliseconds = number_option("--milliseconds", options.milliseconds, 1, 600'000);
     if (!milliseconds) return milliseconds.error();
+    if (auto chosen = choose_release(options, plan); !chosen) return chosen.error();
     plan.nodes = static_cast<std::uint32_t>(*nodes);
     plan.threads = static_cast<std::uint32_t>(*threads);
     plan.bytes = *bytes;

@@ -23,12 +23,17 @@ struct Test {
     std::uint64_t bytes_max;  ///< 0: has no size
     bool takes_threads;
     bool parks_consumer;  ///< nobody executes requests but the measuring thread, when it says so
-    void (*prepare)(Rig& rig);  ///< registers handlers; may be nullptr
+    Result<void> (*prepare)(Rig& rig);  ///< registers handlers and memory; may be nullptr
     Measured (*measure)(Rig& rig);
     std::uint32_t nodes_min = 2;  ///< also without --nodes
 };
 
 std::span<const Test> all_tests();
+
+/// What a dsm_release changes in each page: its first byte, all of it, the low byte of each double.
+enum class Change : std::uint8_t { byte, page, doubles };
+/// Where the home of the pages of a dsm_release is when it begins.
+enum class Home : std::uint8_t { here, elsewhere };
 
 struct PerfPlan {
     const Test* test = nullptr;
@@ -36,8 +41,14 @@ struct PerfPlan {
     std::uint32_t threads = 1;
     std::uint64_t bytes = 0;
     std::uint32_t repeat = 1;
+    Change change = Change::byte;
+    Home home = Home::here;
     std::uint64_t run_ns = 0;  ///< how long one repetition measures, about
 };
+
+/// As the command line says them.
+const char* name_of(Change change);
+const char* name_of(Home home);
 
 /// A usage error names the option that is wrong.
 Result<PerfPlan> make_perf_plan(const PerfOptions& options);

@@ -9,7 +9,7 @@ namespace hiroba::tools::perf_parts {
 Measured measure_put_latency(Rig& rig);
 Measured measure_get_latency(Rig& rig);
 Measured measure_atomic_latency(Rig& rig);
-void prepare_am_latency(Rig& rig);
+Result<void> prepare_am_latency(Rig& rig);
 Measured measure_am_latency(Rig& rig);
 Measured measure_enqueue(Rig& rig);
 Measured measure_stream(Rig& rig);
@@ -20,5 +20,21 @@ Measured measure_acp_copy(Rig& rig);
 Measured measure_acp_copies(Rig& rig);
 Measured measure_acp_add8(Rig& rig);
 Measured measure_acp_third_party(Rig& rig);
+
+/// Makes the shared memory that all dsm_* tests measure (memory_rig.hpp).
+Result<void> prepare_memory(Rig& rig);
+/// It, attached at the first call. Collective.
+class MemoryRig;
+MemoryRig& prepared_memory();
+
+Measured measure_dsm_read_miss(Rig& rig);
+Measured measure_dsm_write_miss(Rig& rig);
+Measured measure_dsm_busy_home(Rig& rig);
+Measured measure_dsm_first_write(Rig& rig);
+Measured measure_dsm_release(Rig& rig);
+Measured measure_dsm_clean_barrier(Rig& rig);
+Measured measure_dsm_ping_pong(Rig& rig);
+Measured measure_dsm_false_sharing(Rig& rig);
+Measured measure_dsm_lock_handover(Rig& rig);
 
 }  // namespace hiroba::tools::perf_parts

@@ -14,8 +14,12 @@ using net::ControlKind;
 using net::ControlPacket;
 using net::Transfer;
 
-ControlServer::ControlServer(std::vector<int> sockets, RaceSink race_sink, FarSink far)
-    : ends_(sockets.size()), race_sink_(std::move(race_sink)), far_(std::move(far)) {
+ControlServer::ControlServer(std::vector<int> sockets, RaceSink race_sink, AttachSink attach_sink,
+                             FarSink far)
+    : ends_(sockets.size()),
+      race_sink_(std::move(race_sink)),
+      attach_sink_(std::move(attach_sink)),
+      far_(std::move(far)) {
     for (std::size_t rank = 0; rank < sockets.size(); ++rank) ends_[rank].socket = sockets[rank];
 }
 
@@ -64,7 +68,10 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
     End& end = ends_[rank];
     const auto size_is = [&](std::size_t bytes) { return packet.body.size() == bytes; };
     bool understood = packet.header.rank == rank;
-    if (understood) end.attached = true;
+    if (understood && !end.attached) {
+        end.attached = true;
+        attach_sink_(rank);
+    }
     switch (understood ? packet.header.kind : ControlKind::passed) {
         case ControlKind::attached: understood = size_is(0); break;
         case ControlKind::gather:
@@ -74,8 +81,19 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
             break;
         case ControlKind::counts:
             understood = packet.body.size() % sizeof(net::NamedCount) == 0;
-            if (understood) keep_counts(rank, packet);
+            if (!understood) break;
+            for (ReportedCount& count : counts_in(packet.body))
+                end.counts.push_back(std::move(count));
             break;
+        case ControlKind::place: {
+            SyncPlace place;
+            understood = packet.body.size() >= sizeof place &&
+                         (packet.body.size() - sizeof place) % sizeof(net::NamedCount) == 0;
+            if (!understood) break;
+            ::memcpy(&place, packet.body.data(), sizeof place);
+            end.places.push_back({place, counts_in(Bytes(packet.body).subspan(sizeof place))});
+            break;
+        }
         case ControlKind::race: {
             net::RaceBody race;
             understood = packet.body.size() >= sizeof race;
@@ -153,13 +171,15 @@ void ControlServer::answer_all() {
         far_(answer.header, answer.body ? Bytes(*answer.body) : Bytes());
 }
 
-void ControlServer::keep_counts(std::uint32_t rank, const ControlPacket& packet) {
-    for (std::size_t at = 0; at < packet.body.size(); at += sizeof(net::NamedCount)) {
+std::vector<ReportedCount> ControlServer::counts_in(Bytes body) {
+    std::vector<ReportedCount> counts;
+    for (std::size_t at = 0; at < body.size(); at += sizeof(net::NamedCount)) {
         net::NamedCount count;
-        ::memcpy(&count, packet.body.data() + at, sizeof count);
-        const std::string name(count.name, ::strnlen(count.name, sizeof count.name));
-        ends_[rank].counts.push_back({name, count.value});
+        ::memcpy(&count, body.data() + at, sizeof count);
+        counts.push_back(
+            {std::string(count.name, ::strnlen(count.name, sizeof count.name)), count.value});
     }
+    return counts;
 }
 
 void ControlServer::tell_lost(std::uint32_t rank) {

@@ -24,16 +24,27 @@ struct ReportedCount {
     std::uint64_t value = 0;
 };
 
+/// What one node counted at one place.
+struct ReportedPlace {
+    SyncPlace place;
+    std::vector<ReportedCount> counts;
+};
+
 class ControlServer {
 public:
-    /// @param name  what the node's own host calls the address; empty: this host is to find out
-    using RaceSink = std::function<void(const net::RaceBody&, const std::string& name)>;
+    /// @param names  "variable\nplace" as the node's own host calls them; empty: this host is to
+    ///               find out
+    using RaceSink = std::function<void(const net::RaceBody&, const std::string& names)>;
+    using AttachSink = std::function<void(std::uint32_t)>;
     /// Takes an answer that is for every node of the other hosts.
     using FarSink = std::function<void(const net::ControlHeader&, Bytes)>;
 
     /// Owns `sockets`, one per rank; -1: the rank is on another host, whose packets come by
     /// deliver() and whose answers go to `far`.
-    ControlServer(std::vector<int> sockets, RaceSink race_sink, FarSink far = {});
+    /// @param attach_sink  called with the rank when a node's runtime is there
+    ControlServer(
+        std::vector<int> sockets, RaceSink race_sink, AttachSink attach_sink = [](std::uint32_t) {},
+        FarSink far = {});
     ControlServer(const ControlServer&) = delete;
     ControlServer& operator=(const ControlServer&) = delete;
     ~ControlServer();
@@ -56,6 +67,9 @@ public:
     std::optional<std::uint64_t> regions(std::uint32_t rank) const { return ends_[rank].regions; }
     const std::vector<ReportedCount>& counts(std::uint32_t rank) const {
         return ends_[rank].counts;
+    }
+    const std::vector<ReportedPlace>& places(std::uint32_t rank) const {
+        return ends_[rank].places;
     }
     /// Set once a node asked for the end of the job.
     std::optional<int> exit_requested() const { return exit_requested_; }
@@ -82,15 +96,17 @@ private:
         AnswerQueue answers;
         std::optional<std::uint64_t> regions;
         std::vector<ReportedCount> counts;
+        std::vector<ReportedPlace> places;
     };
     void take(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void arrive(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void answer_all();
-    void keep_counts(std::uint32_t rank, const net::ControlPacket& packet);
+    static std::vector<ReportedCount> counts_in(Bytes body);
     void close(End& end);
 
     std::vector<End> ends_;
     RaceSink race_sink_;
+    AttachSink attach_sink_;
     FarSink far_;
     std::uint32_t arrived_ = 0;
     std::uint64_t waiting_since_ns_ = 0;

@@ -101,7 +101,8 @@ bool ElfFile::each_in(Elf_Scn* section, const GElf_Shdr& shape,
         if (!name || *name == '\0') continue;
         const int type = GELF_ST_TYPE(symbol.st_info);
         const bool is_data = type == STT_OBJECT || type == STT_COMMON;
-        if (!visit({name, symbol.st_value, symbol.st_size, symbol.st_shndx != SHN_UNDEF, is_data}))
+        if (!visit({name, symbol.st_value, symbol.st_size, symbol.st_shndx != SHN_UNDEF, is_data,
+                    type == STT_FUNC}))
             return false;
     }
     return true;

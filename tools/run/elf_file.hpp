@@ -20,7 +20,8 @@ struct ElfSymbol {
     std::uint64_t address;
     std::uint64_t bytes;
     bool is_defined;
-    bool is_data;  ///< a variable of the image: not code, not thread-local
+    bool is_data;      ///< a variable of the image: not code, not thread-local
+    bool is_function;  ///< code
 };
 
 class ElfFile {

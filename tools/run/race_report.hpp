@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "net/bootstrap/control_packet.hpp"
+#include "tools/run/plan.hpp"
 #include "tools/run/symbol.hpp"
 
 namespace hiroba::tools {
@@ -20,15 +22,22 @@ public:
     static constexpr std::size_t lines_max = 20;
 
     /// @param process  whose files name the addresses; every node has the same layout
-    RaceReport(Volume volume, pid_t process) : volume_(volume), names_(process) {}
+    /// @param plan     whose threads are known when the first race is; outlives the report
+    RaceReport(Volume volume, pid_t process, const RunPlan& plan)
+        : volume_(volume), plan_(plan), names_(process) {}
 
-    /// @param name  of the place, where it is known already
-    void add(const net::RaceBody& race, const std::string& name);
+    /// @param names  "variable\nplace", where they are known already
+    void add(const net::RaceBody& race, const std::string& names);
+    /// Of the process above.
+    AddressNames& names() { return names_; }
     /// Says how many places were not printed.
     void finish() const;
 
 private:
+    std::string where(const net::RaceBody& race, std::string_view known);
+
     Volume volume_;
+    const RunPlan& plan_;
     AddressNames names_;
     std::set<std::uint64_t> seen_;
 };

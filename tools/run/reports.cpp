@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -33,10 +34,27 @@ ControlServer::RaceSink race_sink(RaceReport& report) {
         [&report](const net::RaceBody& race, const std::string& name) { report.add(race, name); };
 }
 
-void sum_up(const RunPlan& plan, const ControlServer& control, const RaceReport& races) {
+ControlServer::AttachSink attach_sink(RaceReport& report) {
+    if (setting("HIROBA_STATS") == "0") return [](std::uint32_t) {};
+    return [&report](std::uint32_t) { report.names().files(); };
+}
+
+void sum_up(const RunPlan& plan, const ControlServer& control, RaceReport& races) {
     races.finish();
-    if (setting("HIROBA_STATS") == "0") return;
-    const std::string table = stats_table(control, plan.nodes);
+    const std::string wanted(setting("HIROBA_STATS"));
+    if (wanted == "0") return;
+    const std::vector<LoadedFile>& files = races.names().files();
+    constexpr std::string_view to_file = "json:";
+    if (wanted.starts_with(to_file)) {
+        const std::string path = wanted.substr(to_file.size());
+        std::ofstream file(path);
+        if (!(file << stats_json(control, plan.nodes, files)).flush())
+            say_line(fmt::format("HIROBA_STATS={}: {} cannot be written. Name another file", wanted,
+                                 path));
+        return;
+    }
+    std::string table = stats_table(control, plan.nodes);
+    if (wanted == "full") table += "\n" + places_table(control, plan.nodes, files);
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, table.data(), table.size());
 }
 

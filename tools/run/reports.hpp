@@ -17,7 +17,11 @@ RaceReport::Volume race_volume();
 /// Hands races to `report`, which must outlive the sink.
 ControlServer::RaceSink race_sink(RaceReport& report);
 
-/// What is left to say about races, and the table of counters if HIROBA_STATS asks for it.
-void sum_up(const RunPlan& plan, const ControlServer& control, const RaceReport& races);
+/// Looks the names of the program's files up while it lives, if counters are to be printed by
+/// place; `report` must outlive the sink.
+ControlServer::AttachSink attach_sink(RaceReport& report);
+
+/// What is left to say about races, and the counters as HIROBA_STATS asks for them.
+void sum_up(const RunPlan& plan, const ControlServer& control, RaceReport& races);
 
 }  // namespace hiroba::tools

@@ -56,8 +56,8 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
     std::vector<int> sockets;
     for (const Node& node : *started) sockets.push_back(node.socket);
     LocalNodes nodes(std::move(*started));
-    RaceReport races(race_volume(), nodes.first_process());
-    ControlServer control(sockets, race_sink(races));
+    RaceReport races(race_volume(), nodes.first_process(), plan);
+    ControlServer control(sockets, race_sink(races), attach_sink(races));
     const int status = Supervisor(plan, nodes, control, signals).run();
     sum_up(plan, control, races);
     return status;

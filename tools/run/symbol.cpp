@@ -12,6 +12,8 @@
 #include <sstream>
 #include <utility>
 
+#include "base/sync_place.hpp"
+#include "tools/run/debug_lines.hpp"
 #include "tools/run/elf_file.hpp"
 
 namespace hiroba::tools {
@@ -25,25 +27,50 @@ std::string readable(const std::string& name) {
     return failed == 0 && plain ? std::string(plain.get()) : name;
 }
 
-/// The data symbol at or just below `address` (as linked); empty when none covers it.
-std::string symbol_at(const ElfFile& file, std::uint64_t address) {
-    std::string best;
+struct Found {
+    std::string name;  ///< empty: nothing covers the address
+    std::uint64_t start = 0;
+    std::uint64_t offset = 0;
+};
+
+/// The smallest symbol of the wanted kind that covers `address` (as linked).
+Found symbol_at(const ElfFile& file, std::uint64_t address, bool ElfSymbol::*kind) {
+    Found best;
     std::uint64_t best_bytes = ~std::uint64_t{0};
-    std::uint64_t best_start = 0;
     file.each_symbol([&](const ElfSymbol& symbol) {
-        const bool covers = symbol.is_defined && symbol.is_data &&
+        const bool covers = symbol.is_defined && symbol.*kind &&
                             address - symbol.address < std::max<std::uint64_t>(symbol.bytes, 1);
         if (covers && symbol.bytes < best_bytes) {
-            best = symbol.name;
+            best = {symbol.name, symbol.address, address - symbol.address};
             best_bytes = symbol.bytes;
-            best_start = symbol.address;
         }
         return true;
     });
-    if (best.empty()) return best;
-    const std::uint64_t offset = address - best_start;
-    return offset == 0 ? readable(best) : fmt::format("{}+{}", readable(best), offset);
+    return best;
 }
+
+/// Calls visit(path, file, address as linked) for the file whose segment holds `address`.
+template <class Visit>
+std::optional<std::string> in_file_of(const std::vector<LoadedFile>& files, std::uint64_t address,
+                                      Visit&& visit) {
+    for (const LoadedFile& loaded : files) {
+        if (address < loaded.base) continue;
+        const auto file = ElfFile::open(loaded.path);
+        if (!file) continue;
+        std::optional<std::uint64_t> bias;
+        for (const GElf_Phdr& segment : file->segments()) {
+            if (segment.p_type != PT_LOAD) continue;
+            // The first load segment holds the file's first byte, which lies at `base`.
+            if (!bias) bias = loaded.base - (segment.p_vaddr - segment.p_offset);
+            const std::uint64_t linked = address - *bias;
+            if (linked - segment.p_vaddr < segment.p_memsz)
+                return visit(loaded.path, *file, linked);
+        }
+    }
+    return std::nullopt;
+}
+
+std::string object_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
@@ -65,28 +92,51 @@ std::vector<LoadedFile> loaded_files(pid_t pid) {
 
 std::optional<std::string> name_address(const std::vector<LoadedFile>& files,
                                         std::uint64_t address) {
-    for (const LoadedFile& loaded : files) {
-        if (address < loaded.base) continue;
-        const auto file = ElfFile::open(loaded.path);
-        if (!file) continue;
-        std::optional<std::uint64_t> bias;
-        for (const GElf_Phdr& segment : file->segments()) {
-            if (segment.p_type != PT_LOAD) continue;
-            // The first load segment holds the file's first byte, which lies at `base`.
-            if (!bias) bias = loaded.base - (segment.p_vaddr - segment.p_offset);
-            const std::uint64_t linked = address - *bias;
-            if (linked - segment.p_vaddr >= segment.p_memsz) continue;
-            const std::string object = loaded.path.substr(loaded.path.rfind('/') + 1);
-            const std::string symbol = symbol_at(*file, linked);
-            return symbol.empty() ? fmt::format("{}+{:#x}", object, linked)
-                                  : fmt::format("{} in {}", symbol, object);
-        }
-    }
-    return std::nullopt;
+    const auto name = [](const std::string& path, const ElfFile& file, std::uint64_t linked) {
+        const Found symbol = symbol_at(file, linked, &ElfSymbol::is_data);
+        if (symbol.name.empty()) return fmt::format("{}+{:#x}", object_of(path), linked);
+        std::string text = readable(symbol.name);
+        if (symbol.offset != 0) text += fmt::format("+{}", symbol.offset);
+        text += " in " + object_of(path);
+        const auto line = line_of_variable(path, symbol.start);
+        return line ? text + ", " + *line : text;
+    };
+    return in_file_of(files, address, name);
+}
+
+std::optional<std::string> name_code(const std::vector<LoadedFile>& files, std::uint64_t address) {
+    const auto name = [](const std::string& path, const ElfFile& file, std::uint64_t linked) {
+        const Found symbol = symbol_at(file, linked, &ElfSymbol::is_function);
+        const auto line = line_of_code(path, linked);
+        if (symbol.name.empty() && !line) return fmt::format("{}+{:#x}", object_of(path), linked);
+        if (!line)
+            return fmt::format("{}+{} in {}", readable(symbol.name), symbol.offset,
+                               object_of(path));
+        return symbol.name.empty() ? *line : fmt::format("{} ({})", *line, readable(symbol.name));
+    };
+    return in_file_of(files, address, name);
+}
+
+std::string name_place(const std::vector<LoadedFile>& files, const SyncPlace& place) {
+    if (place.address == 0) return name_of(place.kind);
+    // What ends a region is jumped to, not called, and would return to the runtime.
+    const auto object = in_file_of(
+        files, place.address, [](const std::string& path, auto&&...) { return object_of(path); });
+    if (object == "libhiroba.so")
+        return fmt::format("{} at the end of a region", name_of(place.kind));
+    // A return address lies behind the call; the function of a region begins at its own.
+    const std::uint64_t looked_up = place.address - (place.kind == SyncKind::region ? 0 : 1);
+    return fmt::format("{} at {}", name_of(place.kind),
+                       name_code(files, looked_up).value_or(fmt::format("{:#x}", place.address)));
+}
+
+const std::vector<LoadedFile>& AddressNames::files() {
+    if (files_.empty()) files_ = loaded_files(process_);
+    return files_;
 }
 
 std::string AddressNames::name(std::uint64_t address) {
-    auto name = name_address(files_, address);
+    auto name = name_address(files(), address);
     if (!name) {
         // Read again: the program may have loaded a library since. A process that has ended
         // shows nothing; then what was known stays.
@@ -94,7 +144,7 @@ std::string AddressNames::name(std::uint64_t address) {
         if (!now.empty()) files_ = std::move(now);
         name = name_address(files_, address);
     }
-    return name.value_or("in no variable: heap or stack");
+    return name.value_or("in no variable: heap");
 }
 
 }  // namespace hiroba::tools

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_context.hpp"
+
 namespace hiroba::tools {
 
 /// One ELF file in a process's memory.
@@ -22,17 +24,27 @@ struct LoadedFile {
 /// Files mapped from their first byte, read from /proc/<pid>/maps; empty when the process is gone.
 std::vector<LoadedFile> loaded_files(pid_t pid);
 
-/// "count+8 in a.out", or "a.out+0x4010" when the file has no such symbol; empty when the address
-/// lies in none of the files.
+/// "count+8 in a.out, main.c:7" (the line where there is debug information), or "a.out+0x4010" when
+/// the file has no such symbol; empty when the address lies in none of the files.
 std::optional<std::string> name_address(const std::vector<LoadedFile>& files,
                                         std::uint64_t address);
+
+/// As name_address() for code: "main.c:12 (work)", "work+20 in a.out" or "a.out+0x1139".
+std::optional<std::string> name_code(const std::vector<LoadedFile>& files, std::uint64_t address);
+
+/// "barrier at main.c:12 (work)"; an address that no file holds is given as a number.
+std::string name_place(const std::vector<LoadedFile>& files, const SyncPlace& place);
 
 /// Names addresses of one running process, and remembers what it has mapped.
 class AddressNames {
 public:
     explicit AddressNames(pid_t process) : process_(process) {}
-    /// "count+8 in a.out", or that the address lies in no variable.
+    /// "count+8 in a.out, main.c:3", or that the address lies in no variable.
     std::string name(std::uint64_t address);
+    /// As name_place().
+    std::string place(const SyncPlace& place) { return name_place(files(), place); }
+    /// What the process has mapped; looked up once, while it lives.
+    const std::vector<LoadedFile>& files();
 
 private:
     pid_t process_;

@@ -120,7 +120,8 @@ Result<void> SpmdNode::compose() {
     memory_->on_race(
         [](void* self, std::uintptr_t address, std::uint32_t bytes, NodeId writer,
            NodeId other) noexcept {
-            static_cast<SpmdNode*>(self)->control_->report_race(address, bytes, writer, other);
+            static_cast<SpmdNode*>(self)->control_->report_race(address, bytes, writer, other,
+                                                                this_thread().place);
         },
         this);
     return memory_->attach({});

@@ -7,10 +7,13 @@
 #include <cstdint>
 
 #include "abi/gomp/runtime.hpp"
+#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
+using hiroba::synchronizes_at;
+using hiroba::SyncKind;
 
 namespace {
 
@@ -24,14 +27,26 @@ extern "C" {
 
 void omp_init_lock(void* lock) { initialize(lock); }
 void omp_destroy_lock(void* lock) { runtime().forget_lock(key_of(lock)); }
-void omp_set_lock(void* lock) { runtime().lock(key_of(lock)); }
-void omp_unset_lock(void* lock) { runtime().unlock(key_of(lock)); }
+void omp_set_lock(void* lock) {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
+    runtime().lock(key_of(lock));
+}
+void omp_unset_lock(void* lock) {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
+    runtime().unlock(key_of(lock));
+}
 int omp_test_lock(void* lock) { return runtime().try_lock(key_of(lock)); }
 
 void omp_init_nest_lock(void* lock) { initialize(lock); }
 void omp_destroy_nest_lock(void* lock) { runtime().forget_lock(key_of(lock)); }
-void omp_set_nest_lock(void* lock) { runtime().lock_nested(key_of(lock)); }
-void omp_unset_nest_lock(void* lock) { runtime().unlock_nested(key_of(lock)); }
+void omp_set_nest_lock(void* lock) {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
+    runtime().lock_nested(key_of(lock));
+}
+void omp_unset_nest_lock(void* lock) {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
+    runtime().unlock_nested(key_of(lock));
+}
 int omp_test_nest_lock(void* lock) {
     return static_cast<int>(runtime().try_lock_nested(key_of(lock)));
 }

@@ -3,10 +3,13 @@
 // Invariant: the modifiers monotonic and nonmonotonic change nothing: chunks are handed out in
 // ascending order, which satisfies both.
 #include "abi/gomp/loop_entry.hpp"
+#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
+using hiroba::synchronizes_at;
+using hiroba::SyncKind;
 using hiroba::omp::OutlinedFunction;
 using hiroba::omp::Schedule;
 
@@ -64,9 +67,13 @@ bool GOMP_loop_ordered_start(long start, long end, long step, long schedule, lon
                          last, reductions, memory);
 }
 
-void GOMP_loop_end() { runtime().loop_end(true); }
+void GOMP_loop_end() {
+    synchronizes_at(SyncKind::loop, __builtin_return_address(0));
+    runtime().loop_end(true);
+}
 void GOMP_loop_end_nowait() { runtime().loop_end(false); }
 bool GOMP_loop_end_cancel() {
+    synchronizes_at(SyncKind::loop, __builtin_return_address(0));
     runtime().loop_end(true);
     return false;
 }

@@ -2,10 +2,13 @@
 // Role: regions, sections, single, barriers and mutual exclusion.
 // Invariant: sections are a dynamic loop over 1 to count, one at a time.
 #include "abi/gomp/loop_entry.hpp"
+#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
+using hiroba::synchronizes_at;
+using hiroba::SyncKind;
 using hiroba::omp::OutlinedFunction;
 using hiroba::omp::Schedule;
 
@@ -31,7 +34,10 @@ extern "C" {
 void GOMP_parallel(OutlinedFunction function, void* data, unsigned threads, unsigned) {
     runtime().parallel(function, data, threads);
 }
-void GOMP_barrier() { runtime().barrier(); }
+void GOMP_barrier() {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
+    runtime().barrier();
+}
 
 void GOMP_parallel_sections(OutlinedFunction function, void* data, unsigned threads, unsigned count,
                             unsigned) {
@@ -47,23 +53,48 @@ unsigned GOMP_sections2_start(unsigned count, std::uintptr_t* reductions, void**
     return GOMP_sections_start(count);
 }
 unsigned GOMP_sections_next() { return next_section(); }
-void GOMP_sections_end() { runtime().loop_end(true); }
+void GOMP_sections_end() {
+    synchronizes_at(SyncKind::loop, __builtin_return_address(0));
+    runtime().loop_end(true);
+}
 void GOMP_sections_end_nowait() { runtime().loop_end(false); }
 bool GOMP_sections_end_cancel() {
+    synchronizes_at(SyncKind::loop, __builtin_return_address(0));
     runtime().loop_end(true);
     return false;
 }
 
 bool GOMP_single_start() { return runtime().single_start(); }
-void* GOMP_single_copy_start() { return runtime().single_copy_start(); }
+void* GOMP_single_copy_start() {
+    synchronizes_at(SyncKind::single, __builtin_return_address(0));
+    return runtime().single_copy_start();
+}
 void GOMP_single_copy_end(void* data) { runtime().single_copy_end(data); }
 
-void GOMP_critical_start() { runtime().lock(hiroba::omp::critical_key); }
-void GOMP_critical_end() { runtime().unlock(hiroba::omp::critical_key); }
-void GOMP_critical_name_start(void** name) { runtime().lock(key_of(name)); }
-void GOMP_critical_name_end(void** name) { runtime().unlock(key_of(name)); }
-void GOMP_atomic_start() { runtime().lock(hiroba::omp::atomic_key); }
-void GOMP_atomic_end() { runtime().unlock(hiroba::omp::atomic_key); }
+void GOMP_critical_start() {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    runtime().lock(hiroba::omp::critical_key);
+}
+void GOMP_critical_end() {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    runtime().unlock(hiroba::omp::critical_key);
+}
+void GOMP_critical_name_start(void** name) {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    runtime().lock(key_of(name));
+}
+void GOMP_critical_name_end(void** name) {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    runtime().unlock(key_of(name));
+}
+void GOMP_atomic_start() {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    runtime().lock(hiroba::omp::atomic_key);
+}
+void GOMP_atomic_end() {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    runtime().unlock(hiroba::omp::atomic_key);
+}
 
 // Cancellation. Nothing can have been cancelled: a cancel that would take effect is refused.
 bool GOMP_cancel(int, bool cancels) {
@@ -73,6 +104,7 @@ bool GOMP_cancel(int, bool cancels) {
 }
 bool GOMP_cancellation_point(int) { return false; }
 bool GOMP_barrier_cancel() {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
     runtime().barrier();
     return false;
 }

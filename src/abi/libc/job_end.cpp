@@ -48,9 +48,8 @@ void add(net::NamedCount*& next, const char* name, std::uint64_t value) noexcept
     ++next;
 }
 
-void report_counts(World& node) noexcept {
-    const dsm::MemoryCounts c = node.memory->counts();
-    net::NamedCount counts[24] = {};
+/// The counters by name; @return how many.
+std::size_t list_counts(const dsm::MemoryCounts& c, net::NamedCount* counts) noexcept {
     net::NamedCount* next = counts;
     add(next, "read_faults", c.read_faults);
     add(next, "write_faults", c.write_faults);
@@ -70,7 +69,24 @@ void report_counts(World& node) noexcept {
     add(next, "atomics", c.atomics);
     add(next, "flushes", c.flushes);
     add(next, "races", c.races);
-    node.control->report_counts(counts, static_cast<std::size_t>(next - counts));
+    if (c.fault_ns + c.release_ns + c.acquire_ns > 0) {
+        add(next, "fault_us", c.fault_ns / 1000);
+        add(next, "release_us", c.release_ns / 1000);
+        add(next, "acquire_us", c.acquire_ns / 1000);
+    }
+    return static_cast<std::size_t>(next - counts);
+}
+
+void report_counts(World& node) noexcept {
+    net::NamedCount counts[net::ControlChannel::place_counts_max] = {};
+    node.control->report_counts(counts, list_counts(node.memory->counts(), counts));
+    node.memory->each_place(
+        [](void* context, const SyncPlace& place, const dsm::MemoryCounts& at_place) {
+            net::NamedCount of_place[net::ControlChannel::place_counts_max] = {};
+            const std::size_t count = list_counts(at_place, of_place);
+            static_cast<World*>(context)->control->report_place(place, of_place, count);
+        },
+        &node);
 }
 
 /// The last words of a node: after them an exit with status 0 is orderly.

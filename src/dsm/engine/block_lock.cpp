@@ -75,7 +75,7 @@ LockToken BlockLock::lock(BlockId block) noexcept {
         LinkWord::from_raw(records_.swap(word(self_, block, link_at), LinkWord::locked().raw()))
             .node(first);
     for (unsigned hops = 0; hops < hops_before_message_;) {
-        HIROBA_INVARIANT(at != self_, "block %u: the chase came back", block);
+        HIROBA_INVARIANT(at != self_, "block %u: the chase came back (invariant 1)", block);
         const auto seen = LinkWord::from_raw(records_.load(word(at, block, link_at)));
         const Chase next = chase(seen, at, first);
         if (next.what == Chase::Do::follow) {
@@ -119,6 +119,8 @@ void BlockLock::grant(BlockId block, NodeId to, const LockToken& token) noexcept
 }
 
 void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
+    HIROBA_INVARIANT(token.wts <= token.rts, "block %u: wts %lu, rts %lu (invariant 2)", block,
+                     token.wts.value, token.rts.value);
     write_own_token(block, token);
     const auto locked = LinkWord::locked();
     const auto seen = LinkWord::from_raw(records_.compare_swap(
@@ -126,7 +128,7 @@ void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
     if (seen == locked) return;
     const NodeId first = initial_home(block);
     HIROBA_INVARIANT(seen.kind(self_, first) == LinkWord::Kind::locked_with_successor,
-                     "block %u: word %lx at unlock", block, seen.raw());
+                     "block %u: word %lx at unlock (invariant 1)", block, seen.raw());
     const NodeId next = seen.node(first);
     // Nobody else changes a busy word that has a successor: a plain store is enough.
     records_.store(word(self_, block, link_at), LinkWord::link(next).raw());

@@ -128,6 +128,7 @@ public:
                     if (i % 7 == 0) std::this_thread::yield();
                     if (i % 3 == 0) token.home = self;
                     token.wts = token.wts.after(1);
+                    token.rts = token.wts;  // (invariant 2)
                     lock->unlock(block, token);
                 }
                 --running;

@@ -39,8 +39,9 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         engine_->map(range, Access::write);
         return true;
     }
-    count(write ? counters_.write_faults : counters_.read_faults);
     trace("dsm.fault", block, write);
+    count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
+    const Timed timed{*this, &PlaceCounters::fault_ns};
     bool newer;
     bool stays;
     {
@@ -63,7 +64,8 @@ bool Node::is_stack_guard(std::uint64_t offset) const noexcept {
 }
 
 // Misses in a row are answered ahead: the next blocks come too, as long as this node remembers a
-// notice of each, and all are mapped in one call. Their latches are only tried, never waited for,
+// notice of each, and all are mapped in one call. Their latches are only tried, never waited for
+// (invariant 10),
 // and stay closed until the blocks are mapped, so no acquire can come in between.
 void Node::fetch_around(BlockId block) noexcept {
     const std::uint32_t window = read_ahead_.missed(block);
@@ -88,7 +90,7 @@ void Node::fetch_around(BlockId block) noexcept {
     if (got > 0) engine_->map(ahead, Access::read);
     for (std::uint32_t i = 0; i < got; ++i) entries_[block + 1 + i].latch.unlock();
     read_ahead_.brought(block, got);
-    count(counters_.fetched_ahead, got);
+    count(&PlaceCounters::fetched_ahead, got);
 }
 
 bool Node::resolve(BlockId block, BlockEvent event) noexcept {
@@ -109,7 +111,7 @@ bool Node::resolve(BlockId block, BlockEvent event) noexcept {
 
 // A lease that ended while the bytes were on their way would leave a stale block readable: min_wts
 // is looked at again after the lease is in the queue, and whoever raises min_wts empties the queue
-// after raising it, so one of the two sees the other.
+// after raising it, so one of the two sees the other (invariant 6).
 bool Node::bring_current(BlockId block, BlockWork how) noexcept {
     bool newer = false;
     do {
@@ -132,7 +134,7 @@ Node::Fetched Node::fetch_by_notice(BlockId block, BlockWork how) noexcept {
     if (rts < min_wts() || wts <= copies_.own_wts(block)) return Fetched::not_possible;
     const Timestamp got = install(block, from, how, wts);
     set_lease(block, rts);
-    count(counters_.fetches_by_notice);
+    count(&PlaceCounters::fetches_by_notice);
     return got == wts ? Fetched::as_told : Fetched::newer;
 }
 
@@ -142,9 +144,9 @@ bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
     if (moves) {
         install(block, token.home, how, token.wts);
-        count(counters_.fetches_by_home);
+        count(&PlaceCounters::fetches_by_home);
     } else {
-        count(counters_.renewals);
+        count(&PlaceCounters::renewals);
     }
     lock_.unlock(block, token);
     // What the home had at this moment includes whatever a remembered notice tells of.
@@ -160,8 +162,9 @@ Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_
     Timestamp wts;
     if (how == BlockWork::fetch) {
         wts = copies_.read(from, block, own);
-        HIROBA_INVARIANT(wts >= copies_.own_wts(block), "block %u: node %u gave %lu for %lu", block,
-                         from.value, wts.value, copies_.own_wts(block).value);
+        HIROBA_INVARIANT(wts >= copies_.own_wts(block),
+                         "block %u: node %u gave %lu for %lu (invariant 11)", block, from.value,
+                         wts.value, copies_.own_wts(block).value);
         copies_.publish(block, own, wts);
     } else {
         const Scratch home{scratch_};
@@ -171,9 +174,10 @@ Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_
         store_foreign(own, seen.get(), copies_.own(block), home.get(), block_bytes_);
         copies_.publish(block, home.get(), wts);
     }
-    HIROBA_INVARIANT(wts >= at_least, "block %u: node %u has %lu, its notice said %lu", block,
+    HIROBA_INVARIANT(wts >= at_least,
+                     "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
                      from.value, wts.value, at_least.value);
-    count(counters_.bytes_fetched, block_bytes_);
+    count(&PlaceCounters::bytes_fetched, block_bytes_);
     trace("dsm.fetch", block, from.value);
     return wts;
 }

@@ -74,6 +74,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       unmerged_(blocks_of(map)),
       taken_(pending_max),
       flush_buffer_(news_bytes_max()) {
+    if (options.by_place) places_ = std::make_unique<PlaceTable>();
     invalidation_.ranges.reserve(blocks_per_invalidation);
     invalidation_.blocks.reserve(blocks_per_invalidation);
     const std::uint32_t threads = map.shape().threads_per_node;
@@ -168,7 +169,7 @@ NewsSequence Node::sent_to_all() const noexcept {
 
 // Under signature_latch_. Notices that `skip` wrote itself are no news to it.
 std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept {
-    count(counters_.notices_dropped, signature_.trim(known_to_all()));
+    count(&PlaceCounters::notices_dropped, signature_.trim(known_to_all()));
     min_wts_.store(signature_.min_wts().value, std::memory_order_seq_cst);
     NewsHeader header{signature_.min_wts().value, 0, 0};
     std::size_t at = sizeof header;
@@ -339,30 +340,8 @@ std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
     return view;
 }
 
-MemoryCounts Node::counts() const noexcept {
-    const auto value = [](const std::atomic<std::uint64_t>& counter) {
-        return counter.load(std::memory_order_relaxed);
-    };
-    MemoryCounts counts;
-    counts.read_faults = value(counters_.read_faults);
-    counts.write_faults = value(counters_.write_faults);
-    counts.fetches_by_notice = value(counters_.fetches_by_notice);
-    counts.fetches_by_home = value(counters_.fetches_by_home);
-    counts.renewals = value(counters_.renewals);
-    counts.bytes_fetched = value(counters_.bytes_fetched);
-    counts.fetched_ahead = value(counters_.fetched_ahead);
-    counts.releases = value(counters_.releases);
-    counts.acquires = value(counters_.acquires);
-    counts.blocks_merged = value(counters_.blocks_merged);
-    counts.notices_made = value(counters_.notices_made);
-    counts.notices_dropped = value(counters_.notices_dropped);
-    counts.invalidations = value(counters_.invalidations);
-    counts.lease_expiries = value(counters_.lease_expiries);
-    counts.home_migrations = value(counters_.home_migrations);
-    counts.atomics = value(counters_.atomics);
-    counts.flushes = value(counters_.flushes);
-    counts.races = value(counters_.races);
-    return counts;
+void Node::each_place(PlaceVisit visit, void* context) const noexcept {
+    if (places_ != nullptr) places_->each(visit, context);
 }
 
 }  // namespace hiroba::dsm

@@ -14,10 +14,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/engine/block_lock.hpp"
 #include "dsm/engine/block_table.hpp"
 #include "dsm/engine/lease_queue.hpp"
+#include "dsm/engine/place_table.hpp"
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
 #include "dsm/engine/scratch_pool.hpp"
@@ -71,7 +73,8 @@ public:
     bool publish() noexcept override;
     void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
     void on_race(RaceReport report, void* context) noexcept override;
-    MemoryCounts counts() const noexcept override;
+    MemoryCounts counts() const noexcept override { return sum_of(counters_); }
+    void each_place(PlaceVisit visit, void* context) const noexcept override;
 
     /// How often each row of the block protocol was taken here. Threads that take the same row at
     /// once may count one time too few.
@@ -96,15 +99,28 @@ public:
     }
 
 private:
-    struct Counters {
-        std::atomic<std::uint64_t> read_faults{0}, write_faults{0}, fetches_by_notice{0},
-            fetches_by_home{0}, renewals{0}, bytes_fetched{0}, fetched_ahead{0}, releases{0},
-            acquires{0}, blocks_merged{0}, notices_made{0}, notices_dropped{0}, invalidations{0},
-            lease_expiries{0}, home_migrations{0}, atomics{0}, flushes{0}, races{0};
-    };
-    static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
-        counter.fetch_add(by, std::memory_order_relaxed);  // statistics: no partner
+    /// In the node's sum, and at the thread's place if those are kept.
+    void count(PlaceCounters::Member member, std::uint64_t by = 1) noexcept {
+        add_to(counters_.*member, by);
+        if (places_ != nullptr) [[unlikely]]
+            add_to(places_->at(this_thread().place).*member, by);
     }
+    /// Counts the time from its making to its end, where places are kept.
+    class Timed {
+    public:
+        Timed(Node& node, PlaceCounters::Member member) noexcept
+            : node_(node), member_(member), begun_ns_(node.places_ != nullptr ? now_ns() : 0) {}
+        Timed(const Timed&) = delete;
+        Timed& operator=(const Timed&) = delete;
+        ~Timed() {
+            if (begun_ns_ != 0) node_.count(member_, now_ns() - begun_ns_);
+        }
+
+    private:
+        Node& node_;
+        PlaceCounters::Member member_;
+        std::uint64_t begun_ns_;
+    };
 
     /// What the protocol says of `event`, counted. With the block's latch.
     BlockStep take(const BlockEntry& entry, BlockEvent event) noexcept {
@@ -166,7 +182,14 @@ private:
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;
     void merge(BlockId block, Others others) noexcept;
-    void report_race(BlockId block, const MergeOutcome& outcome, NodeId other) noexcept;
+    static constexpr unsigned races_per_merge_max = 16;
+    struct ThreeCopies {
+        const std::byte* ours;
+        const std::byte* twin;
+        const std::byte* home;
+    };
+    void report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
+    void report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept;
     void add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept;
 
     // Acquire (node_acquire.cpp).
@@ -248,7 +271,8 @@ private:
     void (*before_release_)() noexcept = nullptr;
     std::atomic<RaceReport> race_report_{nullptr};
     void* race_context_ = nullptr;
-    Counters counters_;
+    PlaceCounters counters_;
+    std::unique_ptr<PlaceTable> places_;  ///< nullptr: not kept
     std::array<std::array<std::atomic<std::uint64_t>, block_events>, block_states> rows_{};
 };
 

@@ -2,7 +2,8 @@
 // Role: the acquire: what was learned is applied: stale copies become inaccessible, pinned ones
 // are brought up to date in place.
 // Invariant: a block's new notice and state are recorded under its latch, then it is unmapped, then
-// compared with its twin, and only then the latch is opened: nobody can map it in between.
+// compared with its twin, and only then the latch is opened: nobody can map it in between
+// (invariant 7).
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -24,8 +25,9 @@ void Node::acquire(Others) noexcept {
 }
 
 void Node::acquire_on_runtime_stack() noexcept {
+    const Timed timed{*this, &PlaceCounters::acquire_ns};
     const std::scoped_lock role{acquire_};
-    count(counters_.acquires);
+    count(&PlaceCounters::acquires);
     const std::size_t notices = take_pending();
     trace("dsm.acquire", notices);
     for (std::size_t i = 0; i < notices; ++i) {
@@ -75,7 +77,7 @@ void Node::apply_notice(const Notice& notice) noexcept {
         entry.notice_rts = notice.rts;
     }
     if (readable(entry.state) && entry.rts < notice.wts) {
-        count(counters_.invalidations);
+        count(&PlaceCounters::invalidations);
         make_stale(notice.block);
     } else {
         entry.latch.unlock();
@@ -139,7 +141,7 @@ void Node::expire_leases() noexcept {
             set_lease(lease.block, entry.rts);
             entry.latch.unlock();
         } else {
-            count(counters_.lease_expiries);
+            count(&PlaceCounters::lease_expiries);
             make_stale(lease.block);
         }
     }
@@ -154,7 +156,7 @@ bool Node::renew_at_home(BlockId block) noexcept {
     lock_.unlock(block, token);
     if (!home) return false;
     entries_[block].rts = token.rts;
-    count(counters_.renewals);
+    count(&PlaceCounters::renewals);
     return true;
 }
 

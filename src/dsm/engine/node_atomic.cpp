@@ -75,8 +75,8 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const BlockId block = block_at(offset);
     BlockEntry& entry = entries_[block];
     const LockToken token = lock_.held_token(block);
-    count(counters_.atomics);
-    if (token.home != self_) count(counters_.home_migrations);
+    count(&PlaceCounters::atomics);
+    if (token.home != self_) count(&PlaceCounters::home_migrations);
     // Every atomic is a version of its own: a peer that read this copy by an older notice, which
     // leaves no trace here, must find its version outdated.
     const Timestamp wts = write_time(token.rts, min_wts());

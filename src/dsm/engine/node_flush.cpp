@@ -18,7 +18,7 @@ constexpr gas::GlobalAddress news{NodeId{0}, page_bytes};
 }  // namespace
 
 void Node::flush() noexcept {
-    count(counters_.flushes);
+    count(&PlaceCounters::flushes);
     on_runtime_stack([&] { flush_on_runtime_stack(); });
 }
 

@@ -2,7 +2,7 @@
 // Role: the release: everything this node's threads have written becomes available to whoever
 // acquires. Re-arm write tracking, then look at each block reported or remembered as unmerged.
 // Invariant: a snapshot is taken after tracking was re-armed, and only the snapshot is computed
-// with; live private copies get foreign bytes only (design page dsm.md 2.6).
+// with; live private copies get foreign bytes only (invariant 9).
 #include <cstring>
 #include <mutex>
 
@@ -20,8 +20,9 @@ void Node::release(Others others) noexcept {
 }
 
 void Node::release_on_runtime_stack(Others others) noexcept {
+    const Timed timed{*this, &PlaceCounters::release_ns};
     const std::scoped_lock role{release_};
-    count(counters_.releases);
+    count(&PlaceCounters::releases);
     gather_work();
     trace("dsm.release", work_count_);
     merge_work(others);
@@ -71,7 +72,7 @@ void Node::merge_work(Others others) noexcept {
         entry.state = take(entry, BlockEvent::merged).next;
     }
     const std::scoped_lock guard{signature_latch_};
-    count(counters_.notices_dropped, signature_.trim(known_to_all()));
+    count(&PlaceCounters::notices_dropped, signature_.trim(known_to_all()));
     min_wts_.store(signature_.min_wts().value, std::memory_order_seq_cst);
 }
 
@@ -101,47 +102,61 @@ void Node::merge(BlockId block, Others others) noexcept {
 
     LockToken token = lock_.lock(block);
     const Scratch home{scratch_};
+    const Scratch result{scratch_};
     const std::byte* merged = ours;
     if (token.home != self_ && token.wts != copies_.own_wts(block)) {
         copies_.read(token.home, block, home.get());
-        count(counters_.bytes_fetched, block_bytes_);
+        count(&PlaceCounters::bytes_fetched, block_bytes_);
         if (others == Others::stopped) {
             std::memcpy(snapshot.get(), live, block_bytes_);
             ours = snapshot.get();
         }
-        const MergeOutcome outcome = merge_block(ours, twin, home.get(), home.get(), block_bytes_);
+        const MergeOutcome outcome =
+            merge_block(ours, twin, home.get(), result.get(), block_bytes_);
         if (outcome.foreign) store_foreign(live, ours, twin, home.get(), block_bytes_);
-        if (outcome.raced_bytes + outcome.same_value_bytes > 0) {
-            report_race(block, outcome, token.home);
+        const bool all = options_.race == MemoryOptions::Race::all;
+        if (outcome.raced_bytes > 0 || (all && outcome.same_value_bytes > 0)) {
+            report_races(block, {ours, twin, home.get()}, token.home);
         }
-        merged = home.get();
+        merged = result.get();
     }
-    if (token.home != self_) count(counters_.home_migrations);
+    if (token.home != self_) count(&PlaceCounters::home_migrations);
     const Timestamp wts = write_time(token.rts, min_wts());
+    HIROBA_INVARIANT(wts > token.rts && wts > token.wts,
+                     "block %u: written at %lu, read until %lu (invariant 3)", block, wts.value,
+                     token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
     copies_.publish(block, merged, wts);
     lock_.unlock(block, {self_, wts, rts});
     entry.notice_wts = {};
     set_lease(block, rts);
     add_own_notice(block, wts, rts);
-    count(counters_.blocks_merged);
+    count(&PlaceCounters::blocks_merged);
     trace("dsm.merge", block, wts.value);
 }
 
 void Node::add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept {
     const std::scoped_lock guard{signature_latch_};
     signature_.add({wts, rts, block, self_}, known_to_all());
-    count(counters_.notices_made);
+    count(&PlaceCounters::notices_made);
 }
 
-void Node::report_race(BlockId block, const MergeOutcome& outcome, NodeId other) noexcept {
+// A block may hold many variables; each run of raced bytes is a place of its own.
+void Node::report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept {
     if (options_.race == MemoryOptions::Race::off) return;
-    const bool differing = outcome.raced_bytes > 0;
-    if (!differing && options_.race == MemoryOptions::Race::report) return;
-    count(counters_.races);
-    const std::uint32_t at = differing ? outcome.raced_at : outcome.same_value_at;
-    const std::uint32_t bytes = differing ? outcome.raced_bytes : outcome.same_value_bytes;
-    const std::uintptr_t address = program_range(block).address + at;
+    const auto bytes = static_cast<std::uint32_t>(block_bytes_);
+    RacedRun run;
+    for (unsigned runs = 0; runs < races_per_merge_max; ++runs) {
+        run = next_race(copies.ours, copies.twin, copies.home, run.at + run.bytes, bytes);
+        if (run.bytes == 0) return;
+        if (!run.same_value || options_.race == MemoryOptions::Race::all) {
+            report_race(program_range(block).address + run.at, run.bytes, other);
+        }
+    }
+}
+
+void Node::report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept {
+    count(&PlaceCounters::races);
     // Pairs with the release store in on_race().
     const RaceReport report = race_report_.load(std::memory_order_acquire);
     if (report != nullptr) report(race_context_, address, bytes, self_, other);

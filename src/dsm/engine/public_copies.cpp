@@ -36,8 +36,9 @@ void PublicCopies::publish(BlockId block, const std::byte* from, Timestamp wts) 
 void PublicCopies::publish_part(BlockId block, std::size_t at, const std::byte* from,
                                 std::size_t bytes, Timestamp wts) noexcept {
     BlockRecord& mine = record(block);
-    HIROBA_INVARIANT(wts.value >= mine.copy_wts, "block %u: copy of %lu replaced by %lu", block,
-                     mine.copy_wts, wts.value);
+    HIROBA_INVARIANT(wts.value >= mine.copy_wts,
+                     "block %u: copy of %lu replaced by %lu (invariant 2)", block, mine.copy_wts,
+                     wts.value);
     std::atomic_ref version{mine.copy_version};
     const std::uint64_t before = version.load(std::memory_order_relaxed);  // ours under the latch
     version.store(before + 1, std::memory_order_relaxed);

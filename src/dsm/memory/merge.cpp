@@ -157,4 +157,20 @@ void store_foreign(std::byte* live, const std::byte* seen, const std::byte* twin
     best_kernels().store_foreign(live, seen, twin, home, bytes);
 }
 
+RacedRun next_race(const std::byte* ours, const std::byte* twin, const std::byte* home,
+                   std::uint32_t from, std::uint32_t bytes) noexcept {
+    constexpr std::uint32_t gap_max = 4;
+    const auto raced = [&](std::uint32_t i) { return ours[i] != twin[i] && home[i] != twin[i]; };
+    std::uint32_t at = from;
+    while (at < bytes && !raced(at)) ++at;
+    if (at == bytes) return {};
+    RacedRun run{at, 1, ours[at] == home[at]};
+    for (std::uint32_t i = at + 1; i < bytes && i < run.at + run.bytes + gap_max; ++i) {
+        if (!raced(i)) continue;
+        run.bytes = i + 1 - at;
+        run.same_value &= ours[i] == home[i];
+    }
+    return run;
+}
+
 }  // namespace hiroba::dsm

@@ -34,4 +34,17 @@ bool differs(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept
 void store_foreign(std::byte* live, const std::byte* seen, const std::byte* twin,
                    const std::byte* home, std::size_t bytes) noexcept;
 
+/// Neighbouring bytes that both this node and another had changed.
+struct RacedRun {
+    std::uint32_t at = 0;
+    std::uint32_t bytes = 0;
+    bool same_value = false;  ///< to the same values
+};
+
+/// Finds the raced runs of a block in ascending order, from offset `from` on. Bytes less than a
+/// word of 4 apart are one run, for a number's own bytes need not all differ.
+/// @return a run of 0 bytes when there is none
+RacedRun next_race(const std::byte* ours, const std::byte* twin, const std::byte* home,
+                   std::uint32_t from, std::uint32_t bytes) noexcept;
+
 }  // namespace hiroba::dsm

@@ -160,5 +160,33 @@ TEST(merge, uses_the_version_this_machine_runs) {
     EXPECT_EQ(&best_kernels(), __builtin_cpu_supports("avx2") ? &avx2_kernels : &portable_kernels);
 }
 
+TEST(Merge, raced_runs_are_found_one_by_one) {
+    constexpr std::uint32_t bytes = 64;
+    alignas(64) std::array<std::byte, bytes> ours{}, twin{}, home{};
+    const auto both = [&](std::uint32_t at, int here, int there) {
+        ours[at] = std::byte(here);
+        home[at] = std::byte(there);
+    };
+    both(0, 1, 2);
+    both(3, 1, 1);  // of the same word: one run, and it differs
+    both(12, 5, 5);
+    ours[20] = std::byte{1};
+    home[28] = std::byte{1};
+    both(63, 7, 8);
+    const auto find = [&](std::uint32_t from) {
+        return next_race(ours.data(), twin.data(), home.data(), from, bytes);
+    };
+    const RacedRun first = find(0), second = find(4), third = find(13);
+    EXPECT_EQ(first.at, 0u);
+    EXPECT_EQ(first.bytes, 4u);
+    EXPECT_FALSE(first.same_value);
+    EXPECT_EQ(second.at, 12u);
+    EXPECT_EQ(second.bytes, 1u);
+    EXPECT_TRUE(second.same_value);
+    EXPECT_EQ(third.at, 63u);
+    EXPECT_EQ(third.bytes, 1u);
+    EXPECT_EQ(find(64).bytes, 0u);
+}
+
 }  // namespace
 }  // namespace hiroba::dsm

@@ -67,9 +67,22 @@ constexpr bool readable(BlockState state) {
            state == BlockState::writable || state == BlockState::pinned;
 }
 
+/// As docs/protocol.md calls them.
+constexpr const char* name_of(BlockState state) {
+    constexpr const char* names[block_states] = {"invalid",  "invalid_dirty",  "invalidating",
+                                                 "readonly", "readonly_dirty", "writable",
+                                                 "pinned"};
+    return names[static_cast<unsigned>(state)];
+}
+constexpr const char* name_of(BlockEvent event) {
+    constexpr const char* names[block_events] = {
+        "read_fault",  "write_fault",   "pinned_fault", "written", "stale",
+        "found_equal", "found_changed", "merged",       "atomic",  "unpinned"};
+    return names[static_cast<unsigned>(event)];
+}
+
 [[noreturn]] inline void unexpected(BlockState state, BlockEvent event) {
-    fatal("block protocol: no row for state %u and event %u", static_cast<unsigned>(state),
-          static_cast<unsigned>(event));
+    fatal("block protocol: no row for state %s and event %s", name_of(state), name_of(event));
 }
 
 constexpr std::uint16_t on(BlockState state, BlockEvent event) {
@@ -77,8 +90,8 @@ constexpr std::uint16_t on(BlockState state, BlockEvent event) {
                                       static_cast<unsigned>(event));
 }
 
-/// The row of the table for `event` in `state`; nothing where such a thing cannot happen. Pure.
-constexpr std::optional<BlockStep> row(BlockState state, BlockEvent event) {
+/// Where a block goes on `event`, and what to do on the way; empty: that must not happen. Pure.
+constexpr std::optional<BlockStep> find_step(BlockState state, BlockEvent event) {
     using enum BlockState;
     using enum BlockEvent;
     using enum BlockWork;
@@ -145,9 +158,9 @@ constexpr std::optional<BlockStep> row(BlockState state, BlockEvent event) {
     }
 }
 
-/// Where a block goes on `event`, and what to do on the way. A pair without a row is fatal.
+/// As find_step(); a pair without a row stops the node.
 constexpr BlockStep step(BlockState state, BlockEvent event) {
-    const std::optional<BlockStep> found = row(state, event);
+    const std::optional<BlockStep> found = find_step(state, event);
     if (!found) unexpected(state, event);
     return *found;
 }

@@ -87,6 +87,7 @@ TEST(BlockProtocol, every_pair_has_its_row_or_stops_the_node) {
     }
 }
 
+// (invariant 8)
 TEST(BlockProtocol, a_pinned_block_never_becomes_inaccessible) {
     for (const Row& row : rows) {
         if (row.state != pinned || row.event == unpinned) continue;
@@ -95,6 +96,7 @@ TEST(BlockProtocol, a_pinned_block_never_becomes_inaccessible) {
     }
 }
 
+// (invariant 4)
 TEST(BlockProtocol, unmerged_bytes_are_never_fetched_over) {
     for (const Row& row : rows) {
         if (row.state == invalid) continue;

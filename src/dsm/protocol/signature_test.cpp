@@ -75,6 +75,7 @@ TEST(Signature, news_since_a_sequence_are_the_later_ones_in_order) {
 
 // Model: every notice ever added is either the one kept for its block, or older than the one kept,
 // or known to all, or covered by min_wts.
+// (invariant 5)
 TEST(Signature, never_loses_a_write_that_min_wts_does_not_cover) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         std::mt19937_64 random{seed};

@@ -117,10 +117,27 @@ void ControlChannel::report_counts(const NamedCount* counts, std::size_t count) 
     }
 }
 
-void ControlChannel::report_race(std::uint64_t address, std::uint32_t bytes, NodeId writer,
-                                 NodeId other) noexcept {
+void ControlChannel::report_place(const SyncPlace& place, const NamedCount* counts,
+                                  std::size_t count) noexcept {
     if (job_.control_fd < 0) return;
-    const RaceBody body{address, bytes, writer.value, other.value, 0};
+    HIROBA_INVARIANT(count <= place_counts_max, "%lu counts of one place", count);
+    struct {
+        SyncPlace place;
+        NamedCount counts[place_counts_max];
+    } body;
+    body.place = place;
+    std::copy_n(counts, count, body.counts);
+    const Bytes bytes = std::as_bytes(std::span(&body, 1));
+    send_packet(job_.control_fd, {ControlKind::place, job_.self.value, 0},
+                bytes.first(sizeof place + count * sizeof(NamedCount)), -1, true);
+}
+
+void ControlChannel::report_race(std::uint64_t address, std::uint32_t bytes, NodeId writer,
+                                 NodeId other, const SyncPlace& place,
+                                 std::optional<std::uint32_t> stack_of) noexcept {
+    if (job_.control_fd < 0) return;
+    const std::uint32_t stack = stack_of ? *stack_of + 1 : 0;
+    const RaceBody body{address, bytes, writer.value, other.value, stack, place};
     const ControlHeader header{ControlKind::race, job_.self.value, 0};
     send_packet(job_.control_fd, header, std::as_bytes(std::span(&body, 1)), -1, true);
 }

@@ -25,6 +25,7 @@ enum class ControlKind : std::uint32_t {
     gathered,       ///< launcher: rank = whose part the body is
     passed,         ///< launcher: every node is at the barrier
     lost,           ///< launcher: node `rank` is dead; at any time (HIROBA_LOSS_GRACE)
+    place,          ///< node: body = SyncPlace, NamedCount[]
 };
 
 struct ControlHeader {
@@ -39,7 +40,8 @@ struct RaceBody {
     std::uint32_t bytes = 0;
     std::uint32_t writer = 0;
     std::uint32_t other = 0;
-    std::uint32_t reserved = 0;
+    std::uint32_t stack_of = 0;  ///< 1 + the thread of the job on whose stack it is
+    SyncPlace place;             ///< where the writer synchronized
 };
 
 inline constexpr std::size_t packet_body_max = ControlChannel::gather_bytes_max;

@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "base/thread_context.hpp"
 
 namespace hiroba::net {
 
@@ -68,10 +70,17 @@ public:
     /// Sends a node's counters; printed as one table by the launcher when HIROBA_STATS is set.
     void report_counts(const NamedCount* counts, std::size_t count) noexcept;
 
+    /// Sends what a node counted at one place; `count` up to place_counts_max.
+    void report_place(const SyncPlace& place, const NamedCount* counts, std::size_t count) noexcept;
+    static constexpr std::size_t place_counts_max = 32;
+
     /// Reports two nodes having written the same `bytes` bytes at `address` between two
     /// synchronizations; the launcher names the symbol and prints each place once.
-    void report_race(std::uint64_t address, std::uint32_t bytes, NodeId writer,
-                     NodeId other) noexcept;
+    /// @param place  where `writer` synchronized, which is when it was seen
+    /// @param stack_of  the thread of the job on whose stack it is, if it is on one
+    void report_race(std::uint64_t address, std::uint32_t bytes, NodeId writer, NodeId other,
+                     const SyncPlace& place = {},
+                     std::optional<std::uint32_t> stack_of = {}) noexcept;
 
     /// Tells the launcher in how many parallel regions this node's threads have taken part, and
     /// that the node now leaves: only after this is an exit with status 0 orderly.

@@ -106,7 +106,7 @@ std::uint64_t print_rows(const Tally& tally) {
     for (unsigned state = 0; state < dsm::block_states; ++state) {
         for (unsigned event = 0; event < dsm::block_events; ++event) {
             const auto from = static_cast<dsm::BlockState>(state);
-            if (!dsm::row(from, static_cast<dsm::BlockEvent>(event))) continue;
+            if (!dsm::find_step(from, static_cast<dsm::BlockEvent>(event))) continue;
             std::printf("  %-15s %-14s %12" PRIu64 "\n", state_names[state], event_names[event],
                         tally.rows[state][event]);
             least = std::min(least, tally.rows[state][event]);

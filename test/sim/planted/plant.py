@@ -56,13 +56,13 @@ BUGS = {
         ENGINE + "node_release.cpp",
         [
             ("    const std::scoped_lock role{release_};\n"
-             "    count(counters_.releases);\n",
+             "    count(&PlaceCounters::releases);\n",
              "    if (!release_.try_lock()) {\n"
              "        const std::scoped_lock until_it_ends{release_};\n"
              "        return;\n"
              "    }\n"
              "    const std::scoped_lock role{std::adopt_lock, release_};\n"
-             "    count(counters_.releases);\n"),
+             "    count(&PlaceCounters::releases);\n"),
         ],
     ),
     # A fetch during which min_wts rose is taken for current.

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/perf/memory_rig.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/settings.hpp"
+#include "base/thread_context.hpp"
+
+namespace hiroba::tools::perf_parts {
+namespace {
+
+constexpr dsm::Others others = dsm::Others::running;
+
+}  // namespace
+
+Result<std::unique_ptr<MemoryRig>> MemoryRig::create(Rig& rig) {
+    auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
+    if (!engine) return engine.error();
+    const auto notices = setting_number("HIROBA_NOTICES");
+    if (!notices) return notices.error();
+    const auto lease = setting_number("HIROBA_LEASE");
+    if (!lease) return lease.error();
+    dsm::SpaceShape shape;
+    shape.nodes = rig.plan().nodes;
+    shape.stack_bytes = std::size_t{2} << 20;
+    shape.early_bytes = shape.stack_bytes;
+    shape.heap_bytes = area_bytes;
+    shape.block_bytes = (*engine)->facts().block_bytes;
+
+    auto made = std::unique_ptr<MemoryRig>(new MemoryRig(rig));
+    made->map_ = std::make_unique<dsm::AddressMap>(shape);
+    dsm::MemoryOptions options;
+    options.notices_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(*notices, 1u << 30));
+    options.lease = *lease;
+    auto memory =
+        dsm::SharedMemory::create(rig.endpoint(), *made->map_, std::move(*engine), options);
+    if (!memory) return memory.error();
+    made->memory_ = std::move(*memory);
+    auto locks = dsm::LockTable::create(rig.endpoint(), *made->memory_);
+    if (!locks) return locks.error();
+    made->locks_ = std::move(*locks);
+    const std::size_t nodes = rig.plan().nodes;
+    made->news_.resize(nodes * made->memory_->news_bytes_max());
+    made->told_.resize(nodes);
+    made->heard_.resize(nodes);
+    return made;
+}
+
+void MemoryRig::attach() {
+    dsm::give_alternate_stack();
+    this_thread().global_thread = rig_.self();
+    locks_->attach();
+    if (auto attached = memory_->attach({}); !attached)
+        fatal("the shared memory of a measurement: %s", attached.error().text.c_str());
+    rig_.collectives().barrier();
+}
+
+std::byte* MemoryRig::area() const {
+    return reinterpret_cast<std::byte*>(map_->heap_arena(NodeId{0}).address);
+}
+
+void MemoryRig::synchronize() {
+    const std::uint32_t nodes = rig_.plan().nodes;
+    const std::size_t news_max = memory_->news_bytes_max();
+    memory_->release(others);
+    std::uint32_t most = 0;
+    for (std::uint32_t peer = 0; peer < nodes; ++peer) {
+        if (peer == rig_.self()) continue;
+        const MutableBytes news{news_.data() + peer * news_max, news_max};
+        const std::size_t bytes = memory_->news_for(NodeId{peer}, news);
+        told_[peer].bytes = static_cast<std::uint32_t>(bytes);
+        most = std::max(most, told_[peer].bytes);
+        std::memcpy(told_[peer].news, news.data(), std::min(bytes, sizeof Piece::news));
+    }
+    for (Piece& piece : told_) piece.most = most;
+    rig_.collectives().all_to_all(std::as_bytes(std::span{told_}),
+                                  std::as_writable_bytes(std::span{heard_}), sizeof(Piece));
+    for (const Piece& piece : heard_) most = std::max(most, piece.most);
+    const bool longer = most > sizeof Piece::news;
+    if (longer) exchange_long_news(most);
+    for (std::uint32_t peer = 0; peer < nodes; ++peer) {
+        if (peer == rig_.self()) continue;
+        const std::byte* const news = longer ? in_.data() + peer * most : heard_[peer].news;
+        memory_->learn(NodeId{peer}, {news, heard_[peer].bytes});
+    }
+    memory_->acquire(others);
+    memory_->everyone_knows();
+}
+
+void MemoryRig::exchange_long_news(std::size_t most) {
+    const std::uint32_t nodes = rig_.plan().nodes;
+    out_.resize(nodes * most);
+    in_.resize(nodes * most);
+    for (std::uint32_t peer = 0; peer < nodes; ++peer) {
+        if (peer == rig_.self()) continue;
+        std::memcpy(out_.data() + peer * most, news_.data() + peer * memory_->news_bytes_max(),
+                    told_[peer].bytes);
+    }
+    rig_.collectives().all_to_all(out_, in_, most);
+}
+
+std::unique_ptr<RawPages> MemoryRig::raw_pages(std::size_t pages) {
+    auto raw = RawPages::create(engine(), block_bytes(), pages);
+    if (!raw) fatal("%s", raw.error().text.c_str());
+    return std::move(*raw);
+}
+
+}  // namespace hiroba::tools::perf_parts

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the counters by synchronization: as a table for people, with all the rest as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/run/stats_table.hpp"
+
+namespace hiroba::tools {
+
+namespace {
+
+using Counters = std::map<std::string, std::uint64_t>;
+
+struct Column {
+    const char* title;
+    std::vector<std::string> sum_of;  ///< counters that are added up
+};
+
+const std::vector<Column>& columns() {
+    static const std::vector<Column> all = {
+        {"releases", {"releases"}},
+        {"release us", {"release_us"}},
+        {"acquires", {"acquires"}},
+        {"acquire us", {"acquire_us"}},
+        {"faults", {"read_faults", "write_faults"}},
+        {"fault us", {"fault_us"}},
+        {"by notice", {"fetches_by_notice"}},
+        {"by home", {"fetches_by_home"}},
+        {"ahead", {"fetched_ahead"}},
+        {"renewed", {"renewals"}},
+        {"KiB", {"bytes_fetched"}},
+        {"merged", {"blocks_merged"}},
+        {"notices", {"notices_made"}},
+        {"dropped", {"notices_dropped"}},
+    };
+    return all;
+}
+
+std::uint64_t count_of(const Counters& counters, const std::string& name) {
+    const auto found = counters.find(name);
+    return found == counters.end() ? 0 : found->second;
+}
+
+std::uint64_t value_of(const Counters& counters, const Column& column) {
+    std::uint64_t sum = 0;
+    for (const std::string& name : column.sum_of) sum += count_of(counters, name);
+    return column.sum_of[0] == "bytes_fetched" ? sum / 1024 : sum;
+}
+
+std::uint64_t time_of(const Counters& counters) {
+    return count_of(counters, "fault_us") + count_of(counters, "release_us") +
+           count_of(counters, "acquire_us");
+}
+
+nlohmann::ordered_json as_json(const std::vector<ReportedCount>& counts) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (const ReportedCount& count : counts) object[count.name] = count.value;
+    return object;
+}
+
+}  // namespace
+
+std::string places_table(const ControlServer& control, std::uint32_t nodes,
+                         const std::vector<LoadedFile>& files) {
+    std::map<std::pair<std::uintptr_t, SyncKind>, Counters> places;
+    for (std::uint32_t rank = 0; rank < nodes; ++rank) {
+        for (const ReportedPlace& reported : control.places(rank)) {
+            Counters& sum = places[{reported.place.address, reported.place.kind}];
+            for (const ReportedCount& count : reported.counts) sum[count.name] += count.value;
+        }
+    }
+    if (places.empty()) return "";
+    std::vector<std::pair<SyncPlace, Counters>> rows;
+    for (const auto& [key, counters] : places) rows.push_back({{key.first, key.second}, counters});
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+        return time_of(a.second) > time_of(b.second);
+    });
+
+    std::string table;
+    for (const Column& column : columns()) table += fmt::format("{:>11}", column.title);
+    table += "  synchronization\n";
+    for (const auto& [place, counters] : rows) {
+        for (const Column& column : columns())
+            table += fmt::format("{:>11}", value_of(counters, column));
+        table += "  " + name_place(files, place) + "\n";
+    }
+    return table;
+}
+
+std::string stats_json(const ControlServer& control, std::uint32_t nodes,
+                       const std::vector<LoadedFile>& files) {
+    nlohmann::ordered_json all = {{"nodes", nlohmann::ordered_json::array()}};
+    for (std::uint32_t rank = 0; rank < nodes; ++rank) {
+        nlohmann::ordered_json places = nlohmann::ordered_json::array();
+        for (const ReportedPlace& reported : control.places(rank)) {
+            places.push_back({{"place", name_place(files, reported.place)},
+                              {"address", reported.place.address},
+                              {"counters", as_json(reported.counts)}});
+        }
+        all["nodes"].push_back({{"rank", rank},
+                                {"parallel_regions", control.regions(rank).value_or(0)},
+                                {"counters", as_json(control.counts(rank))},
+                                {"places", places}});
+    }
+    return all.dump(2) + "\n";
+}
+
+}  // namespace hiroba::tools
