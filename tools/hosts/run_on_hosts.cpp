@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/settings.hpp"
 #include "tools/hosts/host_list.hpp"
 #include "tools/hosts/remote_nodes.hpp"
@@ -48,7 +49,7 @@ Result<HostsRequest> make_request(const RunOptions& options) {
                      "HIROBA_PROVIDER=shm reaches no other host. Unset it, or set auto or udp"};
     request.hosts = std::move(*hosts);
     request.command = options.ssh.empty() ? std::string(setting("HIROBA_SSH")) : options.ssh;
-    request.verbose = options.verbose || !setting("HIROBA_LOG").empty();
+    request.verbose = options.verbose || logs(LogLayer::net, LogLevel::info);
     const auto start = setting_number("HIROBA_HOST_TIMEOUT");
     if (!start) return start.error();
     request.start_limit_s = *start;
