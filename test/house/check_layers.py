@@ -29,6 +29,7 @@ FACES = {
         "net/loss_watch.hpp",
         "net/net.hpp",
         "net/bootstrap/job.hpp",
+        "net/kick/kick.hpp",
         "net/bootstrap/control_packet.hpp",  # The launcher speaks the other end of it.
         "net/provider/provider.hpp",
     ],
