@@ -16,5 +16,11 @@ Measured measure_stream(Rig& rig);
 Measured measure_barrier(Rig& rig);
 Measured measure_all_reduce(Rig& rig);
 Measured measure_all_gather(Rig& rig);
+void prepare_kicks(Rig& rig);
+Measured measure_kick_latency(Rig& rig);
+Measured measure_kick_barrier(Rig& rig);
+Measured measure_kick_tree(Rig& rig);
+Measured measure_kick_all_reduce(Rig& rig);
+Measured measure_channel(Rig& rig);
 
 }  // namespace hiroba::tools::perf_parts
