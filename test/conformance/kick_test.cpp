@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "conformance/suite.hpp"
 #include "conformance/unmapped_provider.hpp"
@@ -224,6 +225,37 @@ TEST_P(Kicks, windows_carry_blocks_and_refuse_reuse_in_flight) {
                         static_cast<long>(bytes.size()));
                     landed[w].take();
                 }
+            }
+            rig.meet();
+        });
+    });
+}
+
+TEST_P(Kicks, a_sender_that_sleeps_until_its_window_is_free_is_woken) {
+    run([](Rig& rig) {
+        both_ways(rig, [&](bool mapped) {
+            Node node{rig, mapped};
+            const WindowPlace place = need(WindowPlace::reserve(*node.board, 8));
+            node.connect();
+            if (rig.self.value < 2 && rig.nodes > 1) {
+                const NodeId other{1 - rig.self.value};
+                auto window = need(Window::open(*node.board, place, other));
+                auto landed = need(Landed::open(*node.board, place, other));
+                constexpr std::uint64_t rounds = 20, safety_net_ns = 100'000'000;
+                const std::uint64_t begun_ns = now_ns();
+                for (std::uint64_t round = 0; round < rounds; ++round) {
+                    if (rig.self.value == 0) {
+                        window.await_room();
+                        EXPECT_TRUE(window.send(8));
+                        continue;
+                    }
+                    node.board->wait_for([&] { return landed.arrived(); });
+                    // Longer than a waiter stays awake.
+                    node.endpoint->wait_until([] { return false; }, now_ns() + 3'000'000);
+                    landed.take();
+                }
+                const std::uint64_t spent_ns = now_ns() - begun_ns;
+                EXPECT_TRUE(rig.storm || spent_ns < rounds / 2 * safety_net_ns) << spent_ns;
             }
             rig.meet();
         });
