@@ -121,7 +121,23 @@ void Endpoint::send(NodeId to, MessageKind kind, Urgency urgency,
     if (sent()) [[likely]]
         return;
     if (in_handler()) return outbox_.append(to, kind, urgency, parts);
+    wait_until_sent(to, sent);
+}
 
+void Endpoint::kick(const PreparedKick& prepared, std::uint32_t offset, std::uint64_t value,
+                    bool more) noexcept {
+    const auto try_kick = [&] { return provider_->kick(prepared, offset, value, more); };
+    const auto sent = [&] { return post(try_kick) != Post::again; };
+    if (sent()) [[likely]]
+        return;
+    HIROBA_INVARIANT(!in_handler(), "kick to node %u from a handler, without credits",
+                     prepared.to.value);
+    wait_until_sent(prepared.to, sent);
+}
+
+/// Makes room at `to`, and tries again and again.
+template <class Sent>
+void Endpoint::wait_until_sent(NodeId to, Sent&& sent) noexcept {
     Patience patience{shortage_};
     do {
         if (poll()) continue;

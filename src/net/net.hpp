@@ -55,6 +55,11 @@ public:
     ///              private memory, since a fault in the middle would meet a latch held
     void send(NodeId to, MessageKind kind, Urgency urgency, std::span<const Bytes> parts) noexcept;
 
+    /// Sends a kick that provider().prepare() has prepared; waits for credits as send() does for
+    /// room. Any thread; not from a handler.
+    void kick(const PreparedKick& prepared, std::uint32_t offset, std::uint64_t value,
+              bool more) noexcept;
+
     /// Posts one-sided work and returns when it is complete. Any thread; not from a handler, unless
     /// limits().completes_inline.
     /// @param posting  called with the OpId to post under, again and again while it says again
@@ -106,6 +111,8 @@ public:
             const_cast<void*>(static_cast<const void*>(&predicate)), until_ns);
     }
     static constexpr std::uint64_t forever = ~std::uint64_t{0};
+    /// How often a wait here looks before it yields: rarely where threads lack cores. Any thread.
+    std::uint32_t spins() const noexcept { return shortage_.spins(); }
     /// Wakes waiters of this node after a store to local memory they may be waiting for.
     void wake_local() noexcept { provider_->wake(self_, Provider::Sleeper::waiter); }
 
@@ -128,6 +135,8 @@ private:
     [[noreturn]] void silent(NodeId peer) noexcept override;
 
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
+    template <class Sent>
+    void wait_until_sent(NodeId to, Sent&& sent) noexcept;
     bool in_handler() const noexcept {
         // Relaxed: only the thread's own store can make this true for it.
         return poller_.load(std::memory_order_relaxed) == &this_thread();

@@ -251,17 +251,20 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
 }
 
 std::unique_ptr<net::Endpoint> Rig::open(std::uint64_t job_key) {
+    std::unique_ptr<net::Provider> made;
     if (simulation != nullptr) {
-        auto endpoint = simulation->open(self, job_key);
-        opened = endpoint.get();
-        return endpoint;
+        made = std::make_unique<net::sim::SimProvider>(simulation->network(),
+                                                       simulation->setup(self, job_key));
+    } else {
+        net::ProviderSetup setup{self, nodes, job_key, exchange};
+        // Two hosts of it: neighbours are far from each other, the ones after them near.
+        if (provider == "auto") setup.host = 1 + self.value % 2;
+        auto result = net::make_provider(provider, std::move(setup));
+        if (!result) die(1, "%s", result.error().text.c_str());
+        made = std::move(*result);
     }
-    net::ProviderSetup setup{self, nodes, job_key, exchange};
-    // Two hosts of it: neighbours are far from each other, the ones after them near.
-    if (provider == "auto") setup.host = 1 + self.value % 2;
-    auto made = net::make_provider(provider, std::move(setup));
-    if (!made) die(1, "%s", made.error().text.c_str());
-    auto endpoint = net::Endpoint::over(self, nodes, std::move(*made));
+    if (wrap) made = wrap(std::move(made));
+    auto endpoint = net::Endpoint::over(self, nodes, std::move(made));
     opened = endpoint.get();
     return endpoint;
 }

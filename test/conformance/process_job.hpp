@@ -34,6 +34,8 @@ struct Rig {
     sim_test::SimJob* simulation = nullptr;  ///< where the node is simulated
     net::Endpoint* opened = nullptr;         ///< by open(), last
     int launcher = -1;                       ///< socket
+    /// What open() puts around the provider, or nothing.
+    std::function<std::unique_ptr<net::Provider>(std::unique_ptr<net::Provider>)> wrap = nullptr;
 
     NodeId next() const { return NodeId{(self.value + 1) % nodes}; }
     /// An endpoint that is not connected yet. A failure ends the process.

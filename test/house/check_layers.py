@@ -31,6 +31,7 @@ FACES = {
         "net/loss_watch.hpp",
         "net/net.hpp",
         "net/bootstrap/job.hpp",
+        "net/kick/kick.hpp",
         "net/bootstrap/control_packet.hpp",  # The launcher speaks the other end of it.
         "net/bootstrap/device.hpp",
         "net/bootstrap/host_link.hpp",  # Between the launcher and its agents.

@@ -77,6 +77,21 @@ constexpr Test tests[] = {
     {"dsm_lock_handover", "how long a contended lock takes that guards one counter",
      "the release of one page and a read miss, each alone", 0, 0, false, false, prepare_memory,
      measure_dsm_lock_handover},
+    {"kick_latency", "how long a kick there and one back take",
+     "shm: a cache line there and back; udp: raw datagrams", 8, 8, false, false, prepare_kicks,
+     measure_kick_latency},
+    {"kick_barrier", "how long all nodes take to meet by kicks",
+     "shm: flags in lines; udp: raw datagrams", 0, 0, false, false, prepare_kicks,
+     measure_kick_barrier},
+    {"kick_tree", "how long they take in the tree of arity 8",
+     "shm: a cache line there and back for each level; udp: raw datagrams", 0, 0, false, false,
+     prepare_kicks, measure_kick_tree},
+    {"kick_all_reduce", "how long the sum of a double of each node takes by kicks",
+     "shm: values in lines; udp: raw datagrams", 8, 8, false, false, prepare_kicks,
+     measure_kick_all_reduce},
+    {"channel", "what one item of a stream through a ring takes",
+     "shm: a cache line one way; udp: a raw datagram one way", 8, 8, false, false, prepare_kicks,
+     measure_channel},
 };
 
 std::string names() {

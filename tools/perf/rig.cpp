@@ -43,6 +43,9 @@ Result<std::unique_ptr<Rig>> Rig::open(const net::JobInfo& job, const PerfPlan& 
     auto collectives = net::Collectives::make(*rig->endpoint_);
     if (!collectives) return collectives.error();
     rig->collectives_ = std::move(*collectives);
+    auto board = net::kick::Board::create(*rig->endpoint_, job.job_key);
+    if (!board) return board.error();
+    rig->board_ = std::move(*board);
     const net::offload::Mode mode =
         plan.test->parks_consumer ? net::offload::Mode::always : net::Async::mode_of_setting();
     rig->async_ = std::make_unique<net::Async>(*rig->endpoint_, mode);
@@ -59,6 +62,7 @@ Result<void> Rig::connect() {
     if (auto connected = endpoint_->connect(); !connected) return connected;
     async_->attach();
     collectives_->attach();
+    board_->attach();
     if (!plan_.test->parks_consumer) service_ = std::thread{[this] { endpoint_->serve(); }};
     return {};
 }

@@ -18,6 +18,7 @@
 #include "net/async.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/collectives.hpp"
+#include "net/kick/kick.hpp"
 #include "tools/perf/plan.hpp"
 
 namespace hiroba::tools::perf_parts {
@@ -44,6 +45,7 @@ public:
     net::Async& async() { return *async_; }
     net::Endpoint& endpoint() { return *endpoint_; }
     net::Collectives& collectives() { return *collectives_; }
+    net::kick::Board& board() { return *board_; }
     const char* provider_name() { return endpoint_->provider().limits().name; }
     bool maps_peers() { return endpoint_->provider().limits().maps_peers; }
 
@@ -93,6 +95,7 @@ private:
     net::Handle landing_, source_;
     std::unique_ptr<net::Endpoint> endpoint_;
     std::unique_ptr<net::Collectives> collectives_;
+    std::unique_ptr<net::kick::Board> board_;
     std::unique_ptr<net::Async> async_;
     std::thread service_;
 };

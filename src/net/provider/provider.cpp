@@ -2,6 +2,8 @@
 // Role: what a provider need not write itself.
 #include "net/provider/provider.hpp"
 
+#include "base/fatal.hpp"
+
 namespace hiroba::net {
 
 std::size_t Provider::post(std::span<Work> list) noexcept {
@@ -28,6 +30,10 @@ std::size_t Provider::post(std::span<Work> list) noexcept {
         ++taken;
     }
     return taken;
+}
+
+Post Provider::kick(const PreparedKick& kick, std::uint32_t, std::uint64_t, bool) noexcept {
+    fatal("a kick to node %u was handed to a provider that did not prepare it", kick.to.value);
 }
 
 }  // namespace hiroba::net

@@ -33,6 +33,7 @@ enum class MessageKind : std::uint8_t {
     active,          ///< net: active messages (net/async.hpp)
     collective,      ///< net: collectives where no peer is mapped
     delegation,      ///< gas: commands for memory of the receiver, and their answers
+    kick,            ///< net: bytes that land where nothing is mapped
     test,            ///< conformance suite
     count
 };
@@ -84,6 +85,17 @@ struct Work {
     std::uint64_t* old = nullptr;
     std::span<const Bytes> parts{};
     Post outcome = Post::again;
+};
+
+/// What all kicks of one width to one page have in common: small stores that are told apart by
+/// where they go and what they bring (net/kick). Only registration of a target makes one.
+struct PreparedKick {
+    NodeId to;
+    RegionId region;
+    std::uint64_t page_offset = 0;
+    std::uint16_t bytes = 0;               ///< 1, 2, 4 or 8
+    bool native = false;                   ///< prepare() made the header; else it is net/kick's
+    alignas(8) std::byte header[32] = {};  ///< as it travels, all but offset and value
 };
 
 /// Receives what poll() delivers.
@@ -141,6 +153,20 @@ public:
     /// Completes everything pending to `peer`, now and later, with Arrivals::failed(): whoever
     /// knows that it died (the launcher) says so. Messages to it vanish. Any thread.
     virtual void peer_lost(NodeId peer) noexcept { static_cast<void>(peer); }
+
+    /// Makes the header of kicks to a page that this node does not map. False: there is no form for
+    /// kicks here, so that they travel as messages. After connect().
+    virtual bool prepare(PreparedKick& kick) noexcept {
+        static_cast<void>(kick);
+        return false;
+    }
+    /// Stores the low `kick.bytes` bytes of `value` at `kick.page_offset + offset`, aligned and at
+    /// once, without the target's handlers. In order with other kicks and messages to that node.
+    /// Nothing tells of completion; `again` means that the credits are used up: what was sent last
+    /// is not acknowledged. Only where prepare() said true.
+    /// @param more  another follows at once, with which it may leave
+    virtual Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
+                      bool more) noexcept;
 
     /// Whether everything sent and posted here has reached its node, unless that was lost. Any
     /// thread.

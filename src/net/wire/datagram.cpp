@@ -31,6 +31,10 @@ bool is_well_formed(const WireRecord& record) noexcept {
         case RecordKind::atomic: return record.payload_bytes == 16 && record.offset % 8 == 0;
         case RecordKind::atomic_done: return record.payload_bytes == 8;
         case RecordKind::wake: return record.payload_bytes == 0 && record.sub <= 1;
+        case RecordKind::kick:
+            return (record.payload_bytes == 1 || record.payload_bytes == 2 ||
+                    record.payload_bytes == 4 || record.payload_bytes == 8) &&
+                   record.offset % record.payload_bytes == 0;
         case RecordKind::count: break;
     }
     return false;

@@ -47,6 +47,7 @@ enum class RecordKind : std::uint8_t {
     atomic,       ///< payload: operand, expected
     atomic_done,  ///< payload: the value before
     wake,         ///< rings for the sleepers of a role
+    kick,         ///< 1, 2, 4 or 8 aligned bytes for the receiver's memory, stored at once
     count
 };
 
@@ -110,6 +111,19 @@ inline void encode_wire_record(const WireRecord& record, const std::byte* payloa
         std::memset(at + wire_record_bytes + padded - 8, 0, 8);
         if (payload != nullptr) std::memcpy(at + wire_record_bytes, payload, record.payload_bytes);
     }
+}
+
+/// A kick as it travels: made once for all kicks of `bytes` (1, 2, 4 or 8) to a region; only where
+/// and what are patched into each.
+inline constexpr std::size_t kick_record_bytes = padded_record_bytes(8);
+inline void encode_kick_record(std::uint32_t region, std::uint16_t bytes, std::byte* at) noexcept {
+    encode_wire_record({.kind = RecordKind::kick, .payload_bytes = bytes, .region = region},
+                       nullptr, at);
+}
+/// @param value  as its bytes lie in memory, the rest zero
+inline void patch_kick_record(std::uint64_t offset, std::uint64_t value, std::byte* at) noexcept {
+    std::memcpy(at + 8, &offset, 8);
+    std::memcpy(at + wire_record_bytes, &value, 8);
 }
 
 /// Takes the record at the start of `records`; false when there is no whole one.

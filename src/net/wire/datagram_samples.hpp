@@ -59,6 +59,8 @@ inline std::vector<std::vector<std::byte>> corpus() {
         sealed(data, {{.kind = atomic, .sub = 1, .payload_bytes = 16, .tag = 3, .offset = 16}}),
         sealed(data,
                {{.kind = atomic_done, .payload_bytes = 8, .tag = 3}, {.kind = wake, .sub = 1}}),
+        sealed(data, {{.kind = kick, .payload_bytes = 1, .offset = 77, .region = 1},
+                      {.kind = kick, .payload_bytes = 8, .offset = 64, .region = 1}}),
     };
 }
 

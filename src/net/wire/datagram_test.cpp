@@ -79,6 +79,10 @@ TEST(Datagram, with_records_that_make_no_sense_is_refused_though_sealed) {
         {.kind = atomic, .payload_bytes = 16, .offset = 4},
         {.kind = atomic, .payload_bytes = 8},
         {.kind = wake, .sub = 2},
+        {.kind = kick, .payload_bytes = 0},
+        {.kind = kick, .payload_bytes = 3},
+        {.kind = kick, .payload_bytes = 16},
+        {.kind = kick, .payload_bytes = 8, .offset = 4},
     };
     DatagramHeader header;
     for (const WireRecord& record : nonsense) {

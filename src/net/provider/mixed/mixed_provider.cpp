@@ -194,6 +194,17 @@ Post MixedProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std
     return way.provider->atomic(id, op, way.node, region, offset, operand, expected, old);
 }
 
+// Near peers are mapped: nobody prepares kicks to them. Far ones have the same number there.
+bool MixedProvider::prepare(PreparedKick& kick) noexcept {
+    const Way way = way_to(kick.to);
+    return way.provider == far_.get() && far_->prepare(kick);
+}
+
+Post MixedProvider::kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
+                         bool more) noexcept {
+    return far_->kick(kick, offset, value, more);
+}
+
 void MixedProvider::peer_lost(NodeId peer) noexcept {
     const Way way = way_to(peer);
     way.provider->peer_lost(way.node);

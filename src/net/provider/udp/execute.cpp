@@ -6,6 +6,7 @@
 
 #include "base/fatal.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/store_whole.hpp"
 #include "net/provider/udp/udp_provider.hpp"
 
 namespace hiroba::net::udp {
@@ -110,6 +111,10 @@ void UdpProvider::carry_out(Peer& peer, const wire::WireRecord& record, Bytes pa
         }
         case wire::RecordKind::got:
         case wire::RecordKind::atomic_done: return take_answer(peer, record, payload);
+        case wire::RecordKind::kick:
+            // On the fly: from the header straight to memory.
+            store_whole(place(self, record.region, record.offset, payload.size()), payload);
+            return;
         case wire::RecordKind::wake: return (record.sub == 1 ? service_ : waiters_).ring();
         case wire::RecordKind::message:
         case wire::RecordKind::count: break;

@@ -357,6 +357,27 @@ Post UdpProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::
     return post_op(at, posted);
 }
 
+bool UdpProvider::prepare(PreparedKick& kick) noexcept {
+    static_assert(sizeof kick.header == wire::kick_record_bytes);
+    place(kick.to.value, kick.region.value, kick.page_offset, kick.bytes);
+    wire::encode_kick_record(kick.region.value, kick.bytes, kick.header);
+    return true;
+}
+
+// The send window is the ring of credits: nothing is looked at per kick until it is full.
+Post UdpProvider::kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
+                       bool more) noexcept {
+    const std::scoped_lock lock{latch_};
+    Peer& peer = *talk_to(kick.to.value);
+    if (peer.lost) return Post::done;  // nobody is there to look at it
+    std::byte* const at = peer.send.take(wire::kick_record_bytes);
+    if (at == nullptr) return Post::again;
+    memcpy(at, kick.header, wire::kick_record_bytes);
+    wire::patch_kick_record(kick.page_offset + offset, value, at);
+    if (!more) transmit(peer);
+    return Post::done;
+}
+
 void UdpProvider::peer_lost(NodeId node) noexcept {
     {
         const std::scoped_lock lock{latch_};

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs sim_kick_levels and draws what a barrier takes over the number of nodes.
+
+Usage: kick_levels.py --program build/bin/sim_kick_levels [--nodes 4096] [--out docs/figures]
+Writes kick_levels.csv and kick_levels.svg: one dot for each number of nodes, and the line that
+ceil(log8 N) levels of the least time that one level took would give.
+"""
+
+import argparse
+import csv
+import math
+import pathlib
+import subprocess
+import sys
+
+WIDTH, HEIGHT, MARGIN = 640, 400, 60
+
+
+def draw(rows):
+    """The SVG of (nodes, levels, nanoseconds) rows."""
+    level_ns = min(ns / levels for _, levels, ns in rows)
+    top_ns = max(max(ns for _, _, ns in rows), level_ns * rows[-1][1]) * 1.1
+    last = math.log2(rows[-1][0])
+
+    def x(nodes):
+        return MARGIN + (WIDTH - 2 * MARGIN) * (math.log2(nodes) - 1) / max(last - 1, 1)
+
+    def y(ns):
+        return HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * ns / top_ns
+
+    line = " ".join(f"{x(n):.1f},{y(level_ns * levels):.1f}" for n, levels, _ in rows)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        'font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<path d="M{MARGIN} {MARGIN}V{HEIGHT - MARGIN}H{WIDTH - MARGIN}" fill="none" '
+        'stroke="black"/>',
+        f'<polyline points="{line}" fill="none" stroke="gray" stroke-dasharray="4"/>',
+    ]
+    for nodes, _, ns in rows:
+        parts.append(f'<circle cx="{x(nodes):.1f}" cy="{y(ns):.1f}" r="4" fill="steelblue"/>')
+        parts.append(
+            f'<text x="{x(nodes):.1f}" y="{HEIGHT - MARGIN + 18}" text-anchor="middle">'
+            f"{nodes}</text>"
+        )
+    for us in range(0, int(top_ns / 1000) + 1, max(1, int(top_ns / 5000))):
+        parts.append(f'<text x="{MARGIN - 8}" y="{y(us * 1000) + 4:.1f}" text-anchor="end">{us}</text>')
+    parts.append(f'<text x="{MARGIN - 40}" y="{MARGIN - 16}">barrier, virtual us</text>')
+    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 16}" text-anchor="middle">nodes</text>')
+    parts.append("</svg>")
+    return "\n".join(parts) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--nodes", default="4096")
+    parser.add_argument("--out", default="docs/figures", type=pathlib.Path)
+    options = parser.parse_args()
+    run = subprocess.run([options.program, options.nodes], stdout=subprocess.PIPE, text=True)
+    if run.returncode != 0:
+        print(f"{options.program} {options.nodes}: exit status {run.returncode}", file=sys.stderr)
+        return run.returncode
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "kick_levels.csv").write_text(run.stdout)
+    rows = [
+        (int(row["nodes"]), int(row["levels"]), int(row["barrier_ns"]))
+        for row in csv.DictReader(run.stdout.splitlines())
+    ]
+    (options.out / "kick_levels.svg").write_text(draw(rows))
+    print(run.stdout, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: a node's part in kicks: its registered targets, the headers made of them, and its LLCM, the
+// small memory that peers kick into and this node polls. Source: Tanabe et al., DIMMnet-1.
+// Invariant: every node reserves the same parts of the LLCM in the same order. Bytes land in the
+// order in which one thread kicks them at one node, whatever carries them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/latch.hpp"
+#include "net/kick/header_cache.hpp"
+#include "net/kick/seed_table.hpp"
+#include "net/net.hpp"
+#include "net/wire/landing.hpp"
+
+namespace hiroba::net::kick {
+
+template <class T>
+class Kick;
+
+/// Offset in every node's LLCM.
+using Place = std::uint64_t;
+
+/// Thread: any, after connect(); reserve() and expose() belong to the thread that sets up.
+class Board {
+public:
+    /// The memory the paper's card has.
+    static constexpr std::size_t llcm_bytes_default = std::size_t{128} << 10;
+
+    /// Registers the LLCM and the handler; before Endpoint::connect(), attach() after it.
+    static Result<std::unique_ptr<Board>> create(Endpoint& endpoint, std::uint64_t job_key,
+                                                 std::size_t llcm_bytes = llcm_bytes_default);
+    Board(const Board&) = delete;
+    Board& operator=(const Board&) = delete;
+    void attach();
+
+    Endpoint& endpoint() noexcept { return endpoint_; }
+    NodeId self() const noexcept { return endpoint_.self(); }
+    std::uint32_t nodes() const noexcept { return endpoint_.nodes(); }
+    RegionId llcm() const noexcept { return llcm_; }
+
+    /// Takes a part of the LLCM of every node, zeroed; one of at most a page lies in one page.
+    /// @param alignment  a power of two up to page_bytes
+    Result<Place> reserve(std::size_t bytes, std::size_t alignment = cache_line_bytes);
+
+    /// Lets kicks reach another region of `bytes` bytes, here and from here. On all nodes.
+    void expose(RegionId region, std::uint64_t bytes);
+
+    /// Registers a page as a target; errors as SeedTable::enter().
+    Result<Target> target(NodeId node, RegionId region, std::uint64_t page_offset);
+    /// The page of the LLCM that `place` lies in.
+    Result<Target> target(NodeId node, Place place) {
+        return target(node, llcm_, place / page_bytes * page_bytes);
+    }
+    /// Resolves a target to something that can be kicked. Refuses what was not registered here.
+    template <class T>
+    Result<Kick<T>> kick(Target target) {
+        Result<Header> header = resolve(target);
+        if (!header) return header.error();
+        return Kick<T>{*this, *header};
+    }
+
+    /// This node's LLCM from `place` on. After attach().
+    std::byte* at(Place place) noexcept { return local_ + place; }
+    /// The peer's, or nullptr where the provider maps nothing.
+    std::byte* at(NodeId node, Place place) noexcept {
+        return bases_[node.value] == nullptr ? nullptr : bases_[node.value] + place;
+    }
+    /// Reads what was kicked to `place`; what was kicked before it is then there too.
+    template <class T>
+    T load(Place place) noexcept {
+        // Acquire, pairs with the release of Kick::store() and land().
+        return std::atomic_ref<T>(*reinterpret_cast<T*>(at(place))).load(std::memory_order_acquire);
+    }
+
+    /// Waits until predicate(value at `place`) holds: spins, yields, sleeps. Who kicks there calls
+    /// wake() when it may be slept on. Not from a handler.
+    template <class T, class Predicate>
+    void wait_until(Place place, Predicate&& predicate) noexcept {
+        wait_for([&] { return predicate(load<T>(place)); });
+    }
+    /// As above for any look at this node's memory. It may be asked again after it was true.
+    template <class Look>
+    void wait_for(Look&& look) noexcept {
+        // Looks are cheaper than polls, but where cores are short the wait belongs to others.
+        for (std::uint32_t left = std::min(looks_before_poll, endpoint_.spins()); left != 0;
+             --left) {
+            if (look()) return;
+            __builtin_ia32_pause();
+        }
+        endpoint_.wait_until(look);
+    }
+    /// Ends the sleep of whoever waits at `node` for what was kicked before.
+    /// What travels as a packet wakes whoever waits for it.
+    void wake(NodeId node) noexcept {
+        if (bases_[node.value] != nullptr) endpoint_.wake(node);
+    }
+
+    /// The header of kicks of `bytes` bytes to the page of `header`.
+    PreparedKick prepare(const Header& header, std::size_t bytes) noexcept;
+    /// Sends a kick to a page that is not mapped.
+    /// @param more  it may leave with the next
+    void post(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
+              bool more) noexcept;
+    /// Carries 1 to landing_bytes_max bytes where nothing is mapped. Copied at return.
+    void post(NodeId to, wire::LandingBytes& header, std::uint64_t offset, Bytes bytes) noexcept;
+    static constexpr std::size_t landing_bytes_max = 1440;  ///< a datagram's, with its headers
+
+    HeaderCache::Counts header_counts() noexcept;
+    /// Bytes that came with a foreign stamp or for a place outside and were not written.
+    std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
+    wire::LandingBytes stamp_for(const Header& header) const noexcept;
+
+private:
+    static constexpr std::uint32_t looks_before_poll = 50;
+
+    Board(Endpoint& endpoint, std::uint64_t job_key, RegionId llcm, std::size_t llcm_bytes);
+    Result<Header> resolve(Target target);
+    Header refill(const Seed& seed, Target target) noexcept;
+    void land(NodeId from, Bytes body) noexcept;
+    bool may_land(const wire::Landing& landing, std::size_t bytes) const noexcept;
+
+    Endpoint& endpoint_;
+    std::uint64_t job_key_;
+    RegionId llcm_;
+    std::size_t llcm_bytes_;
+    std::size_t reserved_ = 0;
+    std::byte* local_ = nullptr;
+    std::vector<std::byte*> bases_;  ///< per node; nullptr where the provider maps nothing
+    Latch latch_;                    ///< of table_ and cache_
+    SeedTable table_;
+    HeaderCache cache_;
+    std::atomic<std::uint64_t> refused_{0};
+};
+
+}  // namespace hiroba::net::kick

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/kick/group.hpp"
+
+namespace hiroba::net::kick {
+
+Group everyone(const Endpoint& endpoint) {
+    Group group;
+    for (std::uint32_t rank = 0; rank < endpoint.nodes(); ++rank) group.push_back(NodeId{rank});
+    return group;
+}
+
+namespace {
+
+Error group_error(const Group& group, std::string text) {
+    return {ErrorKind::refused,
+            "kick group of " + std::to_string(group.size()) + " nodes: " + std::move(text)};
+}
+
+/// This node's index in the group.
+Result<std::uint32_t> index_in(const Board& board, const Group& group) {
+    std::vector<bool> seen(board.nodes());
+    std::uint32_t index = ~0u;
+    for (std::uint32_t i = 0; i < group.size(); ++i) {
+        const std::string node = "node " + std::to_string(group[i].value);
+        if (group[i].value >= board.nodes()) return group_error(group, node + " is not in the job");
+        if (seen[group[i].value]) return group_error(group, node + " is a member twice");
+        seen[group[i].value] = true;
+        if (group[i] == board.self()) index = i;
+    }
+    if (index == ~0u) {
+        return group_error(group, "node " + std::to_string(board.self().value) + " is no member");
+    }
+    return index;
+}
+
+}  // namespace
+
+Result<GroupLines> GroupLines::open(Board& board, Place place, const Group& group, Shape shape) {
+    if (shape == Shape::all_to_all && group.size() > tree_arity) {
+        return group_error(
+            group, "at most " + std::to_string(tree_arity) + " can all kick all; take the tree");
+    }
+    const auto index = index_in(board, group);
+    if (!index) return index.error();
+    const TreeNode node{*index, static_cast<std::uint32_t>(group.size())};
+    std::vector<std::uint32_t> members;
+    if (shape == Shape::all_to_all) {
+        for (std::uint32_t i = 0; i < node.members; ++i) members.push_back(i);
+    } else {
+        members.push_back(node.is_root() ? node.index : node.parent());
+        for (std::uint32_t i = 0; i < node.children(); ++i) members.push_back(node.child(i));
+    }
+    std::vector<Peer> peers;
+    for (const std::uint32_t member : members) {
+        const auto target = board.target(group[member], place);
+        if (!target) return target.error();
+        const auto bytes = board.kick<std::uint8_t>(*target);
+        if (!bytes) return bytes.error();
+        const auto words = board.kick<std::uint64_t>(*target);
+        if (!words) return words.error();
+        peers.push_back({*bytes, *words});
+    }
+    return GroupLines{board, place, node, shape, std::move(peers)};
+}
+
+Result<Barrier> Barrier::open(Board& board, Place place, const Group& group, Shape shape) {
+    auto lines = GroupLines::open(board, place, group, shape);
+    if (!lines) return lines.error();
+    return Barrier{std::move(*lines), shape};
+}
+
+}  // namespace hiroba::net::kick

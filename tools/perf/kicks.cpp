@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: how long kicks take, and what is built of them.
+// Invariant: what one measurement needs of the polled memory is reserved before the nodes meet and
+// used by all its repetitions, since phases and positions go on from one to the next.
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "tools/perf/floors.hpp"
+#include "tools/perf/tests.hpp"
+
+namespace hiroba::tools::perf_parts {
+namespace {
+
+using namespace net::kick;
+
+constexpr std::uint64_t iterations_max = 1 << 16;
+
+template <class T>
+T need(Result<T> result) {
+    if (!result) die(exit_environment, "%s", result.error().text.c_str());
+    return std::move(*result);
+}
+
+/// Nanoseconds of one of `count` operations, which `work()` makes.
+template <class Work>
+double timed(std::uint64_t count, Work&& work) {
+    const std::uint64_t begun_ns = now_ns();
+    work();
+    return static_cast<double>(now_ns() - begun_ns) / static_cast<double>(count);
+}
+
+double ping_pong(const Rig& rig, PingPong& both, std::uint64_t iterations) {
+    return timed(iterations, [&] {
+        if (rig.leads()) {
+            both.lead(iterations);
+        } else if (rig.has_partner()) {
+            both.follow(iterations);
+        }
+    });
+}
+
+// Of this process, between prepare and measure.
+Place place = 0, marks = 0;
+ChannelPlace channel_place;
+
+// --- one kick ------------------------------------------------------------------------------------
+
+class KickPingPong final : public PingPong {
+public:
+    explicit KickPingPong(Rig& rig) : rig_(rig) {
+        Board& board = rig.board();
+        const NodeId to = rig.has_partner() ? rig.partner() : board.self();
+        kick_.emplace(need(board.kick<std::uint64_t>(need(board.target(to, place)))));
+    }
+    void lead(std::uint64_t iterations) override {
+        for (std::uint64_t i = 0; i < iterations; ++i) {
+            const std::uint64_t number = rig_.next_number();
+            give(number);
+            take(number);
+        }
+    }
+    void follow(std::uint64_t iterations) override {
+        for (std::uint64_t i = 0; i < iterations; ++i) {
+            const std::uint64_t number = rig_.next_number();
+            take(number);
+            give(number);
+        }
+    }
+
+private:
+    void give(std::uint64_t number) { kick_->store(place % page_bytes, number); }
+    void take(std::uint64_t number) {
+        // As the floor waits: nobody announces a bare store, so nobody may sleep on it.
+        const bool polls = !kick_->is_mapped();
+        rig_.spin_until([&] {
+            if (rig_.board().load<std::uint64_t>(place) == number) return true;
+            if (polls) rig_.endpoint().poll();
+            return false;
+        });
+    }
+    Rig& rig_;
+    std::optional<Kick<std::uint64_t>> kick_;
+};
+
+// --- barriers ------------------------------------------------------------------------------------
+
+/// Who comes out sees what its children in the tree kicked before they went in: of all nodes those
+/// have the shortest way, so that a byte that came too early would have been overtaken.
+bool holds_back(Rig& rig, Barrier& barrier) {
+    const TreeNode node{rig.self(), rig.plan().nodes};
+    const NodeId to{node.is_root() ? 0 : node.parent()};
+    Board& board = rig.board();
+    auto mark = need(board.kick<std::uint64_t>(need(board.target(to, marks))));
+    bool held = true;
+    for (std::uint64_t round = 1; round <= 64; ++round) {
+        if (!node.is_root()) mark.store(marks % page_bytes + 8 * node.branch(), round);
+        barrier.arrive_and_wait();
+        for (std::uint32_t branch = 0; branch < node.children(); ++branch) {
+            const auto seen = board.load<std::uint64_t>(marks + 8 * branch);
+            // A child may be in the next round already.
+            held = held && (seen == round || seen == round + 1);
+        }
+    }
+    // The next repetition begins with the first round.
+    barrier.arrive_and_wait();
+    return held;
+}
+
+Measured measure_one_barrier(Rig& rig, Shape shape, const Rig::Batch& floor) {
+    static std::optional<Barrier> barrier;
+    Board& board = rig.board();
+    const Group all = everyone(rig.endpoint());
+    if (!barrier) barrier.emplace(need(Barrier::open(board, place, all, shape)));
+    Measured measured = rig.alternate(
+        floor,
+        [&](std::uint64_t n) {
+            return timed(n, [&] {
+                for (std::uint64_t i = 0; i < n; ++i) barrier->arrive_and_wait();
+            });
+        },
+        8, iterations_max);
+    measured.verified = holds_back(rig, *barrier);
+    return measured;
+}
+
+// --- channels ------------------------------------------------------------------------------------
+
+/// Items one way, and one back when all have come.
+class Stream {
+public:
+    explicit Stream(Rig& rig)
+        : rig_(rig),
+          sender_(need(ChannelSender<std::uint64_t>::open(rig.board(), channel_place, peer(rig)))),
+          receiver_(
+              need(ChannelReceiver<std::uint64_t>::open(rig.board(), channel_place, peer(rig)))) {}
+
+    double run(std::uint64_t count) {
+        if (!rig_.has_partner()) return 1;
+        return timed(count, [&] { rig_.leads() ? lead(count) : follow(count); });
+    }
+    bool verified() const { return wrong_ == 0; }
+
+private:
+    static NodeId peer(const Rig& rig) {
+        return rig.has_partner() ? rig.partner() : NodeId{rig.self()};
+    }
+    void lead(std::uint64_t count) {
+        for (std::uint64_t i = 0; i < count; ++i) sender_.stream(next_++);
+        sender_.flush();
+        wrong_ += receiver_.receive() != next_;
+    }
+    void follow(std::uint64_t count) {
+        for (std::uint64_t i = 0; i < count; ++i) wrong_ += receiver_.receive() != next_++;
+        sender_.send(next_);
+    }
+    Rig& rig_;
+    ChannelSender<std::uint64_t> sender_;
+    ChannelReceiver<std::uint64_t> receiver_;
+    std::uint64_t next_ = 0, wrong_ = 0;
+};
+
+}  // namespace
+
+void prepare_kicks(Rig& rig) {
+    place = need(rig.board().reserve(page_bytes, page_bytes));
+    marks = need(rig.board().reserve(cache_line_bytes));
+    channel_place = need(ChannelPlace::reserve(rig.board()));
+}
+
+Measured measure_kick_latency(Rig& rig) {
+    const auto floor = make_ping_pong(rig, 8, 8);
+    KickPingPong test{rig};
+    Measured measured =
+        rig.alternate([&](std::uint64_t n) { return ping_pong(rig, *floor, n); },
+                      [&](std::uint64_t n) { return ping_pong(rig, test, n); }, 8, iterations_max);
+    // Every take() waited for its very number.
+    measured.verified = true;
+    return measured;
+}
+
+Measured measure_kick_barrier(Rig& rig) {
+    const auto raw = make_raw_exchange(rig, 0);
+    std::byte nothing{};
+    return measure_one_barrier(rig, shape_for(rig.plan().nodes), [&](std::uint64_t n) {
+        return timed(n, [&] {
+            for (std::uint64_t i = 0; i < n; ++i) raw->exchange(&nothing, &nothing);
+        });
+    });
+}
+
+Measured measure_kick_tree(Rig& rig) {
+    const auto round_trip = make_ping_pong(rig, 8, 8);
+    const double levels = tree_levels(rig.plan().nodes);
+    return measure_one_barrier(
+        rig, Shape::tree, [&](std::uint64_t n) { return levels * ping_pong(rig, *round_trip, n); });
+}
+
+Measured measure_kick_all_reduce(Rig& rig) {
+    static std::optional<AllReduce<double>> reduce;
+    if (!reduce) {
+        reduce.emplace(need(AllReduce<double>::open(rig.board(), place, everyone(rig.endpoint()))));
+    }
+    const std::uint32_t nodes = rig.plan().nodes;
+    const auto raw = make_raw_exchange(rig, sizeof(double));
+    std::vector<double> all(nodes);
+    std::uint64_t wrong = 0;
+    const auto round = [&](std::uint64_t i, auto&& sum_of) {
+        const double sum = sum_of(static_cast<double>(i + rig.self()));
+        wrong += sum != static_cast<double>(nodes * i + nodes * (nodes - 1) / 2);
+    };
+    Measured measured = rig.alternate(
+        [&](std::uint64_t n) {
+            return timed(n, [&] {
+                for (std::uint64_t i = 0; i < n; ++i) {
+                    round(i, [&](double mine) {
+                        raw->exchange(reinterpret_cast<const std::byte*>(&mine),
+                                      reinterpret_cast<std::byte*>(all.data()));
+                        return std::accumulate(all.begin(), all.end(), 0.0);
+                    });
+                }
+            });
+        },
+        [&](std::uint64_t n) {
+            return timed(n, [&] {
+                for (std::uint64_t i = 0; i < n; ++i) {
+                    round(i, [&](double mine) { return (*reduce)(mine, op::Sum{}); });
+                }
+            });
+        },
+        8, iterations_max);
+    measured.verified = wrong == 0;
+    return measured;
+}
+
+Measured measure_channel(Rig& rig) {
+    static std::optional<Stream> stream;
+    if (!stream) stream.emplace(rig);
+    const auto floor = make_ping_pong(rig, 8, 8);
+    Measured measured =
+        rig.alternate([&](std::uint64_t n) { return ping_pong(rig, *floor, n) / 2; },
+                      [&](std::uint64_t n) { return stream->run(n); }, 512, iterations_max);
+    measured.verified = stream->verified();
+    return measured;
+}
+
+}  // namespace hiroba::tools::perf_parts
