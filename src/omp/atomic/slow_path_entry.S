@@ -75,7 +75,7 @@ hiroba_atomic_before:
     xor     %edx, %edx
     cmpb    $0, hiroba_vector_compact(%rip)
     je      2f
-    # Writes only what is in use: a program without AVX-512 saves a fifth.
+    # Writes only what is in use: a fifth of the bytes in a program without AVX-512.
     xsavec64 (%r12)
     jmp     3f
 2:
