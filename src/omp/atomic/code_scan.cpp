@@ -13,8 +13,6 @@
 namespace hiroba::omp {
 namespace {
 
-constexpr std::uint8_t jump_bytes = 5;
-
 struct Decoded {
     ZydisDecodedInstruction instruction;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -114,6 +112,7 @@ public:
     }
 
     void section(dsm::AddressRange range) {
+        sections_.push_back(range);
         std::uintptr_t at = range.address;
         while (at < range.end()) {
             Decoded decoded;
@@ -134,15 +133,26 @@ public:
         std::sort(targets_.begin(), targets_.end());
         std::sort(scan_.sites.begin(), scan_.sites.end(),
                   [](const CodeSite& a, const CodeSite& b) { return a.address < b.address; });
-        for (CodeSite& site : scan_.sites) {
+        for (std::size_t i = 0; i < scan_.sites.size(); ++i) {
+            CodeSite& site = scan_.sites[i];
             const auto next = std::upper_bound(targets_.begin(), targets_.end(), site.address);
-            site.by_trap = site.length < jump_bytes ||
-                           (next != targets_.end() && *next < site.address + site.length);
+            const bool entered = next != targets_.end() && *next < site.address + site.length;
+            site.by_trap = site.length < jump_bytes || entered;
+            site.may_borrow = site.by_trap && !entered && behind_stays(i);
         }
         return std::move(scan_);
     }
 
 private:
+    /// Whether the bytes that a jump at site `i` would end in are code that nobody rewrites.
+    bool behind_stays(std::size_t i) const {
+        const std::uintptr_t end = scan_.sites[i].address + jump_bytes;
+        if (i + 1 < scan_.sites.size() && scan_.sites[i + 1].address < end) return false;
+        return std::any_of(sections_.begin(), sections_.end(), [&](dsm::AddressRange range) {
+            return range.contains(scan_.sites[i].address) && end <= range.end();
+        });
+    }
+
     void instruction(std::uintptr_t at, ZydisDecoderContext& context, Decoded& decoded) {
         const ZydisDecodedInstruction& instruction = decoded.instruction;
         if (instruction.raw.imm[0].is_relative) {
@@ -164,6 +174,7 @@ private:
 
     ZydisDecoder decoder_;
     CodeScan scan_;
+    std::vector<dsm::AddressRange> sections_;
     std::vector<std::uintptr_t> targets_;  ///< of direct branches
 };
 

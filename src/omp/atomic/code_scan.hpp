@@ -21,6 +21,8 @@ enum class Addressing : std::uint8_t {
     instruction,  ///< relative to the next instruction
 };
 
+inline constexpr std::uint8_t jump_bytes = 5;
+
 /// One instruction to rewrite. Offsets count from `address`; 0 means there is no such part.
 struct CodeSite {
     std::uintptr_t address = 0;
@@ -38,6 +40,8 @@ struct CodeSite {
     /// operand; -1 otherwise.
     std::int8_t bit_register = -1;
     bool by_trap = false;  ///< no room for a jump
+    /// A by_trap that has room for one whose last bytes are those of the instruction behind.
+    bool may_borrow = false;
 };
 
 struct CodeScan {
@@ -47,7 +51,8 @@ struct CodeScan {
 };
 
 /// Decodes every section from its start. A site shorter than a jump, or one that a direct branch
-/// of the sections enters in its middle, is marked by_trap.
+/// of the sections enters in its middle, is marked by_trap; may_borrow where it is only short, and
+/// neither the section's end nor another site lies within a jump's length.
 CodeScan scan_code(std::span<const CodeSection> sections);
 
 }  // namespace hiroba::omp

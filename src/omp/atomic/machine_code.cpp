@@ -34,6 +34,11 @@ void MachineCode::jump(std::uintptr_t target) {
     relative(target);
 }
 
+void MachineCode::jump_far(std::uintptr_t target) {
+    bytes({0xff, 0x25, 0, 0, 0, 0});  // jmp [rip + 0]
+    number(target, 8);
+}
+
 std::byte* MachineCode::jump_later(std::uint8_t condition) {
     if (condition != 0xe9) bytes({0x0f});
     bytes({condition});

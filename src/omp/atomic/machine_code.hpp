@@ -24,6 +24,8 @@ public:
     /// A 32-bit displacement to `target`, counted from `behind` bytes after the displacement.
     void relative(std::uintptr_t target, std::size_t behind = 0);
     void jump(std::uintptr_t target);
+    /// A jump to anywhere, 14 bytes; no register is used.
+    void jump_far(std::uintptr_t target);
     /// A conditional jump (second opcode byte) or, with 0xe9, a jump, whose target is set later.
     std::byte* jump_later(std::uint8_t condition);
     void land(std::byte* jump);
@@ -31,6 +33,13 @@ public:
     void load_constant(std::uintptr_t value);              ///< rsi = value
     void compare_constant(const std::uint64_t* constant);  ///< cmp rdi, [constant]
     void call_constant(const std::uint64_t* constant);     ///< call [constant]
+    // 8 bytes at [rsp + offset].
+    void load_rax(std::int32_t offset) { at_stack({0x48, 0x8b, 0x84, 0x24}, offset); }
+    void load_rdi(std::int32_t offset) { at_stack({0x48, 0x8b, 0xbc, 0x24}, offset); }
+    void store_rax(std::int32_t offset) { at_stack({0x48, 0x89, 0x84, 0x24}, offset); }
+    void store_rdi(std::int32_t offset) { at_stack({0x48, 0x89, 0xbc, 0x24}, offset); }
+    /// rsp += bytes; flags stay.
+    void move_stack(std::int32_t bytes) { at_stack({0x48, 0x8d, 0xa4, 0x24}, bytes); }
     /// rdi = address of the site's operand, with rsp `pushed` bytes below the program's.
     void load_address(const CodeSite& site, std::int32_t pushed);
     /// rdi += where the bit in `register` lies; rsi is scratch. rax, rdi, rsi of the program are at
@@ -42,6 +51,10 @@ public:
 
 private:
     void number(std::uint64_t value, std::size_t count);
+    void at_stack(std::initializer_list<std::uint8_t> opcode, std::int32_t offset) {
+        bytes(opcode);
+        number(static_cast<std::uint32_t>(offset), 4);
+    }
     void operand(const CodeSite& site, std::uint8_t register_field, std::int32_t pushed);
 
     std::byte* at_;

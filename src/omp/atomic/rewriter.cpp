@@ -17,6 +17,7 @@
 #include "omp/atomic/code_scan.hpp"
 #include "omp/atomic/code_sections.hpp"
 #include "omp/atomic/fault_trap.hpp"
+#include "omp/atomic/landing_pads.hpp"
 #include "omp/atomic/machine_code.hpp"
 #include "omp/atomic/slow_path.hpp"
 #include "omp/atomic/trampoline.hpp"
@@ -27,10 +28,11 @@ namespace {
 struct Patch {
     CodeSite site;
     std::uintptr_t trampoline = 0;
+    std::uintptr_t target = 0;  ///< of the jump written at the site; 0: a trap
 };
 
 /// Trampolines for all sites of a scan. Sites whose operand does not reach are left alone.
-std::vector<Patch> make_trampolines(TrampolineZone& zone, const CodeScan& scan,
+std::vector<Patch> make_trampolines(TrampolineZone& zone, LandingPads& pads, const CodeScan& scan,
                                     ObjectRecord& object, RewriteSummary& summary) {
     object.sites.reserve(scan.sites.size());
     std::vector<Patch> patches;
@@ -42,9 +44,11 @@ std::vector<Patch> make_trampolines(TrampolineZone& zone, const CodeScan& scan,
             ++summary.left_alone;
             continue;
         }
-        patches.push_back({site, trampoline});
+        std::uintptr_t target = site.by_trap ? 0 : trampoline;
+        if (site.may_borrow) target = pads.add(site, trampoline);
+        patches.push_back({site, trampoline, target});
         ++(site.kind == SiteKind::flush ? summary.flushes : summary.atomics);
-        ++(site.by_trap ? summary.traps : summary.jumps);
+        ++(target == 0 ? summary.traps : summary.jumps);
     }
     return patches;
 }
@@ -52,12 +56,21 @@ std::vector<Patch> make_trampolines(TrampolineZone& zone, const CodeScan& scan,
 void write_site(const Patch& patch) {
     constexpr std::byte int3{0xcc};
     auto* code = reinterpret_cast<std::byte*>(patch.site.address);
-    if (patch.site.by_trap) {
+    if (patch.target == 0) {
         *code = int3;
         return;
     }
+    std::byte behind[jump_bytes];
+    memcpy(behind, code, sizeof behind);
     MachineCode jump{code};
-    jump.jump(patch.trampoline);
+    jump.jump(patch.target);
+    if (patch.site.length < jump_bytes) {
+        const std::size_t borrowed = jump_bytes - std::size_t{patch.site.length};
+        HIROBA_INVARIANT(
+            memcmp(code + patch.site.length, behind + patch.site.length, borrowed) == 0,
+            "the jump at %lx changes the instruction behind", patch.site.address);
+        return;
+    }
     memset(jump.at(), 0x90, patch.site.address + patch.site.length - jump.address());
 }
 
@@ -109,12 +122,14 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
 
     auto object = std::make_unique<ObjectRecord>();
     object->hooks = hooks;
-    const std::vector<Patch> patches = make_trampolines(*zone, scan, *object, summary);
+    LandingPads pads;
+    const std::vector<Patch> patches = make_trampolines(*zone, pads, scan, *object, summary);
     if (auto sealed = zone->seal(); !sealed) return sealed.error();
+    if (auto sealed = pads.seal(); !sealed) return sealed.error();
 
     std::vector<TrapSite> traps;
     for (const Patch& patch : patches) {
-        if (patch.site.by_trap) traps.push_back({patch.site.address, patch.trampoline});
+        if (patch.target == 0) traps.push_back({patch.site.address, patch.trampoline});
     }
     if (!traps.empty()) {
         if (auto added = add_trap_sites(traps); !added) return added.error();

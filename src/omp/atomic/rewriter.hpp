@@ -52,7 +52,7 @@ struct RewriteSummary {
     std::size_t atomics = 0;
     std::size_t flushes = 0;
     std::size_t jumps = 0;       ///< of both, by jmp
-    std::size_t traps = 0;       ///< of both, by int3 (about 2.5 us each time)
+    std::size_t traps = 0;       ///< of both, by int3 (more than 1 us each time)
     std::size_t left_alone = 0;  ///< thread-local (fs, gs) or of a form that has no trampoline
     std::size_t undecodable_bytes = 0;
 };

@@ -5,7 +5,8 @@
 // test's; esi is a small index. Every form ends in ret and changes no pointer above.
 #pragma once
 
-// X(name, code). Short forms come by int3, long ones by jmp.
+// X(name, code). Long forms come by jmp, those of 4 bytes by one that borrows the ret behind,
+// shorter ones by int3 because the next form is too near: borrowed_* have more behind them.
 // clang-format off
 #define ATOMIC_FORMS(X)                                                                      \
     X(add_byte_register, "lock addb %cl, (%rbx)")                                            \
@@ -29,6 +30,8 @@
     X(xor_quad, "lock xorq %r15, -64(%rbx)")                                                 \
     X(inc_byte, "lock incb (%rbx)")                                                          \
     X(inc_word, "lock incw (%rbx)")                                                          \
+    X(borrowed_two, "lock incb (%rbx)\n nop\n nop")                                          \
+    X(borrowed_three, "xchgl %ecx, (%rbx)\n nop\n nop\n nop")                                \
     X(inc_long, "lock incl (%rbx)")                                                          \
     X(inc_quad, "lock incq 0x100(%rbx)")                                                     \
     X(dec_byte, "lock decb 0x100(%r13)")                                                     \

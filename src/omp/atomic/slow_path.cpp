@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/bytes.hpp"
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 
@@ -15,6 +16,7 @@
 extern "C" {
 [[gnu::visibility("hidden")]] std::uint64_t hiroba_vector_bytes = 512;
 [[gnu::visibility("hidden")]] std::uint32_t hiroba_vector_mask = 0;
+[[gnu::visibility("hidden")]] bool hiroba_vector_compact = false;  ///< xsavec exists
 [[gnu::visibility("hidden")]] void hiroba_atomic_before();
 [[gnu::visibility("hidden")]] void hiroba_atomic_after();
 [[gnu::visibility("hidden")]] bool hiroba_atomic_enter(void* address,
@@ -44,6 +46,8 @@ void choose_vector_save() noexcept {
     }
     hiroba_vector_bytes = bytes;
     hiroba_vector_mask = enabled_low & vector_components;
+    // The compacted form is never longer: the same components without gaps.
+    hiroba_vector_compact = __get_cpuid_count(0xd, 1, &a, &b, &c, &d) && (a & bit_XSAVEC);
 }
 
 bool crosses_block(std::uintptr_t address, std::size_t bytes, std::size_t block_bytes) {
@@ -93,8 +97,14 @@ void as_runtime(Body&& body) noexcept {
 
 }  // namespace
 
-SlowPathEntries slow_path_entries() noexcept {
+std::int32_t vector_room_bytes() noexcept {
     [[maybe_unused]] static const bool chosen = (choose_vector_save(), true);
+    constexpr std::uint64_t alignment = 64;  // of the save area within the room
+    return static_cast<std::int32_t>(round_up(hiroba_vector_bytes, alignment) + alignment);
+}
+
+SlowPathEntries slow_path_entries() noexcept {
+    vector_room_bytes();  // chooses
     return {reinterpret_cast<std::uintptr_t>(&hiroba_atomic_before),
             reinterpret_cast<std::uintptr_t>(&hiroba_atomic_after)};
 }

@@ -33,8 +33,11 @@ struct ObjectRecord {
     ObjectRecord* next = nullptr;  ///< older object; for atomic_counts()
 };
 
-/// Addresses that trampolines call with rdi = operand address, rsi = SiteRecord*. Both keep every
-/// register but rax; `before` returns in al whether the critical section was entered.
+/// Addresses that trampolines call with rdi = operand address, rsi = SiteRecord*, and on the stack,
+/// above the return address, 8 bytes of theirs and vector_room_bytes() of room. Both keep every
+/// register but rax; `before` returns in al whether the critical section was entered. If it was,
+/// the program's vectors lie in the room, and in the registers again behind `after`, which is given
+/// the same room.
 struct SlowPathEntries {
     std::uintptr_t before;
     std::uintptr_t after;
@@ -42,6 +45,9 @@ struct SlowPathEntries {
 
 /// Finds out once how this CPU saves its vector state. Before the first trampoline runs.
 SlowPathEntries slow_path_entries() noexcept;
+
+/// Bytes of room for the vectors, a multiple of 16.
+std::int32_t vector_room_bytes() noexcept;
 
 /// Includes `object` in atomic_counts().
 void count_object(ObjectRecord& object) noexcept;

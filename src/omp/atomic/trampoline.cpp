@@ -29,10 +29,11 @@ struct ZoneConstants {
     } hulls[hulls_max];
 };
 
-constexpr std::size_t trampoline_bytes_max = 384;  // the longest is about 340
+constexpr std::size_t trampoline_bytes_max = 448;  // the longest is about 400
 constexpr std::size_t constants_bytes = round_up(sizeof(ZoneConstants), cache_line_bytes);
 
-// Bytes between the program's stack pointer and ours: red zone, rax, rdi; then flags, address.
+// Bytes between the program's stack pointer and ours: red zone, rax, rdi; then flags, address, and
+// below them room for the vectors.
 constexpr std::int32_t pushed_at_entry = 144;
 constexpr std::int32_t pushed_at_hook = 160;
 
@@ -75,11 +76,19 @@ void restore_from_entry(MachineCode& code) {
     code.bytes({0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00});  // lea rsp, [rsp + 128]
 }
 
-void restore_at_hook(MachineCode& code) {
-    code.bytes({0x48, 0x8b, 0x44, 0x24, 0x08});  // mov rax, [rsp + 8]
-    code.bytes({0x04, 0x7f, 0x9e});              // add al, 127; sahf
-    code.bytes({0x48, 0x8b, 0x7c, 0x24, 0x10});  // mov rdi, [rsp + 16]
-    code.bytes({0x48, 0x8b, 0x44, 0x24, 0x18});  // mov rax, [rsp + 24]
+constexpr std::int32_t address_at = 0, flags_at = 8, rdi_at = 16, rax_at = 24;  // above the room
+
+void restore_at_hook(MachineCode& code, std::int32_t room) {
+    code.load_rax(room + flags_at);
+    code.bytes({0x04, 0x7f, 0x9e});  // add al, 127; sahf
+    code.load_rdi(room + rdi_at);
+    code.load_rax(room + rax_at);
+}
+
+/// push rax (flags); push rdi (address); then the room in which `before` leaves the vectors.
+void make_room(MachineCode& code, std::int32_t room) {
+    code.bytes({0x50, 0x57});
+    code.move_stack(-room);
 }
 
 void call_hook(MachineCode& code, const std::uint64_t* entry, const SiteRecord& record) {
@@ -111,37 +120,40 @@ void enter_trampoline(MachineCode& code, const CodeSite& site) {
 void flush_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord& record,
                       const ZoneConstants& constants) {
     enter_trampoline(code, site);
-    code.bytes({0x50, 0x57});  // push rax; push rdi
+    const std::int32_t room = vector_room_bytes();
+    make_room(code, room);
     call_hook(code, &constants.before, record);
-    code.bytes({0x48, 0x8b, 0x44, 0x24, 0x08});  // mov rax, [rsp + 8]
-    code.bytes({0x48, 0x8d, 0x64, 0x24, 0x10});  // lea rsp, [rsp + 16]
-    run_and_return(code, site);                  // the fence itself, for the threads of this node
+    code.load_rax(room + flags_at);
+    code.move_stack(room + 16);
+    run_and_return(code, site);  // the fence itself, for the threads of this node
 }
 
 /// The instruction between the two hooks, on the address that `before` was told.
 void global_path(MachineCode& code, const CodeSite& site, const SiteRecord& record,
                  const ZoneConstants& constants) {
-    code.bytes({0x50, 0x57});  // push rax (flags); push rdi (address)
+    const std::int32_t room = vector_room_bytes();
+    make_room(code, room);
     call_hook(code, &constants.before, record);
     code.bytes({0x84, 0xc0});  // test al, al
     std::byte* private_after_all = code.jump_later(0x84);
 
-    restore_at_hook(code);
-    code.copy(site, pushed_at_hook);
+    // No locked instruction touches a vector: they stay the hooks' until `after` restores them.
+    restore_at_hook(code, room);
+    code.copy(site, pushed_at_hook + room);
 
-    code.bytes({0x48, 0x89, 0x7c, 0x24, 0x10});  // mov [rsp + 16], rdi
-    code.bytes({0x48, 0x89, 0x44, 0x24, 0x18});  // mov [rsp + 24], rax
-    code.bytes({0x9f, 0x0f, 0x90, 0xc0});        // lahf; seto al
-    code.bytes({0x48, 0x89, 0x44, 0x24, 0x08});  // mov [rsp + 8], rax
-    code.bytes({0x48, 0x8b, 0x3c, 0x24});        // mov rdi, [rsp]
+    code.store_rdi(room + rdi_at);
+    code.store_rax(room + rax_at);
+    code.bytes({0x9f, 0x0f, 0x90, 0xc0});  // lahf; seto al
+    code.store_rax(room + flags_at);
+    code.load_rdi(room + address_at);
     call_hook(code, &constants.after, record);
-    restore_at_hook(code);
-    code.bytes({0x48, 0x8d, 0xa4, 0x24, 0xa0, 0x00, 0x00, 0x00});  // lea rsp, [rsp + 160]
+    restore_at_hook(code, room);
+    code.move_stack(room + pushed_at_hook);
     code.jump(site.address + site.length);
 
     code.land(private_after_all);
-    code.bytes({0x48, 0x8b, 0x44, 0x24, 0x08});  // mov rax, [rsp + 8]
-    code.bytes({0x48, 0x8d, 0x64, 0x24, 0x10});  // lea rsp, [rsp + 16]
+    code.load_rax(room + flags_at);
+    code.move_stack(room + 16);
     run_and_return(code, site);
 }
 
