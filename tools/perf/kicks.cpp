@@ -164,10 +164,11 @@ private:
 
 }  // namespace
 
-void prepare_kicks(Rig& rig) {
+Result<void> prepare_kicks(Rig& rig) {
     place = need(rig.board().reserve(page_bytes, page_bytes));
     marks = need(rig.board().reserve(cache_line_bytes));
     channel_place = need(ChannelPlace::reserve(rig.board()));
+    return {};
 }
 
 Measured measure_kick_latency(Rig& rig) {

@@ -36,7 +36,7 @@ Measured measure_dsm_clean_barrier(Rig& rig);
 Measured measure_dsm_ping_pong(Rig& rig);
 Measured measure_dsm_false_sharing(Rig& rig);
 Measured measure_dsm_lock_handover(Rig& rig);
-void prepare_kicks(Rig& rig);
+Result<void> prepare_kicks(Rig& rig);
 Measured measure_kick_latency(Rig& rig);
 Measured measure_kick_barrier(Rig& rig);
 Measured measure_kick_tree(Rig& rig);
