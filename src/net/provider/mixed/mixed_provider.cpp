@@ -241,15 +241,18 @@ void MixedProvider::listen() noexcept {
         return static_cast<MixedProvider*>(opaque)->over_.load(std::memory_order_acquire);
     };
     const NodeId self{near_rank_[setup_.self.value]};
-    std::uint64_t seen = 0;
+    std::uint64_t seen = ~std::uint64_t{0};
     while (!over(this)) {
         const std::uint64_t from_ns = now_ns();
+        const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
+        // Where somebody has polled since its last sleep began, the far provider looks at the
+        // clock only, and returns soon whether anything comes or not.
+        const bool watches = std::exchange(seen, polls) == polls;
         far_->sleep(Sleeper::service, listen_ns, over, this);
         // Whoever has polled since is awake, and does so again before it sleeps.
-        const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
-        if (std::exchange(seen, polls) != polls) continue;
+        if (polls_.load(std::memory_order_relaxed) != polls) continue;
         // Nothing came: to wake everybody for that would cost more than all else of an idle node.
-        if (now_ns() - from_ns >= listen_ns) continue;
+        if (!watches || now_ns() - from_ns >= listen_ns) continue;
         near_->wake(self, Sleeper::waiter);
         near_->wake(self, Sleeper::service);
         // Until they have looked, the far provider would say the same again.
