@@ -128,6 +128,8 @@ private:
     [[noreturn]] void silent(NodeId peer) noexcept override;
 
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
+    enum class Sleep : std::uint8_t { tick, until_room, until_needed };
+    void sleep_service(Sleep how) noexcept;
     bool in_handler() const noexcept {
         // Relaxed: only the thread's own store can make this true for it.
         return poller_.load(std::memory_order_relaxed) == &this_thread();
@@ -149,6 +151,8 @@ private:
     Outbox outbox_;
     std::atomic<const ThreadContext*> poller_{
         nullptr};  ///< who has the progress role; for in_handler() alone
+    std::atomic<const ThreadContext*> server_{nullptr};  ///< the service thread
+    std::atomic<std::uint64_t> polls_of_others_{0};      ///< than the service thread
     std::atomic<bool> stopping_{false};
     CoreShortage shortage_;
 };
