@@ -53,7 +53,8 @@ void Sleepers::sleep(int socket, std::uint64_t timeout_ns, bool (*news)(void*),
     Bell* const bell = take_bell();
     if (bell == nullptr) timeout_ns = std::min(timeout_ns, without_bell_ns);
     if (bell != nullptr) {
-        bell->announced.store(true, std::memory_order_relaxed);
+        // Release, pairs with ring(): whoever sees the announcement sees the bell.
+        bell->announced.store(true, std::memory_order_release);
         announced_.fetch_add(1, std::memory_order_seq_cst);
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence in ring()
@@ -83,7 +84,7 @@ void Sleepers::ring() noexcept {
     const int saved_errno = errno;
     const std::uint64_t once = 1;
     for (Bell& bell : bells_) {
-        if (!bell.announced.load(std::memory_order_relaxed)) continue;
+        if (!bell.announced.load(std::memory_order_acquire)) continue;  // pairs with sleep()
         // Fails only where the bell rings already.
         [[maybe_unused]] const ssize_t written =
             write(bell.fd.load(std::memory_order_relaxed), &once, sizeof once);
