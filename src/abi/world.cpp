@@ -127,6 +127,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                                          .locks = node.locks.get(),
                                          .heap = node.heap.get(),
                                          .publisher = node.publisher.get(),
+                                         .job_key = node.job.job_key,
                                          .threads_per_node = node.job.threads_per_node,
                                          .flush_streams = &flush_streams,
                                          .publish_process = &publish_process_state,

@@ -43,6 +43,7 @@ struct Parts {
     dsm::LockTable* locks = nullptr;
     dsm::Heap* heap = nullptr;
     dsm::Publisher* publisher = nullptr;  ///< told when a region runs on several nodes; may be null
+    std::uint64_t job_key = 0;            ///< equal on all nodes of the job and on no others
     std::uint32_t threads_per_node = 1;   ///< 0, one node only: as many as processors it may use
     void (*flush_streams)() = nullptr;    ///< writes out stdout of this process (C, Fortran)
     /// Node 0, before a region of several nodes; the others, before their threads run it. Maybe

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "dsm/dsm.hpp"
@@ -20,6 +21,9 @@ namespace hiroba::omp {
 
 namespace {
 constexpr std::uint32_t all_to_all_max = 8;
+constexpr std::size_t windows_per_peer = PeerQueue::places;
+/// Room for a fork and some 20 notices, or a barrier with some 30.
+constexpr std::uint32_t window_bytes = 768;
 /// What a region reads first: the struct of its shared variables.
 constexpr std::size_t data_prefetch_bytes = 256;
 static_assert(std::is_trivially_copyable_v<Fork>);
@@ -39,6 +43,7 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
                                            " bytes is longer than " +
                                            std::to_string(PeerQueue::body_bytes_max) +
                                            "; set HIROBA_NOTICES to a smaller number"};
+    if (const auto reserved = link->reserve_windows(); !reserved) return reserved.error();
     for (PeerQueue& queue : link->queues_)
         if (const auto reserved = queue.reserve(); !reserved) return reserved.error();
     parts.endpoint->on(
@@ -52,6 +57,47 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
         [](void* context, NodeId, Bytes) noexcept { static_cast<TeamLink*>(context)->on_quit(); },
         link.get());
     return link;
+}
+
+// At each node, places_[peer] has what comes from that peer and what it gives back.
+Result<void> TeamLink::reserve_windows() {
+    const std::uint32_t nodes = parts_.endpoint->nodes();
+    const std::size_t bytes =
+        nodes * windows_per_peer * net::kick::WindowPlace::bytes_for(window_bytes);
+    // A window does not straddle pages: a quarter of each may stay empty.
+    auto board = net::kick::Board::create(*parts_.endpoint, parts_.job_key,
+                                          net::kick::Board::llcm_bytes_default + 2 * bytes);
+    if (!board) return board.error();
+    board_ = std::move(*board);
+    places_.resize(nodes);
+    for (auto& places : places_) {
+        for (std::size_t i = 0; i < windows_per_peer; ++i) {
+            const auto place = net::kick::WindowPlace::reserve(*board_, window_bytes);
+            if (!place) return place.error();
+            places.push_back(*place);
+        }
+    }
+    return {};
+}
+
+void TeamLink::attach() {
+    board_->attach();
+    peers_.resize(places_.size());
+    for (std::uint32_t node = 0; node < peers_.size(); ++node) {
+        if (node == self_ || board_->at(NodeId{node}, 0) == nullptr) continue;
+        for (std::size_t i = 0; i < windows_per_peer; ++i) {
+            const net::kick::WindowPlace& mine = places_[self_][i];
+            const net::kick::WindowPlace& theirs = places_[node][i];
+            auto out = net::kick::Window::open(*board_, {mine.landing, theirs.taken, window_bytes},
+                                               NodeId{node});
+            auto in = net::kick::Landed::open(*board_, {theirs.landing, mine.taken, window_bytes},
+                                              NodeId{node});
+            HIROBA_INVARIANT(out && in, "window %lu of node %u: %s", i, node,
+                             (out ? in.error() : out.error()).text.c_str());
+            peers_[node].out.push_back(std::move(*out));
+            peers_[node].in.push_back(std::move(*in));
+        }
+    }
 }
 
 void TeamLink::on_team_message(NodeId from, Bytes body) noexcept {
@@ -88,13 +134,48 @@ void TeamLink::send(std::uint32_t to, Kind kind, Bytes extra) noexcept {
     const std::size_t news_bytes = parts_.memory->news_for(NodeId{to}, news_);
     const std::array<Bytes, 3> body{std::as_bytes(std::span(&header, 1)), extra,
                                     Bytes(news_).first(news_bytes)};
-    parts_.endpoint->send(NodeId{to}, net::MessageKind::team_news, net::Urgency::when_polled, body);
+    if (peers_[to].out.empty()) {
+        return parts_.endpoint->send(NodeId{to}, net::MessageKind::team_news,
+                                     net::Urgency::when_polled, body);
+    }
+    net::kick::Window& window = peers_[to].next_out();
+    window.await_room();
+    std::uint32_t length = 0;
+    if (sizeof header + extra.size() + news_bytes <= window_bytes) {
+        std::byte* const payload = window.payload().data();
+        for (const Bytes part : body) {
+            if (!part.empty()) std::memcpy(payload + length, part.data(), part.size());
+            length += static_cast<std::uint32_t>(part.size());
+        }
+    } else {
+        parts_.endpoint->send(NodeId{to}, net::MessageKind::team_news, net::Urgency::when_polled,
+                              body);
+    }
+    const Result<void> sent = window.send(length);
+    HIROBA_INVARIANT(sent, "%s", sent.error().text.c_str());
 }
 
 void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexcept {
+    if (peers_[from].in.empty()) return read_message(from, kind, extra);
+    net::kick::Landed& window = peers_[from].next_in();
+    board_->wait_for([&window] { return window.arrived(); });
+    if (const Bytes body = window.bytes(); !body.empty()) {
+        read(from, kind, body, extra);
+    } else {
+        read_message(from, kind, extra);
+    }
+    window.take();
+    ++peers_[from].received;
+}
+
+void TeamLink::read_message(std::uint32_t from, Kind kind, MutableBytes extra) noexcept {
     PeerQueue& queue = queues_[from];
-    if (queue.empty()) parts_.endpoint->wait_until([&queue] { return !queue.empty(); });
-    const Bytes body = queue.front();
+    parts_.endpoint->wait_until([&queue] { return !queue.empty(); });
+    read(from, kind, queue.front(), extra);
+    queue.pop();
+}
+
+void TeamLink::read(std::uint32_t from, Kind kind, Bytes body, MutableBytes extra) noexcept {
     HIROBA_INVARIANT(body.size() >= sizeof(Header) + extra.size(), "%lu bytes from node %u",
                      static_cast<unsigned long>(body.size()), from);
     Header header{};
@@ -107,7 +188,6 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
                      static_cast<unsigned long>(region_));
     if (!extra.empty()) std::memcpy(extra.data(), body.data() + sizeof header, extra.size());
     parts_.memory->learn(NodeId{from}, body.subspan(sizeof header + extra.size()));
-    queue.pop();
 }
 
 void TeamLink::fork(const Fork& fork, std::uint32_t members) noexcept {
@@ -134,9 +214,11 @@ void TeamLink::join() noexcept {
 }
 
 bool TeamLink::await_fork(Fork* fork) noexcept {
-    PeerQueue& queue = queues_[0];
-    parts_.endpoint->wait_until([this, &queue] { return !queue.empty() || over_.load(); });
-    if (queue.empty()) return false;
+    const auto arrived = [this] {
+        return peers_[0].in.empty() ? !queues_[0].empty() : peers_[0].next_in().arrived();
+    };
+    board_->wait_for([&] { return arrived() || over_.load(); });
+    if (!arrived()) return false;
     in_region_.store(true);
     region_runs(true);
     phase_ = 0;
