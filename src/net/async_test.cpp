@@ -487,6 +487,24 @@ TEST(Async, refuses_wrong_messages_before_anything_is_sent) {
     }
 }
 
+TEST(Async, refuses_a_registration_beyond_the_last_and_keeps_the_others) {
+    Node node{Mode::automatic};
+    std::byte bytes[16] = {};
+    Handle last;
+    for (std::uint32_t made = 1; made < Async::handles_max; ++made) {  // one is the node's memory
+        const auto handle = node.async->register_local(bytes);
+        ASSERT_TRUE(handle) << made;
+        last = *handle;
+    }
+    const auto beyond = node.async->register_local(bytes);
+    ASSERT_FALSE(beyond);
+    EXPECT_EQ(beyond.error().kind, ErrorKind::refused);
+    EXPECT_NE(beyond.error().text.find("beyond the 1024 there may be"), std::string::npos);
+    EXPECT_EQ(node.async->try_write({far_node, {last, 0}, {node.memory, 0}, 8, {}}),
+              Submission::accepted);
+    node.settle();
+}
+
 TEST(AsyncDeathTest, stops_at_an_active_message_that_no_node_writes) {
     Node node{Mode::never};
     const std::uint64_t word = 1ull << 8;  // says one argument, brings none

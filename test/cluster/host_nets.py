@@ -33,11 +33,24 @@ def why_missing():
 
 class Hosts:
     """`names[i]` is a namespace with address 10.77.0.i+1 on device eth0; `home` is the launcher's,
-    with 10.77.0.100. Each host also has a device that leads nowhere, which nobody must pick."""
+    with 10.77.0.100. Each host also has devices that lead nowhere, which nobody must pick: aaa0,
+    first in the kernel's list, and docker0, a bridge, with the same addresses on every host.
+    With `six` there is no IPv4 but on loopback; the addresses are fd77::i+1 and fd77::100."""
 
-    def __init__(self, count):
-        self.home = f"{PREFIX}{os.getpid()}h"
-        self.names = [f"{PREFIX}{os.getpid()}n{i}" for i in range(count)]
+    def __init__(self, count, six=False):
+        tag = f"{os.getpid()}{'s' if six else ''}"
+        self.six = six
+        self.home = f"{PREFIX}{tag}h"
+        self.names = [f"{PREFIX}{tag}n{i}" for i in range(count)]
+
+    def address(self, number):
+        return f"fd77::{number}" if self.six else f"10.77.0.{number}"
+
+    def _give(self, name, device, address):
+        """The address, usable at once; the device is up."""
+        words = [f"{address}/64", "nodad"] if ":" in address else [f"{address}/24"]
+        ip("-n", name, "addr", "add", *words, "dev", device)
+        ip("-n", name, "link", "set", device, "up")
 
     def __enter__(self):
         try:
@@ -51,24 +64,20 @@ class Hosts:
         ip("netns", "add", self.home)
         ip("-n", self.home, "link", "set", "lo", "up")
         ip("-n", self.home, "link", "add", "br0", "type", "bridge")
-        ip("-n", self.home, "addr", "add", "10.77.0.100/24", "dev", "br0")
-        ip("-n", self.home, "link", "set", "br0", "up")
+        self._give(self.home, "br0", self.address(100))
         for i, name in enumerate(self.names):
             ip("netns", "add", name)
             ip("-n", name, "link", "set", "lo", "up")
             # First in the kernel's list, up, and leading nowhere; a bridge as of containers.
             ip("-n", name, "link", "add", "aaa0", "type", "veth", "peer", "name", "aaa1")
-            ip("-n", name, "addr", "add", "192.168.55.1/24", "dev", "aaa0")
-            ip("-n", name, "link", "set", "aaa0", "up")
+            self._give(name, "aaa0", "fd55::1" if self.six else "192.168.55.1")
             ip("-n", name, "link", "set", "aaa1", "up")
             ip("-n", name, "link", "add", "docker0", "type", "bridge")
-            ip("-n", name, "addr", "add", "172.17.0.1/16", "dev", "docker0")
-            ip("-n", name, "link", "set", "docker0", "up")
+            self._give(name, "docker0", "fd17::1" if self.six else "172.17.0.1")
             ip("-n", self.home, "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0",
                "netns", name)
             ip("-n", self.home, "link", "set", f"port{i}", "master", "br0", "up")
-            ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", "eth0")
-            ip("-n", name, "link", "set", "eth0", "up")
+            self._give(name, "eth0", self.address(i + 1))
 
     def __exit__(self, *_):
         for name in [*self.names, self.home]:

@@ -7,7 +7,7 @@ the same, every node took part, and no process is left on any host. Further case
 agent and a whole host, and check bad input. Exits with 77 where namespaces cannot be had.
 
     hosts_runs.py --hiroba build/bin/hiroba --examples build/examples         in every check
-    hosts_runs.py ... --repeat 20 --only cg                                    longer
+    hosts_runs.py ... --long --repeat 20 --only cg                             longer
 """
 import argparse
 import os
@@ -22,155 +22,11 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import host_nets  # noqa: E402
+from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LIMIT_SECONDS,  # noqa: E402
+                         LONG, RACE, Bench, differences, ends, environment, example, expect,
+                         launcher_of, on_host, regions, start_busy, state_of, command_line, wrapper)
 
 SKIPPED = 77
-LIMIT_SECONDS = 60
-# Between hosts every small region costs round trips, and a busy machine makes each one long.
-EXAMPLE_LIMIT_SECONDS = 200
-END_SECONDS = 2.0
-EXECUTE = "ip netns exec"
-
-BUSY = r"""
-#include <stdio.h>
-#include <unistd.h>
-int main(void) {
-    static double a[4096];
-    for (long round = 0; round < 1000000000; ++round) {
-#pragma omp parallel for
-        for (int i = 0; i < 4096; ++i) a[i] += round + i;
-        if (round == 2) { puts("under way"); fflush(stdout); }
-    }
-}
-"""
-
-# Nodes that ask nothing of each other, so that none of them misses another.
-QUIET = r"""
-#include <stdio.h>
-#include <unistd.h>
-int main(void) {
-    puts("under way");
-    fflush(stdout);
-#pragma omp parallel
-    sleep(50);
-}
-"""
-
-RACE = r"""
-#include <omp.h>
-#include <stdio.h>
-int before[4096], racy, behind[4096];
-int main(void) {
-    for (int round = 0; round < 10; ++round) {
-#pragma omp parallel
-        racy = round * 100 + omp_get_thread_num() + 1;
-    }
-    puts("done");
-    return before[0] + behind[0];
-}
-"""
-
-FILES = r"""
-#include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-int main(int argc, char** argv) {
-    char line[256], where[4096];
-    int lines = 0, sum = 0, seen = 0;
-    FILE* const out = fopen(argv[1], "w");
-    while (fgets(line, sizeof line, stdin)) { fprintf(out, "%d %s", ++lines, line); }
-#pragma omp parallel reduction(+ : sum) reduction(+ : seen)
-    {
-        sum += omp_get_thread_num() + 1;
-        seen += getenv("GIVEN") != NULL && strcmp(getenv("GIVEN"), "two words") == 0;
-    }
-    fprintf(out, "%d %d\n", sum, seen);
-    fclose(out);
-    const mode_t mask = umask(0);
-    printf("%d lines in %s, umask %03o, argument %s\n", lines, getcwd(where, sizeof where),
-           (unsigned)mask, argv[2]);
-    return 5;
-}
-"""
-
-
-def environment(**more):
-    plain = {k: v for k, v in os.environ.items()
-             if not k.startswith(("HIROBA_", "OMP_", "LD_", "SSH_"))}
-    return {**plain, **more}
-
-
-def without_counters(stderr):
-    return re.split(rb"^counter +node 0", stderr, flags=re.MULTILINE)[0]
-
-
-def regions(stderr):
-    row = re.search(rb"^parallel_regions((?: +\d+)+)$", stderr, re.MULTILINE)
-    return [int(n) for n in row.group(1).split()[:-1]] if row else []
-
-
-class Bench:
-    """What the cases share."""
-
-    def __init__(self, options, hosts, folder):
-        self.options, self.hosts, self.folder = options, hosts, folder
-        self.hiroba = options.hiroba
-
-    def compile(self, name, source):
-        program = self.folder / name
-        if not program.exists():
-            subprocess.run(["gcc", "-O2", "-fopenmp", "-x", "c", "-", "-o", str(program)],
-                           input=source.encode(), check=True)
-        return program
-
-    def spread(self, *counts):
-        return ",".join(f"{name}:{count}" for name, count in zip(self.hosts.names, counts))
-
-    def command(self, places, *words, execute=EXECUTE, hiroba=None):
-        return self.hosts.at_home(hiroba or self.hiroba, "run", "--hosts", places,
-                                  "--ssh", execute, *words)
-
-    def run(self, command, stdin=b"", limit=LIMIT_SECONDS, **more):
-        return subprocess.run(command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env=environment(**more), cwd=self.folder, timeout=limit)
-
-    def left(self):
-        """Processes on the hosts, once those that end had time to."""
-        deadline = time.monotonic() + END_SECONDS
-        while True:
-            found = [pid for name in [*self.hosts.names, self.hosts.home]
-                     for pid in self.hosts.processes(name)]
-            if not found or time.monotonic() > deadline:
-                return found
-            time.sleep(0.01)
-
-
-def differences(bench, bare, got, nodes):
-    if got.returncode != bare.returncode:
-        yield f"status {got.returncode}, bare {bare.returncode}"
-    if got.stdout != bare.stdout:
-        yield f"standard output differs: {got.stdout[-300:]!r}, bare {bare.stdout[-300:]!r}"
-    if without_counters(got.stderr) != bare.stderr:
-        yield f"standard error differs: {got.stderr[-500:]!r}"
-    part = regions(got.stderr)
-    if len(part) != nodes or min(part, default=0) < 1:
-        yield f"regions by node: {part}, of {nodes} nodes"
-    if left := bench.left():
-        yield f"processes {left} are left"
-
-
-def example(bench, name, arguments, places, nodes, **more):
-    program = [str(bench.options.examples / name), *arguments]
-    bare = bench.run(program, OMP_NUM_THREADS=str(nodes), **more)
-    got = bench.run(bench.command(places, "--threads", "1", *program), OMP_NUM_THREADS=str(nodes),
-                    limit=EXAMPLE_LIMIT_SECONDS, HIROBA_STATS="1", **more)
-    # What differs between two bare runs: time, and the order of a floating-point sum.
-    timeless = re.compile(rb"(?:error|seconds) \S+")
-    for done in (bare, got):
-        done.stdout = timeless.sub(b"TIME", done.stdout)
-    yield from differences(bench, bare, got, nodes)
 
 
 def files(bench):
@@ -190,16 +46,94 @@ def files(bench):
         yield f"the file differs: {written[1][-100:]!r}, bare {written[0][-100:]!r}"
 
 
-def verbose(bench):
-    """The device that leads to the peers is chosen and said, whatever else there is."""
+def says_devices(bench, **more):
+    """A job runs, and says that each host uses the device that leads to the other."""
     done = bench.run(bench.command(bench.spread(1, 1), "-v", "--threads", "1",
-                                   str(bench.options.examples / "heat"), "32", "3"))
+                                   str(bench.options.examples / "heat"), "32", "3"), **more)
+    if done.returncode != 0 or b"SUCCESSFUL" not in done.stdout:
+        yield f"{more}: status {done.returncode}, {done.stdout!r}, {done.stderr[-300:]!r}"
     for i, name in enumerate(bench.hosts.names[:2]):
-        line = f"hiroba: host {name}: rank {i}, network device 10.77.0.{i + 1} (eth0)"
+        line = f"hiroba: host {name}: rank {i}, network device {bench.hosts.address(i + 1)} (eth0)"
         if line not in done.stderr.decode():
-            yield f"no line \"{line}\": {done.stderr.decode()}"
+            yield f"{more}: no line \"{line}\": {done.stderr.decode()}"
+
+
+def device(bench):
+    """The device that leads to the peers is chosen and said, whatever else there is; it may be
+    forced; one that cannot lead there is refused."""
+    yield from says_devices(bench)
+    yield from says_devices(bench, HIROBA_NET="eth0")
     forced = bench.run(bench.command(bench.spread(1, 1), "-v", "true"), HIROBA_NET="nosuch0")
     yield from expect(bench, forced, 64, r"host \S+n[01]: HIROBA_NET=nosuch0: no device of this host")
+    first = bench.run(bench.command(bench.spread(1, 1), "true"), HIROBA_NET="10.77.0.1")
+    yield from expect(bench, first, 64, rf"host {bench.hosts.names[1]}: HIROBA_NET=10.77.0.1: no device")
+    for name, address in [("lo", "127.0.0.1"), ("docker0", "172.17.0.1"), ("aaa0", "192.168.55.1")]:
+        alike = bench.run(bench.command(bench.spread(1, 1), "true"), HIROBA_NET=name)
+        yield from expect(bench, alike, 64, rf"both have network device {address} \({name}\), which")
+
+
+def ipv6(bench):
+    """Hosts that have no IPv4, named by their addresses; a job between them, and what it prints."""
+    with host_nets.Hosts(2, six=True) as hosts:
+        six = Bench(bench.options, hosts, bench.folder)
+        yield from example(six, "heat", ["64", "10"], six.spread(1, 2), 3)
+        yield from says_devices(six)
+        numbers = wrapper(bench, "by_number", f"""
+            case "$host" in fd77::1) host={hosts.names[0]};; fd77::2) host={hosts.names[1]};; esac""")
+        done = six.run(six.command("[fd77::1],[fd77::2]:2", "--threads", "1",
+                                   str(bench.options.examples / "heat"), "32", "3", execute=numbers))
+        if done.returncode != 0:
+            yield f"named by address: status {done.returncode}, {done.stderr[-300:]!r}"
+
+
+def spmd(bench):
+    """Every node enters main, on three hosts: random programs against their oracle."""
+    program = pathlib.Path(bench.hiroba).parent / "spmd_random"
+    done = bench.run(bench.command(bench.spread(1, 2, 1), "--spmd", str(program), "1", "5"))
+    if done.returncode != 0:
+        yield f"status {done.returncode}: {done.stdout!r} {done.stderr[-300:]!r}"
+    if left := bench.left():
+        yield f"processes {left} are left"
+
+
+def flood(bench):
+    """What a node of another host printed last is there to the last byte, however slowly the
+    command that stands for ssh hands it on."""
+    wanted = b"".join(b"%09d\n" % i for i in range(1000000))
+    slow = wrapper(bench, "slow", f"""
+        ip netns exec "$host" "$@" | {sys.executable} -c '
+import os, time
+while piece := os.read(0, 1 << 16):
+    time.sleep(0.02)
+    while piece:
+        piece = piece[os.write(1, piece):]'
+        exit 0""")
+    for name, source, words in [("flood", FLOOD, []), ("flood_of_node", FLOOD_OF_NODE, ["--spmd"])]:
+        done = bench.run(bench.command(bench.spread(1, 1), *words, "--threads", "1",
+                                       str(bench.compile(name, source)), execute=slow))
+        if done.returncode != 0 or done.stdout != wanted:
+            yield (f"{name}: status {done.returncode}, {len(done.stdout)} of {len(wanted)} bytes, "
+                   f"{done.stderr[-300:]!r}")
+
+
+def named_places(bench):
+    """HIROBA_STATS=full names the places where threads synchronize as on one host."""
+    program = [str(bench.options.examples / "heat"), "32", "3"]
+    here = bench.run([bench.hiroba, "run", "-n", "2", "--threads", "1", *program],
+                     HIROBA_STATS="full")
+    done = bench.run(bench.command(bench.spread(1, 1), "--threads", "1", *program),
+                     HIROBA_STATS="full")
+    def places(run):
+        table = re.split(rb"synchronization\n", run.stderr)[-1]
+        return {line[11 * 14:].strip() for line in table.splitlines()}
+    if places(done) != places(here) or not any(b"heat" in name for name in places(done)):
+        yield f"places {places(done)}, on one host {places(here)}"
+    target = bench.folder / "stats.json"
+    bench.run(bench.command(bench.spread(1, 1), "--threads", "1", *program),
+              HIROBA_STATS=f"json:{target}")
+    text = target.read_text()
+    if not all(f'"{name.decode()}"' in text for name in places(here)):
+        yield f"JSON lacks names: {text[:500]}"
 
 
 def races(bench):
@@ -207,60 +141,6 @@ def races(bench):
     done = bench.run(bench.command(bench.spread(1, 1), "--threads", "1",
                                    str(bench.compile("race", RACE))))
     yield from expect(bench, done, 0, r"write-write race: .* \(racy in race\) by nodes 0 and 1")
-
-
-def expect(bench, done, status, *patterns):
-    """As many lines of hiroba as patterns, each matching, and the status."""
-    if done.returncode != status:
-        yield f"status {done.returncode}, wanted {status}"
-    lines = [line for line in done.stderr.decode(errors="replace").splitlines()
-             if line.startswith("hiroba")]
-    if len(lines) != len(patterns) or not all(map(re.search, patterns, lines)):
-        yield f"lines {lines}, wanted {patterns}"
-    if left := bench.left():
-        yield f"processes {left} are left"
-
-
-def start_busy(bench, places, execute=EXECUTE, quiet=False, **more):
-    program = bench.compile("quiet", QUIET) if quiet else bench.compile("busy", BUSY)
-    job = subprocess.Popen(bench.command(places, "--threads", "1", str(program), execute=execute),
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, env=environment(**more), cwd=bench.folder)
-    if job.stdout.readline() != b"under way\n":
-        job.kill()
-        raise RuntimeError(f"the job did not start: {job.communicate()[1]!r}")
-    return job
-
-
-def command_line(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return []
-
-
-def on_host(bench, index, agent):
-    """Processes of a host: its agent, or its nodes."""
-    return sorted(pid for pid in bench.hosts.processes(bench.hosts.names[index])
-                  if (b"agent" in command_line(pid)) == agent)
-
-
-def ends(bench, strike, status, pattern, limit=END_SECONDS, places=(1, 2), **more):
-    """A job is under way, `strike(job)` happens: it must be over in time, with one line."""
-    job = start_busy(bench, bench.spread(*places), **more)
-    try:
-        time.sleep(0.1)
-        strike(job)
-        start = time.monotonic()
-        _, stderr = job.communicate(timeout=LIMIT_SECONDS)
-        seconds = time.monotonic() - start
-    finally:
-        job.kill()
-        job.wait()
-    if seconds > limit:
-        yield f"over only after {seconds:.2f} s"
-    done = subprocess.CompletedProcess([], job.returncode, b"", stderr)
-    yield from expect(bench, done, status, pattern)
 
 
 def killed_node(bench):
@@ -279,6 +159,16 @@ def killed_agent_of_rank_0(bench):
                     rf"host {bench.hosts.names[0]} with rank 0 is lost: ")
 
 
+def grace(bench):
+    """With HIROBA_LOSS_GRACE the others go on for that time after a node, or a whole host, died."""
+    more = {"least": 1.4, "limit": 1.5 + END_SECONDS, "quiet": True, "HIROBA_LOSS_GRACE": "1500"}
+    name = bench.hosts.names[1]
+    yield from ends(bench, lambda job: os.kill(on_host(bench, 1, False)[1], signal.SIGKILL), 137,
+                    rf"rank [12] \(process \d+ on host {name}\) was killed by signal 9", **more)
+    yield from ends(bench, lambda job: os.kill(on_host(bench, 1, True)[0], signal.SIGKILL), 78,
+                    rf"host {name} with ranks 1 to 2 is lost: ", **more)
+
+
 def silent_host(bench):
     """A host that the network no longer reaches: nothing says so but its silence."""
     try:
@@ -287,11 +177,6 @@ def silent_host(bench):
                         quiet=True, HIROBA_PEER_TIMEOUT="3")
     finally:
         bench.hosts.mend(1)
-
-
-def launcher_of(job):
-    """`ip netns exec` becomes the launcher."""
-    return job.pid
 
 
 def terminated(bench):
@@ -338,11 +223,28 @@ def stacks(bench):
         yield f"processes {left} are left"
 
 
-def state_of(pid):
+def stopped_for_a_second(bench):
+    """A node of another host that stands still for a second has missed nothing."""
+    program = bench.compile("long", LONG)
+    bare = bench.run([str(program)], OMP_NUM_THREADS="3")
+    job = subprocess.Popen(bench.command(bench.spread(1, 2), "--threads", "1", str(program)),
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, cwd=bench.folder,
+                           env=environment(OMP_NUM_THREADS="3", HIROBA_STATS="1"))
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
-    except OSError:
-        return ""
+        line = job.stdout.readline()
+        victim = on_host(bench, 1, False)[1]
+        os.kill(victim, signal.SIGSTOP)
+        time.sleep(1)
+        if job.poll() is not None:
+            yield f"over with {job.returncode} while a node was stopped"
+        os.kill(victim, signal.SIGCONT)
+        stdout, stderr = job.communicate(timeout=LIMIT_SECONDS)
+    finally:
+        job.kill()
+        job.wait()
+    done = subprocess.CompletedProcess([], job.returncode, line + stdout, stderr)
+    yield from differences(bench, bare, done, nodes=3)
 
 
 def stopped_and_continued(bench):
@@ -364,15 +266,6 @@ def stopped_and_continued(bench):
         job.communicate()
     if left := bench.left():
         yield f"processes {left} are left"
-
-
-def wrapper(bench, name, text):
-    """A command in place of ssh that does `text` first; the host is $1."""
-    script = bench.folder / name
-    script.write_text("#!/bin/sh\nhost=$1; shift\n" + text +
-                      "\nexec ip netns exec \"$host\" \"$@\"\n")
-    script.chmod(0o755)
-    return str(script)
 
 
 def other_program(bench):
@@ -514,11 +407,15 @@ def real_ssh(bench):
 def all_cases(options):
     have = lambda name: (options.examples / name).exists()  # noqa: E731
     yield "cg", lambda b: example(b, "cg", ["S"], b.spread(1, 1), 2)
+    if options.long:
+        yield "cg_three_hosts", lambda b: example(b, "cg", ["S"], b.spread(1, 1, 1), 3)
+        yield "cg_pairs", lambda b: example(b, "cg", ["S"], b.spread(2, 2), 4)
     yield "heat", lambda b: example(b, "heat", ["64", "20"], b.spread(2, 1), 3)
     yield "heat_three_hosts", lambda b: example(b, "heat", ["64", "10"], b.spread(1, 2, 1), 4)
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
-    for case in (files, verbose, races, killed_node, killed_agent, killed_agent_of_rank_0,
+    for case in (files, device, ipv6, spmd, flood, named_places, races, grace, stopped_for_a_second,
+                 killed_node, killed_agent, killed_agent_of_rank_0,
                  silent_host, terminated, interrupted_twice, killed_launcher, stacks,
                  stopped_and_continued, other_program, other_build, bad_input, real_ssh):
         yield case.__name__, case
@@ -530,6 +427,7 @@ def main():
     parser.add_argument("--examples", type=pathlib.Path, required=True)
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--long", action="store_true", help="more nodes than this machine has cores")
     options = parser.parse_args()
     options.hiroba = str(pathlib.Path(options.hiroba).resolve())
     options.examples = options.examples.resolve()

@@ -32,7 +32,7 @@ TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
         for (const Mode mode : every_mode) {
             AsyncNode node{rig, mode};
             node.connect();
-            constexpr std::uint64_t count = 500, threads = 2;
+            constexpr std::uint64_t count = 250, threads = 4;
             const auto work = [&](std::uint64_t thread) {
                 alignas(8) std::byte memory[8 + 64];
                 const net::Handle mine = *node.async->register_local(memory);
@@ -71,9 +71,11 @@ TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
                 node.endpoint->wait_until([&] { return done == 2 * count + 1; });
                 EXPECT_EQ(std::memcmp(copy, memory + 8, 64), 0);
             };
-            Thread other{work, 1};
+            std::vector<Thread> others;
+            for (std::uint64_t thread = 1; thread < threads; ++thread)
+                others.emplace_back(work, thread);
             work(0);
-            other.join();
+            for (Thread& other : others) other.join();
             node.collectives->barrier();
             if (rig.self == NodeId{0}) {
                 std::uint64_t sums[2];

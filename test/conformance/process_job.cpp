@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -108,6 +109,13 @@ void enter_namespace(NodeId self) {
     close(space);
 }
 
+/// HIROBA_NET for an address of the suite: in namespaces, where no loopback leads to the other, the
+/// one of the same family there.
+std::string network_for(const Setting& setting, NodeId self) {
+    const char* const separate = std::getenv("HIROBA_TEST_NETNS");
+    return separate == nullptr ? setting.network : "fd97:5::" + std::to_string(1 + self.value % 2);
+}
+
 [[noreturn]] void be_node(const Setting& setting, NodeId self, int socket,
                           const std::function<void(Rig&)>& body) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -119,7 +127,7 @@ void enter_namespace(NodeId self) {
     rig.storm = setting.storm;
     rig.launcher = socket;
     enter_namespace(self);
-    if (*setting.network != 0) setenv("HIROBA_NET", setting.network, 1);
+    if (*setting.network != 0) setenv("HIROBA_NET", network_for(setting, self).c_str(), 1);
     if (setting.storm) {
         setenv("HIROBA_UDP_LOSS", "10", 1);
         setenv("HIROBA_UDP_DUPLICATE", "5", 1);
@@ -212,8 +220,14 @@ bool serve(std::vector<Child>& children, std::uint64_t deadline_ns, std::optiona
 
 }  // namespace
 
+bool all_rounds() {
+    const char* const given = std::getenv("HIROBA_TEST_ROUNDS");
+    return given != nullptr && std::string_view(given) == "all";
+}
+
 void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsigned seconds_max,
              std::optional<NodeId> victim) {
+    if (all_rounds()) seconds_max *= 20;
     std::fflush(nullptr);
     std::vector<Child> children(setting.simulated() ? 1 : setting.nodes);
     for (std::uint32_t rank = 0; rank < children.size(); ++rank) {
@@ -257,8 +271,10 @@ std::unique_ptr<net::Endpoint> Rig::open(std::uint64_t job_key) {
                                                        simulation->setup(self, job_key));
     } else {
         net::ProviderSetup setup{self, nodes, job_key, exchange};
-        // Two hosts of it: neighbours are far from each other, the ones after them near.
-        if (provider == "auto") setup.host = 1 + self.value % 2;
+        // Even ranks are near each other, each odd one is alone on a host: neighbours are far.
+        // Namespaces are told apart as hosts are.
+        const bool one_host = std::getenv("HIROBA_TEST_NETNS") == nullptr;
+        if (provider == "auto" && one_host) setup.host = self.value % 2 == 0 ? 1 : 1 + self.value;
         auto result = net::make_provider(provider, std::move(setup));
         if (!result) die(1, "%s", result.error().text.c_str());
         made = std::move(*result);

@@ -24,6 +24,10 @@ class SimJob;
 
 namespace hiroba::conformance {
 
+/// HIROBA_TEST_ROUNDS=all: ten times the rounds where a round costs much (docs/testing.md), and
+/// longer time limits.
+bool all_rounds();
+
 /// What one node of the job has. Lives in the forked process.
 struct Rig {
     std::string provider;
@@ -51,12 +55,13 @@ struct Rig {
     std::uint64_t sleeps() const;
     /// How long to go on; virtual time takes longer than it says.
     std::uint64_t duration_ns(std::uint64_t ns) const {
-        return simulation != nullptr ? ns / 100 : ns;
+        const std::uint64_t whole_ns = all_rounds() ? 10 * ns : ns;
+        return simulation != nullptr ? whole_ns / 100 : whole_ns;
     }
     /// `count`, or a share of it where a round costs many times more.
     std::uint64_t rounds(std::uint64_t count) const {
-        if (storm) return count / 80;
-        if (simulation != nullptr) return count / 20;
+        if (storm) return all_rounds() ? count / 8 : count / 80;
+        if (simulation != nullptr && !all_rounds()) return count / 20;
         return opened->provider().limits().completes_inline ? count : count / 4;
     }
 };

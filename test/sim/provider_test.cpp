@@ -201,6 +201,53 @@ TEST(Simulator, fails_what_goes_to_a_node_that_crashed) {
     EXPECT_EQ(told.silences, 0);
 }
 
+/// Messages of one endpoint of a node: each carries the number of the endpoint it was sent in.
+struct InTurn {
+    std::uint64_t round = 0, came = 0, foreign = 0;
+    static void take(void* context, NodeId, Bytes body) noexcept {
+        auto& self = *static_cast<InTurn*>(context);
+        std::uint64_t round = 0;
+        std::memcpy(&round, body.data(), sizeof round);
+        (round == self.round ? self.came : self.foreign) += 1;
+    }
+};
+
+TEST(Simulator, gives_each_endpoint_of_a_node_a_card_as_new) {
+    constexpr std::uint64_t floods = 3, messages = 300;  // of 8 KiB: many times the queue
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        net::sim::FiberStacks stacks;
+        SimJob job{stacks, 2, {.seed = seed, .limit_ns = 60'000'000'000}, storm()};
+        std::uint64_t came = 0, foreign = 0;
+        const auto outcome = job.run([&](NodeId self) {
+            const NodeId other{1 - self.value};
+            std::vector<std::byte> body(8192);
+            for (std::uint64_t round = 0; round < floods; ++round) {
+                InTurn inbox{.round = round};
+                const auto endpoint = job.open(self);
+                endpoint->on(net::MessageKind::test, InTurn::take, &inbox);
+                ASSERT_TRUE(endpoint->connect());
+                std::memcpy(body.data(), &round, sizeof round);
+                const Bytes parts[] = {Bytes{body}};
+                for (std::uint64_t i = 0; i < messages; ++i) {
+                    endpoint->send(other, net::MessageKind::test, net::Urgency::when_polled, parts);
+                }
+                endpoint->wait_until([&] { return inbox.came == messages; });
+                job.gather(self, {});
+                // These are under way, or lie unread, when their endpoints end.
+                for (std::uint64_t i = 0; i < 10; ++i) {
+                    endpoint->send(other, net::MessageKind::test, net::Urgency::when_polled, parts);
+                }
+                came += inbox.came;
+                foreign += inbox.foreign;
+            }
+        });
+        ASSERT_EQ(outcome, Scheduler::Outcome::ended) << outcome_name(outcome);
+        EXPECT_EQ(foreign, 0u);
+        EXPECT_GE(came, 2 * floods * messages);
+    }
+}
+
 TEST(Simulator, says_when_nothing_can_go_on) {
     net::sim::FiberStacks stacks;
     SimJob job{stacks, 2, {}, {}};

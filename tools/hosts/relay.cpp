@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/settings.hpp"
 #include "tools/run/stacks.hpp"
 
 namespace hiroba::tools {
@@ -149,17 +150,41 @@ void Relay::pass_on(std::uint32_t rank, ControlPacket& packet) {
         const auto [held, fresh] = held_.try_emplace(rank, packet.fd);
         if (!fresh) ::close(std::exchange(held->second, packet.fd));
     }
+    append_names(packet);
     std::vector<std::byte> body;
     append(body, std::as_bytes(std::span(&packet.header, 1)));
     append(body, packet.body);
-    if (packet.header.kind == ControlKind::race && packet.body.size() == sizeof(net::RaceBody)) {
-        net::RaceBody race;
-        std::memcpy(&race, packet.body.data(), sizeof race);
-        // Only here are the files that the address may lie in.
-        const std::string name = names_.name(race.address) + "\n" + names_.place(race.place);
-        append(body, std::as_bytes(std::span(name)));
-    }
     link_.send({HostKind::packet, rank, 0}, body);
+}
+
+/// What a race or a place is called, behind the packet: only here are the files that its addresses
+/// lie in.
+void Relay::append_names(ControlPacket& packet) {
+    const auto append_text = [&packet](const std::string& text) {
+        append(packet.body, std::as_bytes(std::span(text)));
+    };
+    switch (packet.header.kind) {
+        case ControlKind::attached:
+            // A node that counts by place tells at its end, when its files can no longer be seen.
+            if (setting("HIROBA_STATS") != "0") names_.files();
+            return;
+        case ControlKind::race: {
+            net::RaceBody race;
+            if (packet.body.size() != sizeof race) return;
+            std::memcpy(&race, packet.body.data(), sizeof race);
+            return append_text(names_.name(race.address) + "\n" + names_.place(race.place));
+        }
+        case ControlKind::place: {
+            SyncPlace place;
+            if (packet.body.size() < sizeof place || packet.header.number != 0) return;
+            std::memcpy(&place, packet.body.data(), sizeof place);
+            std::string& name = places_[{place.address, place.kind}];
+            if (name.empty()) name = names_.place(place);
+            packet.header.number = name.size();
+            return append_text(name);
+        }
+        default: return;
+    }
 }
 
 void Relay::reap() {

@@ -7,7 +7,10 @@
 
 #include <poll.h>
 
+#include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "net/bootstrap/host_link.hpp"
@@ -36,6 +39,7 @@ private:
     void take_packets();
     void take_packets_of(std::size_t index);
     void pass_on(std::uint32_t rank, net::ControlPacket& packet);
+    void append_names(net::ControlPacket& packet);
     void answer(const net::HostFrame& frame);
     void signal_node(std::uint32_t rank, int number);
     void reap();
@@ -49,6 +53,7 @@ private:
     std::vector<AnswerQueue> answers_;   ///< by node of this host
     std::map<std::uint32_t, int> held_;  ///< descriptors gathered, by rank
     AddressNames names_;
+    std::map<std::pair<std::uintptr_t, SyncKind>, std::string> places_;  ///< their names
     bool over_ = false;
     int status_ = 0;
 };

@@ -87,6 +87,7 @@ private:
     bool call_hosts();
     bool await_stage(Stage stage, std::uint64_t limit_ns);
     bool check_hosts();
+    bool check_addresses();
     void send_peers();
     void say_places() const;
     Letter letter_for(std::size_t index, std::uint16_t port) const;

@@ -49,7 +49,8 @@ RemoteNodes::RemoteNodes(HostsRequest request, const JobIdentity& job, SignalWat
 std::optional<int> RemoteNodes::start() {
     const bool started = call_hosts() &&
                          await_stage(Stage::joined, request_.start_limit_s * second_ns) &&
-                         check_hosts() && (send_peers(), await_stage(Stage::ready, step_limit_ns));
+                         check_hosts() && (send_peers(), await_stage(Stage::ready, step_limit_ns)) &&
+                         check_addresses();
     if (started) {
         rendezvous_->close();
         say_places();
@@ -161,6 +162,19 @@ bool RemoteNodes::check_hosts() {
                                  "of its nodes: {}:{}",
                                  hosts_[i].plan.name, hosts_[j].plan.name, hosts_[i].plan.name,
                                  hosts_[i].plan.nodes + hosts_[j].plan.nodes));
+    return !failed_;
+}
+
+/// A device that HIROBA_NET forces may have one address on several hosts: a bridge of containers,
+/// say, or loopback. Nodes would talk to themselves.
+bool RemoteNodes::check_addresses() {
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+        for (std::size_t j = i + 1; j < hosts_.size(); ++j)
+            if (hosts_[i].address == hosts_[j].address)
+                fail(exit_usage,
+                     fmt::format("hosts {} and {} both have network device {}, which cannot lead "
+                                 "from one to the other. Unset HIROBA_NET, or name another",
+                                 hosts_[i].plan.name, hosts_[j].plan.name, hosts_[i].address));
     return !failed_;
 }
 

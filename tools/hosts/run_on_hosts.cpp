@@ -38,6 +38,9 @@ Result<HostsRequest> make_request(const RunOptions& options) {
         if (!threads) return threads.error();
         request.plan.threads_per_node = *threads;
     }
+    const auto grace = loss_grace_ns();
+    if (!grace) return grace.error();
+    request.plan.loss_grace_ns = *grace;
     request.plan.nodes = hosts->back().first_rank + hosts->back().nodes;
     request.plan.hosts = static_cast<std::uint32_t>(hosts->size());
     request.plan.spmd = options.spmd;

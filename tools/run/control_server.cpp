@@ -85,15 +85,7 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
             for (ReportedCount& count : counts_in(packet.body))
                 end.counts.push_back(std::move(count));
             break;
-        case ControlKind::place: {
-            SyncPlace place;
-            understood = packet.body.size() >= sizeof place &&
-                         (packet.body.size() - sizeof place) % sizeof(net::NamedCount) == 0;
-            if (!understood) break;
-            ::memcpy(&place, packet.body.data(), sizeof place);
-            end.places.push_back({place, counts_in(Bytes(packet.body).subspan(sizeof place))});
-            break;
-        }
+        case ControlKind::place: understood = take_place(end, packet); break;
         case ControlKind::race: {
             net::RaceBody race;
             understood = packet.body.size() >= sizeof race;
@@ -113,6 +105,23 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
             "{} bytes). The runtime and this command must be of one build",
             rank, static_cast<unsigned>(packet.header.kind), packet.header.rank,
             packet.body.size());
+}
+
+/// False when the packet is no place.
+bool ControlServer::take_place(End& end, const ControlPacket& packet) {
+    SyncPlace place;
+    const Bytes body{packet.body};
+    if (body.size() < sizeof place || packet.header.number > body.size() - sizeof place)
+        return false;
+    const std::size_t name_bytes = packet.header.number;
+    const std::size_t counts_bytes = body.size() - sizeof place - name_bytes;
+    if (counts_bytes % sizeof(net::NamedCount) != 0) return false;
+    ::memcpy(&place, body.data(), sizeof place);
+    const Bytes name = body.last(name_bytes);
+    end.places.push_back({place,
+                          {reinterpret_cast<const char*>(name.data()), name.size()},
+                          counts_in(body.subspan(sizeof place, counts_bytes))});
+    return true;
 }
 
 void ControlServer::arrive(std::uint32_t rank, ControlPacket& packet, std::uint64_t now_ns) {

@@ -27,6 +27,7 @@ struct ReportedCount {
 /// What one node counted at one place.
 struct ReportedPlace {
     SyncPlace place;
+    std::string name;  ///< as the node's own host calls it; empty: this host is to find out
     std::vector<ReportedCount> counts;
 };
 
@@ -101,6 +102,7 @@ private:
     void take(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void arrive(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void answer_all();
+    static bool take_place(End& end, const net::ControlPacket& packet);
     static std::vector<ReportedCount> counts_in(Bytes body);
     void close(End& end);
 

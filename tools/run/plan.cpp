@@ -24,6 +24,13 @@ Error no_room(std::string text) { return {ErrorKind::environment, std::move(text
 
 }  // namespace
 
+Result<std::uint64_t> loss_grace_ns() {
+    constexpr std::uint64_t hour_ms = 3'600'000;
+    const auto grace_ms = setting_number("HIROBA_LOSS_GRACE");
+    if (!grace_ms) return grace_ms.error();
+    return std::min(*grace_ms, hour_ms) * 1'000'000;
+}
+
 Result<SpaceSizes> space_sizes() {
     const auto heap = setting_number("HIROBA_HEAP");
     if (!heap) return heap.error();

@@ -36,6 +36,9 @@ struct RunPlan {
     std::uint32_t nodes_here() const { return local_nodes == 0 ? nodes : local_nodes; }
 };
 
+/// How long the job goes on after it lost a node; from HIROBA_LOSS_GRACE.
+Result<std::uint64_t> loss_grace_ns();
+
 /// Sizes that the nodes will map; from HIROBA_HEAP and HIROBA_STACK.
 struct SpaceSizes {
     std::uint64_t heap_bytes = 0;   ///< one node's arena

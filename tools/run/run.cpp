@@ -30,9 +30,9 @@ Result<RunPlan> make_plan(const RunOptions& options, const Machine& machine) {
                      "no program was named. Use hiroba run -n N program [arguments]"};
     RunPlan plan;
     plan.spmd = options.spmd;
-    const auto grace_ms = setting_number("HIROBA_LOSS_GRACE");
-    if (!grace_ms) return grace_ms.error();
-    plan.loss_grace_ns = std::min<std::uint64_t>(*grace_ms, 3'600'000) * 1'000'000;
+    const auto grace = loss_grace_ns();
+    if (!grace) return grace.error();
+    plan.loss_grace_ns = *grace;
     plan.command = options.command;
     const auto nodes = count_option("-n", options.nodes, nodes_max);
     if (!nodes) return nodes.error();

@@ -58,6 +58,10 @@ std::uint64_t time_of(const Counters& counters) {
            count_of(counters, "acquire_us");
 }
 
+std::string name_of(const ReportedPlace& reported, const std::vector<LoadedFile>& files) {
+    return reported.name.empty() ? name_place(files, reported.place) : reported.name;
+}
+
 nlohmann::ordered_json as_json(const std::vector<ReportedCount>& counts) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
     for (const ReportedCount& count : counts) object[count.name] = count.value;
@@ -68,27 +72,33 @@ nlohmann::ordered_json as_json(const std::vector<ReportedCount>& counts) {
 
 std::string places_table(const ControlServer& control, std::uint32_t nodes,
                          const std::vector<LoadedFile>& files) {
-    std::map<std::pair<std::uintptr_t, SyncKind>, Counters> places;
+    struct Row {
+        std::string name;
+        Counters counters;
+    };
+    std::map<std::pair<std::uintptr_t, SyncKind>, Row> places;
     for (std::uint32_t rank = 0; rank < nodes; ++rank) {
         for (const ReportedPlace& reported : control.places(rank)) {
-            Counters& sum = places[{reported.place.address, reported.place.kind}];
-            for (const ReportedCount& count : reported.counts) sum[count.name] += count.value;
+            Row& row = places[{reported.place.address, reported.place.kind}];
+            if (row.name.empty()) row.name = name_of(reported, files);
+            for (const ReportedCount& count : reported.counts)
+                row.counters[count.name] += count.value;
         }
     }
     if (places.empty()) return "";
-    std::vector<std::pair<SyncPlace, Counters>> rows;
-    for (const auto& [key, counters] : places) rows.push_back({{key.first, key.second}, counters});
+    std::vector<Row> rows;
+    for (auto& [key, row] : places) rows.push_back(std::move(row));
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-        return time_of(a.second) > time_of(b.second);
+        return time_of(a.counters) > time_of(b.counters);
     });
 
     std::string table;
     for (const Column& column : columns()) table += fmt::format("{:>11}", column.title);
     table += "  synchronization\n";
-    for (const auto& [place, counters] : rows) {
+    for (const auto& [name, counters] : rows) {
         for (const Column& column : columns())
             table += fmt::format("{:>11}", value_of(counters, column));
-        table += "  " + name_place(files, place) + "\n";
+        table += "  " + name + "\n";
     }
     return table;
 }
@@ -99,7 +109,7 @@ std::string stats_json(const ControlServer& control, std::uint32_t nodes,
     for (std::uint32_t rank = 0; rank < nodes; ++rank) {
         nlohmann::ordered_json places = nlohmann::ordered_json::array();
         for (const ReportedPlace& reported : control.places(rank)) {
-            places.push_back({{"place", name_place(files, reported.place)},
+            places.push_back({{"place", name_of(reported, files)},
                               {"address", reported.place.address},
                               {"counters", as_json(reported.counts)}});
         }

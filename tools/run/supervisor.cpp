@@ -205,13 +205,28 @@ void Supervisor::lose(std::uint32_t rank, int status, const std::string& line) {
     if (plan_.loss_grace_ns == 0) return end_job(status, line);
     verdict_ = status;
     lost_at_ns_ = now_ns();
+    told_lost_[rank] = true;
     control_.tell_lost(rank);
     say_line(line);
 }
 
+void Supervisor::lose_host() {
+    if (plan_.loss_grace_ns == 0) return end_job(exit_environment, nodes_.trouble());
+    for (std::uint32_t rank = 0; rank < nodes_.count(); ++rank) {
+        if (nodes_.alive(rank) || told_lost_[rank]) continue;
+        told_lost_[rank] = true;
+        control_.tell_lost(rank);
+    }
+    if (lost_at_ns_ != 0) return;
+    verdict_ = exit_environment;
+    lost_at_ns_ = now_ns();
+    say_line(nodes_.trouble());
+}
+
 void Supervisor::check_control() {
     if (killing_) return;
-    if (!nodes_.trouble().empty()) return end_job(exit_environment, nodes_.trouble());
+    if (!nodes_.trouble().empty()) lose_host();
+    if (killing_) return;
     if (!control_.broken().empty()) return end_job(exit_software, control_.broken());
     if (const auto status = control_.exit_requested())
         end_job(lost_at_ns_ != 0 ? *verdict_ : *status);

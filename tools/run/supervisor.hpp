@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/run/control_server.hpp"
 #include "tools/run/node_set.hpp"
@@ -32,7 +33,8 @@ public:
           nodes_(nodes),
           control_(control),
           signals_(signals),
-          stopped_at_ns_(nodes.count()) {}
+          stopped_at_ns_(nodes.count()),
+          told_lost_(nodes.count(), false) {}
 
     /// Serves the job until no node is left; returns the command's exit status.
     int run();
@@ -53,6 +55,8 @@ private:
     void judge_success(std::uint32_t rank);
     /// A node died: ends the job with `status` and one line, at once or after HIROBA_LOSS_GRACE.
     void lose(std::uint32_t rank, int status, const std::string& line);
+    /// The same when a host is lost with all its nodes.
+    void lose_host();
     void check_control();
     void check_deadlines();
     void end_job(int status);
@@ -66,8 +70,9 @@ private:
     SignalWatch& signals_;
     std::vector<std::uint64_t> stopped_at_ns_;  ///< per node; 0: it runs, or its stop was named
 
-    std::optional<int> verdict_;  ///< the exit status, once rank 0 ended or the job was ended
-    bool killing_ = false;        ///< every node has been sent SIGKILL
+    std::vector<bool> told_lost_;  ///< per node: the others know that it is dead
+    std::optional<int> verdict_;   ///< the exit status, once rank 0 ended or the job was ended
+    bool killing_ = false;         ///< every node has been sent SIGKILL
     std::uint64_t killed_at_ns_ = 0;
     std::uint64_t left_at_ns_ = 0;   ///< when rank 0 ended in order; 0: it has not
     std::uint64_t early_at_ns_ = 0;  ///< when `early_rank_` left though the program runs; 0: none

@@ -25,7 +25,8 @@ enum class ControlKind : std::uint32_t {
     gathered,       ///< launcher: rank = whose part the body is
     passed,         ///< launcher: every node is at the barrier
     lost,           ///< launcher: node `rank` is dead; at any time (HIROBA_LOSS_GRACE)
-    place,          ///< node: body = SyncPlace, NamedCount[]
+    place,          ///< node: body = SyncPlace, NamedCount[]; agent: and the place's name, of
+                    ///< `number` bytes
 };
 
 struct ControlHeader {

@@ -170,7 +170,9 @@ TEST(CommandQueue, loses_doubles_and_strands_nothing_in_any_order_of_steps) {
 #endif
     const char* replay = std::getenv("HIROBA_TEST_SEED");
     const std::uint64_t first = replay != nullptr ? std::strtoull(replay, nullptr, 10) : 1;
-    const std::uint64_t last = replay != nullptr ? first : 5'000;
+    const char* runs = std::getenv("COMMAND_QUEUE_RUNS");
+    const std::uint64_t runs_wanted = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 5'000;
+    const std::uint64_t last = replay != nullptr ? first : runs_wanted;
     for (std::uint64_t seed = first; seed <= last; ++seed) {
         const std::string fault = run_interleaved(seed);
         ASSERT_EQ(fault, "") << "replay: HIROBA_TEST_SEED=" << seed

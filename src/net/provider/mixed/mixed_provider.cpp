@@ -66,15 +66,18 @@ Result<void> MixedProvider::connect() {
             if (auto region = part->allocate(bytes); !region) return region.error();
         }
     }
-    if (auto connected = near_->connect(); !connected) return connected;
-    if (far_ == nullptr) return {};
-    // The exchange that the near provider left out, for the sake of hosts with several nodes.
-    if (near_nodes_.size() == 1) {
+    if (near_ != nullptr) {
+        if (auto connected = near_->connect(); !connected) return connected;
+    } else {
+        // The exchange of near providers, for the sake of hosts with several nodes.
         const std::vector<std::byte> nothing(parts_.near_card_bytes);
         if (auto gathered = setup_.exchange(nothing, -1); !gathered) return gathered.error();
     }
-    if (auto connected = far_->connect(); !connected) return connected;
-    listener_ = std::thread([this] { listen(); });
+    if (far_ != nullptr) {
+        if (auto connected = far_->connect(); !connected) return connected;
+        if (near_ != nullptr) listener_ = std::thread([this] { listen(); });
+    }
+    connected_ = true;
     return {};
 }
 
@@ -119,10 +122,27 @@ Result<void> MixedProvider::find_hosts() {
         near_rank_[rank] = static_cast<std::uint32_t>(near_nodes_.size());
         near_nodes_.push_back(NodeId{rank});
     }
+    if (is_lone()) near_rank_[setup_.self.value] = not_near;
     return {};
 }
 
 Result<void> MixedProvider::make_parts() {
+    if (!is_lone()) {
+        if (auto made = make_near(); !made) return made;
+    }
+    if (near_nodes_.size() == setup_.nodes) return {};
+    ProviderSetup far = setup_;
+    far.host = parts_.host;
+    if (near_ != nullptr) {
+        far.memory = [this](std::uint32_t region) { return near_->local(RegionId{region}); };
+    }
+    auto made = parts_.far(std::move(far));
+    if (!made) return made.error();
+    far_ = std::move(*made);
+    return {};
+}
+
+Result<void> MixedProvider::make_near() {
     ProviderSetup near = setup_;
     near.self = NodeId{near_rank_[setup_.self.value]};
     near.nodes = static_cast<std::uint32_t>(near_nodes_.size());
@@ -142,14 +162,6 @@ Result<void> MixedProvider::make_parts() {
     auto made = parts_.near(std::move(near));
     if (!made) return made.error();
     near_ = std::move(*made);
-    if (near_nodes_.size() == setup_.nodes) return {};
-
-    ProviderSetup far = setup_;
-    far.host = parts_.host;
-    far.memory = [this](std::uint32_t region) { return near_->local(RegionId{region}); };
-    made = parts_.far(std::move(far));
-    if (!made) return made.error();
-    far_ = std::move(*made);
     return {};
 }
 
@@ -162,11 +174,11 @@ MixedProvider::Way MixedProvider::way_to(NodeId node) const noexcept {
 
 // --- what users do -------------------------------------------------------------------------------
 
-MutableBytes MixedProvider::local(RegionId region) noexcept { return near_->local(region); }
+MutableBytes MixedProvider::local(RegionId region) noexcept { return own().local(region); }
 
 std::byte* MixedProvider::mapped(NodeId node, RegionId region) noexcept {
     const Way way = way_to(node);
-    return way.provider == near_.get() ? near_->mapped(way.node, region) : nullptr;
+    return way.provider->mapped(way.node, region);  // the far one maps this node's own alone
 }
 
 Post MixedProvider::send(NodeId to, MessageKind kind, Urgency urgency,
@@ -211,11 +223,13 @@ void MixedProvider::peer_lost(NodeId peer) noexcept {
 }
 
 bool MixedProvider::settled() noexcept {
-    return near_ == nullptr || (near_->settled() && (far_ == nullptr || far_->settled()));
+    return !connected_ ||
+           ((near_ == nullptr || near_->settled()) && (far_ == nullptr || far_->settled()));
 }
 
 std::size_t MixedProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
-    if (near_ == nullptr) return 0;  // not connected
+    if (!connected_) return 0;
+    if (near_ == nullptr) return far_->poll(arrivals, count_max);
     polls_.fetch_add(1, std::memory_order_relaxed);
     Renumbered renumbered{arrivals, near_nodes_};
     std::size_t events = near_->poll(renumbered, count_max);
@@ -226,14 +240,16 @@ std::size_t MixedProvider::poll(Arrivals& arrivals, std::size_t count_max) noexc
 // --- sleep ---------------------------------------------------------------------------------------
 
 // Threads sleep where the near provider's peers can wake them; nothing can sleep on that and on the
-// far provider's device at once. So one thread sleeps at the far provider for all, and rings.
+// far provider's device at once. So one thread sleeps at the far provider for all, and rings. A
+// node that is alone on its host has no near provider, and its threads sleep at the far one
+// themselves.
 void MixedProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
                           void* argument) noexcept {
-    if (near_ == nullptr) {
+    if (!connected_) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return;
     }
-    near_->sleep(role, timeout_ns, ready, argument);
+    own().sleep(role, timeout_ns, ready, argument);
 }
 
 void MixedProvider::listen() noexcept {
@@ -261,7 +277,7 @@ void MixedProvider::listen() noexcept {
 }
 
 void MixedProvider::wake(NodeId node, Sleeper role) noexcept {
-    if (near_ == nullptr) return;
+    if (!connected_) return;
     const Way way = way_to(node);
     way.provider->wake(way.node, role);
 }

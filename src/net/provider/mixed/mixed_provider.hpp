@@ -2,6 +2,7 @@
 // Role: two providers in one job: a near one between nodes of one host, a far one to the others.
 // Invariant: every region is the near provider's memory, which the far one serves as well; every
 // pair of nodes talks through one provider alone, so that messages between them keep their order.
+// A node alone on its host has the far one only, a job on one host the near one only.
 // The near provider numbers the nodes of this host from 0; nobody outside this folder sees that.
 #pragma once
 
@@ -65,6 +66,10 @@ private:
     Way way_to(NodeId node) const noexcept;
     Result<void> find_hosts();
     Result<void> make_parts();
+    Result<void> make_near();
+    bool is_lone() const noexcept { return near_nodes_.size() == 1 && setup_.nodes > 1; }
+    /// Whose memory the regions are, and where this node's threads sleep.
+    Provider& own() noexcept { return near_ != nullptr ? *near_ : *far_; }
     void listen() noexcept;
 
     ProviderSetup setup_;
@@ -72,7 +77,8 @@ private:
     std::vector<std::size_t> region_bytes_;
     std::vector<std::uint32_t> near_rank_;  ///< by node; not_near
     std::vector<NodeId> near_nodes_;        ///< the reverse
-    std::unique_ptr<Provider> near_, far_;  ///< far: nullptr when all are near
+    std::unique_ptr<Provider> near_, far_;  ///< nullptr: nobody else is near; nobody is far
+    std::atomic<bool> connected_{false};
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> polls_{0};  ///< tells the listener that somebody is awake
     std::thread listener_;

@@ -13,6 +13,7 @@ Network::Network(Scheduler& scheduler, std::uint32_t nodes, const NetworkOptions
     : scheduler_(scheduler),
       options_(options),
       providers_(nodes, nullptr),
+      lives_(nodes, 0),
       busy_until_ns_(nodes, 0),
       crashed_(nodes, false) {}
 
@@ -30,15 +31,39 @@ void Network::crash(NodeId node) {
 
 void Network::message_read(const Packet& packet) {
     SimProvider* const sender = providers_[packet.from.value];
-    if (sender != nullptr) sender->message_was_read(packet.to, packet.wire_bytes());
+    if (sender == nullptr || lives_[packet.from.value] != packet.life) return;
+    sender->message_was_read(packet.to, packet.wire_bytes());
 }
 
-void Network::forget(NodeId from, NodeId to) { link(from, to).dead = true; }
+void Network::forget(NodeId from, NodeId to, std::uint32_t life) {
+    link_of_life(from, to, life).dead = true;
+}
+
+std::uint32_t Network::attach(NodeId node, SimProvider& provider) {
+    providers_[node.value] = &provider;
+    return ++lives_[node.value];
+}
+
+void Network::detach(NodeId node, const SimProvider& provider) {
+    if (providers_[node.value] == &provider) providers_[node.value] = nullptr;
+}
+
+Network::Link& Network::link_of_life(NodeId from, NodeId to, std::uint32_t life) {
+    Link& way = link(from, to);
+    if (way.life < life) {
+        const bool cut = way.cut;
+        way = Link{};
+        way.life = life;
+        way.cut = cut;
+    }
+    return way;
+}
 
 // --- the sending card ----------------------------------------------------------------------------
 
 void Network::send(std::unique_ptr<Packet> packet) {
-    Link& way = link(packet->from, packet->to);
+    Link& way = link_of_life(packet->from, packet->to, packet->life);
+    if (way.life != packet->life) return;  // of a provider that has had its successor
     packet->sequence = way.next_sequence++;
     if (packet->kind == Packet::Kind::message) packet->order = way.next_order++;
     packet->first_sent_ns = scheduler_.time_ns();
@@ -58,10 +83,11 @@ void Network::send(std::unique_ptr<Packet> packet) {
 void Network::transmit(std::uint32_t slot) {
     Packet& packet = *slots_[slot].packet;
     const Link& way = link(packet.from, packet.to);
-    if (way.dead || crashed_[packet.from.value]) return give_back(slot);
+    if (way.life != packet.life || way.dead || crashed_[packet.from.value]) return give_back(slot);
     const std::uint64_t now = scheduler_.time_ns();
     if (now - packet.first_sent_ns > options_.silence_max_ns) {
-        SimProvider* const sender = providers_[packet.from.value];
+        const bool has_successor = lives_[packet.from.value] != packet.life;
+        SimProvider* const sender = has_successor ? nullptr : providers_[packet.from.value];
         const NodeId to = packet.to;
         give_back(slot);
         if (sender != nullptr) sender->fell_silent(to);
@@ -155,6 +181,8 @@ void Network::arrive(std::uint32_t slot) {
     Packet& packet = *slots_[slot].packet;
     Link& way = link(packet.from, packet.to);
     if (way.dead || crashed_[packet.to.value] || providers_[packet.to.value] == nullptr) return;
+    // One side may have closed an endpoint and opened another while the other side has not.
+    if (way.life != packet.life || lives_[packet.to.value] != packet.life) return;
     // The acknowledgement takes the wire back; when it is lost, the packet comes again.
     if (!link(packet.to, packet.from).cut && !scheduler_.random().happens(options_.loss)) {
         packet.acknowledged = true;

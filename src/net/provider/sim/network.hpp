@@ -53,6 +53,7 @@ struct Packet {
     enum class Kind : std::uint8_t { message, put, get, got, atomic, old, done, wake };
     Kind kind{};
     NodeId from, to;
+    std::uint32_t life = 0;      ///< of its sender: which of the node's providers
     std::uint64_t sequence = 0;  ///< on its link
     std::uint64_t order = 0;     ///< of messages on their link
     std::uint32_t attempts = 0;
@@ -101,14 +102,18 @@ public:
 
     // --- for providers ---------------------------------------------------------------------------
 
-    void attach(NodeId node, SimProvider& provider) { providers_[node.value] = &provider; }
-    void detach(NodeId node) { providers_[node.value] = nullptr; }
+    /// The node's card is `provider`'s from now on; returns its life, counted from 1. Providers of
+    /// one job attach together, so equal lives are one job: what is under way from an earlier one
+    /// reaches nobody.
+    std::uint32_t attach(NodeId node, SimProvider& provider);
+    /// `provider` takes nothing any more; its successor may be attached already.
+    void detach(NodeId node, const SimProvider& provider);
     /// Brings `packet` to the card of packet->to, once, some time from now.
     void send(std::unique_ptr<Packet> packet);
     /// A message of packet.from was delivered at packet.to: there is room for another.
     void message_read(const Packet& packet);
-    /// Nothing of `from` reaches `to` any more.
-    void forget(NodeId from, NodeId to);
+    /// Nothing of `from`, in its `life`, reaches `to` any more.
+    void forget(NodeId from, NodeId to, std::uint32_t life);
 
 private:
     /// One direction between two cards.
@@ -118,12 +123,14 @@ private:
         std::set<std::uint64_t> executed;  ///< and these
         std::uint64_t deliver_order = 1;   ///< of the next message
         std::unordered_map<std::uint64_t, std::unique_ptr<Packet>> early;  ///< by order
+        std::uint32_t life = 0;  ///< of the sender; all but `cut` is as new for each
         bool cut = false, dead = false;
     };
     static std::uint64_t pair(NodeId from, NodeId to) noexcept {
         return std::uint64_t{from.value} << 32 | to.value;
     }
     Link& link(NodeId from, NodeId to) { return links_[pair(from, to)]; }
+    Link& link_of_life(NodeId from, NodeId to, std::uint32_t life);
     void transmit(std::uint32_t slot);
     std::uint64_t way_ns(const Packet& packet);
     void arrive(std::uint32_t slot);
@@ -141,6 +148,7 @@ private:
     Scheduler& scheduler_;
     NetworkOptions options_;
     std::vector<SimProvider*> providers_;
+    std::vector<std::uint32_t> lives_;          ///< of each node's provider
     std::vector<std::uint64_t> busy_until_ns_;  ///< of each card's way out
     std::vector<bool> crashed_;
     std::unordered_map<std::uint64_t, Link> links_;  ///< never walked through: no order

@@ -72,7 +72,7 @@ SimProvider::SimProvider(Network& network, ProviderSetup setup)
 }
 
 SimProvider::~SimProvider() {
-    if (connected_) network_.detach(setup_.self);
+    if (connected_) network_.detach(setup_.self, *this);
     for (const Region& region : regions_) {
         if (region.start != nullptr) munmap(region.start, round_up(region.bytes, page_bytes));
     }
@@ -102,7 +102,7 @@ Result<void> SimProvider::connect() {
     if (setup_.nodes > 1) {
         if (auto met = meet(); !met) return met;
     }
-    network_.attach(setup_.self, *this);
+    life_ = network_.attach(setup_.self, *this);
     connected_ = true;
     if (setup_.nodes == 1) return {};
     // Nobody sends before every card is there to take it.
@@ -174,6 +174,7 @@ std::unique_ptr<Packet> SimProvider::packet_for(const Operation& operation,
     auto packet = std::make_unique<Packet>();
     packet->kind = kind;
     packet->from = setup_.self;
+    packet->life = life_;
     packet->to = operation.peer;
     packet->operation = static_cast<std::uint32_t>(&operation - operations_.data());
     packet->generation = operation.generation;
@@ -291,6 +292,7 @@ void SimProvider::answer(const Packet& packet, Packet::Kind kind, std::uint64_t 
     auto reply = std::make_unique<Packet>();
     reply->kind = kind;
     reply->from = setup_.self;
+    reply->life = life_;
     reply->to = packet.from;
     reply->operation = packet.operation;
     reply->generation = packet.generation;
@@ -344,6 +346,7 @@ Post SimProvider::send(NodeId to, MessageKind kind, Urgency urgency,
     auto packet = std::make_unique<Packet>();
     packet->kind = Packet::Kind::message;
     packet->from = setup_.self;
+    packet->life = life_;
     packet->to = to;
     packet->message = kind;
     packet->urgent = urgency == Urgency::wake_service;
@@ -405,7 +408,7 @@ void SimProvider::message_was_read(NodeId to, std::size_t wire_bytes) noexcept {
 void SimProvider::lose(NodeId node) noexcept {
     Peer& peer = peers_[node.value];
     if (std::exchange(peer.lost, true)) return;
-    network_.forget(setup_.self, node);
+    network_.forget(setup_.self, node, life_);
     for (Operation& operation : operations_) {
         if (operation.parts != 0 && operation.peer == node) finish(operation, true);
     }
@@ -455,6 +458,7 @@ void SimProvider::wake(NodeId node, Sleeper role) noexcept {
     auto packet = std::make_unique<Packet>();
     packet->kind = Packet::Kind::wake;
     packet->from = setup_.self;
+    packet->life = life_;
     packet->to = node;
     packet->operand = static_cast<std::uint64_t>(role);
     network_.send(std::move(packet));

@@ -106,6 +106,7 @@ private:
     Limits limits_;
     std::vector<Region> regions_;
     bool connected_ = false;
+    std::uint32_t life_ = 0;  ///< which of the node's providers on this network
     std::vector<Operation> operations_;
     std::vector<std::uint32_t> free_operations_;
     std::unordered_map<std::uint32_t, Peer> peers_;

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: both windows of both ends of a connection under a virtual clock, over a wire that loses,
+// doubles, holds back and is cut for a while; ends that stand still now and then. Every record is
+// executed once, in order and whole; what counts as acknowledged was executed; and however bad the
+// wire was, all ends soon after it is mended. UDP_WINDOW_RUNS is how many seeds (100 here),
+// UDP_WINDOW_SEED the first.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "net/provider/udp/receive_window.hpp"
+#include "net/provider/udp/send_window.hpp"
+
+namespace hiroba::net::udp {
+namespace {
+
+constexpr std::uint64_t us = 1'000, ms = 1'000 * us;
+constexpr std::size_t record_header_bytes = 16;
+
+/// What a seed draws. Times in nanoseconds, shares in percent.
+struct Wire {
+    std::uint32_t loss = 0, duplicate = 0, reorder = 0;
+    std::uint64_t latency_ns = 5 * us, jitter_ns = 0, held_ns = 0;
+    std::uint64_t cut_at_ns = 0, cut_ns = 0;  ///< nothing gets through, either way
+    std::uint64_t look_ns = 20 * us;  ///< an end looks after itself this often at the latest
+    std::uint32_t stall = 0;          ///< share of looks that come `stall_ns` later
+    std::uint64_t stall_ns = 5 * ms;
+    std::uint64_t records = 400;  ///< each way
+    std::size_t datagram_bytes = 1400;
+};
+
+/// Address space for the slots of four windows, reused by all runs.
+class Slots {
+public:
+    Slots() {
+        void* const memory = mmap(nullptr, 4 * window_bytes, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) std::abort();
+        start_ = static_cast<std::byte*>(memory);
+    }
+    ~Slots() { munmap(start_, 4 * window_bytes); }
+    Slots(const Slots&) = delete;
+    std::byte* of(std::size_t window) const { return start_ + window * window_bytes; }
+
+private:
+    static constexpr std::size_t window_bytes = window_packets * slot_bytes;
+    std::byte* start_;
+};
+
+struct Datagram {
+    wire::DatagramHeader header;
+    std::vector<std::byte> records;
+};
+
+std::byte filling(std::uint64_t number, std::size_t at) {
+    return static_cast<std::byte>(number * 131 + at * 7);
+}
+
+/// One end: what transport.cpp does with the two windows, as plainly as can be.
+struct End {
+    SendWindow send;
+    ReceiveWindow receive;
+    std::uint64_t offered = 0;       ///< records composed
+    std::uint64_t executed = 0;      ///< records of the other end
+    std::uint64_t packets_done = 0;  ///< packets of the other end
+    bool answer_now = false, answer_soon = false;
+    std::string wrong;
+
+    void execute(Bytes records) {
+        for (std::size_t at = 0; at < records.size();) {
+            std::uint64_t head[2];
+            std::memcpy(head, records.data() + at, sizeof head);
+            if (head[0] != executed) {
+                wrong =
+                    "record " + std::to_string(head[0]) + " came as " + std::to_string(executed);
+            }
+            for (std::size_t i = record_header_bytes; i < head[1]; ++i) {
+                if (records[at + i] != filling(head[0], i)) wrong = "a record was changed";
+            }
+            ++executed;
+            at += head[1];
+        }
+        receive.executed();
+        ++packets_done;
+        answer_soon = true;
+    }
+    void take(const Datagram& datagram, std::uint64_t now_ns) {
+        if (!send.acknowledge(datagram.header, now_ns)) wrong = "acknowledges what was never sent";
+        if (datagram.header.sequence == 0) return;
+        answer_now |= (datagram.header.flags & wire::flag_answer_now) != 0;
+        switch (receive.place(datagram.header.sequence)) {
+            case ReceiveWindow::Place::seen:
+            case ReceiveWindow::Place::beyond: answer_now = true; return;
+            case ReceiveWindow::Place::early:
+                receive.keep(datagram.header.sequence, datagram.records);
+                answer_now = true;
+                return;
+            case ReceiveWindow::Place::next: break;
+        }
+        execute(datagram.records);
+        for (Bytes front = receive.front(); !front.empty(); front = receive.front()) execute(front);
+    }
+    /// Composes records while there is room and any are left.
+    void compose(std::uint64_t records, Random& random) {
+        while (offered < records && send.wants_more()) {
+            const std::size_t bytes =
+                record_header_bytes + 8 * random.below(random.happens(20) ? 120 : 8);
+            std::byte* const at = send.take(bytes);
+            if (at == nullptr) return;
+            const std::uint64_t head[2] = {offered, bytes};
+            std::memcpy(at, head, sizeof head);
+            for (std::size_t i = record_header_bytes; i < bytes; ++i) at[i] = filling(offered, i);
+            ++offered;
+        }
+    }
+};
+
+/// A connection and the wire between its ends.
+class Connection {
+public:
+    Connection(const Slots& slots, std::uint64_t seed, const Wire& weather)
+        : weather_(weather), random_(seed) {
+        for (std::size_t i = 0; i < 2; ++i) {
+            ends_[i] = std::make_unique<End>();
+            ends_[i]->send.open(slots.of(2 * i), weather.datagram_bytes);
+            ends_[i]->receive.open(slots.of(2 * i + 1));
+            events_.push({random_.below(weather.look_ns), ++number_, i, nullptr});
+        }
+    }
+    /// Until all is executed and acknowledged, or `limit_ns`; says what went wrong.
+    std::string run(std::uint64_t limit_ns) {
+        while (!finished()) {
+            const Event event = events_.top();
+            events_.pop();
+            now_ns_ = event.time_ns;
+            if (now_ns_ > limit_ns) return "not ended in time: " + state();
+            End& end = *ends_[event.to];
+            if (event.datagram != nullptr) {
+                end.take(*event.datagram, now_ns_);
+            } else {
+                look_after(event.to);
+            }
+            for (std::size_t i = 0; i < 2; ++i) {
+                if (!ends_[i]->wrong.empty()) return ends_[i]->wrong;
+                if (ends_[i]->send.acknowledged() > ends_[1 - i]->packets_done)
+                    return "acknowledged before it was executed";
+            }
+        }
+        return "";
+    }
+    std::uint64_t now_ns() const { return now_ns_; }
+    std::uint64_t sent_again() const {
+        return ends_[0]->send.retransmissions() + ends_[1]->send.retransmissions();
+    }
+
+private:
+    struct Event {
+        std::uint64_t time_ns, number;
+        std::size_t to;
+        std::shared_ptr<const Datagram> datagram;  ///< none: the end looks after itself
+        bool operator<(const Event& other) const {
+            return time_ns != other.time_ns ? time_ns > other.time_ns : number > other.number;
+        }
+    };
+    bool finished() const {
+        for (std::size_t i = 0; i < 2; ++i) {
+            if (ends_[i]->offered < weather_.records || !ends_[i]->send.empty()) return false;
+        }
+        return true;
+    }
+    std::string state() const {
+        std::string text;
+        for (const auto& end : ends_) {
+            text += std::to_string(end->executed) + " executed, " +
+                    std::to_string(end->send.acknowledged()) + " packets acknowledged; ";
+        }
+        return text;
+    }
+    void look_after(std::size_t self) {
+        End& end = *ends_[self];
+        if (end.send.outstanding() && now_ns_ >= end.send.deadline_ns())
+            end.send.timed_out(now_ns_);
+        end.compose(weather_.records, random_);
+        for (std::uint64_t sequence = end.send.next_to_send(); sequence != 0;
+             sequence = end.send.next_to_send()) {
+            auto datagram = header_of(end);
+            datagram->header.sequence = sequence;
+            datagram->header.flags = end.send.wants_answer(sequence) ? wire::flag_answer_now : 0;
+            const std::byte* const start = end.send.body(sequence);
+            datagram->records.assign(start, start + end.send.body_bytes(sequence));
+            end.send.sent(sequence, now_ns_);
+            travel(1 - self, std::move(datagram));
+        }
+        if (end.answer_now || (end.answer_soon && random_.happens(50))) {
+            travel(1 - self, header_of(end));
+        }
+        std::uint64_t next = now_ns_ + 1 + random_.below(weather_.look_ns);
+        if (random_.happens(weather_.stall)) next += weather_.stall_ns;
+        events_.push({next, ++number_, self, nullptr});
+    }
+    static std::shared_ptr<Datagram> header_of(End& end) {
+        auto datagram = std::make_shared<Datagram>();
+        end.receive.describe(datagram->header);
+        end.answer_now = end.answer_soon = false;
+        return datagram;
+    }
+    void travel(std::size_t to, std::shared_ptr<const Datagram> datagram) {
+        const bool cut = now_ns_ - weather_.cut_at_ns < weather_.cut_ns;  // wraps before it
+        if (cut || random_.happens(weather_.loss)) return;
+        for (int times = random_.happens(weather_.duplicate) ? 2 : 1; times > 0; --times) {
+            std::uint64_t ns = weather_.latency_ns + random_.below(weather_.jitter_ns + 1);
+            if (random_.happens(weather_.reorder)) ns += random_.below(weather_.held_ns + 1);
+            events_.push({now_ns_ + ns, ++number_, to, datagram});
+        }
+    }
+
+    Wire weather_;
+    Random random_;
+    std::unique_ptr<End> ends_[2];
+    std::priority_queue<Event> events_;
+    std::uint64_t now_ns_ = 0, number_ = 0;
+};
+
+std::uint64_t given(const char* name, std::uint64_t otherwise) {
+    const char* const text = std::getenv(name);
+    return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+Wire drawn(Random& random) {
+    Wire weather;
+    weather.loss = static_cast<std::uint32_t>(random.below(40));
+    weather.duplicate = static_cast<std::uint32_t>(random.below(30));
+    weather.reorder = static_cast<std::uint32_t>(random.below(70));
+    weather.latency_ns = 1 * us + random.below(random.happens(30) ? 5 * ms : 50 * us);
+    weather.jitter_ns = random.below(weather.latency_ns + 1);
+    weather.held_ns = random.below(random.happens(30) ? 20 * ms : 500 * us);
+    if (random.happens(50)) {
+        weather.cut_at_ns = random.below(3 * ms);
+        weather.cut_ns = random.below(500 * ms);
+    }
+    weather.stall = random.happens(50) ? 5 : 0;
+    weather.look_ns = 1 * us + random.below(50 * us);
+    weather.datagram_bytes = random.happens(50) ? 1400 : 1100;
+    weather.records = 100 + random.below(1'500);
+    return weather;
+}
+
+TEST(Windows, execute_every_record_once_and_in_order_on_any_wire) {
+    const std::uint64_t runs = given("UDP_WINDOW_RUNS", 100), first = given("UDP_WINDOW_SEED", 1);
+    const Slots slots;
+    std::uint64_t sent_again = 0;
+    for (std::uint64_t seed = first; seed < first + runs; ++seed) {
+        Random random{seed};
+        Connection connection{slots, seed, drawn(random)};
+        const std::string wrong = connection.run(60'000 * ms);
+        ASSERT_EQ(wrong, "") << "replay with UDP_WINDOW_RUNS=1 UDP_WINDOW_SEED=" << seed;
+        sent_again += connection.sent_again();
+    }
+    EXPECT_GT(sent_again, runs);  // the wires were bad
+}
+
+TEST(Windows, send_nothing_twice_on_a_good_wire) {
+    const Slots slots;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        Wire fair;
+        fair.records = 3'000;
+        Connection connection{slots, seed, fair};
+        ASSERT_EQ(connection.run(1'000 * ms), "") << seed;
+        EXPECT_EQ(connection.sent_again(), 0u) << seed;
+    }
+}
+
+// Silence is answered by packets 100 ms apart at the most, so that is how late the first may come.
+TEST(Windows, go_on_within_the_longest_silence_after_a_cut) {
+    const Slots slots;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        Wire weather;
+        weather.cut_at_ns = 30 * us;
+        weather.records = 5'000;
+        weather.cut_ns = 3'000 * ms;
+        Connection connection{slots, seed, weather};
+        ASSERT_EQ(
+            connection.run(weather.cut_at_ns + weather.cut_ns + retransmission_max_ns + 20 * ms),
+            "")
+            << seed;
+        EXPECT_GT(connection.now_ns(), weather.cut_ns) << seed;
+    }
+}
+
+}  // namespace
+}  // namespace hiroba::net::udp
