@@ -14,9 +14,6 @@ gas::Segment starter_of(net::Endpoint& endpoint, std::uint64_t bytes) {
 
 }  // namespace
 
-AcpRank::AcpRank(SimJob& job, NodeId self, std::uint64_t starter_bytes)
-    : AcpRank(job.open(self), starter_bytes) {}
-
 AcpRank::AcpRank(std::unique_ptr<net::Endpoint> endpoint, std::uint64_t starter_bytes)
     : endpoint_(std::move(endpoint)),
       memory_(endpoint_->self(), endpoint_->nodes(), starter_of(*endpoint_, starter_bytes)),
@@ -59,7 +56,7 @@ std::string run_acp_job(net::sim::FiberStacks& stacks, const AcpJob& what) {
     std::uint32_t running = what.ranks;
     bool met = true;
     const auto outcome = job.run([&](NodeId self) {
-        ranks[self.value] = std::make_unique<AcpRank>(job, self, what.starter_bytes);
+        ranks[self.value] = std::make_unique<AcpRank>(job.open(self), what.starter_bytes);
         AcpRank& mine = *ranks[self.value];
         met = mine.connect() && met;
         job.gather(self, {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: a rank of ACP on a simulated node, and the adversary that holds packets up: on the ways it
+// Role: a rank of ACP on a node of a test, and the adversary that holds packets up: on the ways it
 // has chosen each packet waits much longer than on the others, so that whatever may overtake does.
 // Invariant: as acp::Node puts the parts together; only the launcher is missing.
 #pragma once
@@ -16,11 +16,12 @@
 
 namespace hiroba::sim_test {
 
-/// Thread: those of its job. One fiber issues: what a rank's thread issued last is remembered for
-/// the machine's thread.
+/// Thread: those of its node. One simulated thread issues: what a rank's thread issued last is
+/// remembered for the machine's thread.
 class AcpRank {
 public:
-    AcpRank(SimJob& job, NodeId self, std::uint64_t starter_bytes);
+    /// @param endpoint  not connected yet
+    AcpRank(std::unique_ptr<net::Endpoint> endpoint, std::uint64_t starter_bytes);
     /// False: the nodes did not meet.
     bool connect();
 
@@ -40,8 +41,6 @@ public:
     net::Endpoint& endpoint() { return *endpoint_; }
 
 private:
-    AcpRank(std::unique_ptr<net::Endpoint> endpoint, std::uint64_t starter_bytes);
-
     std::unique_ptr<net::Endpoint> endpoint_;
     gas::GlobalMemory memory_;
     gas::Delegate delegate_;
