@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "conformance/async_node.hpp"
 #include "conformance/suite.hpp"
 #include "conformance/unmapped_provider.hpp"
 
@@ -132,6 +133,44 @@ TEST_P(Kicks, cannot_leave_their_page_and_the_checked_form_says_why) {
             node.board->wake(rig.next());
 #endif
             rig.meet();
+        });
+    });
+}
+
+TEST_P(Kicks, after_a_put_land_when_its_bytes_are_visible) {
+    run([](Rig& rig) {
+        both_ways(rig, [&](bool mapped) {
+            Node node{rig, mapped};
+            net::Async async{*node.endpoint, net::Async::mode_of_setting()};
+            constexpr std::size_t bytes = 20'000;  // several packets, in any order
+            const net::Handle memory = *async.allocate(2 * bytes);
+            const Place place = need(node.board->reserve(64));
+            node.connect();
+            async.attach();
+            Thread service{[&] { node.endpoint->serve(); }};
+            auto kick =
+                need(node.board->kick<std::uint32_t>(need(node.board->target(rig.next(), place))));
+            KickAfter<std::uint32_t> flag{kick};
+            std::byte* const local = async.local(memory).data();
+            for (std::uint32_t round = 1; round <= (rig.storm ? 10u : 100u); ++round) {
+                std::memset(local + bytes, static_cast<int>(round), bytes);
+                until_accepted([&] {
+                    return async.try_write({rig.next(),
+                                            {memory, bytes},
+                                            {memory, 0},
+                                            bytes,
+                                            flag.callback(place % page_bytes, round)});
+                });
+                node.board->wait_until<std::uint32_t>(
+                    place, [round](std::uint32_t seen) { return seen == round; });
+                EXPECT_EQ(std::count(local, local + bytes, static_cast<std::byte>(round)),
+                          static_cast<long>(bytes));
+                node.endpoint->wait_until([&] { return flag.over(); });
+                EXPECT_FALSE(flag.failed());
+                rig.meet();
+            }
+            node.endpoint->stop();
+            service.join();
         });
     });
 }
