@@ -71,6 +71,14 @@ std::uint64_t CommandStation::submit(gas::Delegate& delegate, const Access& acce
     return handle;
 }
 
+std::uint64_t CommandStation::submit_here(const Access& access, std::byte* dst,
+                                          std::byte* src) noexcept {
+    carry_out(access, dst, src);
+    const std::uint64_t handle = new_handle();
+    last_of_thread = {this, handle};
+    return handle;
+}
+
 std::uint64_t CommandStation::enqueue(gas::Delegate& delegate, const Access& access,
                                       const gas::Place& dst, const gas::Place& src, Order order) {
     latch_.lock();
@@ -287,8 +295,7 @@ void CommandStation::retire() noexcept {
 }
 
 void CommandStation::complete(gas::Delegate& delegate, std::uint64_t handle) {
-    if (is_complete(handle)) [[likely]]
-        return;
+    if (is_complete(handle)) return;
     delegate.courier().flush(gas::Courier::When::now);
     endpoint_.wait_until([this, handle] { return is_complete(handle); });
 }

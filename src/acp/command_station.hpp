@@ -54,6 +54,11 @@ public:
     /// @return the handle; never 0
     std::uint64_t submit(gas::Delegate& delegate, const Access& access, gas::Place dst,
                          gas::Place src, Order order);
+    /// Carries out what need not wait and has both its ends within reach. @return as submit()
+    std::uint64_t submit_here(const Access& access, std::byte* dst, std::byte* src) noexcept;
+    bool is_complete(std::uint64_t handle) const noexcept {
+        return oldest_.load(std::memory_order_acquire) > handle;  // pairs with retire()
+    }
     /// Waits until every access with a handle up to `handle` is complete.
     void complete(gas::Delegate& delegate, std::uint64_t handle);
     /// True when one with a handle up to `handle` is not. Makes progress.
@@ -91,9 +96,6 @@ private:
         bool operator>(const Waiter& other) const { return handle > other.handle; }
     };
 
-    bool is_complete(std::uint64_t handle) const noexcept {
-        return oldest_.load(std::memory_order_acquire) > handle;  // pairs with retire()
-    }
     bool is_satisfied(Order order) const noexcept;
     std::uint64_t new_handle() noexcept { return issued_.fetch_add(1) + 1; }
     std::uint64_t enqueue(gas::Delegate& delegate, const Access& access, const gas::Place& dst,

@@ -23,10 +23,6 @@ std::string hexadecimal(std::uint64_t value) {
     return text;
 }
 
-bool is_aligned(const Access& access) noexcept {
-    return !access.is_atomic || ((access.dst | access.src) & (access.width - 1)) == 0;
-}
-
 /// Another life is another job to the provider: a datagram of the last one is foreign.
 net::JobInfo job_of_life(net::JobInfo job, std::uint64_t number) {
     job.job_key_high ^= number * 0x9e3779b97f4a7c15u;
@@ -234,7 +230,7 @@ bool Node::understand(std::int64_t order, Order& understood) const noexcept {
     return order > 0;
 }
 
-std::int64_t Node::try_access(const Access& access, std::int64_t order) {
+std::int64_t Node::try_any_access(const Access& access, std::int64_t order) {
     Order understood;
     if (!understand(order, understood) || !is_aligned(access)) [[unlikely]]
         return 0;
@@ -268,18 +264,6 @@ Error Node::why_refused(const Access& access, std::int64_t order) {
         }
     }
     return refused("another thread ended a registration meanwhile");
-}
-
-/// Null, and handles that were never issued: nothing to wait for.
-std::uint64_t Node::handle_to_wait_for(std::int64_t handle) const noexcept {
-    const std::uint64_t last = station_.last_handle();
-    if (handle == handle_all || handle == handle_continue) return last;
-    const bool was_issued = handle > 0 && static_cast<std::uint64_t>(handle) <= last;
-    return was_issued ? static_cast<std::uint64_t>(handle) : 0;
-}
-
-void Node::complete(std::int64_t handle) {
-    station_.complete(delegate_, handle_to_wait_for(handle));
 }
 
 bool Node::is_incomplete(std::int64_t handle) {

@@ -76,17 +76,40 @@ public:
 
     // --- access. `order`: a handle or one of those above.
     /// The handle, or 0: refused, nothing was done; why_refused(the same) says why.
-    std::int64_t try_access(const Access& access, std::int64_t order);
+    std::int64_t try_access(const Access& access, std::int64_t order) {
+        // What can be done by loads and stores should cost little more than these.
+        if (order == handle_null && is_aligned(access) && access.bytes != 0) {
+            std::byte* const dst = memory_.reach(access.dst, access.bytes);
+            std::byte* const src = memory_.reach(access.src, access.bytes);
+            if (dst != nullptr && src != nullptr) {
+                return static_cast<std::int64_t>(station_.submit_here(access, dst, src));
+            }
+        }
+        return try_any_access(access, order);
+    }
     Error why_refused(const Access& access, std::int64_t order);
-    void complete(std::int64_t handle);
+    void complete(std::int64_t handle) {
+        const std::uint64_t wanted = handle_to_wait_for(handle);
+        if (!station_.is_complete(wanted)) station_.complete(delegate_, wanted);
+    }
     bool is_incomplete(std::int64_t handle);
 
 private:
     Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control,
          gas::Segment starter, Life life);
     Result<Life> go(RankNumbers ranks);
+    static bool is_aligned(const Access& access) noexcept {
+        return !access.is_atomic || ((access.dst | access.src) & (access.width - 1)) == 0;
+    }
+    std::int64_t try_any_access(const Access& access, std::int64_t order);
     bool understand(std::int64_t order, Order& understood) const noexcept;
-    std::uint64_t handle_to_wait_for(std::int64_t handle) const noexcept;
+    /// Null, and handles that were never issued: nothing to wait for.
+    std::uint64_t handle_to_wait_for(std::int64_t handle) const noexcept {
+        const std::uint64_t last = station_.last_handle();
+        if (handle == handle_all || handle == handle_continue) return last;
+        const bool was_issued = handle > 0 && static_cast<std::uint64_t>(handle) <= last;
+        return was_issued ? static_cast<std::uint64_t>(handle) : 0;
+    }
     Error bad_address(const char* argument, std::uint64_t address, std::uint64_t bytes,
                       gas::AddressFault fault) const;
     gas::DelegateHooks hooks() noexcept;

@@ -61,6 +61,17 @@ public:
         }
         return resolve_registered(parts, bytes);
     }
+    /// Where [address, address + bytes) is for this node's loads and stores, if it is in the
+    /// symmetric segment, of a node within reach. nullptr says nothing else: see resolve().
+    std::byte* reach(std::uint64_t address, std::uint64_t bytes) noexcept {
+        const AddressParts parts = layout_.parts(address);
+        // Segments before and behind this one are offsets beyond its end.
+        const std::uint64_t offset = parts.place - AddressLayout::place_of(symmetric_segment);
+        const bool is_inside = offset <= symmetric_.bytes() && bytes <= symmetric_.bytes() - offset;
+        if (!is_inside || parts.color != 0 || parts.node.value >= layout_.nodes()) return nullptr;
+        return parts.node == self_ ? symmetric_.local() + offset
+                                   : symmetric_.reach({parts.node, offset}, bytes);
+    }
     /// Address of the first byte of `node`'s part of the symmetric segment.
     std::uint64_t symmetric_address(NodeId node) const noexcept {
         return layout_.pack({node, 0, AddressLayout::place_of(symmetric_segment)});

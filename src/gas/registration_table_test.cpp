@@ -63,6 +63,37 @@ TEST(RegistrationTable, CountsTheSameMemoryAndOnlyIt) {
     EXPECT_EQ(t.table.address_of(key, memory.data()), 0u);
 }
 
+TEST(RegistrationTable, MemoryThatAdjoinsOrOverlapsHasAKeyOfItsOwn) {
+    Table t;
+    std::vector<std::byte> memory(64);
+    const std::uint64_t left = *t.table.add(memory.data(), 32, 0);
+    const std::uint64_t right = *t.table.add(memory.data() + 32, 32, 0);
+    const std::uint64_t both = *t.table.add(memory.data() + 16, 32, 0);
+    EXPECT_NE(left, right);
+    EXPECT_NE(left + 32, right) << "one key's addresses would reach into the other's memory";
+    // What is registered is named by its own key alone, up to its own end.
+    EXPECT_EQ(t.pin(left + 16, 17), nullptr);
+    EXPECT_EQ(t.pin(left + 32, 1), nullptr);
+    EXPECT_EQ(t.pin(right - 1, 2), nullptr);
+    EXPECT_EQ(t.table.address_of(left, memory.data() + 32), 0u);
+    EXPECT_EQ(t.table.address_of(right, memory.data() + 31), 0u);
+    Registration* const across = t.pin(both, 32);
+    ASSERT_NE(across, nullptr);
+    EXPECT_EQ(t.at, memory.data() + 16);
+    across->unpin();
+    // Each goes alone: its neighbours stay within reach.
+    t.remove(left);
+    EXPECT_EQ(t.pin(left + 16, 16), nullptr);
+    for (const std::uint64_t key : {right, both}) {
+        Registration* const found = t.pin(key, 32);
+        ASSERT_NE(found, nullptr);
+        found->unpin();
+    }
+    t.remove(both);
+    EXPECT_EQ(t.pin(both + 16, 1), nullptr);
+    EXPECT_NE(t.pin(right, 32), nullptr);
+}
+
 TEST(RegistrationTable, RemovedMemoryIsOutOfReachWhileItIsPinned) {
     Table t;
     std::vector<std::byte> memory(8);

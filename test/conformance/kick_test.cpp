@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "conformance/async_node.hpp"
 #include "conformance/suite.hpp"
 #include "conformance/unmapped_provider.hpp"
 
@@ -136,6 +137,47 @@ TEST_P(Kicks, cannot_leave_their_page_and_the_checked_form_says_why) {
     });
 }
 
+TEST_P(Kicks, after_a_put_land_when_its_bytes_are_visible) {
+    run([](Rig& rig) {
+        both_ways(rig, [&](bool mapped) {
+            Node node{rig, mapped};
+            // Larger than a simulated thread's stack.
+            const auto made =
+                std::make_unique<net::Async>(*node.endpoint, net::Async::mode_of_setting());
+            net::Async& async = *made;
+            constexpr std::size_t bytes = 20'000;  // several packets, in any order
+            const net::Handle memory = *async.allocate(2 * bytes);
+            const Place place = need(node.board->reserve(64));
+            node.connect();
+            async.attach();
+            Thread service{[&] { node.endpoint->serve(); }};
+            auto kick =
+                need(node.board->kick<std::uint32_t>(need(node.board->target(rig.next(), place))));
+            KickAfter<std::uint32_t> flag{kick};
+            std::byte* const local = async.local(memory).data();
+            for (std::uint32_t round = 1; round <= (rig.storm ? 10u : 100u); ++round) {
+                std::memset(local + bytes, static_cast<int>(round), bytes);
+                until_accepted([&] {
+                    return async.try_write({rig.next(),
+                                            {memory, bytes},
+                                            {memory, 0},
+                                            bytes,
+                                            flag.callback(place % page_bytes, round)});
+                });
+                node.board->wait_until<std::uint32_t>(
+                    place, [round](std::uint32_t seen) { return seen == round; });
+                EXPECT_EQ(std::count(local, local + bytes, static_cast<std::byte>(round)),
+                          static_cast<long>(bytes));
+                node.endpoint->wait_until([&] { return flag.over(); });
+                EXPECT_FALSE(flag.failed());
+                rig.meet();
+            }
+            node.endpoint->stop();
+            service.join();
+        });
+    });
+}
+
 TEST_P(Kicks, refuse_targets_that_nobody_registered) {
     run([](Rig& rig) {
         Node node{rig, true};
@@ -259,6 +301,26 @@ TEST_P(Kicks, a_sender_that_sleeps_until_its_window_is_free_is_woken) {
             }
             rig.meet();
         });
+    });
+}
+
+TEST_P(Kicks, groups_that_are_none_are_refused_with_the_node_that_is_wrong) {
+    run([](Rig& rig) {
+        Node node{rig, true};
+        const Place place = need(Barrier::reserve(*node.board));
+        node.connect();
+        const auto says = [&](const Group& group, Shape shape, const char* what) {
+            const auto opened = Barrier::open(*node.board, place, group, shape);
+            return !opened && opened.error().text.find(what) != std::string::npos;
+        };
+        const NodeId self = rig.self, outside{rig.nodes};
+        for (const Shape shape : {Shape::tree, Shape::all_to_all}) {
+            EXPECT_TRUE(says({self, outside}, shape, "is not in the job"));
+            EXPECT_TRUE(says({self, self}, shape, "is a member twice"));
+            EXPECT_TRUE(says({}, shape, "is no member"));
+        }
+        EXPECT_TRUE(says(Group(9, self), Shape::all_to_all, "at most 8 can all kick all"));
+        rig.meet();
     });
 }
 

@@ -148,6 +148,8 @@ Result<void> prepare_memory(Rig& rig) {
     return {};
 }
 
+MemoryRig& unattached_memory() { return *memory; }
+
 MemoryRig& prepared_memory() {
     static const bool attached = (memory->attach(), true);
     static_cast<void>(attached);

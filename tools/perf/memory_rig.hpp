@@ -27,6 +27,7 @@ public:
     std::size_t block_bytes() const { return memory_->engine().block_bytes; }
     const char* engine() const { return memory_->engine().name; }
     dsm::SharedMemory& memory() { return *memory_; }
+    const dsm::AddressMap& map() const { return *map_; }
     dsm::LockTable& locks() { return *locks_; }
     Rig& rig() { return rig_; }
 

@@ -74,7 +74,10 @@ Rig::~Rig() {
     service_.join();
 }
 
-void Rig::leave() { control_.report_participation(0); }
+void Rig::leave() {
+    if (ending_) ending_();
+    control_.report_participation(0);
+}
 
 std::byte* Rig::mapped_landing(NodeId node) { return async_->mapped(landing_, node); }
 

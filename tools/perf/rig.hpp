@@ -30,6 +30,8 @@ public:
     /// Meets the other nodes.
     Result<void> connect();
     ~Rig();
+    /// Has `ending` run when the last measurement is over, while the nodes still talk.
+    void at_end(std::function<void()> ending) { ending_ = std::move(ending); }
     /// Tells the launcher that this node ends orderly.
     void leave();
 
@@ -98,6 +100,7 @@ private:
     std::unique_ptr<net::kick::Board> board_;
     std::unique_ptr<net::Async> async_;
     std::thread service_;
+    std::function<void()> ending_;
 };
 
 /// Makes a request until it is accepted; polls while a queue is full.

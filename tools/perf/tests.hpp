@@ -26,6 +26,8 @@ Result<void> prepare_memory(Rig& rig);
 /// It, attached at the first call. Collective.
 class MemoryRig;
 MemoryRig& prepared_memory();
+/// It, for what is registered on top of it before the nodes meet.
+MemoryRig& unattached_memory();
 
 Measured measure_dsm_read_miss(Rig& rig);
 Measured measure_dsm_write_miss(Rig& rig);
@@ -36,6 +38,11 @@ Measured measure_dsm_clean_barrier(Rig& rig);
 Measured measure_dsm_ping_pong(Rig& rig);
 Measured measure_dsm_false_sharing(Rig& rig);
 Measured measure_dsm_lock_handover(Rig& rig);
+/// Also OpenMP's runtime over it (regions.cpp).
+Result<void> prepare_regions(Rig& rig);
+Measured measure_omp_fork_join(Rig& rig);
+Measured measure_omp_barrier(Rig& rig);
+Measured measure_omp_shared_local(Rig& rig);
 Result<void> prepare_kicks(Rig& rig);
 Measured measure_kick_latency(Rig& rig);
 Measured measure_kick_barrier(Rig& rig);

@@ -103,8 +103,9 @@ HeaderCache::Counts Board::header_counts() noexcept {
 
 // --- where nothing is mapped ---------------------------------------------------------------------
 
-wire::LandingBytes Board::stamp_for(const Header& header) const noexcept {
-    return wire::encode_landing({job_key_, header.rank, header.region, header.page_offset});
+wire::LandingBytes Board::stamp_for(NodeId node, RegionId region,
+                                    std::uint64_t page_offset) const noexcept {
+    return wire::encode_landing({job_key_, node.value, region.value, page_offset});
 }
 
 PreparedKick Board::prepare(const Header& header, std::size_t bytes) noexcept {
@@ -125,6 +126,18 @@ void Board::post(const PreparedKick& kick, std::uint32_t offset, std::uint64_t v
     if (kick.native) return endpoint_.kick(kick, offset, value, more);
     wire::LandingBytes header;
     std::memcpy(header.data(), kick.header, sizeof header);
+    post(kick.to, header, kick.page_offset + offset,
+         std::as_bytes(std::span{&value, 1}).first(kick.bytes));
+}
+
+void Board::post_from_handler(const PreparedKick& kick, std::uint32_t offset,
+                              std::uint64_t value) noexcept {
+    Provider& provider = endpoint_.provider();
+    if (kick.native &&
+        endpoint_.post([&] { return provider.kick(kick, offset, value, false); }) != Post::again) {
+        return;
+    }
+    wire::LandingBytes header = stamp_for(kick.to, kick.region, kick.page_offset);
     post(kick.to, header, kick.page_offset + offset,
          std::as_bytes(std::span{&value, 1}).first(kick.bytes));
 }

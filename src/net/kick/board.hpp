@@ -107,6 +107,9 @@ public:
     /// @param more  it may leave with the next
     void post(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
               bool more) noexcept;
+    /// As post(), from a handler, which cannot wait for credits.
+    void post_from_handler(const PreparedKick& kick, std::uint32_t offset,
+                           std::uint64_t value) noexcept;
     /// Carries 1 to landing_bytes_max bytes where nothing is mapped. Copied at return.
     void post(NodeId to, wire::LandingBytes& header, std::uint64_t offset, Bytes bytes) noexcept;
     static constexpr std::size_t landing_bytes_max = 1440;  ///< a datagram's, with its headers
@@ -114,11 +117,15 @@ public:
     HeaderCache::Counts header_counts() noexcept;
     /// Bytes that came with a foreign stamp or for a place outside and were not written.
     std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
-    wire::LandingBytes stamp_for(const Header& header) const noexcept;
+    wire::LandingBytes stamp_for(const Header& header) const noexcept {
+        return stamp_for(NodeId{header.rank}, RegionId{header.region}, header.page_offset);
+    }
 
 private:
     static constexpr std::uint32_t looks_before_poll = 50;
 
+    wire::LandingBytes stamp_for(NodeId node, RegionId region,
+                                 std::uint64_t page_offset) const noexcept;
     Board(Endpoint& endpoint, std::uint64_t job_key, RegionId llcm, std::size_t llcm_bytes);
     Result<Header> resolve(Target target);
     Header refill(const Seed& seed, Target target) noexcept;

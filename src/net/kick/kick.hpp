@@ -6,5 +6,6 @@
 #include "net/kick/board.hpp"
 #include "net/kick/channel.hpp"
 #include "net/kick/group.hpp"
+#include "net/kick/kick_after.hpp"
 #include "net/kick/kick_store.hpp"
 #include "net/kick/window.hpp"

@@ -77,6 +77,19 @@ public:
         }
     }
 
+    /// As store() and Board::wake(), from handlers and callbacks: what finds no credits leaves as a
+    /// message, behind which later kicks do not wait.
+    void store_from_handler(std::uint32_t offset, T value) noexcept {
+        if (page_ != nullptr) {
+            MappedKick<T>{page_}.store(offset, value);
+            board_->wake(node());
+            return;
+        }
+        std::uint64_t word = 0;
+        std::memcpy(&word, &value, sizeof value);
+        board_->post_from_handler(prepared_, offset & kick_offset_mask<T>, word);
+    }
+
     /// As store(), but refuses an offset that leaves the page or the region, or is misaligned.
     Result<void> store_checked(std::uint32_t offset, T value) noexcept {
         if (const char* fault = fault_of(offset)) {

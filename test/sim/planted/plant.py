@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes one source file of the engine with one bug planted in it.
+"""Writes one source file with one bug planted in it.
 
-The seven bugs are those that a checker of the protocol must find (docs/testing.md). Each replaces
+Seven bugs are those that a checker of the memory's protocol must find, five are wrong orders of
+ACP's accesses, one for each kind of order and two for the last (docs/testing.md). Each replaces
 text that must stand exactly once in the file: where the source has changed, this fails, and the
 bug must be planted anew. Usage: plant.py <root of the tree> <bug> <output>; plant.py --list
 """
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 
 ENGINE = "src/dsm/engine/"
+STATION = "src/acp/command_station.cpp"
 
 # bug: (file, [(right, wrong), ...])
 BUGS = {
@@ -74,6 +76,38 @@ BUGS = {
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
         [("    add_own_notice(block, wts, rts);\n", "")],
+    ),
+    # ACP_HANDLE_NULL waits for what was issued before it.
+    "acp_null_waits": (
+        STATION,
+        [("    if (order.kind == Order::Kind::none) return make_ready(position);\n",
+          "    if (order.kind == Order::Kind::none) order.kind = Order::Kind::everything;\n")],
+    ),
+    # ACP_HANDLE_ALL waits for the access before it alone.
+    "acp_all_is_one": (
+        STATION,
+        [("    if (order.kind == Order::Kind::previous) {\n        const std::uint64_t previous",
+          "    if (order.kind == Order::Kind::everything) order = {Order::Kind::previous, mine - 1};\n"
+          "    if (order.kind == Order::Kind::previous) {\n        const std::uint64_t previous")],
+    ),
+    # A handle is waited for, but not those before it.
+    "acp_handle_is_one": (
+        STATION,
+        [("    if (order.kind == Order::Kind::previous) {\n        const std::uint64_t previous",
+          "    if (order.kind == Order::Kind::up_to) order.kind = Order::Kind::previous;\n"
+          "    if (order.kind == Order::Kind::previous) {\n        const std::uint64_t previous")],
+    ),
+    # ACP_HANDLE_CONT follows at once although the ways part.
+    "acp_cont_follows_any_way": (
+        STATION,
+        [("    if (may_follow(route_of(before), route_of(mine))) {\n",
+          "    if (true || may_follow(route_of(before), route_of(mine))) {\n")],
+    ),
+    # ACP_HANDLE_CONT waits for the answer although both take the same way.
+    "acp_cont_waits": (
+        STATION,
+        [("    if (may_follow(route_of(before), route_of(mine))) {\n",
+          "    if (false && may_follow(route_of(before), route_of(mine))) {\n")],
     ),
 }
 

@@ -103,7 +103,7 @@ const Limits& UdpProvider::limits() const noexcept { return udp_limits; }
 
 Result<RegionId> UdpProvider::allocate(std::size_t bytes) {
     constexpr std::size_t region_bytes_max = std::size_t{1} << 46;
-    HIROBA_INVARIANT(peers_.empty(), "region of %lu bytes allocated after connect()", bytes);
+    HIROBA_INVARIANT(peers_.nodes() == 0, "region of %lu bytes allocated after connect()", bytes);
     if (bytes > region_bytes_max) {
         return refused(setup_.self, "a region of " + std::to_string(bytes) +
                                         " bytes does not fit the address space; lower HIROBA_HEAP");
@@ -131,7 +131,7 @@ Result<void> UdpProvider::take_memory() {
 }
 
 Result<void> UdpProvider::connect() {
-    HIROBA_INVARIANT(peers_.empty(), "connect() called twice on node %u", setup_.self.value);
+    HIROBA_INVARIANT(peers_.nodes() == 0, "connect() called twice on node %u", setup_.self.value);
     if (Result<void> taken = take_memory(); !taken) return taken;
     if (getrandom(&drawn_, sizeof drawn_, 0) != sizeof drawn_) {
         return Error{ErrorKind::environment, std::string("getrandom: ") + strerror(errno)};
@@ -155,14 +155,17 @@ Result<void> UdpProvider::connect() {
 
     ops_ = std::make_unique<Op[]>(ops_max);
     for (std::uint32_t i = 0; i < ops_max; ++i) free_ops_.append(ops_.get(), i);
-    places_.resize(setup_.nodes);
     talked_.reserve(setup_.nodes);
     dirty_.reserve(setup_.nodes);
-    places_[setup_.self.value] = {loopback(address.family, address.port), drawn_};
-    std::vector<Peer*> peers(setup_.nodes, nullptr);
-    peers_.swap(peers);
-    if (setup_.nodes == 1) return {};
-
+    if (!peers_.open(setup_.nodes)) {
+        return Error{ErrorKind::environment, "no memory for the addresses of " +
+                                                 std::to_string(setup_.nodes) +
+                                                 " nodes: " + strerror(errno) + "; see ulimit -v"};
+    }
+    if (setup_.nodes == 1) {
+        peers_.set(0, loopback(address.family, address.port), drawn_);
+        return {};
+    }
     wire::DatagramCard mine{};
     mine.drawn = drawn_;
     mine.host = setup_.host;
@@ -179,9 +182,8 @@ Result<void> UdpProvider::meet(wire::DatagramCard& mine) {
                    .node = setup_.self.value,
                    .nodes = setup_.nodes};
     for (const RegionMemory& region : regions_) wire::add_region(mine.common, region.bytes);
-    const auto gathered = setup_.exchange(std::as_bytes(std::span(&mine, 1)), -1);
-    if (!gathered) return gathered.error();
-    auto all = gathered;
+    const auto all = setup_.exchange(std::as_bytes(std::span(&mine, 1)), -1);
+    if (!all) return all.error();
     if (all->bytes.size() != setup_.nodes) {
         return refused(setup_.self, std::to_string(all->bytes.size()) + " nodes met in a job of " +
                                         std::to_string(setup_.nodes));
@@ -189,6 +191,7 @@ Result<void> UdpProvider::meet(wire::DatagramCard& mine) {
     for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
         if (auto learned = learn(mine, rank, all->bytes[rank]); !learned) return learned;
     }
+    peers_.complete();
     return {};
 }
 
@@ -208,7 +211,6 @@ Result<void> UdpProvider::learn(const wire::DatagramCard& mine, std::uint32_t ra
                                         " address, here IPv" + std::to_string(mine.family) +
                                         "; set HIROBA_NET");
     }
-    if (rank == setup_.self.value) return {};
     Address address = loopback(theirs.family, theirs.port);
     if (theirs.host != mine.host) {
         memcpy(address.bytes, theirs.address, sizeof address.bytes);
@@ -219,19 +221,19 @@ Result<void> UdpProvider::learn(const wire::DatagramCard& mine, std::uint32_t ra
                                             "set HIROBA_NET to an interface that leads there");
         }
     }
-    places_[rank] = {address, theirs.drawn};
+    peers_.set(rank, address, theirs.drawn);
     return {};
 }
 
 void UdpProvider::directions(std::uint32_t rank, wire::DirectionKey& out,
                              wire::DirectionKey& in) const noexcept {
     const wire::HashKey job{setup_.job_key, setup_.job_key_high};
-    out = wire::direction_key(job, drawn_, places_[rank].drawn);
-    in = wire::direction_key(job, places_[rank].drawn, drawn_);
+    out = wire::direction_key(job, drawn_, peers_.drawn(rank));
+    in = wire::direction_key(job, peers_.drawn(rank), drawn_);
 }
 
 Peer* UdpProvider::talk_to(std::uint32_t rank) noexcept {
-    HIROBA_INVARIANT(rank < peers_.size(), "node %u of %lu connected nodes", rank, peers_.size());
+    HIROBA_INVARIANT(rank < peers_.nodes(), "node %u of %u connected nodes", rank, peers_.nodes());
     Peer* const peer = peers_[rank];
     return peer != nullptr ? peer : make_peer(rank);
 }
@@ -243,7 +245,7 @@ Peer* UdpProvider::make_peer(std::uint32_t rank) noexcept {
                      bytes, rank, errno);
     Peer& peer = *::new (memory) Peer;
     peer.node = NodeId{rank};
-    const Address& address = places_[rank].address;
+    const Address address = peers_.address(rank);
     peer.name_bytes = to_sockaddr(address, peer.name);
     directions(rank, peer.key_out, peer.key_in);
     peer.send.open(memory + peer_bytes, std::min(datagram_bytes_, Socket::path_bytes(address)));
@@ -267,7 +269,7 @@ std::byte* UdpProvider::mapped(NodeId node, RegionId region) noexcept {
 /// Where the bytes lie here; also checks what lies elsewhere, as regions are equal everywhere.
 std::byte* UdpProvider::place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
                               std::uint64_t bytes) noexcept {
-    HIROBA_INVARIANT(node < peers_.size(), "node %u of %lu connected nodes", node, peers_.size());
+    HIROBA_INVARIANT(node < peers_.nodes(), "node %u of %u connected nodes", node, peers_.nodes());
     HIROBA_INVARIANT(region < regions_.size(), "region %u of %lu", region, regions_.size());
     const RegionMemory& memory = regions_[region];
     HIROBA_INVARIANT(offset <= memory.bytes && bytes <= memory.bytes - offset,

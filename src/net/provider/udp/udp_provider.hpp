@@ -20,6 +20,7 @@
 #include "net/provider/provider.hpp"
 #include "net/provider/udp/disturbance.hpp"
 #include "net/provider/udp/peer.hpp"
+#include "net/provider/udp/peer_table.hpp"
 #include "net/provider/udp/sleepers.hpp"
 #include "net/provider/udp/socket.hpp"
 #include "net/wire/address_card.hpp"
@@ -81,11 +82,6 @@ private:
         std::size_t bytes = 0;
         bool own = false;
     };
-    /// Where a peer is; known of all.
-    struct Place {
-        Address address;
-        std::uint64_t drawn = 0;
-    };
     /// One poll.
     struct Delivery {
         Arrivals& arrivals;
@@ -142,9 +138,8 @@ private:
     std::size_t datagram_bytes_;
     std::uint64_t drawn_ = 0;
     std::vector<RegionMemory> regions_;
-    std::vector<Place> places_;
-    std::vector<Peer*> peers_;   ///< by rank; nullptr: never talked to
-    std::vector<Peer*> talked_;  ///< the others, in the order met
+    PeerTable peers_;
+    std::vector<Peer*> talked_;  ///< those talked to, in the order met
     std::vector<Peer*> dirty_;
 
     Latch latch_;  ///< guards all below but what is atomic
