@@ -36,6 +36,12 @@ Measured measure_dsm_clean_barrier(Rig& rig);
 Measured measure_dsm_ping_pong(Rig& rig);
 Measured measure_dsm_false_sharing(Rig& rig);
 Measured measure_dsm_lock_handover(Rig& rig);
+/// Makes the relocatable space that all gas_* tests measure.
+Result<void> prepare_space(Rig& rig);
+Measured measure_gas_get(Rig& rig);
+Measured measure_gas_put(Rig& rig);
+Measured measure_gas_get_miss(Rig& rig);
+Measured measure_gas_own(Rig& rig);
 Result<void> prepare_kicks(Rig& rig);
 Measured measure_kick_latency(Rig& rig);
 Measured measure_kick_barrier(Rig& rig);

@@ -45,8 +45,11 @@ Status Accessor::wait_for_answers(std::uint64_t first, std::uint64_t last) noexc
         const auto answered = [&] {
             return cache_.word(page).state != PageState::asking || dead_.contains(directory);
         };
-        if (!answered()) async_.endpoint().wait_until(answered);
-        if (cache_.word(page).state != PageState::asking) continue;
+        if (!answered()) mail_.wait_until(answered, std::uint64_t{1} << directory);
+        const PageState state = cache_.word(page).state;
+        // Unknown again: forgotten meanwhile, or nobody is left to answer.
+        const bool is_open = state == PageState::asking || state == PageState::unknown;
+        if (!is_open || !dead_.contains(directory)) continue;
         for (std::uint64_t rest = page; rest <= last; ++rest) {
             if (dead_.contains(shape_.directory_of(rest).value)) cache_.abandon(rest);
         }

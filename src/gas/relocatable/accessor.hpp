@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "gas/relocatable/directory.hpp"
+#include "gas/relocatable/mail.hpp"
 #include "gas/relocatable/metadata_cache.hpp"
 #include "gas/relocatable/request.hpp"
 #include "hiroba/gas.hpp"
@@ -49,14 +50,15 @@ struct Transfer {
 class Accessor {
 public:
     Accessor(const SpaceShape& shape, net::Async& async, net::Handle frames, net::Handle everything,
-             MetadataCache& cache, const DeadNodes& dead, std::size_t pages_together)
+             MetadataCache& cache, const DeadNodes& dead, Mail& mail)
         : shape_(shape),
           async_(async),
           frames_(frames),
           everything_(everything),
           cache_(cache),
           dead_(dead),
-          pages_together_(pages_together),
+          mail_(mail),
+          pages_together_(mail.pages_max()),
           self_(async.endpoint().self()) {}
     void use(Directory& directory) noexcept { directory_ = &directory; }
 
@@ -101,6 +103,7 @@ private:
     net::Handle frames_, everything_;
     MetadataCache& cache_;
     const DeadNodes& dead_;
+    Mail& mail_;
     std::size_t pages_together_;
     NodeId self_;
     Directory* directory_ = nullptr;

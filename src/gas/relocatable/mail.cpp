@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/clock.hpp"
 #include "base/fatal.hpp"
 
 namespace hiroba::gas {
@@ -13,12 +14,9 @@ constexpr std::size_t head_words = 2;
 constexpr std::size_t words_of_page_max = 3;
 constexpr std::size_t pages_max_wanted = 2048;
 
-/// A node that waits for its answer is up; others may have to be woken.
-net::Urgency urgency_of(MailKind kind) noexcept {
-    const bool is_answer = kind == MailKind::told || kind == MailKind::granted ||
-                           kind == MailKind::ready || kind == MailKind::published;
-    return is_answer ? net::Urgency::when_polled : net::Urgency::wake_service;
-}
+/// A node that waits inside hiroba answers at once; one that computes is woken after this long,
+/// and again: it may have to be told of what came after it was woken.
+constexpr std::uint64_t patience_ns = 20'000, patience_max_ns = 1'000'000;
 
 }  // namespace
 
@@ -34,7 +32,22 @@ void Mail::send(NodeId to, MailKind kind, std::uint64_t token, Words words) noex
     const std::uint64_t head[head_words] = {
         static_cast<std::uint64_t>(kind) | std::uint64_t{words.size()} << 32, token};
     const Bytes parts[] = {std::as_bytes(std::span(head)), std::as_bytes(words)};
-    endpoint_.send(to, net::MessageKind::relocation, urgency_of(kind), parts);
+    endpoint_.send(to, net::MessageKind::relocation, net::Urgency::when_polled, parts);
+}
+
+void Mail::wait(bool (*ready)(void*), void* argument, std::uint64_t nodes) noexcept {
+    std::uint64_t pause_ns = patience_ns;
+    while (!endpoint_.wait(ready, argument, now_ns() + pause_ns)) {
+        wake(nodes);
+        pause_ns = std::min(2 * pause_ns, patience_max_ns);
+    }
+}
+
+void Mail::wake(std::uint64_t nodes) noexcept {
+    for (std::uint32_t rank = 0; rank < endpoint_.nodes(); ++rank) {
+        if ((nodes >> rank & 1) == 0 || rank == endpoint_.self().value) continue;
+        endpoint_.provider().wake(NodeId{rank}, net::Provider::Sleeper::service);
+    }
 }
 
 void Mail::arrived(void* self, NodeId from, Bytes body) noexcept {

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -73,6 +74,17 @@ public:
     void send_all(std::span<const Letter> letters) noexcept {
         for (const Letter& letter : letters) send(letter);
     }
+    /// Waits until `ready(argument)`; has the service threads of `nodes` (by bit) look at what was
+    /// sent to them if that takes long. Letters wake nobody: to wake a thread costs as much as
+    /// several round trips between nodes that wait, and a letter that somebody waits for is looked
+    /// after here. Not from handlers.
+    void wait(bool (*ready)(void*), void* argument, std::uint64_t nodes) noexcept;
+    template <class Predicate>
+    void wait_until(Predicate&& predicate, std::uint64_t nodes) noexcept {
+        wait([](void* p) { return (*static_cast<std::remove_reference_t<Predicate>*>(p))(); },
+             const_cast<void*>(static_cast<const void*>(&predicate)), nodes);
+    }
+    void wake(std::uint64_t nodes) noexcept;
     /// The most pages a letter can speak of.
     std::size_t pages_max() const noexcept { return pages_max_; }
     net::Endpoint& endpoint() noexcept { return endpoint_; }

@@ -87,8 +87,10 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
                     continue;
                 }
             }
-            const auto sharers = load(page, Which::sharers);
-            granted.insert(granted.end(), {page, word.pack(), sharers.value_or(0)});
+            // Without the sharers nobody may move it; with its directory node the page is lost.
+            if (const auto sharers = load(page, Which::sharers)) {
+                granted.insert(granted.end(), {page, word.pack(), *sharers});
+            }
             break;
         }
         // A dead directory node grants nothing; the claim's owner knows.

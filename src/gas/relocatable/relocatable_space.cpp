@@ -103,7 +103,7 @@ RelocatableSpace::RelocatableSpace(net::Async& async, net::Collectives& collecti
       mail_(async.endpoint(), &RelocatableSpace::receive, this),
       station_(shape, async.endpoint().self(), dead_),
       relocator_(shape, async, frames, *cache_, mail_, dead_),
-      accessor_(shape, async, frames, everything, *cache_, dead_, mail_.pages_max()),
+      accessor_(shape, async, frames, everything, *cache_, dead_, mail_),
       // Page 0 stays free: address 0 is the null pointer.
       together_(1, shape.arena_pages),
       own_(shape.first_page(async.endpoint().self().value + 1),

@@ -13,8 +13,9 @@
 namespace hiroba::gas {
 namespace {
 
-/// How long a sharer that has not drained, or a page that another moves, is left alone.
-constexpr std::uint64_t pause_min_ns = 2'000, pause_max_ns = 1'000'000;
+/// How long a sharer that has not drained, or a page that another moves, is left alone; and a node
+/// that does not answer.
+constexpr std::uint64_t pause_busy_ns = 2'000, pause_idle_ns = 20'000, pause_max_ns = 1'000'000;
 /// A token names the call and, in waves, the change: changes of a call are fewer than this.
 constexpr unsigned change_bits = 16;
 
@@ -113,15 +114,27 @@ void Relocator::pause(Call& call, std::uint64_t seen, std::uint64_t dead_seen) {
                                               [](const auto& copy) { return copy.second.done(); });
                });
     };
-    call.pause_ns = std::clamp(2 * call.pause_ns, pause_min_ns, pause_max_ns);
-    const bool told = async_.endpoint().wait_until(
-        news, asks_again ? now_ns() + call.pause_ns : net::Endpoint::forever);
-    if (told) return;
+    const std::uint64_t pause_first_ns = asks_again ? pause_busy_ns : pause_idle_ns;
+    call.pause_ns = std::clamp(2 * call.pause_ns, pause_first_ns, pause_max_ns);
+    if (async_.endpoint().wait_until(news, now_ns() + call.pause_ns)) return;
+    mail_.wake(awaited(call));
     for (const auto& change : call.changes) send_wave(call, *change, wave_of(*change), true);
     if (!call.refused.empty()) {
         const auto again = std::exchange(call.refused, {});
         call.refused = directory_->claim(call.token, again);
     }
+}
+
+/// Nodes whose letters are to come.
+std::uint64_t Relocator::awaited(const Call& call) const {
+    std::uint64_t nodes = 0;
+    for (const std::uint64_t page : call.wanted) {
+        nodes |= std::uint64_t{1} << shape_.directory_of(page).value;
+    }
+    for (const auto& change : call.changes) {
+        for (const Peer& peer : change->peers) nodes |= std::uint64_t{!peer.ready} << peer.rank;
+    }
+    return nodes;
 }
 
 bool Relocator::take_events(Call& call) {

@@ -100,6 +100,7 @@ private:
     };
 
     bool take_events(Call& call);
+    std::uint64_t awaited(const Call& call) const;
     void begin(Call& call, std::vector<GrantedPage> pages);
     bool advance(Call& call, Change& change);
     void send_wave(const Call& call, Change& change, MailKind kind, bool again);
