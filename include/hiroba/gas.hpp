@@ -339,6 +339,24 @@ protected:
     virtual std::byte* pin(std::uint64_t first, std::uint64_t bytes) noexcept = 0;
     virtual void unpin(std::uint64_t first, std::uint64_t bytes) noexcept = 0;
 
+    /// False: not by a hit.
+    bool get_hit(std::uint64_t from, std::byte* to, std::size_t bytes) noexcept {
+        ThreadSlot* const slot = this_slot;
+        CachedPage* const page = cached(from);
+        if (slot == nullptr || page == nullptr) [[unlikely]]
+            return false;
+        std::byte* const base = page->reads.load(std::memory_order_acquire);
+        if (base == nullptr) [[unlikely]]
+            return false;
+        const Announced announced{slot->reading, page->reads, base};
+        const std::uint64_t offset = offset_of(from);
+        if (!announced || !fits(*page, offset, bytes)) [[unlikely]]
+            return false;
+        copy_page_bytes(to, base + offset, bytes, base + offset);
+        slot->count(bytes, is_here(base));
+        return true;
+    }
+
     // What a hit needs; set once, before the space is used.
     CachedPage* cached_ = nullptr;
     std::uint64_t pages_ = 0;
@@ -367,22 +385,6 @@ private:
         return address & ((std::uint64_t{1} << page_shift_) - 1);
     }
 
-    bool get_hit(std::uint64_t from, std::byte* to, std::size_t bytes) noexcept {
-        ThreadSlot* const slot = this_slot;
-        CachedPage* const page = cached(from);
-        if (slot == nullptr || page == nullptr) [[unlikely]]
-            return false;
-        std::byte* const base = page->reads.load(std::memory_order_acquire);
-        if (base == nullptr) [[unlikely]]
-            return false;
-        const Announced announced{slot->reading, page->reads, base};
-        const std::uint64_t offset = offset_of(from);
-        if (!announced || !fits(*page, offset, bytes)) [[unlikely]]
-            return false;
-        copy_page_bytes(to, base + offset, bytes, base + offset);
-        slot->count(bytes, is_here(base));
-        return true;
-    }
     bool put_hit(std::uint64_t to, const std::byte* from, std::size_t bytes) noexcept {
         ThreadSlot* const slot = this_slot;
         CachedPage* const page = cached(to);

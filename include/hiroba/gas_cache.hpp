@@ -42,6 +42,11 @@ struct alignas(64) ThreadSlot {
         std::atomic<std::uint64_t>& sum = here ? bytes_here : bytes_elsewhere;
         sum.store(sum.load(relaxed) + bytes, relaxed);
     }
+    /// The access just counted had to fetch metadata first.
+    void uncount_hit() noexcept {
+        constexpr auto relaxed = std::memory_order_relaxed;
+        hits.store(hits.load(relaxed) - 1, relaxed);
+    }
 };
 
 /// The calling thread's slot; nullptr until its first access, and where hits are not possible.

@@ -60,21 +60,31 @@ Status Accessor::wait_for_answers(std::uint64_t first, std::uint64_t last) noexc
 
 /// Asks for the pages [first, last] that are unknown here and waits for the answers.
 Status Accessor::fetch(std::uint64_t first, std::uint64_t last, bool* missed) noexcept {
+    if (first == last) {
+        const auto token = cache_.begin_ask(first);
+        if (token) {
+            const AskedPage asked[] = {{first, *token}};
+            ask(asked, missed);
+        }
+        return wait_for_answers(first, last);
+    }
     for (std::uint64_t part = first; part <= last; part += pages_together_) {
         const std::uint64_t part_last = std::min(last, part + pages_together_ - 1);
         std::vector<AskedPage> asked;
         for (std::uint64_t page = part; page <= part_last; ++page) {
             if (const auto token = cache_.begin_ask(page)) asked.push_back({page, *token});
         }
-        if (!asked.empty()) {
-            misses_.fetch_add(asked.size(), std::memory_order_relaxed);
-            if (missed != nullptr) *missed = true;
-            trace("gas.miss", asked.front().page, asked.size());
-            directory_->ask(asked);
-        }
+        if (!asked.empty()) ask(asked, missed);
         if (Status status = wait_for_answers(part, part_last); !status) return status;
     }
     return {};
+}
+
+void Accessor::ask(std::span<const AskedPage> pages, bool* missed) noexcept {
+    misses_.fetch_add(pages.size(), std::memory_order_relaxed);
+    if (missed != nullptr) *missed = true;
+    trace("gas.miss", pages.front().page, pages.size());
+    directory_->ask(pages);
 }
 
 /// Whether all of the range is allocated, as far as is known here.

@@ -89,6 +89,7 @@ private:
         return at & (shape_.page_bytes() - 1);
     }
     Status fetch(std::uint64_t first, std::uint64_t last, bool* missed) noexcept;
+    void ask(std::span<const AskedPage> pages, bool* missed) noexcept;
     Status wait_for_answers(std::uint64_t first, std::uint64_t last) noexcept;
     Status check(std::uint64_t at, std::uint64_t bytes) noexcept;
     bool access_mapped(const Transfer& part) noexcept;

@@ -7,26 +7,15 @@
 // of it: whoever asks waits. Whoever was told before is among the sharers of the grant.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/ids.hpp"
+#include "gas/relocatable/dead_nodes.hpp"
 #include "gas/relocatable/page_word.hpp"
 
 namespace hiroba::gas {
-
-/// Nodes that died. Thread: any.
-class DeadNodes {
-public:
-    void add(NodeId node) noexcept { mask_.fetch_or(std::uint64_t{1} << node.value); }
-    bool contains(std::uint32_t node) const noexcept { return (mask_.load() >> node & 1) != 0; }
-    std::uint64_t mask() const noexcept { return mask_.load(); }
-
-private:
-    std::atomic<std::uint64_t> mask_{0};
-};
 
 struct AskedPage {
     std::uint64_t page = 0;

@@ -58,6 +58,7 @@ void DirectoryStation::check(std::uint64_t page, NodeId from) const noexcept {
 
 /// False: the page is moving.
 bool DirectoryStation::serve(const Waiter& waiter, std::uint64_t page, Answers& answers) {
+    if (dead_.contains(waiter.from.value)) return true;  // it wants nothing any more
     const PageWord word = after_losses(PageWord::unpack(word_of(page).load()), dead_);
     if (word.moving) return false;
     if (!waiter.claims) {

@@ -14,7 +14,8 @@
 
 namespace hiroba::gas {
 
-Result<std::unique_ptr<MetadataCache>> MetadataCache::make(const SpaceShape& shape, NodeId self) {
+Result<std::unique_ptr<MetadataCache>> MetadataCache::make(const SpaceShape& shape, NodeId self,
+                                                           const DeadNodes& dead) {
     const std::size_t bytes = shape.pages() * sizeof(CachedPage);
     // Untouched entries cost nothing, and zeroed ones are unknown.
     void* const table = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -25,11 +26,12 @@ Result<std::unique_ptr<MetadataCache>> MetadataCache::make(const SpaceShape& sha
                                                  "; see ulimit -v, or lower HIROBA_GAS"};
     }
     return std::unique_ptr<MetadataCache>(
-        new MetadataCache(shape, self, static_cast<CachedPage*>(table)));
+        new MetadataCache(shape, self, dead, static_cast<CachedPage*>(table)));
 }
 
-MetadataCache::MetadataCache(const SpaceShape& shape, NodeId self, CachedPage* table)
-    : shape_(shape), self_(self), table_(table) {}
+MetadataCache::MetadataCache(const SpaceShape& shape, NodeId self, const DeadNodes& dead,
+                             CachedPage* table)
+    : shape_(shape), self_(self), dead_(dead), table_(table) {}
 
 MetadataCache::~MetadataCache() { munmap(table_, shape_.pages() * sizeof(CachedPage)); }
 
@@ -38,23 +40,39 @@ void MetadataCache::attach(std::vector<std::byte*> bases, std::uint64_t spare_by
     spare_.limit_to(spare_bytes_max >> shape_.page_shift);
 }
 
+/// What is left of a page once nodes have died: letters of the dead may come late.
+CacheWord MetadataCache::after_losses(CacheWord word) const noexcept {
+    const bool is_moving = word.state == PageState::stopped || word.state == PageState::moved ||
+                           word.state == PageState::leaving;
+    if (is_moving && dead_.contains(word.mover)) {
+        word.state = PageState::lost;
+        word.owner = word.mover;
+    } else if (word.state == PageState::live && dead_.contains(word.owner)) {
+        word.state = PageState::lost;
+    }
+    return word;
+}
+
 /// Publishes `word` and where hits may go by it. The page's latch is held.
-void MetadataCache::set(std::uint64_t page, const CacheWord& word) noexcept {
+void MetadataCache::set(std::uint64_t page, const CacheWord& wanted) noexcept {
+    const CacheWord word = after_losses(wanted);
     CachedPage& entry = table_[page];
     std::byte* const base = word.is_readable() ? reach(page, word.owner) : nullptr;
     std::byte* const writes = word.state == PageState::live ? base : nullptr;
-    // Sequentially consistent, all: writes_drained() and reads_drained() look at counters and slots
-    // after these stores, begin_write() and Announced look at these after theirs.
-    if (writes == nullptr) entry.writes.store(nullptr);
-    entry.word.store(word.pack());
-    entry.reads.store(base);
-    if (writes != nullptr) entry.writes.store(writes);
+    // Release, all: who follows a pointer finds the limit. What a mover waits for is ordered by
+    // the barrier behind stop() and move() (settle()).
+    if (writes == nullptr) entry.writes.store(nullptr, std::memory_order_release);
+    entry.word.store(word.pack(), std::memory_order_release);
+    entry.reads.store(base, std::memory_order_release);
+    if (writes != nullptr) entry.writes.store(writes, std::memory_order_release);
     trace("gas.page", page, static_cast<std::uint64_t>(word.state));
 }
 
 // --- answers -------------------------------------------------------------------------------------
 
 std::optional<std::uint16_t> MetadataCache::begin_ask(std::uint64_t page) noexcept {
+    const PageState state = word(page).state;
+    if (state != PageState::unknown && state != PageState::refused) return std::nullopt;
     const std::scoped_lock guard{latch_of(page)};
     CacheWord now = word(page);
     if (now.state != PageState::unknown && now.state != PageState::refused) return std::nullopt;
@@ -135,6 +153,7 @@ void MetadataCache::stop(std::uint64_t page, const PageWord& next, std::uint32_t
             left = false;
         }
         set(page, now);
+        settle();
     }
     if (left) keep_frame(page);
 }
@@ -149,6 +168,7 @@ void MetadataCache::move(std::uint64_t page, const PageWord& next, std::uint32_t
     now.mover = next.mover;
     now.version = next.version;
     set(page, now);
+    settle();
 }
 
 void MetadataCache::resume(std::uint64_t page, const PageWord& next,
@@ -209,7 +229,7 @@ bool MetadataCache::reads_drained(std::uint64_t page) const noexcept {
            !is_announced(reach(page, now.former), &ThreadSlot::reading);
 }
 
-void MetadataCache::lose(NodeId dead) noexcept {
+void MetadataCache::lose() noexcept {
     std::vector<std::uint64_t> known;
     {
         const std::scoped_lock list{known_latch_};
@@ -217,14 +237,8 @@ void MetadataCache::lose(NodeId dead) noexcept {
     }
     for (const std::uint64_t page : known) {
         const std::scoped_lock guard{latch_of(page)};
-        CacheWord now = word(page);
-        const bool is_moving = now.state == PageState::stopped || now.state == PageState::moved ||
-                               now.state == PageState::leaving;
-        const bool was_there = now.state == PageState::live && now.owner == dead.value;
-        if (!was_there && !(is_moving && now.mover == dead.value)) continue;
-        now.state = PageState::lost;
-        now.owner = static_cast<std::uint8_t>(dead.value);
-        set(page, now);
+        const CacheWord now = word(page);
+        if (after_losses(now) != now) set(page, now);
     }
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/latch.hpp"
 #include "base/result.hpp"
+#include "gas/relocatable/dead_nodes.hpp"
 #include "gas/relocatable/page_word.hpp"
 #include "gas/relocatable/spare_frames.hpp"
 #include "hiroba/gas_cache.hpp"
@@ -28,7 +29,8 @@ namespace hiroba::gas {
 
 class MetadataCache {
 public:
-    static Result<std::unique_ptr<MetadataCache>> make(const SpaceShape& shape, NodeId self);
+    static Result<std::unique_ptr<MetadataCache>> make(const SpaceShape& shape, NodeId self,
+                                                       const DeadNodes& dead);
     ~MetadataCache();
     /// @param bases  for each node, where its pages are in this process; nullptr: out of reach
     void attach(std::vector<std::byte*> bases, std::uint64_t spare_bytes_max);
@@ -64,8 +66,8 @@ public:
     bool writes_drained(std::uint64_t page) const noexcept;
     bool reads_drained(std::uint64_t page) const noexcept;
 
-    /// Node `dead` had pages, or was moving them.
-    void lose(NodeId dead) noexcept;
+    /// A node was added to the dead; it had pages, or was moving them.
+    void lose() noexcept;
 
     // --- posted accesses and guards
     // ---------------------------------------------------------------
@@ -79,7 +81,10 @@ public:
     }
 
 private:
-    MetadataCache(const SpaceShape& shape, NodeId self, CachedPage* table);
+    MetadataCache(const SpaceShape& shape, NodeId self, const DeadNodes& dead, CachedPage* table);
+    CacheWord after_losses(CacheWord word) const noexcept;
+    /// Partner of begin_write() and begin_read(), which count before they look at the word.
+    static void settle() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
     void set(std::uint64_t page, const CacheWord& word) noexcept;
     bool is_announced(std::byte* base, std::atomic<std::byte*> ThreadSlot::*where) const noexcept;
     void keep_frame(std::uint64_t page) noexcept;
@@ -88,6 +93,7 @@ private:
     static constexpr std::size_t latches_count = 64;
     SpaceShape shape_;
     NodeId self_;
+    const DeadNodes& dead_;
     CachedPage* table_;
     std::vector<std::byte*> bases_;
     SpareFrames spare_;

@@ -77,7 +77,8 @@ Result<std::unique_ptr<RelocatableSpace>> RelocatableSpace::make(net::Async& asy
                          " bytes for this many ranks, and at most 2^32 pages");
     }
     shape.arena_pages = pages / unit * unit;
-    auto cache = MetadataCache::make(shape, endpoint.self());
+    auto dead = std::make_unique<DeadNodes>();
+    auto cache = MetadataCache::make(shape, endpoint.self(), *dead);
     if (!cache) return cache.error();
     const auto frames = async.allocate(shape.pages() << shape.page_shift);
     if (!frames) return frames.error();
@@ -85,12 +86,14 @@ Result<std::unique_ptr<RelocatableSpace>> RelocatableSpace::make(net::Async& asy
     if (!words) return words.error();
     const auto everything = async.register_local(everything_local());
     if (!everything) return everything.error();
-    return std::unique_ptr<RelocatableSpace>(new RelocatableSpace(
-        async, collectives, shape, options, std::move(*cache), *frames, *words, *everything));
+    return std::unique_ptr<RelocatableSpace>(
+        new RelocatableSpace(async, collectives, shape, options, std::move(dead), std::move(*cache),
+                             *frames, *words, *everything));
 }
 
 RelocatableSpace::RelocatableSpace(net::Async& async, net::Collectives& collectives,
                                    const SpaceShape& shape, const SpaceOptions& options,
+                                   std::unique_ptr<DeadNodes> dead,
                                    std::unique_ptr<MetadataCache> cache, net::Handle frames,
                                    net::Handle words, net::Handle everything)
     : async_(async),
@@ -99,6 +102,8 @@ RelocatableSpace::RelocatableSpace(net::Async& async, net::Collectives& collecti
       options_(options),
       frames_(frames),
       words_(words),
+      dead_owner_(std::move(dead)),
+      dead_(*dead_owner_),
       cache_(std::move(cache)),
       mail_(async.endpoint(), &RelocatableSpace::receive, this),
       station_(shape, async.endpoint().self(), dead_),
@@ -146,7 +151,7 @@ void RelocatableSpace::attach() {
 
 void RelocatableSpace::lose(NodeId dead) {
     dead_.add(dead);
-    cache_->lose(dead);
+    cache_->lose();
     mail_.send_all(station_.lost(dead));
     async_.endpoint().wake_local();
 }

@@ -82,8 +82,9 @@ protected:
 
 private:
     RelocatableSpace(net::Async& async, net::Collectives& collectives, const SpaceShape& shape,
-                     const SpaceOptions& options, std::unique_ptr<MetadataCache> cache,
-                     net::Handle frames, net::Handle words, net::Handle everything);
+                     const SpaceOptions& options, std::unique_ptr<DeadNodes> dead,
+                     std::unique_ptr<MetadataCache> cache, net::Handle frames, net::Handle words,
+                     net::Handle everything);
     static void receive(void* self, NodeId from, MailKind kind, std::uint64_t token,
                         Mail::Words words) noexcept;
     void take_slot() noexcept;
@@ -100,7 +101,8 @@ private:
     SpaceShape shape_;
     SpaceOptions options_;
     net::Handle frames_, words_;
-    DeadNodes dead_;
+    std::unique_ptr<DeadNodes> dead_owner_;
+    DeadNodes& dead_;
     std::unique_ptr<MetadataCache> cache_;
     Mail mail_;
     DirectoryStation station_;
