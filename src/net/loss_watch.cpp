@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 
 #include "base/settings.hpp"
 #include "net/bootstrap/control_packet.hpp"
 
 namespace hiroba::net {
 
-Result<std::unique_ptr<LossWatch>> LossWatch::start(const JobInfo& job, Provider& provider) {
+Result<std::unique_ptr<LossWatch>> LossWatch::start(const JobInfo& job, Provider& provider,
+                                                    std::function<void(NodeId)> lost) {
     const auto grace_ms = setting_number("HIROBA_LOSS_GRACE");
     if (!grace_ms) return grace_ms.error();
     if (*grace_ms == 0 || job.control_fd < 0) return std::unique_ptr<LossWatch>();
@@ -25,11 +27,16 @@ Result<std::unique_ptr<LossWatch>> LossWatch::start(const JobInfo& job, Provider
         return Error{ErrorKind::environment, std::string("eventfd of the watch for lost nodes: ") +
                                                  strerror(errno) + "; see ulimit -n"};
     }
-    return std::unique_ptr<LossWatch>(new LossWatch(job, provider, stop));
+    return std::unique_ptr<LossWatch>(new LossWatch(job, provider, std::move(lost), stop));
 }
 
-LossWatch::LossWatch(const JobInfo& job, Provider& provider, int stop)
-    : control_(job.control_fd), stop_(stop), nodes_(job.nodes), provider_(provider) {
+LossWatch::LossWatch(const JobInfo& job, Provider& provider, std::function<void(NodeId)> lost,
+                     int stop)
+    : control_(job.control_fd),
+      stop_(stop),
+      nodes_(job.nodes),
+      provider_(provider),
+      lost_(std::move(lost)) {
     // The program's signals are for the program's threads.
     sigset_t all, former;
     sigfillset(&all);
@@ -59,6 +66,7 @@ void LossWatch::watch() noexcept {
         if (packet.fd >= 0) close(packet.fd);
         if (packet.header.kind != ControlKind::lost || packet.header.rank >= nodes_) continue;
         provider_.peer_lost(NodeId{packet.header.rank});
+        if (lost_) lost_(NodeId{packet.header.rank});
     }
 }
 

@@ -4,6 +4,7 @@
 // itself: made after the last collective.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -19,17 +20,20 @@ public:
     /// Nothing when the launcher would tell nobody: HIROBA_LOSS_GRACE is 0, or there is no
     /// launcher.
     /// @param provider  its peer_lost() is called for each node that dies; outlives the watch
-    static Result<std::unique_ptr<LossWatch>> start(const JobInfo& job, Provider& provider);
+    /// @param lost  called after it, on the watch's thread, for layers that wait for messages
+    static Result<std::unique_ptr<LossWatch>> start(const JobInfo& job, Provider& provider,
+                                                    std::function<void(NodeId)> lost = {});
     ~LossWatch();
 
 private:
-    LossWatch(const JobInfo& job, Provider& provider, int stop);
+    LossWatch(const JobInfo& job, Provider& provider, std::function<void(NodeId)> lost, int stop);
     void watch() noexcept;
 
     int control_;
     int stop_;  ///< an eventfd, readable when the watch is to end
     std::uint32_t nodes_;
     Provider& provider_;
+    std::function<void(NodeId)> lost_;
     std::thread thread_;
 };
 

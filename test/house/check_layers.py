@@ -15,12 +15,12 @@ from pathlib import Path
 BELOW = {
     "base": ["base"],
     "net": ["net", "base"],
-    "gas": ["gas", "net", "base"],
+    "gas": ["gas", "net", "base", "hiroba"],  # Its face is compiled into programs.
     "acp": ["acp", "gas", "net", "base"],
     "dsm": ["dsm", "gas", "net", "base"],
     "omp": ["omp", "dsm", "gas", "net", "base"],
     "abi": ["abi", "acp", "omp", "dsm", "gas", "net", "base", "hiroba"],
-    "tools": ["tools", "acp", "omp", "dsm", "gas", "net", "base"],
+    "tools": ["tools", "acp", "omp", "dsm", "gas", "net", "base", "hiroba"],
 }
 
 # What a layer shows to those above it. All of `base` is a face. Tests may look inside.
@@ -39,7 +39,12 @@ FACES = {
         "net/provider/apply_atomic.hpp",
         "net/provider/provider.hpp",
     ],
-    "gas": ["gas/gas.hpp", "gas/delegate.hpp", "gas/global_memory.hpp"],
+    "gas": [
+        "gas/gas.hpp",
+        "gas/delegate.hpp",
+        "gas/global_memory.hpp",
+        "gas/relocatable/relocatable_space.hpp",
+    ],
     "acp": ["acp/node.hpp"],
     "dsm": [
         "dsm/dsm.hpp",

@@ -43,6 +43,12 @@ Result<void> prepare_regions(Rig& rig);
 Measured measure_omp_fork_join(Rig& rig);
 Measured measure_omp_barrier(Rig& rig);
 Measured measure_omp_shared_local(Rig& rig);
+/// Makes the relocatable space that all gas_* tests measure.
+Result<void> prepare_space(Rig& rig);
+Measured measure_gas_get(Rig& rig);
+Measured measure_gas_put(Rig& rig);
+Measured measure_gas_get_miss(Rig& rig);
+Measured measure_gas_own(Rig& rig);
 Result<void> prepare_kicks(Rig& rig);
 Measured measure_kick_latency(Rig& rig);
 Measured measure_kick_barrier(Rig& rig);

@@ -34,6 +34,7 @@ enum class MessageKind : std::uint8_t {
     collective,      ///< net: collectives where no peer is mapped
     delegation,      ///< gas: commands for memory of the receiver, and their answers
     kick,            ///< net: bytes that land where nothing is mapped
+    relocation,      ///< gas: directories of relocatable pages, and pages that move
     test,            ///< conformance suite
     count
 };

@@ -2,10 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes one source file with one bug planted in it.
 
-Seven bugs are those that a checker of the memory's protocol must find, five are wrong orders of
-ACP's accesses, one for each kind of order and two for the last (docs/testing.md). Each replaces
+Seven bugs are those that a checker of the memory's protocol must find, five are of the relocatable
+space, five are wrong orders of ACP's accesses, one for each kind of order and two for the last
+(docs/testing.md). Each replaces text that must stand exactly once in the file: where the source
+has changed, this fails, and the bug must be planted anew.
+Usage: plant.py <root of the tree> <bug> <output>; plant.py --list <folder>
+"""Writes one source file of the engine, or of the relocatable space, with one bug planted in it.
+
+The bugs are those that a checker of the protocols must find (docs/testing.md). Each replaces
 text that must stand exactly once in the file: where the source has changed, this fails, and the
-bug must be planted anew. Usage: plant.py <root of the tree> <bug> <output>; plant.py --list
+bug must be planted anew. Usage: plant.py <root of the tree> <bug> <output>; plant.py --list <folder>
 """
 
 import sys
@@ -13,6 +19,7 @@ from pathlib import Path
 
 ENGINE = "src/dsm/engine/"
 STATION = "src/acp/command_station.cpp"
+SPACE = "src/gas/relocatable/"
 
 # bug: (file, [(right, wrong), ...])
 BUGS = {
@@ -109,12 +116,50 @@ BUGS = {
         [("    if (may_follow(route_of(before), route_of(mine))) {\n",
           "    if (false && may_follow(route_of(before), route_of(mine))) {\n")],
     ),
+    # A sharer says that its writes have ended while they are under way.
+    "writes_not_drained": (
+        SPACE + "metadata_cache.cpp",
+        [("    if (now.state != PageState::stopped) return true;\n", "    if (now.version < ~0u) return true;\n")],
+    ),
+    # Two waves, as in the paper: a sharer that has the new metadata writes, another still reads
+    # the old copy.
+    "resumed_with_the_move": (
+        SPACE + "metadata_cache.cpp",
+        [("next.lost ? PageState::lost : PageState::moved;", "next.lost ? PageState::lost : PageState::live;")],
+    ),
+    # The directory node does not note who asked.
+    "sharer_forgotten": (
+        SPACE + "directory_station.cpp",
+        [("        if (word.live) sharers_of(page).fetch_or(std::uint64_t{1} << waiter.from.value);\n", "")],
+    ),
+    # A node that asks takes an answer that a mover's message has overtaken.
+    "late_answer_taken": (
+        SPACE + "metadata_cache.cpp",
+        [("    if (now.state != PageState::asking || now.token != token) return;\n",
+          "    if (now.token != token) return;\n")],
+    ),
+    # A one-sided asker reads the word before it enters itself among the sharers.
+    "asked_before_entered": (
+        SPACE + "one_sided_directory.cpp",
+        [("    if (!change(asked.page, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self)) {\n"
+          "        return cache_.abandon(asked.page);\n"
+          "    }\n",
+          "    const auto enter = [&] {\n"
+          "        change(asked.page, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self);\n"
+          "    };\n"),
+         ("        if (!word.moving) return cache_.told(asked.page, asked.token, word);\n",
+          "        if (!word.moving) {\n"
+          "            enter();\n"
+          "            return cache_.told(asked.page, asked.token, word);\n"
+          "        }\n")],
+    ),
 }
 
 
 def main():
-    if sys.argv[1:] == ["--list"]:
-        print("\n".join(f"{bug} {file}" for bug, (file, _) in BUGS.items()))
+    if sys.argv[1] == "--list":
+        folder = sys.argv[2] + "/"
+        print("\n".join(f"{bug} {file}" for bug, (file, _) in BUGS.items() if file.startswith(folder)))
         return 0
     root, bug, output = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     file, changes = BUGS[bug]

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what this node knows of pages, and how that changes: answers of directory nodes, and the
+// three waves of whoever moves a page.
+// Source: Endo & Taura, MGAS-2, sections 3.1 and 3.2; the third wave: docs/layers/gas.md.
+//
+//   unknown --ask--> asking --told--> live --stop--> stopped --move--> moved --resume--> live
+//   asking --stop--> stopped     the mover's message overtook the directory node's answer
+//   moved --stop--> stopped      the next mover's overtook the last one's resume: it implies that
+//   moved --move (freed)--> leaving --resume--> unknown;   any --a node died--> lost
+//
+// Invariant: no access begins that its state does not allow; stop() and move() are followed by
+// asking writes_drained(), reads_drained() until they are true, before the mover goes on. Nothing
+// here sends or waits. Thread: any; transitions of a page take its latch, accesses never do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/latch.hpp"
+#include "base/result.hpp"
+#include "gas/relocatable/dead_nodes.hpp"
+#include "gas/relocatable/page_word.hpp"
+#include "gas/relocatable/spare_frames.hpp"
+#include "hiroba/gas_cache.hpp"
+
+namespace hiroba::gas {
+
+class MetadataCache {
+public:
+    static Result<std::unique_ptr<MetadataCache>> make(const SpaceShape& shape, NodeId self,
+                                                       const DeadNodes& dead);
+    ~MetadataCache();
+    /// @param bases  for each node, where its pages are in this process; nullptr: out of reach
+    void attach(std::vector<std::byte*> bases, std::uint64_t spare_bytes_max);
+
+    CachedPage* table() noexcept { return table_; }
+    CacheWord word(std::uint64_t page) const noexcept {
+        return CacheWord::unpack(table_[page].word.load(std::memory_order_seq_cst));
+    }
+    std::uint32_t limit(std::uint64_t page) const noexcept {
+        return table_[page].limit.load(std::memory_order_relaxed);
+    }
+    std::byte* reach(std::uint64_t page, std::uint32_t node) const noexcept {
+        return bases_[node] == nullptr ? nullptr : bases_[node] + (page << shape_.page_shift);
+    }
+
+    // --- answers ---------------------------------------------------------------------------------
+
+    /// The token to ask with, if nobody is asking and it is unknown (or was refused) here.
+    std::optional<std::uint16_t> begin_ask(std::uint64_t page) noexcept;
+    void told(std::uint64_t page, std::uint16_t token, const PageWord& word) noexcept;
+    /// No answer will come.
+    void abandon(std::uint64_t page) noexcept;
+    /// Unless it is being moved or is owned here.
+    void forget(std::uint64_t page) noexcept;
+
+    // --- the waves; `word` is as it will be, `former` the owner until then
+    // ------------------------
+
+    void stop(std::uint64_t page, const PageWord& word, std::uint32_t former) noexcept;
+    void move(std::uint64_t page, const PageWord& word, std::uint32_t former) noexcept;
+    void resume(std::uint64_t page, const PageWord& word, std::uint32_t former) noexcept;
+    /// After fence_all_threads().
+    bool writes_drained(std::uint64_t page) const noexcept;
+    bool reads_drained(std::uint64_t page) const noexcept;
+
+    /// A node was added to the dead; it had pages, or was moving them.
+    void lose() noexcept;
+
+    // --- posted accesses and guards
+    // ---------------------------------------------------------------
+
+    /// Counts a write as under way if one may begin; `word` is what it goes by, or why not.
+    bool begin_write(std::uint64_t page, CacheWord& word) noexcept;
+    void end_write(std::uint64_t page) noexcept { table_[page].writers.fetch_sub(1); }
+    bool begin_read(std::uint64_t page, CacheWord& word) noexcept;
+    void end_read(std::uint64_t page, std::uint32_t version) noexcept {
+        table_[page].readers[version & 1].fetch_sub(1);
+    }
+
+private:
+    MetadataCache(const SpaceShape& shape, NodeId self, const DeadNodes& dead, CachedPage* table);
+    CacheWord after_losses(CacheWord word) const noexcept;
+    /// Partner of begin_write() and begin_read(), which count before they look at the word.
+    static void settle() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+    void set(std::uint64_t page, const CacheWord& word) noexcept;
+    bool is_announced(std::byte* base, std::atomic<std::byte*> ThreadSlot::*where) const noexcept;
+    void keep_frame(std::uint64_t page) noexcept;
+    Latch& latch_of(std::uint64_t page) noexcept { return latches_[page / 16 % latches_count]; }
+
+    static constexpr std::size_t latches_count = 64;
+    SpaceShape shape_;
+    NodeId self_;
+    const DeadNodes& dead_;
+    CachedPage* table_;
+    std::vector<std::byte*> bases_;
+    SpareFrames spare_;
+    Latch latches_[latches_count];
+    Latch known_latch_;
+    std::vector<std::uint64_t> known_;  ///< pages that were ever asked for or moved here
+};
+
+}  // namespace hiroba::gas

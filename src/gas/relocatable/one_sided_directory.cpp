@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gas/relocatable/one_sided_directory.hpp"
+
+#include "base/clock.hpp"
+#include "gas/relocatable/request.hpp"
+#include "net/provider/apply_atomic.hpp"
+
+namespace hiroba::gas {
+namespace {
+
+/// How long to leave a moving page alone before looking again: about a message's way.
+constexpr std::uint64_t look_again_ns = 2'000, look_again_max_ns = 100'000;
+
+}  // namespace
+
+std::optional<std::uint64_t> OneSidedDirectory::change(std::uint64_t page, Which which,
+                                                       net::AtomicOp op, std::uint64_t operand,
+                                                       std::uint64_t expected) {
+    const NodeId at = shape_.directory_of(page);
+    const std::uint64_t offset =
+        shape_.directory_index(page) * sizeof(DirectoryEntry) + static_cast<std::uint64_t>(which);
+    net::Endpoint& endpoint = async_.endpoint();
+    if (dead_.contains(at.value)) return std::nullopt;
+    std::byte* base =
+        at == endpoint.self() ? async_.local(words_).data() : async_.mapped(words_, at);
+    if (base != nullptr) {
+        std::atomic_ref word{*reinterpret_cast<std::uint64_t*>(base + offset)};
+        return net::apply_atomic(word, op, operand, expected);
+    }
+    std::uint64_t old = 0;
+    Request request;
+    request.issue(async_, [&](net::Callback done) {
+        return async_.try_atomic({at,
+                                  {words_, offset},
+                                  op,
+                                  8,
+                                  operand,
+                                  expected,
+                                  local_address(everything_, &old),
+                                  done});
+    });
+    return request.wait(async_) ? std::optional(old) : std::nullopt;
+}
+
+void OneSidedDirectory::ask_one(const AskedPage& asked) {
+    const std::uint64_t self = async_.endpoint().self().value;
+    if (!change(asked.page, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self)) {
+        return cache_.abandon(asked.page);
+    }
+    std::uint64_t pause_ns = look_again_ns;
+    const auto answered = [&] { return cache_.word(asked.page).state != PageState::asking; };
+    while (true) {
+        const auto found = load(asked.page, Which::word);
+        if (!found) return cache_.abandon(asked.page);
+        const PageWord word = after_losses(PageWord::unpack(*found), dead_);
+        if (!word.moving) return cache_.told(asked.page, asked.token, word);
+        // The mover may have seen this node among the sharers, and its waves come as messages.
+        if (async_.endpoint().wait_until(answered, now_ns() + pause_ns)) return;
+        pause_ns = std::min(2 * pause_ns, look_again_max_ns);
+    }
+}
+
+void OneSidedDirectory::ask(std::span<const AskedPage> pages) {
+    for (const AskedPage& asked : pages) ask_one(asked);
+}
+
+std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
+                                                    std::span<const std::uint64_t> pages) {
+    std::vector<std::uint64_t> busy, granted;
+    const std::uint64_t self = async_.endpoint().self().value;
+    for (const std::uint64_t page : pages) {
+        std::optional<std::uint64_t> found = load(page, Which::word);
+        while (found) {
+            const PageWord word = after_losses(PageWord::unpack(*found), dead_);
+            if (word.moving) {
+                busy.push_back(page);
+                break;
+            }
+            PageWord claimed = word;
+            claimed.moving = word.live && !word.lost;
+            claimed.mover = static_cast<std::uint8_t>(self);
+            if (claimed.moving) {
+                const auto before =
+                    change(page, Which::word, net::AtomicOp::compare_swap, claimed.pack(), *found);
+                if (before != found) {
+                    found = before;
+                    continue;
+                }
+            }
+            // Without the sharers nobody may move it; with its directory node the page is lost.
+            if (const auto sharers = load(page, Which::sharers)) {
+                granted.insert(granted.end(), {page, word.pack(), *sharers});
+            }
+            break;
+        }
+        // A dead directory node grants nothing; the claim's owner knows.
+    }
+    if (!granted.empty()) {
+        mail_.send(async_.endpoint().self(), MailKind::granted, token, granted);
+    }
+    return busy;
+}
+
+void OneSidedDirectory::commit(std::span<const CommittedPage> pages) {
+    for (const CommittedPage& it : pages) {
+        const std::uint64_t owner = std::uint64_t{1} << it.word.owner;
+        if (it.word.live) change(it.page, Which::sharers, net::AtomicOp::fetch_or, owner);
+        change(it.page, Which::word, net::AtomicOp::swap, it.word.pack());
+    }
+}
+
+}  // namespace hiroba::gas

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: directories asked without the directory node's CPU: its words are read and changed by
+// remote atomics.
+// Source: Endo & Taura, MGAS-2, section 6, names it as future work; after Argo (Kaxiras et al.,
+// HPDC 2015).
+//
+// Whoever asks first enters itself among the sharers, then reads the page's word; whoever claims
+// first marks the word as moving, then reads the sharers. Both words are sequentially consistent,
+// so either the mover sees the asker, or the asker sees that the page moves and asks again.
+// Invariant: every node of the job uses this, or none does.
+#pragma once
+
+#include <optional>
+
+#include "gas/relocatable/directory.hpp"
+#include "gas/relocatable/directory_station.hpp"
+#include "gas/relocatable/mail.hpp"
+#include "gas/relocatable/metadata_cache.hpp"
+#include "net/async.hpp"
+
+namespace hiroba::gas {
+
+class OneSidedDirectory final : public Directory {
+public:
+    /// @param everything  local memory of this process, as registered with `async`
+    OneSidedDirectory(const SpaceShape& shape, net::Async& async, net::Handle words,
+                      net::Handle everything, MetadataCache& cache, Mail& mail,
+                      const DeadNodes& dead)
+        : shape_(shape),
+          async_(async),
+          words_(words),
+          everything_(everything),
+          cache_(cache),
+          mail_(mail),
+          dead_(dead) {}
+
+    void ask(std::span<const AskedPage> pages) override;
+    std::vector<std::uint64_t> claim(std::uint64_t token,
+                                     std::span<const std::uint64_t> pages) override;
+    void commit(std::span<const CommittedPage> pages) override;
+
+private:
+    enum class Which : std::uint8_t { word = 0, sharers = 8 };
+    /// The value before; nothing when the directory node is lost.
+    std::optional<std::uint64_t> change(std::uint64_t page, Which which, net::AtomicOp op,
+                                        std::uint64_t operand, std::uint64_t expected = 0);
+    std::optional<std::uint64_t> load(std::uint64_t page, Which which) {
+        return change(page, which, net::AtomicOp::fetch_or, 0);
+    }
+    void ask_one(const AskedPage& asked);
+
+    SpaceShape shape_;
+    net::Async& async_;
+    net::Handle words_, everything_;
+    MetadataCache& cache_;
+    Mail& mail_;
+    const DeadNodes& dead_;
+};
+
+}  // namespace hiroba::gas

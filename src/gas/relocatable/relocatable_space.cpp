@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see relocatable_space.hpp. First the life, then allocation, then access.
+#include "gas/relocatable/relocatable_space.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "base/trace.hpp"
+#include "gas/relocatable/message_directory.hpp"
+#include "gas/relocatable/one_sided_directory.hpp"
+#include "gas/relocatable/thread_slots.hpp"
+
+namespace hiroba::gas {
+namespace {
+
+constexpr std::uint64_t page_bytes_min = 4096, page_bytes_max = 2 << 20;
+
+Error usage(const char* name, std::uint64_t value, const std::string& wanted) {
+    return {ErrorKind::usage,
+            std::string(name) + "=" + std::to_string(value) + ": " + wanted + ". Change " + name};
+}
+
+std::string with(const char* format, std::uint64_t first, std::uint64_t second = 0) {
+    char text[200];
+    std::snprintf(text, sizeof text, format, static_cast<unsigned long>(first),
+                  static_cast<unsigned long>(second));
+    return text;
+}
+
+}  // namespace
+
+// --- life ----------------------------------------------------------------------------------------
+
+Result<SpaceOptions> SpaceOptions::of_settings(const net::Limits& limits) {
+    SpaceOptions options;
+    const auto page = setting_number("HIROBA_GAS_PAGE");
+    if (!page) return page.error();
+    const auto arena = setting_number("HIROBA_GAS");
+    if (!arena) return arena.error();
+    const auto spare = setting_number("HIROBA_GAS_SPARE");
+    if (!spare) return spare.error();
+    if (!std::has_single_bit(*page) || *page < page_bytes_min || *page > page_bytes_max) {
+        return usage("HIROBA_GAS_PAGE", *page, "a power of two from 4K to 2M");
+    }
+    options.page_bytes = *page;
+    options.arena_bytes = *arena;
+    options.spare_bytes_max = *spare;
+    const std::string_view directory = setting("HIROBA_GAS_DIRECTORY");
+    options.one_sided =
+        directory == "one_sided" || (directory == "auto" && limits.completes_inline);
+    options.hits = !trace_is_on.load();  // a traced access is one that calls
+    return options;
+}
+
+Result<std::unique_ptr<RelocatableSpace>> RelocatableSpace::make(net::Async& async,
+                                                                 net::Collectives& collectives,
+                                                                 const SpaceOptions& options) {
+    net::Endpoint& endpoint = async.endpoint();
+    SpaceShape shape;
+    shape.nodes = endpoint.nodes();
+    if (shape.nodes > space_nodes_max) {
+        return Error{ErrorKind::usage, "a relocatable space over " + std::to_string(shape.nodes) +
+                                           " ranks; there may be " +
+                                           std::to_string(space_nodes_max) + ". Change -n"};
+    }
+    shape.page_shift = static_cast<std::uint32_t>(std::countr_zero(options.page_bytes));
+    const std::uint64_t unit = SpaceShape::run_pages * shape.nodes;
+    const std::uint64_t pages = options.arena_bytes >> shape.page_shift;
+    if (pages < 2 * unit || pages > std::uint64_t{1} << 32) {
+        return usage("HIROBA_GAS", options.arena_bytes,
+                     "wanted at least " + std::to_string((2 * unit) << shape.page_shift) +
+                         " bytes for this many ranks, and at most 2^32 pages");
+    }
+    shape.arena_pages = pages / unit * unit;
+    auto dead = std::make_unique<DeadNodes>();
+    auto cache = MetadataCache::make(shape, endpoint.self(), *dead);
+    if (!cache) return cache.error();
+    const auto frames = async.allocate(shape.pages() << shape.page_shift);
+    if (!frames) return frames.error();
+    const auto words = async.allocate(shape.directory_pages() * sizeof(DirectoryEntry));
+    if (!words) return words.error();
+    const auto everything = async.register_local(everything_local());
+    if (!everything) return everything.error();
+    return std::unique_ptr<RelocatableSpace>(
+        new RelocatableSpace(async, collectives, shape, options, std::move(dead), std::move(*cache),
+                             *frames, *words, *everything));
+}
+
+RelocatableSpace::RelocatableSpace(net::Async& async, net::Collectives& collectives,
+                                   const SpaceShape& shape, const SpaceOptions& options,
+                                   std::unique_ptr<DeadNodes> dead,
+                                   std::unique_ptr<MetadataCache> cache, net::Handle frames,
+                                   net::Handle words, net::Handle everything)
+    : async_(async),
+      collectives_(collectives),
+      shape_(shape),
+      options_(options),
+      frames_(frames),
+      words_(words),
+      dead_owner_(std::move(dead)),
+      dead_(*dead_owner_),
+      cache_(std::move(cache)),
+      mail_(async.endpoint(), &RelocatableSpace::receive, this),
+      station_(shape, async.endpoint().self(), dead_),
+      relocator_(shape, async, frames, *cache_, mail_, dead_),
+      accessor_(shape, async, frames, everything, *cache_, dead_, mail_),
+      // Page 0 stays free: address 0 is the null pointer.
+      together_(1, shape.arena_pages),
+      own_(shape.first_page(async.endpoint().self().value + 1),
+           shape.first_page(async.endpoint().self().value + 2)) {
+    if (options.one_sided) {
+        directory_ = std::make_unique<OneSidedDirectory>(shape, async, words, everything, *cache_,
+                                                         mail_, dead_);
+    } else {
+        directory_ = std::make_unique<MessageDirectory>(shape, mail_);
+    }
+    relocator_.use(*directory_);
+    accessor_.use(*directory_);
+}
+
+RelocatableSpace::~RelocatableSpace() {
+    if (leave_) leave_();
+}
+
+void RelocatableSpace::attach() {
+    net::Endpoint& endpoint = async_.endpoint();
+    std::vector<std::byte*> bases(shape_.nodes);
+    for (std::uint32_t rank = 0; rank < shape_.nodes; ++rank) {
+        bases[rank] = async_.mapped(frames_, NodeId{rank});
+    }
+    const MutableBytes local = async_.local(frames_);
+    bases[endpoint.self().value] = local.data();
+    cache_->attach(std::move(bases), options_.spare_bytes_max);
+    station_.attach(reinterpret_cast<DirectoryEntry*>(async_.local(words_).data()));
+    cached_ = cache_->table();
+    pages_ = shape_.pages();
+    page_shift_ = shape_.page_shift;
+    rank_ = endpoint.self().value;
+    ranks_ = shape_.nodes;
+    local_ = local.data();
+    local_bytes_ = local.size();
+    before_ = {};
+    before_ = counts();
+    collectives_.barrier();
+}
+
+void RelocatableSpace::lose(NodeId dead) {
+    dead_.add(dead);
+    cache_->lose();
+    mail_.send_all(station_.lost(dead));
+    async_.endpoint().wake_local();
+}
+
+void RelocatableSpace::receive(void* context, NodeId from, MailKind kind, std::uint64_t token,
+                               Mail::Words words) noexcept {
+    auto& self = *static_cast<RelocatableSpace*>(context);
+    switch (kind) {
+        case MailKind::ask: return self.mail_.send_all(self.station_.asked(from, token, words));
+        case MailKind::claim: return self.mail_.send_all(self.station_.claimed(from, token, words));
+        case MailKind::commit: return self.mail_.send_all(self.station_.committed(words));
+        case MailKind::told:
+            for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+                self.cache_->told(page_of(words[i]), static_cast<std::uint16_t>(tag_of(words[i])),
+                                  PageWord::unpack(words[i + 1]));
+            }
+            return;
+        case MailKind::granted: return self.relocator_.granted(token, words);
+        case MailKind::ready: return self.relocator_.ready(from, token, words);
+        case MailKind::stop:
+        case MailKind::move:
+        case MailKind::resume: return self.relocator_.wave(from, kind, token, words);
+        case MailKind::publish:
+            self.station_.publish({words[0], words[1], words[2],
+                                   static_cast<std::uint8_t>(words[3]), (words[3] >> 8) != 0,
+                                   static_cast<std::uint32_t>(words[4]), words[5]});
+            return self.mail_.send(from, MailKind::published, token, {});
+        case MailKind::published: self.published_.fetch_or(std::uint64_t{1} << from.value); return;
+    }
+}
+
+std::uint64_t RelocatableSpace::broadcast(std::uint64_t value, std::uint32_t from) noexcept {
+    HIROBA_INVARIANT(from < ranks_, "broadcast from rank %u of %u", from, ranks_);
+    collectives_.broadcast(NodeId{from}, std::as_writable_bytes(std::span(&value, 1)));
+    return value;
+}
+
+std::uint32_t RelocatableSpace::owner_hint(std::uint64_t address) const noexcept {
+    const std::uint64_t page = address >> shape_.page_shift;
+    if (page >= shape_.pages()) return none;
+    const CacheWord word = cache_->word(page);
+    return word.is_readable() ? word.owner : none;
+}
+
+void RelocatableSpace::forget(std::uint64_t first, std::uint64_t bytes) noexcept {
+    if (bytes == 0 || !check_range(first, bytes)) return;
+    const std::uint64_t last = (first + bytes - 1) >> shape_.page_shift;
+    for (std::uint64_t page = first >> shape_.page_shift; page <= last; ++page) {
+        cache_->forget(page);
+    }
+}
+
+Counts RelocatableSpace::counts() const noexcept {
+    const Accessor::Sums slow = accessor_.sums();
+    Counts sum{
+        slow.hits,       slow.misses,          relocator_.pages_moved(),
+        slow.bytes_here, slow.bytes_elsewhere, relocator_.pages_moved() << shape_.page_shift};
+    constexpr auto relaxed = std::memory_order_relaxed;  // statistics
+    for (const ThreadSlot& slot : thread_slots()) {
+        sum.hits += slot.hits.load(relaxed);
+        sum.bytes_here += slot.bytes_here.load(relaxed);
+        sum.bytes_elsewhere += slot.bytes_elsewhere.load(relaxed);
+    }
+    sum.hits -= before_.hits;
+    sum.bytes_here -= before_.bytes_here;
+    sum.bytes_elsewhere -= before_.bytes_elsewhere;
+    return sum;
+}
+
+// --- allocation ----------------------------------------------------------------------------------
+
+/// Tells every directory node and waits until it has noted it, or died.
+void RelocatableSpace::publish(const PublishedRun& run) {
+    const std::scoped_lock one_at_a_time{publishing_};
+    published_.store(0);
+    const std::uint64_t words[] = {run.first, run.pages,
+                                   run.bytes, run.kind | std::uint64_t{run.fixed} << 8,
+                                   run.rank,  run.block_pages};
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+        mail_.send(NodeId{rank}, MailKind::publish, 0, words);
+    }
+    const std::uint64_t all = ranks_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << ranks_) - 1;
+    async_.endpoint().wait_until([&] { return ((published_.load() | dead_.mask()) & all) == all; });
+}
+
+std::uint64_t RelocatableSpace::make(std::uint64_t count, std::uint64_t element_bytes,
+                                     const Distribution& where, bool together, Status* why) {
+    const auto refuse = [&](Fault fault, std::uint32_t rank = 0) {
+        if (why != nullptr) *why = {fault, rank, 0};
+        return std::uint64_t{0};
+    };
+    if (why != nullptr) *why = {};
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(count, element_bytes, &bytes) || bytes == 0) {
+        return refuse(Fault::no_room);
+    }
+    if (where.kind == Distribution::Kind::one_rank && where.rank >= ranks_) {
+        return refuse(Fault::outside, where.rank);
+    }
+    PublishedRun run;
+    run.pages = (bytes - 1) / shape_.page_bytes() + 1;
+    run.bytes = bytes;
+    run.kind = static_cast<std::uint8_t>(where.kind);
+    run.fixed = !where.relocatable;
+    run.rank = where.rank;
+    run.block_pages =
+        where.block_bytes == 0 ? 1 : (where.block_bytes - 1) / shape_.page_bytes() + 1;
+    {
+        const std::scoped_lock guard{numbers_latch_};
+        run.first = numbers(together).take({0, run.pages, bytes, run.fixed});
+    }
+    if (run.first == 0) return refuse(Fault::no_room);
+    if (together) {
+        station_.publish(run);
+        barrier();
+    } else {
+        publish(run);
+    }
+    return run.first << shape_.page_shift;
+}
+
+Status RelocatableSpace::release(std::uint64_t first) {
+    if (Status status = check_range(first, 1); !status) return status;
+    const std::uint64_t page = first >> shape_.page_shift;
+    const std::uint64_t arena = shape_.arena_of(page);
+    const bool together = arena == 0;
+    if (!together && arena != rank_ + 1) {
+        return {Fault::not_mine, static_cast<std::uint32_t>(arena - 1), page};
+    }
+    PageRun run;
+    {
+        const std::scoped_lock guard{numbers_latch_};
+        const PageRun* const found = numbers(together).find(page);
+        const bool is_start = found != nullptr && (first & (shape_.page_bytes() - 1)) == 0;
+        if (!is_start) return {Fault::not_allocated, 0, page};
+        run = *found;
+    }
+    Status status;
+    if (together) barrier();  // nobody still uses it
+    if (!together || rank_ == 0) status = move(page, page + run.pages - 1, Relocator::Goal::free);
+    if (together) barrier();
+    const std::scoped_lock guard{numbers_latch_};
+    numbers(together).give_back(page);
+    return status;
+}
+
+// --- what is refused before anything is sent -----------------------------------------------------
+
+std::string Status::text() const {
+    switch (fault) {
+        case Fault::none: return "done";
+        case Fault::null_pointer: return "the global pointer is null";
+        case Fault::outside:
+            if (page == 0) return with("rank %lu is not in the job", rank);
+            return with("page %lu is outside the global address space (HIROBA_GAS)", page);
+        case Fault::not_allocated:
+            return with("page %lu is not allocated: never, or it was freed", page);
+        case Fault::past_end:
+            return with("page %lu: the range goes past the end of its allocation", page);
+        case Fault::misaligned:
+            return with("page %lu: an atomic's address is no multiple of its size", page);
+        case Fault::not_relocatable:
+            return with("page %lu was allocated as fixed: it cannot be owned by another rank",
+                        page);
+        case Fault::not_mine:
+            return with("page %lu was allocated by rank %lu, which frees it", page, rank);
+        case Fault::no_room:
+            return "no global addresses are left for this allocation, or it has no bytes: see "
+                   "HIROBA_GAS";
+        case Fault::peer_lost:
+            return with("page %lu: rank %lu, which had it or was moving it, is lost", page, rank);
+    }
+    return "?";
+}
+
+Status RelocatableSpace::check_range(std::uint64_t at, std::uint64_t bytes) noexcept {
+    const std::uint64_t end = shape_.pages() << shape_.page_shift;
+    if (at == 0) return {Fault::null_pointer, 0, 0};
+    if (at >= end || bytes > end - at) return {Fault::outside, 0, at >> shape_.page_shift};
+    return {};
+}
+
+/// Of allocations that this rank took part in, it knows where they end.
+Status RelocatableSpace::check_known(std::uint64_t at, std::uint64_t bytes) noexcept {
+    if (Status status = check_range(at, bytes); !status) return status;
+    const std::uint64_t page = at >> shape_.page_shift;
+    const bool together = shape_.arena_of(page) == 0;
+    if (!together && !own_.contains(page)) return {};
+    const std::scoped_lock guard{numbers_latch_};
+    const PageRun* const run = numbers(together).around(page);
+    if (run == nullptr) return {Fault::not_allocated, 0, page};
+    const std::uint64_t offset = at - (run->first << shape_.page_shift);
+    if (offset > run->bytes || bytes > run->bytes - offset) return {Fault::past_end, 0, page};
+    return {};
+}
+
+// --- access --------------------------------------------------------------------------------------
+
+void RelocatableSpace::take_slot() noexcept {
+    if (this_slot == nullptr && options_.hits) this_slot = slot_of_this_thread();
+}
+
+Status RelocatableSpace::start(std::uint64_t at, void* local, std::size_t bytes, bool is_put,
+                               Pending& pending) noexcept {
+    if (Status status = check_known(at, bytes); !status) return status;
+    take_slot();
+    return accessor_.start({at, static_cast<std::byte*>(local), bytes, is_put}, pending);
+}
+
+Status RelocatableSpace::transfer(std::uint64_t at, std::byte* local, std::size_t bytes,
+                                  bool is_put) noexcept {
+    Pending pending;
+    const Status started = start(at, local, bytes, is_put, pending);
+    const Status ended = accessor_.wait(pending);
+    return started ? ended : started;
+}
+
+Status RelocatableSpace::get_slowly(std::uint64_t from, std::byte* to, std::size_t bytes) noexcept {
+    return transfer(from, to, bytes, false);
+}
+
+Status RelocatableSpace::put_slowly(std::uint64_t to, const std::byte* from,
+                                    std::size_t bytes) noexcept {
+    return transfer(to, const_cast<std::byte*>(from), bytes, true);
+}
+
+Status RelocatableSpace::strided(std::uint64_t at, std::int64_t stride, std::size_t bytes,
+                                 std::size_t count, void* local, bool is_put) noexcept {
+    Pending pending;
+    auto* const first = static_cast<std::byte*>(local);
+    Status started;
+    for (std::size_t i = 0; started && i < count; ++i) {
+        const std::uint64_t piece = at + static_cast<std::uint64_t>(stride) * i;
+        started = start(piece, first + i * bytes, bytes, is_put, pending);
+    }
+    const Status ended = accessor_.wait(pending);
+    return started ? ended : started;
+}
+
+Status RelocatableSpace::atomic_slowly(Operation operation, std::uint64_t at, std::uint32_t bytes,
+                                       std::uint64_t operand, std::uint64_t expected,
+                                       std::uint64_t& old) noexcept {
+    if (Status status = check_known(at, bytes); !status) return status;
+    take_slot();
+    return accessor_.atomic(operation, at, bytes, operand, expected, old);
+}
+
+Status RelocatableSpace::prefetch_bytes(std::uint64_t first, std::uint64_t bytes) noexcept {
+    if (Status status = check_known(first, bytes); !status) return status;
+    return accessor_.prepare(first, bytes);
+}
+
+std::byte* RelocatableSpace::pin(std::uint64_t first, std::uint64_t bytes) noexcept {
+    return check_known(first, bytes) ? accessor_.pin(first, bytes) : nullptr;
+}
+
+// --- relocation ----------------------------------------------------------------------------------
+
+Status RelocatableSpace::move(std::uint64_t first, std::uint64_t last,
+                              Relocator::Goal goal) noexcept {
+    Status status;
+    std::vector<std::uint64_t> pages;
+    for (std::uint64_t page = first; page <= last; ++page) {
+        const CacheWord word = cache_->word(page);
+        const bool is_here =
+            goal == Relocator::Goal::own && word.state == PageState::live && word.owner == rank_;
+        if (!is_here) pages.push_back(page);
+        if (pages.empty() || (pages.size() < mail_.pages_max() && page != last)) continue;
+        const Status part = relocator_.move(pages, goal);
+        if (status) status = part;
+        pages.clear();
+    }
+    return status;
+}
+
+Status RelocatableSpace::own_bytes(std::uint64_t first, std::uint64_t bytes) noexcept {
+    if (Status status = check_known(first, bytes); !status) return status;
+    if (bytes == 0) return {};
+    const std::uint64_t page = first >> shape_.page_shift;
+    const bool together = shape_.arena_of(page) == 0;
+    if (together || own_.contains(page)) {
+        const std::scoped_lock guard{numbers_latch_};
+        const PageRun* const run = numbers(together).around(page);
+        if (run != nullptr && run->fixed) return {Fault::not_relocatable, 0, page};
+    } else if (Status status = accessor_.prepare(first, bytes); !status) {
+        return status;  // of another rank's allocation the directory nodes know the end
+    }
+    return move(page, (first + bytes - 1) >> shape_.page_shift, Relocator::Goal::own);
+}
+
+}  // namespace hiroba::gas

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: moves pages: the mover's side, which is the node that wants them, and the sharers'.
+// Source: Endo & Taura, MGAS-2, section 3.2 and figure 4. There the directory node leads; here the
+// mover does, which saves two messages' ways (docs/decisions/the-mover-leads.md).
+//
+//   mover --claim--> directory node --granted: owner, sharers--> mover
+//   mover --stop----> sharers: hold writes back, let those under way end    --ready-->
+//   mover copies the pages from their owner
+//   mover --move----> sharers: read the new copy, let reads of the old end  --ready-->
+//   mover --resume--> sharers: write; the former owner takes the memory back
+//   mover --commit--> directory node: who waits is told, the next mover is granted
+//
+// Freeing pages is the same, to nowhere and without the copy. Invariant: no mover waits for a grant
+// while it has stopped another page, so movers never wait for each other. Sharers keep nothing but
+// the pages' states: one that has not drained says so and is asked again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "base/latch.hpp"
+#include "gas/relocatable/directory.hpp"
+#include "gas/relocatable/mail.hpp"
+#include "gas/relocatable/metadata_cache.hpp"
+#include "gas/relocatable/request.hpp"
+#include "hiroba/gas.hpp"
+
+namespace hiroba::gas {
+
+class Relocator {
+public:
+    enum class Goal : std::uint8_t { own, free };
+
+    Relocator(const SpaceShape& shape, net::Async& async, net::Handle frames, MetadataCache& cache,
+              Mail& mail, const DeadNodes& dead)
+        : shape_(shape),
+          async_(async),
+          frames_(frames),
+          cache_(cache),
+          mail_(mail),
+          dead_(dead),
+          self_(async.endpoint().self()) {}
+    void use(Directory& directory) noexcept { directory_ = &directory; }
+
+    /// Moves the pages, at most mail.pages_max(), each named once; returns when all have moved or
+    /// failed. Any thread; not from handlers.
+    Status move(std::span<const std::uint64_t> pages, Goal goal);
+
+    // --- what letters and the launcher tell
+    // -------------------------------------------------------
+
+    void granted(std::uint64_t token, Mail::Words words) noexcept;
+    void ready(NodeId from, std::uint64_t token, Mail::Words words) noexcept;
+    /// A mover's stop, move or resume.
+    void wave(NodeId from, MailKind kind, std::uint64_t token, Mail::Words words) noexcept;
+
+    std::uint64_t pages_moved() const noexcept { return pages_moved_.load(); }
+
+private:
+    struct Peer {
+        std::uint32_t rank = 0;
+        bool ready = false;
+        bool busy = false;  ///< has answered that it has not drained
+    };
+    /// Pages that were granted together and move together.
+    struct Change {
+        enum class Phase : std::uint8_t { stopping, copying, moving, done };
+        std::uint64_t number = 0;
+        Phase phase = Phase::stopping;
+        std::vector<GrantedPage> pages;
+        std::vector<PageWord> next;
+        std::vector<Peer> peers;
+        std::map<std::uint32_t, Request> copies;  ///< by the node copied from
+    };
+    struct Answer {
+        std::uint32_t from = 0;
+        std::uint64_t change = 0;
+        MailKind wave{};
+        bool drained = false;
+    };
+    /// One move() under way. Handlers add to what has come; its thread does the rest.
+    struct Call {
+        std::uint64_t token = 0;
+        Goal goal{};
+        Status status;
+        std::unordered_set<std::uint64_t> wanted;  ///< not granted yet
+        std::vector<std::uint64_t> refused;        ///< to be claimed again
+        std::vector<std::unique_ptr<Change>> changes;
+        std::uint64_t changes_made = 0;
+        std::uint64_t pause_ns = 0;
+
+        Latch latch;
+        std::vector<std::uint64_t> granted;  ///< words of letters
+        std::vector<Answer> answers;
+        std::atomic<std::uint64_t> events{0};
+    };
+
+    bool take_events(Call& call);
+    std::uint64_t awaited(const Call& call) const;
+    void begin(Call& call, std::vector<GrantedPage> pages);
+    bool advance(Call& call, Change& change);
+    void send_wave(const Call& call, Change& change, MailKind kind, bool again);
+    void apply_here(const Change& change, MailKind kind);
+    bool is_drained_here(const Change& change) const;
+    bool is_ready(const Change& change) const;
+    bool must_ask_again(const Change& change) const;
+    void copy(Call& call, Change& change);
+    void note_copies(Call& call, Change& change);
+    void finish(Call& call, Change& change);
+    bool give_up_dead_directories(Call& call);
+    void pause(Call& call, std::uint64_t seen, std::uint64_t dead_seen);
+    static void fail(Call& call, Fault fault, std::uint32_t rank, std::uint64_t page);
+    static MailKind wave_of(const Change& change) noexcept {
+        return change.phase == Change::Phase::stopping ? MailKind::stop : MailKind::move;
+    }
+
+    SpaceShape shape_;
+    net::Async& async_;
+    net::Handle frames_;
+    MetadataCache& cache_;
+    Mail& mail_;
+    const DeadNodes& dead_;
+    NodeId self_;
+    Directory* directory_ = nullptr;
+    Latch calls_latch_;
+    std::map<std::uint64_t, Call*> calls_;
+    std::uint64_t next_token_ = 1;
+    std::atomic<std::uint64_t> pages_moved_{0};
+};
+
+}  // namespace hiroba::gas

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: one-sided requests of net that somebody waits for, and naming any local memory in them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/fatal.hpp"
+#include "net/async.hpp"
+
+namespace hiroba::gas {
+
+/// All memory a process can have: the providers store to any address, so one registration serves
+/// every local end. The first page stays out, since no memory lies there.
+inline MutableBytes everything_local() noexcept {
+    constexpr std::uint64_t first = 4096, end = std::uint64_t{1} << 47;
+    return {reinterpret_cast<std::byte*>(first), end - first};
+}
+inline net::LocalAddress local_address(net::Handle everything, const void* memory) noexcept {
+    return {everything, reinterpret_cast<std::uint64_t>(memory) - 4096};
+}
+
+/// Makes a request until there is room for it; polls meanwhile. Not from handlers.
+template <class Try>
+void submit(net::Async& async, Try&& attempt) {
+    net::Submission made;
+    while ((made = attempt()) == net::Submission::again) {
+        if (!async.endpoint().poll()) yield();
+    }
+    HIROBA_INVARIANT(made == net::Submission::accepted, "a request of the space was refused");
+}
+
+/// Requests under way. Outlives them; wait() before it ends.
+class Request {
+public:
+    template <class Try>
+    void issue(net::Async& async, Try&& attempt) {
+        issued_++;
+        submit(async, [&] { return attempt(net::Callback{&Request::finished, this}); });
+    }
+    bool done() const noexcept { return ended_.load(std::memory_order_acquire) == issued_; }
+    /// False: a peer was lost, whose requests may or may not have happened. After done().
+    bool good() const noexcept { return !failed_.load(std::memory_order_relaxed); }
+    bool wait(net::Async& async) {
+        async.wait_until([this] { return done(); });
+        return good();
+    }
+
+private:
+    static void finished(void* self, net::Outcome outcome) noexcept {
+        auto& request = *static_cast<Request*>(self);
+        if (outcome != net::Outcome::done) request.failed_.store(true, std::memory_order_relaxed);
+        // Release, pairs with done(): what the request brought is there. The last touch.
+        request.ended_.fetch_add(1, std::memory_order_release);
+    }
+    std::uint32_t issued_ = 0;
+    std::atomic<std::uint32_t> ended_{0};
+    std::atomic<bool> failed_{false};
+};
+
+}  // namespace hiroba::gas

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: bad input to the relocatable space: each is refused by name, nothing is changed, and the
+// space goes on. Usage: gas_refusals
+#include <cstring>
+#include <vector>
+
+#include "gas/check.hpp"
+
+namespace {
+
+using namespace hiroba::gas;
+using gas_test::insist;
+using Word = std::uint64_t;
+
+void expect(const Status& status, Fault fault, const char* text, const char* what) {
+    insist(status.fault == fault, what, "got: " + status.text());
+    insist(status.text().find(text) != std::string::npos, what, "says: " + status.text());
+}
+
+void pointers(space& space, ptr<Word> memory) {
+    Word word = 7, old = 0;
+    const ptr<Word> null;
+    expect(space.get(null, word), Fault::null_pointer, "is null", "get of null");
+    expect(space.put(null, 1), Fault::null_pointer, "is null", "put to null");
+    expect(space.fetch_add(null, 1, old), Fault::null_pointer, "is null", "atomic on null");
+    expect(space.own(null, 1), Fault::null_pointer, "is null", "own of null");
+    expect(space.prefetch(null, 1), Fault::null_pointer, "is null", "prefetch of null");
+    expect(space.free(null), Fault::null_pointer, "is null", "free of null");
+    insist(!space.local(null, 1), "a view of null");
+    const auto outside = ptr<Word>::at(~std::uint64_t{0} - 63);
+    expect(space.get(outside, word), Fault::outside, "outside the global", "get from outside");
+    expect(space.own(outside, 1), Fault::outside, "outside the global", "own of outside");
+    const auto never = memory + static_cast<std::int64_t>(1 << 20);
+    expect(space.get(never, word), Fault::not_allocated, "is not allocated", "get of nothing");
+    expect(space.put(never, 1), Fault::not_allocated, "is not allocated", "put to nothing");
+    expect(space.own(never, 1), Fault::not_allocated, "is not allocated", "own of nothing");
+    insist(word == 7, "a refused get has stored something");
+}
+
+void ends(space& space, ptr<Word> memory, std::uint64_t count) {
+    Word word = 0, old = 0;
+    std::vector<Word> many(count + 1);
+    const auto end = memory + static_cast<std::int64_t>(count);
+    expect(space.get(end, word), Fault::past_end, "past the end", "get behind the end");
+    expect(space.put(end, 1), Fault::past_end, "past the end", "put behind the end");
+    expect(space.fetch_add(end, 1, old), Fault::past_end, "past the end", "atomic behind the end");
+    expect(space.get(memory, std::span<Word>(many)), Fault::past_end, "past the end", "long get");
+    expect(space.put(memory, std::span<const Word>(many)), Fault::past_end, "past the end",
+           "long put");
+    expect(space.get_strided(memory, 2, 1, count / 2 + 1, many.data()), Fault::past_end,
+           "past the end", "long strided get");
+    expect(space.own(memory, count + 1), Fault::past_end, "past the end", "long own");
+    insist(!space.local(memory, count + 1), "a view past the end");
+    insist(space.get(end - 1, word), "the last word is allocated");
+    const auto odd = ptr<Word>::at(memory.address() + 4);
+    expect(space.fetch_add(odd, 1, old), Fault::misaligned, "no multiple", "misaligned atomic");
+}
+
+/// Allocations of another rank are known by what the directory nodes say.
+void of_another(space& space) {
+    ptr<Word> theirs;
+    constexpr std::uint64_t count = 700;
+    if (space.rank() == 0) theirs = space.allocate<Word>(count, Distribution::cyclic());
+    theirs = ptr<Word>::at(space.broadcast(theirs.address(), 0));
+    ends(space, theirs, count);
+    space.barrier();
+    if (space.ranks() > 1 && space.rank() != 0) {
+        expect(space.free(theirs), Fault::not_mine, "allocated by rank 0", "free of another's");
+    }
+    space.barrier();
+    if (space.rank() == 0) {
+        expect(space.free(theirs + 512), Fault::not_allocated, "is not allocated",
+               "free of a page inside");
+        expect(space.free(theirs + 1), Fault::not_allocated, "is not allocated", "free of a word");
+        insist(space.free(theirs), "free");
+        expect(space.free(theirs), Fault::not_allocated, "is not allocated", "free again");
+    }
+    space.barrier();
+    Word word = 0, old = 0;
+    expect(space.get(theirs, word), Fault::not_allocated, "freed", "get of freed memory");
+    expect(space.put(theirs, 1), Fault::not_allocated, "freed", "put to freed memory");
+    expect(space.fetch_add(theirs, 1, old), Fault::not_allocated, "freed",
+           "atomic on freed memory");
+    expect(space.own(theirs, 1), Fault::not_allocated, "freed", "own of freed memory");
+    space.barrier();
+}
+
+void allocations(space& space) {
+    Status why;
+    insist(!space.allocate<Word>(0, Distribution::block(), &why), "an allocation of nothing");
+    insist(why.fault == Fault::no_room, "an allocation of nothing", why.text());
+    insist(!space.allocate<Word>(~std::uint64_t{0} / 4, Distribution::block(), &why), "overflow");
+    insist(!space.allocate<Word>(1ull << 40, Distribution::block(), &why), "too much");
+    expect(why, Fault::no_room, "HIROBA_GAS", "too much");
+    insist(!space.allocate<Word>(1, Distribution::on(space.ranks()), &why), "an unknown rank");
+    expect(why, Fault::outside, "not in the job", "an unknown rank");
+    const auto fixed = space.allocate_together<Word>(600, Distribution::cyclic().fixed());
+    expect(space.own(fixed, 600), Fault::not_relocatable, "cannot be owned", "own of fixed memory");
+    insist(space.put(fixed + space.rank(), 3), "fixed memory is memory");
+    ptr<Word> theirs;
+    if (space.rank() == 0) theirs = space.allocate<Word>(9, Distribution::on(0).fixed());
+    theirs = ptr<Word>::at(space.broadcast(theirs.address(), 0));
+    expect(space.own(theirs, 9), Fault::not_relocatable, "cannot be owned",
+           "own of another's fixed memory");
+    insist(space.put(theirs + space.rank(), 3), "it is still memory");
+    space.barrier();
+}
+
+}  // namespace
+
+int main() {
+    const auto space = gas_test::join();
+    constexpr std::uint64_t count = 1000;
+    const auto memory = space->allocate_together<Word>(count, Distribution::block());
+    insist(static_cast<bool>(memory), "allocation");
+    pointers(*space, memory);
+    ends(*space, memory, count);
+    of_another(*space);
+    allocations(*space);
+    // All of that has changed nothing.
+    std::vector<Word> all(count);
+    insist(space->get(memory, std::span<Word>(all)), "get");
+    for (const Word word : all) insist(word == 0, "a refused access has stored something");
+    space->barrier();
+    if (space->rank() == 0) std::printf("refused and alive on %u ranks\n", space->ranks());
+    return 0;
+}
