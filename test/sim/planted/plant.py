@@ -7,11 +7,6 @@ space, five are wrong orders of ACP's accesses, one for each kind of order and t
 (docs/testing.md). Each replaces text that must stand exactly once in the file: where the source
 has changed, this fails, and the bug must be planted anew.
 Usage: plant.py <root of the tree> <bug> <output>; plant.py --list <folder>
-"""Writes one source file of the engine, or of the relocatable space, with one bug planted in it.
-
-The bugs are those that a checker of the protocols must find (docs/testing.md). Each replaces
-text that must stand exactly once in the file: where the source has changed, this fails, and the
-bug must be planted anew. Usage: plant.py <root of the tree> <bug> <output>; plant.py --list <folder>
 """
 
 import sys
