@@ -47,10 +47,10 @@ RemoteNodes::RemoteNodes(HostsRequest request, const JobIdentity& job, SignalWat
 }
 
 std::optional<int> RemoteNodes::start() {
-    const bool started = call_hosts() &&
-                         await_stage(Stage::joined, request_.start_limit_s * second_ns) &&
-                         check_hosts() && (send_peers(), await_stage(Stage::ready, step_limit_ns)) &&
-                         check_addresses();
+    const bool started =
+        call_hosts() && await_stage(Stage::joined, request_.start_limit_s * second_ns) &&
+        check_hosts() && (send_peers(), await_stage(Stage::ready, step_limit_ns)) &&
+        check_addresses();
     if (started) {
         rendezvous_->close();
         say_places();
