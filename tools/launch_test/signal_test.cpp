@@ -71,7 +71,8 @@ TEST(Signals, TwoInterruptsWithinASecondKillAll) {
     Command job(node_command(3, {"signals"}), {.terminal = true});
     ASSERT_TRUE(job.await_output("ready"));
     // Two that come before the launcher has looked are one pending signal, as for any process; and
-    // rank 0, which the terminal signals too, may answer first: so a person's pace, and a few tries.
+    // rank 0, which the terminal signals too, may answer first: so a person's pace, and a few
+    // tries.
     for (int press = 0; press < 10 && state_of(job.pid()) != '\0'; ++press) {
         job.type("\x03");
         std::this_thread::sleep_for(std::chrono::milliseconds(200));

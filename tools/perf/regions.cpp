@@ -29,7 +29,7 @@ struct Shared {
 
 class Regions {
 public:
-    Regions(Rig& rig, MemoryRig& memory) : rig_(rig), memory_(memory) {
+    Regions(Rig& rig, MemoryRig& memory) : rig_(rig) {
         auto heap = dsm::Heap::create(rig.endpoint(), memory.map(), memory.memory());
         if (!heap) die(exit_environment, "%s", heap.error().text.c_str());
         heap_ = std::move(*heap);
@@ -92,7 +92,6 @@ private:
     }
 
     Rig& rig_;
-    MemoryRig& memory_;
     std::unique_ptr<dsm::Heap> heap_;
     std::unique_ptr<omp::Runtime> runtime_;
     std::thread worker_;
