@@ -41,15 +41,18 @@ std::uint64_t apply_here(std::byte* at, net::AtomicOp op, std::uint32_t bytes,
 
 Status Accessor::wait_for_answers(std::uint64_t first, std::uint64_t last) noexcept {
     for (std::uint64_t page = first; page <= last; ++page) {
+        const auto is_open = [&] {
+            const PageState state = cache_.word(page).state;
+            return state == PageState::asking || state == PageState::unknown;
+        };
+        if (!is_open()) continue;
         const std::uint32_t directory = shape_.directory_of(page).value;
         const auto answered = [&] {
             return cache_.word(page).state != PageState::asking || dead_.contains(directory);
         };
         if (!answered()) mail_.wait_until(answered, std::uint64_t{1} << directory);
-        const PageState state = cache_.word(page).state;
         // Unknown again: forgotten meanwhile, or nobody is left to answer.
-        const bool is_open = state == PageState::asking || state == PageState::unknown;
-        if (!is_open || !dead_.contains(directory)) continue;
+        if (!is_open() || !dead_.contains(directory)) continue;
         for (std::uint64_t rest = page; rest <= last; ++rest) {
             if (dead_.contains(shape_.directory_of(rest).value)) cache_.abandon(rest);
         }

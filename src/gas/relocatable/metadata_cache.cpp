@@ -123,8 +123,6 @@ void MetadataCache::stop(std::uint64_t page, const PageWord& next, std::uint32_t
         CacheWord now = word(page);
         const bool comes_here = next.mover == self_.value;
         switch (now.state) {
-            case PageState::unknown:
-            case PageState::refused:
             case PageState::leaving:
             case PageState::lost:
                 // What is not used here need not stop; but the mover needs to know its own page.
@@ -134,6 +132,9 @@ void MetadataCache::stop(std::uint64_t page, const PageWord& next, std::uint32_t
                 // The last mover's resume is still under way, or this would not have begun.
                 left = now.former == self_.value && now.owner != self_.value;
                 break;
+            // Accesses that began before it was forgotten may still be under way.
+            case PageState::unknown:
+            case PageState::refused:
             case PageState::asking:
             case PageState::live:
             case PageState::stopped: break;

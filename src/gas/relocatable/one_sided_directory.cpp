@@ -13,20 +13,34 @@ constexpr std::uint64_t look_again_ns = 2'000, look_again_max_ns = 100'000;
 
 }  // namespace
 
-std::optional<std::uint64_t> OneSidedDirectory::change(std::uint64_t page, Which which,
+OneSidedDirectory::Words OneSidedDirectory::words_of(std::uint64_t page) const noexcept {
+    const auto place = shape_.place_of_words(page);
+    const NodeId self = async_.endpoint().self();
+    std::byte* const base =
+        place.at == self ? async_.local(words_).data() : async_.mapped(words_, place.at);
+    const std::uint64_t offset = place.index * sizeof(DirectoryEntry);
+    auto* const reach =
+        base == nullptr ? nullptr : reinterpret_cast<DirectoryEntry*>(base + offset);
+    return {place.at, offset, reach};
+}
+
+std::optional<std::uint64_t> OneSidedDirectory::load(const Words& words, Which which) {
+    if (words.reach == nullptr) return change(words, which, net::AtomicOp::fetch_or, 0);
+    if (dead_.contains(words.at.value)) return std::nullopt;
+    std::uint64_t& word = which == Which::word ? words.reach->word : words.reach->sharers;
+    return std::atomic_ref(word).load();
+}
+
+std::optional<std::uint64_t> OneSidedDirectory::change(const Words& words, Which which,
                                                        net::AtomicOp op, std::uint64_t operand,
                                                        std::uint64_t expected) {
-    const NodeId at = shape_.directory_of(page);
-    const std::uint64_t offset =
-        shape_.directory_index(page) * sizeof(DirectoryEntry) + static_cast<std::uint64_t>(which);
-    net::Endpoint& endpoint = async_.endpoint();
-    if (dead_.contains(at.value)) return std::nullopt;
-    std::byte* base =
-        at == endpoint.self() ? async_.local(words_).data() : async_.mapped(words_, at);
-    if (base != nullptr) {
-        std::atomic_ref word{*reinterpret_cast<std::uint64_t*>(base + offset)};
-        return net::apply_atomic(word, op, operand, expected);
+    if (dead_.contains(words.at.value)) return std::nullopt;
+    if (words.reach != nullptr) {
+        std::uint64_t& word = which == Which::word ? words.reach->word : words.reach->sharers;
+        return net::apply_atomic(std::atomic_ref(word), op, operand, expected);
     }
+    const NodeId at = words.at;
+    const std::uint64_t offset = words.offset + static_cast<std::uint64_t>(which);
     std::uint64_t old = 0;
     Request request;
     request.issue(async_, [&](net::Callback done) {
@@ -44,13 +58,14 @@ std::optional<std::uint64_t> OneSidedDirectory::change(std::uint64_t page, Which
 
 void OneSidedDirectory::ask_one(const AskedPage& asked) {
     const std::uint64_t self = async_.endpoint().self().value;
-    if (!change(asked.page, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self)) {
+    const Words words = words_of(asked.page);
+    if (!change(words, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self)) {
         return cache_.abandon(asked.page);
     }
     std::uint64_t pause_ns = look_again_ns;
     const auto answered = [&] { return cache_.word(asked.page).state != PageState::asking; };
     while (true) {
-        const auto found = load(asked.page, Which::word);
+        const auto found = load(words, Which::word);
         if (!found) return cache_.abandon(asked.page);
         const PageWord word = after_losses(PageWord::unpack(*found), dead_);
         if (!word.moving) return cache_.told(asked.page, asked.token, word);
@@ -69,7 +84,8 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
     std::vector<std::uint64_t> busy, granted;
     const std::uint64_t self = async_.endpoint().self().value;
     for (const std::uint64_t page : pages) {
-        std::optional<std::uint64_t> found = load(page, Which::word);
+        const Words words = words_of(page);
+        std::optional<std::uint64_t> found = load(words, Which::word);
         while (found) {
             const PageWord word = after_losses(PageWord::unpack(*found), dead_);
             if (word.moving) {
@@ -81,14 +97,14 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
             claimed.mover = static_cast<std::uint8_t>(self);
             if (claimed.moving) {
                 const auto before =
-                    change(page, Which::word, net::AtomicOp::compare_swap, claimed.pack(), *found);
+                    change(words, Which::word, net::AtomicOp::compare_swap, claimed.pack(), *found);
                 if (before != found) {
                     found = before;
                     continue;
                 }
             }
             // Without the sharers nobody may move it; with its directory node the page is lost.
-            if (const auto sharers = load(page, Which::sharers)) {
+            if (const auto sharers = load(words, Which::sharers)) {
                 granted.insert(granted.end(), {page, word.pack(), *sharers});
             }
             break;
@@ -104,8 +120,9 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
 void OneSidedDirectory::commit(std::span<const CommittedPage> pages) {
     for (const CommittedPage& it : pages) {
         const std::uint64_t owner = std::uint64_t{1} << it.word.owner;
-        if (it.word.live) change(it.page, Which::sharers, net::AtomicOp::fetch_or, owner);
-        change(it.page, Which::word, net::AtomicOp::swap, it.word.pack());
+        const Words words = words_of(it.page);
+        if (it.word.live) change(words, Which::sharers, net::AtomicOp::fetch_or, owner);
+        change(words, Which::word, net::AtomicOp::swap, it.word.pack());
     }
 }
 

@@ -40,13 +40,18 @@ public:
     void commit(std::span<const CommittedPage> pages) override;
 
 private:
+    /// Where a page's words are, found once for all that is done to them.
+    struct Words {
+        NodeId at;
+        std::uint64_t offset = 0;
+        DirectoryEntry* reach = nullptr;  ///< for this CPU; nullptr: by requests
+    };
+    Words words_of(std::uint64_t page) const noexcept;
     enum class Which : std::uint8_t { word = 0, sharers = 8 };
     /// The value before; nothing when the directory node is lost.
-    std::optional<std::uint64_t> change(std::uint64_t page, Which which, net::AtomicOp op,
+    std::optional<std::uint64_t> change(const Words& words, Which which, net::AtomicOp op,
                                         std::uint64_t operand, std::uint64_t expected = 0);
-    std::optional<std::uint64_t> load(std::uint64_t page, Which which) {
-        return change(page, which, net::AtomicOp::fetch_or, 0);
-    }
+    std::optional<std::uint64_t> load(const Words& words, Which which);
     void ask_one(const AskedPage& asked);
 
     SpaceShape shape_;

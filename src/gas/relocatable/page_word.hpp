@@ -114,12 +114,21 @@ struct SpaceShape {
     constexpr std::uint64_t arena_of(std::uint64_t page) const noexcept {
         return page / arena_pages;
     }
-    constexpr NodeId directory_of(std::uint64_t page) const noexcept {
-        return NodeId{static_cast<std::uint32_t>(page / run_pages % nodes)};
+    /// Which node keeps the page's words, and where among those it keeps.
+    struct WordsPlace {
+        NodeId at;
+        std::uint64_t index = 0;
+    };
+    constexpr WordsPlace place_of_words(std::uint64_t page) const noexcept {
+        const std::uint64_t run = page / run_pages;
+        return {NodeId{static_cast<std::uint32_t>(run % nodes)},
+                run / nodes * run_pages + page % run_pages};
     }
-    /// Where among the words of its directory node the page's are.
+    constexpr NodeId directory_of(std::uint64_t page) const noexcept {
+        return place_of_words(page).at;
+    }
     constexpr std::uint64_t directory_index(std::uint64_t page) const noexcept {
-        return page / run_pages / nodes * run_pages + page % run_pages;
+        return place_of_words(page).index;
     }
     constexpr std::uint64_t directory_pages() const noexcept {
         return (pages() / run_pages + nodes - 1) / nodes * run_pages;

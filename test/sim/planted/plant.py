@@ -136,11 +136,11 @@ BUGS = {
     # A one-sided asker reads the word before it enters itself among the sharers.
     "asked_before_entered": (
         SPACE + "one_sided_directory.cpp",
-        [("    if (!change(asked.page, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self)) {\n"
+        [("    if (!change(words, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self)) {\n"
           "        return cache_.abandon(asked.page);\n"
           "    }\n",
           "    const auto enter = [&] {\n"
-          "        change(asked.page, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self);\n"
+          "        change(words, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self);\n"
           "    };\n"),
          ("        if (!word.moving) return cache_.told(asked.page, asked.token, word);\n",
           "        if (!word.moving) {\n"
