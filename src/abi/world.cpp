@@ -124,7 +124,9 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     auto sync = dsm::SyncTable::create(*node.endpoint, *node.memory);
     if (!sync) return sync.error();
     node.sync = std::move(*sync);
-    node.sync->interrupt_waits_for({&is_signal_deferred, &let_signals_in});
+    const dsm::Interruptions signals{&is_signal_deferred, &let_signals_in};
+    node.locks->interrupt_waits_for(signals);
+    node.sync->interrupt_waits_for(signals);
 
     auto heap = dsm::Heap::create(*node.endpoint, *node.map, *node.memory);
     if (!heap) return heap.error();
@@ -140,7 +142,8 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                                          .threads_per_node = node.job.threads_per_node,
                                          .flush_streams = &flush_streams,
                                          .publish_process = &publish_process_state,
-                                         .apply_process = &apply_process_state});
+                                         .apply_process = &apply_process_state,
+                                         .interruptions = signals});
     if (!runtime) return runtime.error();
     node.omp = std::move(*runtime);
     return {};
@@ -247,8 +250,9 @@ Result<void> assemble_alone(const net::JobInfo& job) {
     auto node = std::make_unique<World>();
     node->job = job;
     node->control = std::make_unique<net::ControlChannel>(job);
-    auto runtime = omp::Runtime::create(
-        {.threads_per_node = job.threads_per_node, .flush_streams = &flush_streams});
+    auto runtime = omp::Runtime::create({.threads_per_node = job.threads_per_node,
+                                         .flush_streams = &flush_streams,
+                                         .interruptions = {}});
     if (!runtime) return runtime.error();
     node->omp = std::move(*runtime);
     node->omp->attach();

@@ -64,6 +64,7 @@ def all_cases():
         Case("cxx_streams.cpp", "unsynchronized"),
         Case("cxx_streams.cpp", "synchronized", "throw", stderr=False),
         Case("signals.c", stderr=False),
+        Case("signals_in_waits.c"),
         Case("kernel_buffers.c"),
         Case("system_calls.c", environment=EXAMINED),
         Case("pinned_buffers.cpp"),
