@@ -50,12 +50,6 @@ static void count_under_every_lock(pthread_mutex_t* on_heap) {
         pthread_mutex_unlock(on_heap);
 
         if (i % 4 == 0) {
-            pthread_spin_lock(&spin);
-            ++spin_count;
-            pthread_spin_unlock(&spin);
-            mtx_lock(&c11);
-            ++c11_count;
-            mtx_unlock(&c11);
             while (pthread_mutex_trylock(&checked) != 0) sched_yield();
             ++tried_count;
             pthread_mutex_unlock(&checked);
@@ -63,8 +57,25 @@ static void count_under_every_lock(pthread_mutex_t* on_heap) {
     }
 }
 
+/// Alone, one kind at a time: nothing else keeps the threads apart.
+static void count_under_one_lock(void) {
+#pragma omp barrier
+    for (int i = 0; i < 2 * rounds; ++i) {
+        pthread_spin_lock(&spin);
+        ++spin_count;
+        pthread_spin_unlock(&spin);
+    }
+#pragma omp barrier
+    for (int i = 0; i < 2 * rounds; ++i) {
+        mtx_lock(&c11);
+        ++c11_count;
+        mtx_unlock(&c11);
+    }
+#pragma omp barrier
+}
+
 static void read_and_write_a_table(int thread) {
-    for (int i = 0; i < rounds / 3; ++i) {
+    for (int i = 0; i < 2 * rounds; ++i) {
         if ((i + thread) % 5 == 0) {
             pthread_rwlock_wrlock(&rwlock);
             for (int c = 0; c < cells; c += 97) ++table[c];
@@ -154,6 +165,7 @@ int main(void) {
 #pragma omp parallel
     {
         count_under_every_lock(on_heap);
+        count_under_one_lock();
         read_and_write_a_table(omp_get_thread_num());
         pthread_mutex_lock(&checked);
         ++checked_count;
