@@ -180,9 +180,12 @@ Result<void> arrive(World& node) {
     return arrived;
 }
 
-Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
+/// @return how many flushes the code of `objects` has
+Result<std::size_t> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
     const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
-    const omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
+    omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
+    // Code of today meets variables of libraries that are opened later.
+    if (node.library_place.range().bytes > 0) hooks.global.push_back(node.library_place.range());
     std::size_t flushes = 0;
     for (const omp::LoadedObject& object : objects) {
         if (!object.is_global()) continue;
@@ -198,10 +201,7 @@ Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> obj
             object.path.c_str(), summary->atomics, summary->flushes, summary->jumps, summary->traps,
             summary->left_alone);
     }
-    // A program with flushes of its own says when writes must be seen, and may rely on their order;
-    // an extra one in between could show a flag before the data written ahead of it.
-    node.publishes = flushes == 0;
-    return {};
+    return flushes;
 }
 
 Result<std::unique_ptr<dsm::AddressMap>> make_map(const net::JobInfo& job, std::size_t block_bytes,
@@ -276,13 +276,31 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     dsm::give_alternate_stack();
     if (auto created = create_layers(*node, std::move(*engine)); !created) return created;
     if (auto attached = attach_layers(*node); !attached) return attached;
-    if (auto rewritten = rewrite_atomics(*node, objects); !rewritten) return rewritten;
+    if (auto reserved = node->library_place.reserve(); !reserved)
+        log(LogLayer::abi, LogLevel::info, "dlopen: %s", reserved.error().text.c_str());
+    const auto flushes = rewrite_atomics(*node, objects);
+    if (!flushes) return flushes.error();
+    // A program with flushes of its own says when writes must be seen, and may rely on their order;
+    // an extra one in between could show a flag before the data written ahead of it.
+    node->publishes = *flushes == 0;
     if (auto arrived = arrive(*node); !arrived) return arrived;
     auto losses = net::LossWatch::start(node->job, node->endpoint->provider());
     if (!losses) return losses.error();
     node->losses = std::move(*losses);
     describe(*node);
     publish(node.release());
+    return {};
+}
+
+Result<void> adopt_libraries(World& node, std::span<const omp::LoadedObject> objects) {
+    for (const omp::LoadedObject& object : objects) {
+        if (!object.is_global()) continue;
+        for (const dsm::AddressRange& range : object.writable) {
+            if (auto added = node.map->add_image(range); !added) return added;
+            if (auto adopted = node.memory->adopt(range); !adopted) return adopted;
+        }
+    }
+    if (auto rewritten = rewrite_atomics(node, objects); !rewritten) return rewritten.error();
     return {};
 }
 
