@@ -32,10 +32,18 @@ static struct timespec in_ms(clockid_t clock, long ms) {
     return time;
 }
 
+/// Long enough between reading and writing that somebody who is not kept out comes in between.
+static void add_slowly(long* count) {
+    const long seen = *(volatile long*)count;
+    for (volatile int i = 0; i < 1500; ++i) continue;
+    *(volatile long*)count = seen + 1;
+}
+
 static void count_under_every_lock(pthread_mutex_t* on_heap) {
+#pragma omp barrier
     for (int i = 0; i < rounds; ++i) {
         pthread_mutex_lock(&plain);
-        ++plain_count;
+        add_slowly(&plain_count);
         pthread_mutex_unlock(&plain);
 
         pthread_mutex_lock(&recursive);
@@ -62,13 +70,13 @@ static void count_under_one_lock(void) {
 #pragma omp barrier
     for (int i = 0; i < 2 * rounds; ++i) {
         pthread_spin_lock(&spin);
-        ++spin_count;
+        add_slowly(&spin_count);
         pthread_spin_unlock(&spin);
     }
 #pragma omp barrier
     for (int i = 0; i < 2 * rounds; ++i) {
         mtx_lock(&c11);
-        ++c11_count;
+        add_slowly(&c11_count);
         mtx_unlock(&c11);
     }
 #pragma omp barrier
