@@ -10,6 +10,7 @@
 #include <string.h>
 #include <threads.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { rounds = 300, cells = 2000 };
 
@@ -32,10 +33,11 @@ static struct timespec in_ms(clockid_t clock, long ms) {
     return time;
 }
 
-/// Long enough between reading and writing that somebody who is not kept out comes in between.
+/// Rests now and then between reading and writing, so that all threads are under way at once, and
+/// somebody who is not kept out comes in between.
 static void add_slowly(long* count) {
     const long seen = *(volatile long*)count;
-    for (volatile int i = 0; i < 1500; ++i) continue;
+    if (seen % 50 == 0) usleep(500);
     *(volatile long*)count = seen + 1;
 }
 
