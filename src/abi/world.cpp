@@ -124,7 +124,9 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     auto sync = dsm::SyncTable::create(*node.endpoint, *node.memory);
     if (!sync) return sync.error();
     node.sync = std::move(*sync);
-    node.sync->interrupt_waits_for({&is_signal_deferred, &let_signals_in});
+    const dsm::Interruptions signals{&is_signal_deferred, &let_signals_in};
+    node.locks->interrupt_waits_for(signals);
+    node.sync->interrupt_waits_for(signals);
 
     auto heap = dsm::Heap::create(*node.endpoint, *node.map, *node.memory);
     if (!heap) return heap.error();
@@ -140,7 +142,8 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                                          .threads_per_node = node.job.threads_per_node,
                                          .flush_streams = &flush_streams,
                                          .publish_process = &publish_process_state,
-                                         .apply_process = &apply_process_state});
+                                         .apply_process = &apply_process_state,
+                                         .interruptions = signals});
     if (!runtime) return runtime.error();
     node.omp = std::move(*runtime);
     return {};
@@ -177,9 +180,12 @@ Result<void> arrive(World& node) {
     return arrived;
 }
 
-Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
+/// @return how many flushes the code of `objects` has
+Result<std::size_t> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
     const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
-    const omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
+    omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
+    // Code of today meets variables of libraries that are opened later.
+    if (node.library_place.range().bytes > 0) hooks.global.push_back(node.library_place.range());
     std::size_t flushes = 0;
     for (const omp::LoadedObject& object : objects) {
         if (!object.is_global()) continue;
@@ -195,10 +201,7 @@ Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> obj
             object.path.c_str(), summary->atomics, summary->flushes, summary->jumps, summary->traps,
             summary->left_alone);
     }
-    // A program with flushes of its own says when writes must be seen, and may rely on their order;
-    // an extra one in between could show a flag before the data written ahead of it.
-    node.publishes = flushes == 0;
-    return {};
+    return flushes;
 }
 
 Result<std::unique_ptr<dsm::AddressMap>> make_map(const net::JobInfo& job, std::size_t block_bytes,
@@ -247,8 +250,9 @@ Result<void> assemble_alone(const net::JobInfo& job) {
     auto node = std::make_unique<World>();
     node->job = job;
     node->control = std::make_unique<net::ControlChannel>(job);
-    auto runtime = omp::Runtime::create(
-        {.threads_per_node = job.threads_per_node, .flush_streams = &flush_streams});
+    auto runtime = omp::Runtime::create({.threads_per_node = job.threads_per_node,
+                                         .flush_streams = &flush_streams,
+                                         .interruptions = {}});
     if (!runtime) return runtime.error();
     node->omp = std::move(*runtime);
     node->omp->attach();
@@ -272,13 +276,31 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     dsm::give_alternate_stack();
     if (auto created = create_layers(*node, std::move(*engine)); !created) return created;
     if (auto attached = attach_layers(*node); !attached) return attached;
-    if (auto rewritten = rewrite_atomics(*node, objects); !rewritten) return rewritten;
+    if (auto reserved = node->library_place.reserve(); !reserved)
+        log(LogLayer::abi, LogLevel::info, "dlopen: %s", reserved.error().text.c_str());
+    const auto flushes = rewrite_atomics(*node, objects);
+    if (!flushes) return flushes.error();
+    // A program with flushes of its own says when writes must be seen, and may rely on their order;
+    // an extra one in between could show a flag before the data written ahead of it.
+    node->publishes = *flushes == 0;
     if (auto arrived = arrive(*node); !arrived) return arrived;
     auto losses = net::LossWatch::start(node->job, node->endpoint->provider());
     if (!losses) return losses.error();
     node->losses = std::move(*losses);
     describe(*node);
     publish(node.release());
+    return {};
+}
+
+Result<void> adopt_libraries(World& node, std::span<const omp::LoadedObject> objects) {
+    for (const omp::LoadedObject& object : objects) {
+        if (!object.is_global()) continue;
+        for (const dsm::AddressRange& range : object.writable) {
+            if (auto added = node.map->add_image(range); !added) return added;
+            if (auto adopted = node.memory->adopt(range); !adopted) return adopted;
+        }
+    }
+    if (auto rewritten = rewrite_atomics(node, objects); !rewritten) return rewritten.error();
     return {};
 }
 

@@ -17,6 +17,7 @@
 #include "net/loss_watch.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
+#include "omp/process/library_place.hpp"
 #include "omp/process/loaded_objects.hpp"
 
 namespace hiroba::abi {
@@ -28,6 +29,7 @@ struct World {
     std::unique_ptr<net::Endpoint> endpoint;
     std::unique_ptr<net::LossWatch> losses;
     std::unique_ptr<dsm::AddressMap> map;
+    omp::LibraryPlace library_place;
     std::unique_ptr<dsm::SharedMemory> memory;
     std::unique_ptr<dsm::LockTable> locks;
     std::unique_ptr<dsm::SyncTable> sync;
@@ -53,6 +55,10 @@ Result<void> assemble_alone(const net::JobInfo& job);
 /// world() is set, and every node has come as far. Fails with one line fit for die().
 /// @param objects  everything loaded; its global part becomes images of the address map
 Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedObject> objects);
+
+/// Makes global what the loader has mapped since: libraries, in the one order all nodes share, node
+/// 0 first. Rewrites their atomics. Before any of their code runs here.
+Result<void> adopt_libraries(World& node, std::span<const omp::LoadedObject> objects);
 
 /// The process exit status that goes with an error.
 int exit_status(const Error& error) noexcept;

@@ -67,7 +67,9 @@ public:
     /// early arena, maybe none) keeps node 0's bytes.
     virtual Result<void> attach(AddressRange early) = 0;
     /// Turns `range`, an image of the AddressMap, filled with this process's bytes, into global
-    /// memory; node 0's bytes win. All nodes, before any thread of the program runs there.
+    /// memory; node 0's bytes win. All nodes, before any thread of the program uses it there, node
+    /// 0 first; after the start only on node 0's and the others' own demand (a library that is
+    /// loaded later).
     virtual Result<void> adopt(AddressRange range) = 0;
 
     virtual const AddressMap& map() const noexcept = 0;

@@ -9,6 +9,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "dsm/sync/interruptions.hpp"
 #include "omp/icv/icv.hpp"
 #include "omp/loop/loop.hpp"
 
@@ -52,6 +53,8 @@ struct Parts {
     /// Ends this process as after work(), from any thread: the program is over in the middle of a
     /// region. Null: _exit(0).
     void (*leave)() = nullptr;
+    /// What waits at a barrier or a join are interrupted for.
+    dsm::Interruptions interruptions;
 };
 
 /// Where the calling thread stands.

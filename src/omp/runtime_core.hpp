@@ -84,7 +84,8 @@ private:
     /// Sets up the frames of this node's members and lets them start, except the caller.
     void start_members() noexcept;
     void enter_region(ThreadState& thread) noexcept;
-    void join_as_leader(std::uint32_t phase) noexcept;
+    static bool arrive(Standing& standing, LocalBarrier& barrier) noexcept;
+    void join_nodes(ThreadState& thread, bool several) noexcept;
     /// Arrives at the end of the former region, if any, and waits for the next. False: over.
     bool await_region(ThreadState& thread) noexcept;
     bool await_region_as_leader(ThreadState& thread) noexcept;

@@ -17,7 +17,7 @@ void RuntimeCore::lock(std::uint64_t key) noexcept {
     if (link_ == nullptr)
         lock_word(lock_at(key));
     else
-        on_runtime_stack([this, key] { parts_.locks->lock(key); });
+        parts_.locks->lock(key);
 }
 
 bool RuntimeCore::try_lock(std::uint64_t key) noexcept {

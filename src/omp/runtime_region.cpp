@@ -120,11 +120,13 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     thread.frame = parent;
     sequence_ = thread.region.sequence;
     thread.in_region = false;
-    const auto join = [this, join_phase] { join_as_leader(join_phase); };
+    trace("omp.join", join_phase);
     if (link_ != nullptr)
-        on_runtime_stack(join);
+        join_nodes(thread, nodes_of(team_size) > 1);
+    else if (join_.arrive())
+        join_.open(patience_);
     else
-        join();
+        join_.wait(join_phase, patience_);
 }
 
 std::uint32_t RuntimeCore::nodes_of(std::uint32_t team_size) const noexcept {
@@ -160,13 +162,27 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     if (fork_.has_loop) loop_start(fork_.loop);
 }
 
-void RuntimeCore::join_as_leader(std::uint32_t phase) noexcept {
-    trace("omp.join", phase);
-    if (join_.arrive())
-        join_.open(patience_);
-    else
-        join_.wait(phase, patience_);
-    if (link_ != nullptr && nodes_of(fork_.place.team_size) > 1) link_->join();
+/// True for the last, which goes on alone; false: wait for `barrier` to leave the phase.
+bool RuntimeCore::arrive(Standing& standing, LocalBarrier& barrier) noexcept {
+    if (!standing.arrived) {
+        standing.phase = barrier.phase();
+        standing.arrived = true;
+        standing.last = barrier.arrive();
+    }
+    return standing.last;
+}
+
+void RuntimeCore::join_nodes(ThreadState& thread, bool several) noexcept {
+    thread.standing = {};
+    link_->in_steps([this, &standing = thread.standing, several] {
+        const bool first_time = !standing.arrived;
+        if (arrive(standing, join_)) {
+            if (first_time) join_.open(patience_);
+        } else if (!link_->await([&] { return join_.phase() != standing.phase; })) {
+            return false;
+        }
+        return !several || link_->join();
+    });
 }
 
 void RuntimeCore::work(std::uint32_t local_thread) noexcept {
@@ -238,15 +254,17 @@ void RuntimeCore::barrier() noexcept {
             barrier_.wait(phase, patience_);
         return;
     }
-    const bool several_nodes = nodes_of(frame.place.team_size) > 1;
-    on_runtime_stack([this, several_nodes] {
-        const std::uint32_t phase = barrier_.phase();
-        if (barrier_.arrive()) {
-            if (several_nodes) link_->barrier();
-            barrier_.open(patience_);
-        } else {
-            barrier_.wait(phase, patience_);
-        }
+    ThreadState& thread = self();
+    thread.standing = {};
+    const bool several = nodes_of(frame.place.team_size) > 1;
+    link_->in_steps([this, &standing = thread.standing, several] {
+        const bool first_time = !standing.arrived;
+        if (!arrive(standing, barrier_))
+            return link_->await([&] { return barrier_.phase() != standing.phase; });
+        if (several && first_time) link_->begin_barrier();
+        if (several && !link_->finish_barrier()) return false;
+        barrier_.open(patience_);
+        return true;
     });
 }
 

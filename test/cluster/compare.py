@@ -64,6 +64,7 @@ def all_cases():
         Case("cxx_streams.cpp", "unsynchronized"),
         Case("cxx_streams.cpp", "synchronized", "throw", stderr=False),
         Case("signals.c", stderr=False),
+        Case("signals_in_waits.c"),
         Case("kernel_buffers.c"),
         Case("system_calls.c", environment=EXAMINED),
         Case("pinned_buffers.cpp"),
@@ -81,6 +82,8 @@ def all_cases():
         Case("sync_locks.c"),
         Case("sync_events.c"),
         Case("sync_cxx.cpp"),
+        Case("sync_atomic_wait.cpp"),
+        Case("sync_atomic_wait.cpp", "ordered", environment={"HIROBA_ATOMICS": "seq_cst"}),
         Case("sync_stress.cpp", "1", "600"),
         Case("sync_refused.cpp", "robust", refused=(78, b"robust mutex at 0x")),
         Case("sync_refused.cpp", "shared", refused=(78, b"process-shared mutex at 0x")),
@@ -101,6 +104,7 @@ def all_cases():
     ]
 
 
+STANDARDS = {"sync_atomic_wait.cpp": ["-std=c++20"]}
 COMPILERS = {".c": ["gcc"], ".cpp": ["g++", "-std=c++17", "-pthread"], ".f90": ["gfortran"]}
 
 
@@ -111,7 +115,7 @@ def build(source, flavour, directory):
     if not target.exists():
         flags = {"pie": [], "no-pie": ["-no-pie", "-fno-pie"]}[flavour]
         openmp = [] if path.stem == "plain" else ["-fopenmp"]
-        subprocess.run(COMPILERS[path.suffix] + ["-O2"] + openmp + flags +
+        subprocess.run(COMPILERS[path.suffix] + ["-O2"] + openmp + flags + STANDARDS.get(source, []) +
                        [str(path), "-o", str(target)], check=True)
     return target
 

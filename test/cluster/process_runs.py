@@ -27,8 +27,9 @@ HEADERS = "".join(f"#include <{name}.h>\n" for name in (
 class Bench:
     """A folder to build in, and how programs are built and run there."""
 
-    def __init__(self, hiroba, folder, nodes):
+    def __init__(self, hiroba, folder, nodes, variables=None):
         self.hiroba, self.folder, self.nodes = hiroba, pathlib.Path(folder), nodes
+        self.variables = variables or {}  # of every run
 
     def build(self, name, source, *flags):
         target = self.folder / name
@@ -43,6 +44,7 @@ class Bench:
 
     def run(self, program, *arguments, before=None, **variables):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "OMP_"))}
+        environment.update(self.variables)
         environment.update(variables, LD_LIBRARY_PATH=str(self.folder))
         done = subprocess.run(self.command(program, *arguments), env=environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, cwd=self.folder,
@@ -82,21 +84,97 @@ def library_state(bench):
     expect(bench.run(program), 0, f"{n * (n + 1) // 2 * 10000 + n * 100 + n} {n}\n", "")
 
 
+PLUG = """
+    extern int puts(const char*);
+    int answer = 42, filled[4096], started;
+    static int* made;                 /* by the initializer, with malloc */
+    static int* at = &answer;         /* relocated when it is loaded */
+    extern int registered;            /* the program's */
+    __attribute__((constructor)) static void start(void) {
+        puts("initializer");
+        made = malloc(sizeof *made); *made = 7; registered += 1; at = &started;
+    #pragma omp parallel reduction(+ : started)
+        started += 1;
+    }
+    int work(int n) {
+        int sum = 0;
+    #pragma omp parallel for reduction(+ : sum)
+        for (int i = 0; i < 4096; ++i) { filled[i] = i; sum += n * *made; }
+    #pragma omp parallel
+        { _Pragma("omp atomic") answer += 1; }
+        for (int i = 0; i < 4096; ++i) sum += filled[i] != i;
+        return sum + (at != &started);
+    }
+    __attribute__((destructor)) static void end(void) { puts("end"); }"""
+
+PLUGS = """
+    int registered;
+    int main(void) {
+        void* plug = dlopen("libplug.so", RTLD_NOW);
+        if (!plug) { puts(dlerror()); return 1; }
+        int* answer = dlsym(plug, "answer"); int* started = dlsym(plug, "started");
+        int (*work)(int) = (int (*)(int))dlsym(plug, "work");
+        int n = omp_get_max_threads(), far = 0, same = 0;
+        printf("%d %d %d\\n", *started == n, registered, work(1));
+        *answer = 1000;
+    #pragma omp parallel reduction(+ : far, same)
+        {
+            far += *answer;
+            same += (int*)dlsym(plug, "answer") == answer;
+        }
+        printf("%d %d %d\\n", far == 1000 * n, same == n, dlsym(plug, "nothing") == NULL);
+        dlclose(plug);
+        void* other = dlopen("./libother.so", RTLD_NOW | RTLD_GLOBAL);
+        if (!other) { puts(dlerror()); return 1; }
+        int (*twice)(int) = (int (*)(int))dlsym(other, "twice");
+        int sum = 0;
+    #pragma omp parallel reduction(+ : sum)
+        sum += twice(omp_get_thread_num());
+        printf("%d %d\\n", sum, work(2));
+        void* broken = dlopen("./libbroken.so", RTLD_NOW);
+        printf("%d %s\\n", broken == NULL, strstr(dlerror(), "absent_function") ? "absent" : "?");
+    #pragma omp parallel reduction(+ : sum)
+        sum += twice(1);
+        printf("%d\\n", sum - 2 * n);
+    }"""
+
+
 def loading_after_the_start(bench):
-    """dlopen of something new is refused; of what is there it works; LD_PRELOAD is the way out."""
+    """A library opened in main is there on every node: variables, initializers once, regions of its
+    own and in its initializers, needed libraries, another one after a failure."""
+    for engine in ("uffd", "mprotect"):
+        bench.build("libplug.so", PLUG, "-shared", "-fPIC", "-fopenmp")
+        bench.build("libdeep.so", "int deep = 2;", "-shared", "-fPIC")
+        bench.build("libother.so", "extern int deep; int twice(int n) { return deep * n; }",
+                    "-shared", "-fPIC", "-L.", "-ldeep", "-Wl,-rpath,$ORIGIN")
+        bench.build("libbroken.so", "void absent_function(void);"
+                    "void* table[9] = {(void*)absent_function};", "-shared", "-fPIC")
+        program = bench.build("plugs", PLUGS, "-fopenmp", "-rdynamic")
+        n = bench.nodes
+        expect(bench.run(program, HIROBA_FAULT_ENGINE=engine), 0,
+               f"initializer\n1 1 28672\n1 1 1\n{n * (n - 1)} 57344\n1 absent\n"
+               f"{n * (n - 1)}\nend\n", "")
+
+
+def loading_elsewhere(bench):
+    """In a region dlopen of something new is refused; of what is there it works."""
     bench.build("libplug.so", "int answer = 42;", "-shared", "-fPIC")
     program = bench.build("plugs", """
         int main(void) {
             void* there = dlopen("libc.so.6", RTLD_NOW);
             void* self = dlopen(NULL, RTLD_NOW);
-            void* plug = dlopen("libplug.so", RTLD_NOW);
-            const char* text = plug ? "" : dlerror();
-            int* answer = plug ? dlsym(plug, "answer") : NULL;
-            printf("%d %d %d %d %d\\n", there != NULL, self != NULL, answer ? *answer : 0,
+            void* plug = NULL;
+            char text[200] = "";
+        #pragma omp parallel
+            if (omp_get_thread_num() == omp_get_num_threads() - 1) {
+                plug = dlopen("libplug.so", RTLD_NOW);
+                if (!plug) strcpy(text, dlerror());
+            }
+            printf("%d %d %d %d %d\\n", there != NULL, self != NULL, plug != NULL,
                    strstr(text, "hiroba") != NULL, dlerror() == NULL);
         }""", "-fopenmp")
-    expect(bench.run(program), 0, "1 1 0 1 1\n", r"dlopen of libplug.so after the start")
-    expect(bench.run(program, LD_PRELOAD=str(bench.folder / "libplug.so")), 0, "1 1 42 0 1\n", "")
+    expect(bench.run(program), 0, "1 1 0 1 1\n", r"dlopen of libplug.so: on another node than 0")
+    expect(bench.run(program, LD_PRELOAD=str(bench.folder / "libplug.so")), 0, "1 1 1 0 1\n", "")
 
 
 def second_runtime(bench):
@@ -306,7 +384,7 @@ def watching(bench):
         assert found == times, f"{line}: {found} times in {told[:2000]}"
 
 
-CASES = [library_state, loading_after_the_start, second_runtime, refused_calls, core_files,
+CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runtime, refused_calls, core_files,
          stack_overflow, stacks, user_signal_of_the_program, debugger,
          watching]
 

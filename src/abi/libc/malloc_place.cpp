@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "abi/libc/later_libraries.hpp"
 #include "abi/libc/malloc_callers.hpp"
 #include "abi/libc/malloc_early.hpp"
 #include "abi/libc/memory_limit.hpp"
@@ -242,6 +243,7 @@ void* allocate(std::size_t bytes, const void* return_address) noexcept {
     if (is_spread() && is_for_program(return_address)) {
         return allocate_for_program(bytes, 16, false);
     }
+    loader_allocates();
     return __libc_malloc(bytes);
 }
 

@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "abi/libc/kernel_access.hpp"
+#include "abi/libc/later_libraries.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/signals.hpp"
 #include "abi/world.hpp"
@@ -42,6 +43,7 @@ struct State {
     char locale[PATH_MAX] = {};
     std::array<bool, _NSIG> has_action{};
     std::array<Action, _NSIG> action{};
+    const LibraryRecord* libraries = nullptr;
 };
 
 constinit State own;       ///< private to the node; under `changing`
@@ -56,6 +58,7 @@ bool is_worker() noexcept { return world()->job.self.value != 0; }
 /// What can be asked for is asked for when it is published: calls of libc change it too.
 void look_at_process() noexcept {
     own.environment = environ;
+    own.libraries = opened_libraries();
     if (own.has_directory && getcwd(own.directory, sizeof own.directory) == nullptr) {
         say("the working directory has no name (%s): the other nodes keep theirs. Use a directory "
             "that exists",
@@ -104,6 +107,7 @@ void become(const State& next) noexcept {
             continue;
         set_program_signal(number, next.action[i]);
     }
+    open_as_on_node_0(next.libraries);
 }
 
 }  // namespace

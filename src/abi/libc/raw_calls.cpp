@@ -38,8 +38,9 @@ long syscall(long number, ...) noexcept {
     long a[6];
     for (long& word : a) word = va_arg(list, long);
     va_end(list);
-    if (number == SYS_futex && HIROBA_CALL_OF_PROGRAM()) {
-        refuse_futex(reinterpret_cast<const void*>(a[0]), __builtin_return_address(0));
+    if (number == SYS_futex && HIROBA_CALL_OF_PROGRAM() &&
+        is_program_futex(reinterpret_cast<const void*>(a[0]), __builtin_return_address(0))) {
+        return futex_of_program(a);
     }
     if (is_for_trap(number) && !is_own_code(HIROBA_CALLER)) {
         return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);

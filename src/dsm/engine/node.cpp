@@ -133,6 +133,9 @@ Result<void> Node::adopt(AddressRange range) {
             NodeId{0}, last * sizeof(BlockRecord) + offsetof(BlockRecord, token_wts)};
         endpoint_.wait_until([&] { return records_.load(done) != 0; });
     }
+    // A library may come later, while other threads collect and unmap, which this role excludes.
+    const RuntimeScope latches;
+    const std::scoped_lock role{acquire_};
     return engine_->attach(range, private_memory_.fd(), offset, private_memory_.at(offset));
 }
 

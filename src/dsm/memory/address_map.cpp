@@ -34,6 +34,8 @@ bool overlap(AddressRange a, AddressRange b) { return a.address < b.end() && b.a
 
 }  // namespace
 
+constinit const AddressMap::Order AddressMap::no_images{};
+
 AddressMap::AddressMap(const SpaceShape& shape)
     : shape_(on_block_boundaries(shape)), image_end_(main_range().bytes) {}
 
@@ -41,7 +43,8 @@ Result<void> AddressMap::add_image(AddressRange image) {
     if (image.bytes == 0 || image.address % page_bytes != 0 || image.bytes % page_bytes != 0)
         return refused("image of %2$lu bytes at %1$#lx is not whole pages", image.address,
                        image.bytes);
-    if (image_count_ == images_max)
+    const std::size_t count = order().count;
+    if (count == images_max)
         return refused("image at %#lx: %lu writable load segments is the most the memory can hold",
                        image.address, images_max);
     const std::uint64_t limit = main_range().bytes + image_space_bytes;
@@ -50,23 +53,27 @@ Result<void> AddressMap::add_image(AddressRange image) {
                        image.bytes, limit - image_end_);
     if (overlap(image, main_range()))
         return refused("image at %#lx overlaps the main range at %#lx", image.address, main_base);
-    for (std::size_t i = 0; i < image_count_; ++i)
+    for (std::size_t i = 0; i < count; ++i)
         if (overlap(image, images_[i].range))
             return refused("image at %#lx overlaps the one at %#lx", image.address,
                            images_[i].range.address);
 
-    const auto index = static_cast<std::uint16_t>(image_count_);
+    const auto index = static_cast<std::uint16_t>(count);
     images_[index] = {image, image_end_};
-    const auto begin = by_address_.begin();
+    image_end_ =
+        std::min<std::uint64_t>(limit, round_up(image_end_ + image.bytes, shape_.block_bytes));
+
+    auto next = std::make_unique<Order>(order());
+    const auto begin = next->by_address.begin();
     const auto place = std::upper_bound(begin, begin + index, image.address,
                                         [this](std::uintptr_t address, std::uint16_t other) {
                                             return address < images_[other].range.address;
                                         });
     std::copy_backward(place, begin + index, begin + index + 1);
     *place = index;
-    ++image_count_;
-    image_end_ =
-        std::min<std::uint64_t>(limit, round_up(image_end_ + image.bytes, shape_.block_bytes));
+    ++next->count;
+    orders_.push_back(std::move(next));
+    order_.store(orders_.back().get(), std::memory_order_release);  // pairs with order()
     return {};
 }
 
@@ -99,8 +106,9 @@ std::optional<std::uint64_t> AddressMap::offset_of(std::uintptr_t address) const
     const AddressRange main = main_range();
     if (main.contains(address)) return address - main.address;
 
-    const auto begin = by_address_.begin();
-    const auto after = std::upper_bound(begin, begin + image_count_, address,
+    const Order& order = this->order();
+    const auto begin = order.by_address.begin();
+    const auto after = std::upper_bound(begin, begin + order.count, address,
                                         [this](std::uintptr_t wanted, std::uint16_t other) {
                                             return wanted < images_[other].range.address;
                                         });
@@ -113,7 +121,7 @@ std::optional<std::uint64_t> AddressMap::offset_of(std::uintptr_t address) const
 const AddressMap::Image* AddressMap::image_at(std::uint64_t offset) const noexcept {
     const auto begin = images_.begin();
     const auto after = std::upper_bound(
-        begin, begin + image_count_, offset,
+        begin, begin + order().count, offset,
         [](std::uint64_t wanted, const Image& other) { return wanted < other.offset; });
     if (after == begin) return nullptr;
     const Image& image = *(after - 1);

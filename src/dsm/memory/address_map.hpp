@@ -5,8 +5,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
@@ -33,8 +36,9 @@ struct SpaceShape {
     std::size_t block_bytes = page_bytes;             ///< power of two, at least a page
 };
 
-/// Translates between addresses and global offsets. Fixed after the last add_image().
-/// Thread: any once fixed; async-signal-safe.
+/// Translates between addresses and global offsets. It only grows: a library that is loaded later
+/// adds its images while others translate.
+/// Thread: any; async-signal-safe. add_image(): one at a time.
 class AddressMap {
 public:
     /// Above the shadow of the address sanitizer, so that its tests can map the range too.
@@ -44,6 +48,8 @@ public:
 
     /// Stack, early and heap sizes are rounded up to whole blocks; shape() returns the result.
     explicit AddressMap(const SpaceShape& shape);
+    AddressMap(const AddressMap&) = delete;
+    AddressMap& operator=(const AddressMap&) = delete;
 
     /// Adds one writable load segment (page-aligned). Same order and ranges on every node.
     /// Refuses more than images_max, or more than image_space_bytes in all.
@@ -54,7 +60,7 @@ public:
     AddressRange stack_slice(std::uint32_t global_thread) const noexcept;
     AddressRange early_arena() const noexcept;
     AddressRange heap_arena(NodeId node) const noexcept;
-    std::size_t images() const noexcept { return image_count_; }
+    std::size_t images() const noexcept { return order().count; }
     AddressRange image(std::size_t index) const noexcept { return images_[index].range; }
 
     /// Size of the offset space in bytes, including room for images yet to be added.
@@ -72,12 +78,22 @@ private:
         AddressRange range;
         std::uint64_t offset = 0;
     };
+    /// What readers see of the images; never changed once published.
+    struct Order {
+        std::size_t count = 0;
+        std::array<std::uint16_t, images_max> by_address{};  ///< indices, ascending by address
+    };
+    static const Order no_images;
+    const Order& order() const noexcept {
+        // Acquire, pairs with the release in add_image(): the images it counts are complete.
+        return *order_.load(std::memory_order_acquire);
+    }
     const Image* image_at(std::uint64_t offset) const noexcept;
 
     SpaceShape shape_;
-    std::array<Image, images_max> images_{};              ///< in ascending order of offset
-    std::array<std::uint16_t, images_max> by_address_{};  ///< indices, ascending by address
-    std::size_t image_count_ = 0;
+    std::array<Image, images_max> images_{};            ///< in ascending order of offset
+    std::vector<std::unique_ptr<const Order>> orders_;  ///< all there ever were: readers stay
+    std::atomic<const Order*> order_{&no_images};
     std::uint64_t image_end_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/latch.hpp"
+#include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/engine/sparse_array.hpp"
 #include "gas/gas.hpp"
@@ -60,6 +61,9 @@ public:
     }
 
     void attach() override { segment_.attach(); }
+    void interrupt_waits_for(Interruptions interruptions) noexcept override {
+        interruptions_ = interruptions;
+    }
     void lock(LockKey key) noexcept override;
     bool try_lock(LockKey key) noexcept override;
     void unlock(LockKey key) noexcept override;
@@ -82,6 +86,7 @@ private:
                                slot.index * news_stride_};
     }
     Slot find(LockKey key) noexcept;
+    bool queue_up(Slot slot, Waiter& mine) noexcept;
     Waiter take_queue_node() noexcept;
     void give_queue_node(Waiter waiter) noexcept;
     void become_holder(Slot slot, Waiter mine) noexcept;
@@ -91,6 +96,7 @@ private:
     SharedMemory& memory_;
     gas::Segment segment_;
     std::size_t news_stride_;
+    Interruptions interruptions_;
     Latch free_latch_;
     SparseArray<std::uint32_t> free_;  ///< stack of free queue nodes
     std::uint32_t free_count_ = queue_nodes_per_node;
@@ -125,17 +131,35 @@ void Table::give_queue_node(Waiter waiter) noexcept {
     free_[free_count_++] = waiter.index();
 }
 
-void Table::lock(LockKey key) noexcept {
-    const Slot slot = find(key);
-    const Waiter mine = take_queue_node();
+/// True: nobody was there.
+bool Table::queue_up(Slot slot, Waiter& mine) noexcept {
+    mine = take_queue_node();
     segment_.store(at(mine, next_at), 0);
     segment_.store(at(mine, granted_at), 0);
     const Waiter before{segment_.swap(at(slot, tail_at), mine.raw)};
-    if (before) {
-        segment_.store(at(before, next_at), mine.raw);
-        endpoint_.wait_until([&] { return segment_.load(at(mine, granted_at)) != 0; });
+    if (before) segment_.store(at(before, next_at), mine.raw);
+    return !before;
+}
+
+void Table::lock(LockKey key) noexcept {
+    // What lies on the program's stack here nobody else looks at.
+    Slot slot;
+    Waiter mine;
+    bool granted = false;
+    on_runtime_stack([&] {
+        slot = find(key);
+        granted = queue_up(slot, mine);
+        if (granted) become_holder(slot, mine);
+    });
+    while (!granted) {
+        on_runtime_stack([&] {
+            const auto is_granted = [&] { return segment_.load(at(mine, granted_at)) != 0; };
+            endpoint_.wait_until([&] { return is_granted() || interruptions_.are_pending(); });
+            granted = is_granted();
+            if (granted) become_holder(slot, mine);
+        });
+        if (!granted) interruptions_.serve();
     }
-    become_holder(slot, mine);
 }
 
 bool Table::try_lock(LockKey key) noexcept {

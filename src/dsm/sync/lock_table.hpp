@@ -10,6 +10,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "dsm/sync/interruptions.hpp"
 
 namespace hiroba::net {
 class Endpoint;
@@ -29,8 +30,11 @@ public:
     static Result<std::unique_ptr<LockTable>> create(net::Endpoint& endpoint, SharedMemory& memory);
     virtual ~LockTable() = default;
     virtual void attach() = 0;
+    /// Before the first lock().
+    virtual void interrupt_waits_for(Interruptions) noexcept = 0;
 
-    /// Waits for the lock, then acquires: the holder sees all that former holders had done.
+    /// Waits for the lock, then acquires: the holder sees all that former holders had done. On the
+    /// program's stack, if its handlers are to run meanwhile.
     virtual void lock(LockKey key) noexcept = 0;
     virtual bool try_lock(LockKey key) noexcept = 0;
     /// Releases, then hands over. Unlocking a free lock is fatal with the key.

@@ -144,9 +144,7 @@ void SyncCells::give_back(SyncWaiter waiter) noexcept {
 
 bool SyncCells::await(SyncWaiter waiter, const Deadline* deadline) noexcept {
     const auto is_granted = [&] { return segment_.load(at(waiter, granted)) != 0; };
-    const auto interrupted = [&] {
-        return interruptions_.pending != nullptr && interruptions_.pending();
-    };
+    const auto interrupted = [&] { return interruptions_.are_pending(); };
     for (;;) {
         const std::uint64_t left_ns = deadline == nullptr ? ~0ull : deadline->left_ns();
         const std::uint64_t until_ns = left_ns == ~0ull ? ~0ull : now_ns() + left_ns;

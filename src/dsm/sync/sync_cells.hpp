@@ -26,6 +26,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/engine/sparse_array.hpp"
 #include "dsm/sync/deadline.hpp"
+#include "dsm/sync/interruptions.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"
 
@@ -52,13 +53,6 @@ struct SyncWaiter {
 
 class SyncCells {
 public:
-    /// What a wait is interrupted for: `pending` is asked while waiting, on the runtime stack;
-    /// while it says so, `serve` is called on the program's.
-    struct Interruptions {
-        bool (*pending)() noexcept = nullptr;
-        void (*serve)() noexcept = nullptr;
-    };
-
     SyncCells(net::Endpoint& endpoint, SharedMemory& memory, gas::Segment segment);
     ~SyncCells();
     static std::size_t segment_bytes(const SharedMemory& memory);

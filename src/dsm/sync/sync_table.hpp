@@ -42,7 +42,7 @@ public:
     SyncTable(net::Endpoint& endpoint, SharedMemory& memory, gas::Segment segment)
         : memory_(memory), cells_(endpoint, memory, std::move(segment)) {}
     void attach() { cells_.attach(); }
-    void interrupt_waits_for(SyncCells::Interruptions interruptions) noexcept {
+    void interrupt_waits_for(Interruptions interruptions) noexcept {
         cells_.interrupt_waits_for(interruptions);
     }
 

@@ -78,6 +78,7 @@ LoadedObject describe(const dl_phdr_info& info, bool program) {
     object.kind = program                          ? LoadedObject::Kind::program
                   : is_system_library(object.path) ? LoadedObject::Kind::system_library
                                                    : LoadedObject::Kind::user_library;
+    object.tls_module = info.dlpi_tls_modid;
 
     AddressRange relro;
     for (const auto& header : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
@@ -88,7 +89,9 @@ LoadedObject describe(const dl_phdr_info& info, bool program) {
         if (header.p_type == PT_NOTE && object.build_id.bytes == 0) {
             object.build_id = find_build_id(range.address, range.bytes);
         }
+        if (header.p_type == PT_DYNAMIC) object.dynamic = range.address;
         if (header.p_type != PT_LOAD || range.bytes == 0) continue;
+        object.end = std::max<std::uintptr_t>(object.end, round_up(range.end(), page_bytes));
         if ((header.p_flags & PF_X) != 0) object.executable.push_back(range);
         if ((header.p_flags & PF_W) != 0) {
             for (const AddressRange& part : writable_parts(range, relro)) {

@@ -38,6 +38,9 @@ struct LoadedObject {
     BuildId build_id;
     std::vector<dsm::AddressRange> writable;    ///< load segments minus RELRO, whole pages
     std::vector<dsm::AddressRange> executable;  ///< load segments, exact bounds
+    std::uintptr_t dynamic = 0;                 ///< its dynamic section; 0: none
+    std::uintptr_t end = 0;                     ///< of its highest load segment, whole pages
+    std::size_t tls_module = 0;  ///< its number among those with thread-local storage; 0: none
 
     bool is_global() const { return kind != Kind::system_library; }
 };

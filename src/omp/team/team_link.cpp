@@ -72,8 +72,11 @@ void TeamLink::on_quit() noexcept {
 }
 
 void TeamLink::release() noexcept {
-    const bool alone = program_threads_.load() == 0;
-    parts_.memory->release(alone ? dsm::Others::stopped : dsm::Others::running);
+    {
+        const std::scoped_lock still{still_};
+        const bool alone = program_threads_.load() == 0;
+        parts_.memory->release(alone ? dsm::Others::stopped : dsm::Others::running);
+    }
     parts_.heap->flush_remote_frees();
 }
 
@@ -126,11 +129,28 @@ void TeamLink::all_nodes_know() noexcept {
     if (members_ == parts_.endpoint->nodes()) parts_.memory->everyone_knows();
 }
 
-void TeamLink::join() noexcept {
+bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) const noexcept {
+    for (std::uint32_t node = from; node < to; ++node)
+        if (node != self_ && queues_[node].empty()) return false;
+    return true;
+}
+
+void TeamLink::let_handlers_run() noexcept {
+    ThreadContext& context = this_thread();
+    context.in_runtime = false;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    parts_.interruptions.serve();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    context.in_runtime = true;
+}
+
+bool TeamLink::join() noexcept {
+    if (!await([this] { return have_come(1, members_); })) return false;
     for (std::uint32_t node = 1; node < members_; ++node) receive(node, Kind::join);
     region_runs(false);
     acquire();
     members_ = 1;
+    return true;
 }
 
 bool TeamLink::await_fork(Fork* fork) noexcept {
@@ -160,34 +180,30 @@ void TeamLink::arrive_at_join() noexcept {
     send(0, Kind::join);
 }
 
-void TeamLink::barrier() noexcept {
+// Up to 8 members all tell all, starting behind themselves, which spreads the load.
+void TeamLink::begin_barrier() noexcept {
     release();
-    if (members_ <= all_to_all_max)
-        barrier_all_to_all();
-    else
-        barrier_over_node_0();
-    all_nodes_know();
-    ++phase_;
-}
-
-void TeamLink::barrier_all_to_all() noexcept {
-    // Starting behind oneself spreads the load over the receivers.
-    for (std::uint32_t i = 1; i < members_; ++i) send((self_ + i) % members_, Kind::barrier);
-    for (std::uint32_t i = 1; i < members_; ++i) receive((self_ + i) % members_, Kind::barrier);
-    acquire();
-}
-
-void TeamLink::barrier_over_node_0() noexcept {
-    if (self_ != 0) {
-        send(0, Kind::gather);
-        receive(0, Kind::spread);
-        acquire();
+    if (members_ > all_to_all_max) {
+        if (self_ != 0) send(0, Kind::gather);
         return;
     }
-    for (std::uint32_t node = 1; node < members_; ++node) receive(node, Kind::gather);
+    for (std::uint32_t i = 1; i < members_; ++i) send((self_ + i) % members_, Kind::barrier);
+}
+
+bool TeamLink::finish_barrier() noexcept {
+    const bool over_node_0 = members_ > all_to_all_max;
+    const std::uint32_t from_up_to = over_node_0 && self_ != 0 ? 1 : members_;
+    if (!await([&] { return have_come(0, from_up_to); })) return false;
+    const Kind kind = !over_node_0 ? Kind::barrier : self_ != 0 ? Kind::spread : Kind::gather;
+    for (std::uint32_t node = 0; node < from_up_to; ++node)
+        if (node != self_) receive(node, kind);
     acquire();
     // What node 0 has acquired is part of its own news.
-    for (std::uint32_t node = 1; node < members_; ++node) send(node, Kind::spread);
+    if (over_node_0 && self_ == 0)
+        for (std::uint32_t node = 1; node < members_; ++node) send(node, Kind::spread);
+    all_nodes_know();
+    ++phase_;
+    return true;
 }
 
 void TeamLink::send_quit() noexcept {

@@ -16,8 +16,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
+#include "base/latch.hpp"
+#include "base/thread_context.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
 #include "omp/team/peer_queue.hpp"
@@ -47,7 +50,8 @@ public:
 
     /// Node 0: starts a region on `members` nodes (at least 2); join() ends it.
     void fork(const Fork& fork, std::uint32_t members) noexcept;
-    void join() noexcept;
+    /// False: a signal handler of the program waits; to be called again. As finish_barrier().
+    bool join() noexcept;
     void send_quit() noexcept;
 
     /// Other nodes: waits for the next region. False: the program is over.
@@ -55,8 +59,20 @@ public:
     void set_members(std::uint32_t members) noexcept { members_ = members; }
     void arrive_at_join() noexcept;
 
-    /// Every member: all writes of all members before it are visible to all after it.
-    void barrier() noexcept;
+    /// Every member: all writes of all members before begin_ are visible to all after finish_.
+    void begin_barrier() noexcept;
+    bool finish_barrier() noexcept;
+
+    /// On the program's stack: calls `step` on the runtime's until it says true. While it says
+    /// false, handlers of the program run in between, and other threads' releases know of it.
+    template <class Step>
+    void in_steps(Step&& step) noexcept;
+    /// Within a step: waits; false when a handler of the program does, too, and it is not `ready`.
+    template <class Ready>
+    bool await(Ready&& ready) noexcept {
+        parts_.endpoint->wait_until([&] { return ready() || parts_.interruptions.are_pending(); });
+        return ready();
+    }
 
     void count_program_threads(int change) noexcept { program_threads_.fetch_add(change); }
 
@@ -76,8 +92,13 @@ private:
     void send(std::uint32_t to, Kind kind, Bytes extra = {}) noexcept;
     /// Takes the next message of `from`, which must be a `kind` of this region and phase.
     void receive(std::uint32_t from, Kind kind, MutableBytes extra = {}) noexcept;
-    void barrier_all_to_all() noexcept;
-    void barrier_over_node_0() noexcept;
+    bool have_come(std::uint32_t from, std::uint32_t to) const noexcept;
+    /// From here on this thread counts as one of the program that runs.
+    void run_beside_releases() noexcept {
+        const std::scoped_lock still{still_};
+        count_program_threads(+1);
+    }
+    void let_handlers_run() noexcept;
     void on_team_message(NodeId from, Bytes body) noexcept;
     void on_quit() noexcept;
 
@@ -89,6 +110,23 @@ private:
     std::vector<std::byte> news_;  ///< what is being sent
     std::atomic<bool> over_{false}, in_region_{false};
     std::atomic<int> program_threads_{0};
+    Latch still_;  ///< held by a release that takes the program for standing still
 };
+
+template <class Step>
+void TeamLink::in_steps(Step&& step) noexcept {
+    const RuntimeScope here;
+    bool through = false;
+    for (bool again = false; !through; again = true) {
+        if (again) let_handlers_run();
+        on_runtime_stack([&] {
+            if (again) count_program_threads(-1);
+            if (step())
+                through = true;
+            else
+                run_beside_releases();
+        });
+    }
+}
 
 }  // namespace hiroba::omp

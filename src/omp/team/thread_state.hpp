@@ -39,6 +39,13 @@ private:
     std::array<Hold, holds_max> holds_{};
 };
 
+/// Where a thread stands at a barrier or join that handlers of the program may interrupt. Not on
+/// its stack, which others may be comparing.
+struct Standing {
+    bool arrived = false, last = false;
+    std::uint32_t phase = 0;
+};
+
 struct ThreadState {
     const void* runtime = nullptr;  ///< whose state this is
     std::uint32_t local_thread = 0;
@@ -49,6 +56,7 @@ struct ThreadState {
     Frame region;            ///< of the active region
     Frame* frame = &base;
     NestedHolds holds;
+    Standing standing;
     Gate start;  ///< advanced when there is a region for this thread
     std::uint32_t start_seen = 0;
 };

@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <threads.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { items = 400, slots = 7 };
 
@@ -112,12 +113,18 @@ static pthread_once_t first = PTHREAD_ONCE_INIT;
 static once_flag first_c11 = ONCE_FLAG_INIT;
 static int prepared[3000], once_runs, once_wrong;
 static void prepare(void) {
+#pragma omp atomic
     ++once_runs;
-    for (int i = 0; i < 3000; ++i) prepared[i] = i + once_runs;
+    usleep(20000);  // others come meanwhile
+    for (int i = 0; i < 3000; ++i) prepared[i] = i + 1;
 }
-static void prepare_c11(void) { once_runs += 100; }
+static void prepare_c11(void) {
+#pragma omp atomic
+    once_runs += 100;
+}
 
 static void initialize_once(pthread_once_t* on_heap) {
+#pragma omp barrier
     pthread_once(&first, prepare);
     call_once(&first_c11, prepare_c11);
     int wrong = 0;

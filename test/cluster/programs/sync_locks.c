@@ -10,6 +10,7 @@
 #include <string.h>
 #include <threads.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { rounds = 300, cells = 2000 };
 
@@ -32,10 +33,19 @@ static struct timespec in_ms(clockid_t clock, long ms) {
     return time;
 }
 
+/// Rests now and then between reading and writing, so that all threads are under way at once, and
+/// somebody who is not kept out comes in between.
+static void add_slowly(long* count) {
+    const long seen = *(volatile long*)count;
+    if (seen % 50 == 0) usleep(500);
+    *(volatile long*)count = seen + 1;
+}
+
 static void count_under_every_lock(pthread_mutex_t* on_heap) {
+#pragma omp barrier
     for (int i = 0; i < rounds; ++i) {
         pthread_mutex_lock(&plain);
-        ++plain_count;
+        add_slowly(&plain_count);
         pthread_mutex_unlock(&plain);
 
         pthread_mutex_lock(&recursive);
@@ -50,12 +60,6 @@ static void count_under_every_lock(pthread_mutex_t* on_heap) {
         pthread_mutex_unlock(on_heap);
 
         if (i % 4 == 0) {
-            pthread_spin_lock(&spin);
-            ++spin_count;
-            pthread_spin_unlock(&spin);
-            mtx_lock(&c11);
-            ++c11_count;
-            mtx_unlock(&c11);
             while (pthread_mutex_trylock(&checked) != 0) sched_yield();
             ++tried_count;
             pthread_mutex_unlock(&checked);
@@ -63,8 +67,25 @@ static void count_under_every_lock(pthread_mutex_t* on_heap) {
     }
 }
 
+/// Alone, one kind at a time: nothing else keeps the threads apart.
+static void count_under_one_lock(void) {
+#pragma omp barrier
+    for (int i = 0; i < 2 * rounds; ++i) {
+        pthread_spin_lock(&spin);
+        add_slowly(&spin_count);
+        pthread_spin_unlock(&spin);
+    }
+#pragma omp barrier
+    for (int i = 0; i < 2 * rounds; ++i) {
+        mtx_lock(&c11);
+        add_slowly(&c11_count);
+        mtx_unlock(&c11);
+    }
+#pragma omp barrier
+}
+
 static void read_and_write_a_table(int thread) {
-    for (int i = 0; i < rounds / 3; ++i) {
+    for (int i = 0; i < 2 * rounds; ++i) {
         if ((i + thread) % 5 == 0) {
             pthread_rwlock_wrlock(&rwlock);
             for (int c = 0; c < cells; c += 97) ++table[c];
@@ -154,6 +175,7 @@ int main(void) {
 #pragma omp parallel
     {
         count_under_every_lock(on_heap);
+        count_under_one_lock();
         read_and_write_a_table(omp_get_thread_num());
         pthread_mutex_lock(&checked);
         ++checked_count;

@@ -11,11 +11,11 @@
 
 namespace {
 
-int word = 1;
+int word[2] = {1, 1};
 
 int use_futex() {
-    // Not the expected value, so natively it returns at once.
-    return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0) == -1 ? 0 : 1;
+    // Nobody waits, so natively it returns at once.
+    return syscall(SYS_futex, &word[0], FUTEX_REQUEUE_PRIVATE, 1, nullptr, &word[1], 0) == -1;
 }
 
 pthread_mutex_t mutex;

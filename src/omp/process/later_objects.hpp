@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: libraries while the dynamic loader is opening them: which ones are new, whether all that
+// they need is there, and whether their initializers will run.
+// Invariant: reads and writes only what the loader has mapped and listed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "omp/process/loaded_objects.hpp"
+
+namespace hiroba::omp {
+
+/// Where everything loaded now lies: what it is known by, for objects_since().
+std::vector<std::uintptr_t> loaded_biases();
+
+/// What is loaded and was not when `known` was made, in the loader's order.
+std::vector<LoadedObject> objects_since(const std::vector<std::uintptr_t>& known);
+
+/// Whether every library that one of `objects` needs (DT_NEEDED) is loaded: the loader will map
+/// nothing more for them.
+bool needs_are_met(const std::vector<LoadedObject>& objects);
+
+/// Has the loader find no initializers in `object` (DT_INIT, DT_INIT_ARRAY). Between its mapping
+/// and its relocation, when the dynamic section can be written and has been read.
+void hold_back_initializers(const LoadedObject& object) noexcept;
+
+/// Whether hold_back_initializers() has been called for it, or it has none.
+bool has_no_initializers(const LoadedObject& object) noexcept;
+
+}  // namespace hiroba::omp

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: reservations made and undone, by what /proc/self/maps shows.
+// Invariant: calls go to the kernel directly: on a thread of the program libc's would be examined.
+#include "omp/process/library_place.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <string_view>
+
+#include "base/address_hint.hpp"
+#include "base/fatal.hpp"
+#include "dsm/memory/kernel_calls.hpp"
+
+namespace hiroba::omp {
+namespace {
+
+using dsm::AddressRange;
+using dsm::kernel_call;
+using dsm::kernel_failed;
+
+// Kernels fill the address space downwards from the libraries; with an unlimited stack, upwards
+// from a third of it. Each place is met first on its way, ahead of what may grow: the program's
+// break behind a program that is linked to be loaded at any address, 0x5555'....'....
+constexpr std::uintptr_t place_downwards = 0x6000'0000'0000, place_upwards = 0x3000'0000'0000;
+constexpr std::uintptr_t lowest_upwards = 0x2aaa'0000'0000, highest = 0x7fff'ffff'f000;
+constexpr std::size_t break_bytes = std::size_t{1} << 30;  // left for libc's own heap to grow
+// Between libraries of two calls: the trampolines of the former, which are each node's own.
+constexpr std::size_t slack_bytes = std::size_t{64} << 20;
+
+struct Mapping {
+    AddressRange range;
+    bool is_heap = false, is_stack = false;
+};
+
+/// What /proc/self/maps says, in memory that lies out of the way: what the allocator maps for it
+/// would be a gap right afterwards.
+class MapsText {
+public:
+    MapsText() {
+        const long memory =
+            kernel_call(SYS_mmap, address_hint(room_bytes), room_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const long fd =
+            kernel_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+        if (kernel_failed(memory) || fd < 0) fatal("cannot read /proc/self/maps (error %ld)", -fd);
+        begin_ = reinterpret_cast<char*>(memory);
+        long got = 0;
+        while ((got = kernel_call(SYS_read, fd, begin_ + bytes_, room_bytes - bytes_)) > 0)
+            bytes_ += static_cast<std::size_t>(got);
+        kernel_call(SYS_close, fd);
+    }
+    MapsText(const MapsText&) = delete;
+    MapsText& operator=(const MapsText&) = delete;
+    ~MapsText() { kernel_call(SYS_munmap, begin_, room_bytes); }
+
+    std::string_view text() const noexcept { return {begin_, bytes_}; }
+
+private:
+    static constexpr std::size_t room_bytes = std::size_t{256} << 20;  // sparse
+    char* begin_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+/// Calls `visit` for each mapping, ascending.
+template <class Visit>
+void for_each_mapping(Visit&& visit) {
+    const MapsText maps;
+    for (std::string_view rest = maps.text(); !rest.empty();) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+        std::uintptr_t begin = 0, end = 0;
+        const auto first = std::from_chars(line.data(), line.data() + line.size(), begin, 16);
+        if (first.ptr == line.data() + line.size()) continue;
+        std::from_chars(first.ptr + 1, line.data() + line.size(), end, 16);
+        visit(Mapping{{begin, end - begin}, line.ends_with("[heap]"), line.ends_with("[stack]")});
+    }
+}
+
+bool reserve_at(AddressRange range) noexcept {
+    return kernel_call(SYS_mmap, range.address, range.bytes, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+                       0) == static_cast<long>(range.address);
+}
+
+void give_back(AddressRange range) noexcept { kernel_call(SYS_munmap, range.address, range.bytes); }
+
+bool fills_upwards() noexcept {
+    const long first = kernel_call(SYS_mmap, 0, page_bytes, PROT_NONE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (kernel_failed(first)) return false;
+    give_back({static_cast<std::uintptr_t>(first), page_bytes});
+    return static_cast<std::uintptr_t>(first) < place_downwards;
+}
+
+/// Calls `visit` for what is free in [from, to).
+template <class Visit>
+void for_each_gap(std::uintptr_t from, std::uintptr_t to, Visit&& visit) {
+    Mapping before;
+    std::uintptr_t at = from;
+    for_each_mapping([&](const Mapping& mapping) {
+        if (mapping.range.address > at && at < to) {
+            visit(AddressRange{at, std::min(mapping.range.address, to) - at}, before, mapping);
+        }
+        at = std::max(at, mapping.range.end());
+        before = mapping;
+    });
+    if (at < to) visit(AddressRange{at, to - at}, before, Mapping{});
+}
+
+}  // namespace
+
+Result<void> LibraryPlace::reserve() {
+    const std::uintptr_t begin = fills_upwards() ? place_upwards : place_downwards;
+    if (!reserve_at({begin, bytes})) {
+        return Error{ErrorKind::environment,
+                     "64 GiB of address space for libraries that are opened later cannot be had: "
+                     "raise ulimit -v"};
+    }
+    begin_ = begin;
+    lowest_used_ = top_ = begin + bytes;
+    return {};
+}
+
+Result<void> LibraryPlace::open(std::uintptr_t top) {
+    HIROBA_INVARIANT(!open_ && begin_ < top && top <= begin_ + bytes, "top 0x%lx of 0x%lx", top,
+                     begin_);
+    if (top > lowest_used_) {
+        return Error{ErrorKind::environment, "what lies at " + std::to_string(lowest_used_) +
+                                                 " is in the way of libraries below " +
+                                                 std::to_string(top)};
+    }
+    const std::uintptr_t end = begin_ + bytes;
+    bool refused = false;
+    fillers_.clear();
+    fillers_.reserve(4096);
+    const auto fill = [&](AddressRange gap, const Mapping& before, const Mapping& behind) {
+        // The stack grows into the gap below it, where the kernel puts nothing else.
+        if (behind.is_stack || refused || fillers_.size() == fillers_.capacity()) return;
+        if (before.is_heap) {
+            const std::size_t left = std::min(break_bytes, gap.bytes);
+            gap = {gap.address + left, gap.bytes - left};
+        }
+        if (gap.bytes == 0) return;
+        if (reserve_at(gap))
+            fillers_.push_back(gap);
+        else
+            refused = true;
+    };
+    // Only what the kernel meets first: further on, the places others wish for stay free, and their
+    // mappings do not come here.
+    if (begin_ == place_upwards)
+        for_each_gap(lowest_upwards, begin_, fill);
+    else
+        for_each_gap(end, highest, fill);
+    if (refused) {
+        stop_steering();
+        return Error{ErrorKind::environment,
+                     "the address space cannot be reserved for a moment: raise ulimit -v"};
+    }
+    give_back({begin_, top - begin_});
+    top_ = top;
+    open_ = true;
+    return {};
+}
+
+void LibraryPlace::stop_steering() noexcept {
+    for (const AddressRange& filler : fillers_) give_back(filler);
+    fillers_.clear();
+}
+
+void LibraryPlace::close() noexcept {
+    stop_steering();
+    open_ = false;
+    std::uintptr_t lowest_used = top_;
+    std::vector<AddressRange> gaps;
+    for_each_gap(begin_, begin_ + bytes,
+                 [&](AddressRange gap, const Mapping&, const Mapping&) { gaps.push_back(gap); });
+    // When it was closed already, a gap is what the loader has taken back: higher up.
+    if (!gaps.empty() && gaps.front().address == begin_) lowest_used = gaps.front().end();
+    for (const AddressRange& gap : gaps) reserve_at(gap);
+    if (lowest_used == top_) return;
+    lowest_used_ = lowest_used;
+    top_ = lowest_used - std::min(slack_bytes, lowest_used - begin_);
+}
+
+}  // namespace hiroba::omp

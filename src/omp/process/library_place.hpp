@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: has the dynamic loader put a library that is opened later at an address that is free on
+// every node: part of the address space kept for this on all of them.
+// Invariant: while closed, what is free of it is reserved, so that nothing else goes there; while
+// open, everything else that is free in the address space is. The loader asks the kernel for any
+// address, and there is one answer only.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "dsm/memory/address_map.hpp"
+
+namespace hiroba::omp {
+
+/// Thread: one at a time. Other threads may map memory meanwhile; while it is open theirs comes to
+/// lie in the place, too.
+class LibraryPlace {
+public:
+    static constexpr std::size_t bytes = std::size_t{64} << 30;
+
+    /// Reserves it; the same address on all nodes with an equal stack limit. `environment` when the
+    /// address or the address space is not to be had.
+    Result<void> reserve();
+    /// All of it, whatever it holds by now; empty before reserve().
+    dsm::AddressRange range() const noexcept { return {begin_, begin_ == 0 ? 0 : bytes}; }
+
+    /// The end of what no library has used yet.
+    std::uintptr_t top() const noexcept { return top_; }
+    /// Frees [begin, top) and reserves the rest of the address space. `environment` when that is
+    /// refused (RLIMIT_AS), or something here lies below `top`: nothing has changed then.
+    Result<void> open(std::uintptr_t top);
+    bool is_open() const noexcept { return open_; }
+    /// Gives the rest of the address space back; what is free here stays free until close().
+    void stop_steering() noexcept;
+    /// Reserves what is free here again; top() is then below everything that is used.
+    void close() noexcept;
+
+private:
+    std::uintptr_t begin_ = 0, top_ = 0, lowest_used_ = 0;
+    bool open_ = false;
+    std::vector<dsm::AddressRange> fillers_;
+};
+
+}  // namespace hiroba::omp
