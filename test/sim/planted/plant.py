@@ -12,11 +12,12 @@ from pathlib import Path
 
 ENGINE = "src/dsm/engine/"
 
-# bug: (file, [(right, wrong), ...])
+# bug: (file, the scenario of sim_explore_all that finds it soonest, [(right, wrong), ...])
 BUGS = {
     # A notice is used although a newer write may have been dropped into min_wts.
     "notice_older_than_min_wts": (
         ENGINE + "fault_path.cpp",
+        "three_nodes_one_notice",
         [
             ("if (rts < min_wts() || wts <= copies_.own_wts(block))",
              "if (wts <= copies_.own_wts(block))"),
@@ -28,6 +29,7 @@ BUGS = {
     # A chase puts itself into a word it only passes: the successor named there is forgotten.
     "busy_link_shortened": (
         ENGINE + "block_lock.cpp",
+        "three_nodes",
         [
             ("            at = next.next;\n",
              "            if (seen.kind(at, first) == LinkWord::Kind::locked_with_successor) {\n"
@@ -40,6 +42,7 @@ BUGS = {
     # A pinned block that becomes stale keeps its old bytes.
     "pinned_block_not_rebased": (
         ENGINE + "node_acquire.cpp",
+        "stack",
         [
             ("    if (has(next.work, BlockWork::rebase)) {\n"
              "        bring_current(block, BlockWork::rebase);\n",
@@ -49,11 +52,13 @@ BUGS = {
     # Unmerged bytes that write tracking does not announce are not remembered.
     "unmerged_flag_lost": (
         ENGINE + "fault_path.cpp",
+        "unmerged",
         [("    if (entry.unmerged) return;\n", "    static_cast<void>(block);\n    if (!entry.unmerged) return;\n")],
     ),
     # A releaser takes another thread's running release for its own.
     "release_of_another_thread": (
         ENGINE + "node_release.cpp",
+        "two_threads",
         [
             ("    const std::scoped_lock role{release_};\n"
              "    count(&PlaceCounters::releases);\n",
@@ -68,11 +73,13 @@ BUGS = {
     # A fetch during which min_wts rose is taken for current.
     "fetch_overtaken_by_acquire": (
         ENGINE + "fault_path.cpp",
+        "fetch_and_acquire",
         [("    } while (entries_[block].rts < min_wts());", "    } while (false);")],
     ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
+        "atomics_and_meeting",
         [("    add_own_notice(block, wts, rts);\n", "")],
     ),
 }
@@ -80,10 +87,10 @@ BUGS = {
 
 def main():
     if sys.argv[1:] == ["--list"]:
-        print("\n".join(f"{bug} {file}" for bug, (file, _) in BUGS.items()))
+        print("\n".join(f"{bug} {file} {found_by}" for bug, (file, found_by, _) in BUGS.items()))
         return 0
     root, bug, output = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-    file, changes = BUGS[bug]
+    file, _, changes = BUGS[bug]
     text = (root / file).read_text()
     for right, wrong in changes:
         if text.count(right) != 1:
