@@ -13,13 +13,23 @@
 
 namespace hiroba {
 
+namespace detail {
+inline constexpr std::uintptr_t first_address_hint = 0x4000'0000'0000;
+inline constinit std::atomic<std::uintptr_t> next_address_hint{first_address_hint};
+}  // namespace detail
+
+/// Begins again with the first address. For tests that make many nodes, one after the other, once
+/// the mappings of the former are gone: so that equal runs have equal addresses.
+inline void reset_address_hints() noexcept {
+    detail::next_address_hint = detail::first_address_hint;
+}
+
 /// An address to suggest to mmap for `bytes` bytes. Thread: any; async-signal-safe.
 inline void* address_hint(std::size_t bytes) noexcept {
-    static constinit std::atomic<std::uintptr_t> next{0x4000'0000'0000};
     constexpr std::size_t guard_bytes = std::size_t{1} << 21;
     // No partner: only the sum matters.
-    return reinterpret_cast<void*>(
-        next.fetch_add(round_up(bytes, guard_bytes) + guard_bytes, std::memory_order_relaxed));
+    return reinterpret_cast<void*>(detail::next_address_hint.fetch_add(
+        round_up(bytes, guard_bytes) + guard_bytes, std::memory_order_relaxed));
 }
 
 }  // namespace hiroba

@@ -17,7 +17,8 @@ class Backoff {
 public:
     void pause() noexcept {
         if (Turns* const turns = turns_of_this_thread()) [[unlikely]] {
-            ++yields_;
+            // Not counted further: explored runs are told apart by what lies on stacks.
+            yields_ = 1;
             return turns->pass();
         }
         if (spins_ < spins_before_yield) {

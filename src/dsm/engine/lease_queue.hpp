@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/latch.hpp"
 #include "dsm/engine/sparse_array.hpp"
@@ -26,6 +27,8 @@ public:
     void push(Lease lease) noexcept;
     /// Takes the lease that ends first if it ends before `min_wts`.
     bool pop_before(Timestamp min_wts, Lease& lease) noexcept;
+    /// As they lie in the queue. While nobody changes it.
+    std::span<const Lease> all() noexcept { return {heap_.data(), count_}; }
 
 private:
     Latch latch_;

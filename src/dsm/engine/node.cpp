@@ -331,11 +331,14 @@ std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
     if (!entry.latch.try_lock()) return std::nullopt;
     const bool acquiring = !acquire_.try_lock();
     if (!acquiring) acquire_.unlock();
+    const bool releasing = !release_.try_lock();
+    if (!releasing) release_.unlock();
     const BlockView view{
         entry.state,
         entry.rts,
         Timestamp{expired_to_.load(std::memory_order_acquire)},  // acquire_on_runtime_stack()
         acquiring,
+        releasing,
         reinterpret_cast<const BlockRecord*>(records_.local())[block],
         private_copy(block),
         copies_.own(block)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
-// node_acquire.cpp, node_atomic.cpp, node_flush.cpp, node_stacks.cpp.
+// node_acquire.cpp, node_atomic.cpp, node_flush.cpp, node_stacks.cpp, node_state.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
 // latch, and whoever holds one waits for no second.
@@ -86,13 +86,20 @@ public:
         BlockState state;
         Timestamp rts;
         Timestamp expired_to;  ///< leases before it have been looked at
-        bool acquiring;        ///< a thread here is in the middle of an acquire
+        bool acquiring;        ///< a thread here is in the middle of an acquire,
+        bool releasing;        ///< or of a release: what it has collected is not merged yet
         const BlockRecord& record;
         const std::byte* private_bytes;
         const std::byte* public_bytes;
     };
     /// Nothing while a thread is at work on the block. Valid until any thread goes on.
     std::optional<BlockView> look_at(BlockId block) noexcept;
+
+    /// Shows `visit` all that decides what this node does next with `blocks`, for explorers that
+    /// tell states apart. Of a block, the first `block_bytes` are shown: nobody uses the others.
+    /// Thread: while no other runs.
+    void show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
+                    void (*visit)(void* context, Bytes part), void* context) noexcept;
 
     static std::size_t blocks_of(const AddressMap& map) {
         return map.space_bytes() / map.shape().block_bytes;
@@ -261,6 +268,7 @@ private:
 
     Latch acquire_;  ///< the acquire role
     SparseArray<Notice> taken_;
+    std::size_t taken_count_ = 0;
     Invalidation invalidation_;
 
     std::uint64_t flush_seen_ = 0;     ///< version of the flush object, under flush_latch_

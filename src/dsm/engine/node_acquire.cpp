@@ -28,9 +28,9 @@ void Node::acquire_on_runtime_stack() noexcept {
     const Timed timed{*this, &PlaceCounters::acquire_ns};
     const std::scoped_lock role{acquire_};
     count(&PlaceCounters::acquires);
-    const std::size_t notices = take_pending();
-    trace("dsm.acquire", notices);
-    for (std::size_t i = 0; i < notices; ++i) {
+    taken_count_ = take_pending();
+    trace("dsm.acquire", taken_count_);
+    for (std::size_t i = 0; i < taken_count_; ++i) {
         const bool newest_of_block = i == 0 || taken_[i - 1].block != taken_[i].block;
         if (newest_of_block) apply_notice(taken_[i]);
     }

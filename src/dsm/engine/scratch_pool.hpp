@@ -38,6 +38,15 @@ public:
         free_.fetch_or(std::uint64_t{1} << at, std::memory_order_release);  // pairs with take()
     }
 
+    /// Calls visit(buffer) for each that is in use. While nobody takes or gives any.
+    template <class Visit>
+    void each_used(Visit&& visit) noexcept {
+        std::uint64_t used = ~free_.load(std::memory_order_relaxed);
+        for (; used != 0; used &= used - 1) {
+            visit(memory_.data() + static_cast<std::size_t>(std::countr_zero(used)) * block_bytes_);
+        }
+    }
+
 private:
     static constexpr std::size_t buffers = 64;
     std::size_t block_bytes_;

@@ -59,6 +59,8 @@ public:
     Timestamp min_wts() const { return min_wts_; }
     NewsSequence last_sequence() const { return next_sequence_ - 1; }
     std::size_t live() const { return live_; }
+    /// All that was learned and not yet dropped, oldest first.
+    std::span<const Entry> entries() const { return entries_.first(used_); }
 
     /// Calls visit(notice) for every live notice learned after `since`, oldest first.
     template <class Visit>

@@ -35,11 +35,15 @@ ClusterNode::ClusterNode(Cluster& cluster, NodeId self)
 
 void ClusterNode::connect() {
     endpoint_ = cluster_.job().open(self_);
-    auto engine = std::make_unique<SoftwareEngine>(cluster_.scheduler(), cluster_.options().engine);
+    SoftwareEngineOptions options = cluster_.options().engine;
+    options.steps &= cluster_.threads_of(self_.value) > 1;  // nobody else uses a node's pages
+    auto engine = std::make_unique<SoftwareEngine>(cluster_.scheduler(), options);
     engine_ = engine.get();
     memory_ = must(dsm::SharedMemory::create(*endpoint_, cluster_.map(), std::move(engine),
                                              cluster_.options().memory));
-    locks_ = must(dsm::LockTable::create(*endpoint_, *memory_));
+    if (cluster_.options().with_locks) {
+        locks_ = must(dsm::LockTable::create(*endpoint_, *memory_));
+    }
     buffer_.resize(memory_->news_bytes_max());
     endpoint_->on(
         net::MessageKind::test,
@@ -51,7 +55,7 @@ void ClusterNode::connect() {
     if (const auto connected = endpoint_->connect(); !connected) {
         fatal("%s", connected.error().text.c_str());
     }
-    locks_->attach();
+    if (locks_ != nullptr) locks_->attach();
     if (const auto attached = memory_->attach({}); !attached) {
         fatal("%s", attached.error().text.c_str());
     }

@@ -23,6 +23,7 @@ namespace hiroba::sim_test {
 struct ClusterOptions {
     std::uint32_t nodes = 3;
     std::uint32_t threads_of_first = 2;  ///< of node 0; every other node has one
+    bool with_locks = true;              ///< a lock table
     dsm::MemoryOptions memory;
     SoftwareEngineOptions engine;
     net::sim::SchedulerOptions scheduling;

@@ -19,7 +19,16 @@ Invariants::Invariants(Cluster& cluster, std::vector<std::uintptr_t> blocks)
     }
 }
 
-std::string Invariants::broken() {
+std::string Invariants::broken() { return broken_locks_and_copies(true); }
+
+std::string Invariants::broken_now() {
+    for (std::size_t index = 0; index < blocks_.size(); ++index) {
+        if (std::string what = differing_copies(index); !what.empty()) return what;
+    }
+    return broken_locks_and_copies(false);
+}
+
+std::string Invariants::broken_locks_and_copies(bool remember) {
     for (std::size_t index = 0; index < blocks_.size(); ++index) {
         std::uint32_t unlocked = 0;
         for (std::uint32_t node = 0; node < cluster_.options().nodes; ++node) {
@@ -30,7 +39,7 @@ std::string Invariants::broken() {
                 const auto link = dsm::LinkWord::from_raw(view->record.link);
                 unlocked += link.kind(NodeId{node}, first) == dsm::LinkWord::Kind::unlocked;
             }
-            if (std::string what = broken_here(node, index); !what.empty()) {
+            if (std::string what = broken_here(node, index, remember); !what.empty()) {
                 return "node " + std::to_string(node) + ", block " +
                        std::to_string(blocks_[index]) + ": " + what;
             }
@@ -43,14 +52,17 @@ std::string Invariants::broken() {
     return {};
 }
 
-std::string Invariants::broken_here(std::uint32_t rank, std::size_t index) {
+std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool remember) {
     ClusterNode& node = cluster_.node(rank);
     const auto view = node.coherence().look_at(blocks_[index]);
     if (!view) return {};
     ++checks_;
-    // Where writes are noted by the machine a readonly page may already have been written.
-    const bool clean = view->state == BlockState::invalid ||
-                       (view->state == BlockState::readonly && node.engine().facts().write_faults);
+    // Where writes are noted by the machine a readonly page may already have been written; a
+    // release that has begun takes the note away before it merges.
+    const bool unwritten = node.engine().facts().write_faults ||
+                           (node.engine().is_clean(addresses_[index]) && !view->releasing);
+    const bool clean =
+        view->state == BlockState::invalid || (view->state == BlockState::readonly && unwritten);
     if (clean && std::memcmp(view->private_bytes, view->public_bytes, page_bytes) != 0) {
         return "invariant 4: the private copy differs from the public one in state " +
                std::to_string(static_cast<int>(view->state));
@@ -63,7 +75,37 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index) {
     if (view->state == BlockState::pinned && !node.engine().is_readable(addresses_[index])) {
         return "invariant 8: pinned and inaccessible";
     }
-    return broken_copy(rank, index, *view);
+    return remember ? broken_copy(rank, index, *view) : std::string{};
+}
+
+std::string Invariants::broken_after_release(std::uint32_t rank) {
+    for (std::size_t index = 0; index < blocks_.size(); ++index) {
+        const auto view = cluster_.node(rank).coherence().look_at(blocks_[index]);
+        if (!view || std::memcmp(view->private_bytes, view->public_bytes, page_bytes) == 0) {
+            continue;
+        }
+        return "node " + std::to_string(rank) + ", block " + std::to_string(blocks_[index]) +
+               ": invariant 4: unmerged bytes behind a release, in state " +
+               dsm::name_of(view->state);
+    }
+    return {};
+}
+
+/// Public copies of one wts must be equal, whoever has them.
+std::string Invariants::differing_copies(std::size_t index) {
+    for (std::uint32_t a = 0; a < cluster_.options().nodes; ++a) {
+        const auto one = cluster_.node(a).coherence().look_at(blocks_[index]);
+        for (std::uint32_t b = 0; one && b < a; ++b) {
+            const auto other = cluster_.node(b).coherence().look_at(blocks_[index]);
+            if (!other || one->record.copy_wts != other->record.copy_wts) continue;
+            if (std::memcmp(one->public_bytes, other->public_bytes, page_bytes) != 0) {
+                return "block " + std::to_string(blocks_[index]) + ": invariant 2: wts " +
+                       std::to_string(one->record.copy_wts) + " names two contents, at nodes " +
+                       std::to_string(b) + " and " + std::to_string(a);
+            }
+        }
+    }
+    return {};
 }
 
 std::string Invariants::broken_copy(std::uint32_t rank, std::size_t index,

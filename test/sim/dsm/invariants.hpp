@@ -19,6 +19,11 @@ public:
 
     /// What is broken now; empty: nothing. Blocks that a thread is at work on are left out.
     std::string broken();
+    /// The same, but only from what is there now, not from what was seen before: for explorers that
+    /// come to a state on several ways.
+    std::string broken_now();
+    /// Invariant 4 as it stands after a release of `node` with no other thread beside it.
+    std::string broken_after_release(std::uint32_t node);
     std::uint64_t checks() const noexcept { return checks_; }
 
 private:
@@ -26,7 +31,9 @@ private:
         std::uint64_t version = 0;
         std::uint64_t wts = 0;
     };
-    std::string broken_here(std::uint32_t node, std::size_t index);
+    std::string broken_here(std::uint32_t node, std::size_t index, bool remember);
+    std::string broken_locks_and_copies(bool remember);
+    std::string differing_copies(std::size_t index);
     std::string broken_copy(std::uint32_t node, std::size_t index,
                             const dsm::Node::BlockView& view);
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/address_hint.hpp"
 #include "base/clock.hpp"
 #include "sim/dsm/random_program.hpp"
 
@@ -63,6 +64,7 @@ void note_failure(const Arguments& arguments, Tally& tally, const std::string& w
         tally.running = true;
         // A program that neither ends nor waits: no virtual time will stop it.
         alarm(60);
+        reset_address_hints();
         const ProgramOutcome outcome = run_random_program(stacks, tally.seed, arguments.shape);
         tally.running = false;
         ++tally.programs;

@@ -35,6 +35,7 @@ void SoftwareEngine::for_pages(AddressRange range, Visit&& visit) noexcept {
 }
 
 void SoftwareEngine::take_time() noexcept {
+    if (options_.steps) return scheduler_.step();
     if (scheduler_.random().happens(options_.slow_calls)) scheduler_.pass();
 }
 

@@ -20,6 +20,7 @@ struct SoftwareEngineOptions {
     std::uint32_t evict = 0;          ///< percent of accesses that find their page dropped
     std::uint32_t slow_calls = 0;     ///< percent of calls in which others get a turn
     std::uint32_t stray_reports = 0;  ///< percent of pages reported that are not mapped
+    bool steps = false;               ///< each call is a step of its own (Scheduler::step)
 };
 
 /// Of one node. Thread: those of the scheduler.
@@ -44,6 +45,14 @@ public:
     std::byte* kernel_touch(std::uintptr_t address, bool write) noexcept;
 
     bool is_readable(std::uintptr_t address) noexcept { return page(address).readable; }
+    /// No write since the last collect() that this engine would have noticed.
+    bool is_clean(std::uintptr_t address) noexcept { return !page(address).written; }
+    /// The books of one page, for explorers that tell states apart.
+    std::uint32_t page_state(std::uintptr_t address) noexcept {
+        const Page& p = page(address);
+        return static_cast<std::uint32_t>(p.readable) | p.writable << 1 | p.written << 2 |
+               p.kept << 3;
+    }
     /// The kernel holds on to the page of `address` for a call, or lets go: it drops no mapping of
     /// it meanwhile.
     void hold(std::uintptr_t address, bool on) noexcept { page(address).holds += on ? 1 : -1; }

@@ -6,7 +6,8 @@ Seven bugs are those that a checker of the memory's protocol must find, five are
 space, five are wrong orders of ACP's accesses, one for each kind of order and two for the last
 (docs/testing.md). Each replaces text that must stand exactly once in the file: where the source
 has changed, this fails, and the bug must be planted anew.
-Usage: plant.py <root of the tree> <bug> <output>; plant.py --list <folder>
+Usage: plant.py <root of the tree> <bug> <output>
+       plant.py --list <folder>    lines of: bug, file, perhaps a scenario of sim_explore_all
 """
 
 import sys
@@ -150,11 +151,24 @@ BUGS = {
     ),
 }
 
+# The scenario of sim_explore_all that finds it soonest.
+EXPLORED = {
+    "notice_older_than_min_wts": "three_nodes_one_notice",
+    "busy_link_shortened": "three_nodes",
+    "pinned_block_not_rebased": "stack",
+    "unmerged_flag_lost": "unmerged",
+    "release_of_another_thread": "two_threads",
+    "fetch_overtaken_by_acquire": "fetch_and_acquire",
+    "atomic_without_notice": "atomics_and_meeting",
+}
+
 
 def main():
     if sys.argv[1] == "--list":
         folder = sys.argv[2] + "/"
-        print("\n".join(f"{bug} {file}" for bug, (file, _) in BUGS.items() if file.startswith(folder)))
+        for bug, (file, _) in BUGS.items():
+            if file.startswith(folder):
+                print(bug, file, EXPLORED.get(bug, ""))
         return 0
     root, bug, output = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     file, changes = BUGS[bug]

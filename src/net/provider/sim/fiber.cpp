@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
 
@@ -35,6 +37,10 @@ std::byte* FiberStacks::take() {
                      all_.size(), mapping_bytes, errno);
     all_.push_back(static_cast<std::byte*>(memory) + mapping_bytes);
     return all_.back();
+}
+
+void FiberStacks::give(std::byte* top) {
+    free_.insert(std::upper_bound(free_.begin(), free_.end(), top), top);
 }
 
 void prepare_fiber(Fiber& fiber, void (*entry)(void*), void* argument) noexcept {

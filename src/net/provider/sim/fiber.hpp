@@ -14,7 +14,8 @@
 
 namespace hiroba::net::sim {
 
-/// Stacks are mapped once and used again by later fibers. Outlives the schedulers that use it.
+/// Stacks are mapped once and used again by later fibers, in the same order whatever order they
+/// came back in. Outlives the schedulers that use it.
 class FiberStacks {
 public:
     FiberStacks() = default;
@@ -24,7 +25,7 @@ public:
     static constexpr std::size_t stack_bytes = std::size_t{256} << 10;  ///< above a guard page
     /// The top of a stack. Fatal when the machine has none left.
     std::byte* take();
-    void give(std::byte* top) { free_.push_back(top); }
+    void give(std::byte* top);
 
 private:
     std::vector<std::byte*> all_, free_;
@@ -41,6 +42,9 @@ struct Fiber {
     std::uint64_t naps = 0;         ///< a wake-up meant for an earlier nap comes too late
     bool parked = false;
     bool ended = false;
+    bool chosen = false;          ///< takes its steps when a chooser says so
+    bool waits = false;           ///< it has given its turn away because it waits,
+    bool looked_in_vain = false;  ///< and nobody has made a step since
     std::vector<Fiber*> joiners;
 };
 

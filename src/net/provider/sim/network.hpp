@@ -46,6 +46,9 @@ struct NetworkOptions {
     std::uint32_t queues = 4;      ///< of a card; a peer has one of them
     std::uint64_t call_ns = 0;     ///< how long a call takes; others run meanwhile
     std::uint32_t slow_calls = 0;  ///< share of calls that take a turn
+    /// No packets for one-sided access: each call is one step of the scheduler, done when it
+    /// returns.
+    bool steps = false;
 };
 
 /// One packet, from its first sending until it is acknowledged.
@@ -108,6 +111,7 @@ public:
     std::uint32_t attach(NodeId node, SimProvider& provider);
     /// `provider` takes nothing any more; its successor may be attached already.
     void detach(NodeId node, const SimProvider& provider);
+    SimProvider* provider(NodeId node) noexcept { return providers_[node.value]; }
     /// Brings `packet` to the card of packet->to, once, some time from now.
     void send(std::unique_ptr<Packet> packet);
     /// A message of packet.from was delivered at packet.to: there is room for another.

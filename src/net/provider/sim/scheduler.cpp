@@ -3,6 +3,7 @@
 #include "net/provider/sim/scheduler.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/fatal.hpp"
@@ -13,6 +14,7 @@ namespace {
 // A nap's number goes along with the turn that ends it.
 constexpr unsigned nap_shift = 24;
 constexpr std::uint32_t fibers_max = 1u << nap_shift;
+constexpr std::size_t clean_stack_bytes = std::size_t{16} << 10;
 constexpr std::uint64_t turn_event = std::uint64_t{1} << 63;  // in an event's `what`
 }  // namespace
 
@@ -36,6 +38,10 @@ Fiber& Scheduler::spawn(NodeId node, std::function<void()> body) {
     fiber.node = node;
     fiber.body = std::move(body);
     fiber.stack_top = stacks_.take();
+    // What earlier runs left there would make equal states of two runs look different.
+    if (options_.chooser != nullptr) {
+        std::memset(fiber.stack_top - clean_stack_bytes, 0, clean_stack_bytes);
+    }
     fiber.context.turns = this;
     fiber.context.global_thread = fiber.index;
     prepare_fiber(fiber, &Scheduler::enter, this);
@@ -81,6 +87,10 @@ void Scheduler::turn(void* self, std::uint64_t argument) noexcept {
 }
 
 void Scheduler::pass() noexcept {
+    if (choosing_ && running_->chosen) {
+        make_ready(*running_, true);
+        return switch_away();
+    }
     work(options_.turn_min_ns + random_.below(options_.turn_max_ns - options_.turn_min_ns + 1));
 }
 
@@ -89,7 +99,7 @@ void Scheduler::work(std::uint64_t ns) noexcept {
     switch_away();
 }
 
-std::uint64_t Scheduler::now_ns() noexcept { return time_ns_ += options_.clock_ns; }
+std::uint64_t Scheduler::now_ns() noexcept { return choosing_ ? 0 : time_ns_ += options_.clock_ns; }
 
 void Scheduler::park(std::uint64_t deadline_ns) noexcept {
     if (deadline_ns != ~std::uint64_t{0}) turn_at(deadline_ns, *running_);
@@ -107,6 +117,7 @@ void Scheduler::join(Fiber& fiber) noexcept {
 void Scheduler::wake(Fiber& fiber) noexcept {
     if (!fiber.parked) return;
     fiber.parked = false;
+    if (choosing_ && fiber.chosen) return make_ready(fiber, false);
     turn_at(time_ns_ + random_.below(options_.turn_max_ns + 1), fiber);
 }
 
@@ -118,6 +129,47 @@ void Scheduler::crash(NodeId node) noexcept {
         for (Fiber* joiner : fiber->joiners) wake(*joiner);
     }
     if (running_ != nullptr && running_->ended) switch_away();
+}
+
+// --- choice --------------------------------------------------------------------------------------
+
+void Scheduler::make_ready(Fiber& fiber, bool waits) noexcept {
+    fiber.waits = waits;
+    fiber.looked_in_vain = waits;
+    ready_.insert(
+        std::upper_bound(ready_.begin(), ready_.end(), &fiber,
+                         [](const Fiber* a, const Fiber* b) { return a->index < b->index; }),
+        &fiber);
+}
+
+void Scheduler::step() noexcept {
+    if (!choosing_ || !running_->chosen) return;
+    make_ready(*running_, false);
+    switch_away();
+}
+
+void Scheduler::begin_choice(std::uint32_t threads) noexcept {
+    running_->chosen = true;
+    make_ready(*running_, false);
+    choice_begins_with_ = threads;
+    switch_away();
+}
+
+/// One step of the thread chosen. False when the chooser stops the run.
+bool Scheduler::let_choose() noexcept {
+    std::vector<Fiber*> able;
+    for (Fiber* fiber : ready_) {
+        if (!fiber->looked_in_vain) able.push_back(fiber);
+    }
+    // All have looked and nothing has changed since: let them look once more.
+    Fiber* const next = options_.chooser->choose(able.empty() ? ready_ : able);
+    if (next == nullptr) return false;
+    for (Fiber* fiber : ready_) fiber->looked_in_vain = false;
+    ready_.erase(std::find(ready_.begin(), ready_.end(), next));
+    ++events_;
+    resume(*next);
+    choosing_ = !ready_.empty();
+    return true;
 }
 
 // --- events --------------------------------------------------------------------------------------
@@ -145,6 +197,11 @@ void Scheduler::happen(const Event& event) {
 Scheduler::Outcome Scheduler::run() {
     while (live_ > 0) {
         if (stopping_) return Outcome::stopped;
+        choosing_ |= !ready_.empty() && ready_.size() == choice_begins_with_;
+        if (choosing_) {
+            if (!let_choose()) return Outcome::stopped;
+            continue;
+        }
         if (queue_.empty()) return Outcome::stuck;
         std::pop_heap(queue_.begin(), queue_.end());
         const Event event = queue_.back();

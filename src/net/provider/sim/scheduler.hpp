@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/random.hpp"
@@ -25,6 +26,16 @@ public:
     virtual std::uint64_t delay_ns(std::uint64_t what) = 0;
 };
 
+/// Says which thread goes on, instead of the clock: how test/sim explores every order.
+class Chooser {
+public:
+    virtual ~Chooser() = default;
+    /// Asked before every step. One of `ready`, which is not empty and in the order in which the
+    /// threads were made; nullptr: the run stops here. A thread that waits (Fiber::waits) is among
+    /// them again once another has made a step.
+    virtual Fiber* choose(std::span<Fiber* const> ready) = 0;
+};
+
 struct SchedulerOptions {
     std::uint64_t seed = 1;
     std::uint64_t turn_min_ns = 50;              ///< how long a thread that passes stays away,
@@ -32,6 +43,7 @@ struct SchedulerOptions {
     std::uint64_t clock_ns = 20;                 ///< reading the clock takes this long
     std::uint64_t limit_ns = ~std::uint64_t{0};  ///< virtual time after which a run is given up
     Delays* delays = nullptr;
+    Chooser* chooser = nullptr;  ///< from begin_choice() on; the clock shows 0 meanwhile
 };
 
 class Scheduler final : public Turns {
@@ -67,6 +79,11 @@ public:
     /// Sleeps until wake() or `deadline_ns`.
     void park(std::uint64_t deadline_ns) noexcept;
     void join(Fiber& fiber) noexcept;
+    /// Between two steps that others must be able to come between. Nothing without a chooser.
+    void step() noexcept;
+    /// Waits until `threads` threads have come here; from then on the chooser decides among them,
+    /// until all of them have ended.
+    void begin_choice(std::uint32_t threads) noexcept;
     Fiber& running() noexcept { return *running_; }
 
     // --- by threads and events -------------------------------------------------------------------
@@ -104,6 +121,8 @@ private:
     static void enter(void* self) noexcept;
     static void turn(void* self, std::uint64_t argument) noexcept;
     void turn_at(std::uint64_t time_ns, Fiber& fiber) noexcept;
+    void make_ready(Fiber& fiber, bool waits) noexcept;
+    bool let_choose() noexcept;
     void switch_away() noexcept;
     void resume(Fiber& fiber) noexcept;
     bool is_stale(const Event& event) const noexcept;
@@ -118,6 +137,9 @@ private:
     std::vector<std::unique_ptr<Fiber>> fibers_;
     std::uint32_t live_ = 0;
     bool stopping_ = false;
+    std::vector<Fiber*> ready_;  ///< the chooser's, in the order made
+    std::uint32_t choice_begins_with_ = 0;
+    bool choosing_ = false;
     Fiber* running_ = nullptr;
     void* main_stack_pointer_ = nullptr;
     std::uint64_t events_ = 0;

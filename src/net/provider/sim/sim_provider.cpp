@@ -62,7 +62,7 @@ SimProvider::SimProvider(Network& network, ProviderSetup setup)
       setup_(std::move(setup)),
       limits_{.name = "sim",
               .message_bytes_max = message_bytes_max,
-              .completes_inline = false,
+              .completes_inline = network.options().steps,
               .parallel = network.options().calls == Calls::locked_queues,
               .maps_peers = false},
       queues_(std::max(1u, network.options().queues) + 1, nullptr) {
@@ -150,6 +150,14 @@ std::byte* SimProvider::place(NodeId node, RegionId region, std::uint64_t offset
     return memory.start + offset;
 }
 
+/// Where they lie in `node`'s memory.
+std::byte* SimProvider::place_at(NodeId node, RegionId region, std::uint64_t offset,
+                                 std::size_t bytes) noexcept {
+    SimProvider* const peer = network_.provider(node);
+    HIROBA_INVARIANT(peer != nullptr, "node %u is not connected", node.value);
+    return peer->place(node, region, offset, bytes);
+}
+
 std::size_t SimProvider::parts_of(std::size_t bytes) const noexcept {
     const std::size_t part = network_.options().packet_bytes;
     return std::max<std::size_t>(1, (bytes + part - 1) / part);
@@ -201,6 +209,11 @@ Post SimProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
                       Bytes from) noexcept {
     std::byte* const target = place(to, region, offset, from.size());
     if (from.empty()) return Post::done;
+    if (network_.options().steps) {
+        network_.scheduler().step();
+        memcpy(place_at(to, region, offset, from.size()), from.data(), from.size());
+        return Post::done;
+    }
     const Entry entry{*this, queue_of(to)};
     if (to == setup_.self) {
         memcpy(target, from.data(), from.size());
@@ -220,6 +233,11 @@ Post SimProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
                       std::uint64_t offset) noexcept {
     const std::byte* const source = place(from, region, offset, to.size());
     if (to.empty()) return Post::done;
+    if (network_.options().steps) {
+        network_.scheduler().step();
+        memcpy(to.data(), place_at(from, region, offset, to.size()), to.size());
+        return Post::done;
+    }
     const Entry entry{*this, queue_of(from)};
     if (from == setup_.self) {
         memcpy(to.data(), source, to.size());
@@ -240,6 +258,13 @@ Post SimProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::
                          std::uint64_t* old) noexcept {
     HIROBA_INVARIANT((offset & 7) == 0, "atomic at offset %lu of region %u", offset, region.value);
     std::byte* const word = place(at, region, offset, 8);
+    if (network_.options().steps) {
+        network_.scheduler().step();
+        *old = apply_atomic(
+            std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place_at(at, region, offset, 8))), op,
+            operand, expected);
+        return Post::done;
+    }
     const Entry entry{*this, queue_of(at)};
     if (at == setup_.self) {
         *old = apply_atomic(std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word)), op, operand,
@@ -394,7 +419,7 @@ std::size_t SimProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
     }
     // Whoever looks again and again lets time go by meanwhile.
     empty_polls_ = events == 0 ? empty_polls_ + 1 : 0;
-    if (empty_polls_ > 1) network_.scheduler().pass();
+    if (empty_polls_ > 1 && !network_.options().steps) network_.scheduler().pass();
     return events;
 }
 

@@ -89,6 +89,8 @@ private:
     Result<void> meet();
     std::byte* place(NodeId node, RegionId region, std::uint64_t offset,
                      std::size_t bytes) noexcept;
+    std::byte* place_at(NodeId node, RegionId region, std::uint64_t offset,
+                        std::size_t bytes) noexcept;
     Operation* new_operation(OpId id, NodeId peer, std::byte* memory, std::size_t parts) noexcept;
     std::unique_ptr<Packet> packet_for(const Operation& operation, Packet::Kind kind) noexcept;
     void post_parts(Operation& operation, Packet::Kind kind, RegionId region, std::uint64_t offset,

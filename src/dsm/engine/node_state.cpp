@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what a node's next steps depend on, shown part by part to explorers (test/sim/dsm).
+// Invariant: complete but for what the caller leaves out on purpose: other blocks, the rest of each
+// block, counters. A member that is added to Node and decides anything belongs here.
+#include "dsm/engine/node.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+
+/// Values without their padding, one after the other.
+class Shown {
+public:
+    Shown(void (*visit)(void*, Bytes), void* context) noexcept : visit_(visit), context_(context) {}
+    template <class... Values>
+    void values(const Values&... each) noexcept {
+        (bytes(&each, sizeof each), ...);
+    }
+    void bytes(const void* at, std::size_t count) noexcept {
+        visit_(context_, {static_cast<const std::byte*>(at), count});
+    }
+    void notice(const Notice& n) noexcept { values(n.wts, n.rts, n.block, n.node); }
+
+private:
+    void (*visit_)(void*, Bytes);
+    void* context_;
+};
+
+// Read while no thread runs: latches are shown as they stand, not taken.
+void show(Shown& shown, const BlockEntry& e) noexcept {
+    shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.pins, e.rts,
+                 e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
+}
+
+}  // namespace
+
+void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
+                      void (*visit)(void*, Bytes), void* context) noexcept {
+    Shown shown{visit, context};
+    for (const BlockId block : blocks) {
+        show(shown, entries_[block]);
+        shown.bytes(private_copy(block), block_bytes);
+        shown.bytes(copies_.own(block), block_bytes);
+        shown.values(reinterpret_cast<const BlockRecord*>(records_.local())[block]);
+    }
+    shown.values(read_ahead_, signature_latch_, known_to_all_, min_wts_, signature_.min_wts(),
+                 signature_.last_sequence());
+    for (const Signature::Entry& entry : signature_.entries()) {
+        shown.notice(entry.notice);
+        shown.values(entry.sequence, entry.live);
+    }
+    shown.bytes(sent_.data(), sent_.size() * sizeof(NewsSequence));
+    shown.values(pending_latch_, pending_count_, pending_min_wts_, has_pending_, expired_to_);
+    for (std::size_t i = 0; i < pending_count_; ++i) shown.notice(pending_[i]);
+    shown.values(release_, work_count_, reported_count_, unmerged_latch_, unmerged_count_);
+    shown.bytes(work_.data(), work_count_ * sizeof(BlockId));
+    shown.bytes(unmerged_.data(), unmerged_count_ * sizeof(BlockId));
+    shown.values(acquire_, taken_count_);
+    for (std::size_t i = 0; i < taken_count_; ++i) shown.notice(taken_[i]);
+    shown.bytes(invalidation_.blocks.data(), invalidation_.blocks.size() * sizeof(BlockId));
+    for (const LeaseQueue::Lease& lease : leases_.all()) shown.values(lease.until, lease.block);
+    shown.values(flush_seen_, flush_sequence_, flush_latch_);
+    scratch_.each_used([&](const std::byte* buffer) { shown.bytes(buffer, block_bytes); });
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: all orders of all steps of small programs on 2 and 3 nodes with 1 and 2 blocks, the
+// invariants checked in every state. Usage: sim_explore_all [states=N] [planted] [scenario...]
+//   states=N  gives a scenario up after so many states   planted  succeeds if one goes wrong
+//
+// A step is an access to memory that another node, or another thread of the node, may use: a load,
+// a store or a compare-and-swap of a word, a copy of a block, a call of the fault engine, a
+// synchronization of the program. What lies between two steps nobody else sees.
+#include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/address_hint.hpp"
+#include "base/clock.hpp"
+#include "sim/dsm/small_world.hpp"
+#include "sim/dsm/state_graph.hpp"
+
+namespace hiroba::sim_test {
+namespace {
+
+/// Where the second block of a scenario lies.
+enum class Second : std::uint8_t { none, heap, stack };
+
+struct Scenario {
+    const char* name;
+    std::uint32_t nodes, threads_of_first, notices_max;
+    bool as_mprotect;
+    std::uint32_t lock_hops;
+    Second second;
+    void (*live)(SmallWorld& world, std::uint32_t thread, ClusterNode& node);
+};
+
+constexpr unsigned hops = 8;
+constexpr std::size_t stacks_of_run = 16;
+
+/// From few states to many.
+constexpr Scenario scenarios[] = {
+    // The second block is a stack of node 1: never inaccessible there.
+    {"stack", 2, 1, 4, false, hops, Second::stack,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.locked_add(node, 0, 2);
+         world.locked_add(node, 0, 3 - thread);
+         world.locked_add(node, 0, 2);
+     }},
+    // Signatures of one notice: what is dropped into min_wts ends leases.
+    {"one_notice", 2, 1, 1, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.locked_add(node, 0, 2 * thread);
+         world.locked_add(node, 0, 2 * (1 - thread));
+     }},
+    // A write outside the critical section stays unmerged while news of the other word come in.
+    {"unmerged", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.add(node, thread);
+         world.lock(node, 0);
+         world.see(node, thread);
+         world.unlock(node, 0);
+         world.meet(node);
+         world.see(node, 1 - thread);
+     }},
+    // A remembered notice grows old: a newer one of its block has been dropped.
+    {"three_nodes_one_notice", 3, 1, 1, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.locked_add(node, 0, 0);
+         if (thread == 1) world.add_and_drop_notice(node);
+         if (thread == 2) world.lock(node, 0), world.unlock(node, 0);
+         if (thread == 2) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
+     }},
+    {"atomics_and_meeting", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t, ClusterNode& node) {
+         world.see(node, 1);
+         world.atomic_add(node, 0);
+         world.meet(node);
+         world.see(node, 0);
+     }},
+    // Two nodes write two words of one block, each under its own lock: merges and rebases.
+    {"two_words", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.locked_add(node, thread, thread);
+         world.locked_add(node, 1 - thread, 1 - thread);
+     }},
+    {"two_words_mprotect", 2, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.locked_add(node, thread, thread);
+         world.locked_add(node, 1 - thread, 1 - thread);
+     }},
+    // One thread fetches a block by a notice while another learns that leases have ended.
+    {"fetch_and_acquire", 2, 2, 1, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.see(node, 1);
+         if (thread == 2) world.locked_add(node, 0, 0);
+         if (thread == 2) world.add_and_drop_notice(node);
+         if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
+         if (thread == 1) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
+     }},
+    {"three_nodes", 3, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t, ClusterNode& node) { world.atomic_add(node, 0); }},
+    {"two_threads", 2, 2, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread < 2) world.locked_add(node, thread, thread);
+         if (thread == 2) world.locked_add(node, 0, 0);
+         if (thread == 2) world.locked_add(node, 1, 1);
+     }},
+    {"atomics", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.atomic_add(node, 0);
+         world.locked_add(node, 0, 1);
+         world.atomic_add(node, 0);
+         if (thread == 0) world.locked_add(node, 0, 1);
+     }},
+    {"three_nodes_twice", 3, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.atomic_add(node, 0);
+         if (thread > 0) world.atomic_add(node, 0);
+     }},
+};
+
+struct Options {
+    std::uint64_t states_max = ~std::uint64_t{0};
+    bool planted = false;
+};
+
+ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
+    ClusterOptions options;
+    options.nodes = scenario.nodes;
+    options.threads_of_first = scenario.threads_of_first;
+    options.with_locks = false;
+    options.memory.notices_max = scenario.notices_max;
+    options.memory.lease = 2;
+    options.memory.lock_hops = scenario.lock_hops;
+    options.engine.as_mprotect = scenario.as_mprotect;
+    options.engine.steps = true;
+    options.scheduling.chooser = &graph;
+    options.scheduling.limit_ns = 50'000'000;
+    options.wire.steps = true;
+    return options;
+}
+
+std::vector<std::uintptr_t> blocks_of(const Scenario& scenario, const dsm::AddressMap& map) {
+    std::vector<std::uintptr_t> blocks{map.heap_arena(NodeId{0}).address};
+    if (scenario.second == Second::heap) blocks.push_back(map.heap_arena(NodeId{1}).address);
+    if (scenario.second == Second::stack) {
+        // The second page: the first guards the stack.
+        blocks.push_back(map.stack_slice(map.shape().threads_per_node).address + page_bytes);
+    }
+    return blocks;
+}
+
+void run_once(const Scenario& scenario, StateGraph& graph, net::sim::FiberStacks& stacks) {
+    reset_address_hints();
+    const RunArena arena;
+    Cluster cluster{stacks, options_of(scenario, graph)};
+    SmallWorld world{cluster, blocks_of(scenario, cluster.map())};
+    graph.begin_run({[&] { return world.digest(); }, [&] { return world.broken(); }});
+    const auto outcome = cluster.run([&](std::uint32_t thread, ClusterNode& node) {
+        world.come(node);
+        scenario.live(world, thread, node);
+    });
+    graph.end_run(outcome, world.failure());
+}
+
+/// Has `stacks` hold what a run needs, so that its books do not grow inside one.
+void fill(net::sim::FiberStacks& stacks) {
+    std::vector<std::byte*> taken(stacks_of_run);
+    for (std::byte*& stack : taken) stack = stacks.take();
+    for (std::byte* const stack : taken) stacks.give(stack);
+}
+
+/// Whether all is right.
+bool explore(const Scenario& scenario, const Options& options) {
+    net::sim::FiberStacks stacks;
+    fill(stacks);
+    StateGraph graph{options.states_max};
+    const std::uint64_t start_ns = now_ns();
+    while (!graph.is_done()) run_once(scenario, graph, stacks);
+    std::string verdict = graph.is_complete() ? "all orders right" : "given up, right so far";
+    if (graph.is_complete() && graph.hanging_states() > 0) {
+        verdict = "WRONG: " + std::to_string(graph.hanging_states()) + " states never end";
+    }
+    if (!graph.failure().empty()) verdict = "WRONG: " + graph.failure();
+    std::printf("%-22s %u nodes, %u threads: %9" PRIu64 " states, %9" PRIu64
+                " steps, longest way %4zu, %9" PRIu64 " runs, %6.1f s: %s\n",
+                scenario.name, scenario.nodes, scenario.nodes - 1 + scenario.threads_of_first,
+                graph.states(), graph.steps(), graph.longest(), graph.runs(),
+                static_cast<double>(now_ns() - start_ns) * 1e-9, verdict.c_str());
+    if (!graph.failure().empty()) std::printf("  way:%s\n", graph.way().c_str());
+    std::fflush(stdout);
+    return !verdict.starts_with("WRONG");
+}
+
+/// As explore(), in a process of its own: a broken assertion of the engine is a verdict too.
+bool explore_apart(const Scenario& scenario, const Options& options) {
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool right = explore(scenario, options);
+        std::fflush(nullptr);
+        _exit(right ? 0 : 1);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child) std::abort();
+    if (WIFSIGNALED(status)) {
+        std::printf("%-22s WRONG: the engine stopped itself\n", scenario.name);
+    }
+    return status == 0;
+}
+
+int run(int argc, char** argv) {
+    // Mappings of the heap would lie where a later run's are to lie again.
+    mallopt(M_MMAP_MAX, 0);
+    Options options;
+    std::vector<std::string_view> only;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word.starts_with("states=")) {
+            options.states_max = std::strtoull(argv[i] + 7, nullptr, 10);
+        } else if (word == "planted") {
+            options.planted = true;
+        } else {
+            only.push_back(word);
+        }
+    }
+    bool right = true;
+    std::size_t found = 0;
+    for (const Scenario& scenario : scenarios) {
+        if (!only.empty() && std::find(only.begin(), only.end(), scenario.name) == only.end()) {
+            continue;
+        }
+        ++found;
+        right &= explore_apart(scenario, options);
+        if (options.planted && !right) return 0;
+    }
+    if (found == 0 || found < only.size()) {
+        std::fprintf(stderr,
+                     "usage: sim_explore_all [states=N] [planted] [scenario...]; there are");
+        for (const Scenario& scenario : scenarios) std::fprintf(stderr, " %s", scenario.name);
+        std::fprintf(stderr, "\n");
+        return 64;
+    }
+    return right == options.planted;
+}
+
+}  // namespace
+}  // namespace hiroba::sim_test
+
+int main(int argc, char** argv) { return hiroba::sim_test::run(argc, argv); }

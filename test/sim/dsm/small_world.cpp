@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dsm/small_world.hpp"
+
+#include <cstring>
+
+namespace hiroba::sim_test {
+
+namespace {
+
+using dsm::Others;
+
+/// Of a state: multiply and rotate by words of eight bytes (wyhash's mixing).
+class Digest {
+public:
+    void add(std::uint64_t value) noexcept {
+        const auto product = static_cast<unsigned __int128>(sum_ ^ value) * 0x9E37'79B9'7F4A'7C15u;
+        sum_ = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64) ^
+               0xD6E8'FEB8'6659'FD93u;
+        sum_ = sum_ << 23 | sum_ >> 41;
+    }
+    void add(Bytes bytes) noexcept {
+        add(bytes.size());
+        while (!bytes.empty()) {
+            std::uint64_t value = 0;
+            const std::size_t part = std::min(bytes.size(), sizeof value);
+            std::memcpy(&value, bytes.data(), part);
+            add(value);
+            bytes = bytes.subspan(part);
+        }
+    }
+    std::uint64_t sum() const noexcept { return sum_; }
+
+private:
+    std::uint64_t sum_ = 0x2545'F491'4F6C'DD1Du;
+};
+
+}  // namespace
+
+SmallWorld::SmallWorld(Cluster& cluster, std::vector<std::uintptr_t> blocks)
+    : cluster_(cluster),
+      nodes_(cluster.options().nodes),
+      addresses_(std::move(blocks)),
+      invariants_(cluster, addresses_),
+      gates_(nodes_),
+      mail_(2 * nodes_ * nodes_) {
+    for (const std::uintptr_t address : addresses_) {
+        const std::uint64_t offset = *cluster.map().offset_of(address);
+        blocks_.push_back(static_cast<dsm::BlockId>(offset / page_bytes));
+    }
+    threads_.reserve(cluster.threads());
+}
+
+void SmallWorld::come(ClusterNode& node) {
+    HIROBA_INVARIANT(node.memory().news_bytes_max() <= news_bytes, "news of %lu bytes",
+                     node.memory().news_bytes_max());
+    threads_.push_back(&cluster_.scheduler().running());
+    cluster_.scheduler().begin_choice(cluster_.threads());
+}
+
+void SmallWorld::see(ClusterNode& node, unsigned word) {
+    const std::uintptr_t at = addresses_[word / words_per_block] + word % words_per_block * 8;
+    const std::uint64_t saw = node.load(at, 8);
+    if (saw == right_[word] || !failure_.empty()) return;
+    failure_ = "node " + std::to_string(node.endpoint().self().value) + " sees " +
+               std::to_string(saw) + " in word " + std::to_string(word) + ", should be " +
+               std::to_string(right_[word]);
+    cluster_.scheduler().stop();
+}
+
+void SmallWorld::add(ClusterNode& node, unsigned word) {
+    const std::uintptr_t at = addresses_[word / words_per_block] + word % words_per_block * 8;
+    right_[word] += 1;
+    node.store(at, 8, right_[word]);
+}
+
+void SmallWorld::lock(ClusterNode& node, unsigned which) {
+    Lock& lock = locks_[which];
+    cluster_.scheduler().step();
+    while (lock.held) cluster_.scheduler().pass();
+    lock.held = true;
+    if (lock.news.size == 0) return;
+    node.memory().learn(NodeId{~0u}, {lock.news.bytes.data(), lock.news.size});
+    node.memory().acquire(Others::running);
+}
+
+void SmallWorld::unlock(ClusterNode& node, unsigned which) {
+    Lock& lock = locks_[which];
+    node.memory().release(Others::running);
+    check_merged(node);
+    lock.news.size = node.memory().news_for_anyone(lock.news.bytes);
+    lock.held = false;
+}
+
+void SmallWorld::locked_add(ClusterNode& node, unsigned which, unsigned word) {
+    lock(node, which);
+    see(node, word);
+    add(node, word);
+    unlock(node, which);
+}
+
+void SmallWorld::atomic_add(ClusterNode& node, unsigned word) {
+    auto* const address =
+        reinterpret_cast<void*>(addresses_[word / words_per_block] + word % words_per_block * 8);
+    node.memory().enter_atomic(address, 8);
+    see(node, word);
+    add(node, word);
+    node.memory().leave_atomic(address, 8);
+}
+
+// The smaller wts is dropped: the block of word 2 is ahead by two writes.
+void SmallWorld::add_and_drop_notice(ClusterNode& node) {
+    locked_add(node, 0, 2);
+    locked_add(node, 0, 2);
+    lock(node, 0);
+    add(node, 0);
+    add(node, 2);
+    unlock(node, 0);
+}
+
+// The order of release, news, acquire and everyone_knows() is omp/team's.
+void SmallWorld::meet(ClusterNode& node) {
+    const std::uint32_t self = node.endpoint().self().value;
+    Gate& gate = gates_[self];
+    const std::uint64_t round = gate.rounds;
+    cluster_.scheduler().step();
+    if (++gate.come < cluster_.threads_of(self)) {
+        while (gate.rounds == round) cluster_.scheduler().pass();
+        return;
+    }
+    node.memory().release(Others::stopped);
+    check_merged(node);
+    exchange(node, round);
+    gate.come = 0;
+    ++gate.rounds;
+}
+
+void SmallWorld::exchange(ClusterNode& node, std::uint64_t round) {
+    const std::uint32_t self = node.endpoint().self().value;
+    for (std::uint32_t i = 1; i < nodes_; ++i) {
+        const std::uint32_t to = (self + i) % nodes_;
+        News& news = mail(self, to, round);
+        news.size = node.memory().news_for(NodeId{to}, news.bytes);
+    }
+    ++gates_[self].sent;
+    for (std::uint32_t i = 1; i < nodes_; ++i) {
+        const std::uint32_t from = (self + i) % nodes_;
+        cluster_.scheduler().step();
+        while (gates_[from].sent <= round) cluster_.scheduler().pass();
+        const News& news = mail(from, self, round);
+        node.memory().learn(NodeId{from}, {news.bytes.data(), news.size});
+    }
+    node.memory().acquire(Others::stopped);
+    node.memory().everyone_knows();
+}
+
+/// Where another thread of the node may have written since, nothing can be said.
+void SmallWorld::check_merged(ClusterNode& node) {
+    const std::uint32_t self = node.endpoint().self().value;
+    if (cluster_.threads_of(self) > 1 || !failure_.empty()) return;
+    failure_ = invariants_.broken_after_release(self);
+    if (!failure_.empty()) cluster_.scheduler().stop();
+}
+
+std::uint64_t SmallWorld::digest() noexcept {
+    Digest digest;
+    const auto add = [](void* sum, Bytes part) { static_cast<Digest*>(sum)->add(part); };
+    for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+        ClusterNode& node = cluster_.node(rank);
+        node.coherence().show_state(blocks_, bytes_used_of_block, add, &digest);
+        for (const std::uintptr_t at : addresses_) digest.add(node.engine().page_state(at));
+        digest.add(gates_[rank].come);
+        digest.add(gates_[rank].rounds);
+        digest.add(gates_[rank].sent);
+    }
+    for (const Lock& lock : locks_) {
+        digest.add(lock.held);
+        digest.add(Bytes{lock.news.bytes.data(), lock.news.size});
+    }
+    for (const News& news : mail_) digest.add(Bytes{news.bytes.data(), news.size});
+    for (const std::uint64_t value : right_) digest.add(value);
+    for (const net::sim::Fiber* const thread : threads_) {
+        digest.add(thread->ended);
+        digest.add(thread->context.atomic_block);
+        if (thread->ended) continue;
+        const auto* const from = static_cast<const std::byte*>(thread->stack_pointer);
+        digest.add(Bytes{from, static_cast<std::size_t>(thread->stack_top - from)});
+    }
+    return digest.sum();
+}
+
+}  // namespace hiroba::sim_test

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what the scenarios of the exhaustive exploration are made of: words, locks and meetings of
+// a few threads, and what each word must hold. Invariant: the shared memory's engine is the real
+// one. What carries its news is reduced to single steps: a lock is one word of the test, a meeting
+// one mailbox for each pair of nodes, so that no order is spent on their own protocols, which have
+// tests of their own. A release, the news it leads to and their way are as many steps as the engine
+// makes of them.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/dsm/cluster.hpp"
+#include "sim/dsm/invariants.hpp"
+
+namespace hiroba::sim_test {
+
+class SmallWorld {
+public:
+    static constexpr unsigned blocks_max = 2, words_per_block = 2, locks_max = 3;
+    static constexpr std::size_t bytes_used_of_block = 64;
+
+    /// Word w lies in block w / 2. @param blocks  where they begin
+    SmallWorld(Cluster& cluster, std::vector<std::uintptr_t> blocks);
+
+    // --- by the program's threads ----------------------------------------------------------------
+
+    /// Reads a word and compares.
+    void see(ClusterNode& node, unsigned word);
+    void add(ClusterNode& node, unsigned word);
+    void lock(ClusterNode& node, unsigned lock);
+    void unlock(ClusterNode& node, unsigned lock);
+    /// In the critical section of `lock`: word += 1.
+    void locked_add(ClusterNode& node, unsigned lock, unsigned word);
+    void atomic_add(ClusterNode& node, unsigned word);
+    /// Adds to words 0 and 2 so that a signature of one notice drops that of word 0.
+    void add_and_drop_notice(ClusterNode& node);
+    /// A barrier of all threads.
+    void meet(ClusterNode& node);
+
+    // --- between two steps -----------------------------------------------------------------------
+
+    std::uint64_t digest() noexcept;
+    std::string broken() { return invariants_.broken_now(); }
+    const std::string& failure() const noexcept { return failure_; }
+    std::uint64_t checks() const noexcept { return invariants_.checks(); }
+
+    /// Threads of the program are told apart by the order in which they come here.
+    void come(ClusterNode& node);
+
+private:
+    static constexpr std::size_t news_bytes = 512;
+    struct News {
+        std::array<std::byte, news_bytes> bytes{};
+        std::size_t size = 0;
+    };
+    struct Lock {
+        bool held = false;
+        News news;
+    };
+    struct Gate {  ///< of one node
+        std::uint32_t come = 0;
+        std::uint64_t rounds = 0, sent = 0;
+    };
+    void exchange(ClusterNode& node, std::uint64_t round);
+    void check_merged(ClusterNode& node);
+    /// Of two rounds, because a node may be one ahead.
+    News& mail(std::uint32_t from, std::uint32_t to, std::uint64_t round) {
+        return mail_[(round % 2 * nodes_ + from) * nodes_ + to];
+    }
+
+    Cluster& cluster_;
+    std::uint32_t nodes_;
+    std::vector<std::uintptr_t> addresses_;
+    std::vector<dsm::BlockId> blocks_;
+    Invariants invariants_;
+    std::vector<net::sim::Fiber*> threads_;
+    std::array<std::uint64_t, blocks_max * words_per_block> right_{};
+    std::array<Lock, locks_max> locks_;
+    std::vector<Gate> gates_;
+    std::vector<News> mail_;
+    std::string failure_;
+};
+
+}  // namespace hiroba::sim_test

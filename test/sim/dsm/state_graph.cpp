@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dsm/state_graph.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fatal.hpp"
+
+namespace hiroba::sim_test {
+
+using net::sim::Fiber;
+using net::sim::Scheduler;
+
+void StateGraph::begin_run(Questions questions) {
+    const OutsideRunArena here;
+    questions_ = std::move(questions);
+    depth_ = 0;
+    at_known_state_ = false;
+    ++runs_;
+}
+
+Fiber* StateGraph::take(std::span<Fiber* const> ready, const Frame& frame) {
+    const std::uint32_t wanted = frame.open[frame.next];
+    for (Fiber* const fiber : ready) {
+        if (fiber->index == wanted) return fiber;
+    }
+    fatal("state %u: thread %u was ready and is not: equal choices gave different runs",
+          frame.state, wanted);
+}
+
+void StateGraph::add_edge(std::uint32_t to) {
+    if (!path_.empty()) edges_.emplace_back(path_.back().state, to);
+}
+
+Fiber* StateGraph::choose(std::span<Fiber* const> ready) {
+    const OutsideRunArena here;
+    if (depth_ < path_.size()) return take(ready, path_[depth_++]);
+    const std::uint64_t digest = questions_.digest();
+    const auto next_id = static_cast<std::uint32_t>(ids_.size() + 1);
+    const auto [known, is_new] = ids_.try_emplace(digest, next_id);
+    add_edge(known->second);
+    if (!is_new) {
+        at_known_state_ = true;
+        return nullptr;
+    }
+    failure_ = questions_.broken();
+    cut_off_ = ids_.size() >= states_max_;
+    if (!failure_.empty() || cut_off_) return nullptr;
+    Frame frame{next_id, 0, {}};
+    for (const Fiber* const fiber : ready) frame.open.push_back(fiber->index);
+    path_.push_back(std::move(frame));
+    longest_ = std::max(longest_, path_.size());
+    return take(ready, path_[depth_++]);
+}
+
+void StateGraph::end_run(Scheduler::Outcome outcome, const std::string& failure) {
+    const OutsideRunArena here;
+    questions_ = {};
+    if (failure_.empty()) failure_ = failure;
+    if (outcome == Scheduler::Outcome::ended) {
+        add_edge(the_end);
+    } else if (!at_known_state_ && !cut_off_ && failure_.empty()) {
+        failure_ = "the run neither ended nor came to a known state";
+    }
+    done_ = !failure_.empty() || cut_off_;
+    if (!done_) step_back();
+}
+
+/// To the last state with a choice that has not been made.
+void StateGraph::step_back() {
+    while (!path_.empty() && ++path_.back().next == path_.back().open.size()) path_.pop_back();
+    done_ = path_.empty();
+}
+
+// Backwards from the end. Every state reached has a way to it; the others are deadlocks, or loops
+// that nothing leaves.
+std::uint64_t StateGraph::hanging_states() const {
+    std::vector<std::uint32_t> first(ids_.size() + 2, 0);
+    for (const auto& [from, to] : edges_) ++first[to + 1];
+    for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+    std::vector<std::uint32_t> before(edges_.size()), filled(first.begin(), first.end() - 1);
+    for (const auto& [from, to] : edges_) before[filled[to]++] = from;
+    std::vector<bool> ends(ids_.size() + 1, false);
+    std::vector<std::uint32_t> todo{the_end};
+    std::uint64_t count = 0;
+    while (!todo.empty()) {
+        const std::uint32_t state = todo.back();
+        todo.pop_back();
+        for (std::uint32_t i = first[state]; i < first[state + 1]; ++i) {
+            if (ends[before[i]]) continue;
+            ends[before[i]] = true;
+            ++count;
+            todo.push_back(before[i]);
+        }
+    }
+    return ids_.size() - count;
+}
+
+std::string StateGraph::way() const {
+    std::string text;
+    for (std::size_t i = 0; i < path_.size();) {
+        const auto thread = [&](std::size_t at) { return path_[at].open[path_[at].next]; };
+        std::size_t same = i;
+        while (same < path_.size() && thread(same) == thread(i)) ++same;
+        text += " " + std::to_string(thread(i)) + "x" + std::to_string(same - i);
+        i = same;
+    }
+    return text;
+}
+
+}  // namespace hiroba::sim_test

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: walks through every order of steps of a small job, depth first. Runs cannot be set back, so
+// each begins anew and repeats the choices that lead to the state where the next one is open. A run
+// ends where it comes to a state that was there before: what follows is known.
+// Invariant: states are told apart by a digest of 64 bits over all that decides what happens next;
+// two different ones with one digest would go unnoticed, with n states at odds of n²/2⁶⁵.
+// Source: Godefroid, "Model checking for programming languages using VeriSoft", POPL 1997, with
+// state hashing (Holzmann, "An analysis of bitstate hashing", 1998).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "net/provider/sim/scheduler.hpp"
+#include "sim/dsm/run_arena.hpp"
+
+namespace hiroba::sim_test {
+
+class StateGraph final : public net::sim::Chooser {
+public:
+    struct Questions {
+        std::function<std::uint64_t()> digest;  ///< of the state between two steps
+        std::function<std::string()> broken;    ///< asked in each new state; empty: nothing
+    };
+
+    explicit StateGraph(std::uint64_t states_max) : states_max_(states_max) {}
+
+    /// The coming run asks these. They live until end_run().
+    void begin_run(Questions questions);
+    /// @param failure  what the run itself found wrong; empty: nothing
+    void end_run(net::sim::Scheduler::Outcome outcome, const std::string& failure);
+    /// Nothing is open any more, or something is wrong, or there are too many states.
+    bool is_done() const noexcept { return done_; }
+
+    net::sim::Fiber* choose(std::span<net::sim::Fiber* const> ready) override;
+
+    /// After the last run: states from which no order of steps leads to the end of the program.
+    std::uint64_t hanging_states() const;
+
+    const std::string& failure() const noexcept { return failure_; }
+    bool is_complete() const noexcept { return done_ && failure_.empty() && !cut_off_; }
+    std::uint64_t states() const noexcept { return ids_.size(); }
+    std::uint64_t runs() const noexcept { return runs_; }
+    std::uint64_t steps() const noexcept { return edges_.size(); }
+    std::size_t longest() const noexcept { return longest_; }
+    /// The choices of the last run, for whoever wants to see how it went wrong.
+    std::string way() const;
+
+private:
+    static constexpr std::uint32_t the_end = 0;
+    struct Frame {
+        std::uint32_t state;
+        std::uint32_t next = 0;
+        std::vector<std::uint32_t> open;  ///< threads that may go on
+    };
+    net::sim::Fiber* take(std::span<net::sim::Fiber* const> ready, const Frame& frame);
+    void add_edge(std::uint32_t to);
+    void step_back();
+
+    std::uint64_t states_max_;
+    Questions questions_;
+    std::vector<Frame> path_;
+    std::size_t depth_ = 0;  ///< of path_ that this run has repeated or found
+    bool at_known_state_ = false;
+    std::unordered_map<std::uint64_t, std::uint32_t> ids_;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
+    std::uint64_t runs_ = 0;
+    std::size_t longest_ = 0;
+    std::string failure_;
+    bool done_ = false, cut_off_ = false;
+};
+
+}  // namespace hiroba::sim_test
