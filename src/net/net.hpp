@@ -137,6 +137,8 @@ private:
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
     template <class Sent>
     void wait_until_sent(NodeId to, Sent&& sent) noexcept;
+    enum class Sleep : std::uint8_t { tick, until_room, until_needed };
+    void sleep_service(Sleep how) noexcept;
     bool in_handler() const noexcept {
         // Relaxed: only the thread's own store can make this true for it.
         return poller_.load(std::memory_order_relaxed) == &this_thread();
@@ -158,6 +160,8 @@ private:
     Outbox outbox_;
     std::atomic<const ThreadContext*> poller_{
         nullptr};  ///< who has the progress role; for in_handler() alone
+    std::atomic<const ThreadContext*> server_{nullptr};  ///< the service thread
+    std::atomic<std::uint64_t> polls_of_others_{0};      ///< than the service thread
     std::atomic<bool> stopping_{false};
     CoreShortage shortage_;
 };

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/short_slice.hpp"
 #include "net/wire/address_card.hpp"
 #include "net/wire/siphash.hpp"
 
@@ -242,6 +243,7 @@ void MixedProvider::listen() noexcept {
     };
     const NodeId self{near_rank_[setup_.self.value]};
     std::uint64_t seen = ~std::uint64_t{0};
+    ask_for_short_slices();
     while (!over(this)) {
         const std::uint64_t from_ns = now_ns();
         const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
