@@ -5,15 +5,19 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/short_slice.hpp"
 
 namespace hiroba::tools::perf_parts {
 namespace {
@@ -86,6 +90,7 @@ public:
           there_(std::min(there, datagram_bytes_max)),
           back_(std::min(back, datagram_bytes_max)),
           buffer_(datagram_bytes_max) {}
+    Sockets& sockets() { return sockets_; }
     void lead(std::uint64_t iterations) override {
         for (std::uint64_t i = 0; i < iterations; ++i) {
             sockets_.send(rig_.partner(), buffer_.data(), there_);
@@ -104,6 +109,40 @@ private:
     Sockets sockets_;
     std::size_t there_, back_;
     std::vector<std::byte> buffer_;
+};
+
+/// Ends with the object: a datagram of its own to itself tells the answering thread.
+class SleepingPingPong final : public PingPong {
+public:
+    SleepingPingPong(Rig& rig, std::size_t there, std::size_t back)
+        : rig_(rig), asked_(rig, there, back) {
+        if (rig.has_partner() && !rig.leads()) answering_ = std::thread{[this] { answer(); }};
+    }
+    ~SleepingPingPong() override {
+        if (!answering_.joinable()) return;
+        over_.store(true, std::memory_order_release);  // pairs with answer()
+        const std::byte none{};
+        asked_.sockets().send(NodeId{rig_.self()}, &none, 1);
+        answering_.join();
+    }
+    void lead(std::uint64_t iterations) override { asked_.lead(iterations); }
+    void follow(std::uint64_t) override {}
+
+private:
+    void answer() {
+        rig_.use_all_cores();
+        ask_for_short_slices();
+        while (true) {
+            pollfd watched{asked_.sockets().fd(), POLLIN, 0};
+            ::poll(&watched, 1, -1);
+            if (over_.load(std::memory_order_acquire)) return;
+            asked_.follow(1);
+        }
+    }
+    Rig& rig_;
+    DatagramPingPong asked_;
+    std::atomic<bool> over_{false};
+    std::thread answering_;
 };
 
 /// A datagram says who sent it and in which exchange, since others may already be in the next.
@@ -199,6 +238,11 @@ private:
 std::unique_ptr<PingPong> make_datagram_ping_pong(Rig& rig, std::size_t there_bytes,
                                                   std::size_t back_bytes) {
     return std::make_unique<DatagramPingPong>(rig, there_bytes, back_bytes);
+}
+
+std::unique_ptr<PingPong> make_sleeping_ping_pong(Rig& rig, std::size_t there_bytes,
+                                                  std::size_t back_bytes) {
+    return std::make_unique<SleepingPingPong>(rig, there_bytes, back_bytes);
 }
 
 std::unique_ptr<RawExchange> make_datagram_exchange(Rig& rig, std::size_t bytes) {

@@ -12,6 +12,10 @@ namespace hiroba::tools::perf_parts {
 
 std::unique_ptr<PingPong> make_datagram_ping_pong(Rig& rig, std::size_t there_bytes,
                                                   std::size_t back_bytes);
+/// Here a thread of the partner's own answers, which sleeps in between; the partner's calling
+/// thread is free. follow() has nothing to do. Lives no longer than the rig.
+std::unique_ptr<PingPong> make_sleeping_ping_pong(Rig& rig, std::size_t there_bytes,
+                                                  std::size_t back_bytes);
 std::unique_ptr<RawExchange> make_datagram_exchange(Rig& rig, std::size_t bytes);
 
 /// One-way: the leader streams, its partner takes all of it. Collective.

@@ -77,6 +77,9 @@ public:
             }
         }
     }
+    /// Undoes for the calling thread what binds the measuring one to a core: a thread that answers
+    /// for the node runs wherever there is room, as it does in a program.
+    void use_all_cores() const;
     /// A number no earlier exchange of this measurement has used.
     std::uint64_t next_number() { return ++number_; }
     /// True when every node says so. Collective.
@@ -90,6 +93,7 @@ private:
     net::JobInfo job_;
     net::ControlChannel control_;
     std::uint32_t self_;
+    cpu_set_t all_cores_{};
     std::uint64_t spins_max_;
     std::uint64_t number_ = 0;
     net::Handle landing_, source_;

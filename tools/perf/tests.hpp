@@ -8,6 +8,7 @@ namespace hiroba::tools::perf_parts {
 
 Measured measure_put_latency(Rig& rig);
 Measured measure_get_latency(Rig& rig);
+Measured measure_busy_get_latency(Rig& rig);
 Measured measure_atomic_latency(Rig& rig);
 Result<void> prepare_am_latency(Rig& rig);
 Measured measure_am_latency(Rig& rig);
