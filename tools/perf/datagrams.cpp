@@ -18,6 +18,7 @@
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/short_slice.hpp"
+#include "net/wire/authenticator.hpp"
 
 namespace hiroba::tools::perf_parts {
 namespace {
@@ -196,7 +197,8 @@ private:
 /// answered, so that no more is under way than the receiver's socket holds.
 class GsoStream final : public DatagramStream {
 public:
-    explicit GsoStream(Rig& rig) : rig_(rig), sockets_(rig), buffer_(65'536) {
+    GsoStream(Rig& rig, Content content)
+        : rig_(rig), content_(content), sockets_(rig), buffer_(65'536) {
         const int segment = segment_bytes, on = 1;
         ::setsockopt(sockets_.fd(), SOL_UDP, UDP_SEGMENT, &segment, sizeof segment);
         ::setsockopt(sockets_.fd(), SOL_UDP, UDP_GRO, &on, sizeof on);
@@ -205,6 +207,9 @@ public:
         std::size_t since_answer = 0;
         for (std::size_t sent = 0; sent < bytes;) {
             const std::size_t part = std::min(send_bytes, bytes - sent);
+            for_each_segment(part, [](std::byte* place, std::uint64_t hash) {
+                std::memcpy(place, &hash, sizeof hash);
+            });
             sockets_.send(rig_.partner(), buffer_.data(), part);
             sent += part;
             since_answer += part;
@@ -217,6 +222,9 @@ public:
         std::size_t since_answer = 0;
         for (std::size_t taken = 0; taken < bytes;) {
             const std::size_t part = sockets_.receive(buffer_.data(), buffer_.size());
+            for_each_segment(part, [](std::byte* place, std::uint64_t hash) {
+                if (std::memcmp(place, &hash, sizeof hash) != 0) fatal("a segment was changed");
+            });
             taken += part;
             since_answer += part;
             if (since_answer < answer_bytes && taken < bytes) continue;
@@ -226,9 +234,22 @@ public:
     }
 
 private:
+    /// `use(place, hash)`: where a segment's hash lies, and what it must be.
+    template <class Use>
+    void for_each_segment(std::size_t bytes, Use&& use) {
+        if (content_ == Content::plain) return;
+        for (std::size_t at = 0; at < bytes; at += segment_bytes) {
+            std::byte* const place = buffer_.data() + at;
+            const std::size_t segment = std::min(segment_bytes, bytes - at);
+            if (segment < 16) continue;  // the end of a stream
+            use(place, net::wire::authenticator(key_, {place + 8, segment - 8}));
+        }
+    }
     static constexpr std::size_t send_bytes = segment_bytes * 43;
     static constexpr std::size_t answer_bytes = send_bytes * 8;
     Rig& rig_;
+    Content content_;
+    net::wire::DirectionKey key_ = net::wire::direction_key({1, 2}, 3, 4);
     Sockets sockets_;
     std::vector<std::byte> buffer_;
 };
@@ -249,8 +270,8 @@ std::unique_ptr<RawExchange> make_datagram_exchange(Rig& rig, std::size_t bytes)
     return std::make_unique<DatagramExchange>(rig, bytes);
 }
 
-std::unique_ptr<DatagramStream> make_datagram_stream(Rig& rig) {
-    return std::make_unique<GsoStream>(rig);
+std::unique_ptr<DatagramStream> make_datagram_stream(Rig& rig, Content content) {
+    return std::make_unique<GsoStream>(rig, content);
 }
 
 }  // namespace hiroba::tools::perf_parts

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "tools/perf/floors.hpp"
@@ -26,6 +27,9 @@ public:
     virtual void lead(std::size_t bytes) = 0;
     virtual void follow(std::size_t bytes) = 0;
 };
-std::unique_ptr<DatagramStream> make_datagram_stream(Rig& rig);
+/// `authenticated`: the sender computes for each segment what provider udp does for each of its
+/// datagrams, and the receiver checks it.
+enum class Content : std::uint8_t { plain, authenticated };
+std::unique_ptr<DatagramStream> make_datagram_stream(Rig& rig, Content content);
 
 }  // namespace hiroba::tools::perf_parts

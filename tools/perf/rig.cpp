@@ -103,7 +103,7 @@ double Rig::longest(double mine) {
 bool Rig::all_agree(bool mine) { return longest(mine ? 0 : 1) == 0; }
 
 Measured Rig::alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
-                        std::uint64_t iterations_max) {
+                        std::uint64_t iterations_max, const Batch& authenticated_floor) {
     // As many iterations as make a batch long against the clock that times it.
     const auto timed = [&](const Batch& batch, std::uint64_t iterations) {
         collectives_->barrier();
@@ -115,7 +115,7 @@ Measured Rig::alternate(const Batch& floor, const Batch& test, std::uint64_t uni
     double both_ns = 0;
     while (true) {
         const double test_ns = timed(test, iterations);
-        both_ns = test_ns + timed(floor, iterations);
+        both_ns = test_ns + timed(floor, iterations) * (authenticated_floor ? 2 : 1);
         if (test_ns >= batch_ns || iterations * 2 > iterations_max) break;
         iterations *= 2;
     }
@@ -127,6 +127,9 @@ Measured Rig::alternate(const Batch& floor, const Batch& test, std::uint64_t uni
         measured.floor.push_back(floor(iterations));
         collectives_->barrier();
         measured.test.push_back(test(iterations));
+        if (!authenticated_floor) continue;
+        collectives_->barrier();
+        measured.authenticated_floor.push_back(authenticated_floor(iterations));
     }
     return measured;
 }

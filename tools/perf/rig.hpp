@@ -62,8 +62,9 @@ public:
     using Batch = std::function<double(std::uint64_t iterations)>;
     /// Takes batches of both in turn for the planned time. Collective.
     /// @param unit  iterations are a multiple of it
+    /// @param authenticated_floor  a third to take turns with, if any
     Measured alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
-                       std::uint64_t iterations_max);
+                       std::uint64_t iterations_max, const Batch& authenticated_floor = {});
 
     /// As the floors wait: spinning while every node has a core, else spinning briefly and then
     /// yielding.
