@@ -160,21 +160,55 @@ void Endpoint::wait_until_sent(NodeId to, Sent&& sent) noexcept {
     } while (!sent());
 }
 
+/// Tries again and again while the provider has no room; `attempt` says when there was.
+template <class Attempt>
+void Endpoint::insist(Attempt&& attempt) noexcept {
+    Patience patience{shortage_};
+    while (!attempt()) {
+        if (poll() || patience.pass()) continue;
+        provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
+        patience.slept();
+    }
+}
+
 void Endpoint::complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept {
     alignas(8) std::atomic<bool> done{false};  // its address is even
     const OpId id{reinterpret_cast<std::uintptr_t>(&done)};
-    const auto try_post = [&] { return posting(argument, id); };
-    Patience patience{shortage_};
-    Post outcome = post(try_post);
-    while (outcome == Post::again) {
-        if (!poll() && !patience.pass()) {
-            provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
-            patience.slept();
-        }
-        outcome = post(try_post);
-    }
+    Post outcome = Post::again;
+    insist([&] {
+        outcome = post([&] { return posting(argument, id); });
+        return outcome != Post::again;
+    });
     if (outcome == Post::done) return;
     wait_until([&] { return done.load(std::memory_order_acquire); });  // pairs with completed()
+}
+
+void Endpoint::complete_all(std::span<Work> list) noexcept {
+    HIROBA_INVARIANT(list.size() <= list_max, "a list of %lu; at most %lu", list.size(), list_max);
+    struct alignas(8) Done {  // its address is even
+        std::atomic<bool> yet{false};
+    } done[list_max];
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        list[i].id = OpId{reinterpret_cast<std::uintptr_t>(&done[i])};
+    }
+    std::size_t posted = 0;
+    insist([&] {
+        post([&] {
+            const std::size_t taken = provider_->post(list.subspan(posted));
+            for (std::size_t i = posted; i < posted + taken; ++i) {
+                // Relaxed: nobody else stores to it when it is done already.
+                if (list[i].outcome == Post::done)
+                    done[i].yet.store(true, std::memory_order_relaxed);
+            }
+            posted += taken;
+            return Post::done;
+        });
+        return posted == list.size();
+    });
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        // Acquire, pairs with completed().
+        wait_until([&] { return done[i].yet.load(std::memory_order_acquire); });
+    }
 }
 
 // --- waiting -------------------------------------------------------------------------------------
@@ -211,36 +245,44 @@ bool Endpoint::settle(std::uint64_t timeout_ns) noexcept {
 // While other threads poll, they carry out what is queued and answer peers: then the service thread
 // neither stays up beside them, which would cost them their core, nor asks to be woken by each
 // request, but looks every now and then whether they still do. Once they do not, they compute or
-// sleep, and it stays up for a moment after each piece of work, unless somebody wants its core: to
-// yield to a thread that computes is to wait for the end of its slice, while a sleeper that is
-// woken goes first (ask_for_short_slices()).
+// sleep, and it stays up for a moment after each piece of work of its own, unless somebody wants
+// its core: to yield to a thread that computes is to wait for the end of its slice, while a sleeper
+// that is woken goes first (ask_for_short_slices()).
 void Endpoint::serve() noexcept {
     ask_for_short_slices();
     server_.store(&this_thread(), std::memory_order_relaxed);  // for poll(), on this thread alone
     CoreShortage shortage;
     Patience patience{shortage};
     std::uint64_t stays_up_from_ns = 0, polls_seen = 0;
+    bool worked = false;  // since it slept
+    const auto sleep = [&](Sleep how) {
+        sleep_service(how);
+        patience.slept();
+        worked = false;
+    };
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop()
-        if (poll()) continue;
+        if (poll()) {
+            worked = true;
+            continue;
+        }
         const std::uint64_t polls = polls_of_others_.load(std::memory_order_relaxed);
         const bool others_poll = std::exchange(polls_seen, polls) != polls;
         const bool queued = part_ != nullptr && part_->queued_since_last_asked();
         if (!anything_blocked() && others_poll && queued) {
-            sleep_service(Sleep::tick);
-            patience.slept();
+            sleep(Sleep::tick);
             continue;
         }
         // Whoever hands over one request has more: stay up for a while.
         const bool may_stay_up =
-            anything_blocked() || (part_ != nullptr && !others_poll && now_ns() > stays_up_from_ns);
+            anything_blocked() ||
+            (part_ != nullptr && worked && !others_poll && now_ns() > stays_up_from_ns);
         if (may_stay_up && patience.pass()) {
             if (shortage.spins() != CoreShortage::spins_min) continue;
             stays_up_from_ns = now_ns() + contested_core_ns;
             shortage.forget();
             continue;
         }
-        sleep_service(anything_blocked() ? Sleep::until_room : Sleep::until_needed);
-        patience.slept();
+        sleep(anything_blocked() ? Sleep::until_room : Sleep::until_needed);
     }
 }
 
