@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the floors of providers between hosts: raw UDP sockets, busily polled, with nothing that
-// makes them reliable. Losing a datagram ends the measurement after a second.
+// makes them reliable. One that is lost is given up after a tenth of a second, and counted.
 #pragma once
 
 #include <cstddef>

@@ -43,6 +43,7 @@ int list_tests() {
 struct Figures {
     double median = 0, p10 = 0, p90 = 0, floor = 0, ratio = 0;
     double authenticated_floor = 0;  ///< 0: there is none
+    std::uint64_t floor_lost = 0;    ///< datagrams
     std::vector<double> ratios;      ///< of each repetition
 };
 
@@ -86,6 +87,7 @@ void print_json(const PerfPlan& plan, const char* provider, const Figures& figur
         line["change"] = perf_parts::name_of(plan.change);
         line["home"] = perf_parts::name_of(plan.home);
     }
+    if (figures.floor_lost != 0) line["floor_lost"] = figures.floor_lost;
     if (figures.authenticated_floor != 0) {
         line["floor_authenticated_ns"] = rounded(figures.authenticated_floor);
         line["ratio_authenticated"] = rounded(figures.median / figures.authenticated_floor);
@@ -104,6 +106,9 @@ void print_table(const PerfPlan& plan, const char* provider, const Figures& figu
     if (plan.test->takes_threads) {
         fmt::print("  {:.2f} million a second, {:.2f} GB/s\n", 1e3 / figures.median,
                    static_cast<double>(plan.bytes) / figures.median);
+    }
+    if (figures.floor_lost != 0) {
+        fmt::print("  the floor lost {} datagrams, each a tenth of a second\n", figures.floor_lost);
     }
     if (figures.authenticated_floor != 0) {
         fmt::print("  ratio to a floor that authenticates as we do, {:.1f} ns: {:.2f}\n",
@@ -133,8 +138,10 @@ int measure(const PerfPlan& plan, bool json) {
         repetitions.push_back(plan.test->measure(**rig));
         verified = (*rig)->all_agree(repetitions.back().verified);
     }
+    const std::uint64_t floor_lost = (*rig)->most_lost();
     if (job->self.value == 0 && verified) {
-        const Figures figures = figures_of(repetitions);
+        Figures figures = figures_of(repetitions);
+        figures.floor_lost = floor_lost;
         (json ? print_json : print_table)(plan, (*rig)->provider_name(), figures);
         std::fflush(stdout);
     }

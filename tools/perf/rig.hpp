@@ -83,12 +83,17 @@ public:
     void use_all_cores() const;
     /// A number no earlier exchange of this measurement has used.
     std::uint64_t next_number() { return ++number_; }
+    /// A datagram of the floor did not come.
+    void count_loss() { ++lost_; }
+    /// How many did not come to the node that missed most. Collective.
+    std::uint64_t most_lost() { return static_cast<std::uint64_t>(longest(double(lost_))); }
+    /// The greatest of all nodes' numbers. Collective.
+    double longest(double mine);
     /// True when every node says so. Collective.
     bool all_agree(bool mine);
 
 private:
     Rig(const net::JobInfo& job, const PerfPlan& plan);
-    double longest(double mine);
 
     PerfPlan plan_;
     net::JobInfo job_;
@@ -96,7 +101,7 @@ private:
     std::uint32_t self_;
     cpu_set_t all_cores_{};
     std::uint64_t spins_max_;
-    std::uint64_t number_ = 0;
+    std::uint64_t number_ = 0, lost_ = 0;
     net::Handle landing_, source_;
     std::unique_ptr<net::Endpoint> endpoint_;
     std::unique_ptr<net::Collectives> collectives_;

@@ -17,6 +17,7 @@ Measured measure_stream(Rig& rig);
 Measured measure_barrier(Rig& rig);
 Measured measure_all_reduce(Rig& rig);
 Measured measure_all_gather(Rig& rig);
+Measured measure_idle(Rig& rig);
 Measured measure_acp_copy(Rig& rig);
 Measured measure_acp_copies(Rig& rig);
 Measured measure_acp_add8(Rig& rig);
