@@ -2,6 +2,8 @@
 // Role: see gas.hpp; registration, and access where nothing is mapped.
 #include "gas/gas.hpp"
 
+#include <array>
+
 #include "base/thread_context.hpp"
 
 namespace hiroba::gas {
@@ -51,6 +53,30 @@ void Segment::put_posted(GlobalAddress to, Bytes from) noexcept {
             return endpoint_->provider().put(id, to.node, region_, to.offset, from);
         });
     });
+}
+
+void Segment::get_in_order(NodeId node, std::span<const Part> parts) noexcept {
+    net::Endpoint& endpoint = *parts[0].segment.endpoint_;
+    const bool together = endpoint.provider().limits().gets_in_order &&
+                          parts[0].segment.mapped({node, 0}, 0) == nullptr;
+    if (!together) {
+        for (const Part& part : parts) {
+            part.segment.get({node, part.offset}, part.to);
+            // The next is read after this.
+            std::atomic_thread_fence(std::memory_order_acquire);
+        }
+        return;
+    }
+    std::array<net::Work, net::Endpoint::list_max> list;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        list[i].kind = net::Work::Kind::get;
+        list[i].peer = node;
+        list[i].region = parts[i].segment.region_;
+        list[i].offset = parts[i].offset;
+        list[i].memory = parts[i].to.data();
+        list[i].bytes = parts[i].to.size();
+    }
+    on_runtime_stack([&] { endpoint.complete_all(std::span(list).first(parts.size())); });
 }
 
 std::uint64_t Segment::atomic_posted(net::AtomicOp op, GlobalAddress at, std::uint64_t operand,

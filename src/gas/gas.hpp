@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -93,6 +94,18 @@ public:
         if (std::uint64_t* word = mapped_word(at)) return Word(*word).fetch_add(value);
         return atomic_posted(net::AtomicOp::fetch_add, at, value, 0);
     }
+
+    /// Bytes of a segment, and where they go.
+    struct Part {
+        Segment& segment;
+        std::uint64_t offset = 0;
+        MutableBytes to;
+    };
+    /// Reads all `parts` from `node`, each after the one before it: in one exchange where the
+    /// provider can (net::Limits::gets_in_order), else one by one. Aligned words of 8 bytes come
+    /// whole. `to` must not be the program's memory.
+    /// @param parts  1 to net::Endpoint::list_max, none of them empty
+    static void get_in_order(NodeId node, std::span<const Part> parts) noexcept;
 
 private:
     using Word = std::atomic_ref<std::uint64_t>;

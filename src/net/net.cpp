@@ -16,13 +16,16 @@
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/settings.hpp"
+#include "base/short_slice.hpp"
 #include "net/provider/registry.hpp"
 
 namespace hiroba::net {
 namespace {
 
 constexpr std::size_t poll_count_max = 64;
-constexpr std::uint64_t sleep_ns = 100'000'000;           // the safety net
+constexpr std::uint64_t sleep_ns = 100'000'000;  // the safety net
+constexpr std::uint64_t tick_ns = 200'000;       // of the service thread beside pollers
+constexpr std::uint64_t contested_core_ns = 1'000'000'000;
 constexpr std::uint64_t full_queue_sleep_ns = 1'000'000;  // nobody tells us of room in a queue
 
 bool never(void*) { return false; }
@@ -69,9 +72,17 @@ Result<void> Endpoint::connect() { return provider_->connect(); }
 
 bool Endpoint::poll() noexcept {
     if (!progress_.try_lock()) return false;
-    poller_.store(&this_thread(), std::memory_order_relaxed);
-    std::size_t delivered = provider_->poll(*this, poll_count_max);
-    if (part_ != nullptr) delivered += part_->progress();
+    const ThreadContext* const poller = &this_thread();
+    poller_.store(poller, std::memory_order_relaxed);
+    // Relaxed: only the holder of the role writes, and the service thread takes it as a hint.
+    if (poller != server_.load(std::memory_order_relaxed)) {
+        polls_of_others_.store(polls_of_others_.load(std::memory_order_relaxed) + 1,
+                               std::memory_order_relaxed);
+    }
+    // What is queued goes first: it takes along the acknowledgements that a poll which finds
+    // nothing would have to send on their own.
+    std::size_t delivered = part_ != nullptr ? part_->progress() : 0;
+    delivered += provider_->poll(*this, poll_count_max);
     outbox_.flush(*provider_);
     poller_.store(nullptr, std::memory_order_relaxed);
     progress_.unlock();
@@ -149,21 +160,55 @@ void Endpoint::wait_until_sent(NodeId to, Sent&& sent) noexcept {
     } while (!sent());
 }
 
+/// Tries again and again while the provider has no room; `attempt` says when there was.
+template <class Attempt>
+void Endpoint::insist(Attempt&& attempt) noexcept {
+    Patience patience{shortage_};
+    while (!attempt()) {
+        if (poll() || patience.pass()) continue;
+        provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
+        patience.slept();
+    }
+}
+
 void Endpoint::complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept {
     alignas(8) std::atomic<bool> done{false};  // its address is even
     const OpId id{reinterpret_cast<std::uintptr_t>(&done)};
-    const auto try_post = [&] { return posting(argument, id); };
-    Patience patience{shortage_};
-    Post outcome = post(try_post);
-    while (outcome == Post::again) {
-        if (!poll() && !patience.pass()) {
-            provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
-            patience.slept();
-        }
-        outcome = post(try_post);
-    }
+    Post outcome = Post::again;
+    insist([&] {
+        outcome = post([&] { return posting(argument, id); });
+        return outcome != Post::again;
+    });
     if (outcome == Post::done) return;
     wait_until([&] { return done.load(std::memory_order_acquire); });  // pairs with completed()
+}
+
+void Endpoint::complete_all(std::span<Work> list) noexcept {
+    HIROBA_INVARIANT(list.size() <= list_max, "a list of %lu; at most %lu", list.size(), list_max);
+    struct alignas(8) Done {  // its address is even
+        std::atomic<bool> yet{false};
+    } done[list_max];
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        list[i].id = OpId{reinterpret_cast<std::uintptr_t>(&done[i])};
+    }
+    std::size_t posted = 0;
+    insist([&] {
+        post([&] {
+            const std::size_t taken = provider_->post(list.subspan(posted));
+            for (std::size_t i = posted; i < posted + taken; ++i) {
+                // Relaxed: nobody else stores to it when it is done already.
+                if (list[i].outcome == Post::done)
+                    done[i].yet.store(true, std::memory_order_relaxed);
+            }
+            posted += taken;
+            return Post::done;
+        });
+        return posted == list.size();
+    });
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        // Acquire, pairs with completed().
+        wait_until([&] { return done[i].yet.load(std::memory_order_acquire); });
+    }
 }
 
 // --- waiting -------------------------------------------------------------------------------------
@@ -177,7 +222,11 @@ bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns
             if (now >= until_ns) return false;
             sleep_max_ns = std::min(sleep_max_ns, until_ns - now);
         }
-        if (poll() || patience.pass()) continue;
+        if (poll()) {
+            patience.renew();
+            continue;
+        }
+        if (patience.pass()) continue;
         provider_->sleep(Provider::Sleeper::waiter, sleep_max_ns, ready, argument);
         patience.slept();
     }
@@ -193,7 +242,51 @@ bool Endpoint::settle(std::uint64_t timeout_ns) noexcept {
     return true;
 }
 
+// While other threads poll, they carry out what is queued and answer peers: then the service thread
+// neither stays up beside them, which would cost them their core, nor asks to be woken by each
+// request, but looks every now and then whether they still do. Once they do not, they compute or
+// sleep, and it stays up for a moment after each piece of work of its own, unless somebody wants
+// its core: to yield to a thread that computes is to wait for the end of its slice, while a sleeper
+// that is woken goes first (ask_for_short_slices()).
 void Endpoint::serve() noexcept {
+    ask_for_short_slices();
+    server_.store(&this_thread(), std::memory_order_relaxed);  // for poll(), on this thread alone
+    CoreShortage shortage;
+    Patience patience{shortage};
+    std::uint64_t stays_up_from_ns = 0, polls_seen = 0;
+    bool worked = false;  // since it slept
+    const auto sleep = [&](Sleep how) {
+        sleep_service(how);
+        patience.slept();
+        worked = false;
+    };
+    while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop()
+        if (poll()) {
+            worked = true;
+            continue;
+        }
+        const std::uint64_t polls = polls_of_others_.load(std::memory_order_relaxed);
+        const bool others_poll = std::exchange(polls_seen, polls) != polls;
+        const bool queued = part_ != nullptr && part_->queued_since_last_asked();
+        if (!anything_blocked() && others_poll && queued) {
+            sleep(Sleep::tick);
+            continue;
+        }
+        // Whoever hands over one request has more: stay up for a while.
+        const bool may_stay_up =
+            anything_blocked() ||
+            (part_ != nullptr && worked && !others_poll && now_ns() > stays_up_from_ns);
+        if (may_stay_up && patience.pass()) {
+            if (shortage.spins() != CoreShortage::spins_min) continue;
+            stays_up_from_ns = now_ns() + contested_core_ns;
+            shortage.forget();
+            continue;
+        }
+        sleep(anything_blocked() ? Sleep::until_room : Sleep::until_needed);
+    }
+}
+
+void Endpoint::sleep_service(Sleep how) noexcept {
     const auto stopping = [](void* p) {
         return static_cast<Endpoint*>(p)->stopping_.load(std::memory_order_acquire);  // stop()
     };
@@ -202,24 +295,19 @@ void Endpoint::serve() noexcept {
         return self->stopping_.load(std::memory_order_acquire) || self->outbox_.any() ||
                (self->part_ != nullptr && !self->part_->may_sleep());
     };
-    Patience patience{shortage_};
-    while (!stopping(this)) {
-        if (poll()) continue;
-        if (anything_blocked()) {  // no one tells us when the targets have room
-            if (patience.pass()) continue;
-            provider_->sleep(Provider::Sleeper::service, full_queue_sleep_ns, stopping, this);
-            patience.slept();
-            continue;
-        }
-        // Whoever hands over one request has more: stay up for a while.
-        if (part_ != nullptr && patience.pass()) continue;
-        // Returns at once while another thread is emptying the queues; then leave it the core.
-        const std::uint64_t before_ns = now_ns();
-        provider_->sleep(Provider::Sleeper::service, sleep_ns, needed, this);
-        if (part_ != nullptr) part_->awake();
-        patience.slept();
-        if (now_ns() - before_ns < CoreShortage::shared_core_yield_ns) yield();
+    switch (how) {
+        case Sleep::tick:
+            return provider_->sleep(Provider::Sleeper::service, tick_ns, stopping, this);
+        case Sleep::until_room:  // no one tells us when the targets have room
+            return provider_->sleep(Provider::Sleeper::service, full_queue_sleep_ns, stopping,
+                                    this);
+        case Sleep::until_needed: break;
     }
+    const std::uint64_t before_ns = now_ns();
+    provider_->sleep(Provider::Sleeper::service, sleep_ns, needed, this);
+    if (part_ != nullptr) part_->awake();
+    // Returns at once while another thread is emptying the queues; then leave it the core.
+    if (now_ns() - before_ns < CoreShortage::shared_core_yield_ns) yield();
 }
 
 void Endpoint::stop() noexcept {

@@ -72,6 +72,12 @@ public:
             const_cast<void*>(static_cast<const void*>(&posting)));
     }
 
+    /// Posts a list and returns when all of it is complete; the ids are ours. The list is given to
+    /// the provider whole, so that what can travel together does. Any thread; not from a handler.
+    /// @param list  at most list_max; nothing but puts, gets and atomics
+    void complete_all(std::span<Work> list) noexcept;
+    static constexpr std::size_t list_max = 8;
+
     /// Has `part` work whenever this node polls. Before connect(); the part outlives the service
     /// thread and the last wait.
     void attach(ProgressPart& part) noexcept { part_ = &part; }
@@ -135,8 +141,12 @@ private:
     [[noreturn]] void silent(NodeId peer) noexcept override;
 
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;
+    template <class Attempt>
+    void insist(Attempt&& attempt) noexcept;
     template <class Sent>
     void wait_until_sent(NodeId to, Sent&& sent) noexcept;
+    enum class Sleep : std::uint8_t { tick, until_room, until_needed };
+    void sleep_service(Sleep how) noexcept;
     bool in_handler() const noexcept {
         // Relaxed: only the thread's own store can make this true for it.
         return poller_.load(std::memory_order_relaxed) == &this_thread();
@@ -158,6 +168,8 @@ private:
     Outbox outbox_;
     std::atomic<const ThreadContext*> poller_{
         nullptr};  ///< who has the progress role; for in_handler() alone
+    std::atomic<const ThreadContext*> server_{nullptr};  ///< the service thread
+    std::atomic<std::uint64_t> polls_of_others_{0};      ///< than the service thread
     std::atomic<bool> stopping_{false};
     CoreShortage shortage_;
 };

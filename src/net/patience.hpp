@@ -34,6 +34,9 @@ public:
         }
     }
 
+    /// As if nobody had yielded yet.
+    void forget() noexcept { spins_.store(spins_max, std::memory_order_relaxed); }
+
     static constexpr std::uint32_t spins_min = 1;
     static constexpr std::uint32_t spins_max = 100;
     /// Between a yield to nobody (0.2 to 0.5 us) and one switch there and back (over 1.5 us).
@@ -65,6 +68,13 @@ public:
         sched_yield();
         shortage_.yield_took(now_ns() - before);
         return true;
+    }
+
+    /// Something came: more is likely to follow, so sleep is as far off as at the start.
+    void renew() noexcept {
+        spun_ = 0;
+        yield_until_ns_ = 0;
+        budget_ns_ = budget_first_ns;
     }
 
     /// After sleeping: news woke us (or the safety net did), so look again, but not for long.

@@ -22,6 +22,8 @@ public:
     /// Asked by the service thread once its sleep is announced: false when there is work. After
     /// true whoever brings work wakes the service thread.
     virtual bool may_sleep() noexcept = 0;
+    /// Work was queued since the service thread, which alone asks, asked last.
+    virtual bool queued_since_last_asked() noexcept = 0;
     /// The service thread is up again.
     virtual void awake() noexcept = 0;
 };

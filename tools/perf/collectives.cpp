@@ -71,8 +71,9 @@ Measured measure_all_reduce(Rig& rig) {
         [&](std::uint64_t n) {
             return timed(n, [&](std::uint64_t i) {
                 std::fill(mine.begin(), mine.end(), i + rig.self());
-                raw->exchange(reinterpret_cast<const std::byte*>(mine.data()),
-                              reinterpret_cast<std::byte*>(all.data()));
+                const bool whole = raw->exchange(reinterpret_cast<const std::byte*>(mine.data()),
+                                                 reinterpret_cast<std::byte*>(all.data()));
+                if (!whole) return;
                 std::fill(sums.begin(), sums.end(), 0);
                 for (std::size_t at = 0; at < all.size(); ++at) sums[at % count] += all[at];
                 check(i);
@@ -97,7 +98,7 @@ Measured measure_all_gather(Rig& rig) {
     std::uint64_t wrong = 0;
     const auto round = [&](std::uint64_t i, auto&& gather) {
         mark(mine.data(), mine.size(), i * 64 + rig.self());
-        gather();
+        if (!gather()) return;
         for (std::uint64_t rank = 0; rank < rig.plan().nodes; ++rank) {
             wrong += !is_marked(all.data() + rank * mine.size(), mine.size(), i * 64 + rank);
         }
@@ -105,12 +106,15 @@ Measured measure_all_gather(Rig& rig) {
     Measured measured = rig.alternate(
         [&](std::uint64_t n) {
             return timed(n, [&](std::uint64_t i) {
-                round(i, [&] { raw->exchange(mine.data(), all.data()); });
+                round(i, [&] { return raw->exchange(mine.data(), all.data()); });
             });
         },
         [&](std::uint64_t n) {
             return timed(n, [&](std::uint64_t i) {
-                round(i, [&] { rig.collectives().all_gather(mine, all); });
+                round(i, [&] {
+                    rig.collectives().all_gather(mine, all);
+                    return true;
+                });
             });
         },
         8, iterations_max);

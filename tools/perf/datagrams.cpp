@@ -5,20 +5,27 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/short_slice.hpp"
+#include "net/wire/authenticator.hpp"
 
 namespace hiroba::tools::perf_parts {
 namespace {
 
-constexpr std::uint64_t loss_ns = 1'000'000'000;
+/// A partner that only lacks a core answers sooner. After as long the next exchange is tried.
+constexpr std::uint64_t loss_ns = 100'000'000;
+constexpr int tries_max = 3;
 constexpr std::size_t datagram_bytes_max = 60'000;
 constexpr std::size_t segment_bytes = 1'400;
 constexpr int socket_bytes = 8 << 20;
@@ -54,22 +61,20 @@ public:
     void send(NodeId to, const std::byte* from, std::size_t bytes) {
         while (::sendto(fd_, from, bytes, 0, address(to), sizeof(sockaddr_in)) < 0) sched_yield();
     }
-    /// @return the datagram's bytes
+    /// @return the datagram's bytes; 0: none came, and a loss was counted
     std::size_t receive(std::byte* to, std::size_t bytes) {
         ssize_t received = 0;
         std::uint64_t begun_ns = 0, tries = 0;
         rig_.spin_until([&] {
             received = ::recv(fd_, to, bytes, 0);
-            if (received >= 0) return true;
-            if (++tries % 4096 != 0) return false;
+            if (received > 0) return true;
+            if (++tries % 256 != 0) return false;
             if (begun_ns == 0) begun_ns = now_ns();
-            if (now_ns() - begun_ns < loss_ns) return false;
-            die(exit_environment,
-                "a raw datagram of the floor was lost after %lu tries. Raise "
-                "net.core.rmem_max",
-                tries);
+            return now_ns() - begun_ns >= loss_ns;
         });
-        return static_cast<std::size_t>(received);
+        if (received > 0) return static_cast<std::size_t>(received);
+        rig_.count_loss();
+        return 0;
     }
 
 private:
@@ -78,35 +83,90 @@ private:
     std::vector<sockaddr_in> addresses_;
 };
 
+/// Every exchange has a number. One whose datagram or answer is lost is given up by both sides
+/// after a while, or by the follower as soon as it sees the next; its time stays in the sample.
 class DatagramPingPong final : public PingPong {
 public:
     DatagramPingPong(Rig& rig, std::size_t there, std::size_t back)
         : rig_(rig),
           sockets_(rig),
-          there_(std::min(there, datagram_bytes_max)),
-          back_(std::min(back, datagram_bytes_max)),
+          there_(std::clamp(there, number_bytes, datagram_bytes_max)),
+          back_(std::clamp(back, number_bytes, datagram_bytes_max)),
           buffer_(datagram_bytes_max) {}
+    Sockets& sockets() { return sockets_; }
     void lead(std::uint64_t iterations) override {
         for (std::uint64_t i = 0; i < iterations; ++i) {
+            const std::uint64_t number = ++number_;
+            std::memcpy(buffer_.data(), &number, number_bytes);
             sockets_.send(rig_.partner(), buffer_.data(), there_);
-            sockets_.receive(buffer_.data(), buffer_.size());
+            while (receive_number(number) < number) continue;
         }
     }
     void follow(std::uint64_t iterations) override {
-        for (std::uint64_t i = 0; i < iterations; ++i) {
-            sockets_.receive(buffer_.data(), buffer_.size());
+        const std::uint64_t last = number_ + iterations;
+        while (number_ < last) {
+            number_ = std::max(number_, receive_number(number_ + 1));
             sockets_.send(rig_.partner(), buffer_.data(), back_);
         }
     }
+    /// Answers whatever comes next.
+    void answer() {
+        receive_number(0);
+        sockets_.send(rig_.partner(), buffer_.data(), back_);
+    }
 
 private:
+    static constexpr std::size_t number_bytes = 8;
+    /// The number of the next datagram; `lost` when none comes.
+    std::uint64_t receive_number(std::uint64_t lost) {
+        if (sockets_.receive(buffer_.data(), buffer_.size()) < number_bytes) return lost;
+        std::uint64_t number = 0;
+        std::memcpy(&number, buffer_.data(), number_bytes);
+        return number;
+    }
     Rig& rig_;
     Sockets sockets_;
     std::size_t there_, back_;
+    std::uint64_t number_ = 0;
     std::vector<std::byte> buffer_;
 };
 
-/// A datagram says who sent it and in which exchange, since others may already be in the next.
+/// Ends with the object: a datagram of its own to itself tells the answering thread.
+class SleepingPingPong final : public PingPong {
+public:
+    SleepingPingPong(Rig& rig, std::size_t there, std::size_t back)
+        : rig_(rig), asked_(rig, there, back) {
+        if (rig.has_partner() && !rig.leads()) answering_ = std::thread{[this] { answer(); }};
+    }
+    ~SleepingPingPong() override {
+        if (!answering_.joinable()) return;
+        over_.store(true, std::memory_order_release);  // pairs with answer()
+        const std::byte none{};
+        asked_.sockets().send(NodeId{rig_.self()}, &none, 1);
+        answering_.join();
+    }
+    void lead(std::uint64_t iterations) override { asked_.lead(iterations); }
+    void follow(std::uint64_t) override {}
+
+private:
+    void answer() {
+        rig_.use_all_cores();
+        ask_for_short_slices();
+        while (true) {
+            pollfd watched{asked_.sockets().fd(), POLLIN, 0};
+            ::poll(&watched, 1, -1);
+            if (over_.load(std::memory_order_acquire)) return;
+            asked_.answer();
+        }
+    }
+    Rig& rig_;
+    DatagramPingPong asked_;
+    std::atomic<bool> over_{false};
+    std::thread answering_;
+};
+
+/// A datagram says who sent it and in which exchange, since others may already be in the next. Who
+/// misses one for long repeats its last two: the peer that misses one of those repeats its own.
 class DatagramExchange final : public RawExchange {
 public:
     DatagramExchange(Rig& rig, std::size_t bytes)
@@ -114,15 +174,19 @@ public:
           sockets_(rig),
           bytes_(bytes),
           out_(8 + std::min(bytes, datagram_bytes_max)),
+          before_(out_.size()),
           in_(out_.size()),
-          early_(rig.plan().nodes) {}
-    void exchange(const std::byte* mine, std::byte* all) override {
+          early_(rig.plan().nodes),
+          there_(rig.plan().nodes) {}
+    bool exchange(const std::byte* mine, std::byte* all) override {
         const std::uint32_t nodes = rig_.plan().nodes;
         const std::uint32_t stamp[2] = {rig_.self(), ++number_};
+        out_.swap(before_);
         std::memcpy(out_.data(), stamp, sizeof stamp);
         if (bytes_ != 0) std::memcpy(out_.data() + 8, mine, out_.size() - 8);
         std::uint32_t missing = nodes - 1;
         for (std::uint32_t rank = 0; rank < nodes; ++rank) {
+            there_[rank] = rank == rig_.self() || !early_[rank].empty();
             if (rank != rig_.self()) sockets_.send(NodeId{rank}, out_.data(), out_.size());
             if (rank == rig_.self() && bytes_ != 0) std::memcpy(all + rank * bytes_, mine, bytes_);
             if (early_[rank].empty()) continue;
@@ -130,66 +194,117 @@ public:
             early_[rank].clear();
             --missing;
         }
-        while (missing != 0) {
+        for (int lost = 0; missing != 0;) {
             const std::size_t received = sockets_.receive(in_.data(), in_.size());
-            std::uint32_t theirs[2] = {};
+            if (received == 0) {
+                if (++lost == tries_max) return false;
+                repeat();
+            }
+            std::uint32_t theirs[2] = {nodes, 0};
             if (received == in_.size()) std::memcpy(theirs, in_.data(), sizeof theirs);
-            if (theirs[0] >= nodes) continue;
-            if (theirs[1] != number_) {
+            if (theirs[0] >= nodes || theirs[1] < number_) continue;
+            if (theirs[1] > number_) {
                 early_[theirs[0]] = in_;
                 continue;
             }
+            if (there_[theirs[0]]) continue;
+            there_[theirs[0]] = true;
             std::memcpy(all + theirs[0] * bytes_, in_.data() + 8, in_.size() - 8);
             --missing;
         }
+        return true;
     }
 
 private:
+    void repeat() {
+        for (std::uint32_t rank = 0; rank < rig_.plan().nodes; ++rank) {
+            if (rank == rig_.self()) continue;
+            sockets_.send(NodeId{rank}, before_.data(), before_.size());
+            sockets_.send(NodeId{rank}, out_.data(), out_.size());
+        }
+    }
     Rig& rig_;
     Sockets sockets_;
     std::size_t bytes_;
     std::uint32_t number_ = 0;
-    std::vector<std::byte> out_, in_;
+    std::vector<std::byte> out_, before_, in_;
     std::vector<std::vector<std::byte>> early_;
+    std::vector<bool> there_;  ///< of this exchange
 };
 
 /// Segmentation offload sends 60 KB at a time, receive offload takes as much; every 16th send is
 /// answered, so that no more is under way than the receiver's socket holds.
 class GsoStream final : public DatagramStream {
 public:
-    explicit GsoStream(Rig& rig) : rig_(rig), sockets_(rig), buffer_(65'536) {
+    GsoStream(Rig& rig, Content content)
+        : rig_(rig), content_(content), sockets_(rig), buffer_(65'536) {
         const int segment = segment_bytes, on = 1;
         ::setsockopt(sockets_.fd(), SOL_UDP, UDP_SEGMENT, &segment, sizeof segment);
         ::setsockopt(sockets_.fd(), SOL_UDP, UDP_GRO, &on, sizeof on);
     }
     void lead(std::size_t bytes) override {
         std::size_t since_answer = 0;
+        ++batch_;
         for (std::size_t sent = 0; sent < bytes;) {
             const std::size_t part = std::min(send_bytes, bytes - sent);
+            if (part >= stamped_bytes_min) std::memcpy(buffer_.data() + 8, &batch_, 8);
+            for_each_segment(part, [](std::byte* place, std::uint64_t hash) {
+                std::memcpy(place, &hash, sizeof hash);
+            });
             sockets_.send(rig_.partner(), buffer_.data(), part);
             sent += part;
             since_answer += part;
             if (since_answer < answer_bytes && sent < bytes) continue;
-            sockets_.receive(buffer_.data(), buffer_.size());
+            take(64);
             since_answer = 0;
         }
     }
     void follow(std::size_t bytes) override {
         std::size_t since_answer = 0;
+        ++batch_;
         for (std::size_t taken = 0; taken < bytes;) {
-            const std::size_t part = sockets_.receive(buffer_.data(), buffer_.size());
-            taken += part;
+            const std::size_t part = take(buffer_.size());
+            for_each_segment(part, [](std::byte* place, std::uint64_t hash) {
+                if (std::memcmp(place, &hash, sizeof hash) != 0) fatal("a segment was changed");
+            });
+            // Nothing came: neither will the rest of what the leader has an answer to.
+            taken += part != 0 ? part : answer_bytes - since_answer;
             since_answer += part;
-            if (since_answer < answer_bytes && taken < bytes) continue;
+            if (part != 0 && since_answer < answer_bytes && taken < bytes) continue;
+            std::memcpy(buffer_.data() + 8, &batch_, 8);
             sockets_.send(rig_.partner(), buffer_.data(), 64);
             since_answer = 0;
         }
     }
 
 private:
+    /// The bytes that came next, of this batch; what was given up of an earlier one is passed over.
+    std::size_t take(std::size_t bytes) {
+        while (true) {
+            const std::size_t received = sockets_.receive(buffer_.data(), bytes);
+            std::uint64_t batch = 0;
+            if (received >= stamped_bytes_min) std::memcpy(&batch, buffer_.data() + 8, 8);
+            if (batch == 0 || batch >= batch_) return received;
+        }
+    }
+    /// `use(place, hash)`: where a segment's hash lies, and what it must be.
+    template <class Use>
+    void for_each_segment(std::size_t bytes, Use&& use) {
+        if (content_ == Content::plain) return;
+        for (std::size_t at = 0; at < bytes; at += segment_bytes) {
+            std::byte* const place = buffer_.data() + at;
+            const std::size_t segment = std::min(segment_bytes, bytes - at);
+            if (segment < 16) continue;  // the end of a stream
+            use(place, net::wire::authenticator(key_, {place + 8, segment - 8}));
+        }
+    }
+    static constexpr std::size_t stamped_bytes_min = 16;
     static constexpr std::size_t send_bytes = segment_bytes * 43;
     static constexpr std::size_t answer_bytes = send_bytes * 8;
     Rig& rig_;
+    Content content_;
+    std::uint64_t batch_ = 0;
+    net::wire::DirectionKey key_ = net::wire::direction_key({1, 2}, 3, 4);
     Sockets sockets_;
     std::vector<std::byte> buffer_;
 };
@@ -201,12 +316,17 @@ std::unique_ptr<PingPong> make_datagram_ping_pong(Rig& rig, std::size_t there_by
     return std::make_unique<DatagramPingPong>(rig, there_bytes, back_bytes);
 }
 
+std::unique_ptr<PingPong> make_sleeping_ping_pong(Rig& rig, std::size_t there_bytes,
+                                                  std::size_t back_bytes) {
+    return std::make_unique<SleepingPingPong>(rig, there_bytes, back_bytes);
+}
+
 std::unique_ptr<RawExchange> make_datagram_exchange(Rig& rig, std::size_t bytes) {
     return std::make_unique<DatagramExchange>(rig, bytes);
 }
 
-std::unique_ptr<DatagramStream> make_datagram_stream(Rig& rig) {
-    return std::make_unique<GsoStream>(rig);
+std::unique_ptr<DatagramStream> make_datagram_stream(Rig& rig, Content content) {
+    return std::make_unique<GsoStream>(rig, content);
 }
 
 }  // namespace hiroba::tools::perf_parts

@@ -57,7 +57,7 @@ public:
     MemoryExchange(Rig& rig, std::size_t bytes)
         : rig_(rig), bytes_(bytes), place_bytes_(round_up(8 + bytes, cache_line_bytes)) {}
 
-    void exchange(const std::byte* mine, std::byte* all) override {
+    bool exchange(const std::byte* mine, std::byte* all) override {
         const std::uint32_t nodes = rig_.plan().nodes;
         ++number_;
         for (std::uint32_t rank = 0; rank < nodes; ++rank) {
@@ -76,6 +76,7 @@ public:
             }
             if (bytes_ != 0) raw_copy(all + rank * bytes_, from, bytes_);
         }
+        return true;
     }
 
 private:

@@ -31,8 +31,8 @@ std::unique_ptr<PingPong> make_ping_pong(Rig& rig, std::size_t there_bytes, std:
 class RawExchange {
 public:
     virtual ~RawExchange() = default;
-    /// One exchange; everybody's bytes are in `all`, in rank order.
-    virtual void exchange(const std::byte* mine, std::byte* all) = 0;
+    /// One exchange; everybody's bytes are in `all`, in rank order. False: some were lost.
+    virtual bool exchange(const std::byte* mine, std::byte* all) = 0;
 };
 std::unique_ptr<RawExchange> make_raw_exchange(Rig& rig, std::size_t bytes);
 

@@ -42,15 +42,19 @@ int list_tests() {
 /// What is said of all repetitions together.
 struct Figures {
     double median = 0, p10 = 0, p90 = 0, floor = 0, ratio = 0;
-    std::vector<double> ratios;  ///< of each repetition
+    double authenticated_floor = 0;  ///< 0: there is none
+    std::uint64_t floor_lost = 0;    ///< datagrams
+    std::vector<double> ratios;      ///< of each repetition
 };
 
 Figures figures_of(const std::vector<Measured>& repetitions) {
     Figures figures;
-    std::vector<double> test, floor;
+    std::vector<double> test, floor, authenticated;
     for (const Measured& each : repetitions) {
         test.insert(test.end(), each.test.begin(), each.test.end());
         floor.insert(floor.end(), each.floor.begin(), each.floor.end());
+        authenticated.insert(authenticated.end(), each.authenticated_floor.begin(),
+                             each.authenticated_floor.end());
         figures.ratios.push_back(quantile(each.test, 0.5) / quantile(each.floor, 0.5));
     }
     figures.median = quantile(test, 0.5);
@@ -58,6 +62,7 @@ Figures figures_of(const std::vector<Measured>& repetitions) {
     figures.p90 = quantile(test, 0.9);
     figures.floor = quantile(floor, 0.5);
     figures.ratio = figures.median / figures.floor;
+    if (!authenticated.empty()) figures.authenticated_floor = quantile(authenticated, 0.5);
     return figures;
 }
 
@@ -82,6 +87,11 @@ void print_json(const PerfPlan& plan, const char* provider, const Figures& figur
         line["change"] = perf_parts::name_of(plan.change);
         line["home"] = perf_parts::name_of(plan.home);
     }
+    if (figures.floor_lost != 0) line["floor_lost"] = figures.floor_lost;
+    if (figures.authenticated_floor != 0) {
+        line["floor_authenticated_ns"] = rounded(figures.authenticated_floor);
+        line["ratio_authenticated"] = rounded(figures.median / figures.authenticated_floor);
+    }
     fmt::print("{}\n", line.dump());
 }
 
@@ -96,6 +106,13 @@ void print_table(const PerfPlan& plan, const char* provider, const Figures& figu
     if (plan.test->takes_threads) {
         fmt::print("  {:.2f} million a second, {:.2f} GB/s\n", 1e3 / figures.median,
                    static_cast<double>(plan.bytes) / figures.median);
+    }
+    if (figures.floor_lost != 0) {
+        fmt::print("  the floor lost {} datagrams, each a tenth of a second\n", figures.floor_lost);
+    }
+    if (figures.authenticated_floor != 0) {
+        fmt::print("  ratio to a floor that authenticates as we do, {:.1f} ns: {:.2f}\n",
+                   figures.authenticated_floor, figures.median / figures.authenticated_floor);
     }
     if (plan.repeat > 1) {
         fmt::print("  ratio of {} repetitions: {:.2f} to {:.2f}\n", plan.repeat,
@@ -121,8 +138,10 @@ int measure(const PerfPlan& plan, bool json) {
         repetitions.push_back(plan.test->measure(**rig));
         verified = (*rig)->all_agree(repetitions.back().verified);
     }
+    const std::uint64_t floor_lost = (*rig)->most_lost();
     if (job->self.value == 0 && verified) {
-        const Figures figures = figures_of(repetitions);
+        Figures figures = figures_of(repetitions);
+        figures.floor_lost = floor_lost;
         (json ? print_json : print_table)(plan, (*rig)->provider_name(), figures);
         std::fflush(stdout);
     }

@@ -192,18 +192,21 @@ Measured measure_stream(Rig& rig) {
         measured =
             rig.alternate([&](std::uint64_t n) { return stream.copies(n); }, test, unit, 1 << 20);
     } else {
-        const auto raw = make_datagram_stream(rig);
-        const auto floor = [&](std::uint64_t n) {
+        const auto plain = make_datagram_stream(rig, Content::plain);
+        const auto authenticated = make_datagram_stream(rig, Content::authenticated);
+        const auto stream_raw = [&](DatagramStream& raw, std::uint64_t n) {
             const std::uint64_t count = n * rig.plan().threads;
             const std::uint64_t begun_ns = now_ns();
             if (rig.leads()) {
-                raw->lead(count * rig.bytes());
+                raw.lead(count * rig.bytes());
             } else if (rig.has_partner()) {
-                raw->follow(count * rig.bytes());
+                raw.follow(count * rig.bytes());
             }
             return static_cast<double>(now_ns() - begun_ns) / static_cast<double>(count);
         };
-        measured = rig.alternate(floor, test, unit, 1 << 20);
+        measured =
+            rig.alternate([&](std::uint64_t n) { return stream_raw(*plain, n); }, test, unit,
+                          1 << 20, [&](std::uint64_t n) { return stream_raw(*authenticated, n); });
     }
     // Once more with bytes that nobody has written yet.
     stream.fill(2);

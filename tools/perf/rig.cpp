@@ -15,15 +15,23 @@ constexpr double rounds_min = 5, rounds_max = 4'000;
 
 /// Gives the node a core of its own where there are enough; a scheduler that puts two nodes on one
 /// core for a while would be what is measured. False: there are not.
-bool take_core(std::uint32_t rank, std::uint32_t nodes) {
-    cpu_set_t allowed, mine;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+///
+/// @param allowed  those the process may use
+bool take_core(const cpu_set_t& allowed, std::uint32_t rank, std::uint32_t nodes) {
+    cpu_set_t mine;
     if (static_cast<std::uint32_t>(CPU_COUNT(&allowed)) < nodes) return false;
     CPU_ZERO(&mine);
     for (int core = 0; core < CPU_SETSIZE; ++core) {
         if (CPU_ISSET(core, &allowed) && rank-- == 0) CPU_SET(core, &mine);
     }
     return sched_setaffinity(0, sizeof mine, &mine) == 0;
+}
+
+cpu_set_t cores_of_process() {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    sched_getaffinity(0, sizeof cores, &cores);
+    return cores;
 }
 
 }  // namespace
@@ -33,7 +41,8 @@ Rig::Rig(const net::JobInfo& job, const PerfPlan& plan)
       job_(job),
       control_(job),
       self_(job.self.value),
-      spins_max_(take_core(self_, plan.nodes * plan.threads) ? 2'000 : 100) {}
+      all_cores_(cores_of_process()),
+      spins_max_(take_core(all_cores_, self_, plan.nodes * plan.threads) ? 2'000 : 100) {}
 
 Result<std::unique_ptr<Rig>> Rig::open(const net::JobInfo& job, const PerfPlan& plan) {
     auto rig = std::unique_ptr<Rig>(new Rig(job, plan));
@@ -63,9 +72,15 @@ Result<void> Rig::connect() {
     async_->attach();
     collectives_->attach();
     board_->attach();
-    if (!plan_.test->parks_consumer) service_ = std::thread{[this] { endpoint_->serve(); }};
+    if (plan_.test->parks_consumer) return {};
+    service_ = std::thread{[this] {
+        use_all_cores();
+        endpoint_->serve();
+    }};
     return {};
 }
+
+void Rig::use_all_cores() const { sched_setaffinity(0, sizeof all_cores_, &all_cores_); }
 
 Rig::~Rig() {
     if (!service_.joinable()) return;
@@ -91,7 +106,7 @@ double Rig::longest(double mine) {
 bool Rig::all_agree(bool mine) { return longest(mine ? 0 : 1) == 0; }
 
 Measured Rig::alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
-                        std::uint64_t iterations_max) {
+                        std::uint64_t iterations_max, const Batch& authenticated_floor) {
     // As many iterations as make a batch long against the clock that times it.
     const auto timed = [&](const Batch& batch, std::uint64_t iterations) {
         collectives_->barrier();
@@ -103,7 +118,7 @@ Measured Rig::alternate(const Batch& floor, const Batch& test, std::uint64_t uni
     double both_ns = 0;
     while (true) {
         const double test_ns = timed(test, iterations);
-        both_ns = test_ns + timed(floor, iterations);
+        both_ns = test_ns + timed(floor, iterations) * (authenticated_floor ? 2 : 1);
         if (test_ns >= batch_ns || iterations * 2 > iterations_max) break;
         iterations *= 2;
     }
@@ -115,6 +130,9 @@ Measured Rig::alternate(const Batch& floor, const Batch& test, std::uint64_t uni
         measured.floor.push_back(floor(iterations));
         collectives_->barrier();
         measured.test.push_back(test(iterations));
+        if (!authenticated_floor) continue;
+        collectives_->barrier();
+        measured.authenticated_floor.push_back(authenticated_floor(iterations));
     }
     return measured;
 }

@@ -64,8 +64,9 @@ public:
     using Batch = std::function<double(std::uint64_t iterations)>;
     /// Takes batches of both in turn for the planned time. Collective.
     /// @param unit  iterations are a multiple of it
+    /// @param authenticated_floor  a third to take turns with, if any
     Measured alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
-                       std::uint64_t iterations_max);
+                       std::uint64_t iterations_max, const Batch& authenticated_floor = {});
 
     /// As the floors wait: spinning while every node has a core, else spinning briefly and then
     /// yielding.
@@ -79,21 +80,30 @@ public:
             }
         }
     }
+    /// Undoes for the calling thread what binds the measuring one to a core: a thread that answers
+    /// for the node runs wherever there is room, as it does in a program.
+    void use_all_cores() const;
     /// A number no earlier exchange of this measurement has used.
     std::uint64_t next_number() { return ++number_; }
+    /// A datagram of the floor did not come.
+    void count_loss() { ++lost_; }
+    /// How many did not come to the node that missed most. Collective.
+    std::uint64_t most_lost() { return static_cast<std::uint64_t>(longest(double(lost_))); }
+    /// The greatest of all nodes' numbers. Collective.
+    double longest(double mine);
     /// True when every node says so. Collective.
     bool all_agree(bool mine);
 
 private:
     Rig(const net::JobInfo& job, const PerfPlan& plan);
-    double longest(double mine);
 
     PerfPlan plan_;
     net::JobInfo job_;
     net::ControlChannel control_;
     std::uint32_t self_;
+    cpu_set_t all_cores_{};
     std::uint64_t spins_max_;
-    std::uint64_t number_ = 0;
+    std::uint64_t number_ = 0, lost_ = 0;
     net::Handle landing_, source_;
     std::unique_ptr<net::Endpoint> endpoint_;
     std::unique_ptr<net::Collectives> collectives_;

@@ -8,6 +8,7 @@ namespace hiroba::tools::perf_parts {
 
 Measured measure_put_latency(Rig& rig);
 Measured measure_get_latency(Rig& rig);
+Measured measure_busy_get_latency(Rig& rig);
 Measured measure_atomic_latency(Rig& rig);
 Result<void> prepare_am_latency(Rig& rig);
 Measured measure_am_latency(Rig& rig);
@@ -16,6 +17,7 @@ Measured measure_stream(Rig& rig);
 Measured measure_barrier(Rig& rig);
 Measured measure_all_reduce(Rig& rig);
 Measured measure_all_gather(Rig& rig);
+Measured measure_idle(Rig& rig);
 Measured measure_acp_copy(Rig& rig);
 Measured measure_acp_copies(Rig& rig);
 Measured measure_acp_add8(Rig& rig);

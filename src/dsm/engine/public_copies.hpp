@@ -34,6 +34,8 @@ public:
                       Timestamp wts) noexcept;
 
 private:
+    /// read(), of a node whose memory is not mapped here.
+    Timestamp read_far(NodeId node, BlockId block, std::byte* to) noexcept;
     BlockRecord& record(BlockId block) noexcept {
         return reinterpret_cast<BlockRecord*>(records_.local())[block];
     }

@@ -84,6 +84,8 @@ public:
         head_.store(head_.load(std::memory_order_relaxed) + count, std::memory_order_release);
     }
 
+    /// How many commands were taken since the start. Any thread.
+    std::uint64_t taken() const noexcept { return head_.load(std::memory_order_relaxed); }
     /// Nothing is queued. Any thread.
     bool empty() const noexcept {
         const std::uint64_t tail = tail_.load(acquire);

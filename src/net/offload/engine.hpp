@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/thread_context.hpp"
 #include "net/net.hpp"
@@ -52,6 +53,10 @@ public:
                guesses_waiting_.load(std::memory_order_relaxed) != 0;
     }
     bool may_sleep() noexcept override { return queue_.sleep_if_empty(); }
+    bool queued_since_last_asked() noexcept override {
+        const std::uint64_t taken = queue_.taken();
+        return std::exchange(taken_seen_, taken) != taken || !queue_.empty();
+    }
     void awake() noexcept override { queue_.awake(); }
 
     static constexpr std::size_t queue_capacity = 1024;
@@ -73,6 +78,7 @@ private:
     Mode mode_;
     SlotTable slots_;
     CommandQueue<Command, queue_capacity> queue_;
+    std::uint64_t taken_seen_ = 0;  ///< service thread
     std::atomic<bool> blocked_{false};
     std::atomic<std::uint32_t> guesses_waiting_{0};
     /// Narrow atomics that the provider had no room for when they had to guess again.

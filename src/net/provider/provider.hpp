@@ -53,6 +53,9 @@ struct Limits {
     bool completes_inline;          ///< put, get and atomics return Post::done
     bool parallel;                  ///< calls may run on several threads at once
     bool maps_peers;                ///< mapped() gives load/store access to peers' regions
+    /// The gets of one post(list) from one peer read there one after the other: what a later one
+    /// brings was read after what an earlier one brings. False where nobody promises that.
+    bool gets_in_order = false;
 };
 
 struct OpId {

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/short_slice.hpp"
 #include "net/wire/address_card.hpp"
 #include "net/wire/siphash.hpp"
 
@@ -19,7 +20,8 @@ constexpr Limits mixed_limits{.name = "auto",
                               .message_bytes_max = std::size_t{64} << 10,
                               .completes_inline = false,
                               .parallel = true,
-                              .maps_peers = true};
+                              .maps_peers = true,
+                              .gets_in_order = true};
 constexpr std::uint64_t card_version = 1;
 constexpr std::uint64_t listen_ns = 100'000'000;
 
@@ -206,6 +208,22 @@ Post MixedProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std
     return way.provider->atomic(id, op, way.node, region, offset, operand, expected, old);
 }
 
+// What follows each other to far peers stays together.
+std::size_t MixedProvider::post(std::span<Work> list) noexcept {
+    const auto is_far = [&](const Work& work) { return way_to(work.peer).provider == far_.get(); };
+    std::size_t taken = 0;
+    while (taken < list.size()) {
+        const bool far = is_far(list[taken]);
+        std::size_t end = taken + 1;
+        while (far && end < list.size() && is_far(list[end])) ++end;
+        const std::span<Work> run = list.subspan(taken, end - taken);
+        const std::size_t posted = far ? far_->post(run) : Provider::post(run);
+        taken += posted;
+        if (posted < run.size()) break;
+    }
+    return taken;
+}
+
 // Near peers are mapped: nobody prepares kicks to them. Far ones have the same number there.
 bool MixedProvider::prepare(PreparedKick& kick) noexcept {
     const Way way = way_to(kick.to);
@@ -258,6 +276,7 @@ void MixedProvider::listen() noexcept {
     };
     const NodeId self{near_rank_[setup_.self.value]};
     std::uint64_t seen = ~std::uint64_t{0};
+    ask_for_short_slices();
     while (!over(this)) {
         const std::uint64_t from_ns = now_ns();
         const std::uint64_t polls = polls_.load(std::memory_order_relaxed);

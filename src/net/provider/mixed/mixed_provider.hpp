@@ -46,6 +46,7 @@ public:
     Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
                 std::uint64_t operand, std::uint64_t expected,
                 std::uint64_t* old) noexcept override;
+    std::size_t post(std::span<Work> list) noexcept override;
     bool prepare(PreparedKick& kick) noexcept override;
     Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
               bool more) noexcept override;

@@ -58,6 +58,7 @@ void Sleepers::sleep(int socket, std::uint64_t timeout_ns, bool (*news)(void*),
         announced_.fetch_add(1, std::memory_order_seq_cst);
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence in ring()
+    bool rung = true;
     if (!news(argument)) {
         pollfd watched[2] = {
             {bell != nullptr ? bell->fd.load(std::memory_order_relaxed) : -1, POLLIN, 0},
@@ -65,14 +66,15 @@ void Sleepers::sleep(int socket, std::uint64_t timeout_ns, bool (*news)(void*),
         const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000u),
                                static_cast<long>(timeout_ns % 1'000'000'000u)};
         ppoll(watched, 2, &timeout, nullptr);
+        rung = watched[0].revents != 0;
     }
     if (bell != nullptr) {
         announced_.fetch_sub(1, std::memory_order_relaxed);
         bell->announced.store(false, std::memory_order_relaxed);
-        // A ring that comes after this wakes the bell's next sleeper for nothing.
+        // A ring that comes after ppoll() wakes the bell's next sleeper for nothing.
         std::uint64_t rings = 0;
         [[maybe_unused]] const ssize_t silenced =
-            read(bell->fd.load(std::memory_order_relaxed), &rings, sizeof rings);
+            rung ? read(bell->fd.load(std::memory_order_relaxed), &rings, sizeof rings) : 0;
         bell->taken.store(false, std::memory_order_release);  // pairs with take_bell()
     }
     errno = saved_errno;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: see udp_provider.hpp; what leaves, what arrives, what time brings. All under the latch.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -67,6 +68,8 @@ bool UdpProvider::compose_answers(Peer& peer) noexcept {
                 peer.send.take(wire::padded_record_bytes(some)));
             answer.position += static_cast<std::uint32_t>(some);
         }
+        // What is asked for next is read after this (Limits::gets_in_order).
+        std::atomic_thread_fence(std::memory_order_acquire);
     }
     return true;
 }

@@ -26,7 +26,8 @@ constexpr Limits udp_limits{.name = "udp",
                             .message_bytes_max = udp::message_bytes_max,
                             .completes_inline = false,
                             .parallel = true,
-                            .maps_peers = false};
+                            .maps_peers = false,
+                            .gets_in_order = true};
 constexpr std::uint64_t card_version = 1;
 constexpr std::uint64_t service_tick_ns = 200'000;
 constexpr std::uint64_t service_late_ns = 1'000'000;
@@ -280,11 +281,18 @@ std::byte* UdpProvider::place(std::uint32_t node, std::uint32_t region, std::uin
 
 Post UdpProvider::post_op(NodeId to, const Op& op) noexcept {
     const std::scoped_lock lock{latch_};
-    if (free_ops_.empty()) return Post::again;
     Peer& peer = *talk_to(to.value);
+    const Post outcome = take_op(peer, op);
+    if (outcome != Post::again) transmit(peer);
+    return outcome;
+}
+
+/// Takes `op` over and composes it; transmit() is the caller's.
+Post UdpProvider::take_op(Peer& peer, const Op& op) noexcept {
+    if (free_ops_.empty()) return Post::again;
     const std::uint32_t index = free_ops_.take(ops_.get());
     ops_[index] = op;
-    ops_[index].peer = to.value;
+    ops_[index].peer = peer.node.value;
     ops_[index].pending = true;
     if (peer.lost) {
         ops_[index].failed = true;
@@ -293,70 +301,110 @@ Post UdpProvider::post_op(NodeId to, const Op& op) noexcept {
     }
     peer.to_compose.append(ops_.get(), index);
     compose(peer);
-    transmit(peer);
     return Post::posted;
+}
+
+// What begins here is done when it concerns this node's own memory, or nothing at all; else `op` is
+// to be taken over. Its id, region and offset are the caller's.
+
+Post UdpProvider::begin_put(NodeId to, Bytes from, Op& op) noexcept {
+    std::byte* const target = place(to.value, op.region, op.offset, from.size());
+    op.kind = Op::Kind::put;
+    op.memory = const_cast<std::byte*>(from.data());
+    op.bytes = from.size();
+    if (from.empty()) return Post::done;
+    if (to != setup_.self) return Post::posted;
+    memcpy(target, from.data(), from.size());
+    return Post::done;
+}
+
+Post UdpProvider::begin_get(NodeId from, MutableBytes to, Op& op) noexcept {
+    constexpr std::uint64_t get_bytes_max = ~std::uint32_t{0};
+    const std::byte* const source = place(from.value, op.region, op.offset, to.size());
+    HIROBA_INVARIANT(to.size() <= get_bytes_max, "get of %lu bytes; at most %lu", to.size(),
+                     get_bytes_max);
+    op.kind = Op::Kind::get;
+    op.memory = to.data();
+    op.bytes = to.size();
+    if (to.empty()) return Post::done;
+    if (from != setup_.self) return Post::posted;
+    memcpy(to.data(), source, to.size());
+    return Post::done;
+}
+
+Post UdpProvider::begin_atomic(NodeId at, std::uint64_t* old, Op& op) noexcept {
+    HIROBA_INVARIANT((op.offset & 7) == 0, "atomic at offset %lu of region %u", op.offset,
+                     op.region);
+    std::byte* const word = place(at.value, op.region, op.offset, 8);
+    op.kind = Op::Kind::atomic;
+    op.memory = reinterpret_cast<std::byte*>(old);
+    op.bytes = 8;
+    if (at != setup_.self) return Post::posted;
+    *old = apply_atomic(std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word)), op.atomic,
+                        op.operand, op.expected);
+    return Post::done;
 }
 
 Post UdpProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
                       Bytes from) noexcept {
-    std::byte* const target = place(to.value, region.value, offset, from.size());
-    if (from.empty()) return Post::done;
-    if (to == setup_.self) {
-        memcpy(target, from.data(), from.size());
-        return Post::done;
-    }
-    Op op;
-    op.kind = Op::Kind::put;
-    op.id = id;
-    op.region = region.value;
-    op.offset = offset;
-    op.memory = const_cast<std::byte*>(from.data());
-    op.bytes = from.size();
-    return post_op(to, op);
+    Op op{.id = id, .region = region.value, .offset = offset};
+    return begin_put(to, from, op) == Post::done ? Post::done : post_op(to, op);
 }
 
 Post UdpProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
                       std::uint64_t offset) noexcept {
-    constexpr std::uint64_t get_bytes_max = ~std::uint32_t{0};
-    const std::byte* const source = place(from.value, region.value, offset, to.size());
-    HIROBA_INVARIANT(to.size() <= get_bytes_max, "get of %lu bytes; at most %lu", to.size(),
-                     get_bytes_max);
-    if (to.empty()) return Post::done;
-    if (from == setup_.self) {
-        memcpy(to.data(), source, to.size());
-        return Post::done;
-    }
-    Op op;
-    op.kind = Op::Kind::get;
-    op.id = id;
-    op.region = region.value;
-    op.offset = offset;
-    op.memory = to.data();
-    op.bytes = to.size();
-    return post_op(from, op);
+    Op op{.id = id, .region = region.value, .offset = offset};
+    return begin_get(from, to, op) == Post::done ? Post::done : post_op(from, op);
 }
 
-Post UdpProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
+Post UdpProvider::atomic(OpId id, AtomicOp which, NodeId at, RegionId region, std::uint64_t offset,
                          std::uint64_t operand, std::uint64_t expected,
                          std::uint64_t* old) noexcept {
-    HIROBA_INVARIANT((offset & 7) == 0, "atomic at offset %lu of region %u", offset, region.value);
-    std::byte* const word = place(at.value, region.value, offset, 8);
-    if (at == setup_.self) {
-        *old = apply_atomic(std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word)), op, operand,
-                            expected);
-        return Post::done;
+    Op op{.atomic = which,
+          .id = id,
+          .region = region.value,
+          .offset = offset,
+          .operand = operand,
+          .expected = expected};
+    return begin_atomic(at, old, op) == Post::done ? Post::done : post_op(at, op);
+}
+
+Post UdpProvider::begin(const Work& work, Op& op) noexcept {
+    op = {.atomic = work.op,
+          .id = work.id,
+          .region = work.region.value,
+          .offset = work.offset,
+          .operand = work.operand,
+          .expected = work.expected};
+    switch (work.kind) {
+        case Work::Kind::put: return begin_put(work.peer, {work.memory, work.bytes}, op);
+        case Work::Kind::get: return begin_get(work.peer, {work.memory, work.bytes}, op);
+        case Work::Kind::atomic: return begin_atomic(work.peer, work.old, op);
+        case Work::Kind::send: break;
     }
-    Op posted;
-    posted.kind = Op::Kind::atomic;
-    posted.atomic = op;
-    posted.id = id;
-    posted.region = region.value;
-    posted.offset = offset;
-    posted.memory = reinterpret_cast<std::byte*>(old);
-    posted.bytes = 8;
-    posted.operand = operand;
-    posted.expected = expected;
-    return post_op(at, posted);
+    return Post::posted;
+}
+
+std::size_t UdpProvider::post(std::span<Work> list) noexcept {
+    if (list.size() == 1) return Provider::post(list);  // the shorter way
+    const std::scoped_lock lock{latch_};
+    Peer* composed = nullptr;  // for whom there is something that was not sent
+    std::size_t taken = 0;
+    for (; taken < list.size(); ++taken) {
+        Work& work = list[taken];
+        Op op;
+        work.outcome = begin(work, op);
+        if (work.outcome == Post::done) continue;
+        Peer& peer = *talk_to(work.peer.value);
+        if (composed != nullptr && composed != &peer) transmit(*composed);
+        composed = &peer;
+        work.outcome = work.kind == Work::Kind::send
+                           ? compose_message(peer, work.message, work.parts)
+                           : take_op(peer, op);
+        if (work.outcome == Post::again) break;
+    }
+    if (composed != nullptr) transmit(*composed);
+    return taken;
 }
 
 bool UdpProvider::prepare(PreparedKick& kick) noexcept {
@@ -401,17 +449,23 @@ bool UdpProvider::settled() noexcept {
 
 Post UdpProvider::send(NodeId to, MessageKind kind, Urgency,
                        std::span<const Bytes> parts) noexcept {
+    // Urgent or not, the datagram itself wakes whoever sleeps there.
+    const std::scoped_lock lock{latch_};
+    Peer& peer = *talk_to(to.value);
+    const Post outcome = compose_message(peer, kind, parts);
+    if (outcome != Post::again) transmit(peer);
+    return outcome;
+}
+
+/// transmit() is the caller's.
+Post UdpProvider::compose_message(Peer& peer, MessageKind kind,
+                                  std::span<const Bytes> parts) noexcept {
     std::size_t body_bytes = 0;
     for (const Bytes part : parts) body_bytes += part.size();
     HIROBA_INVARIANT(body_bytes <= message_bytes_max, "message of %lu bytes; at most %lu",
                      body_bytes, message_bytes_max);
-    // Urgent or not, the datagram itself wakes whoever sleeps there.
-    const std::scoped_lock lock{latch_};
-    Peer& peer = *talk_to(to.value);
     if (peer.lost) return Post::done;  // nobody is there to read it
-    const Post outcome = send_in_parts(peer, kind, parts, body_bytes);
-    if (outcome != Post::again) transmit(peer);
-    return outcome;
+    return send_in_parts(peer, kind, parts, body_bytes);
 }
 
 Post UdpProvider::send_in_parts(Peer& peer, MessageKind kind, std::span<const Bytes> parts,

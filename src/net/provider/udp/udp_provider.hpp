@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/latch.hpp"
@@ -62,6 +63,8 @@ public:
     Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
                 std::uint64_t operand, std::uint64_t expected,
                 std::uint64_t* old) noexcept override;
+    /// What goes to one peer leaves together, in as few datagrams as hold it.
+    std::size_t post(std::span<Work> list) noexcept override;
     bool prepare(PreparedKick& kick) noexcept override;
     Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
               bool more) noexcept override;
@@ -100,7 +103,13 @@ private:
                     wire::DirectionKey& in) const noexcept;
     std::byte* place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
                      std::uint64_t bytes) noexcept;
+    Post begin_put(NodeId to, Bytes from, Op& op) noexcept;
+    Post begin_get(NodeId from, MutableBytes to, Op& op) noexcept;
+    Post begin_atomic(NodeId at, std::uint64_t* old, Op& op) noexcept;
+    Post begin(const Work& work, Op& op) noexcept;
     Post post_op(NodeId to, const Op& op) noexcept;
+    Post take_op(Peer& peer, const Op& op) noexcept;
+    Post compose_message(Peer& peer, MessageKind kind, std::span<const Bytes> parts) noexcept;
     Post send_in_parts(Peer& peer, MessageKind kind, std::span<const Bytes> parts,
                        std::size_t body_bytes) noexcept;
 

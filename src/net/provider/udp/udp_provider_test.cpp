@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "net/provider/udp/test_pair.hpp"
@@ -65,6 +68,84 @@ TEST(UdpProvider, counts_and_drops_what_strangers_send_while_the_job_goes_on) {
     EXPECT_EQ(target.counts().refused_sum(), thrown / 16 * 16);
     const MutableBytes memory = target.local(RegionId{0});
     for (std::size_t i = 0; i < 4096; ++i) ASSERT_EQ(memory[i], std::byte{0}) << i;
+}
+
+Work get_work(std::uint64_t offset, MutableBytes to) {
+    Work work;
+    work.kind = Work::Kind::get;
+    work.peer = NodeId{1};
+    work.region = RegionId{0};
+    work.offset = offset;
+    work.memory = to.data();
+    work.bytes = to.size();
+    return work;
+}
+
+TEST(UdpProvider, sends_a_list_to_one_peer_as_one_datagram) {
+    Pair pair;
+    std::uint64_t words[8] = {};
+    std::vector<Work> list;
+    for (std::uint64_t i = 0; i < 8; ++i) {
+        std::memcpy(pair.nodes[1]->local(RegionId{0}).data() + 64 * i, &i, sizeof i);
+        list.push_back(get_work(64 * i, std::as_writable_bytes(std::span(&words[i], 1))));
+    }
+    const std::uint64_t before = pair.nodes[0]->counts().sent;
+    ASSERT_EQ(pair.nodes[0]->post(list), list.size());
+    EXPECT_EQ(pair.nodes[0]->counts().sent, before + 1);
+    ASSERT_TRUE(pair.poll_until([&] { return pair.seen[0].completions == 8; }));
+    for (std::uint64_t i = 0; i < 8; ++i) EXPECT_EQ(words[i], i);
+}
+
+TEST(UdpProvider, takes_of_a_list_what_there_is_room_for) {
+    Pair pair;
+    std::vector<std::byte> to(8);
+    std::vector<Work> list(ops_max + 5, get_work(0, to));
+    EXPECT_EQ(pair.nodes[0]->post(list), ops_max);
+    EXPECT_EQ(list[ops_max - 1].outcome, Post::posted);
+    EXPECT_EQ(list[ops_max].outcome, Post::again);
+    const int all = ops_max;
+    ASSERT_TRUE(pair.poll_until([&] { return pair.seen[0].completions == all; }));
+}
+
+// What dsm does to read a page that its owner may be replacing: a number, the bytes, the number.
+TEST(UdpProvider, reads_for_a_list_of_gets_in_its_order) {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "the bytes are read while they are written, on purpose";
+#endif
+    constexpr std::size_t page = 4096;
+    Pair pair;
+    std::byte* const memory = pair.nodes[1]->local(RegionId{0}).data();
+    std::atomic_ref<std::uint64_t> number(*reinterpret_cast<std::uint64_t*>(memory));
+    std::atomic<bool> over{false};
+    std::thread writer{[&] {
+        for (std::uint64_t i = 0; !over.load(); ++i) {
+            number.store(2 * i + 1);
+            std::memset(memory + page, static_cast<int>(i), page);
+            number.store(2 * i + 2);
+            for (int pause = 0; pause < 2'000; ++pause) __builtin_ia32_pause();
+        }
+    }};
+    std::uint64_t before = 0, after = 0, whole = 0;
+    std::vector<std::byte> bytes(page);
+    bool right = true;
+    for (int round = 1; right && round <= 3'000; ++round) {
+        Work list[] = {get_work(0, std::as_writable_bytes(std::span(&before, 1))),
+                       get_work(page, bytes),
+                       get_work(0, std::as_writable_bytes(std::span(&after, 1)))};
+        right = pair.nodes[0]->post(list) == 3 &&
+                pair.poll_until([&] { return pair.seen[0].completions == 3 * round; });
+        EXPECT_TRUE(right) << "round " << round;
+        if (before % 2 != 0 || before != after) continue;
+        ++whole;
+        if (before == 0) continue;  // nothing was written yet
+        const auto wanted = static_cast<std::byte>(before / 2 - 1);
+        const auto is_wanted = [&](std::byte byte) { return byte == wanted; };
+        right = right && std::all_of(bytes.begin(), bytes.end(), is_wanted);
+        EXPECT_TRUE(right) << "bytes of another number, round " << round;
+    }
+    over = true;
+    writer.join();
+    EXPECT_GT(whole, 0u);
 }
 
 TEST(UdpProvider, carries_out_no_second_time_what_is_sent_again) {
