@@ -54,7 +54,7 @@ struct Parts {
     /// region. Null: _exit(0).
     void (*leave)() = nullptr;
     /// What waits at a barrier or a join are interrupted for.
-    dsm::Interruptions interruptions;
+    dsm::Interruptions interruptions = {};
 };
 
 /// Where the calling thread stands.

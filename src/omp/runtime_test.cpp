@@ -16,7 +16,7 @@ namespace {
 class Team : public testing::TestWithParam<std::uint32_t> {
 protected:
     Team() {
-        auto made = Runtime::create({.threads_per_node = GetParam(), .interruptions = {}});
+        auto made = Runtime::create({.threads_per_node = GetParam()});
         runtime_ = std::move(*made);
         runtime_->become_initial_thread();
         runtime_->icvs().threads = GetParam();
