@@ -250,8 +250,8 @@ Result<void> assemble_alone(const net::JobInfo& job) {
     auto node = std::make_unique<World>();
     node->job = job;
     node->control = std::make_unique<net::ControlChannel>(job);
-    auto runtime = omp::Runtime::create({.threads_per_node = job.threads_per_node,
-                                         .flush_streams = &flush_streams});
+    auto runtime = omp::Runtime::create(
+        {.threads_per_node = job.threads_per_node, .flush_streams = &flush_streams});
     if (!runtime) return runtime.error();
     node->omp = std::move(*runtime);
     node->omp->attach();
