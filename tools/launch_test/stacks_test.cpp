@@ -10,7 +10,7 @@ namespace {
 TEST(Stacks, TheInnermostWaitThatSaysForWhomDecides) {
     EXPECT_EQ(waits_for({"syscall", "hiroba::net::Endpoint::wait(bool (*)(void*), void*)",
                          "hiroba::omp::TeamLink::receive(unsigned int)",
-                         "hiroba::omp::TeamLink::barrier()", "main._omp_fn.0"}),
+                         "hiroba::omp::TeamLink::finish_barrier()", "main._omp_fn.0"}),
               "the other nodes at a barrier");
     EXPECT_EQ(waits_for({"__sched_yield", "hiroba::dsm::BlockLock::wait_for_grant(unsigned int)",
                          "hiroba::dsm::Node::release_on_runtime_stack(hiroba::dsm::Others)",

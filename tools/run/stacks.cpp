@@ -33,7 +33,7 @@ constexpr std::size_t frames_max = 32;
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> waits = {{
     {"TeamLink::await_fork", "the next parallel region"},
     {"TeamLink::join", "the other nodes at the end of the region"},
-    {"TeamLink::barrier", "the other nodes at a barrier"},
+    {"TeamLink::finish_barrier", "the other nodes at a barrier"},
     {"TeamLink::receive", "a message of another node of its team"},
     {"BlockLock::", "the lock of a block of memory"},
     {"LockTable", "a lock of the program or of the runtime"},
