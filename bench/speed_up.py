@@ -98,8 +98,8 @@ def main():
     for kernel, size in (word.split("=") for word in options.classes_of):
         serial, *others = measure(bench, kernel, size, options.repeat)
         rows[f"{kernel.upper()}.{size}"] = [serial / seconds for seconds in others]
-        table.append([f"{kernel}.{size}", "sequential", serial, 1.0])
-        table += [[f"{kernel}.{size}", label(shape), seconds, round(serial / seconds, 3)]
+        table.append([f"{kernel}.{size}", "sequential", round(serial, 3), 1.0])
+        table += [[f"{kernel}.{size}", label(shape), round(seconds, 3), round(serial / seconds, 3)]
                   for shape, seconds in zip(SHAPES, others)]
     options.out.mkdir(parents=True, exist_ok=True)
     with open(options.out / "speed_up.csv", "w", encoding="utf-8", newline="") as out:
