@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -298,13 +299,18 @@ class Job:
         assert self.process.stdout.readline() == "ready\n"
 
     def read_stacks(self, nodes):
-        """Lines of standard error up to the last thread's of the last node."""
+        """Lines of standard error up to the last thread's of the last node, within the limit."""
         text = ""
+        guard = threading.Timer(LIMIT_SECONDS, self.process.kill)
+        guard.start()
         while not (f"rank {nodes - 1}, thread" in text and "waits for the other nodes at a barrier"
                    in text.split(f"rank {nodes - 1}, thread")[-1]):
             line = self.process.stderr.readline()
-            assert line, f"the job ended: {text}"
+            if not line:
+                guard.cancel()
+                raise AssertionError(f"the job ended, or did not say so in {LIMIT_SECONDS} s: {text}")
             text += line
+        guard.cancel()
         return text
 
     def finish(self):
