@@ -55,28 +55,49 @@ void Segment::put_posted(GlobalAddress to, Bytes from) noexcept {
     });
 }
 
-void Segment::get_in_order(NodeId node, std::span<const Part> parts) noexcept {
-    net::Endpoint& endpoint = *parts[0].segment.endpoint_;
-    const bool together = endpoint.provider().limits().gets_in_order &&
-                          parts[0].segment.mapped({node, 0}, 0) == nullptr;
-    if (!together) {
-        for (const Part& part : parts) {
-            part.segment.get({node, part.offset}, part.to);
-            // The next is read after this.
-            std::atomic_thread_fence(std::memory_order_acquire);
+void Segment::one_by_one(NodeId node, std::span<Access> accesses) noexcept {
+    for (Access& access : accesses) {
+        const GlobalAddress at{node, access.offset};
+        switch (access.kind) {
+            case Access::Kind::get: access.segment.get(at, {access.memory, access.bytes}); break;
+            case Access::Kind::put: access.segment.put(at, {access.memory, access.bytes}); break;
+            case Access::Kind::store: access.segment.store(at, access.value); break;
+            case Access::Kind::compare_swap:
+                access.found = access.segment.compare_swap(at, access.expected, access.value);
+                break;
         }
-        return;
+        // The next is read after this.
+        std::atomic_thread_fence(std::memory_order_acquire);
     }
-    std::array<net::Work, net::Endpoint::list_max> list;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-        list[i].kind = net::Work::Kind::get;
-        list[i].peer = node;
-        list[i].region = parts[i].segment.region_;
-        list[i].offset = parts[i].offset;
-        list[i].memory = parts[i].to.data();
-        list[i].bytes = parts[i].to.size();
-    }
-    on_runtime_stack([&] { endpoint.complete_all(std::span(list).first(parts.size())); });
+}
+
+void Segment::in_order(NodeId node, std::span<Access> accesses) noexcept {
+    net::Endpoint& endpoint = *accesses[0].segment.endpoint_;
+    const bool together = endpoint.provider().limits().lists_in_order &&
+                          accesses[0].segment.mapped({node, 0}, 0) == nullptr;
+    if (!together) return one_by_one(node, accesses);
+    on_runtime_stack([&] {
+        std::array<net::Work, net::Endpoint::list_max> list;
+        std::array<std::uint64_t, net::Endpoint::list_max> found{};
+        for (std::size_t i = 0; i < accesses.size(); ++i) {
+            const Access& access = accesses[i];
+            list[i].kind = access.kind == Access::Kind::get   ? net::Work::Kind::get
+                           : access.kind == Access::Kind::put ? net::Work::Kind::put
+                                                              : net::Work::Kind::atomic;
+            list[i].op = access.kind == Access::Kind::store ? net::AtomicOp::swap
+                                                            : net::AtomicOp::compare_swap;
+            list[i].peer = node;
+            list[i].region = access.segment.region_;
+            list[i].offset = access.offset;
+            list[i].memory = access.memory;
+            list[i].bytes = access.bytes;
+            list[i].operand = access.value;
+            list[i].expected = access.expected;
+            list[i].old = &found[i];
+        }
+        endpoint.complete_all(std::span(list).first(accesses.size()));
+        for (std::size_t i = 0; i < accesses.size(); ++i) accesses[i].found = found[i];
+    });
 }
 
 std::uint64_t Segment::atomic_posted(net::AtomicOp op, GlobalAddress at, std::uint64_t operand,

@@ -95,17 +95,38 @@ public:
         return atomic_posted(net::AtomicOp::fetch_add, at, value, 0);
     }
 
-    /// Bytes of a segment, and where they go.
-    struct Part {
+    /// One of several accesses to one node's parts of segments, as get(), put(), store() and
+    /// compare_swap() of the same name.
+    struct Access {
+        enum class Kind : std::uint8_t { get, put, store, compare_swap };
+        static Access get(Segment& segment, std::uint64_t offset, MutableBytes to) {
+            return {Kind::get, segment, offset, to.data(), to.size()};
+        }
+        static Access put(Segment& segment, std::uint64_t offset, MutableBytes from) {
+            return {Kind::put, segment, offset, from.data(), from.size()};
+        }
+        static Access store(Segment& segment, std::uint64_t offset, std::uint64_t value) {
+            return {Kind::store, segment, offset, nullptr, 8, value};
+        }
+        static Access compare_swap(Segment& segment, std::uint64_t offset, std::uint64_t expected,
+                                   std::uint64_t desired) {
+            return {Kind::compare_swap, segment, offset, nullptr, 8, desired, expected};
+        }
+
+        Kind kind;
         Segment& segment;
-        std::uint64_t offset = 0;
-        MutableBytes to;
+        std::uint64_t offset;
+        std::byte* memory;  ///< of this node; of get and put
+        std::size_t bytes;
+        std::uint64_t value = 0;     ///< what is stored
+        std::uint64_t expected = 0;  ///< of compare_swap
+        std::uint64_t found = 0;     ///< after it: the value before
     };
-    /// Reads all `parts` from `node`, each after the one before it: in one exchange where the
-    /// provider can (net::Limits::gets_in_order), else one by one. Aligned words of 8 bytes come
-    /// whole. `to` must not be the program's memory.
-    /// @param parts  1 to net::Endpoint::list_max, none of them empty
-    static void get_in_order(NodeId node, std::span<const Part> parts) noexcept;
+    /// Makes all `accesses` to `node`'s parts, each after the one before it: in one exchange where
+    /// the provider can (net::Limits::lists_in_order), else one by one. What is got as aligned
+    /// words of 8 bytes comes whole. `memory` must not be the program's.
+    /// @param accesses  1 to net::Endpoint::list_max; no get or put without bytes
+    static void in_order(NodeId node, std::span<Access> accesses) noexcept;
 
 private:
     using Word = std::atomic_ref<std::uint64_t>;
@@ -129,6 +150,7 @@ private:
         return reinterpret_cast<std::uint64_t*>(mapped(at, 8));
     }
 
+    static void one_by_one(NodeId node, std::span<Access> accesses) noexcept;
     void get_posted(GlobalAddress from, MutableBytes to) noexcept;
     void put_posted(GlobalAddress to, Bytes from) noexcept;
     std::uint64_t atomic_posted(net::AtomicOp op, GlobalAddress at, std::uint64_t operand,

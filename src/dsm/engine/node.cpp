@@ -16,6 +16,10 @@ namespace {
 // Notices of one synchronization: every peer's whole signature, many times over.
 constexpr std::size_t pending_max = std::size_t{4} << 20;
 constexpr std::size_t blocks_per_invalidation = 1024;
+
+constexpr std::size_t bytes_of_news(std::size_t notices) noexcept {
+    return sizeof(NewsHeader) + notices * sizeof(Notice);
+}
 }  // namespace
 
 Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoint,
@@ -34,17 +38,16 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
     if (!data) return data.error();
     auto records = gas::Segment::allocate(endpoint, Node::blocks_of(map) * sizeof(BlockRecord));
     if (!records) return records.error();
-    auto flush_object = gas::Segment::allocate(
-        endpoint, page_bytes + sizeof(NewsHeader) + options.notices_max * sizeof(Notice));
-    if (!flush_object) return flush_object.error();
+    auto flushed = FlushObject::allocate(endpoint, bytes_of_news(options.notices_max));
+    if (!flushed) return flushed.error();
     auto memory = PrivateMemory::create(map.space_bytes());
     if (!memory) return memory.error();
-    return std::unique_ptr<SharedMemory>{new Node{
-        endpoint,
-        map,
-        std::move(engine),
-        options,
-        {std::move(*data), std::move(*records), std::move(*flush_object), std::move(*memory)}}};
+    return std::unique_ptr<SharedMemory>{
+        new Node{endpoint,
+                 map,
+                 std::move(engine),
+                 options,
+                 {std::move(*data), std::move(*records), std::move(*flushed), std::move(*memory)}}};
 }
 
 Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -58,7 +61,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       block_shift_(static_cast<unsigned>(std::countr_zero(block_bytes_))),
       data_(std::move(made.data)),
       records_(std::move(made.records)),
-      flush_object_(std::move(made.flush_object)),
+      flush_object_(endpoint, std::move(made.flushed), bytes_of_news(options.notices_max)),
       private_memory_(std::move(made.private_memory)),
       entries_(blocks_of(map)),
       lock_(endpoint, records_, map, options.lock_hops),
@@ -72,8 +75,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       pending_(pending_max),
       work_(blocks_of(map)),
       unmerged_(blocks_of(map)),
-      taken_(pending_max),
-      flush_buffer_(news_bytes_max()) {
+      taken_(pending_max) {
     if (options.by_place) places_ = std::make_unique<PlaceTable>();
     invalidation_.ranges.reserve(blocks_per_invalidation);
     invalidation_.blocks.reserve(blocks_per_invalidation);
@@ -158,9 +160,7 @@ bool Node::is_pinned(std::uint64_t offset) const noexcept {
     return offset - pinned_begin_ < pinned_end_ - pinned_begin_;
 }
 
-std::size_t Node::news_bytes_max() const noexcept {
-    return sizeof(NewsHeader) + options_.notices_max * sizeof(Notice);
-}
+std::size_t Node::news_bytes_max() const noexcept { return bytes_of_news(options_.notices_max); }
 
 NewsSequence Node::sent_to_all() const noexcept {
     NewsSequence least = ~NewsSequence{0};

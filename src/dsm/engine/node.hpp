@@ -18,6 +18,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/engine/block_lock.hpp"
 #include "dsm/engine/block_table.hpp"
+#include "dsm/engine/flush_object.hpp"
 #include "dsm/engine/lease_queue.hpp"
 #include "dsm/engine/place_table.hpp"
 #include "dsm/engine/public_copies.hpp"
@@ -43,7 +44,7 @@ public:
     struct Made {
         gas::Segment data;
         gas::Segment records;
-        gas::Segment flush_object;
+        gas::Segment flushed;
         PrivateMemory private_memory;
     };
     Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -179,8 +180,8 @@ private:
 
     // Release (node_release.cpp).
     bool flush_on_runtime_stack() noexcept;
-    void lock_flush_object() noexcept;
-    std::uint64_t learn_flushed() noexcept;
+    void wait_for_flushes() noexcept;
+    void learn_flushed(const FlushObject::Content& flushed) noexcept;
     NewsSequence last_sequence() noexcept;
     void catch_up() noexcept;
     void release_on_runtime_stack(Others others) noexcept;
@@ -230,7 +231,7 @@ private:
     unsigned block_shift_;
     gas::Segment data_;
     gas::Segment records_;
-    gas::Segment flush_object_;
+    FlushObject flush_object_;
     PrivateMemory private_memory_;
     std::uint64_t pinned_begin_ = 0, pinned_end_ = 0;  ///< offsets of this node's stack slices
 
@@ -271,10 +272,10 @@ private:
     std::size_t taken_count_ = 0;
     Invalidation invalidation_;
 
-    std::uint64_t flush_seen_ = 0;     ///< version of the flush object, under flush_latch_
-    NewsSequence flush_sequence_ = 0;  ///< what this node had when it last flushed, likewise
+    FlushObject::Version flush_seen_ = 0;  ///< under flush_latch_
+    NewsSequence flush_sequence_ = 0;      ///< what this node had when it last flushed, likewise
     Latch flush_latch_;
-    std::vector<std::byte> flush_buffer_;
+    std::atomic<std::uint32_t> vain_flushes_{0};  ///< in a row
 
     void (*before_release_)() noexcept = nullptr;
     std::atomic<RaceReport> race_report_{nullptr};

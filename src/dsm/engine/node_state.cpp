@@ -59,7 +59,7 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     for (std::size_t i = 0; i < taken_count_; ++i) shown.notice(taken_[i]);
     shown.bytes(invalidation_.blocks.data(), invalidation_.blocks.size() * sizeof(BlockId));
     for (const LeaseQueue::Lease& lease : leases_.all()) shown.values(lease.until, lease.block);
-    shown.values(flush_seen_, flush_sequence_, flush_latch_);
+    shown.values(flush_seen_, flush_sequence_, flush_latch_, flush_object_.told(), vain_flushes_);
     scratch_.each_used([&](const std::byte* buffer) { shown.bytes(buffer, block_bytes); });
 }
 

@@ -33,13 +33,14 @@ Timestamp PublicCopies::read_far(NodeId node, BlockId block, std::byte* to) noex
     const std::uint64_t version_at =
         std::uint64_t{block} * sizeof(BlockRecord) + offsetof(BlockRecord, copy_version);
     std::uint64_t before[2] = {}, after = 0;
-    const gas::Segment::Part parts[] = {
-        {records_, version_at, std::as_writable_bytes(std::span{before})},
-        {data_, std::uint64_t{block} * block_bytes_, {to, block_bytes_}},
-        {records_, version_at, std::as_writable_bytes(std::span{&after, 1})}};
+    using Access = gas::Segment::Access;
+    Access accesses[] = {
+        Access::get(records_, version_at, std::as_writable_bytes(std::span{before})),
+        Access::get(data_, std::uint64_t{block} * block_bytes_, {to, block_bytes_}),
+        Access::get(records_, version_at, std::as_writable_bytes(std::span{&after, 1}))};
     Backoff backoff;
     for (;; backoff.pause()) {
-        gas::Segment::get_in_order(node, parts);
+        gas::Segment::in_order(node, accesses);
         // Odd: the owner is publishing; it waits for nobody meanwhile.
         if (before[0] % 2 == 0 && after == before[0]) return Timestamp{before[1]};
     }

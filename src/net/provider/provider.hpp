@@ -24,6 +24,7 @@ enum class MessageKind : std::uint8_t {
     team_news,       ///< omp: fork, barrier, join
     lock_chase,      ///< dsm: a block lock request that follows the links by message
     lock_handover,   ///< dsm: wake-up of a queued lock waiter
+    flushed,         ///< dsm: somebody has flushed something
     remote_free,     ///< dsm: blocks freed on another node than the one they came from
     quit,            ///< omp: the program is over
     release_wanted,  ///< dsm: a node owes a release to whoever wants an object of the program
@@ -53,9 +54,10 @@ struct Limits {
     bool completes_inline;          ///< put, get and atomics return Post::done
     bool parallel;                  ///< calls may run on several threads at once
     bool maps_peers;                ///< mapped() gives load/store access to peers' regions
-    /// The gets of one post(list) from one peer read there one after the other: what a later one
-    /// brings was read after what an earlier one brings. False where nobody promises that.
-    bool gets_in_order = false;
+    /// The works of one post(list) to one peer are done there one after the other: what a get
+    /// brings was read after what earlier gets bring, and after all earlier puts and atomics. (Puts
+    /// and atomics may overtake earlier gets.) False where nobody promises that.
+    bool lists_in_order = false;
 };
 
 struct OpId {

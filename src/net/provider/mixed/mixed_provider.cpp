@@ -21,7 +21,7 @@ constexpr Limits mixed_limits{.name = "auto",
                               .completes_inline = false,
                               .parallel = true,
                               .maps_peers = true,
-                              .gets_in_order = true};
+                              .lists_in_order = true};
 constexpr std::uint64_t card_version = 1;
 constexpr std::uint64_t listen_ns = 100'000'000;
 

@@ -68,7 +68,7 @@ bool UdpProvider::compose_answers(Peer& peer) noexcept {
                 peer.send.take(wire::padded_record_bytes(some)));
             answer.position += static_cast<std::uint32_t>(some);
         }
-        // What is asked for next is read after this (Limits::gets_in_order).
+        // What is asked for next is read after this (Limits::lists_in_order).
         std::atomic_thread_fence(std::memory_order_acquire);
     }
     return true;

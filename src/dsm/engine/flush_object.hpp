@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the one object of the job that all flushes lock, with what has been flushed, so that
+// flushes are totally ordered (design page omp.md section 5). It lies on node 0.
+// Invariant: whoever holds its lock sees the newest version, and news at least as new.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "gas/gas.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::dsm {
+
+/// Thread: as said; nothing here may be called from a handler.
+class FlushObject {
+public:
+    /// How often anybody has flushed something; 0: nobody ever.
+    using Version = std::uint64_t;
+
+    static Result<gas::Segment> allocate(net::Endpoint& endpoint, std::size_t news_bytes_max);
+    /// Before Endpoint::connect(); `segment` comes from allocate().
+    FlushObject(net::Endpoint& endpoint, gas::Segment segment, std::size_t news_bytes_max);
+    void attach() { segment_.attach(); }
+
+    /// Whether anybody has flushed. Asks node 0. Thread: any.
+    bool used() noexcept { return segment_.load(header_at) != 0; }
+    /// Whether something newer than `seen` was flushed, as far as this node has been told: who
+    /// flushes tells all, so it does not take long, and no answer has to be waited for. Thread:
+    /// any.
+    bool newer_than(Version seen) noexcept;
+
+    struct Content {
+        Version version;
+        Bytes news;  ///< empty if `seen` was the version; until own_news() is written
+    };
+    /// Waits for the lock; where nothing is mapped, lock and content are one exchange.
+    Content lock(Version seen) noexcept;
+    /// Where to write what is to be flushed. With the lock.
+    MutableBytes own_news() noexcept { return MutableBytes{buffer_}.subspan(sizeof(Header)); }
+    void unlock() noexcept;
+    /// Puts the first `bytes` of own_news() there as `version`, unlocks, and tells all other nodes.
+    void unlock_with(Version version, std::size_t bytes) noexcept;
+
+    /// What this node has been told, for explorers (Node::show_state).
+    Version told() const noexcept { return told_.load(std::memory_order_relaxed); }
+
+private:
+    struct Header {
+        Version version;
+        std::uint64_t news_bytes;
+    };
+    // Where they lie on node 0: the lock and the rest on their own lines.
+    static constexpr NodeId keeper{0};
+    static constexpr std::uint64_t lock_offset = 0;
+    static constexpr std::uint64_t header_offset = 64;
+    static constexpr gas::GlobalAddress header_at{keeper, header_offset};
+
+    static void on_flushed(void* context, NodeId from, Bytes body) noexcept;
+    bool is_mapped() const noexcept { return segment_.reach(header_at, 8) != nullptr; }
+    bool try_lock(MutableBytes content) noexcept;
+    void tell_all(Version version) noexcept;
+
+    net::Endpoint& endpoint_;
+    gas::Segment segment_;
+    std::vector<std::byte> buffer_;  ///< a Header and news. With the lock
+    std::atomic<Version> told_{0};
+};
+
+}  // namespace hiroba::dsm
