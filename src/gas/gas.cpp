@@ -72,10 +72,7 @@ void Segment::one_by_one(NodeId node, std::span<Access> accesses) noexcept {
 }
 
 void Segment::in_order(NodeId node, std::span<Access> accesses) noexcept {
-    net::Endpoint& endpoint = *accesses[0].segment.endpoint_;
-    const bool together = endpoint.provider().limits().lists_in_order &&
-                          accesses[0].segment.mapped({node, 0}, 0) == nullptr;
-    if (!together) return one_by_one(node, accesses);
+    if (!accesses[0].segment.in_one_exchange(node)) return one_by_one(node, accesses);
     on_runtime_stack([&] {
         std::array<net::Work, net::Endpoint::list_max> list;
         std::array<std::uint64_t, net::Endpoint::list_max> found{};
@@ -95,7 +92,7 @@ void Segment::in_order(NodeId node, std::span<Access> accesses) noexcept {
             list[i].expected = access.expected;
             list[i].old = &found[i];
         }
-        endpoint.complete_all(std::span(list).first(accesses.size()));
+        accesses[0].segment.endpoint_->complete_all(std::span(list).first(accesses.size()));
         for (std::size_t i = 0; i < accesses.size(); ++i) accesses[i].found = found[i];
     });
 }

@@ -127,6 +127,10 @@ public:
     /// words of 8 bytes comes whole. `memory` must not be the program's.
     /// @param accesses  1 to net::Endpoint::list_max; no get or put without bytes
     static void in_order(NodeId node, std::span<Access> accesses) noexcept;
+    /// Whether in_order() makes accesses to `node` in one exchange.
+    bool in_one_exchange(NodeId node) const noexcept {
+        return endpoint_->provider().limits().lists_in_order && mapped({node, 0}, 0) == nullptr;
+    }
 
 private:
     using Word = std::atomic_ref<std::uint64_t>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dsm/engine/block_lock.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 
@@ -64,7 +65,7 @@ std::optional<NodeId> BlockLock::went_to(BlockId block) noexcept {
     return own.node(first);
 }
 
-LockToken BlockLock::lock(BlockId block) noexcept {
+LockToken BlockLock::lock(BlockId block, PublicCopies::Reading* along) noexcept {
     LockToken token;
     if (try_lock_here(block, token)) return token;
 
@@ -74,30 +75,61 @@ LockToken BlockLock::lock(BlockId block) noexcept {
     NodeId at =
         LinkWord::from_raw(records_.swap(word(self_, block, link_at), LinkWord::locked().raw()))
             .node(first);
+    // Most often the lock is free at the end of the first link: no word is looked at beforehand.
+    LinkWord expected = LinkWord::unlocked();
+    bool takes = true;
     for (unsigned hops = 0; hops < hops_before_message_;) {
         HIROBA_INVARIANT(at != self_, "block %u: the chase came back (invariant 1)", block);
-        const auto seen = LinkWord::from_raw(records_.load(word(at, block, link_at)));
+        const auto mine = takes ? LinkWord::link(self_) : LinkWord::locked_with_successor(self_);
+        std::uint64_t words[3] = {};
+        const LinkWord seen = exchange(at, block, expected, mine, words, takes ? along : nullptr);
+        if (seen == expected) {
+            if (!takes) return wait_for_grant(block);
+            token = token_of(block, words);
+            write_own_token(block, token);
+            return token;
+        }
         const Chase next = chase(seen, at, first);
+        takes = next.what != Chase::Do::queue;
+        expected = seen;
         if (next.what == Chase::Do::follow) {
             at = next.next;
+            expected = LinkWord::unlocked();
             ++hops;
-            continue;
         }
-        const auto mine = next.what == Chase::Do::take ? LinkWord::link(self_)
-                                                       : LinkWord::locked_with_successor(self_);
-        if (records_.compare_swap(word(at, block, link_at), seen.raw(), mine.raw()) != seen.raw()) {
-            continue;  // The word has just changed: look again, at the same node.
-        }
-        if (next.what == Chase::Do::queue) return wait_for_grant(block);
-        token = read_token(at, block);
-        write_own_token(block, token);
-        return token;
     }
     forwarded_.fetch_add(1, std::memory_order_relaxed);
     const ChaseMessage request{block, self_.value};
     const Bytes part = std::as_bytes(std::span{&request, 1});
     endpoint_.send(at, net::MessageKind::lock_chase, net::Urgency::wake_service, {&part, 1});
     return wait_for_grant(block);
+}
+
+/// Changes the word at `at` from `expected` to `mine`; returns what it found. If it was `expected`,
+/// `token` is what lies there. Far away all of it, with `along`, is one exchange.
+LinkWord BlockLock::exchange(NodeId at, BlockId block, LinkWord expected, LinkWord mine,
+                             std::uint64_t (&token)[3], PublicCopies::Reading* along) noexcept {
+    using Access = gas::Segment::Access;
+    const MutableBytes words = std::as_writable_bytes(std::span{token});
+    if (!records_.in_one_exchange(at)) {
+        const auto seen = LinkWord::from_raw(
+            records_.compare_swap(word(at, block, link_at), expected.raw(), mine.raw()));
+        if (seen == expected) records_.get(word(at, block, token_at), words);
+        return seen;
+    }
+    std::array list{
+        Access::compare_swap(records_, word(at, block, link_at).offset, expected.raw(), mine.raw()),
+        Access::get(records_, word(at, block, token_at).offset, words)};
+    if (along == nullptr) {
+        gas::Segment::in_order(at, list);
+        return LinkWord::from_raw(list[0].found);
+    }
+    const auto copy = along->list();
+    std::array with_copy{list[0], list[1], copy[0], copy[1], copy[2]};
+    gas::Segment::in_order(at, with_copy);
+    const auto seen = LinkWord::from_raw(with_copy[0].found);
+    if (seen == expected) along->made_at(at);  // read under the lock
+    return seen;
 }
 
 LockToken BlockLock::wait_for_grant(BlockId block) noexcept {
@@ -112,10 +144,13 @@ LockToken BlockLock::wait_for_grant(BlockId block) noexcept {
 }
 
 void BlockLock::grant(BlockId block, NodeId to, const LockToken& token) noexcept {
-    const std::uint64_t words[3] = {token.home.value + std::uint64_t{1}, token.wts.value,
-                                    token.rts.value};
-    records_.put(word(to, block, token_at), std::as_bytes(std::span{words}));
-    records_.store(word(to, block, granted_at), 1);
+    std::uint64_t words[3] = {token.home.value + std::uint64_t{1}, token.wts.value,
+                              token.rts.value};
+    using Access = gas::Segment::Access;
+    Access list[] = {Access::put(records_, word(to, block, token_at).offset,
+                                 std::as_writable_bytes(std::span{words})),
+                     Access::store(records_, word(to, block, granted_at).offset, 1)};
+    gas::Segment::in_order(to, list);
 }
 
 void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {

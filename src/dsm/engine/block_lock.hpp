@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "dsm/engine/block_table.hpp"
+#include "dsm/engine/public_copies.hpp"
 #include "dsm/memory/address_map.hpp"
 #include "dsm/protocol/link_word.hpp"
 #include "gas/gas.hpp"
@@ -26,7 +27,8 @@ public:
               unsigned hops_before_message = hops_usual);
 
     /// Takes the lock; the token is then this node's. The caller holds the block's latch.
-    LockToken lock(BlockId block) noexcept;
+    /// @param along  is read where the lock is found, if that costs no exchange more
+    LockToken lock(BlockId block, PublicCopies::Reading* along = nullptr) noexcept;
     /// As lock(), only where it is free at this node already.
     bool try_lock_here(BlockId block, LockToken& token) noexcept;
     /// Where the lock went when it left this node; empty while it is here or asked for.
@@ -52,6 +54,8 @@ private:
     static void on_handover(void* self, NodeId from, Bytes body) noexcept;
     static void on_chase(void* self, NodeId from, Bytes body) noexcept;
     void forward(ChaseMessage request) noexcept;
+    LinkWord exchange(NodeId at, BlockId block, LinkWord expected, LinkWord mine,
+                      std::uint64_t (&token)[3], PublicCopies::Reading* along) noexcept;
     LockToken wait_for_grant(BlockId block) noexcept;
     void grant(BlockId block, NodeId to, const LockToken& token) noexcept;
     void grant_by_message(BlockId block, NodeId to) noexcept;

@@ -100,12 +100,13 @@ void Node::merge(BlockId block, Others others) noexcept {
     const std::byte* const twin = copies_.own(block);
     if (!differs(ours, twin, block_bytes_)) return;
 
-    LockToken token = lock_.lock(block);
     const Scratch home{scratch_};
     const Scratch result{scratch_};
+    PublicCopies::Reading reading{copies_, block, home.get()};
+    LockToken token = lock_.lock(block, &reading);
     const std::byte* merged = ours;
     if (token.home != self_ && token.wts != copies_.own_wts(block)) {
-        copies_.read(token.home, block, home.get());
+        if (reading.read_from(token.home) != token.wts) copies_.read(token.home, block, home.get());
         count(&PlaceCounters::bytes_fetched, block_bytes_);
         if (others == Others::stopped) {
             std::memcpy(snapshot.get(), live, block_bytes_);

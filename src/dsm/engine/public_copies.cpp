@@ -29,21 +29,33 @@ Timestamp PublicCopies::read(NodeId node, BlockId block, std::byte* to) noexcept
 // Version and wts, the bytes, and the version again, all in one exchange: a page fetch is a round
 // trip, not four.
 Timestamp PublicCopies::read_far(NodeId node, BlockId block, std::byte* to) noexcept {
-    static_assert(offsetof(BlockRecord, copy_wts) == offsetof(BlockRecord, copy_version) + 8);
-    const std::uint64_t version_at =
-        std::uint64_t{block} * sizeof(BlockRecord) + offsetof(BlockRecord, copy_version);
-    std::uint64_t before[2] = {}, after = 0;
-    using Access = gas::Segment::Access;
-    Access accesses[] = {
-        Access::get(records_, version_at, std::as_writable_bytes(std::span{before})),
-        Access::get(data_, std::uint64_t{block} * block_bytes_, {to, block_bytes_}),
-        Access::get(records_, version_at, std::as_writable_bytes(std::span{&after, 1}))};
+    Reading reading{*this, block, to};
     Backoff backoff;
     for (;; backoff.pause()) {
+        auto accesses = reading.list();
         gas::Segment::in_order(node, accesses);
-        // Odd: the owner is publishing; it waits for nobody meanwhile.
-        if (before[0] % 2 == 0 && after == before[0]) return Timestamp{before[1]};
+        reading.made_at(node);
+        if (const auto wts = reading.read_from(node)) return *wts;
     }
+}
+
+std::array<gas::Segment::Access, PublicCopies::Reading::accesses>
+PublicCopies::Reading::list() noexcept {
+    using Access = gas::Segment::Access;
+    static_assert(offsetof(BlockRecord, copy_wts) == offsetof(BlockRecord, copy_version) + 8);
+    const std::uint64_t version_at =
+        std::uint64_t{block_} * sizeof(BlockRecord) + offsetof(BlockRecord, copy_version);
+    const std::size_t bytes = copies_.block_bytes_;
+    return {
+        Access::get(copies_.records_, version_at, std::as_writable_bytes(std::span{before_})),
+        Access::get(copies_.data_, std::uint64_t{block_} * bytes, {to_, bytes}),
+        Access::get(copies_.records_, version_at, std::as_writable_bytes(std::span{&after_, 1}))};
+}
+
+std::optional<Timestamp> PublicCopies::Reading::read_from(NodeId node) const noexcept {
+    // Odd: the owner was publishing; it waits for nobody meanwhile.
+    if (node_ != node || before_[0] % 2 != 0 || after_ != before_[0]) return std::nullopt;
+    return Timestamp{before_[1]};
 }
 
 Timestamp PublicCopies::wts_of(NodeId node, BlockId block) noexcept {

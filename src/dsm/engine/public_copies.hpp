@@ -5,7 +5,9 @@
 // never falls. Only a thread that holds the block's latch publishes.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 
 #include "dsm/engine/block_table.hpp"
 #include "gas/gas.hpp"
@@ -15,6 +17,28 @@ namespace hiroba::dsm {
 /// Thread: any; async-signal-safe.
 class PublicCopies {
 public:
+    /// The accesses that read one copy, all of one version if nothing was published meanwhile.
+    class Reading {
+    public:
+        /// @param to  a block, not the program's memory
+        Reading(PublicCopies& copies, BlockId block, std::byte* to) noexcept
+            : copies_(copies), block_(block), to_(to) {}
+        static constexpr std::size_t accesses = 3;
+        /// To be made in this order, at the node that is then said with made_at().
+        std::array<gas::Segment::Access, accesses> list() noexcept;
+        void made_at(NodeId node) noexcept { node_ = node; }
+        /// The wts of what was read, if that was `node`'s copy, and one version.
+        std::optional<Timestamp> read_from(NodeId node) const noexcept;
+
+    private:
+        PublicCopies& copies_;
+        BlockId block_;
+        std::byte* to_;
+        std::optional<NodeId> node_;
+        std::uint64_t before_[2] = {};  ///< version, wts
+        std::uint64_t after_ = 0;       ///< version
+    };
+
     PublicCopies(gas::Segment& data, gas::Segment& records, NodeId self, std::size_t block_bytes)
         : data_(data), records_(records), self_(self), block_bytes_(block_bytes) {}
 
