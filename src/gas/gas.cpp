@@ -61,7 +61,7 @@ void Segment::one_by_one(NodeId node, std::span<Access> accesses) noexcept {
         switch (access.kind) {
             case Access::Kind::get: access.segment.get(at, {access.memory, access.bytes}); break;
             case Access::Kind::put: access.segment.put(at, {access.memory, access.bytes}); break;
-            case Access::Kind::store: access.segment.store(at, access.value); break;
+            case Access::Kind::store: access.found = access.segment.swap(at, access.value); break;
             case Access::Kind::compare_swap:
                 access.found = access.segment.compare_swap(at, access.expected, access.value);
                 break;

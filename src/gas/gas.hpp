@@ -120,7 +120,7 @@ public:
         std::size_t bytes;
         std::uint64_t value = 0;     ///< what is stored
         std::uint64_t expected = 0;  ///< of compare_swap
-        std::uint64_t found = 0;     ///< after it: the value before
+        std::uint64_t found = 0;     ///< by store and compare_swap, after it: the value before
     };
     /// Makes all `accesses` to `node`'s parts, each after the one before it: in one exchange where
     /// the provider can (net::Limits::lists_in_order), else one by one. What is got as aligned

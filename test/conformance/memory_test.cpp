@@ -170,6 +170,42 @@ TEST_P(Memory, atomics_of_all_threads_of_all_nodes_add_up_exactly) {
     });
 }
 
+TEST_P(Memory, accesses_in_order_take_a_lock_with_what_it_guards_and_give_both_back) {
+    run([](Rig& rig) {
+        using Access = Segment::Access;
+        constexpr std::uint64_t lock = 0, guarded = 64;
+        constexpr std::size_t words = 4'000;  // more than a datagram
+        constexpr NodeId keeper{0};
+        Node node{rig, guarded + words * 8};
+        Segment& segment = node.segment;
+        const std::uint64_t count = rig.rounds(300);
+        rig.meet();
+
+        std::vector<std::uint64_t> all(words);
+        const MutableBytes bytes = std::as_writable_bytes(std::span{all});
+        for (std::uint64_t i = 0; i < count; ++i) {
+            for (std::uint64_t found = 1; found != 0;) {
+                Access take[] = {Access::compare_swap(segment, lock, 0, rig.self.value + 1ull),
+                                 Access::get(segment, guarded, bytes)};
+                Segment::in_order(keeper, take);
+                found = take[0].found;
+                if (found != 0) yield();
+            }
+            const std::uint64_t first = all[0];
+            for (std::uint64_t& word : all) {
+                ASSERT_EQ(word, first) << "round " << i << ": read before the lock was taken";
+                ++word;
+            }
+            Access give[] = {Access::put(segment, guarded, bytes), Access::store(segment, lock, 0)};
+            Segment::in_order(keeper, give);
+            EXPECT_EQ(give[1].found, rig.self.value + 1ull);
+        }
+        rig.meet();
+        EXPECT_EQ(segment.load({keeper, guarded}), count * rig.nodes);
+        rig.meet();
+    });
+}
+
 TEST_P(Memory, nodes_that_registered_differently_refuse_to_connect) {
     if (GetParam().nodes == 1) GTEST_SKIP() << "nobody to differ from";
     run([](Rig& rig) {
