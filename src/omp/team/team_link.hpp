@@ -117,15 +117,15 @@ template <class Step>
 void TeamLink::in_steps(Step&& step) noexcept {
     const RuntimeScope here;
     bool through = false;
-    for (bool again = false; !through; again = true) {
+    bool again = false;
+    while (!through) {
         if (again) let_handlers_run();
         on_runtime_stack([&] {
             if (again) count_program_threads(-1);
-            if (step())
-                through = true;
-            else
-                run_beside_releases();
+            through = step();
+            if (!through) run_beside_releases();
         });
+        again = true;
     }
 }
 
