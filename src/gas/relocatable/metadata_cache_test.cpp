@@ -49,6 +49,59 @@ TEST_F(MetadataCacheTest, lets_hits_go_where_the_owner_is) {
     EXPECT_FALSE(cache_->begin_ask(page));  // there is nothing to ask
 }
 
+/// Says of each page what it is told to say, at once.
+class ToldDirectory final : public Directory {
+public:
+    std::optional<PageWord> look(std::uint64_t) noexcept override {
+        ++looks;
+        return word;
+    }
+    void ask(std::span<const AskedPage>) override {}
+    std::vector<std::uint64_t> claim(std::uint64_t, std::span<const std::uint64_t>) override {
+        return {};
+    }
+    void commit(std::span<const CommittedPage>) override {}
+
+    std::optional<PageWord> word;
+    int looks = 0;
+};
+
+TEST_F(MetadataCacheTest, learns_of_a_page_only_while_nothing_is_known_of_it) {
+    ToldDirectory directory;
+    EXPECT_FALSE(cache_->learn(page, directory));  // it moves, or is not allocated
+    EXPECT_EQ(state(), PageState::unknown);
+    directory.word = word(0, 5);
+    EXPECT_TRUE(cache_->learn(page, directory));
+    EXPECT_EQ(entry().writes.load(), bases_[0] + page * 4096);
+    EXPECT_EQ(cache_->limit(page), 4096u);
+    cache_->stop(page, word(2, 6, 2), 0);
+    EXPECT_FALSE(cache_->learn(page, directory));
+    EXPECT_EQ(state(), PageState::stopped);
+    EXPECT_EQ(directory.looks, 2);
+}
+
+TEST_F(MetadataCacheTest, learns_of_a_page_anew_and_drops_the_answer_to_an_abandoned_question) {
+    ToldDirectory directory;
+    directory.word = word(0, 5);
+    const auto token = cache_->begin_ask(page);
+    EXPECT_FALSE(cache_->learn(page, directory));  // somebody asks already
+    cache_->abandon(page);
+    EXPECT_TRUE(cache_->learn(page, directory));
+    cache_->forget(page);
+    EXPECT_NE(cache_->begin_ask(page), token);
+    cache_->told(page, *token, word(2, 4));
+    EXPECT_EQ(state(), PageState::asking);
+}
+
+TEST_F(MetadataCacheTest, loses_a_learnt_page_with_its_owner) {
+    ToldDirectory directory;
+    directory.word = word(0, 5);
+    EXPECT_TRUE(cache_->learn(page, directory));
+    dead_.add(NodeId{0});
+    cache_->lose();
+    EXPECT_EQ(state(), PageState::lost);
+}
+
 TEST_F(MetadataCacheTest, holds_writes_back_and_reads_on_while_a_page_moves) {
     become_live();
     cache_->stop(page, word(1, 6, 1), 0);
