@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <atomic>
+#include <functional>
+#include <thread>
+
 namespace hiroba::gas {
 namespace {
 
@@ -54,6 +58,7 @@ class ToldDirectory final : public Directory {
 public:
     std::optional<PageWord> look(std::uint64_t) noexcept override {
         ++looks;
+        if (meanwhile) meanwhile();
         return word;
     }
     void ask(std::span<const AskedPage>) override {}
@@ -64,6 +69,7 @@ public:
 
     std::optional<PageWord> word;
     int looks = 0;
+    std::function<void()> meanwhile;
 };
 
 TEST_F(MetadataCacheTest, learns_of_a_page_only_while_nothing_is_known_of_it) {
@@ -91,6 +97,28 @@ TEST_F(MetadataCacheTest, learns_of_a_page_anew_and_drops_the_answer_to_an_aband
     EXPECT_NE(cache_->begin_ask(page), token);
     cache_->told(page, *token, word(2, 4));
     EXPECT_EQ(state(), PageState::asking);
+}
+
+TEST_F(MetadataCacheTest, does_not_learn_what_was_freed_while_it_looked) {
+    ToldDirectory directory;
+    directory.word = word(0, 5);
+    PageWord freed = word(0, 6, 2);
+    freed.live = false;
+    std::atomic<bool> over{false};
+    std::thread mover;
+    directory.meanwhile = [&] {
+        mover = std::thread{[&] {
+            cache_->stop(page, freed, 0);
+            cache_->move(page, freed, 0);
+            cache_->resume(page, freed, 0);
+            over.store(true);
+        }};
+        // It cannot be over, or it came too early: the latch is held. Time for it to go wrong.
+        for (int i = 0; i < 1000 && !over.load(); ++i) std::this_thread::yield();
+    };
+    EXPECT_TRUE(cache_->learn(page, directory));
+    mover.join();
+    EXPECT_EQ(state(), PageState::unknown);
 }
 
 TEST_F(MetadataCacheTest, loses_a_learnt_page_with_its_owner) {
