@@ -357,6 +357,41 @@ protected:
         return true;
     }
 
+    bool put_hit(std::uint64_t to, const std::byte* from, std::size_t bytes) noexcept {
+        ThreadSlot* const slot = this_slot;
+        CachedPage* const page = cached(to);
+        if (slot == nullptr || page == nullptr) [[unlikely]]
+            return false;
+        std::byte* const base = page->writes.load(std::memory_order_acquire);
+        if (base == nullptr) [[unlikely]]
+            return false;
+        const Announced announced{slot->writing, page->writes, base};
+        const std::uint64_t offset = offset_of(to);
+        if (!announced || !fits(*page, offset, bytes)) [[unlikely]]
+            return false;
+        copy_page_bytes(base + offset, from, bytes, base + offset);
+        slot->count(bytes, is_here(base));
+        return true;
+    }
+    bool atomic_hit(Operation operation, std::uint64_t at, std::uint32_t bytes,
+                    std::uint64_t operand, std::uint64_t expected, std::uint64_t& old) noexcept {
+        ThreadSlot* const slot = this_slot;
+        CachedPage* const page = cached(at);
+        if (slot == nullptr || page == nullptr || at % bytes != 0) [[unlikely]]
+            return false;
+        std::byte* const base = page->writes.load(std::memory_order_acquire);
+        if (base == nullptr) [[unlikely]]
+            return false;
+        const Announced announced{slot->writing, page->writes, base};
+        const std::uint64_t offset = offset_of(at);
+        if (!announced || !fits(*page, offset, bytes)) [[unlikely]]
+            return false;
+        old = bytes == 8 ? apply<std::uint64_t>(operation, base + offset, operand, expected)
+                         : apply<std::uint32_t>(operation, base + offset, operand, expected);
+        slot->count(bytes, is_here(base));
+        return true;
+    }
+
     // What a hit needs; set once, before the space is used.
     CachedPage* cached_ = nullptr;
     std::uint64_t pages_ = 0;
@@ -385,22 +420,6 @@ private:
         return address & ((std::uint64_t{1} << page_shift_) - 1);
     }
 
-    bool put_hit(std::uint64_t to, const std::byte* from, std::size_t bytes) noexcept {
-        ThreadSlot* const slot = this_slot;
-        CachedPage* const page = cached(to);
-        if (slot == nullptr || page == nullptr) [[unlikely]]
-            return false;
-        std::byte* const base = page->writes.load(std::memory_order_acquire);
-        if (base == nullptr) [[unlikely]]
-            return false;
-        const Announced announced{slot->writing, page->writes, base};
-        const std::uint64_t offset = offset_of(to);
-        if (!announced || !fits(*page, offset, bytes)) [[unlikely]]
-            return false;
-        copy_page_bytes(base + offset, from, bytes, base + offset);
-        slot->count(bytes, is_here(base));
-        return true;
-    }
     template <class Word>
     static std::uint64_t apply(Operation operation, std::byte* at, std::uint64_t operand,
                                std::uint64_t expected) noexcept {
@@ -417,24 +436,6 @@ private:
         auto found = static_cast<Word>(expected);
         word.compare_exchange_strong(found, value);
         return found;
-    }
-    bool atomic_hit(Operation operation, std::uint64_t at, std::uint32_t bytes,
-                    std::uint64_t operand, std::uint64_t expected, std::uint64_t& old) noexcept {
-        ThreadSlot* const slot = this_slot;
-        CachedPage* const page = cached(at);
-        if (slot == nullptr || page == nullptr || at % bytes != 0) [[unlikely]]
-            return false;
-        std::byte* const base = page->writes.load(std::memory_order_acquire);
-        if (base == nullptr) [[unlikely]]
-            return false;
-        const Announced announced{slot->writing, page->writes, base};
-        const std::uint64_t offset = offset_of(at);
-        if (!announced || !fits(*page, offset, bytes)) [[unlikely]]
-            return false;
-        old = bytes == 8 ? apply<std::uint64_t>(operation, base + offset, operand, expected)
-                         : apply<std::uint32_t>(operation, base + offset, operand, expected);
-        slot->count(bytes, is_here(base));
-        return true;
     }
     Status atomic_word(Operation operation, std::uint64_t at, std::uint32_t bytes,
                        std::uint64_t operand, std::uint64_t expected, std::uint64_t& old) noexcept {

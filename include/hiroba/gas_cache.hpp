@@ -33,6 +33,7 @@ struct alignas(64) ThreadSlot {
     std::atomic<std::byte*> writing;
     std::atomic<std::uint64_t> hits;
     std::atomic<std::uint64_t> bytes_here, bytes_elsewhere;
+    std::atomic<std::uint64_t> misses;
     std::atomic<bool> taken;
 
     // Relaxed: a statistic of one writer.
@@ -43,9 +44,10 @@ struct alignas(64) ThreadSlot {
         sum.store(sum.load(relaxed) + bytes, relaxed);
     }
     /// The access just counted had to fetch metadata first.
-    void uncount_hit() noexcept {
+    void hit_was_miss() noexcept {
         constexpr auto relaxed = std::memory_order_relaxed;
         hits.store(hits.load(relaxed) - 1, relaxed);
+        misses.store(misses.load(relaxed) + 1, relaxed);
     }
 };
 

@@ -222,6 +222,7 @@ Submission Async::try_message(const MessageParams& params) noexcept {
                        (params.payload_bytes != 0 && payload == nullptr);
     if (wrong) [[unlikely]]
         return Submission::refused;
+    if (stores_directly_) return send_directly(params, payload);
     Command command;
     command.kind = Work::Kind::send;
     command.message = params.id.value;
@@ -235,6 +236,24 @@ Submission Async::try_message(const MessageParams& params) noexcept {
         std::memcpy(command.arguments, params.arguments.data(), params.arguments.size_bytes());
     }
     return submit(command);
+}
+
+/// The provider copies and is done at once: nothing of the request need be kept.
+Submission Async::send_directly(const MessageParams& params, const std::byte* payload) noexcept {
+    ThreadContext& thread = this_thread();
+    if (!offload::may_run_callback(thread) || !endpoint_.may_send(params.target)) {
+        return Submission::again;
+    }
+    wire::ActiveWords words;
+    const wire::ActiveHeader header{params.id.value,
+                                    static_cast<std::uint8_t>(params.arguments.size())};
+    const std::array<Bytes, 2> parts{wire::encode_active(header, params.arguments.data(), words),
+                                     Bytes{payload, params.payload_bytes}};
+    const Post sent =
+        endpoint_.provider().send(params.target, MessageKind::active, params.urgency, parts);
+    if (sent == Post::again) return Submission::again;
+    run_callback(thread, params.on_complete, Outcome::done);
+    return Submission::accepted;
 }
 
 void Async::arrived(void* context, NodeId from, Bytes body) noexcept {

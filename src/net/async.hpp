@@ -192,6 +192,7 @@ private:
     Submission submit(const offload::Command& command) noexcept {
         return engine_.submit(command) ? Submission::accepted : Submission::again;
     }
+    Submission send_directly(const MessageParams& params, const std::byte* payload) noexcept;
     static void arrived(void* context, NodeId from, Bytes body) noexcept;
 
     struct Registered {
@@ -201,7 +202,7 @@ private:
     Endpoint& endpoint_;
     std::uint32_t nodes_;
     bool maps_peers_;
-    bool stores_directly_;  ///< reads, writes and atomics are this CPU's, on the caller's thread
+    bool stores_directly_;  ///< all requests are this CPU's, on the caller's thread
     std::size_t payload_bytes_max_;
     offload::Engine engine_;
     Latch registering_;

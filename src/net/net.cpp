@@ -30,6 +30,12 @@ constexpr std::uint64_t full_queue_sleep_ns = 1'000'000;  // nobody tells us of 
 
 bool never(void*) { return false; }
 
+std::uint64_t ns_until(std::uint64_t end_ns) {
+    if (end_ns == Endpoint::forever) return end_ns;
+    const std::uint64_t now = now_ns();
+    return now < end_ns ? end_ns - now : 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> Endpoint::open(const JobInfo& job, ControlChannel& control) {
@@ -83,7 +89,7 @@ bool Endpoint::poll() noexcept {
     // nothing would have to send on their own.
     std::size_t delivered = part_ != nullptr ? part_->progress() : 0;
     delivered += provider_->poll(*this, poll_count_max);
-    outbox_.flush(*provider_);
+    if (outbox_.any()) outbox_.flush(*provider_);
     poller_.store(nullptr, std::memory_order_relaxed);
     progress_.unlock();
     // Should no one else poll, the service thread keeps at it.
@@ -216,18 +222,16 @@ void Endpoint::complete_all(std::span<Work> list) noexcept {
 bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns) noexcept {
     Patience patience{shortage_};
     while (!ready(argument)) {
-        std::uint64_t sleep_max_ns = anything_blocked() ? full_queue_sleep_ns : sleep_ns;
-        if (until_ns != forever) {
-            const std::uint64_t now = now_ns();
-            if (now >= until_ns) return false;
-            sleep_max_ns = std::min(sleep_max_ns, until_ns - now);
-        }
+        const std::uint64_t left_ns = ns_until(until_ns);
+        if (left_ns == 0) return false;
         if (poll()) {
             patience.renew();
             continue;
         }
         if (patience.pass()) continue;
-        provider_->sleep(Provider::Sleeper::waiter, sleep_max_ns, ready, argument);
+        const std::uint64_t sleep_max_ns = anything_blocked() ? full_queue_sleep_ns : sleep_ns;
+        provider_->sleep(Provider::Sleeper::waiter, std::min(sleep_max_ns, left_ns), ready,
+                         argument);
         patience.slept();
     }
     return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: real ranks and threads get, put, count and own a few pages all the time; what each saw is
-// checked to be linearizable, word by word. Usage: gas_stress [steps of a thread] [threads] [seed]
-// All ranks are on one host, so that their clocks are one.
+// Role: real ranks and threads get, put, count, own and forget a few pages all the time; what each
+// saw is checked to be linearizable, word by word. Usage: gas_stress [steps of a thread] [threads]
+// [seed] All ranks are on one host, so that their clocks are one.
 #include <algorithm>
 #include <cstring>
 #include <thread>
@@ -48,6 +48,7 @@ private:
         if (dice < 85) return access(word, Access::Kind::add, value);
         if (dice < 90) return access(word, Access::Kind::compare_swap, value);
         if (dice < 93) return guarded(word, value);
+        if (dice < 96) return space_.forget(place(word).address(), sizeof(Word));
         const std::uint64_t first = random_.below(pages);
         const std::uint64_t count = 1 + random_.below(pages - first);
         const std::uint64_t page_words = space_.page_bytes() / sizeof(Word);

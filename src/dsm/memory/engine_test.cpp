@@ -342,6 +342,28 @@ TEST_P(EachEngine, kept_pages_stay_writable_without_a_fault_and_their_writes_are
     EXPECT_EQ(world.faults(), faults_before);
 }
 
+TEST_P(EachEngine, a_page_written_all_the_time_is_reported_each_time_and_not_for_ever_after) {
+    World world{GetParam(), 64};
+    for (std::size_t page = 0; page < 64; ++page) world.read(page);
+    world.collect();
+    // Through the kernel's tricks with pages that are always written, unmaps among them.
+    for (int round = 0; round < 200; ++round) {
+        if (round % 50 == 20) world.unmap(7);
+        world.byte(7) = static_cast<char>(round);
+        if (round % 30 == 29) world.byte(8) = 1;
+        const Pages reported = world.collect();
+        ASSERT_EQ(reported.count(7), 1u) << round;
+        ASSERT_EQ(reported.count(8), round % 30 == 29 ? 1u : 0u) << round;
+        ASSERT_EQ(world.alias(7), static_cast<char>(round));
+    }
+    int more = 0;
+    for (int round = 0; round < 200; ++round) more += static_cast<int>(world.collect().count(7));
+    EXPECT_LT(more, 64);
+    world.byte(7) = 5;
+    EXPECT_EQ(world.collect().count(7), 1u);
+    EXPECT_EQ(world.collect().count(7), 0u);
+}
+
 TEST_P(EachEngine, a_fault_preserves_errno) {
     World world{GetParam(), 2};
     errno = 4711;

@@ -68,7 +68,8 @@ public:
     virtual void keep(AddressRange) noexcept {}
     /// Reports every page written since the last collect() and makes their next write noticed
     /// again. A write that races with the call is reported by this or the next collect().
-    /// Pages not mapped at present may be reported too; the caller filters.
+    /// Pages not mapped at present may be reported too; the caller filters. So may a few that were
+    /// written before each of the last collects, though not before this one.
     virtual void collect(WrittenSink& sink) noexcept = 0;
 
     /// Has `target` resolve faults, until end_faults(). Before the first attach(). Here the

@@ -2,7 +2,8 @@
 // Role: the fault engine of Linux 6.7 and later: userfaultfd in MINOR mode raises SIGBUS where a
 // page is not mapped, asynchronous write protection lets the kernel itself note first writes, and
 // PAGEMAP_SCAN collects and protects again in one pass. docs/layers/dsm-memory.md has the costs.
-// Invariant: a page that is mapped and write-protected has not been written since the last collect.
+// Invariant: a page that is mapped and write-protected has not been written since the last collect;
+// hot pages (hot_pages.hpp) are reported by each.
 // A page table entry that the kernel dropped (swap, migration) counts as written, so a scan must
 // never ask for present pages only; therefore it must never walk what was never mapped either.
 #pragma once
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "dsm/memory/fault_engine.hpp"
+#include "dsm/memory/hot_pages.hpp"
 #include "dsm/memory/kernel_constants.hpp"
 #include "dsm/memory/page_set.hpp"
 
@@ -63,6 +65,8 @@ private:
     void drop_runs(std::span<const AddressRange> runs) noexcept;
     void rebuild_spans() noexcept;
     void add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept;
+    void collect_span(const Span& span, std::span<const std::uintptr_t> hot,
+                      WrittenSink& sink) noexcept;
     void scan(const Span& span, WrittenSink& sink) noexcept;
     void report(AddressRange region, WrittenSink& sink) noexcept;
 
@@ -78,6 +82,7 @@ private:
     Span* spans_ = nullptr;
     std::size_t span_count_ = 0;
     std::size_t report_at_ = 0;  ///< index in ascending_ where the next region is looked for
+    HotPages hot_pages_;
     bool scan_skips_foreign_ = false;
     bool any_dropped_ = false;
     std::array<ScanRegion, regions_max> regions_{};

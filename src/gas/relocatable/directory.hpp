@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,10 +48,13 @@ struct PublishedRun {
     std::uint32_t limit(std::uint64_t page, std::uint64_t page_bytes) const noexcept;
 };
 
-/// Thread: any; not from handlers. No latch may be held.
+/// Thread: any; not from handlers. No latch may be held but by look().
 class Directory {
 public:
     virtual ~Directory() = default;
+    /// The page's word, if it can be told now without waiting and the page is not moving; this node
+    /// is among the sharers then. Called with the page's latch held.
+    virtual std::optional<PageWord> look(std::uint64_t) noexcept { return std::nullopt; }
     /// The answers go to the cache, perhaps later. May wait for pages that are moving.
     virtual void ask(std::span<const AskedPage> pages) = 0;
     /// Claims pages under the number of a change's owner. Grants may come at once or later, in

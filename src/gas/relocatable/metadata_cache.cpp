@@ -70,16 +70,30 @@ void MetadataCache::set(std::uint64_t page, const CacheWord& wanted) noexcept {
 
 // --- answers -------------------------------------------------------------------------------------
 
+/// Before the first change of its entry. The page's latch is held.
+void MetadataCache::note_known(std::uint64_t page) noexcept {
+    if (table_[page].word.load(std::memory_order_relaxed) != 0) return;
+    const std::scoped_lock list{known_latch_};
+    known_.push_back(page);
+}
+
+/// What the directory node says of a page that is `now` asked for. The page's latch is held.
+void MetadataCache::take_in(std::uint64_t page, CacheWord now, const PageWord& told) noexcept {
+    now.state = !told.live ? PageState::refused : told.lost ? PageState::lost : PageState::live;
+    now.fixed = told.fixed;
+    now.owner = told.owner;
+    now.version = told.version;
+    table_[page].limit.store(told.limit, std::memory_order_relaxed);  // set() publishes it
+    set(page, now);
+}
+
 std::optional<std::uint16_t> MetadataCache::begin_ask(std::uint64_t page) noexcept {
     const PageState state = word(page).state;
     if (state != PageState::unknown && state != PageState::refused) return std::nullopt;
     const std::scoped_lock guard{latch_of(page)};
     CacheWord now = word(page);
     if (now.state != PageState::unknown && now.state != PageState::refused) return std::nullopt;
-    if (table_[page].word.load() == 0) {
-        const std::scoped_lock list{known_latch_};
-        known_.push_back(page);
-    }
+    note_known(page);
     now = {.state = PageState::asking, .token = static_cast<std::uint16_t>(now.token + 1)};
     set(page, now);
     return now.token;
@@ -90,12 +104,19 @@ void MetadataCache::told(std::uint64_t page, std::uint16_t token, const PageWord
     CacheWord now = word(page);
     // A mover's message came first, or the question was asked anew.
     if (now.state != PageState::asking || now.token != token) return;
-    now.state = !told.live ? PageState::refused : told.lost ? PageState::lost : PageState::live;
-    now.fixed = told.fixed;
-    now.owner = told.owner;
-    now.version = told.version;
-    table_[page].limit.store(told.limit, std::memory_order_relaxed);  // set() publishes it
-    set(page, now);
+    take_in(page, now, told);
+}
+
+bool MetadataCache::learn(std::uint64_t page, Directory& directory) noexcept {
+    const std::scoped_lock guard{latch_of(page)};
+    CacheWord now = word(page);
+    if (now.state != PageState::unknown && now.state != PageState::refused) return false;
+    const std::optional<PageWord> told = directory.look(page);
+    if (!told) return false;
+    note_known(page);
+    now = {.token = static_cast<std::uint16_t>(now.token + 1)};
+    take_in(page, now, *told);
+    return true;
 }
 
 void MetadataCache::abandon(std::uint64_t page) noexcept {
@@ -139,10 +160,7 @@ void MetadataCache::stop(std::uint64_t page, const PageWord& next, std::uint32_t
             case PageState::live:
             case PageState::stopped: break;
         }
-        if (now.pack() == 0) {
-            const std::scoped_lock list{known_latch_};
-            known_.push_back(page);
-        }
+        note_known(page);
         now.state = PageState::stopped;
         now.owner = static_cast<std::uint8_t>(former);
         now.mover = next.mover;

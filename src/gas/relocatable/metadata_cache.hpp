@@ -4,6 +4,7 @@
 // Source: Endo & Taura, MGAS-2, sections 3.1 and 3.2; the third wave: docs/layers/gas.md.
 //
 //   unknown --ask--> asking --told--> live --stop--> stopped --move--> moved --resume--> live
+//   unknown --learn--> live      where the directory node's words are within this CPU's reach
 //   asking --stop--> stopped     the mover's message overtook the directory node's answer
 //   moved --stop--> stopped      the next mover's overtook the last one's resume: it implies that
 //   moved --move (freed)--> leaving --resume--> unknown;   any --a node died--> lost
@@ -21,6 +22,7 @@
 #include "base/latch.hpp"
 #include "base/result.hpp"
 #include "gas/relocatable/dead_nodes.hpp"
+#include "gas/relocatable/directory.hpp"
 #include "gas/relocatable/page_word.hpp"
 #include "gas/relocatable/spare_frames.hpp"
 #include "hiroba/gas_cache.hpp"
@@ -51,6 +53,9 @@ public:
     /// The token to ask with, if nobody is asking and it is unknown (or was refused) here.
     std::optional<std::uint16_t> begin_ask(std::uint64_t page) noexcept;
     void told(std::uint64_t page, std::uint16_t token, const PageWord& word) noexcept;
+    /// Asks `directory` while the latch is held, so that a mover's stop comes before or after.
+    /// False: it is no unknown page, or cannot be told at once.
+    bool learn(std::uint64_t page, Directory& directory) noexcept;
     /// No answer will come.
     void abandon(std::uint64_t page) noexcept;
     /// Unless it is being moved or is owned here.
@@ -86,6 +91,8 @@ private:
     /// Partner of begin_write() and begin_read(), which count before they look at the word.
     static void settle() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
     void set(std::uint64_t page, const CacheWord& word) noexcept;
+    void take_in(std::uint64_t page, CacheWord now, const PageWord& told) noexcept;
+    void note_known(std::uint64_t page) noexcept;
     bool is_announced(std::byte* base, std::atomic<std::byte*> ThreadSlot::*where) const noexcept;
     void keep_frame(std::uint64_t page) noexcept;
     Latch& latch_of(std::uint64_t page) noexcept { return latches_[page / 16 % latches_count]; }

@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <atomic>
+#include <functional>
+#include <thread>
+
 namespace hiroba::gas {
 namespace {
 
@@ -47,6 +51,83 @@ TEST_F(MetadataCacheTest, lets_hits_go_where_the_owner_is) {
     EXPECT_EQ(entry().reads.load(), bases_[0] + page * 4096);
     EXPECT_EQ(entry().writes.load(), bases_[0] + page * 4096);
     EXPECT_FALSE(cache_->begin_ask(page));  // there is nothing to ask
+}
+
+/// Says of each page what it is told to say, at once.
+class ToldDirectory final : public Directory {
+public:
+    std::optional<PageWord> look(std::uint64_t) noexcept override {
+        ++looks;
+        if (meanwhile) meanwhile();
+        return word;
+    }
+    void ask(std::span<const AskedPage>) override {}
+    std::vector<std::uint64_t> claim(std::uint64_t, std::span<const std::uint64_t>) override {
+        return {};
+    }
+    void commit(std::span<const CommittedPage>) override {}
+
+    std::optional<PageWord> word;
+    int looks = 0;
+    std::function<void()> meanwhile;
+};
+
+TEST_F(MetadataCacheTest, learns_of_a_page_only_while_nothing_is_known_of_it) {
+    ToldDirectory directory;
+    EXPECT_FALSE(cache_->learn(page, directory));  // it moves, or is not allocated
+    EXPECT_EQ(state(), PageState::unknown);
+    directory.word = word(0, 5);
+    EXPECT_TRUE(cache_->learn(page, directory));
+    EXPECT_EQ(entry().writes.load(), bases_[0] + page * 4096);
+    EXPECT_EQ(cache_->limit(page), 4096u);
+    cache_->stop(page, word(2, 6, 2), 0);
+    EXPECT_FALSE(cache_->learn(page, directory));
+    EXPECT_EQ(state(), PageState::stopped);
+    EXPECT_EQ(directory.looks, 2);
+}
+
+TEST_F(MetadataCacheTest, learns_of_a_page_anew_and_drops_the_answer_to_an_abandoned_question) {
+    ToldDirectory directory;
+    directory.word = word(0, 5);
+    const auto token = cache_->begin_ask(page);
+    EXPECT_FALSE(cache_->learn(page, directory));  // somebody asks already
+    cache_->abandon(page);
+    EXPECT_TRUE(cache_->learn(page, directory));
+    cache_->forget(page);
+    EXPECT_NE(cache_->begin_ask(page), token);
+    cache_->told(page, *token, word(2, 4));
+    EXPECT_EQ(state(), PageState::asking);
+}
+
+TEST_F(MetadataCacheTest, does_not_learn_what_was_freed_while_it_looked) {
+    ToldDirectory directory;
+    directory.word = word(0, 5);
+    PageWord freed = word(0, 6, 2);
+    freed.live = false;
+    std::atomic<bool> over{false};
+    std::thread mover;
+    directory.meanwhile = [&] {
+        mover = std::thread{[&] {
+            cache_->stop(page, freed, 0);
+            cache_->move(page, freed, 0);
+            cache_->resume(page, freed, 0);
+            over.store(true);
+        }};
+        // It cannot be over, or it came too early: the latch is held. Time for it to go wrong.
+        for (int i = 0; i < 1000 && !over.load(); ++i) std::this_thread::yield();
+    };
+    EXPECT_TRUE(cache_->learn(page, directory));
+    mover.join();
+    EXPECT_EQ(state(), PageState::unknown);
+}
+
+TEST_F(MetadataCacheTest, loses_a_learnt_page_with_its_owner) {
+    ToldDirectory directory;
+    directory.word = word(0, 5);
+    EXPECT_TRUE(cache_->learn(page, directory));
+    dead_.add(NodeId{0});
+    cache_->lose();
+    EXPECT_EQ(state(), PageState::lost);
 }
 
 TEST_F(MetadataCacheTest, holds_writes_back_and_reads_on_while_a_page_moves) {

@@ -56,6 +56,19 @@ std::optional<std::uint64_t> OneSidedDirectory::change(const Words& words, Which
     return request.wait(async_) ? std::optional(old) : std::nullopt;
 }
 
+std::optional<PageWord> OneSidedDirectory::look(std::uint64_t page) noexcept {
+    const Words words = words_of(page);
+    if (words.reach == nullptr || dead_.mask() != 0) return std::nullopt;
+    const std::uint64_t self_bit = std::uint64_t{1} << async_.endpoint().self().value;
+    // Who has ever entered itself is there: a mover that claims later than the load of the word
+    // below reads the sharers later still.
+    const std::atomic_ref sharers{words.reach->sharers};
+    if ((sharers.load() & self_bit) == 0) sharers.fetch_or(self_bit);
+    const PageWord word = PageWord::unpack(std::atomic_ref(words.reach->word).load());
+    if (word.moving || !word.live || word.lost) return std::nullopt;
+    return word;
+}
+
 void OneSidedDirectory::ask_one(const AskedPage& asked) {
     const std::uint64_t self = async_.endpoint().self().value;
     const Words words = words_of(asked.page);

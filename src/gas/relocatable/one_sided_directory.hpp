@@ -34,6 +34,7 @@ public:
           mail_(mail),
           dead_(dead) {}
 
+    std::optional<PageWord> look(std::uint64_t page) noexcept override;
     void ask(std::span<const AskedPage> pages) override;
     std::vector<std::uint64_t> claim(std::uint64_t token,
                                      std::span<const std::uint64_t> pages) override;

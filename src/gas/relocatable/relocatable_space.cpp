@@ -212,10 +212,12 @@ Counts RelocatableSpace::counts() const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;  // statistics
     for (const ThreadSlot& slot : thread_slots()) {
         sum.hits += slot.hits.load(relaxed);
+        sum.misses += slot.misses.load(relaxed);
         sum.bytes_here += slot.bytes_here.load(relaxed);
         sum.bytes_elsewhere += slot.bytes_elsewhere.load(relaxed);
     }
     sum.hits -= before_.hits;
+    sum.misses -= before_.misses;
     sum.bytes_here -= before_.bytes_here;
     sum.bytes_elsewhere -= before_.bytes_elsewhere;
     return sum;
@@ -354,6 +356,15 @@ void RelocatableSpace::take_slot() noexcept {
     if (this_slot == nullptr && options_.hits) this_slot = slot_of_this_thread();
 }
 
+/// Whether a miss within one page has become a hit without asking anybody: nothing is waited for
+/// and nothing sent, so what is allocated need not be checked before (the hit checks).
+bool RelocatableSpace::learn(std::uint64_t at, std::uint64_t bytes) noexcept {
+    const std::uint64_t page = at >> shape_.page_shift;
+    const std::uint64_t offset = at & (shape_.page_bytes() - 1);
+    const bool is_one = page < pages_ && bytes <= shape_.page_bytes() - offset;
+    return is_one && this_slot != nullptr && cache_->learn(page, *directory_);
+}
+
 Status RelocatableSpace::start(std::uint64_t at, void* local, std::size_t bytes, bool is_put,
                                Pending& pending) noexcept {
     if (Status status = check_known(at, bytes); !status) return status;
@@ -370,11 +381,19 @@ Status RelocatableSpace::transfer(std::uint64_t at, std::byte* local, std::size_
 }
 
 Status RelocatableSpace::get_slowly(std::uint64_t from, std::byte* to, std::size_t bytes) noexcept {
+    if (learn(from, bytes) && get_hit(from, to, bytes)) {
+        this_slot->hit_was_miss();
+        return {};
+    }
     return transfer(from, to, bytes, false);
 }
 
 Status RelocatableSpace::put_slowly(std::uint64_t to, const std::byte* from,
                                     std::size_t bytes) noexcept {
+    if (learn(to, bytes) && put_hit(to, from, bytes)) {
+        this_slot->hit_was_miss();
+        return {};
+    }
     return transfer(to, const_cast<std::byte*>(from), bytes, true);
 }
 
@@ -394,6 +413,10 @@ Status RelocatableSpace::strided(std::uint64_t at, std::int64_t stride, std::siz
 Status RelocatableSpace::atomic_slowly(Operation operation, std::uint64_t at, std::uint32_t bytes,
                                        std::uint64_t operand, std::uint64_t expected,
                                        std::uint64_t& old) noexcept {
+    if (learn(at, bytes) && atomic_hit(operation, at, bytes, operand, expected, old)) {
+        this_slot->hit_was_miss();
+        return {};
+    }
     if (Status status = check_known(at, bytes); !status) return status;
     take_slot();
     return accessor_.atomic(operation, at, bytes, operand, expected, old);

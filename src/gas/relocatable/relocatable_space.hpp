@@ -88,6 +88,7 @@ private:
     static void receive(void* self, NodeId from, MailKind kind, std::uint64_t token,
                         Mail::Words words) noexcept;
     void take_slot() noexcept;
+    bool learn(std::uint64_t at, std::uint64_t bytes) noexcept;
     Status check_range(std::uint64_t at, std::uint64_t bytes) noexcept;
     Status check_known(std::uint64_t at, std::uint64_t bytes) noexcept;
     Status transfer(std::uint64_t at, std::byte* local, std::size_t bytes, bool is_put) noexcept;

@@ -40,6 +40,12 @@ inline bool decode_record(const std::byte* at, Record& record) noexcept {
     return true;
 }
 
+/// True when decode_record() would find one.
+inline bool has_record(const std::byte* at) noexcept {
+    Record record;
+    return decode_record(at, record);
+}
+
 /// Takes the header at `at` away, before the place is given back.
 inline void clear_record(std::byte* at) noexcept {
     std::atomic_ref<std::uint64_t> header(*reinterpret_cast<std::uint64_t*>(at));

@@ -16,7 +16,7 @@
 
 namespace hiroba::net::shm {
 
-inline constexpr std::uint64_t layout_version = 2;
+inline constexpr std::uint64_t layout_version = 3;
 inline constexpr std::size_t ring_bytes = std::size_t{256} << 10;        // a power of two
 inline constexpr std::size_t message_bytes_max = std::size_t{64} << 10;  // a quarter of the ring
 inline constexpr std::size_t record_unit_bytes = cache_line_bytes;
@@ -37,7 +37,9 @@ struct ControlPage {
 /// ring_bytes.
 struct RingControl {
     alignas(cache_line_bytes) std::atomic<std::uint64_t> tail{0};  ///< written by the sender
-    alignas(cache_line_bytes) std::atomic<std::uint64_t> head{0};  ///< written by the receiver
+    alignas(cache_line_bytes) std::atomic<std::uint64_t> head{0};  ///< given back by the receiver
+    /// Delivered by the receiver; its own threads alone look.
+    alignas(cache_line_bytes) std::atomic<std::uint64_t> delivered{0};
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

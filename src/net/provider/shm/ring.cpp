@@ -51,16 +51,25 @@ bool RingWriter::write(MessageKind kind, std::span<const Bytes> parts,
     return true;
 }
 
+void RingReader::give_back() noexcept {
+    if (given_back_ == delivered_) return;
+    for (; given_back_ != delivered_; given_back_ += record_unit_bytes) {
+        wire::clear_record(at(given_back_));
+    }
+    control_->head.store(given_back_, std::memory_order_release);  // pairs with has_room()
+}
+
 std::size_t RingReader::read(Arrivals& arrivals, std::size_t count_max) noexcept {
+    give_back();
     // About one queueful at most, so that one busy sender cannot keep the caller from the others.
-    const std::uint64_t end = head_ + ring_bytes;
+    const std::uint64_t end = delivered_ + ring_bytes;
     std::size_t count = 0;
     wire::Record record;
-    while (head_ < end && count < count_max) {
-        std::byte* at = data_ + head_ % ring_bytes;
-        if (!wire::decode_record(at, record)) break;
+    while (delivered_ < end && count < count_max) {
+        const std::byte* const place = at(delivered_);
+        if (!wire::decode_record(place, record)) break;
         const std::size_t bytes = record_bytes(record.body_bytes);
-        const std::size_t left = ring_bytes - head_ % ring_bytes;
+        const std::size_t left = ring_bytes - delivered_ % ring_bytes;
         HIROBA_INVARIANT(bytes <= left,
                          "node %u sent a record of %lu bytes where %lu lie before the ring's end",
                          from_.value, bytes, left);
@@ -70,14 +79,11 @@ std::size_t RingReader::read(Arrivals& arrivals, std::size_t count_max) noexcept
                              "node %u sent a message of kind %u and %u bytes", from_.value,
                              record.kind, record.body_bytes);
             arrivals.message(from_, static_cast<MessageKind>(record.kind),
-                             Bytes{at + wire::record_header_bytes, record.body_bytes});
+                             Bytes{place + wire::record_header_bytes, record.body_bytes});
             ++count;
         }
-        for (std::size_t place = 0; place < bytes; place += record_unit_bytes) {
-            wire::clear_record(at + place);
-        }
-        head_ += bytes;
-        control_->head.store(head_, std::memory_order_release);  // RingWriter::has_room(), empty()
+        delivered_ += bytes;
+        control_->delivered.store(delivered_, std::memory_order_release);  // pairs with empty()
     }
     return count;
 }

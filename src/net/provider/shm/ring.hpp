@@ -3,7 +3,8 @@
 // Invariant: one writer at a time (the sender's latch) and one reader at a time (the receiver's
 // progress role). A record is a header and a body, contiguous, a multiple of 64 bytes; where the
 // ring's end is too near, a skip record fills it. A record's bytes are reused only after its
-// message was delivered: head moves when the deliverer returns.
+// message was delivered: head moves with the next read, since to clear a line that the writer still
+// has takes its way from core to core, for which nobody shall wait who has a message to answer.
 //
 // The reader watches the header of the next record, so that a message crosses from core to core in
 // one cache line if it is short. For that, a place where a header may come holds 0 before: the
@@ -23,6 +24,7 @@
 #include "base/ids.hpp"
 #include "net/provider/provider.hpp"
 #include "net/provider/shm/layout.hpp"
+#include "net/wire/record.hpp"
 
 namespace hiroba::net::shm {
 
@@ -55,18 +57,27 @@ public:
 
     /// True when every message sent so far was delivered. Any thread.
     bool empty() const noexcept {
-        return control_->head.load(std::memory_order_acquire) ==  // pairs with read(), any thread's
-               control_->tail.load(std::memory_order_acquire);    // pairs with RingWriter::write()
+        return control_->delivered.load(std::memory_order_acquire) ==  // read(), any thread's
+               control_->tail.load(std::memory_order_acquire);         // RingWriter::write()
+    }
+    /// False when read() would do nothing. As read().
+    bool has_work() const noexcept {
+        return given_back_ != delivered_ || wire::has_record(at(delivered_));
     }
 
     /// Delivers up to `count_max` of the messages that are there now; returns how many.
+    /// Gives back what the read before has delivered.
     std::size_t read(Arrivals& arrivals, std::size_t count_max) noexcept;
 
 private:
+    void give_back() noexcept;
+    std::byte* at(std::uint64_t position) const noexcept { return data_ + position % ring_bytes; }
+
     RingControl* control_ = nullptr;
     std::byte* data_ = nullptr;
     NodeId from_;
-    std::uint64_t head_ = 0;
+    std::uint64_t delivered_ = 0;
+    std::uint64_t given_back_ = 0;
 };
 
 }  // namespace hiroba::net::shm

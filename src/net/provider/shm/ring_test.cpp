@@ -75,6 +75,9 @@ TEST(Ring, takes_a_message_exactly_when_there_is_room) {
 
     Bodies arrived;
     EXPECT_EQ(queue.reader.read(arrived, 1), 1u);
+    EXPECT_FALSE(queue.write(body));  // the next read gives the place back
+    EXPECT_TRUE(queue.reader.has_work());
+    EXPECT_EQ(queue.reader.read(arrived, 0), 0u);
     EXPECT_TRUE(queue.write(body));
     EXPECT_FALSE(queue.write(body));
     EXPECT_FALSE(queue.write(body_of(body.size() + 1, 1)));
@@ -122,7 +125,10 @@ TEST(Ring, leaves_a_sender_who_refills_it_after_about_a_queueful) {
     const std::size_t delivered = queue.reader.read(refiller, 1'000'000);
     EXPECT_GE(delivered, ring_bytes / 1'024);
     EXPECT_LE(delivered, ring_bytes / 1'024 + 2);
-    EXPECT_FALSE(queue.reader.empty());
+    EXPECT_TRUE(queue.reader.empty());  // nobody could refill what was not given back
+    EXPECT_EQ(queue.reader.read(refiller, 1), 0u);
+    EXPECT_FALSE(queue.reader.has_work());
+    EXPECT_TRUE(queue.write(body_of(10, 1)));
 }
 
 TEST(Ring, carries_a_stream_between_two_threads) {

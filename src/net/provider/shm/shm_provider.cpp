@@ -225,7 +225,8 @@ std::size_t ShmProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
     for (std::size_t i = 0; i < nodes && count < count_max; ++i) {
         const std::size_t rank =
             next_polled_ + i < nodes ? next_polled_ + i : next_polled_ + i - nodes;
-        count += peers_[rank].incoming.read(arrivals, count_max - count);
+        RingReader& incoming = peers_[rank].incoming;
+        if (incoming.has_work()) count += incoming.read(arrivals, count_max - count);
     }
     next_polled_ = next_polled_ + 1 < nodes ? next_polled_ + 1 : 0;
     return count;
