@@ -61,6 +61,7 @@ ClusterOptions draw_options(Random& random, std::uint64_t seed, const ProgramSha
     options.wire.reorder_ns = one_of(20'000, 300'000);
     options.wire.slow_calls = static_cast<std::uint32_t>(one_of(0, 10, 30));
     if (random.happens(20)) options.wire.calls = net::sim::Calls::one_thread;
+    options.memory.watch_ahead = random.happens(30);
     return options;
 }
 
