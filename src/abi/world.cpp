@@ -61,38 +61,6 @@ Result<void> compare_processes(World& node, std::span<const omp::LoadedObject> o
     return {};
 }
 
-Result<dsm::MemoryOptions> memory_options() {
-    dsm::MemoryOptions options;
-    const auto notices = setting_number("HIROBA_NOTICES");
-    if (!notices) return notices.error();
-    const auto lease = setting_number("HIROBA_LEASE");
-    if (!lease) return lease.error();
-    options.notices_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(*notices, 1u << 30));
-    options.lease = *lease;
-
-    const std::string_view stats = setting("HIROBA_STATS");
-    options.by_place = stats == "full" || stats.starts_with("json:");
-
-    using Race = dsm::MemoryOptions::Race;
-    const std::string_view race = setting("HIROBA_RACE");
-    options.race = race == "off"     ? Race::off
-                   : race == "all"   ? Race::all
-                   : race == "abort" ? Race::abort
-                                     : Race::report;
-    return options;
-}
-
-void report_race(void* context, std::uintptr_t address, std::uint32_t bytes, NodeId self,
-                 NodeId other) noexcept {
-    const World& node = *static_cast<World*>(context);
-    const std::uint64_t offset = *node.map->offset_of(address);
-    const dsm::SpaceShape& shape = node.map->shape();
-    std::optional<std::uint32_t> stack_of;
-    if (offset < std::uint64_t{shape.nodes} * shape.threads_per_node * shape.stack_bytes)
-        stack_of = static_cast<std::uint32_t>(offset / shape.stack_bytes);
-    node.control->report_race(address, bytes, self, other, this_thread().place, stack_of);
-}
-
 void describe(const World& node) noexcept {
     if (node.job.self.value != 0) return;
     const dsm::EngineFacts& engine = node.memory->engine();
@@ -109,12 +77,12 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     node.endpoint = std::move(*endpoint);
     listen_for_exits(*node.endpoint);
 
-    const auto options = memory_options();
+    const auto options = dsm::MemoryOptions::from_settings();
     if (!options) return options.error();
     auto memory = dsm::SharedMemory::create(*node.endpoint, *node.map, std::move(engine), *options);
     if (!memory) return memory.error();
     node.memory = std::move(*memory);
-    node.memory->on_race(&report_race, &node);
+    dsm::report_races(*node.memory, *node.control);
     node.memory->before_release(&flush_output);
 
     auto locks = dsm::LockTable::create(*node.endpoint, *node.memory);

@@ -16,6 +16,7 @@
 #include "dsm/memory/address_map.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "gas/gas.hpp"
+#include "net/bootstrap/job.hpp"
 #include "net/net.hpp"
 
 namespace hiroba::dsm {
@@ -26,7 +27,11 @@ struct MemoryOptions {
     std::uint64_t lease = 10;          ///< how far a read extends rts (HIROBA_LEASE)
     std::uint32_t lock_hops = 8;       ///< links a lock request follows before it is a message
     bool by_place = false;             ///< counts for each SyncPlace too (HIROBA_STATS)
+    bool watch_ahead = false;  ///< notices the use of some blocks fetched ahead (HIROBA_STATS)
     enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
+
+    /// What the settings ask for; a number that is none is a usage error with its name.
+    static Result<MemoryOptions> from_settings();
 };
 
 /// Whether other threads of this node may be running program code during the call.
@@ -39,7 +44,10 @@ using RaceReport = void (*)(void* context, std::uintptr_t address, std::uint32_t
 /// One node's counters since start. Order and names: docs/layers/dsm.md.
 struct MemoryCounts {
     std::uint64_t read_faults = 0, write_faults = 0, fetches_by_notice = 0, fetches_by_home = 0;
-    std::uint64_t renewals = 0, bytes_fetched = 0, fetched_ahead = 0, releases = 0, acquires = 0;
+    std::uint64_t renewals = 0, bytes_fetched = 0, fetched_ahead = 0;
+    /// Of those fetched ahead, how many had their use watched, and were used; only with
+    /// watch_ahead.
+    std::uint64_t ahead_watched = 0, ahead_used = 0, releases = 0, acquires = 0;
     std::uint64_t blocks_merged = 0, notices_made = 0, notices_dropped = 0, invalidations = 0;
     std::uint64_t lease_expiries = 0, home_migrations = 0, atomics = 0, flushes = 0, races = 0;
     /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
@@ -138,5 +146,10 @@ public:
     using PlaceVisit = void (*)(void* context, const SyncPlace& place, const MemoryCounts& counts);
     virtual void each_place(PlaceVisit, void*) const noexcept {}
 };
+
+/// From now on the launcher hears of each race that `memory` finds. Both outlive the job.
+void report_races(SharedMemory& memory, net::ControlChannel& launcher) noexcept;
+/// Sends the launcher what `memory` has counted, by name, for the node and for each place.
+void report_counts(const SharedMemory& memory, net::ControlChannel& launcher) noexcept;
 
 }  // namespace hiroba::dsm

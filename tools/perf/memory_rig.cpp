@@ -17,10 +17,8 @@ constexpr dsm::Others others = dsm::Others::running;
 Result<std::unique_ptr<MemoryRig>> MemoryRig::create(Rig& rig) {
     auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
     if (!engine) return engine.error();
-    const auto notices = setting_number("HIROBA_NOTICES");
-    if (!notices) return notices.error();
-    const auto lease = setting_number("HIROBA_LEASE");
-    if (!lease) return lease.error();
+    const auto options = dsm::MemoryOptions::from_settings();
+    if (!options) return options.error();
     dsm::SpaceShape shape;
     shape.nodes = rig.plan().nodes;
     shape.stack_bytes = std::size_t{2} << 20;
@@ -30,11 +28,8 @@ Result<std::unique_ptr<MemoryRig>> MemoryRig::create(Rig& rig) {
 
     auto made = std::unique_ptr<MemoryRig>(new MemoryRig(rig));
     made->map_ = std::make_unique<dsm::AddressMap>(shape);
-    dsm::MemoryOptions options;
-    options.notices_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(*notices, 1u << 30));
-    options.lease = *lease;
     auto memory =
-        dsm::SharedMemory::create(rig.endpoint(), *made->map_, std::move(*engine), options);
+        dsm::SharedMemory::create(rig.endpoint(), *made->map_, std::move(*engine), *options);
     if (!memory) return memory.error();
     made->memory_ = std::move(*memory);
     auto locks = dsm::LockTable::create(rig.endpoint(), *made->memory_);

@@ -45,7 +45,7 @@ private:
     struct Piece {
         std::uint32_t bytes = 0;
         std::uint32_t most = 0;
-        std::byte news[56];  // none, or one notice: the exchange stays within a line
+        std::byte news[40];  // none, or one notice: with its number, the piece fills one line
     };
     void exchange_long_news(std::size_t most);
     explicit MemoryRig(Rig& rig) : rig_(rig) {}

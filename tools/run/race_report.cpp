@@ -7,8 +7,27 @@
 #include <algorithm>
 
 #include "tools/line.hpp"
+#include "tools/run/unwinding.hpp"
 
 namespace hiroba::tools {
+
+std::string maker_of_region(std::string_view place) {
+    // What gcc and clang call a region's function, demangled or not.
+    std::size_t end = std::string_view::npos;
+    for (const std::string_view mark : {"._omp_fn.", ".omp_outlined"})
+        end = std::min(end, place.find(mark));
+    if (end == std::string_view::npos) return "";
+    place = place.substr(0, end);
+    constexpr std::string_view clone = " [clone ";
+    if (place.ends_with(clone)) place.remove_suffix(clone.size());
+    // "barrier at main.c:7 (NAME", or "barrier at NAME" where no line is known.
+    const std::size_t open = place.find(" (");
+    const std::size_t at = place.find(" at ");
+    const std::size_t begin = open != std::string_view::npos ? open + 2
+                              : at != std::string_view::npos ? at + 4
+                                                             : 0;
+    return std::string(place.substr(begin));
+}
 
 void RaceReport::add(const net::RaceBody& race, const std::string& names) {
     if (volume_ == Volume::none || !seen_.insert(race.address).second) return;
@@ -18,17 +37,34 @@ void RaceReport::add(const net::RaceBody& race, const std::string& names) {
         end == std::string::npos ? names_.place(race.place) : names.substr(end + 1);
     say_line(fmt::format(
         "write-write race: {} bytes at {:#x} ({}) by nodes {} and {}, seen by node {} at its {}",
-        race.bytes, race.address, where(race, std::string_view(names).substr(0, end)),
+        race.bytes, race.address, where(race, std::string_view(names).substr(0, end), place),
         std::min(race.writer, race.other), std::max(race.writer, race.other), race.writer, place));
 }
 
-std::string RaceReport::where(const net::RaceBody& race, std::string_view known) {
+std::string RaceReport::where(const net::RaceBody& race, std::string_view known,
+                              std::string_view place) {
     if (race.stack_of != 0) {
         const std::uint32_t thread = race.stack_of - 1;
-        return fmt::format("on the stack of thread {} of node {}", thread % plan_.threads_per_node,
-                           thread / plan_.threads_per_node);
+        return fmt::format("on the stack of thread {} of node {}{}",
+                           thread % plan_.threads_per_node, thread / plan_.threads_per_node,
+                           thread == 0 ? frame_of(race.address, place) : "");
     }
     return known.empty() ? names_.name(race.address) : std::string(known);
+}
+
+// The initial thread is in the region, so its frames up to the one that has the region are where
+// they were; that function is the one whose part the racing thread runs. Each look stops the node
+// for some milliseconds.
+std::string RaceReport::frame_of(std::uint64_t address, std::string_view place) {
+    const std::string caller = maker_of_region(place);
+    if (caller.empty() || looks_ == looks_max) return "";
+    ++looks_;
+    // A thread that is just changing stacks cannot be unwound.
+    std::optional<HoldingFrame> frame;
+    for (int tries = 0; !frame && tries < 5; ++tries)
+        frame = frame_that_holds(process_, address, caller);
+    if (!frame) return "";
+    return ", in the frame of " + names_.code(frame->code).value_or(frame->function);
 }
 
 void RaceReport::finish() const {

@@ -16,6 +16,10 @@
 
 namespace hiroba::tools {
 
+/// Which function has the region that `place` lies in: "main" for "barrier at a.c:7
+/// (main._omp_fn.0)"; empty where the place does not tell.
+std::string maker_of_region(std::string_view place);
+
 class RaceReport {
 public:
     enum class Volume { none, some, all };  ///< HIROBA_RACE off, report or abort, all
@@ -24,7 +28,7 @@ public:
     /// @param process  whose files name the addresses; every node has the same layout
     /// @param plan     whose threads are known when the first race is; outlives the report
     RaceReport(Volume volume, pid_t process, const RunPlan& plan)
-        : volume_(volume), plan_(plan), names_(process) {}
+        : volume_(volume), plan_(plan), process_(process), names_(process) {}
 
     /// @param names  "variable\nplace", where they are known already
     void add(const net::RaceBody& race, const std::string& names);
@@ -34,10 +38,15 @@ public:
     void finish() const;
 
 private:
-    std::string where(const net::RaceBody& race, std::string_view known);
+    /// How often a node is stopped to find out whose frame an address lies in.
+    static constexpr unsigned looks_max = 8;
+    std::string where(const net::RaceBody& race, std::string_view known, std::string_view place);
+    std::string frame_of(std::uint64_t address, std::string_view place);
 
     Volume volume_;
     const RunPlan& plan_;
+    pid_t process_;
+    unsigned looks_ = 0;
     AddressNames names_;
     std::set<std::uint64_t> seen_;
 };

@@ -2,7 +2,6 @@
 // Role: unwinds the threads of the nodes with libdw, by ptrace.
 #include "tools/run/stacks.hpp"
 
-#include <cxxabi.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fmt/format.h>
@@ -16,12 +15,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "base/fatal.hpp"
 #include "tools/line.hpp"
+#include "tools/run/unwinding.hpp"
 
 namespace hiroba::tools {
 
@@ -50,28 +49,11 @@ struct Frame {
     std::string file;
 };
 
-std::string readable(const char* name) {
-    int status = 0;
-    const std::unique_ptr<char, decltype(&std::free)> text(
-        abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
-    return status == 0 ? text.get() : name;
-}
-
 int add_frame(Dwfl_Frame* state, void* frames_at) {
     auto& frames = *static_cast<std::vector<Frame>*>(frames_at);
-    Dwarf_Addr address = 0;
-    bool is_activation = false;
-    if (!dwfl_frame_pc(state, &address, &is_activation)) return DWARF_CB_ABORT;
-    // A return address may lie behind the function that made the call.
-    const Dwarf_Addr looked_up = is_activation ? address : address - 1;
-    Dwfl* const process = dwfl_thread_dwfl(dwfl_frame_thread(state));
-    Dwfl_Module* const module = dwfl_addrmodule(process, looked_up);
-    const char* const name = module ? dwfl_module_addrname(module, looked_up) : nullptr;
-    const char* const file = module ? dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr,
-                                                       nullptr, nullptr, nullptr)
-                                    : nullptr;
-    frames.push_back({address, name ? readable(name) : "??",
-                      file ? std::filesystem::path(file).filename().string() : "no file"});
+    Frame frame{0, "??", "no file"};
+    frame.function = function_of(state, &frame.address, &frame.file);
+    frames.push_back(std::move(frame));
     return frames.size() < frames_max ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
@@ -97,14 +79,8 @@ int print_one(Dwfl_Thread* thread, void* rank) {
 }
 
 void print_node(std::uint32_t rank, pid_t process) {
-    static char* no_debug_path = nullptr;
-    static const Dwfl_Callbacks callbacks = {dwfl_linux_proc_find_elf, dwfl_standard_find_debuginfo,
-                                             nullptr, &no_debug_path};
-    const std::unique_ptr<Dwfl, decltype(&dwfl_end)> session(dwfl_begin(&callbacks), &dwfl_end);
-    const bool found = session && dwfl_linux_proc_report(session.get(), process) == 0 &&
-                       dwfl_report_end(session.get(), nullptr, nullptr) == 0 &&
-                       dwfl_linux_proc_attach(session.get(), process, false) == 0;
-    if (!found || dwfl_getthreads(session.get(), &print_one, &rank) != DWARF_CB_OK)
+    const DwflSession session = attach_to(process);
+    if (session == nullptr || dwfl_getthreads(session.get(), &print_one, &rank) != DWARF_CB_OK)
         say_line(
             fmt::format("the stacks of rank {} (process {}) cannot be read: {}. Allow ptrace "
                         "in the container's seccomp profile",

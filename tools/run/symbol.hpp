@@ -41,6 +41,8 @@ public:
     explicit AddressNames(pid_t process) : process_(process) {}
     /// "count+8 in a.out, main.c:3", or that the address lies in no variable.
     std::string name(std::uint64_t address);
+    /// As name_code().
+    std::optional<std::string> code(std::uint64_t address) { return name_code(files(), address); }
     /// As name_place().
     std::string place(const SyncPlace& place) { return name_place(files(), place); }
     /// What the process has mapped; looked up once, while it lives.

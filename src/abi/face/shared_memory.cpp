@@ -86,10 +86,8 @@ Result<void> SpmdNode::compose() {
     if (!engine) return engine.error();
     const auto heap_bytes = setting_number("HIROBA_HEAP");
     if (!heap_bytes) return heap_bytes.error();
-    const auto notices = setting_number("HIROBA_NOTICES");
-    if (!notices) return notices.error();
-    const auto lease = setting_number("HIROBA_LEASE");
-    if (!lease) return lease.error();
+    const auto options = dsm::MemoryOptions::from_settings();
+    if (!options) return options.error();
 
     dsm::SpaceShape shape;
     shape.nodes = job_.nodes;
@@ -99,10 +97,7 @@ Result<void> SpmdNode::compose() {
     auto endpoint = net::Endpoint::open(job_, *control_);
     if (!endpoint) return endpoint.error();
     endpoint_ = std::move(*endpoint);
-    dsm::MemoryOptions options;
-    options.notices_max = static_cast<std::uint32_t>(*notices);
-    options.lease = *lease;
-    auto memory = dsm::SharedMemory::create(*endpoint_, *map_, std::move(*engine), options);
+    auto memory = dsm::SharedMemory::create(*endpoint_, *map_, std::move(*engine), *options);
     if (!memory) return memory.error();
     memory_ = std::move(*memory);
     auto locks = dsm::LockTable::create(*endpoint_, *memory_);
@@ -117,19 +112,14 @@ Result<void> SpmdNode::compose() {
     if (auto done = endpoint_->connect(); !done) return done;
     locks_->attach();
     heap_->attach();
-    memory_->on_race(
-        [](void* self, std::uintptr_t address, std::uint32_t bytes, NodeId writer,
-           NodeId other) noexcept {
-            static_cast<SpmdNode*>(self)->control_->report_race(address, bytes, writer, other,
-                                                                this_thread().place);
-        },
-        this);
+    dsm::report_races(*memory_, *control_);
     return memory_->attach({});
 }
 
 SpmdNode::~SpmdNode() {
     if (!service_.joinable()) return;
     barrier();
+    dsm::report_counts(*memory_, *control_);
     endpoint_->settle(settle_ns);
     endpoint_->stop();
     service_.join();

@@ -42,56 +42,9 @@ bool ends_node(const void* return_address) noexcept {
     return world() != nullptr && !is_own_code(return_address) && is_node_process();
 }
 
-void add(net::NamedCount*& next, const char* name, std::uint64_t value) noexcept {
-    std::strncpy(next->name, name, sizeof next->name - 1);
-    next->value = value;
-    ++next;
-}
-
-/// The counters by name; @return how many.
-std::size_t list_counts(const dsm::MemoryCounts& c, net::NamedCount* counts) noexcept {
-    net::NamedCount* next = counts;
-    add(next, "read_faults", c.read_faults);
-    add(next, "write_faults", c.write_faults);
-    add(next, "fetches_by_notice", c.fetches_by_notice);
-    add(next, "fetches_by_home", c.fetches_by_home);
-    add(next, "renewals", c.renewals);
-    add(next, "bytes_fetched", c.bytes_fetched);
-    add(next, "fetched_ahead", c.fetched_ahead);
-    add(next, "releases", c.releases);
-    add(next, "acquires", c.acquires);
-    add(next, "blocks_merged", c.blocks_merged);
-    add(next, "notices_made", c.notices_made);
-    add(next, "notices_dropped", c.notices_dropped);
-    add(next, "invalidations", c.invalidations);
-    add(next, "lease_expiries", c.lease_expiries);
-    add(next, "home_migrations", c.home_migrations);
-    add(next, "atomics", c.atomics);
-    add(next, "flushes", c.flushes);
-    add(next, "races", c.races);
-    if (c.fault_ns + c.release_ns + c.acquire_ns > 0) {
-        add(next, "fault_us", c.fault_ns / 1000);
-        add(next, "release_us", c.release_ns / 1000);
-        add(next, "acquire_us", c.acquire_ns / 1000);
-    }
-    return static_cast<std::size_t>(next - counts);
-}
-
-void report_counts(World& node) noexcept {
-    net::NamedCount counts[net::ControlChannel::place_counts_max] = {};
-    node.control->report_counts(counts, list_counts(node.memory->counts(), counts));
-    node.memory->each_place(
-        [](void* context, const SyncPlace& place, const dsm::MemoryCounts& at_place) {
-            net::NamedCount of_place[net::ControlChannel::place_counts_max] = {};
-            const std::size_t count = list_counts(at_place, of_place);
-            static_cast<World*>(context)->control->report_place(place, of_place, count);
-        },
-        &node);
-}
-
 /// The last words of a node: after them an exit with status 0 is orderly.
 void report(World& node) noexcept {
-    if (node.memory != nullptr) report_counts(node);
+    if (node.memory != nullptr) dsm::report_counts(*node.memory, *node.control);
     node.control->report_participation(node.omp->regions_taken_part());
 }
 

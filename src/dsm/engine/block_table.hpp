@@ -18,9 +18,11 @@ namespace hiroba::dsm {
 struct BlockEntry {
     Latch latch;
     BlockState state = BlockState::invalid;
-    bool queued = false;        ///< in the lease queue
-    bool unmerged = false;      ///< on the list of unmerged blocks
-    bool guards_stack = false;  ///< below a stack of this node: a touch is an overflow
+    bool queued = false;           ///< in the lease queue
+    bool unmerged = false;         ///< on the list of unmerged blocks
+    bool guards_stack = false;     ///< below a stack of this node: a touch is an overflow
+    bool watched = false;          ///< fetched ahead and not mapped, so that its use is noticed
+    std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
     std::uint16_t pins =
         0;                 ///< system calls under way on it, or it is a stack: it stays accessible
     Timestamp rts;         ///< until when this node's copy may be read

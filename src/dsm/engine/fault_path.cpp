@@ -45,15 +45,32 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     bool newer;
     bool stays;
     {
-        const std::scoped_lock guard{entries_[block].latch};
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        note_use(entry);
         stays = must_stay(block);
-        newer = resolve(block, stays   ? BlockEvent::pinned_fault
-                               : write ? BlockEvent::write_fault
-                                       : BlockEvent::read_fault);
+        newer = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
     }
     if (!write && !stays) fetch_around(block);
     if (newer) catch_up();
     return true;
+}
+
+// Where the first write to a readable page is a fault of its own, a block that was written after
+// each of its last read misses (data that wander from node to node) is taken for writing at once.
+// Wrong, it is compared at the next release, and the guess begins anew.
+BlockEvent Node::event_of_fault(BlockEntry& entry, bool write) noexcept {
+    constexpr std::uint8_t sure = 2;
+    if (!engine_->facts().write_faults)
+        return write ? BlockEvent::write_fault : BlockEvent::read_fault;
+    if (write && readable(entry.state) && entry.write_guess < sure) ++entry.write_guess;
+    return write || entry.write_guess >= sure ? BlockEvent::write_fault : BlockEvent::read_fault;
+}
+
+void Node::note_use(BlockEntry& entry) noexcept {
+    if (!entry.watched) return;
+    entry.watched = false;
+    count(&PlaceCounters::ahead_used);
 }
 
 // The first block of each thread's slice.
@@ -70,13 +87,13 @@ bool Node::is_stack_guard(std::uint64_t offset) const noexcept {
 void Node::fetch_around(BlockId block) noexcept {
     const std::uint32_t window = read_ahead_.missed(block);
     const AddressRange extent = program_range(block);
-    AddressRange ahead{extent.end(), 0};
+    std::uintptr_t end = extent.end();
     std::uint32_t got = 0;
     for (; got < window; ++got) {
         const BlockId next = block + 1 + got;
         if (next >= entries_.size()) break;
         const AddressRange range = program_range(next);
-        if (range.address != ahead.end()) break;
+        if (range.address != end) break;
         BlockEntry& entry = entries_[next];
         if (!entry.latch.try_lock()) break;
         if (entry.state != BlockState::invalid || entry.guards_stack || must_stay(next) ||
@@ -85,12 +102,37 @@ void Node::fetch_around(BlockId block) noexcept {
             break;
         }
         entry.state = take(entry, BlockEvent::read_fault).next;
-        ahead.bytes += range.bytes;
+        end = range.end();
     }
-    if (got > 0) engine_->map(ahead, Access::read);
+    map_ahead(block + 1, got);
     for (std::uint32_t i = 0; i < got; ++i) entries_[block + 1 + i].latch.unlock();
     read_ahead_.brought(block, got);
     count(&PlaceCounters::fetched_ahead, got);
+}
+
+// With the latches of [first, +count), whose addresses follow each other. Of a sample of them the
+// use is to be noticed: they are readable as the others are and not mapped, as if the kernel had
+// dropped the mapping.
+void Node::map_ahead(BlockId first, std::uint32_t count_ahead) noexcept {
+    constexpr std::uint32_t one_in = 8;
+    AddressRange run;
+    const auto map_run = [&] {
+        if (run.bytes > 0) engine_->map(run, Access::read);
+        run = {};
+    };
+    for (BlockId block = first; block < first + count_ahead; ++block) {
+        // Spread over the blocks, so that no stride of the program misses all of them.
+        if (options_.watch_ahead && (block * 0x9E37'79B9u >> 16) % one_in == 0) {
+            entries_[block].watched = true;
+            count(&PlaceCounters::ahead_watched);
+            map_run();
+            continue;
+        }
+        const AddressRange range = program_range(block);
+        if (run.bytes == 0) run.address = range.address;
+        run.bytes += range.bytes;
+    }
+    map_run();
 }
 
 bool Node::resolve(BlockId block, BlockEvent event) noexcept {
@@ -195,8 +237,10 @@ void Node::put_on_unmerged(BlockId block) noexcept {
     if (entry.unmerged) return;
     entry.unmerged = true;
     const std::scoped_lock guard{unmerged_latch_};
-    HIROBA_INVARIANT(unmerged_count_ < unmerged_.size(), "%lu unmerged blocks", unmerged_count_);
-    unmerged_[unmerged_count_++] = block;
+    const std::size_t count = unmerged_count_.load(std::memory_order_relaxed);  // under the latch
+    HIROBA_INVARIANT(count < unmerged_.size(), "%lu unmerged blocks", count);
+    unmerged_[count] = block;
+    unmerged_count_.store(count + 1, std::memory_order_release);  // pairs with gather_work()
 }
 
 }  // namespace hiroba::dsm

@@ -170,10 +170,23 @@ NewsSequence Node::sent_to_all() const noexcept {
     return least;
 }
 
+// Under signature_latch_.
+void Node::trim_signature() noexcept {
+    count(&PlaceCounters::notices_dropped, signature_.trim(known_to_all()));
+    show_min_wts();
+}
+
+// Under signature_latch_. Stored only where it rises: the store costs what a latch costs, and a
+// synchronization with nothing to say would make several.
+void Node::show_min_wts() noexcept {
+    const std::uint64_t value = signature_.min_wts().value;
+    if (min_wts_.load(std::memory_order_relaxed) == value) return;  // changes under this latch only
+    min_wts_.store(value, std::memory_order_seq_cst);               // pairs with min_wts()
+}
+
 // Under signature_latch_. Notices that `skip` wrote itself are no news to it.
 std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept {
-    count(&PlaceCounters::notices_dropped, signature_.trim(known_to_all()));
-    min_wts_.store(signature_.min_wts().value, std::memory_order_seq_cst);
+    trim_signature();
     NewsHeader header{signature_.min_wts().value, 0, 0};
     std::size_t at = sizeof header;
     signature_.since(since, [&](const Notice& notice) {
@@ -202,6 +215,7 @@ std::size_t Node::news_for_anyone(MutableBytes out) noexcept {
 
 void Node::everyone_knows() noexcept {
     const std::scoped_lock guard{signature_latch_};
+    if (signature_.last_sequence() == known_to_all()) return;
     // A notice that another thread here has made since the last news_for() went to nobody.
     bool untold = false;
     signature_.since(sent_to_all(), [&](const Notice& n) { untold |= n.node == self_; });
@@ -223,6 +237,9 @@ void Node::learn(NodeId from, Bytes news) noexcept {
     HIROBA_INVARIANT(news.size() == sizeof header + header.count * sizeof(Notice),
                      "news of %lu bytes with %u notices from node %u", news.size(), header.count,
                      from.value);
+    // Nothing new: what a min_wts that old made stale is inaccessible, and this node's own is not
+    // below it. Acquire, pairs with acquire_on_runtime_stack().
+    if (header.count == 0 && header.min_wts <= expired_to_.load(std::memory_order_acquire)) return;
     const std::scoped_lock guard{pending_latch_};
     HIROBA_INVARIANT(pending_count_ + header.count <= pending_.size(), "%lu notices pending",
                      pending_count_);
@@ -230,10 +247,7 @@ void Node::learn(NodeId from, Bytes news) noexcept {
                 header.count * sizeof(Notice));
     pending_count_ += header.count;
     pending_min_wts_ = std::max(pending_min_wts_, Timestamp{header.min_wts});
-    // Acquire, pairs with expire_leases(): what it made stale is inaccessible.
-    if (header.count > 0 || header.min_wts > expired_to_.load(std::memory_order_acquire)) {
-        has_pending_.store(true, std::memory_order_release);  // pairs with acquire()
-    }
+    has_pending_.store(true, std::memory_order_release);  // pairs with acquire()
 }
 
 void Node::prefetch(const void* address, std::size_t bytes) noexcept {
@@ -256,8 +270,10 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
         if (must_stay(block)) {
             resolve(block, BlockEvent::pinned_fault);
         } else if (write && entry.state != BlockState::writable) {
+            note_use(entry);
             resolve(block, BlockEvent::write_fault);
-        } else if (!readable(entry.state)) {
+        } else if (!readable(entry.state) || entry.watched) {
+            note_use(entry);
             resolve(block, BlockEvent::read_fault);
         }
     });
@@ -277,6 +293,7 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
         HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
         const bool stays = must_stay(block);
         ++entry.pins;
+        note_use(entry);
         if (entry.guards_stack) return;  // the kernel's to refuse
         const bool suffices = !write && readable(entry.state) && !stays;
         if (entry.state == BlockState::pinned || suffices) {

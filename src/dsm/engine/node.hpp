@@ -109,6 +109,7 @@ public:
 private:
     /// In the node's sum, and at the thread's place if those are kept.
     void count(PlaceCounters::Member member, std::uint64_t by = 1) noexcept {
+        if (by == 0) return;  // a locked instruction for nothing
         add_to(counters_.*member, by);
         if (places_ != nullptr) [[unlikely]]
             add_to(places_->at(this_thread().place).*member, by);
@@ -171,7 +172,10 @@ private:
     Fetched fetch_by_notice(BlockId block, BlockWork how) noexcept;
     bool fetch_by_home(BlockId block, BlockWork how) noexcept;
     Timestamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
+    BlockEvent event_of_fault(BlockEntry& entry, bool write) noexcept;
+    void note_use(BlockEntry& entry) noexcept;
     void fetch_around(BlockId block) noexcept;
+    void map_ahead(BlockId first, std::uint32_t count) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
 
@@ -218,6 +222,8 @@ private:
     /// there, long before it looks at the message of a barrier it has not reached.
     NewsSequence known_to_all() const noexcept { return known_to_all_; }
     std::size_t encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept;
+    void trim_signature() noexcept;
+    void show_min_wts() noexcept;
     Timestamp min_wts() const noexcept {
         return Timestamp{min_wts_.load(std::memory_order_seq_cst)};
     }
@@ -265,7 +271,7 @@ private:
     std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
-    std::size_t unmerged_count_ = 0;
+    std::atomic<std::size_t> unmerged_count_{0};  ///< changes under unmerged_latch_
 
     Latch acquire_;  ///< the acquire role
     SparseArray<Notice> taken_;

@@ -18,7 +18,7 @@ void Node::acquire(Others) noexcept {
     // Pairs with the release store in learn().
     if (!has_pending_.load(std::memory_order_acquire)) {
         // Another thread may still be applying what this one has learned.
-        const std::scoped_lock role{acquire_};
+        acquire_.await_open();
         return;
     }
     on_runtime_stack([&] { acquire_on_runtime_stack(); });
@@ -48,7 +48,8 @@ std::size_t Node::take_pending() noexcept {
     Timestamp learned_min_wts;
     {
         const std::scoped_lock guard{pending_latch_};
-        has_pending_.store(false, std::memory_order_relaxed);  // under the latch
+        // Release, pairs with acquire(): who reads it sees the acquire role taken.
+        has_pending_.store(false, std::memory_order_release);
         notices = pending_count_;
         std::memcpy(taken_.data(), pending_.data(), notices * sizeof(Notice));
         pending_count_ = 0;
@@ -58,7 +59,7 @@ std::size_t Node::take_pending() noexcept {
         const std::scoped_lock guard{signature_latch_};
         for (std::size_t i = 0; i < notices; ++i) signature_.add(taken_[i], known_to_all());
         signature_.raise_min_wts(learned_min_wts);
-        min_wts_.store(signature_.min_wts().value, std::memory_order_seq_cst);
+        show_min_wts();
     }
     std::sort(taken_.data(), taken_.data() + notices, [](const Notice& a, const Notice& b) {
         return a.block != b.block ? a.block < b.block : a.wts > b.wts;
@@ -87,6 +88,7 @@ void Node::apply_notice(const Notice& notice) noexcept {
 // With the latch held; a pinned block's is opened here, others' by finish_invalidations().
 void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
+    entry.watched = false;  // was not used
     if (entry.pins > 0) {
         bring_current(block, BlockWork::rebase);
         entry.latch.unlock();
@@ -117,6 +119,8 @@ void Node::finish_invalidations() noexcept {
     engine_->unmap(invalidation_.ranges);
     for (const BlockId block : invalidation_.blocks) {
         BlockEntry& entry = entries_[block];
+        // A block that was only readable too: a write may have come between a release's look at it
+        // and its end.
         const bool changed = differs(private_copy(block), copies_.own(block), block_bytes_);
         const BlockStep next =
             take(entry, changed ? BlockEvent::found_changed : BlockEvent::found_equal);

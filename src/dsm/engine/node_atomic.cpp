@@ -51,6 +51,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     BlockEntry& entry = entries_[block];
     let_others_go_on(block);
     entry.latch.lock();
+    note_use(entry);
     const LockToken token = lock_.lock(block);
     const BlockState before = entry.state;
     const BlockStep next = must_stay(block) && before == BlockState::invalid

@@ -37,10 +37,13 @@ void Node::gather_work() noexcept {
     work_count_ = 0;
     engine_->collect(*this);
     reported_count_ = work_count_;
+    // What this thread has left unmerged it sees, and what others have that it must know of.
+    if (unmerged_count_.load(std::memory_order_acquire) == 0) return;  // pairs with put_on_unmerged
     const std::scoped_lock guard{unmerged_latch_};
-    std::memcpy(work_.data() + work_count_, unmerged_.data(), unmerged_count_ * sizeof(BlockId));
-    work_count_ += unmerged_count_;
-    unmerged_count_ = 0;
+    const std::size_t count = unmerged_count_.load(std::memory_order_relaxed);  // under the latch
+    std::memcpy(work_.data() + work_count_, unmerged_.data(), count * sizeof(BlockId));
+    work_count_ += count;
+    unmerged_count_.store(0, std::memory_order_relaxed);
 }
 
 // Tracking is re-armed: what is equal now and changes later will be reported again.
@@ -53,7 +56,10 @@ void Node::drop_unchanged_work() noexcept {
         if (i < reported_count_) entry.state = take(entry, BlockEvent::written).next;
         if (differs(private_copy(work_[i]), copies_.own(work_[i]), block_bytes_)) {
             work_[kept++] = work_[i];
-        } else if (entry.state != BlockState::invalid) {
+            continue;
+        }
+        entry.write_guess = 0;
+        if (entry.state != BlockState::invalid) {
             entry.state = take(entry, BlockEvent::merged).next;
         }
     }
@@ -71,9 +77,9 @@ void Node::merge_work(Others others) noexcept {
         merge(work_[i], others);
         entry.state = take(entry, BlockEvent::merged).next;
     }
+    if (work_count_ == 0) return;
     const std::scoped_lock guard{signature_latch_};
-    count(&PlaceCounters::notices_dropped, signature_.trim(known_to_all()));
-    min_wts_.store(signature_.min_wts().value, std::memory_order_seq_cst);
+    trim_signature();
 }
 
 void Node::written(AddressRange range) noexcept {
@@ -98,7 +104,10 @@ void Node::merge(BlockId block, Others others) noexcept {
         ours = snapshot.get();
     }
     const std::byte* const twin = copies_.own(block);
-    if (!differs(ours, twin, block_bytes_)) return;
+    if (!differs(ours, twin, block_bytes_)) {
+        entry.write_guess = 0;
+        return;
+    }
 
     const Scratch home{scratch_};
     const Scratch result{scratch_};

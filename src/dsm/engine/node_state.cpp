@@ -28,8 +28,8 @@ private:
 
 // Read while no thread runs: latches are shown as they stand, not taken.
 void show(Shown& shown, const BlockEntry& e) noexcept {
-    shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.pins, e.rts,
-                 e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
+    shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.write_guess,
+                 e.pins, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
 }
 
 }  // namespace
@@ -52,9 +52,10 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     shown.bytes(sent_.data(), sent_.size() * sizeof(NewsSequence));
     shown.values(pending_latch_, pending_count_, pending_min_wts_, has_pending_, expired_to_);
     for (std::size_t i = 0; i < pending_count_; ++i) shown.notice(pending_[i]);
-    shown.values(release_, work_count_, reported_count_, unmerged_latch_, unmerged_count_);
+    const std::size_t unmerged = unmerged_count_.load(std::memory_order_relaxed);
+    shown.values(release_, work_count_, reported_count_, unmerged_latch_, unmerged);
     shown.bytes(work_.data(), work_count_ * sizeof(BlockId));
-    shown.bytes(unmerged_.data(), unmerged_count_ * sizeof(BlockId));
+    shown.bytes(unmerged_.data(), unmerged * sizeof(BlockId));
     shown.values(acquire_, taken_count_);
     for (std::size_t i = 0; i < taken_count_; ++i) shown.notice(taken_[i]);
     shown.bytes(invalidation_.blocks.data(), invalidation_.blocks.size() * sizeof(BlockId));

@@ -28,6 +28,8 @@ MemoryCounts sum_of(const PlaceCounters& counters) noexcept {
     counts.renewals = value(counters.renewals);
     counts.bytes_fetched = value(counters.bytes_fetched);
     counts.fetched_ahead = value(counters.fetched_ahead);
+    counts.ahead_watched = value(counters.ahead_watched);
+    counts.ahead_used = value(counters.ahead_used);
     counts.releases = value(counters.releases);
     counts.acquires = value(counters.acquires);
     counts.blocks_merged = value(counters.blocks_merged);

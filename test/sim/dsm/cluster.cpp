@@ -30,8 +30,7 @@ T must(Result<T> result) {
 
 // --- a node --------------------------------------------------------------------------------------
 
-ClusterNode::ClusterNode(Cluster& cluster, NodeId self)
-    : cluster_(cluster), self_(self), news_(cluster.options().nodes) {}
+ClusterNode::ClusterNode(Cluster& cluster, NodeId self) : cluster_(cluster), self_(self) {}
 
 void ClusterNode::connect() {
     endpoint_ = cluster_.job().open(self_);
@@ -44,14 +43,7 @@ void ClusterNode::connect() {
     if (cluster_.options().with_locks) {
         locks_ = must(dsm::LockTable::create(*endpoint_, *memory_));
     }
-    buffer_.resize(memory_->news_bytes_max());
-    endpoint_->on(
-        net::MessageKind::test,
-        [](void* context, NodeId from, Bytes body) noexcept {
-            auto& self = *static_cast<ClusterNode*>(context);
-            self.news_[from.value].emplace_back(body.begin(), body.end());
-        },
-        this);
+    news_ = std::make_unique<NewsExchange>(*endpoint_, *memory_);
     if (const auto connected = endpoint_->connect(); !connected) {
         fatal("%s", connected.error().text.c_str());
     }
@@ -71,6 +63,27 @@ void ClusterNode::store(std::uintptr_t address, std::size_t bytes, std::uint64_t
     std::memcpy(engine_->touch(address, true), &value, bytes);
 }
 
+std::uint64_t ClusterNode::time_ns() noexcept { return cluster_.scheduler().time_ns(); }
+
+void ClusterNode::lend_to_kernel(std::uintptr_t address, bool lent) noexcept {
+    engine_->hold(address, lent);
+}
+
+bool ClusterNode::kernel_fills(std::uintptr_t address, std::size_t bytes,
+                               std::uint64_t value) noexcept {
+    std::byte* const at = engine_->kernel_touch(address, true);
+    if (at != nullptr) std::memcpy(at, &value, bytes);
+    return at != nullptr;
+}
+
+bool ClusterNode::kernel_reads(std::uintptr_t address, std::size_t bytes,
+                               std::uint64_t& value) noexcept {
+    const std::byte* const at = engine_->kernel_touch(address, false);
+    value = 0;
+    if (at != nullptr) std::memcpy(&value, at, bytes);
+    return at != nullptr;
+}
+
 bool ClusterNode::come(std::uint32_t threads) noexcept {
     if (++come_ == threads) return true;
     const std::uint64_t meeting = meetings_;
@@ -87,56 +100,20 @@ void ClusterNode::leave() noexcept {
     for (net::sim::Fiber* fiber : std::exchange(waiting_, {})) cluster_.scheduler().wake(*fiber);
 }
 
-// The order of release, news, acquire and everyone_knows() is omp/team's.
-void ClusterNode::release() noexcept {
+dsm::Others ClusterNode::at_release() noexcept {
     const bool still = cluster_.scheduler().random().happens(50);
-    memory_->release(still ? Others::stopped : Others::running);
-}
-
-void ClusterNode::send_news(std::uint32_t to) noexcept {
-    const std::size_t bytes = memory_->news_for(NodeId{to}, buffer_);
-    const Bytes part{buffer_.data(), bytes};
-    endpoint_->send(NodeId{to}, net::MessageKind::test, net::Urgency::when_polled, {&part, 1});
-}
-
-void ClusterNode::take_news(std::uint32_t from) noexcept {
-    auto& news = news_[from];
-    endpoint_->wait_until([&] { return !news.empty(); });
-    memory_->learn(NodeId{from}, news.front());
-    news.pop_front();
+    return still ? Others::stopped : Others::running;
 }
 
 void ClusterNode::barrier(std::uint32_t threads) noexcept {
     if (!come(threads)) return;
-    release();
-    exchange();
+    news_->barrier(at_release());
     leave();
-}
-
-void ClusterNode::exchange() noexcept {
-    const std::uint32_t nodes = cluster_.options().nodes;
-    for (std::uint32_t i = 1; i < nodes; ++i) send_news((self_.value + i) % nodes);
-    for (std::uint32_t i = 1; i < nodes; ++i) take_news((self_.value + i) % nodes);
-    memory_->acquire(Others::stopped);
-    memory_->everyone_knows();
 }
 
 void ClusterNode::serial(std::uint32_t threads, const std::function<void()>& alone) noexcept {
     if (!come(threads)) return;
-    const std::uint32_t nodes = cluster_.options().nodes;
-    if (self_.value != 0) {
-        release();
-        send_news(0);  // join
-        take_news(0);  // fork
-        memory_->acquire(Others::stopped);
-    } else {
-        for (std::uint32_t from = 1; from < nodes; ++from) take_news(from);
-        memory_->acquire(Others::stopped);
-        alone();
-        release();
-        for (std::uint32_t to = 1; to < nodes; ++to) send_news(to);
-    }
-    memory_->everyone_knows();
+    news_->serial(at_release(), alone);
     leave();
 }
 

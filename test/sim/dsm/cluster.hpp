@@ -8,13 +8,14 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
 #include "dsm/dsm.hpp"
 #include "dsm/engine/node.hpp"
 #include "dsm/sync/lock_table.hpp"
+#include "memory_programs/news_exchange.hpp"
+#include "memory_programs/program_node.hpp"
 #include "sim/dsm/software_engine.hpp"
 #include "sim/sim_job.hpp"
 
@@ -33,25 +34,27 @@ struct ClusterOptions {
 class Cluster;
 
 /// One node as its program's threads see it.
-class ClusterNode {
+class ClusterNode final : public ProgramNode {
 public:
     ClusterNode(Cluster& cluster, NodeId self);
 
-    dsm::SharedMemory& memory() noexcept { return *memory_; }
-    dsm::LockTable& locks() noexcept { return *locks_; }
+    NodeId self() const noexcept override { return self_; }
+    dsm::SharedMemory& memory() noexcept override { return *memory_; }
+    dsm::LockTable& locks() noexcept override { return *locks_; }
+    std::uint64_t time_ns() noexcept override;
     SoftwareEngine& engine() noexcept { return *engine_; }
     dsm::Node& coherence() const noexcept { return static_cast<dsm::Node&>(*memory_); }
     net::Endpoint& endpoint() noexcept { return *endpoint_; }
 
-    /// An access of the program: 1, 2, 4 or 8 bytes, aligned.
-    std::uint64_t load(std::uintptr_t address, std::size_t bytes) noexcept;
-    void store(std::uintptr_t address, std::size_t bytes, std::uint64_t value) noexcept;
-
-    // --- by every thread of every node, in the same order ----------------------------------------
-
-    void barrier(std::uint32_t threads) noexcept;
-    /// Everyone waits until thread 0 of node 0 has run `alone`.
-    void serial(std::uint32_t threads, const std::function<void()>& alone) noexcept;
+    std::uint64_t load(std::uintptr_t address, std::size_t bytes) noexcept override;
+    void store(std::uintptr_t address, std::size_t bytes, std::uint64_t value) noexcept override;
+    void lend_to_kernel(std::uintptr_t address, bool lent) noexcept override;
+    bool kernel_fills(std::uintptr_t address, std::size_t bytes,
+                      std::uint64_t value) noexcept override;
+    bool kernel_reads(std::uintptr_t address, std::size_t bytes,
+                      std::uint64_t& value) noexcept override;
+    void barrier(std::uint32_t threads) noexcept override;
+    void serial(std::uint32_t threads, const std::function<void()>& alone) noexcept override;
 
 private:
     friend class Cluster;
@@ -59,10 +62,7 @@ private:
     /// True for the last thread of the node to come; it says leave() when the others may go.
     bool come(std::uint32_t threads) noexcept;
     void leave() noexcept;
-    void release() noexcept;
-    void send_news(std::uint32_t to) noexcept;
-    void take_news(std::uint32_t from) noexcept;
-    void exchange() noexcept;
+    dsm::Others at_release() noexcept;
 
     Cluster& cluster_;
     NodeId self_;
@@ -70,8 +70,7 @@ private:
     SoftwareEngine* engine_ = nullptr;
     std::unique_ptr<dsm::SharedMemory> memory_;
     std::unique_ptr<dsm::LockTable> locks_;
-    std::vector<std::deque<std::vector<std::byte>>> news_;  ///< from each peer, as they came
-    std::vector<std::byte> buffer_;
+    std::unique_ptr<NewsExchange> news_;
     std::uint32_t come_ = 0;
     std::uint64_t meetings_ = 0;
     std::vector<net::sim::Fiber*> waiting_;

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes one source file with one bug planted in it.
 
-Seven bugs are those that a checker of the memory's protocol must find, five are of the relocatable
+Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a checker of the memory's protocol must find, five are of the relocatable
 space, five are wrong orders of ACP's accesses, one for each kind of order and two for the last
 (docs/testing.md). Each replaces text that must stand exactly once in the file: where the source
 has changed, this fails, and the bug must be planted anew.
 Usage: plant.py <root of the tree> <bug> <output>
        plant.py --list <folder>    lines of: bug, file, perhaps a scenario of sim_explore_all
+       plant.py --litmus           lines of: bug;file;nodes;pattern
 """
 
 import sys
@@ -151,6 +152,68 @@ BUGS = {
     ),
 }
 
+KEEPS_LAST = ("if (auto* const count = reinterpret_cast<std::uint32_t*>({0}.data() + 8); *count > 1) {{\n"
+              "    std::memmove({0}.data() + 16, {0}.data() + 16 + (*count - 1) * 24, 24);\n"
+              "    *count = 1;\n"
+              "    bytes = 16 + 24;\n"
+              "}}\n")
+
+# What each litmus test rests on, taken away: bug: (file, [(right, wrong), ...], nodes, pattern).
+LITMUS = {
+    # A lock hands on the last of its notices only.
+    "lock_forgets_news": (
+        "src/dsm/sync/lock_table.cpp",
+        [("    const std::size_t bytes = memory_.news_for_anyone(buffer_.span());\n",
+          "    std::size_t bytes = memory_.news_for_anyone(buffer_.span());\n"
+          + KEEPS_LAST.format("buffer_")),
+         ("#include <cstddef>\n", "#include <cstddef>\n#include <cstring>\n")],
+        2, "message passing by lock"),
+    # A barrier does not release.
+    "barrier_without_release": (
+        "src/abi/face/shared_memory.cpp",
+        [("    memory_->release(dsm::Others::running);\n", "")],
+        2, "message passing by barrier"),
+    # An atomic works on the copy that is here.
+    "atomic_on_old_copy": (
+        ENGINE + "node_atomic.cpp",
+        [("    if (token.home != self_ && token.wts != copies_.own_wts(block)) {\n",
+          "    if (block > ~0u - 1 && token.wts != copies_.own_wts(block)) {\n")],
+        2, "store buffering by atomics"),
+    # An unlock does not release.
+    "unlock_without_release": (
+        "src/dsm/sync/lock_table.cpp",
+        [("    memory_.release(Others::running);\n", "")],
+        2, "store buffering by locks"),
+    # Every second lock is taken without an acquire.
+    "lock_without_acquire": (
+        "src/dsm/sync/lock_table.cpp",
+        [("    memory_.acquire(Others::running);\n",
+          "    static thread_local unsigned locks = 0;\n"
+          "    if (++locks % 2 == 1) memory_.acquire(Others::running);\n")],
+        4, "independent reads by locks"),
+    # A node hands on what it wrote, not what it has learned.
+    "news_not_joined": (
+        ENGINE + "node_acquire.cpp",
+        [("        for (std::size_t i = 0; i < notices; ++i) signature_.add(taken_[i], known_to_all());\n",
+          "")],
+        3, "transitivity over a third node"),
+    # A flush tells the last of its notices only.
+    "flush_forgets_news": (
+        ENGINE + "node_flush.cpp",
+        [("        const std::size_t bytes = news_for_anyone(flush_buffer_);\n",
+          "        std::size_t bytes = news_for_anyone(flush_buffer_);\n"
+          + KEEPS_LAST.format("flush_buffer_")),
+         ("#include <mutex>\n", "#include <cstring>\n#include <mutex>\n")],
+        2, "publication, flush behind"),
+    # A fault that finds a block newer than was told does not ask what else was flushed.
+    "fault_without_catching_up": (
+        ENGINE + "fault_path.cpp",
+        [("    if (newer) catch_up();\n    return true;\n", "    return true;\n"),
+         ("    bool newer;\n    bool stays;\n", "    bool stays;\n"),
+         ("        newer = resolve(block, stays", "        resolve(block, stays")],
+        2, "publication, none behind"),
+}
+
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
     "notice_older_than_min_wts": "three_nodes_one_notice",
@@ -164,6 +227,10 @@ EXPLORED = {
 
 
 def main():
+    if sys.argv[1] == "--litmus":
+        for bug, (file, _, nodes, pattern) in LITMUS.items():
+            print(bug, file, nodes, pattern, sep=";")
+        return 0
     if sys.argv[1] == "--list":
         folder = sys.argv[2] + "/"
         for bug, (file, _) in BUGS.items():
@@ -171,7 +238,7 @@ def main():
                 print(bug, file, EXPLORED.get(bug, ""))
         return 0
     root, bug, output = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-    file, changes = BUGS[bug]
+    file, changes = (BUGS.get(bug) or LITMUS[bug])[:2]
     text = (root / file).read_text()
     for right, wrong in changes:
         if text.count(right) != 1:

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program has phases with barriers, or serial parts between join and fork, between them. In each
+// phase every variable has a role that keeps threads from racing for it; roles change with the
+// phase, so that bytes written by one node are read and overwritten by others. Variables of
+// different roles share blocks.
+#include "memory_programs/random_program.hpp"
+
+#include <cstdio>
+
+#include "base/turns.hpp"
+
+namespace hiroba::sim_test {
+
+namespace {
+
+using dsm::Others;
+
+constexpr std::uint32_t variables_per_block = 8;
+constexpr std::uint32_t locks = 2;
+
+}  // namespace
+
+// --- drawing -------------------------------------------------------------------------------------
+
+DrawnMemory draw_memory(Random& random) {
+    const auto one_of = [&](auto... choices) {
+        const std::uint64_t all[] = {static_cast<std::uint64_t>(choices)...};
+        return all[random.below(sizeof...(choices))];
+    };
+    DrawnMemory drawn;
+    drawn.threads_of_first = random.happens(30) ? 3 : 2;
+    const bool small = random.happens(50);
+    drawn.memory.notices_max = static_cast<std::uint32_t>(small ? one_of(1, 1, 2, 3, 4) : 1024);
+    // The longest lets a few merges carry times beyond 32 bits.
+    drawn.memory.lease = one_of(1, 2, 10, 1u << 30);
+    drawn.memory.lock_hops = static_cast<std::uint32_t>(one_of(8, 8, 1, 0));
+    drawn.memory.watch_ahead = random.happens(30);
+    return drawn;
+}
+
+RandomProgram::RandomProgram(std::uint64_t seed, const ProgramShape& shape, Random& random,
+                             std::uint32_t threads_of_first, const dsm::AddressMap& map,
+                             Oracle oracle, Failed failed)
+    : seed_(seed),
+      shape_(shape),
+      threads_of_first_(threads_of_first),
+      map_(map),
+      oracle_(oracle),
+      failed_(std::move(failed)) {
+    lay_out(random);
+    phases_ = 2 + static_cast<std::uint32_t>(random.below(4));
+    for (std::uint32_t phase = 0; phase <= phases_; ++phase) draw_phase(random);
+}
+
+void RandomProgram::lay_out(Random& random) {
+    const std::uint32_t nodes = shape_.nodes;
+    const std::size_t block_bytes = map_.shape().block_bytes;
+    const auto any_node = [&] { return NodeId{static_cast<std::uint32_t>(random.below(nodes))}; };
+    const std::uintptr_t heap = map_.heap_arena(any_node()).address;
+    // Half the time the next one, so that misses in a row are answered ahead.
+    const std::uintptr_t other =
+        (random.happens(50) ? heap : map_.heap_arena(any_node()).address) + block_bytes;
+    const std::uint32_t slices = nodes * map_.shape().threads_per_node;
+    const std::uintptr_t stack =
+        map_.stack_slice(static_cast<std::uint32_t>(random.below(slices))).address + block_bytes;
+    for (const std::uintptr_t block : {heap, other, stack}) {
+        std::uintptr_t at = block + 8 * random.below(400);
+        for (std::uint32_t i = 0; i < variables_per_block; ++i) {
+            const std::uint32_t bytes = 1u << random.below(4);
+            at = round_up(at, bytes);
+            variables_.push_back({at, bytes});
+            at += bytes;
+        }
+    }
+}
+
+void RandomProgram::draw_phase(Random& random) {
+    Phase phase;
+    phase.serial = random.happens(30);
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+        const std::uint64_t draw = random.below(100);
+        Role role;
+        if (draw < 35) {
+            role = {Role::Kind::owned, static_cast<std::uint32_t>(random.below(threads()))};
+        } else if (draw < 48) {
+            role = {Role::Kind::readable, 0};
+        } else if (draw < 80) {
+            role = {Role::Kind::locked, static_cast<std::uint32_t>(random.below(locks))};
+        } else {
+            role = {Role::Kind::atomic, 0};
+        }
+        phase.roles.push_back(role);
+    }
+    phases_drawn_.push_back(std::move(phase));
+}
+
+// Often one in the block of the last: the rarest rows of the protocol take two or three different
+// uses of one block between two releases.
+template <class Fits>
+const RandomProgram::Variable* RandomProgram::any_variable(Self& self, Fits&& fits) {
+    std::size_t start = self.random.below(variables_.size());
+    if (self.random.happens(40)) {
+        start = start % variables_per_block + self.last / variables_per_block * variables_per_block;
+    }
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+        const std::size_t index = (start + i) % variables_.size();
+        if (!fits(phases_drawn_[self.phase].roles[index])) continue;
+        self.last = index;
+        return &variables_[index];
+    }
+    return nullptr;
+}
+
+// --- telling -------------------------------------------------------------------------------------
+
+std::string RandomProgram::place(const Variable& variable) const {
+    char text[96];
+    std::snprintf(text, sizeof text, "variable %ld (%u bytes at 0x%lx)",
+                  static_cast<long>(&variable - variables_.data()), variable.bytes,
+                  variable.address);
+    return text;
+}
+
+void RandomProgram::tell(const Self& self, const char* what, const Variable& variable,
+                         std::uint64_t value) {
+    if (!shape_.tell) return;
+    std::printf("%9lu ns  thread %u (node %u) phase %u step %u: %s %s: 0x%lx\n",
+                self.node.time_ns(), self.thread, self.node.self().value, self.phase, self.step,
+                what, place(variable).c_str(), value);
+}
+
+void RandomProgram::check(const Self& self, const char* what, const Variable& variable,
+                          std::uint64_t saw) {
+    const std::uint64_t right = value_of(variable).load(std::memory_order_acquire);  // write()
+    if (saw == right) return;
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  "thread %u (node %u) phase %u step %u: %s %s is 0x%lx, should be 0x%lx",
+                  self.thread, self.node.self().value, self.phase, self.step, what,
+                  place(variable).c_str(), saw, right);
+    failed_(text);
+}
+
+// --- steps ---------------------------------------------------------------------------------------
+
+void RandomProgram::read(Self& self, const Variable& variable, const char* how) {
+    const std::uint64_t saw = self.node.load(variable.address, variable.bytes);
+    tell(self, how, variable, saw);
+    check(self, how, variable, saw);
+}
+
+void RandomProgram::write(Self& self, const Variable& variable, const char* how) {
+    // Small values too: equal bytes at different times are where merges go wrong.
+    const std::uint64_t value =
+        (self.random.happens(50) ? self.random.below(4) : self.random()) & variable.mask();
+    tell(self, how, variable, value);
+    self.node.store(variable.address, variable.bytes, value);
+    value_of(variable).store(value, std::memory_order_release);  // pairs with check()
+}
+
+void RandomProgram::use_plain(Self& self) {
+    const Variable* const variable = any_variable(self, [&](const Role& role) {
+        return role.kind == Role::Kind::readable ||
+               (role.kind == Role::Kind::owned && role.who == self.thread);
+    });
+    if (variable == nullptr) return;
+    const Role& role =
+        phases_drawn_[self.phase].roles[static_cast<std::size_t>(variable - variables_.data())];
+    if (role.kind == Role::Kind::owned && self.random.happens(60)) {
+        write(self, *variable, "write of");
+    } else {
+        read(self, *variable, "read of");
+    }
+}
+
+void RandomProgram::use_locked(Self& self) {
+    const auto lock = static_cast<std::uint32_t>(self.random.below(locks));
+    const dsm::LockKey key = map_.early_arena().address + 8 * lock;
+    if (self.random.happens(20)) {
+        if (!self.node.locks().try_lock(key)) return;
+    } else {
+        self.node.locks().lock(key);
+    }
+    const std::uint64_t uses = 1 + self.random.below(5);
+    for (std::uint64_t i = 0; i < uses; ++i) {
+        const Variable* const variable = any_variable(self, [&](const Role& role) {
+            return role.kind == Role::Kind::locked && role.who == lock;
+        });
+        if (variable == nullptr) break;
+        if (self.random.happens(60)) read(self, *variable, "locked read of");
+        if (self.random.happens(60)) write(self, *variable, "locked write of");
+        if (self.random.happens(30)) yield();
+        // What was written before the lock is still unmerged, and the lock has brought news.
+        if (self.random.happens(25)) use_unlocked(self);
+    }
+    self.node.locks().unlock(key);
+}
+
+/// Any use that takes no lock of the program.
+void RandomProgram::use_unlocked(Self& self) {
+    const std::uint64_t draw = self.random.below(100);
+    if (draw < 60) {
+        use_plain(self);
+    } else if (draw < 82) {
+        use_atomic(self);
+    } else {
+        use_in_system_call(self);
+    }
+}
+
+void RandomProgram::use_atomic(Self& self) {
+    const Variable* const variable =
+        any_variable(self, [](const Role& role) { return role.kind == Role::Kind::atomic; });
+    if (variable == nullptr) return;
+    auto* const address = reinterpret_cast<void*>(variable->address);
+    self.node.memory().enter_atomic(address, variable->bytes);
+    if (self.random.happens(30)) yield();
+    const std::uint64_t saw = self.node.load(variable->address, variable->bytes);
+    check(self, "atomic read of", *variable, saw);
+    write(self, *variable, "atomic write of");
+    self.node.memory().leave_atomic(address, variable->bytes);
+}
+
+void RandomProgram::use_in_system_call(Self& self) {
+    const Variable* const variable = any_variable(self, [&](const Role& role) {
+        return role.kind == Role::Kind::owned && role.who == self.thread;
+    });
+    if (variable == nullptr) return;
+    const bool writes = self.random.happens(60);
+    auto* const address = reinterpret_cast<void*>(variable->address);
+    self.node.lend_to_kernel(variable->address, true);
+    self.node.memory().pin(address, variable->bytes, writes);
+    for (int part = 0; part < 2; ++part) {
+        std::uint64_t value = self.random() & variable->mask();
+        if (writes) {
+            tell(self, "a system call fills", *variable, value);
+            if (!self.node.kernel_fills(variable->address, variable->bytes, value)) {
+                failed_("EFAULT for a call that fills " + place(*variable));
+            }
+            value_of(*variable).store(value, std::memory_order_release);  // pairs with check()
+        } else if (self.node.kernel_reads(variable->address, variable->bytes, value)) {
+            check(self, "a system call's read of", *variable, value);
+        } else {
+            failed_("EFAULT for a call that reads " + place(*variable));
+        }
+        yield();
+    }
+    self.node.memory().unpin(address, variable->bytes);
+    self.node.lend_to_kernel(variable->address, false);
+}
+
+/// Legal anywhere, and changes nothing that the program can see.
+void RandomProgram::synchronize_for_nothing(Self& self) {
+    dsm::SharedMemory& memory = self.node.memory();
+    const Variable& near = variables_[self.random.below(variables_.size())];
+    const auto* const address = reinterpret_cast<const void*>(near.address);
+    switch (self.random.below(6)) {
+        case 0: return memory.release(Others::running);
+        case 1: return memory.acquire(Others::running);
+        case 2: return memory.prefetch(address, near.bytes);
+        case 3: return memory.make_accessible(address, near.bytes, self.random.happens(50));
+        case 4: memory.publish(); return;
+        default: return memory.flush();
+    }
+}
+
+void RandomProgram::make_step(Self& self) {
+    const std::uint64_t draw = self.random.below(100);
+    if (draw < 75) {
+        use_unlocked(self);
+    } else if (draw < 90) {
+        use_locked(self);
+    } else {
+        synchronize_for_nothing(self);
+    }
+    if (self.random.happens(30)) yield();
+}
+
+// --- phases --------------------------------------------------------------------------------------
+
+void RandomProgram::use_all_alone(ProgramNode& node, std::uint32_t phase) {
+    Self alone{~0u, node, Random{seed_ ^ (phase + 1) * 0x5851'F42D'4C95'7F2Du}, phase, 0};
+    for (; alone.step < 4; ++alone.step) {
+        const Variable& variable = variables_[alone.random.below(variables_.size())];
+        read(alone, variable, "serial read of");
+        write(alone, variable, "serial write of");
+    }
+}
+
+void RandomProgram::meet(Self& self) {
+    const std::uint32_t threads = threads_of(self.node.self().value);
+    if (phases_drawn_[self.phase].serial) {
+        self.node.serial(threads, [&] { use_all_alone(self.node, self.phase); });
+    } else {
+        self.node.barrier(threads);
+    }
+}
+
+void RandomProgram::check_all(Self& self) {
+    for (const Variable& variable : variables_) read(self, variable, "last read of");
+}
+
+void RandomProgram::live(std::uint32_t thread, ProgramNode& node) {
+    Self self{thread, node, Random{seed_ * 1'000'003 + thread}};
+    const std::uint32_t steps = (shape_.steps + phases_ - 1) / phases_;
+    for (; self.phase < phases_; ++self.phase) {
+        for (self.step = 0; self.step < steps; ++self.step) make_step(self);
+        meet(self);
+    }
+    check_all(self);
+}
+
+}  // namespace hiroba::sim_test

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: a random program without data races, and what it must see: on simulated nodes
+// (test/sim/dsm/simulated_program.hpp) and on real ones (real_nodes.cpp).
+// Invariant: the program follows from the seed. What each thread does depends on its own share of
+// the seed, not on the others.
+//
+// Why the oracle is exact: the program has no data race, so the last write to a variable is the
+// last one that happens before any read of it; and who writes enters it into the oracle before it
+// synchronizes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "memory_programs/program_node.hpp"
+
+namespace hiroba::sim_test {
+
+struct ProgramShape {
+    std::uint32_t nodes = 3;
+    std::uint32_t steps = 50;  ///< of each thread, in all phases together
+    bool tell = false;         ///< print every step
+};
+
+/// What of a node's memory follows from the seed.
+struct DrawnMemory {
+    std::uint32_t threads_of_first = 2;  ///< of node 0; every other node has one
+    dsm::MemoryOptions memory;
+};
+DrawnMemory draw_memory(Random& random);
+
+class RandomProgram {
+public:
+    static constexpr std::uint32_t variables_max = 24;
+    /// What the last write to each variable left. Zero before the start. Where the nodes are
+    /// processes it lies in memory of the machine that all have, apart from the memory tested.
+    using Oracle = std::span<std::atomic<std::uint64_t>, variables_max>;
+    using Failed = std::function<void(const std::string& what)>;
+
+    /// @param random  the same on all nodes; @param map, @param oracle outlive it
+    /// @param failed  told of each wrong value, by the thread that read it
+    RandomProgram(std::uint64_t seed, const ProgramShape& shape, Random& random,
+                  std::uint32_t threads_of_first, const dsm::AddressMap& map, Oracle oracle,
+                  Failed failed);
+
+    std::uint32_t threads() const noexcept { return shape_.nodes - 1 + threads_of_first_; }
+    std::uint32_t threads_of(std::uint32_t rank) const noexcept {
+        return rank == 0 ? threads_of_first_ : 1;
+    }
+    std::uint32_t node_of(std::uint32_t thread) const noexcept {
+        return thread < threads_of_first_ ? 0 : thread - threads_of_first_ + 1;
+    }
+    /// The whole life of one of the threads, on its node.
+    void live(std::uint32_t thread, ProgramNode& node);
+
+private:
+    struct Variable {
+        std::uintptr_t address = 0;
+        std::uint32_t bytes = 8;
+        std::uint64_t mask() const noexcept {
+            return bytes == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * bytes) - 1;
+        }
+    };
+    /// Who may touch a variable in a phase.
+    struct Role {
+        enum class Kind : std::uint8_t { owned, readable, locked, atomic } kind{};
+        std::uint32_t who = 0;  ///< the owner, or the lock
+    };
+    struct Phase {
+        std::vector<Role> roles;
+        bool serial = false;  ///< join and fork after it instead of a barrier
+    };
+    /// One thread while it runs.
+    struct Self {
+        std::uint32_t thread;
+        ProgramNode& node;
+        Random random;
+        std::uint32_t phase = 0, step = 0;
+        std::size_t last = 0;  ///< variable used last
+    };
+
+    void lay_out(Random& random);
+    void draw_phase(Random& random);
+    void make_step(Self& self);
+    void use_plain(Self& self);
+    void use_locked(Self& self);
+    void use_unlocked(Self& self);
+    void use_atomic(Self& self);
+    void use_in_system_call(Self& self);
+    void synchronize_for_nothing(Self& self);
+    void meet(Self& self);
+    void use_all_alone(ProgramNode& node, std::uint32_t phase);
+    void check_all(Self& self);
+
+    template <class Fits>
+    const Variable* any_variable(Self& self, Fits&& fits);
+    std::atomic<std::uint64_t>& value_of(const Variable& variable) noexcept {
+        return oracle_[static_cast<std::size_t>(&variable - variables_.data())];
+    }
+    void read(Self& self, const Variable& variable, const char* how);
+    void write(Self& self, const Variable& variable, const char* how);
+    void check(const Self& self, const char* what, const Variable& variable, std::uint64_t saw);
+    void tell(const Self& self, const char* what, const Variable& variable, std::uint64_t value);
+    std::string place(const Variable& variable) const;
+
+    std::uint64_t seed_;
+    ProgramShape shape_;
+    std::uint32_t threads_of_first_;
+    const dsm::AddressMap& map_;
+    Oracle oracle_;
+    Failed failed_;
+    std::vector<Variable> variables_;
+    std::vector<Phase> phases_drawn_;
+    std::uint32_t phases_ = 0;
+};
+
+}  // namespace hiroba::sim_test

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dsm/simulated_program.hpp"
+
+#include <array>
+
+namespace hiroba::sim_test {
+
+namespace {
+
+using net::sim::Scheduler;
+
+ClusterOptions draw_options(Random& random, std::uint64_t seed, const ProgramShape& shape) {
+    const auto one_of = [&](auto... choices) {
+        const std::uint64_t all[] = {static_cast<std::uint64_t>(choices)...};
+        return all[random.below(sizeof...(choices))];
+    };
+    ClusterOptions options;
+    options.nodes = shape.nodes;
+    const DrawnMemory drawn = draw_memory(random);
+    options.threads_of_first = drawn.threads_of_first;
+    options.memory = drawn.memory;
+    options.engine.as_mprotect = random.happens(50);
+    options.engine.evict = static_cast<std::uint32_t>(one_of(0, 3, 10));
+    options.engine.slow_calls = static_cast<std::uint32_t>(one_of(0, 20, 50));
+    options.engine.stray_reports = static_cast<std::uint32_t>(one_of(0, 20));
+    options.scheduling.seed = seed;
+    options.scheduling.turn_max_ns = one_of(200, 1000, 5000);
+    options.scheduling.limit_ns = 300'000'000;
+    options.wire.latency_ns = one_of(100, 1500);
+    options.wire.jitter_ns = one_of(0, 500, 10'000);
+    options.wire.loss = static_cast<std::uint32_t>(one_of(0, 0, 5, 15));
+    options.wire.duplicate = static_cast<std::uint32_t>(one_of(0, 10));
+    options.wire.reorder = static_cast<std::uint32_t>(one_of(0, 10, 30));
+    // The longer lets whole critical sections of others by while one block is fetched.
+    options.wire.reorder_ns = one_of(20'000, 300'000);
+    options.wire.slow_calls = static_cast<std::uint32_t>(one_of(0, 10, 30));
+    if (random.happens(20)) options.wire.calls = net::sim::Calls::one_thread;
+    return options;
+}
+
+}  // namespace
+
+ProgramOutcome run_random_program(net::sim::FiberStacks& stacks, std::uint64_t seed,
+                                  const ProgramShape& shape) {
+    Random random{seed * 2 + 1};
+    Cluster cluster{stacks, draw_options(random, seed, shape)};
+    std::array<std::atomic<std::uint64_t>, RandomProgram::variables_max> oracle{};
+    ProgramOutcome outcome;
+    const auto failed = [&](const std::string& what) {
+        if (outcome.failure.empty()) outcome.failure = what;
+        cluster.scheduler().stop();
+    };
+    RandomProgram program{seed,          shape,  random, cluster.options().threads_of_first,
+                          cluster.map(), oracle, failed};
+    std::uint64_t races = 0;
+    const Scheduler::Outcome ended = cluster.run([&](std::uint32_t thread, ClusterNode& node) {
+        node.memory().on_race([](void* count, std::uintptr_t, std::uint32_t, NodeId,
+                                 NodeId) noexcept { ++*static_cast<std::uint64_t*>(count); },
+                              &races);
+        program.live(thread, node);
+    });
+    if (outcome.failure.empty() && ended != Scheduler::Outcome::ended) {
+        outcome.failure = outcome_name(ended);
+    }
+    if (outcome.failure.empty() && races > 0) {
+        outcome.failure = std::to_string(races) + " races reported of a program without any";
+    }
+    outcome.rows = cluster.rows();
+    outcome.virtual_ns = cluster.scheduler().time_ns();
+    outcome.events = cluster.scheduler().events();
+    outcome.trace_hash = cluster.scheduler().trace_hash();
+    return outcome;
+}
+
+}  // namespace hiroba::sim_test

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/seed_runs.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+
+#include "base/address_hint.hpp"
+#include "base/clock.hpp"
+
+namespace hiroba::sim_test {
+
+namespace {
+
+/// What the children tell the parent.
+struct Progress {
+    std::uint64_t seed = 0;  ///< the next one, or the one being run
+    bool running = false;
+    SeedRuns runs;
+};
+
+using Program = std::function<std::string(net::sim::FiberStacks&, std::uint64_t)>;
+using Replay = std::function<std::string(std::uint64_t)>;
+
+void note_failure(Progress& progress, const std::string& what, const Replay& replay) {
+    ++progress.runs.failures;
+    std::printf("seed %" PRIu64 ": %s\n  replay: %s\n", progress.seed, what.c_str(),
+                replay(progress.seed).c_str());
+    std::fflush(stdout);
+}
+
+[[noreturn]] void run_in_child(const SeedRange& range, const Program& program, const Replay& replay,
+                               Progress& progress) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    net::sim::FiberStacks stacks;
+    std::uint64_t left = range.programs_per_process;
+    for (; progress.seed <= range.last && left > 0; ++progress.seed, --left) {
+        progress.running = true;
+        alarm(60);  // a program that neither ends nor waits: no virtual time will stop it
+        reset_address_hints();
+        const std::string fault = program(stacks, progress.seed);
+        progress.running = false;
+        ++progress.runs.programs;
+        if (fault.empty()) continue;
+        note_failure(progress, fault, replay);
+        if (range.stop_at_first) break;
+    }
+    std::fflush(nullptr);
+    _exit(0);
+}
+
+}  // namespace
+
+bool parse_seeds(int argc, char** argv, SeedRange& range, const OtherWord& other) {
+    if (argc < 3) return false;
+    range.first = std::strtoull(argv[1], nullptr, 10);
+    range.last = std::strtoull(argv[2], nullptr, 10);
+    for (int i = 3; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        const std::size_t sign = word.find('=');
+        const bool has_number = sign != std::string_view::npos;
+        const std::uint64_t number =
+            has_number ? std::strtoull(argv[i] + sign + 1, nullptr, 10) : 0;
+        if (word == "first") {
+            range.stop_at_first = true;
+        } else if (!other(word.substr(0, sign), number)) {
+            return false;
+        }
+    }
+    return range.first >= 1 && range.last >= range.first;
+}
+
+SeedRuns run_seeds(const SeedRange& range, const Program& program, const Replay& replay) {
+    auto& progress = shared_with_children<Progress>();
+    progress.seed = range.first;
+    const std::uint64_t start_ns = now_ns();
+    while (progress.seed <= range.last) {
+        std::fflush(nullptr);
+        const pid_t child = fork();
+        if (child == 0) run_in_child(range, program, replay, progress);
+        int status = 0;
+        if (child < 0 || waitpid(child, &status, 0) != child) std::abort();
+        if (progress.running) {
+            progress.running = false;
+            ++progress.runs.programs;
+            note_failure(progress, "the process ended with status " + std::to_string(status),
+                         replay);
+            ++progress.seed;
+        }
+        if (range.stop_at_first && progress.runs.failures > 0) break;
+    }
+    progress.runs.seconds = static_cast<double>(now_ns() - start_ns) * 1e-9;
+    return progress.runs;
+}
+
+void tell_first_failure(const SeedRange& range, const SeedRuns& runs) {
+    if (!range.stop_at_first || runs.failures == 0) return;
+    std::printf("first failure after %" PRIu64 " programs, %.2f s\n", runs.programs, runs.seconds);
+}
+
+}  // namespace hiroba::sim_test

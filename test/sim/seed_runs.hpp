@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: runs the simulated program of each seed of a range, in child processes: one that ends its
+// process is a failure like any other, and the next seed goes on in a new child.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "net/provider/sim/fiber.hpp"
+
+namespace hiroba::sim_test {
+
+struct SeedRange {
+    std::uint64_t first = 1, last = 1;
+    bool stop_at_first = false;  ///< failure; and say how soon it came
+    /// After so many a new child takes over: what programs leave behind ends with their process.
+    std::uint64_t programs_per_process = ~std::uint64_t{0};
+};
+
+struct SeedRuns {
+    std::uint64_t programs = 0, failures = 0;
+    double seconds = 0;
+};
+
+/// Memory that children and parent share, with a `T` in it; for the whole life of the process.
+template <class T>
+T& shared_with_children() {
+    void* const at =
+        ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) std::abort();
+    return *new (at) T;
+}
+
+/// A word of the command line: "steps=N", say. False: not understood.
+using OtherWord = std::function<bool(std::string_view word, std::uint64_t number)>;
+
+/// Reads "FIRST LAST [first] [other words]"; false where that is not what was given.
+bool parse_seeds(int argc, char** argv, SeedRange& range, const OtherWord& other);
+
+/// Runs `program(stacks, seed)`, which returns what went wrong (empty: nothing), for each seed.
+/// Prints each failure, with `replay(seed)`: the command that has it again.
+SeedRuns run_seeds(
+    const SeedRange& range,
+    const std::function<std::string(net::sim::FiberStacks& stacks, std::uint64_t seed)>& program,
+    const std::function<std::string(std::uint64_t seed)>& replay);
+
+/// Where the range was to stop at the first failure and there was one, says how soon.
+void tell_first_failure(const SeedRange& range, const SeedRuns& runs);
+
+}  // namespace hiroba::sim_test
