@@ -200,9 +200,11 @@ LITMUS = {
     # A flush tells the last of its notices only.
     "flush_forgets_news": (
         ENGINE + "node_flush.cpp",
-        [("        const std::size_t bytes = news_for_anyone(flush_buffer_);\n",
-          "        std::size_t bytes = news_for_anyone(flush_buffer_);\n"
-          + KEEPS_LAST.format("flush_buffer_")),
+        [("        flush_object_.unlock_with(flush_seen_, news_for_anyone(flush_object_.own_news()));\n",
+          "        const MutableBytes own = flush_object_.own_news();\n"
+          "        std::size_t bytes = news_for_anyone(own);\n"
+          + KEEPS_LAST.format("own")
+          + "        flush_object_.unlock_with(flush_seen_, bytes);\n"),
          ("#include <mutex>\n", "#include <cstring>\n#include <mutex>\n")],
         2, "publication, flush behind"),
     # A fault that finds a block newer than was told does not ask what else was flushed.
