@@ -13,11 +13,13 @@ for ((seed = first; seed <= last; ++seed)); do
     command=(env HIROBA_FAULT_ENGINE="$engine" HIROBA_PROVIDER="$provider"
         HIROBA_NOTICES=$notices "$hiroba" run --spmd -n "$nodes" "$program" "$seed" "$steps")
     ((seed % 3)) || command+=(flusher)
-    if timeout -k 5 120 "${command[@]}" >/tmp/random_programs.$$ 2>&1; then
+    timeout -k 5 120 "${command[@]}" >/tmp/random_programs.$$ 2>&1
+    status=$?
+    if ((status == 0)); then
         ((++passed))
     else
         ((++failed))
-        echo "status $?: ${command[*]}"
+        echo "status $status: ${command[*]}"
         cat /tmp/random_programs.$$
     fi
 done

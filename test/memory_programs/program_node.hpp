@@ -28,7 +28,7 @@ public:
 
     /// From here on, until it is called with false, the kernel may come to a pinned buffer.
     virtual void lend_to_kernel(std::uintptr_t address, bool lent) noexcept = 0;
-    /// What a system call does with a pinned buffer; false: EFAULT.
+    /// What a system call does with a pinned buffer; false: refused, as EFAULT would be.
     virtual bool kernel_fills(std::uintptr_t address, std::size_t bytes,
                               std::uint64_t value) noexcept = 0;
     virtual bool kernel_reads(std::uintptr_t address, std::size_t bytes,

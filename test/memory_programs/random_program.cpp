@@ -5,6 +5,7 @@
 // different roles share blocks.
 #include "memory_programs/random_program.hpp"
 
+#include <cerrno>
 #include <cstdio>
 
 #include "base/turns.hpp"
@@ -235,13 +236,15 @@ void RandomProgram::use_in_system_call(Self& self) {
         if (writes) {
             tell(self, "a system call fills", *variable, value);
             if (!self.node.kernel_fills(variable->address, variable->bytes, value)) {
-                failed_("EFAULT for a call that fills " + place(*variable));
+                failed_("refused (errno " + std::to_string(errno) + "): a call that fills " +
+                        place(*variable));
             }
             value_of(*variable).store(value, std::memory_order_release);  // pairs with check()
         } else if (self.node.kernel_reads(variable->address, variable->bytes, value)) {
             check(self, "a system call's read of", *variable, value);
         } else {
-            failed_("EFAULT for a call that reads " + place(*variable));
+            failed_("refused (errno " + std::to_string(errno) + "): a call that reads " +
+                    place(*variable));
         }
         yield();
     }

@@ -129,8 +129,8 @@ public:
     bool kernel_fills(std::uintptr_t address, std::size_t bytes,
                       std::uint64_t value) noexcept override {
         const std::scoped_lock guard{pipe_latch_};
-        return ::write(pipe_[1], &value, bytes) == static_cast<ssize_t>(bytes) &&
-               drained(::read(pipe_[0], reinterpret_cast<void*>(address), bytes), bytes);
+        if (::write(pipe_[1], &value, bytes) != static_cast<ssize_t>(bytes)) return false;
+        return drained(::read(pipe_[0], reinterpret_cast<void*>(address), bytes), bytes);
     }
     bool kernel_reads(std::uintptr_t address, std::size_t bytes,
                       std::uint64_t& value) noexcept override {

@@ -11,22 +11,24 @@
 
 namespace hiroba::tools {
 
-std::string maker_of_region(std::string_view place) {
+std::vector<std::string> functions_of_region(std::string_view place) {
     // What gcc and clang call a region's function, demangled or not.
     std::size_t end = std::string_view::npos;
     for (const std::string_view mark : {"._omp_fn.", ".omp_outlined"})
         end = std::min(end, place.find(mark));
-    if (end == std::string_view::npos) return "";
-    place = place.substr(0, end);
-    constexpr std::string_view clone = " [clone ";
-    if (place.ends_with(clone)) place.remove_suffix(clone.size());
+    if (end == std::string_view::npos) return {};
     // "barrier at main.c:7 (NAME", or "barrier at NAME" where no line is known.
     const std::size_t open = place.find(" (");
     const std::size_t at = place.find(" at ");
     const std::size_t begin = open != std::string_view::npos ? open + 2
                               : at != std::string_view::npos ? at + 4
                                                              : 0;
-    return std::string(place.substr(begin));
+    const std::size_t behind =
+        open != std::string_view::npos ? place.rfind(')') : place.find('+', end);
+    std::string_view maker = place.substr(begin, end - begin);
+    constexpr std::string_view clone = " [clone ";
+    if (maker.ends_with(clone)) maker.remove_suffix(clone.size());
+    return {std::string(place.substr(begin, behind - begin)), std::string(maker)};
 }
 
 void RaceReport::add(const net::RaceBody& race, const std::string& names) {
@@ -52,17 +54,16 @@ std::string RaceReport::where(const net::RaceBody& race, std::string_view known,
     return known.empty() ? names_.name(race.address) : std::string(known);
 }
 
-// The initial thread is in the region, so its frames up to the one that has the region are where
-// they were; that function is the one whose part the racing thread runs. Each look stops the node
-// for some milliseconds.
+// While the initial thread is in the region of the racing thread, the frames outside of it are
+// where they were. Each look stops the node for some milliseconds.
 std::string RaceReport::frame_of(std::uint64_t address, std::string_view place) {
-    const std::string caller = maker_of_region(place);
-    if (caller.empty() || looks_ == looks_max) return "";
+    const std::vector<std::string> region = functions_of_region(place);
+    if (region.empty() || looks_ == looks_max) return "";
     ++looks_;
     // A thread that is just changing stacks cannot be unwound.
     std::optional<HoldingFrame> frame;
     for (int tries = 0; !frame && tries < 5; ++tries)
-        frame = frame_that_holds(process_, address, caller);
+        frame = frame_that_holds(process_, address, region);
     if (!frame) return "";
     return ", in the frame of " + names_.code(frame->code).value_or(frame->function);
 }

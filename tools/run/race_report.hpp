@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/bootstrap/control_packet.hpp"
 #include "tools/run/plan.hpp"
@@ -16,9 +17,9 @@
 
 namespace hiroba::tools {
 
-/// Which function has the region that `place` lies in: "main" for "barrier at a.c:7
-/// (main._omp_fn.0)"; empty where the place does not tell.
-std::string maker_of_region(std::string_view place);
+/// The function that the region is which `place` lies in, and the one that has it: "main._omp_fn.0"
+/// and "main" for "barrier at a.c:7 (main._omp_fn.0)"; empty where the place does not tell.
+std::vector<std::string> functions_of_region(std::string_view place);
 
 class RaceReport {
 public:

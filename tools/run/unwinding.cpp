@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
@@ -31,7 +32,7 @@ struct Frame {
 
 struct Search {
     std::uint64_t address;
-    std::string_view caller;
+    const std::vector<std::string>& inner;
     std::vector<Frame> frames;
     std::optional<HoldingFrame> found;
 };
@@ -54,13 +55,13 @@ int search_thread(Dwfl_Thread* thread, void* search_at) {
     auto& search = *static_cast<Search*>(search_at);
     search.frames.clear();
     ::dwfl_thread_getframes(thread, &add_frame, search_at);
-    bool caller_seen = false;
+    bool inner_seen = false;
     for (std::size_t i = 0; i + 1 < search.frames.size(); ++i) {
         const Frame& frame = search.frames[i];
-        caller_seen |= frame.is.function == search.caller;
+        inner_seen |= std::ranges::find(search.inner, frame.is.function) != search.inner.end();
         const std::uint64_t bytes = search.frames[i + 1].stack_pointer - frame.stack_pointer;
         const bool holds = search.address - frame.stack_pointer < bytes && bytes < frame_bytes_max;
-        if (!holds || !caller_seen) continue;
+        if (!holds || !inner_seen) continue;
         search.found = frame.is;
         return DWARF_CB_ABORT;
     }
@@ -99,10 +100,10 @@ std::string function_of(Dwfl_Frame* state, Dwarf_Addr* address, std::string* fil
 }
 
 std::optional<HoldingFrame> frame_that_holds(pid_t process, std::uint64_t address,
-                                             std::string_view caller) {
+                                             const std::vector<std::string>& inner) {
     const DwflSession session = attach_to(process);
     if (session == nullptr) return std::nullopt;
-    Search search{address, caller, {}, std::nullopt};
+    Search search{address, inner, {}, std::nullopt};
     ::dwfl_getthreads(session.get(), &search_thread, &search);
     return search.found;
 }

@@ -11,7 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace hiroba::tools {
 
@@ -29,9 +29,9 @@ struct HoldingFrame {
     std::uint64_t code = 0;  ///< an address within the call it is in
     std::string function;
 };
-/// The frame that holds `address`, if some stack of `process` has it now and, as proof that this is
-/// still the stack that is meant, `caller` has a frame there too, at most as far out.
+/// The frame that holds `address`, if some stack of `process` has it now and, as proof that it is
+/// the one meant, a function of `inner` has a frame there too, at most as far out.
 std::optional<HoldingFrame> frame_that_holds(pid_t process, std::uint64_t address,
-                                             std::string_view caller);
+                                             const std::vector<std::string>& inner);
 
 }  // namespace hiroba::tools
