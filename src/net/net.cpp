@@ -216,17 +216,19 @@ void Endpoint::complete_all(std::span<Work> list) noexcept {
 bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns) noexcept {
     Patience patience{shortage_};
     while (!ready(argument)) {
-        std::uint64_t sleep_max_ns = anything_blocked() ? full_queue_sleep_ns : sleep_ns;
+        std::uint64_t left_ns = sleep_ns;
         if (until_ns != forever) {
             const std::uint64_t now = now_ns();
             if (now >= until_ns) return false;
-            sleep_max_ns = std::min(sleep_max_ns, until_ns - now);
+            left_ns = std::min(left_ns, until_ns - now);
         }
         if (poll()) {
             patience.renew();
             continue;
         }
         if (patience.pass()) continue;
+        const std::uint64_t sleep_max_ns =
+            anything_blocked() ? std::min(left_ns, full_queue_sleep_ns) : left_ns;
         provider_->sleep(Provider::Sleeper::waiter, sleep_max_ns, ready, argument);
         patience.slept();
     }
