@@ -123,7 +123,8 @@ Cost cost_of_node(std::uint32_t count) {
 
 int main() {
     constexpr double bytes_per_quiet_peer_max = 64;
-    constexpr rlim_t files_wanted = 2048;
+    constexpr rlim_t files_wanted =
+        8192;  // a node has a socket, its bell, and one for each peer it talks to
     rlimit files{};
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = std::min(files.rlim_max, std::max(files.rlim_cur, files_wanted));

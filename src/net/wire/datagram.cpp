@@ -2,9 +2,12 @@
 // Role: see datagram.hpp.
 #include "net/wire/datagram.hpp"
 
+#include <algorithm>
+
 namespace hiroba::net::wire {
 namespace {
 
+constexpr std::size_t length_at = 6;
 constexpr std::size_t authenticator_at = 32;
 
 template <class Number>
@@ -48,7 +51,7 @@ std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, 
     write(start, datagram_magic);
     write(start + 4, header.flags);
     write(start + 5, header.selective_words);
-    write(start + 6, std::uint16_t{0});
+    write(start + length_at, static_cast<std::uint16_t>(header.bytes() + body_bytes));
     write(start + 8, header.from);
     write(start + 12, header.to);
     write(start + 16, header.sequence);
@@ -59,6 +62,23 @@ std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, 
     }
     write(start + authenticator_at, authenticator(key, {start, header.bytes() + body_bytes}));
     return start;
+}
+
+// Nothing is authenticated yet. Whoever has a foreign datagram joined with ours has ours refused
+// with it, as if it had been lost.
+std::size_t joined_bytes(Bytes bytes) noexcept {
+    const std::size_t all = std::max<std::size_t>(bytes.size(), 1);
+    if (bytes.size() < fixed_header_bytes) return all;
+    const std::size_t each = read<std::uint16_t>(bytes.data() + length_at);
+    if (each < fixed_header_bytes) return all;
+    for (Bytes rest = bytes; !rest.empty(); rest = rest.subspan(std::min(each, rest.size()))) {
+        if (rest.size() < fixed_header_bytes ||
+            read<std::uint32_t>(rest.data()) != datagram_magic ||
+            read<std::uint16_t>(rest.data() + length_at) != std::min(each, rest.size())) {
+            return all;
+        }
+    }
+    return each;
 }
 
 Refusal sender_of(Bytes datagram, std::uint32_t self, std::uint32_t nodes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the layout of a datagram: a header with an authenticator, then records.
 //
-//   0 magic  4 flags  5 selective words  6 zero  8 from  12 to  16 sequence  24 acknowledged
+//   0 magic  4 flags  5 selective words  6 length  8 from  12 to  16 sequence  24 acknowledged
 //   32 authenticator  40 selective acknowledgements (0 to 4 words)  then records, 8-byte aligned
 //
 // Invariant: little-endian; nothing in a datagram is looked at before its authenticator was found
@@ -18,7 +18,7 @@
 
 namespace hiroba::net::wire {
 
-inline constexpr std::uint32_t datagram_magic = 0x0162'7268;  ///< "hrb" and the version
+inline constexpr std::uint32_t datagram_magic = 0x0262'7268;  ///< "hrb" and the version
 inline constexpr std::size_t fixed_header_bytes = 40;
 inline constexpr std::size_t selective_words_max = 4;
 inline constexpr std::size_t header_bytes_max = fixed_header_bytes + 8 * selective_words_max;
@@ -72,6 +72,11 @@ constexpr std::size_t padded_record_bytes(std::size_t payload_bytes) {
 /// @return the start of the datagram
 std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, std::byte* body,
                          std::size_t body_bytes) noexcept;
+
+/// The size of each but the last, perhaps shorter, of several datagrams that a card or the system
+/// joined (GRO), seen from the lengths they carry; all of `bytes` when they are one, or make no
+/// sense together. At least 1.
+std::size_t joined_bytes(Bytes bytes) noexcept;
 
 /// Why a datagram was not opened; counted by the receiver.
 enum class Refusal : std::uint8_t {

@@ -62,8 +62,32 @@ TEST(Datagram, of_another_job_direction_or_version_is_refused) {
     EXPECT_EQ(open_datagram(bytes, {{1, 2}, {3, 5}, {5, 6}}, header), Refusal::forged);
     EXPECT_EQ(open_datagram(bytes, {{1, 2}, {3, 4}, {5, 7}}, header), Refusal::forged);
     EXPECT_EQ(open_datagram(Bytes(bytes).first(bytes.size() - 8), key, header), Refusal::forged);
-    bytes[3] = std::byte{2};
+    bytes[3] ^= std::byte{1};
     EXPECT_EQ(sender_of(bytes, 0, 2, from), Refusal::foreign);
+}
+
+TEST(Datagram, that_others_were_joined_to_is_told_from_them_by_the_lengths_they_carry) {
+    const auto three = corpus()[3];
+    auto shorter = corpus()[0];
+    ASSERT_LT(shorter.size(), three.size());
+    std::vector<std::byte> joined;
+    for (int i = 0; i < 3; ++i) joined.insert(joined.end(), three.begin(), three.end());
+    EXPECT_EQ(joined_bytes(three), three.size());
+    EXPECT_EQ(joined_bytes(joined), three.size());
+    joined.insert(joined.end(), shorter.begin(), shorter.end());
+    EXPECT_EQ(joined_bytes(joined), three.size());
+    // Nothing may follow a shorter one, nobody's length may be wrong, nothing may be left over.
+    auto spoiled = joined;
+    spoiled.insert(spoiled.end(), shorter.begin(), shorter.end());
+    EXPECT_EQ(joined_bytes(spoiled), spoiled.size());
+    spoiled = joined;
+    spoiled[three.size() + 6] ^= std::byte{8};
+    EXPECT_EQ(joined_bytes(spoiled), spoiled.size());
+    spoiled = joined;
+    spoiled.pop_back();
+    EXPECT_EQ(joined_bytes(spoiled), spoiled.size());
+    EXPECT_EQ(joined_bytes({}), 1u);
+    EXPECT_EQ(joined_bytes(Bytes(three).first(39)), 39u);
 }
 
 TEST(Datagram, with_records_that_make_no_sense_is_refused_though_sealed) {

@@ -2,6 +2,7 @@
 // Role: see udp_provider.hpp; what the packets of peers say, carried out once and in order.
 // Invariant: datagrams that come here were made by a node of the job; what makes no sense in them
 // is a bug there, and stops this node with the numbers.
+#include <algorithm>
 #include <cstring>
 
 #include "base/fatal.hpp"
@@ -45,7 +46,10 @@ bool UdpProvider::execute(Peer& peer, Bytes records, Delivery& delivery) noexcep
     peer.front_done = 0;
     peer.receive.executed();
     if (++peer.not_acknowledged >= unanswered_max) peer.acknowledge = Acknowledge::now;
-    if (peer.acknowledge == Acknowledge::nothing) peer.acknowledge = Acknowledge::soon;
+    if (peer.acknowledge == Acknowledge::nothing) {
+        peer.acknowledge = Acknowledge::later;
+        peer.owes_since_ns = now_ns_;
+    }
     return true;
 }
 
@@ -81,6 +85,7 @@ void UdpProvider::carry_out(Peer& peer, const wire::WireRecord& record, Bytes pa
         case wire::RecordKind::put: {
             std::byte* const target = place(self, record.region, record.offset, payload.size());
             std::memcpy(target, payload.data(), payload.size());
+            peer.acknowledge = std::max(peer.acknowledge, Acknowledge::soon);
             return;
         }
         case wire::RecordKind::get: {

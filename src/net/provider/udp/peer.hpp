@@ -4,13 +4,12 @@
 // pages cost nothing; never freed before the provider. Owned by the provider's latch.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <cstdint>
 
 #include "net/provider/provider.hpp"
 #include "net/provider/udp/receive_window.hpp"
 #include "net/provider/udp/send_window.hpp"
+#include "net/provider/udp/socket.hpp"
 
 namespace hiroba::net::udp {
 
@@ -78,7 +77,13 @@ private:
     Answer answers_[ops_max];
 };
 
-enum class Acknowledge : std::uint8_t { nothing, soon, now };
+/// For as long an acknowledgement that nobody waits for may find something to ride on: longer than
+/// a node takes to answer, and a small part of the shortest time after which a peer sends again.
+inline constexpr std::uint64_t acknowledge_late_ns = 10'000;
+static_assert(acknowledge_late_ns * 4 < retransmission_min_ns);
+
+/// What is owed to a peer. `later`: nobody there waits for it; `soon`: somebody may, for a put.
+enum class Acknowledge : std::uint8_t { nothing, later, soon, now };
 
 struct Peer {
     NodeId node;
@@ -88,9 +93,9 @@ struct Peer {
     Acknowledge acknowledge = Acknowledge::nothing;
     std::uint8_t wakes = 0;              ///< bit per role: to be rung, when there is room
     std::uint32_t not_acknowledged = 0;  ///< packets executed since the last acknowledgement
+    std::uint64_t owes_since_ns = 0;     ///< an acknowledgement
     std::uint64_t silent_since_ns = 0;   ///< 0: nothing is expected of it
-    sockaddr_storage name{};
-    socklen_t name_bytes = 0;
+    Way way;
     wire::DirectionKey key_out, key_in;
 
     SendWindow send;

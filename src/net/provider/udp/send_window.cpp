@@ -81,7 +81,8 @@ void SendWindow::sent(std::uint64_t sequence, std::uint64_t now_ns) noexcept {
 }
 
 bool SendWindow::wants_answer(std::uint64_t sequence) const noexcept {
-    return at(sequence).sent_again || free_packets() < window_packets / 2;
+    return at(sequence).sent_again || free_packets() < window_packets / 2 ||
+           in_flight_ + 1 >= congestion_;
 }
 
 // --- acknowledgement and time --------------------------------------------------------------------
@@ -166,8 +167,10 @@ void SendWindow::measured(std::uint64_t round_trip_ns) noexcept {
 }
 
 std::uint64_t SendWindow::retransmission_ns() const noexcept {
-    const std::uint64_t once =
-        smoothed_ns_ == 0 ? first_guess_ns : smoothed_ns_ + 4 * variation_ns_;
+    std::uint64_t once = smoothed_ns_ == 0 ? first_guess_ns : smoothed_ns_ + 4 * variation_ns_;
+    // A probe is cheap. Where answers take very different times, as on nodes without a core each,
+    // the variation would have each loss cost many round trips (RFC 8985, section 7.2).
+    if (backoff_ == 0 && smoothed_ns_ != 0) once = std::min(once, 2 * smoothed_ns_);
     const std::uint64_t limited = std::clamp(once, retransmission_min_ns, retransmission_max_ns);
     return std::min(limited << std::min(backoff_, 10u), retransmission_max_ns);
 }
@@ -176,7 +179,7 @@ std::uint64_t SendWindow::deadline_ns() const noexcept {
     return timer_from_ns_ + retransmission_ns();
 }
 
-void SendWindow::timed_out(std::uint64_t now_ns) noexcept {
+bool SendWindow::timed_out(std::uint64_t now_ns) noexcept {
     bool any = false;
     for (std::uint64_t sequence = first_; sequence != unsent_; ++sequence) {
         Packet& packet = at(sequence);
@@ -195,10 +198,11 @@ void SendWindow::timed_out(std::uint64_t now_ns) noexcept {
         ++lost_;
     }
     timer_from_ns_ = now_ns;
-    if (backoff_++ < probes) return;
+    if (backoff_++ < probes) return true;
     recovered_at_ = unsent_ - 1;
     slow_start_until_ = std::max(congestion_ * decrease, congestion_min);
     congestion_ = congestion_min;
+    return false;
 }
 
 }  // namespace hiroba::net::udp

@@ -78,7 +78,8 @@ public:
     std::uint64_t deadline_ns() const noexcept;
     /// Nothing was heard in time: sends the oldest packet again as a probe; from the third time on
     /// takes everything under way for lost and shrinks the window. Backs off each time.
-    void timed_out(std::uint64_t now_ns) noexcept;
+    /// @return whether this sent a probe, the first or the second of a silence
+    bool timed_out(std::uint64_t now_ns) noexcept;
 
     std::uint64_t retransmissions() const noexcept { return retransmissions_; }
     double congestion_packets() const noexcept { return congestion_; }

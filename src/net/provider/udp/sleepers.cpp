@@ -47,7 +47,7 @@ Sleepers::Bell* Sleepers::take_bell() noexcept {
     return nullptr;
 }
 
-void Sleepers::sleep(int socket, std::uint64_t timeout_ns, bool (*news)(void*),
+bool Sleepers::sleep(Watched sockets, std::uint64_t timeout_ns, bool (*news)(void*),
                      void* argument) noexcept {
     const int saved_errno = errno;
     Bell* const bell = take_bell();
@@ -58,15 +58,17 @@ void Sleepers::sleep(int socket, std::uint64_t timeout_ns, bool (*news)(void*),
         announced_.fetch_add(1, std::memory_order_seq_cst);
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence in ring()
-    bool rung = true;
+    bool rung = true, knocked = false;
     if (!news(argument)) {
-        pollfd watched[2] = {
+        pollfd watched[3] = {
             {bell != nullptr ? bell->fd.load(std::memory_order_relaxed) : -1, POLLIN, 0},
-            {socket, POLLIN, 0}};
+            {sockets.socket, POLLIN, 0},
+            {sockets.bell, POLLIN, 0}};
         const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000u),
                                static_cast<long>(timeout_ns % 1'000'000'000u)};
-        ppoll(watched, 2, &timeout, nullptr);
+        ppoll(watched, 3, &timeout, nullptr);
         rung = watched[0].revents != 0;
+        knocked = watched[2].revents != 0;
     }
     if (bell != nullptr) {
         announced_.fetch_sub(1, std::memory_order_relaxed);
@@ -78,6 +80,7 @@ void Sleepers::sleep(int socket, std::uint64_t timeout_ns, bool (*news)(void*),
         bell->taken.store(false, std::memory_order_release);  // pairs with take_bell()
     }
     errno = saved_errno;
+    return knocked;
 }
 
 void Sleepers::ring() noexcept {

@@ -21,9 +21,16 @@ public:
     Sleepers(const Sleepers&) = delete;
     ~Sleepers();
 
-    /// Sleeps until rung, `socket` (if not -1) is readable, or `timeout_ns` passed, unless
-    /// `news(argument)` says there is something already. Also returns early for no reason.
-    void sleep(int socket, std::uint64_t timeout_ns, bool (*news)(void*), void* argument) noexcept;
+    /// What to watch besides; -1: not.
+    struct Watched {
+        int socket = -1;
+        int bell = -1;  ///< a socket that only the service thread looks at
+    };
+    /// Sleeps until rung, a socket is readable, or `timeout_ns` passed, unless `news(argument)`
+    /// says there is something already. Also returns early for no reason.
+    /// @return whether the bell's socket is readable
+    bool sleep(Watched sockets, std::uint64_t timeout_ns, bool (*news)(void*),
+               void* argument) noexcept;
     /// Wakes all that sleep or are about to; a load when there are none.
     void ring() noexcept;
 

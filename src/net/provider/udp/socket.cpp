@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace hiroba::net::udp {
 namespace {
@@ -24,37 +25,65 @@ Error failed(const char* what, const char* advice) {
             std::string("provider udp: ") + what + ": " + strerror(errno) + advice};
 }
 
+/// Large buffers where we may have them; without, more is lost and sent again.
+void enlarge(int fd, int forced, int plain) noexcept {
+    const int wish = buffer_wish_bytes;
+    if (setsockopt(fd, SOL_SOCKET, forced, &wish, sizeof wish) != 0) {
+        setsockopt(fd, SOL_SOCKET, plain, &wish, sizeof wish);
+    }
+}
+
+/// A datagram socket bound to `port` (0: any free one, which is then stored there), or -1.
+int bound(std::uint16_t family, std::uint16_t& port) noexcept {
+    const int fd =
+        socket(family == 6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -1;
+    Address any;  // zeros
+    any.family = family;
+    any.port = port;
+    sockaddr_storage name{};
+    socklen_t name_bytes = to_sockaddr(any, name);
+    auto* const plain = reinterpret_cast<sockaddr*>(&name);
+    if (bind(fd, plain, name_bytes) != 0 || getsockname(fd, plain, &name_bytes) != 0) {
+        const int saved_errno = errno;
+        close(fd);
+        errno = saved_errno;
+        return -1;
+    }
+    port = ntohs(family == 6 ? reinterpret_cast<sockaddr_in6&>(name).sin6_port
+                             : reinterpret_cast<sockaddr_in&>(name).sin_port);
+    return fd;
+}
+
 }  // namespace
 
 Socket::~Socket() {
     if (fd_ >= 0) close(fd_);
+    if (bell_fd_ >= 0) close(bell_fd_);
     if (buffers_ != nullptr) munmap(buffers_, receive_max * buffer_bytes);
 }
 
-Result<void> Socket::open(std::uint16_t family) {
-    const int domain = family == 6 ? AF_INET6 : AF_INET;
-    fd_ = socket(domain, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd_ < 0) return failed("socket", "; see ulimit -n");
-    sockaddr_storage name{};
-    name.ss_family = static_cast<sa_family_t>(domain);  // any address, any port
-    socklen_t name_bytes = family == 6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-    if (bind(fd_, reinterpret_cast<sockaddr*>(&name), name_bytes) != 0) {
-        return failed("bind to a free port", "; see net.ipv4.ip_local_port_range");
+/// Somebody else may have the port behind the one that was free: then another pair is tried.
+Result<void> Socket::bind_pair(std::uint16_t family) {
+    constexpr int tries_max = 64;
+    for (int i = 0; i < tries_max; ++i) {
+        port_ = 0;
+        fd_ = bound(family, port_);
+        if (fd_ < 0) return failed("a socket", "; see ulimit -n and net.ipv4.ip_local_port_range");
+        auto bell_port = static_cast<std::uint16_t>(port_ + 1);
+        if (bell_port != 0) bell_fd_ = bound(family, bell_port);
+        if (bell_fd_ >= 0) return {};
+        const int saved_errno = errno;
+        close(std::exchange(fd_, -1));
+        errno = saved_errno;
     }
-    if (getsockname(fd_, reinterpret_cast<sockaddr*>(&name), &name_bytes) != 0) {
-        return failed("getsockname", "");
-    }
-    port_ = ntohs(family == 6 ? reinterpret_cast<sockaddr_in6&>(name).sin6_port
-                              : reinterpret_cast<sockaddr_in&>(name).sin_port);
+    return failed("two ports one behind the other", "; see net.ipv4.ip_local_port_range");
+}
 
-    // Large buffers where we may; without them more is lost and sent again.
-    const int wish = buffer_wish_bytes;
-    for (const auto& [forced, plain] :
-         {std::pair{SO_RCVBUFFORCE, SO_RCVBUF}, {SO_SNDBUFFORCE, SO_SNDBUF}}) {
-        if (setsockopt(fd_, SOL_SOCKET, forced, &wish, sizeof wish) != 0) {
-            setsockopt(fd_, SOL_SOCKET, plain, &wish, sizeof wish);
-        }
-    }
+Result<void> Socket::open(std::uint16_t family) {
+    if (auto pair = bind_pair(family); !pair) return pair;
+    enlarge(fd_, SO_RCVBUFFORCE, SO_RCVBUF);
+    enlarge(fd_, SO_SNDBUFFORCE, SO_SNDBUF);
     const int on = 1;
     setsockopt(fd_, SOL_UDP, UDP_GRO, &on, sizeof on);
 
@@ -65,39 +94,48 @@ Result<void> Socket::open(std::uint16_t family) {
     return {};
 }
 
-std::size_t Socket::path_bytes(const Address& to) noexcept {
-    constexpr std::size_t headers = 48;  // IPv6 and UDP
-    sockaddr_storage name{};
-    const socklen_t name_bytes = to_sockaddr(to, name);
-    int mtu = 1280;
-    const int probe = socket(name.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (probe >= 0) {
-        socklen_t mtu_bytes = sizeof mtu;
-        if (connect(probe, reinterpret_cast<sockaddr*>(&name), name_bytes) != 0 ||
-            getsockopt(probe, to.family == 6 ? IPPROTO_IPV6 : IPPROTO_IP,
-                       to.family == 6 ? IPV6_MTU : IP_MTU, &mtu, &mtu_bytes) != 0) {
-            mtu = 1280;
-        }
-        close(probe);
+// --- ways ----------------------------------------------------------------------------------------
+
+Way Way::to(const Address& address) noexcept {
+    constexpr int headers = 48;  // IPv6 and UDP
+    constexpr int mtu_min = 576, mtu_unknown = 1280;
+    Way way;
+    way.name_bytes = to_sockaddr(address, way.name);
+    way.fd = socket(way.name.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (way.fd >= 0 &&
+        connect(way.fd, reinterpret_cast<sockaddr*>(&way.name), way.name_bytes) != 0) {
+        way.close();
     }
-    return static_cast<std::size_t>(std::max(mtu, 576)) - headers;
+    int mtu = mtu_unknown;
+    socklen_t mtu_bytes = sizeof mtu;
+    const bool six = address.family == 6;
+    if (way.fd >= 0) {
+        enlarge(way.fd, SO_SNDBUFFORCE, SO_SNDBUF);
+        getsockopt(way.fd, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_MTU : IP_MTU, &mtu,
+                   &mtu_bytes);
+    }
+    way.datagram_bytes = static_cast<std::size_t>(std::max(mtu, mtu_min) - headers);
+    return way;
+}
+
+void Way::close() noexcept {
+    if (fd >= 0) ::close(fd);
+    fd = -1;
 }
 
 // --- sending -------------------------------------------------------------------------------------
 
-void Socket::add(const sockaddr_storage& to, socklen_t to_bytes, Bytes datagram) noexcept {
-    pieces_[count_] = {const_cast<std::byte*>(datagram.data()), datagram.size()};
-    to_[count_] = &to;
-    to_bytes_[count_++] = to_bytes;
+void Socket::add(const Way& way, Bytes datagram) noexcept {
+    if (count_ == batch_max || (count_ != 0 && way_ != &way)) flush();
+    way_ = &way;
+    pieces_[count_++] = {const_cast<std::byte*>(datagram.data()), datagram.size()};
 }
 
-/// How many datagrams from `first` on may go as one: equal ones to one place, the last may be
-/// shorter.
-std::size_t Socket::group(std::size_t first, std::size_t& bytes) const noexcept {
+/// How many datagrams from `first` on may go as one: equal ones, the last may be shorter.
+std::size_t Socket::group(std::size_t first) const noexcept {
     const std::size_t each = pieces_[first].iov_len;
-    std::size_t end = first + 1;
-    bytes = each;
-    while (segments_ && end < count_ && to_[end] == to_[first] && pieces_[end].iov_len <= each &&
+    std::size_t end = first + 1, bytes = each;
+    while (segments_ && end < count_ && pieces_[end].iov_len <= each &&
            bytes + pieces_[end].iov_len <= group_bytes_max) {
         bytes += pieces_[end].iov_len;
         if (pieces_[end++].iov_len < each) break;
@@ -105,43 +143,51 @@ std::size_t Socket::group(std::size_t first, std::size_t& bytes) const noexcept 
     return end - first;
 }
 
+void Socket::prepare(msghdr& message, Control& control, std::size_t first,
+                     std::size_t members) const noexcept {
+    message = {};
+    if (way_->fd < 0) {
+        message.msg_name = const_cast<sockaddr_storage*>(&way_->name);
+        message.msg_namelen = way_->name_bytes;
+    }
+    message.msg_iov = const_cast<iovec*>(&pieces_[first]);
+    message.msg_iovlen = members;
+    if (members == 1) return;
+    message.msg_control = control.bytes;
+    message.msg_controllen = CMSG_SPACE(sizeof(std::uint16_t));
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_UDP;
+    header->cmsg_type = UDP_SEGMENT;
+    header->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+    const auto each = static_cast<std::uint16_t>(pieces_[first].iov_len);
+    memcpy(CMSG_DATA(header), &each, sizeof each);
+}
+
 void Socket::flush() noexcept {
+    if (count_ == 0) return;
+    in_a_row_ = 0;  // who is answered in between does not stream
     const int saved_errno = errno;
+    const int fd = way_->fd >= 0 ? way_->fd : fd_;
     if (count_ == 1) {
         // Most calls; a lone datagram needs no header. Lost if there is no room, as below.
-        sendto(fd_, pieces_[0].iov_base, pieces_[0].iov_len, 0,
-               reinterpret_cast<const sockaddr*>(to_[0]), to_bytes_[0]);
+        const bool connected = way_->fd >= 0;
+        sendto(fd, pieces_[0].iov_base, pieces_[0].iov_len, 0,
+               connected ? nullptr : reinterpret_cast<const sockaddr*>(&way_->name),
+               connected ? 0 : way_->name_bytes);
         count_ = 0;
         errno = saved_errno;
         return;
     }
     std::size_t groups = 0;
-    for (std::size_t first = 0; first < count_;) {
-        std::size_t bytes = 0;
-        const std::size_t members = group(first, bytes);
-        msghdr& message = out_[groups].msg_hdr;
-        message = {};
-        message.msg_name = const_cast<sockaddr_storage*>(to_[first]);
-        message.msg_namelen = to_bytes_[first];
-        message.msg_iov = &pieces_[first];
-        message.msg_iovlen = members;
-        if (members > 1) {
-            message.msg_control = out_control_[groups].bytes;
-            message.msg_controllen = CMSG_SPACE(sizeof(std::uint16_t));
-            cmsghdr* const header = CMSG_FIRSTHDR(&message);
-            header->cmsg_level = SOL_UDP;
-            header->cmsg_type = UDP_SEGMENT;
-            header->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
-            const auto each = static_cast<std::uint16_t>(pieces_[first].iov_len);
-            memcpy(CMSG_DATA(header), &each, sizeof each);
-        }
-        ++groups;
+    for (std::size_t first = 0; first < count_; ++groups) {
+        const std::size_t members = group(first);
+        prepare(out_[groups].msg_hdr, out_control_[groups], first, members);
         first += members;
     }
     for (std::size_t done = 0; done < groups;) {
         const int sent = groups == 1
-                             ? static_cast<int>(sendmsg(fd_, &out_[0].msg_hdr, 0) >= 0)
-                             : sendmmsg(fd_, &out_[done], static_cast<unsigned>(groups - done), 0);
+                             ? static_cast<int>(sendmsg(fd, &out_[0].msg_hdr, 0) >= 0)
+                             : sendmmsg(fd, &out_[done], static_cast<unsigned>(groups - done), 0);
         if (sent > 0) {
             done += static_cast<std::size_t>(sent);
             continue;
@@ -156,49 +202,52 @@ void Socket::flush() noexcept {
     errno = saved_errno;
 }
 
+void Socket::ring(const Way& way, Bytes datagram) noexcept {
+    sockaddr_storage name = way.name;
+    in_port_t& port = name.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(name).sin6_port
+                                                 : reinterpret_cast<sockaddr_in&>(name).sin_port;
+    port = htons(static_cast<std::uint16_t>(ntohs(port) + 1));
+    const int saved_errno = errno;
+    sendto(fd_, datagram.data(), datagram.size(), 0, reinterpret_cast<const sockaddr*>(&name),
+           way.name_bytes);
+    errno = saved_errno;
+}
+
+bool Socket::receive_bell() noexcept {
+    const int saved_errno = errno;
+    const ssize_t bytes = recv(bell_fd_, buffers_, buffer_bytes, MSG_DONTWAIT);
+    errno = saved_errno;
+    in_[0].msg_len = static_cast<unsigned>(std::max<ssize_t>(bytes, 0));
+    return bytes >= 0;
+}
+
 // --- receiving -----------------------------------------------------------------------------------
 
+// No ancillary data: that several datagrams were joined is seen from the lengths they carry
+// (wire::joined_bytes()), and a lone one comes by the shortest call there is.
 std::size_t Socket::receive() noexcept {
-    // Asking for several costs a second look into the queue; large ones are better used while they
-    // are in the cache.
-    const std::size_t wanted = several_ ? receive_max : 1;
-    for (std::size_t i = 0; i < wanted; ++i) {
-        in_pieces_[i] = {buffers_ + i * buffer_bytes, buffer_bytes};
-        msghdr& message = in_[i].msg_hdr;
-        message = {};
-        message.msg_iov = &in_pieces_[i];
-        message.msg_iovlen = 1;
-        message.msg_control = in_control_[i].bytes;
-        message.msg_controllen = control_bytes;
-    }
     const int saved_errno = errno;
     int count = 0;
     if (several_) {
+        for (std::size_t i = 0; i < receive_max; ++i) {
+            in_pieces_[i] = {buffers_ + i * buffer_bytes, buffer_bytes};
+            in_[i].msg_hdr = {};
+            in_[i].msg_hdr.msg_iov = &in_pieces_[i];
+            in_[i].msg_hdr.msg_iovlen = 1;
+        }
         count = recvmmsg(fd_, in_.data(), receive_max, MSG_DONTWAIT, nullptr);
     } else {
-        const ssize_t bytes = recvmsg(fd_, &in_[0].msg_hdr, MSG_DONTWAIT);
+        const ssize_t bytes = recv(fd_, buffers_, buffer_bytes, MSG_DONTWAIT);
         in_[0].msg_len = static_cast<unsigned>(std::max<ssize_t>(bytes, 0));
         count = bytes >= 0;
     }
     errno = saved_errno;
+    // Asking for several costs a second look into the queue; large ones are better used while they
+    // are in the cache.
     in_a_row_ = count > 0 ? in_a_row_ + 1 : 0;
     several_ = count > 1 || (in_a_row_ > lone_max && count == 1 && !several_);
     if (count > 0 && in_[0].msg_len > large_bytes) several_ = false;
     return count > 0 ? static_cast<std::size_t>(count) : 0;
-}
-
-MutableBytes Socket::received(std::size_t index, std::size_t& datagram_bytes) noexcept {
-    const MutableBytes all{buffers_ + index * buffer_bytes, in_[index].msg_len};
-    datagram_bytes = std::max<std::size_t>(all.size(), 1);
-    msghdr& message = in_[index].msg_hdr;
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-         header = CMSG_NXTHDR(&message, header)) {
-        if (header->cmsg_level != SOL_UDP || header->cmsg_type != UDP_GRO) continue;
-        int each = 0;
-        memcpy(&each, CMSG_DATA(header), sizeof each);
-        if (each > 0) datagram_bytes = static_cast<std::size_t>(each);
-    }
-    return all;
 }
 
 }  // namespace hiroba::net::udp

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the node's one datagram socket, IPv4 or IPv6: batches out (sendmmsg, GSO), batches in
-// (recvmmsg, GRO). Invariant: never blocks; what the system cannot take counts as lost on the way.
+// Role: the node's datagram socket, IPv4 or IPv6: batches out (sendmmsg, GSO), batches in
+// (recvmmsg, GRO); and the ways to peers, connected sockets that only send: the system need not
+// look for the route of each datagram, an eighth of the time of a datagram there and back.
+// Invariant: never blocks; what the system cannot take counts as lost on the way.
 #pragma once
 
 #include <netinet/in.h>
@@ -30,6 +32,19 @@ struct Address {
 /// virtual interfaces of containers are taken only when named, or when there is nothing else.
 Result<Address> choose_address(std::string_view network);
 
+/// How datagrams reach one peer. Plain values: whoever keeps it calls close().
+struct Way {
+    int fd = -1;  ///< connected; -1: there was none to be had, the node's socket sends
+    sockaddr_storage name{};
+    socklen_t name_bytes = 0;
+    std::size_t datagram_bytes =
+        0;  ///< largest (without IP and UDP headers) that goes in one piece
+
+    /// Always succeeds: without a descriptor, a route or a known size it does with less.
+    static Way to(const Address& address) noexcept;
+    void close() noexcept;
+};
+
 class Socket {
 public:
     Socket() = default;
@@ -37,21 +52,29 @@ public:
     Socket& operator=(const Socket&) = delete;
     ~Socket();
 
-    /// Binds to a free port, on every address of the family.
+    /// Binds to a free port and the bell to the next, on every address of the family.
     Result<void> open(std::uint16_t family);
     int fd() const noexcept { return fd_; }
     std::uint16_t port() const noexcept { return port_; }
 
-    /// Largest datagram (without IP and UDP headers) that goes to `to` in one piece.
-    static std::size_t path_bytes(const Address& to) noexcept;
+    // --- the bell
+    // ---------------------------------------------------------------------------------- Threads
+    // that poll look at the socket only. The service thread, which sleeps while they do, watches
+    // the bell: a peer that hears nothing sends a datagram there, and so finds out a poller that
+    // went away to compute, at no cost while it polls.
 
-    // --- sending: add() up to batch_max datagrams, then flush()
-    // ------------------------------------
+    int bell_fd() const noexcept { return bell_fd_; }
+    /// Sends at once; `way` is to the peer's socket. Its bell may be deaf: the datagram tells
+    /// nothing that another does not.
+    void ring(const Way& way, Bytes datagram) noexcept;
+    /// Fetches one datagram from the bell into the first buffer; false when there is none.
+    bool receive_bell() noexcept;
+
+    // --- sending ---------------------------------------------------------------------------------
 
     static constexpr std::size_t batch_max = 64;
-    bool full() const noexcept { return count_ == batch_max; }
-    /// `datagram` is borrowed until flush().
-    void add(const sockaddr_storage& to, socklen_t to_bytes, Bytes datagram) noexcept;
+    /// Both are borrowed until flush(). Flushes first what goes another way, or batch_max of them.
+    void add(const Way& way, Bytes datagram) noexcept;
     /// Hands everything added to the system; consecutive ones of equal size as one (GSO).
     void flush() noexcept;
 
@@ -61,33 +84,38 @@ public:
     static constexpr std::size_t buffer_bytes = 65536;
     /// Fetches what is there into the buffers; returns how many buffers were filled.
     std::size_t receive() noexcept;
-    /// Of buffer `index`: all its bytes, and the size of each datagram in it but the last.
-    MutableBytes received(std::size_t index, std::size_t& datagram_bytes) noexcept;
+    /// What came into buffer `index`: a datagram, or several that GRO joined.
+    MutableBytes received(std::size_t index) noexcept {
+        return {buffers_ + index * buffer_bytes, in_[index].msg_len};
+    }
 
 private:
     static constexpr std::size_t control_bytes = CMSG_SPACE(sizeof(int));
     struct Control {
         alignas(cmsghdr) std::byte bytes[control_bytes];
     };
-    std::size_t group(std::size_t first, std::size_t& bytes) const noexcept;
+    std::size_t group(std::size_t first) const noexcept;
+    void prepare(msghdr& message, Control& control, std::size_t first,
+                 std::size_t members) const noexcept;
+
+    Result<void> bind_pair(std::uint16_t family);
 
     int fd_ = -1;
+    int bell_fd_ = -1;
     std::uint16_t port_ = 0;
     bool segments_ = true;  ///< GSO works here
     bool several_ = false;  ///< the next receive() asks for several
     std::uint32_t in_a_row_ = 0;
 
     std::size_t count_ = 0;
+    const Way* way_ = nullptr;  ///< of all that was added
     std::array<iovec, batch_max> pieces_;
-    std::array<const sockaddr_storage*, batch_max> to_;
-    std::array<socklen_t, batch_max> to_bytes_;
     std::array<mmsghdr, batch_max> out_;
     std::array<Control, batch_max> out_control_;
 
     std::byte* buffers_ = nullptr;
     std::array<iovec, receive_max> in_pieces_;
     std::array<mmsghdr, receive_max> in_;
-    std::array<Control, receive_max> in_control_;
 };
 
 /// For system calls.

@@ -146,12 +146,22 @@ void UdpProvider::transmit(Peer& peer) noexcept {
 }
 
 void UdpProvider::acknowledge(Peer& peer) noexcept {
-    alignas(8) std::byte memory[wire::header_bytes_max];
-    const wire::DatagramHeader header = header_to(peer);
-    const std::byte* const start =
-        wire::seal_datagram(header, peer.key_out, memory + header.bytes(), 0);
-    emit(peer, {start, header.bytes()}, now_ns_);
+    HeaderSpace space;
+    emit(peer, sealed_header(peer, space), now_ns_);
     socket_.flush();
+}
+
+Bytes UdpProvider::sealed_header(Peer& peer, HeaderSpace& space) noexcept {
+    const wire::DatagramHeader header = header_to(peer);
+    return {wire::seal_datagram(header, peer.key_out, space.bytes + header.bytes(), 0),
+            header.bytes()};
+}
+
+/// Perhaps nobody polls there. Not disturbed by the bad weather: what it says is said elsewhere.
+void UdpProvider::ring_bell(Peer& peer) noexcept {
+    HeaderSpace space;
+    ++counts_.sent;
+    socket_.ring(peer.way, sealed_header(peer, space));
 }
 
 /// Hands a datagram to the socket, or to the bad weather before it; flush() is the caller's.
@@ -162,35 +172,48 @@ void UdpProvider::emit(Peer& peer, Bytes datagram, std::uint64_t now_ns) noexcep
         times = out_.treat(datagram, peer.node.value, now_ns);
         note_deadline(out_.due_ns());
     }
-    for (; times > 0; --times) {
-        if (socket_.full()) socket_.flush();
-        socket_.add(peer.name, peer.name_bytes, datagram);
-    }
+    for (; times > 0; --times) socket_.add(peer.way, datagram);
 }
 
 // --- receiving -----------------------------------------------------------------------------------
 
 std::size_t UdpProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
-    if (service_thread_.load(std::memory_order_relaxed) != pthread_self()) {
-        polls_of_others_.fetch_add(1, std::memory_order_relaxed);
-    }
     Delivery delivery{arrivals, count_max};
     const std::scoped_lock lock{latch_};
+    if (service_thread_.load(std::memory_order_relaxed) != pthread_self()) {
+        // Only under the latch is it changed; sleep() takes it as a hint.
+        polls_of_others_.store(polls_of_others_.load(std::memory_order_relaxed) + 1,
+                               std::memory_order_relaxed);
+    }
     // What no one had taken yet goes first.
     for (std::size_t i = 0; i < dirty_.size(); ++i) execute_front(*dirty_[i], delivery);
     const std::uint64_t received = counts_.received;
+    if (bell_rang_.load(std::memory_order_relaxed)) [[unlikely]]
+        receive_bell(delivery);
     receive(delivery);
     const bool idle = counts_.received == received && delivery.messages < count_max;
-    now_ns_ = now_ns();
-    if (now_ns_ >= next_deadline_ns_.load(std::memory_order_relaxed)) {
+    const std::uint64_t next = next_deadline_ns_.load(std::memory_order_relaxed);
+    // receive() has looked at the clock if anything came; without anything due nobody asks.
+    if (idle && (next != ~std::uint64_t{0} || !dirty_.empty())) now_ns_ = now_ns();
+    if (now_ns_ >= next) {
         release_held(delivery);
         keep_time();
     }
-    look_after(idle);
+    const bool pressing = look_after(idle);
     tell_finished(delivery);
-    // Release, pairs with sleep(): whoever sees it left comes back to poll.
-    unfinished_.store(!dirty_.empty() || !finished_.empty(), std::memory_order_release);
+    // Release, pairs with sleep(): whoever sees something left comes back to poll, at once or soon.
+    owes_.store(!dirty_.empty(), std::memory_order_release);
+    unfinished_.store(pressing || !finished_.empty(), std::memory_order_release);
     return delivery.events;
+}
+
+/// What came to the bell is treated as if it had come to the socket.
+void UdpProvider::receive_bell(Delivery& delivery) noexcept {
+    bell_rang_.store(false, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < Socket::receive_max && socket_.receive_bell(); ++i) {
+        now_ns_ = now_ns();
+        arrive(socket_.received(0), delivery);
+    }
 }
 
 void UdpProvider::receive(Delivery& delivery) noexcept {
@@ -199,8 +222,8 @@ void UdpProvider::receive(Delivery& delivery) noexcept {
         if (buffers == 0) return;
         now_ns_ = now_ns();
         for (std::size_t i = 0; i < buffers; ++i) {
-            std::size_t each = 0;
-            MutableBytes rest = socket_.received(i, each);
+            MutableBytes rest = socket_.received(i);
+            const std::size_t each = wire::joined_bytes(rest);
             do {  // an empty datagram is refused like any other
                 const std::size_t bytes = std::min(each, rest.size());
                 arrive(rest.first(bytes), delivery);
@@ -226,8 +249,7 @@ void UdpProvider::release_held(Delivery& delivery) noexcept {
     std::uint64_t tag = 0;
     for (MutableBytes held = out_.release(now_ns_, tag); !held.empty();
          held = out_.release(now_ns_, tag)) {
-        const Peer& peer = *talk_to(static_cast<std::uint32_t>(tag));
-        socket_.add(peer.name, peer.name_bytes, held);
+        socket_.add(talk_to(static_cast<std::uint32_t>(tag))->way, held);
         socket_.flush();
     }
     for (MutableBytes held = in_.release(now_ns_, tag); !held.empty();
@@ -292,25 +314,30 @@ void UdpProvider::mark_dirty(Peer& peer) noexcept {
 // --- the end of a poll ---------------------------------------------------------------------------
 
 /// Sends what has room by now, and the acknowledgements that nothing else carries. One that is not
-/// urgent waits until a poll finds nothing: whoever got a message often answers it at once.
-void UdpProvider::look_after(bool idle) noexcept {
+/// urgent waits until a poll finds nothing, and one that nobody waits for some time more: whoever
+/// got a message often answers it, and a datagram of its own costs both sides as much as an answer.
+/// True when the next poll must not be waited for.
+bool UdpProvider::look_after(bool idle) noexcept {
     std::size_t kept = 0;
+    bool pressing = false;
     for (std::size_t i = 0; i < dirty_.size(); ++i) {
         Peer& peer = *dirty_[i];
         compose(peer);
         transmit(peer);
-        if (peer.acknowledge == Acknowledge::now ||
-            (peer.acknowledge == Acknowledge::soon && idle)) {
-            acknowledge(peer);
-        }
-        const bool more = peer.acknowledge == Acknowledge::soon || !peer.receive.front().empty();
-        if (more && !peer.lost) {
+        const bool late = peer.acknowledge == Acknowledge::soon ||
+                          (peer.acknowledge == Acknowledge::later &&
+                           now_ns_ - peer.owes_since_ns >= acknowledge_late_ns);
+        if (peer.acknowledge == Acknowledge::now || (late && idle)) acknowledge(peer);
+        const bool waits = !peer.receive.front().empty();
+        if ((waits || peer.acknowledge != Acknowledge::nothing) && !peer.lost) {
+            pressing = pressing || waits || peer.acknowledge != Acknowledge::later;
             dirty_[kept++] = &peer;
         } else {
             peer.dirty = false;
         }
     }
     dirty_.resize(kept);
+    return pressing;
 }
 
 /// What is due by now, and when the next is.
@@ -321,13 +348,14 @@ void UdpProvider::keep_time() noexcept {
         if (peer->lost || !peer->send.outstanding()) continue;
         if (now_ns_ >= peer->send.deadline_ns()) {
             if (silence_max_ns_ != 0 && now_ns_ - peer->silent_since_ns > silence_max_ns_) {
-                peer->silent = true;
+                peer->silent = any_silent_ = true;
                 lose(*peer);
                 continue;
             }
-            peer->send.timed_out(now_ns_);
+            const bool first = peer->send.timed_out(now_ns_);
             compose(*peer);
             transmit(*peer);
+            if (first) ring_bell(*peer);
         }
         next = std::min(next, peer->send.deadline_ns());
     }
@@ -337,7 +365,7 @@ void UdpProvider::keep_time() noexcept {
 void UdpProvider::finish(std::uint32_t index) noexcept {
     ops_[index].pending = false;
     finished_.append(ops_.get(), index);
-    unfinished_.store(1, std::memory_order_release);  // pairs with sleep()
+    unfinished_.store(true, std::memory_order_release);  // pairs with sleep()
 }
 
 /// Fails all that is pending to `peer`; nothing is sent to it or taken from it any more.
@@ -366,6 +394,8 @@ void UdpProvider::tell_finished(Delivery& delivery) noexcept {
         }
         latch_.lock();
     }
+    if (!std::exchange(any_silent_, false)) [[likely]]
+        return;
     for (Peer* peer : talked_) {
         if (!peer->silent) continue;
         peer->silent = false;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "net/provider/udp/test_pair.hpp"
@@ -43,27 +44,48 @@ public:
     std::uint16_t port() const { return port_; }
     void serve(const Pair& pair) { pair_ = &pair; }
 
-    /// Sends `datagram` to node `rank` of the job.
-    void throw_at(std::uint32_t rank, const Datagram& datagram) {
-        sockaddr_in to{};
-        to.sin_family = AF_INET;
-        to.sin_port = htons(pair_->nodes[rank]->port());
-        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        EXPECT_EQ(sendto(fd_, datagram.data(), datagram.size(), 0, reinterpret_cast<sockaddr*>(&to),
-                         sizeof to),
-                  static_cast<ssize_t>(datagram.size()));
-        ++sent_;
+    /// Has `datagram` sent to node `rank` of the job with the next flush().
+    void throw_at(std::uint32_t rank, Datagram datagram) {
+        thrown_.emplace_back(rank, std::move(datagram));
+        if (thrown_.size() == batch_max) flush();
+    }
+    void flush() {
+        sockaddr_in to[2] = {};
+        iovec pieces[batch_max];
+        mmsghdr batch[batch_max] = {};
+        for (std::uint32_t rank = 0; rank < 2; ++rank) {
+            to[rank].sin_family = AF_INET;
+            to[rank].sin_port = htons(pair_->nodes[rank]->port());
+            to[rank].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        }
+        const auto count = static_cast<unsigned>(thrown_.size());
+        for (unsigned i = 0; i < count; ++i) {
+            pieces[i] = {thrown_[i].second.data(), thrown_[i].second.size()};
+            batch[i].msg_hdr.msg_name = &to[thrown_[i].first];
+            batch[i].msg_hdr.msg_namelen = sizeof to[0];
+            batch[i].msg_hdr.msg_iov = &pieces[i];
+            batch[i].msg_hdr.msg_iovlen = 1;
+        }
+        for (unsigned done = 0; done < count;) {
+            const int some = sendmmsg(fd_, batch + done, count - done, 0);
+            ASSERT_GT(some, 0);
+            done += static_cast<unsigned>(some);
+        }
+        sent_ += count;
+        thrown_.clear();
     }
     void pump() {
-        Datagram buffer(65536);
         for (;;) {
-            const ssize_t bytes = recv(fd_, buffer.data(), buffer.size(), 0);
-            if (bytes < 0) return;
-            const auto end = buffer.begin() + bytes;
-            seen_.emplace_back(buffer.begin(), end);
-            if (seen_.size() > remembered_max) seen_.erase(seen_.begin());
-            throw_at(target_of(seen_.back()), seen_.back());
+            const ssize_t bytes = recv(fd_, buffer_.data(), buffer_.size(), 0);
+            if (bytes < 0) break;
+            const auto end = buffer_.begin() + bytes;
+            // Forgets the oldest.
+            Datagram& place = seen_.size() < remembered_max ? seen_.emplace_back()
+                                                            : seen_[next_++ % remembered_max];
+            place.assign(buffer_.begin(), end);
+            throw_at(target_of(place), place);
         }
+        flush();
     }
     const std::vector<Datagram>& seen() const { return seen_; }
     std::uint64_t sent() const { return sent_; }
@@ -73,7 +95,11 @@ private:
     int fd_;
     std::uint16_t port_ = 0;
     const Pair* pair_ = nullptr;
+    static constexpr std::size_t batch_max = 64;
+    Datagram buffer_ = Datagram(65536);
     std::vector<Datagram> seen_;
+    std::size_t next_ = 0;
+    std::vector<std::pair<std::uint32_t, Datagram>> thrown_;
     std::uint64_t sent_ = 0;
 };
 
@@ -114,12 +140,13 @@ struct TappedJob {
 TEST(UdpAttack, with_recorded_spoiled_and_foreign_datagrams_changes_nothing_and_is_counted) {
     const char* given = std::getenv("HIROBA_FUZZ_COUNT");
     const std::uint64_t count = given != nullptr ? std::strtoull(given, nullptr, 0) : 20'000;
+    constexpr std::uint64_t batch = 64;  // between two pieces of work
     TappedJob job{7}, foreign{8};
     foreign.work();
     wire::samples::Random random{42};
     std::uint64_t spoiled = 0, replayed = 0;
     for (std::uint64_t thrown = 0; thrown < count; ++thrown) {
-        if (thrown % 16 == 0) job.work();
+        if (thrown % batch == 0) job.work();
         const auto& seen = job.relay.seen();
         const auto& others = foreign.relay.seen();
         Datagram datagram = seen[random.below(seen.size())];
@@ -136,11 +163,13 @@ TEST(UdpAttack, with_recorded_spoiled_and_foreign_datagrams_changes_nothing_and_
                 if (std::find(seen.begin(), seen.end(), datagram) != seen.end()) continue;
                 ++spoiled;
         }
-        job.relay.throw_at(target, datagram);
+        job.relay.throw_at(target, std::move(datagram));
         const auto received = [](const Counts& counts) { return counts.received; };
-        if (thrown % 16 != 15) continue;
+        if (thrown % batch != batch - 1) continue;
+        job.relay.flush();
         ASSERT_TRUE(job.run_until([&] { return job.counted(received) >= job.relay.sent(); }));
     }
+    job.relay.flush();
     job.work();
 
     EXPECT_EQ(job.counted([](const Counts& counts) { return counts.refused_sum(); }), spoiled);

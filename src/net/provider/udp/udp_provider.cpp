@@ -29,8 +29,9 @@ constexpr Limits udp_limits{.name = "udp",
                             .maps_peers = false,
                             .lists_in_order = true};
 constexpr std::uint64_t card_version = 1;
-constexpr std::uint64_t service_tick_ns = 200'000;
+constexpr std::uint64_t service_look_ns = 1'000'000;
 constexpr std::uint64_t service_late_ns = 1'000'000;
+static_assert(service_late_ns >= service_look_ns);  // else each datagram sent would ring for it
 /// From the peer's struct to its slots.
 constexpr std::size_t peer_bytes = round_up(sizeof(Peer), page_bytes);
 constexpr std::size_t slots_bytes = window_packets * slot_bytes;
@@ -92,7 +93,10 @@ UdpProvider::UdpProvider(ProviderSetup setup, const Weather& weather, std::uint6
       datagram_bytes_(datagram_bytes) {}
 
 UdpProvider::~UdpProvider() {
-    for (Peer* peer : talked_) munmap(peer, peer_bytes + 2 * slots_bytes + message_bytes_max);
+    for (Peer* peer : talked_) {
+        peer->way.close();
+        munmap(peer, peer_bytes + 2 * slots_bytes + message_bytes_max);
+    }
     for (const RegionMemory& region : regions_) {
         if (region.own) munmap(region.start, round_up(region.bytes, page_bytes));
     }
@@ -246,10 +250,9 @@ Peer* UdpProvider::make_peer(std::uint32_t rank) noexcept {
                      bytes, rank, errno);
     Peer& peer = *::new (memory) Peer;
     peer.node = NodeId{rank};
-    const Address address = peers_.address(rank);
-    peer.name_bytes = to_sockaddr(address, peer.name);
+    peer.way = Way::to(peers_.address(rank));
     directions(rank, peer.key_out, peer.key_in);
-    peer.send.open(memory + peer_bytes, std::min(datagram_bytes_, Socket::path_bytes(address)));
+    peer.send.open(memory + peer_bytes, std::min(datagram_bytes_, peer.way.datagram_bytes));
     peer.receive.open(memory + peer_bytes + slots_bytes);
     peer.message = memory + peer_bytes + 2 * slots_bytes;
     peers_[rank] = &peer;
@@ -511,9 +514,9 @@ Counts UdpProvider::counts() noexcept {
 // --- sleep ---------------------------------------------------------------------------------------
 
 // The service thread sleeps in one of two ways. While other threads poll they serve the peers, and
-// waking it with every datagram would only cost them their core: it looks up five times a
-// millisecond whether they still do. Otherwise it watches the socket like everybody else, until the
-// next packet must be sent again.
+// waking it with every datagram would only cost them their core: it watches the bell, where a peer
+// that hears nothing knocks, and looks up once a millisecond whether they still poll. Otherwise it
+// watches the socket like everybody else, until the next packet must be sent again.
 void UdpProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
                         void* argument) noexcept {
     struct News {
@@ -524,7 +527,7 @@ void UdpProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
     const auto any = [](void* opaque) {
         const News& news = *static_cast<News*>(opaque);
         return news.ready(news.argument) ||
-               news.self->unfinished_.load(std::memory_order_acquire) != 0;  // poll()
+               news.self->unfinished_.load(std::memory_order_acquire);  // poll()
     };
     const std::uint64_t now = now_ns();
     bool watches = true;
@@ -532,19 +535,26 @@ void UdpProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
         service_thread_.store(pthread_self(), std::memory_order_relaxed);
         const std::uint64_t polls = polls_of_others_.load(std::memory_order_relaxed);
         watches = polls == std::exchange(polls_seen_, polls);
-        if (!watches) timeout_ns = std::min(timeout_ns, service_tick_ns);
+        if (!watches) timeout_ns = std::min(timeout_ns, service_look_ns);
     }
     if (watches) {
         const std::uint64_t deadline = next_deadline_ns_.load(std::memory_order_acquire);
         timeout_ns = std::min(timeout_ns, deadline > now ? deadline - now : 0);
+        if (owes_.load(std::memory_order_acquire)) {  // poll()
+            timeout_ns = std::min(timeout_ns, acknowledge_late_ns);
+        }
     }
     Sleepers& sleepers = role == Sleeper::service ? service_ : waiters_;
     if (role == Sleeper::service) {
         // Before the announcement; pairs with note_deadline(), which rings if this is too late.
         service_until_ns_.store(now + timeout_ns, std::memory_order_release);
     }
-    sleepers.sleep(watches ? socket_.fd() : -1, timeout_ns, any, &news);
-    if (role == Sleeper::service) service_until_ns_.store(0, std::memory_order_relaxed);
+    const bool serves = role == Sleeper::service;
+    const Sleepers::Watched watched{watches ? socket_.fd() : -1, serves ? socket_.bell_fd() : -1};
+    if (sleepers.sleep(watched, timeout_ns, any, &news)) {
+        bell_rang_.store(true, std::memory_order_relaxed);
+    }
+    if (serves) service_until_ns_.store(0, std::memory_order_relaxed);
 }
 
 void UdpProvider::note_deadline(std::uint64_t deadline_ns) noexcept {

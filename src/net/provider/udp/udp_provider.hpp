@@ -118,14 +118,20 @@ private:
     bool compose_answers(Peer& peer) noexcept;
     bool compose_op(Peer& peer, std::uint32_t index) noexcept;
     void transmit(Peer& peer) noexcept;
+    struct HeaderSpace {
+        alignas(8) std::byte bytes[wire::header_bytes_max];
+    };
+    Bytes sealed_header(Peer& peer, HeaderSpace& space) noexcept;
     void acknowledge(Peer& peer) noexcept;
+    void ring_bell(Peer& peer) noexcept;
     wire::DatagramHeader header_to(Peer& peer) noexcept;
     void emit(Peer& peer, Bytes datagram, std::uint64_t now_ns) noexcept;
     void receive(Delivery& delivery) noexcept;
+    void receive_bell(Delivery& delivery) noexcept;
     void arrive(MutableBytes datagram, Delivery& delivery) noexcept;
     void take(MutableBytes datagram, Delivery& delivery) noexcept;
     void release_held(Delivery& delivery) noexcept;
-    void look_after(bool idle) noexcept;
+    bool look_after(bool idle) noexcept;
     void keep_time() noexcept;
     void note_deadline(std::uint64_t deadline_ns) noexcept;
     void mark_dirty(Peer& peer) noexcept;
@@ -159,10 +165,13 @@ private:
     OpList finished_;
     Counts counts_;
     std::uint64_t now_ns_ = 0;  ///< of this call
+    bool any_silent_ = false;   ///< some peer's silence is to be told
 
     std::atomic<std::uint64_t> next_deadline_ns_{~std::uint64_t{0}};
-    std::atomic<std::uint32_t> unfinished_{0};  ///< what the next poll must not wait for
+    std::atomic<bool> unfinished_{false};  ///< the next poll must not be waited for
+    std::atomic<bool> owes_{false};        ///< acknowledgements that have a little time
     Sleepers waiters_, service_;
+    std::atomic<bool> bell_rang_{false};             ///< a hint to whoever polls next
     std::atomic<std::uint64_t> polls_of_others_{0};  ///< than the service thread
     std::atomic<std::uint64_t> service_until_ns_{0};
     std::atomic<pthread_t> service_thread_{};

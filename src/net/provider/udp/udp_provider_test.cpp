@@ -165,6 +165,48 @@ TEST(UdpProvider, carries_out_no_second_time_what_is_sent_again) {
     EXPECT_EQ(old, 0u);
 }
 
+/// As the service thread does once: sleeps without watching the socket, since others polled.
+void serve_beside_pollers(UdpProvider& node) {
+    node.sleep(
+        Provider::Sleeper::service, 1'000'000'000, [](void*) { return false; }, nullptr);
+}
+
+TEST(UdpProvider, knocks_where_nobody_polls_any_more) {
+    Pair pair;
+    UdpProvider& near = *pair.nodes[0];
+    UdpProvider& far = *pair.nodes[1];
+    std::thread{[&] { far.poll(pair.seen[1], 64); }}.join();  // and then computes
+    std::uint64_t word = 0;
+    ASSERT_EQ(
+        near.get(OpId{1}, std::as_writable_bytes(std::span(&word, 1)), NodeId{1}, RegionId{0}, 0),
+        Post::posted);
+    ASSERT_TRUE(pair.poll_until([&] { return near.counts().retransmitted != 0; }, true, false));
+    const std::uint64_t sent = near.counts().sent;
+    EXPECT_EQ(sent, 2 + near.counts().retransmitted);  // the request, again, and a knock
+
+    std::thread{[&] {
+        serve_beside_pollers(far);  // wakes by the knock
+        far.poll(pair.seen[1], 64);
+    }}.join();
+    ASSERT_TRUE(pair.poll_until([&] { return far.counts().received >= sent; }));
+    EXPECT_EQ(far.counts().refused_sum(), 0u);
+}
+
+TEST(UdpProvider, counts_and_drops_what_strangers_send_to_its_bell) {
+    Pair pair;
+    UdpProvider& target = *pair.nodes[1];
+    const Stranger stranger{static_cast<std::uint16_t>(target.port() + 1)};
+    for (std::size_t bytes = 0; bytes < 100; ++bytes) {
+        stranger.send(std::vector<std::byte>(bytes, std::byte{0x5a}));
+    }
+    for (int i = 0; i < 1000 && target.counts().refused_sum() < 100; ++i) {
+        std::thread{[&] { serve_beside_pollers(target); }}.join();
+        target.poll(pair.seen[1], 64);
+    }
+    EXPECT_EQ(target.counts().refused_sum(), 100u);
+    EXPECT_EQ(target.counts().received, 100u);
+}
+
 TEST(UdpProvider, fails_what_is_pending_to_a_peer_that_is_lost) {
     Pair pair;
     std::uint64_t word = 1;
