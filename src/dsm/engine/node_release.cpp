@@ -53,7 +53,7 @@ void Node::drop_unchanged_work() noexcept {
         if (i < reported_count_) entry.state = take(entry, BlockEvent::written).next;
         if (differs(private_copy(work_[i]), copies_.own(work_[i]), block_bytes_)) {
             work_[kept++] = work_[i];
-        } else if (entry.state != BlockState::invalid) {
+        } else if (!settled(entry.state)) {
             entry.state = take(entry, BlockEvent::merged).next;
         }
     }
@@ -67,7 +67,7 @@ void Node::merge_work(Others others) noexcept {
         const std::scoped_lock guard{entry.latch};
         entry.unmerged = false;
         if (i < reported_count_) entry.state = take(entry, BlockEvent::written).next;
-        if (entry.state == BlockState::invalid) continue;  // settled since it was reported
+        if (settled(entry.state)) continue;  // since it was reported
         merge(work_[i], others);
         entry.state = take(entry, BlockEvent::merged).next;
     }
@@ -81,7 +81,7 @@ void Node::written(AddressRange range) noexcept {
         // Read without the latch to sort out pages that are not mapped: a state that changes now
         // was settled by a fault or an acquire after tracking was re-armed, which reports anew.
         const BlockState state = entries_[block].state;
-        if (state == BlockState::invalid || state == BlockState::invalidating) return;
+        if (settled(state) || state == BlockState::invalidating) return;
         if (work_count_ > 0 && work_[work_count_ - 1] == block) return;
         HIROBA_INVARIANT(work_count_ < work_.size(), "%lu written blocks", work_count_);
         work_[work_count_++] = block;

@@ -6,6 +6,7 @@
 #include "sim/dsm/random_program.hpp"
 
 #include <cstdio>
+#include <optional>
 
 namespace hiroba::sim_test {
 
@@ -15,6 +16,7 @@ using dsm::Others;
 using net::sim::Scheduler;
 
 constexpr std::uint32_t variables_per_block = 8;
+constexpr std::uint32_t heap_blocks = 2;  ///< of the blocks laid out, the first
 constexpr std::uint32_t locks = 2;
 
 struct Variable {
@@ -82,6 +84,12 @@ private:
     struct Phase {
         std::vector<Role> roles;
         bool serial = false;  ///< join and fork after it instead of a barrier
+        /// The program frees all of it in the phase: some time after `freed_by` (the first thread
+        /// of a node) has discarded it, under lock 0, all other nodes do. Its variables are
+        /// `freed_by`'s or lock 0's, then nobody's, and 0 from the next phase on.
+        std::optional<std::size_t> freed_block;
+        std::uint32_t freed_by = 0;
+        bool discard_begun = false;
     };
     /// One thread while it runs.
     struct Self {
@@ -89,7 +97,9 @@ private:
         ClusterNode& node;
         Random random;
         std::uint32_t phase = 0, step = 0;
-        std::size_t last = 0;  ///< variable used last
+        std::size_t last = 0;           ///< variable used last
+        std::uint32_t discards_at = 0;  ///< step from which on its node discards a freed block
+        bool discarded = false;
     };
 
     void lay_out();
@@ -102,6 +112,18 @@ private:
     void use_atomic(Self& self);
     void use_in_system_call(Self& self);
     void synchronize_for_nothing(Self& self);
+    std::size_t index_of(const Variable& variable) const noexcept {
+        return static_cast<std::size_t>(&variable - variables_.data());
+    }
+    /// Freed: nobody uses it.
+    static bool is_gone(const Phase& phase, std::size_t index) noexcept {
+        return phase.discard_begun && index / variables_per_block == *phase.freed_block;
+    }
+    void discard(Self& self, std::size_t block);
+    void maybe_discard(Self& self);
+    bool is_first_of_node(std::uint32_t thread) const noexcept {
+        return thread == 0 || cluster_.node_of(thread) != 0;
+    }
     void meet(Self& self);
     void use_all_alone(ClusterNode& node, std::uint32_t phase);
     void check_all(Self& self);
@@ -168,6 +190,19 @@ void Program::draw_phase() {
         }
         phase.roles.push_back(role);
     }
+    // Not the block of a stack, which stays accessible for good.
+    if (random_.happens(25)) {
+        const std::size_t block = random_.below(heap_blocks);
+        phase.freed_block = block;
+        do {
+            phase.freed_by = static_cast<std::uint32_t>(random_.below(cluster_.threads()));
+        } while (!is_first_of_node(phase.freed_by));
+        for (std::size_t i = 0; i < variables_per_block; ++i) {
+            phase.roles[block * variables_per_block + i] =
+                random_.happens(50) ? Role{Role::Kind::owned, phase.freed_by}
+                                    : Role{Role::Kind::locked, 0};
+        }
+    }
     phases_drawn_.push_back(std::move(phase));
 }
 
@@ -181,7 +216,8 @@ Variable* Program::any_variable(Self& self, Fits&& fits) {
     }
     for (std::size_t i = 0; i < variables_.size(); ++i) {
         const std::size_t index = (start + i) % variables_.size();
-        if (!fits(phases_drawn_[self.phase].roles[index])) continue;
+        const Phase& phase = phases_drawn_[self.phase];
+        if (!fits(phase.roles[index]) || is_gone(phase, index)) continue;
         self.last = index;
         return &variables_[index];
     }
@@ -244,8 +280,7 @@ void Program::use_plain(Self& self) {
                (role.kind == Role::Kind::owned && role.who == self.thread);
     });
     if (variable == nullptr) return;
-    const Role& role =
-        phases_drawn_[self.phase].roles[static_cast<std::size_t>(variable - variables_.data())];
+    const Role& role = phases_drawn_[self.phase].roles[index_of(*variable)];
     if (role.kind == Role::Kind::owned && self.random.happens(60)) {
         write(self, *variable, "write of");
     } else {
@@ -341,7 +376,10 @@ void Program::synchronize_for_nothing(Self& self) {
         case 0: return memory.release(Others::running);
         case 1: return memory.acquire(Others::running);
         case 2: return memory.prefetch(address, near.bytes);
-        case 3: return memory.make_accessible(address, near.bytes, self.random.happens(50));
+        case 3:
+            // That is a use.
+            if (is_gone(phases_drawn_[self.phase], index_of(near))) return;
+            return memory.make_accessible(address, near.bytes, self.random.happens(50));
         case 4: memory.publish(); return;
         default: return memory.flush();
     }
@@ -360,6 +398,35 @@ void Program::make_step(Self& self) {
 }
 
 // --- phases --------------------------------------------------------------------------------------
+
+/// Each node's first thread does it: whoever frees the block, with writes that no release has seen
+/// on top of what the lock has told of, then the others. All go on with other blocks meanwhile.
+void Program::maybe_discard(Self& self) {
+    Phase& phase = phases_drawn_[self.phase];
+    if (!phase.freed_block || self.discarded || !is_first_of_node(self.thread)) return;
+    const bool frees = self.thread == phase.freed_by;
+    if (self.step < self.discards_at || (!frees && !phase.discard_begun)) return;
+    self.discarded = true;
+    if (!frees) return discard(self, *phase.freed_block);
+    const dsm::LockKey key = cluster_.map().early_arena().address;
+    self.node.locks().lock(key);
+    if (self.random.happens(50)) {
+        const std::size_t any = self.random.below(variables_per_block);
+        read(self, variables_[*phase.freed_block * variables_per_block + any], "last read of");
+    }
+    phase.discard_begun = true;
+    discard(self, *phase.freed_block);
+    self.node.locks().unlock(key);
+}
+
+void Program::discard(Self& self, std::size_t block) {
+    Variable* const first = &variables_[block * variables_per_block];
+    const dsm::AddressRange page{first->address & ~(page_bytes - 1), page_bytes};
+    tell(self, "discard of the block of", *first, 0);
+    if (!self.node.memory().discard({&page, 1})) fail("a discard that kept something");
+    // The oracle: each node says so, and nobody looks before all have.
+    for (std::size_t i = 0; i < variables_per_block; ++i) first[i].value = 0;
+}
 
 void Program::use_all_alone(ClusterNode& node, std::uint32_t phase) {
     Self alone{~0u, node, Random{seed_ ^ (phase + 1) * 0x5851'F42D'4C95'7F2Du}, phase, 0};
@@ -387,8 +454,21 @@ void Program::live(std::uint32_t thread, ClusterNode& node) {
     Self self{thread, node, Random{seed_ * 1'000'003 + thread}};
     const std::uint32_t steps = (shape_.steps + phases_ - 1) / phases_;
     for (; self.phase < phases_; ++self.phase) {
-        for (self.step = 0; self.step < steps; ++self.step) make_step(self);
+        self.discards_at = static_cast<std::uint32_t>(self.random.below(steps));
+        self.discarded = false;
+        for (self.step = 0; self.step < steps; ++self.step) {
+            maybe_discard(self);
+            make_step(self);
+        }
+        while (phases_drawn_[self.phase].freed_block && is_first_of_node(self.thread) &&
+               !self.discarded) {
+            maybe_discard(self);
+            yield();
+        }
         meet(self);
+        if (phases_drawn_[self.phase].freed_block && is_first_of_node(self.thread)) {
+            self.node.memory().discarded_everywhere();
+        }
     }
     check_all(self);
 }
