@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 import compare
+import freed_memory
 import process_runs
 
 SHT_SYMTAB, SHT_DYNSYM = 2, 11
@@ -132,6 +133,7 @@ def rows():
         Row("mmap, mremap, brk", case("mappings.c"), hide="(mmap|mremap|munmap)(64)?|s?brk"),
         Row("shared mapping refused", case("refusals.c shared"), hide="mmap(64)?"),
         Row("huge allocation refused", case("refusals.c huge"), stub="fits_memory", result=1),
+        Row("freed memory given back", freed_memory.freed_memory, stub="FreedPages::step"),
         Row("threads of the program", case("threads.c"), hide="pthread_create"),
         Row("descriptors of node 0", case("files.c"), environment=interposed),
         Row("FILEs and std::ofstream", case("streams_of_others.cpp"),
