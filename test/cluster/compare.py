@@ -80,7 +80,7 @@ def all_cases():
         Case("own_threads.cpp", "pthread_exit"),
         Case("threads.c"),
         Case("threads.c", "regions only"),
-        Case("threads.c", "overflow", stderr=False, regions=False),
+        Case("threads.c", "overflow", refused=(139, b"raise OMP_STACKSIZE")),
         Case("threads.c", "join", refused=(78, b"pthread_join on node")),
         Case("fortran_print.f90"),
         Case("sync_locks.c"),
@@ -103,6 +103,9 @@ def all_cases():
         Case("refusals.c", "shared", refused=(1, b"mmap of descriptor")),
         Case("refusals.c", "aio", refused=(1, b"io_setup refused")),
         Case("refusals.c", "lock", environment=EXAMINED, refused=(1, b"belongs to node 0: system call 73")),
+        Case("refusals.c", "machine", environment={"HIROBA_HEAP": "4T"},
+             refused=(1, b"of the machine); use more nodes, or set HIROBA_MEMORY")),
+        Case("refusals.c", "mappings", refused=(78, b"mappings in use of")),
         Case("refusals.c", "huge", environment={"HIROBA_MEMORY": "2G"},
              refused=(1, b"of 2147483648 this node may use (HIROBA_MEMORY)")),
     ]

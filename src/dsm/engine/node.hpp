@@ -159,7 +159,8 @@ private:
     bool must_stay(BlockId block) noexcept {
         return is_pinned(offset_of(block)) || entries_[block].pins > 0;
     }
-    bool is_stack_guard(std::uint64_t offset) const noexcept;
+    // Not inlined, so that test/cluster/switched_off.py can switch it off.
+    [[gnu::noinline]] bool is_stack_guard(std::uint64_t offset) const noexcept;
     void close_guard(AddressRange guard) noexcept;
     /// Whether a block may be fetched that the program has not asked for.
     bool may_come_unasked(BlockState state) const noexcept {
