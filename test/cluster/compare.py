@@ -103,7 +103,7 @@ def all_cases():
         Case("refusals.c", "shared", refused=(1, b"mmap of descriptor")),
         Case("refusals.c", "aio", refused=(1, b"io_setup refused")),
         Case("refusals.c", "lock", environment=EXAMINED, refused=(1, b"belongs to node 0: system call 73")),
-        Case("refusals.c", "machine", environment={"HIROBA_HEAP": "4T"},
+        Case("refusals.c", "machine", environment={"HIROBA_HEAP": "256G"},
              refused=(1, b"of the machine); use more nodes, or set HIROBA_MEMORY")),
         Case("refusals.c", "mappings", refused=(78, b"mappings in use of")),
         Case("refusals.c", "huge", environment={"HIROBA_MEMORY": "2G"},
