@@ -96,7 +96,9 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     node.locks->interrupt_waits_for(signals);
     node.sync->interrupt_waits_for(signals);
 
-    auto heap = dsm::Heap::create(*node.endpoint, *node.map, *node.memory);
+    const auto keep_freed = setting_number("HIROBA_KEEP_FREED");
+    if (!keep_freed) return keep_freed.error();
+    auto heap = dsm::Heap::create(*node.endpoint, *node.map, *node.memory, {*keep_freed});
     if (!heap) return heap.error();
     node.heap = std::move(*heap);
 

@@ -36,6 +36,8 @@ constexpr Setting table[] = {
      "size"},
     {"HIROBA_HOST_TIMEOUT", "30", "seconds in which the agents of all hosts must have come",
      "count"},
+    {"HIROBA_KEEP_FREED", "32M",
+     "freed memory that a node keeps for reuse; what is more goes back to the machine", "size"},
     {"HIROBA_LEASE", "10", "logical time a read copy stays valid without asking", "count"},
     {"HIROBA_LOG", "silent",
      "what to tell on stderr: silent|info|debug|trace, then layer=level; example: info,dsm=debug",

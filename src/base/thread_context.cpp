@@ -17,6 +17,7 @@
 
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
+#include "base/mapping_count.hpp"
 #include "base/trace.hpp"
 
 /// src/base/stack_switch.S
@@ -83,10 +84,7 @@ ThreadPages* map_pages() noexcept {
     const long address = syscall(SYS_mmap, hint, mapping_bytes, PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == -1 || syscall(SYS_mprotect, address, page_bytes, PROT_NONE) != 0) {
-        fatal(
-            "no memory for a thread's runtime stack: mmap of %lu bytes failed, errno %d. Raise "
-            "vm.max_map_count or the memory limit (hiroba info -l)",
-            mapping_bytes, errno);
+        die_without_memory("a thread's runtime stack", mapping_bytes, errno);
     }
     auto* const base = reinterpret_cast<std::byte*>(address);
     return new (base + page_bytes + runtime_stack_bytes) ThreadPages;

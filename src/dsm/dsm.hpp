@@ -123,6 +123,15 @@ public:
     virtual void hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept = 0;
     virtual void drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept = 0;
 
+    /// Gives the memory of `ranges` (whole blocks) back to the machine, on this node. For memory
+    /// that no thread of any node uses from before the first node's call until after the last
+    /// one's return: then it reads as zero everywhere. False: something of it is pinned, or a
+    /// stack, and keeps its bytes here. Followed by one discarded_everywhere().
+    [[nodiscard]] virtual bool discard(std::span<const AddressRange> ranges) noexcept = 0;
+    /// Every node has returned from the discard() that this answers. Until then blocks of it are
+    /// not fetched ahead of time.
+    virtual void discarded_everywhere() noexcept = 0;
+
     /// Enters the critical section of the block of [address, +bytes) (one block, 1 to 16 bytes):
     /// this node becomes its home and the bytes at `address` are current, mapped and writable;
     /// the caller performs one read-modify-write there and leaves. False when the address is not

@@ -2,7 +2,10 @@
 // Role: see gas.hpp; registration, and access where nothing is mapped.
 #include "gas/gas.hpp"
 
+#include <sys/mman.h>
+
 #include <array>
+#include <cerrno>
 
 #include "base/thread_context.hpp"
 
@@ -31,6 +34,19 @@ void Segment::attach() {
     for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
         bases_[rank] = provider.mapped(NodeId{rank}, region_);
     }
+}
+
+// Memory that peers map is a file's, which gives its pages back; the other sort is this process's
+// own, and refuses that with EINVAL.
+void Segment::discard(std::uint64_t offset, std::size_t bytes) noexcept {
+    HIROBA_INVARIANT(offset <= bytes_ && bytes <= bytes_ - offset,
+                     "%lu bytes at offset %lu of a segment of %lu",
+                     static_cast<unsigned long>(bytes), static_cast<unsigned long>(offset), bytes_);
+    std::byte* const from = local_ + offset;
+    if (madvise(from, bytes, MADV_REMOVE) == 0) return;
+    HIROBA_INVARIANT(errno == EINVAL && madvise(from, bytes, MADV_DONTNEED) == 0,
+                     "madvise of %lu bytes at %p: errno %d", static_cast<unsigned long>(bytes),
+                     static_cast<void*>(from), errno);
 }
 
 // Whoever polls stores the answers, and the caller's stack may be the program's, that is global

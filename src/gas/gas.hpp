@@ -47,6 +47,9 @@ public:
     std::size_t bytes() const noexcept { return bytes_; }
     /// This node's part; valid after attach().
     std::byte* local() noexcept { return local_; }
+    /// Gives whole pages of this node's part back to the machine: they read as zero. What peers
+    /// read meanwhile is old, zero, or a mixture.
+    void discard(std::uint64_t offset, std::size_t bytes) noexcept;
     /// `node`'s bytes for loads, stores and CPU atomics; nullptr where the provider maps nothing.
     std::byte* reach(GlobalAddress at, std::size_t bytes) const noexcept {
         return mapped(at, bytes);

@@ -188,6 +188,56 @@ def second_runtime(bench):
     expect(bench.run(program), 78, "", r"libother\.so is a second OpenMP runtime")
 
 
+def memory_group():
+    """A folder for a control group with a memory limit, below this process's, and its file."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            roots = ["/sys/fs/cgroup", "memory.max"]
+        elif "memory" in controllers.split(","):
+            roots = ["/sys/fs/cgroup/memory", "memory.limit_in_bytes"]
+        else:
+            continue
+        folder = pathlib.Path(roots[0] + path) / f"hiroba-test-{os.getpid()}"
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        if (folder / roots[1]).exists():
+            return folder, roots[1]
+        folder.rmdir()
+    return None, None
+
+
+def control_group(bench):
+    """What the control group would not bear is refused, with its limit. Needs root."""
+    folder, limit = memory_group()
+    if folder is None:
+        print("     control_group: no group with a memory limit can be made here")
+        return
+    try:
+        (folder / limit).write_text(str(4 << 30))
+        program = bench.build("greedy", """
+            int main() {
+                void* block = malloc((size_t)3 << 30);
+                printf("%d\\n", block == NULL);
+                free(block);
+            #pragma omp parallel
+                {}
+            }""", "-fopenmp")
+        enter = lambda: (folder / "cgroup.procs").write_text(str(os.getpid()))
+        expect(bench.run(program, before=enter), 0, "1\n",
+               r"malloc of 3221225472 bytes refused: .* of 4294967296 this node may use "
+               r"\(limit of the control group\); use more nodes, or set HIROBA_MEMORY")
+    finally:
+        for _ in range(50):  # the last process may still be leaving
+            try:
+                folder.rmdir()
+                break
+            except OSError:
+                time.sleep(0.1)
+
+
 def refused_calls(bench):
     """What would corrupt or hang is a line and a status."""
     forks = bench.build("forks", """
@@ -390,7 +440,8 @@ def watching(bench):
         assert found == times, f"{line}: {found} times in {told[:2000]}"
 
 
-CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runtime, refused_calls, core_files,
+CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
+         refused_calls, core_files,
          stack_overflow, stacks, user_signal_of_the_program, debugger,
          watching]
 

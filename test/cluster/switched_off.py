@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 import compare
+import freed_memory
 import process_runs
 
 SHT_SYMTAB, SHT_DYNSYM = 2, 11
@@ -119,6 +120,8 @@ def rows():
             result=0),
         Row("std::atomic::wait", case("sync_atomic_wait.cpp ordered"), stub="is_program_futex", result=0),
         Row("robust mutexes refused", case("sync_refused.cpp robust"), hide="pthread_mutex_.*"),
+        Row("process-shared mutexes refused", case("sync_refused.cpp shared"),
+            hide="pthread_mutex_.*"),
         Row("futex refused", case("sync_refused.cpp futex"), stub="is_program_futex", result=0),
         Row("read, write and kin", case("kernel_buffers.c"), hide="p?(read|write)v?(64)?",
             environment=interposed),
@@ -132,7 +135,17 @@ def rows():
         Row("mmap, mremap, brk", case("mappings.c"), hide="(mmap|mremap|munmap)(64)?|s?brk"),
         Row("shared mapping refused", case("refusals.c shared"), hide="mmap(64)?"),
         Row("huge allocation refused", case("refusals.c huge"), stub="fits_memory", result=1),
+        Row("freed memory given back", freed_memory.freed_memory, stub="FreedPages::step"),
+        Row("the machine's memory", case("refusals.c machine"), stub="fits_memory", result=1),
+        Row("a control group's memory", process_runs.control_group, stub="fits_memory", result=1),
+        Row("mappings run out", case("refusals.c mappings"), stub="die_without_memory"),
         Row("threads of the program", case("threads.c"), hide="pthread_create"),
+        Row("join on another node refused", case("threads.c join"), hide="pthread_join"),
+        Row("overflow of such a thread", case("threads.c overflow"),
+            stub="Node::is_stack_guard", result=0),
+        Row("overflow names OMP_STACKSIZE", process_runs.stack_overflow,
+            stub="Node::is_stack_guard", result=0),
+        Row("file locks of node 0 refused", case("refusals.c lock"), environment=interposed),
         Row("descriptors of node 0", case("files.c"), environment=interposed),
         Row("FILEs and std::ofstream", case("streams_of_others.cpp"),
             hide="f?(printf|puts|putc|getc|gets|scanf|write|read|flush|eof|seek|tell)|getline"),
@@ -144,6 +157,8 @@ def rows():
         Row("dlopen repeated", process_runs.loading_after_the_start, stub="open_as_on_node_0"),
         Row("initializers held back", process_runs.loading_after_the_start,
             stub="hold_back_initializers"),
+        Row("a second OpenMP runtime refused", process_runs.second_runtime, stub="defines",
+            result=0),
         Row("chdir, setlocale, setenv, umask", case("process_state.c"),
             stub="apply_process_state"),
         Row("system, popen, posix_spawn", case("children.c"), hide="system|popen|posix_spawnp?",
@@ -151,6 +166,8 @@ def rows():
         Row("fork refused", process_runs.refused_calls, hide="fork", environment=interposed),
         Row("exit on any node", case("status.c exit region 3"), hide="exit"),
         Row("quick_exit on any node", case("status.c quick_exit region 5"), hide="quick_exit"),
+        Row("pthread_exit in a region refused", process_runs.refused_calls, hide="pthread_exit"),
+        Row("exec in a region refused", process_runs.refused_calls, hide="exec.*"),
         Row("handlers outside the runtime", case("storm.c"), hide="sigaction|signal"),
         Row("masks leave faults open", case("signals.c"), hide="sigprocmask|pthread_sigmask",
             environment=interposed),

@@ -17,6 +17,7 @@ namespace {
 using dsm::Others;
 
 constexpr std::uint32_t variables_per_block = 8;
+constexpr std::uint32_t heap_blocks = 2;  ///< of the blocks laid out, the first
 constexpr std::uint32_t locks = 2;
 
 }  // namespace
@@ -41,7 +42,7 @@ DrawnMemory draw_memory(Random& random) {
 
 RandomProgram::RandomProgram(std::uint64_t seed, const ProgramShape& shape, Random& random,
                              std::uint32_t threads_of_first, const dsm::AddressMap& map,
-                             Oracle oracle, Failed failed)
+                             Oracle& oracle, Failed failed)
     : seed_(seed),
       shape_(shape),
       threads_of_first_(threads_of_first),
@@ -49,7 +50,7 @@ RandomProgram::RandomProgram(std::uint64_t seed, const ProgramShape& shape, Rand
       oracle_(oracle),
       failed_(std::move(failed)) {
     lay_out(random);
-    phases_ = 2 + static_cast<std::uint32_t>(random.below(4));
+    phases_ = 2 + static_cast<std::uint32_t>(random.below(phases_max - 1));
     for (std::uint32_t phase = 0; phase <= phases_; ++phase) draw_phase(random);
 }
 
@@ -92,7 +93,22 @@ void RandomProgram::draw_phase(Random& random) {
         }
         phase.roles.push_back(role);
     }
+    if (random.happens(25)) draw_freed_block(phase, random);
     phases_drawn_.push_back(std::move(phase));
+}
+
+// Not the block of a stack, which stays accessible for good.
+void RandomProgram::draw_freed_block(Phase& phase, Random& random) {
+    const std::size_t block = random.below(heap_blocks);
+    phase.freed_block = block;
+    do {
+        phase.freed_by = static_cast<std::uint32_t>(random.below(threads()));
+    } while (!is_first_of_node(phase.freed_by));
+    for (std::size_t i = 0; i < variables_per_block; ++i) {
+        phase.roles[block * variables_per_block + i] = random.happens(50)
+                                                           ? Role{Role::Kind::owned, phase.freed_by}
+                                                           : Role{Role::Kind::locked, 0};
+    }
 }
 
 // Often one in the block of the last: the rarest rows of the protocol take two or three different
@@ -105,7 +121,7 @@ const RandomProgram::Variable* RandomProgram::any_variable(Self& self, Fits&& fi
     }
     for (std::size_t i = 0; i < variables_.size(); ++i) {
         const std::size_t index = (start + i) % variables_.size();
-        if (!fits(phases_drawn_[self.phase].roles[index])) continue;
+        if (!fits(phases_drawn_[self.phase].roles[index]) || is_gone(self.phase, index)) continue;
         self.last = index;
         return &variables_[index];
     }
@@ -165,8 +181,7 @@ void RandomProgram::use_plain(Self& self) {
                (role.kind == Role::Kind::owned && role.who == self.thread);
     });
     if (variable == nullptr) return;
-    const Role& role =
-        phases_drawn_[self.phase].roles[static_cast<std::size_t>(variable - variables_.data())];
+    const Role& role = phases_drawn_[self.phase].roles[index_of(*variable)];
     if (role.kind == Role::Kind::owned && self.random.happens(60)) {
         write(self, *variable, "write of");
     } else {
@@ -261,7 +276,9 @@ void RandomProgram::synchronize_for_nothing(Self& self) {
         case 0: return memory.release(Others::running);
         case 1: return memory.acquire(Others::running);
         case 2: return memory.prefetch(address, near.bytes);
-        case 3: return memory.make_accessible(address, near.bytes, self.random.happens(50));
+        case 3:
+            if (is_gone(self.phase, index_of(near))) return;  // that is a use
+            return memory.make_accessible(address, near.bytes, self.random.happens(50));
         case 4: memory.publish(); return;
         default: return memory.flush();
     }
@@ -280,6 +297,51 @@ void RandomProgram::make_step(Self& self) {
 }
 
 // --- phases --------------------------------------------------------------------------------------
+
+bool RandomProgram::is_gone(std::uint32_t phase, std::size_t variable) const noexcept {
+    return phases_drawn_[phase].freed_block == variable / variables_per_block &&
+           oracle_.discard_begun[phase].load(std::memory_order_acquire);  // maybe_discard()
+}
+
+bool RandomProgram::has_to_discard(const Self& self) const noexcept {
+    return phases_drawn_[self.phase].freed_block && is_first_of_node(self.thread) &&
+           !self.discarded;
+}
+
+/// Each node's first thread does it: whoever frees the block, with writes that no release has seen
+/// on top of what the lock has told of, then the others. All go on with other blocks meanwhile.
+void RandomProgram::maybe_discard(Self& self) {
+    if (!has_to_discard(self) || self.step < self.discards_at) return;
+    const Phase& phase = phases_drawn_[self.phase];
+    std::atomic<bool>& begun = oracle_.discard_begun[self.phase];
+    if (self.thread != phase.freed_by) {
+        // Pairs with the store below.
+        if (begun.load(std::memory_order_acquire)) discard(self, *phase.freed_block);
+        return;
+    }
+    const dsm::LockKey key = map_.early_arena().address;
+    self.node.locks().lock(key);
+    if (self.random.happens(50)) {
+        const std::size_t any = self.random.below(variables_per_block);
+        read(self, variables_[*phase.freed_block * variables_per_block + any], "last read of");
+    }
+    begun.store(true, std::memory_order_release);  // pairs with the load above and is_gone()
+    discard(self, *phase.freed_block);
+    self.node.locks().unlock(key);
+}
+
+void RandomProgram::discard(Self& self, std::size_t block) {
+    self.discarded = true;
+    const Variable* const first = &variables_[block * variables_per_block];
+    const std::size_t block_bytes = map_.shape().block_bytes;
+    const dsm::AddressRange range{first->address / block_bytes * block_bytes, block_bytes};
+    tell(self, "discard of the block of", *first, 0);
+    if (!self.node.memory().discard({&range, 1})) failed_("a discard that kept something");
+    // The oracle: each node says so, and nobody looks before all have.
+    for (std::size_t i = 0; i < variables_per_block; ++i) {
+        value_of(first[i]).store(0, std::memory_order_release);  // pairs with check()
+    }
+}
 
 void RandomProgram::use_all_alone(ProgramNode& node, std::uint32_t phase) {
     Self alone{~0u, node, Random{seed_ ^ (phase + 1) * 0x5851'F42D'4C95'7F2Du}, phase, 0};
@@ -307,8 +369,20 @@ void RandomProgram::live(std::uint32_t thread, ProgramNode& node) {
     Self self{thread, node, Random{seed_ * 1'000'003 + thread}};
     const std::uint32_t steps = (shape_.steps + phases_ - 1) / phases_;
     for (; self.phase < phases_; ++self.phase) {
-        for (self.step = 0; self.step < steps; ++self.step) make_step(self);
+        self.discards_at = static_cast<std::uint32_t>(self.random.below(steps));
+        self.discarded = false;
+        for (self.step = 0; self.step < steps; ++self.step) {
+            maybe_discard(self);
+            make_step(self);
+        }
+        while (has_to_discard(self)) {
+            maybe_discard(self);
+            yield();
+        }
         meet(self);
+        if (phases_drawn_[self.phase].freed_block && is_first_of_node(self.thread)) {
+            self.node.memory().discarded_everywhere();
+        }
     }
     check_all(self);
 }

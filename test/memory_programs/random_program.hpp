@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,15 +37,19 @@ DrawnMemory draw_memory(Random& random);
 class RandomProgram {
 public:
     static constexpr std::uint32_t variables_max = 24;
-    /// What the last write to each variable left. Zero before the start. Where the nodes are
-    /// processes it lies in memory of the machine that all have, apart from the memory tested.
-    using Oracle = std::span<std::atomic<std::uint64_t>, variables_max>;
+    static constexpr std::uint32_t phases_max = 5;
+    /// What is right. Zero before the start. Where the nodes are processes it lies in memory of the
+    /// machine that all have, apart from the memory tested.
+    struct Oracle {
+        std::atomic<std::uint64_t> values[variables_max];  ///< what the last write left
+        std::atomic<bool> discard_begun[phases_max];       ///< of the block freed in the phase
+    };
     using Failed = std::function<void(const std::string& what)>;
 
     /// @param random  the same on all nodes; @param map, @param oracle outlive it
     /// @param failed  told of each wrong value, by the thread that read it
     RandomProgram(std::uint64_t seed, const ProgramShape& shape, Random& random,
-                  std::uint32_t threads_of_first, const dsm::AddressMap& map, Oracle oracle,
+                  std::uint32_t threads_of_first, const dsm::AddressMap& map, Oracle& oracle,
                   Failed failed);
 
     std::uint32_t threads() const noexcept { return shape_.nodes - 1 + threads_of_first_; }
@@ -74,6 +78,11 @@ private:
     struct Phase {
         std::vector<Role> roles;
         bool serial = false;  ///< join and fork after it instead of a barrier
+        /// The program frees all of it in the phase: some time after `freed_by` (the first thread
+        /// of a node) has discarded it, under lock 0, all other nodes do. Its variables are
+        /// `freed_by`'s or lock 0's, then nobody's, and 0 from the next phase on.
+        std::optional<std::size_t> freed_block;
+        std::uint32_t freed_by = 0;
     };
     /// One thread while it runs.
     struct Self {
@@ -81,11 +90,14 @@ private:
         ProgramNode& node;
         Random random;
         std::uint32_t phase = 0, step = 0;
-        std::size_t last = 0;  ///< variable used last
+        std::size_t last = 0;           ///< variable used last
+        std::uint32_t discards_at = 0;  ///< step from which on its node discards a freed block
+        bool discarded = false;
     };
 
     void lay_out(Random& random);
     void draw_phase(Random& random);
+    void draw_freed_block(Phase& phase, Random& random);
     void make_step(Self& self);
     void use_plain(Self& self);
     void use_locked(Self& self);
@@ -93,14 +105,26 @@ private:
     void use_atomic(Self& self);
     void use_in_system_call(Self& self);
     void synchronize_for_nothing(Self& self);
+    void discard(Self& self, std::size_t block);
+    void maybe_discard(Self& self);
+    /// Discards freed blocks for its node, and has not yet done so in this phase.
+    bool has_to_discard(const Self& self) const noexcept;
     void meet(Self& self);
     void use_all_alone(ProgramNode& node, std::uint32_t phase);
     void check_all(Self& self);
 
     template <class Fits>
     const Variable* any_variable(Self& self, Fits&& fits);
+    std::size_t index_of(const Variable& variable) const noexcept {
+        return static_cast<std::size_t>(&variable - variables_.data());
+    }
     std::atomic<std::uint64_t>& value_of(const Variable& variable) noexcept {
-        return oracle_[static_cast<std::size_t>(&variable - variables_.data())];
+        return oracle_.values[index_of(variable)];
+    }
+    /// Freed: nobody uses it.
+    bool is_gone(std::uint32_t phase, std::size_t variable) const noexcept;
+    bool is_first_of_node(std::uint32_t thread) const noexcept {
+        return thread == 0 || node_of(thread) != 0;
     }
     void read(Self& self, const Variable& variable, const char* how);
     void write(Self& self, const Variable& variable, const char* how);
@@ -112,7 +136,7 @@ private:
     ProgramShape shape_;
     std::uint32_t threads_of_first_;
     const dsm::AddressMap& map_;
-    Oracle oracle_;
+    Oracle& oracle_;
     Failed failed_;
     std::vector<Variable> variables_;
     std::vector<Phase> phases_drawn_;

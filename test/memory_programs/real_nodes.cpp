@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <array>
 #include <barrier>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +29,7 @@ namespace hiroba::sim_test {
 namespace {
 
 using dsm::Others;
-using OracleCells = std::array<std::atomic<std::uint64_t>, RandomProgram::variables_max>;
+using Oracle = RandomProgram::Oracle;
 
 template <class T>
 T must(Result<T> result) {
@@ -42,17 +41,16 @@ void must(Result<void> result) {
 }
 
 /// Zeroed memory of the machine that every node of the job maps; its name goes when all have it.
-OracleCells& map_oracle(const net::JobInfo& job, net::ControlChannel& control) {
+Oracle& map_oracle(const net::JobInfo& job, net::ControlChannel& control) {
     const std::string name = "/hiroba-oracle-" + std::to_string(job.job_key);
     const int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
-    if (fd < 0 || ::ftruncate(fd, sizeof(OracleCells)) != 0) std::abort();
-    void* const at =
-        ::mmap(nullptr, sizeof(OracleCells), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd < 0 || ::ftruncate(fd, sizeof(Oracle)) != 0) std::abort();
+    void* const at = ::mmap(nullptr, sizeof(Oracle), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) std::abort();
     ::close(fd);
     must(control.barrier());
     if (job.self.value == 0) ::shm_unlink(name.c_str());
-    return *static_cast<OracleCells*>(at);
+    return *static_cast<Oracle*>(at);
 }
 
 dsm::SpaceShape shape_of(std::uint32_t nodes, std::uint32_t threads, std::size_t block_bytes) {
@@ -188,7 +186,7 @@ int run(std::uint64_t seed, std::uint32_t steps, bool flushes) {
     net::ControlChannel control(job);
     Random random{seed * 2 + 1};
     const DrawnMemory drawn = draw_memory(random);
-    OracleCells& oracle = map_oracle(job, control);
+    Oracle& oracle = map_oracle(job, control);
     RealNode node{job, control, drawn};
     // The others learn of the end from the launcher.
     const auto failed = [](const std::string& what) {

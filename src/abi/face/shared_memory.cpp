@@ -103,7 +103,9 @@ Result<void> SpmdNode::compose() {
     auto locks = dsm::LockTable::create(*endpoint_, *memory_);
     if (!locks) return locks.error();
     locks_ = std::move(*locks);
-    auto heap = dsm::Heap::create(*endpoint_, *map_, *memory_);
+    const auto keep_freed = setting_number("HIROBA_KEEP_FREED");
+    if (!keep_freed) return keep_freed.error();
+    auto heap = dsm::Heap::create(*endpoint_, *map_, *memory_, {*keep_freed});
     if (!heap) return heap.error();
     heap_ = std::move(*heap);
 

@@ -76,10 +76,10 @@ std::recursive_mutex& only_one() {
     static std::recursive_mutex mutex;
     return mutex;
 }
-constinit LibraryRecord* first_record = nullptr;         ///< node 0
-constinit LibraryRecord* last_record = nullptr;          ///< node 0
-constinit const LibraryRecord* repeated_to = nullptr;    ///< others
-constinit Handles handles[dsm::AddressMap::images_max];  ///< others
+constinit LibraryRecord* first_record = nullptr;           ///< node 0
+constinit LibraryRecord* last_record = nullptr;            ///< node 0
+constinit const LibraryRecord* repeated_to = nullptr;      ///< others
+constinit Handles handles[dsm::AddressMap::images_max]{};  ///< others
 constinit std::size_t handle_count = 0;
 
 void* real_open(const char* file, int mode) noexcept {

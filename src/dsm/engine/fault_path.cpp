@@ -96,7 +96,7 @@ void Node::fetch_around(BlockId block) noexcept {
         if (range.address != end) break;
         BlockEntry& entry = entries_[next];
         if (!entry.latch.try_lock()) break;
-        if (entry.state != BlockState::invalid || entry.guards_stack || must_stay(next) ||
+        if (!may_come_unasked(entry.state) || entry.guards_stack || must_stay(next) ||
             fetch_by_notice(next, BlockWork::fetch) != Fetched::as_told || entry.rts < min_wts()) {
             entry.latch.unlock();
             break;

@@ -255,7 +255,7 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
-        if (!readable(entry.state) && !entry.guards_stack && !must_stay(block)) {
+        if (may_come_unasked(entry.state) && !entry.guards_stack && !must_stay(block)) {
             resolve(block, BlockEvent::read_fault);
         }
     });

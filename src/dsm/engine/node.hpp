@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
-// node_acquire.cpp, node_atomic.cpp, node_flush.cpp, node_stacks.cpp, node_state.cpp.
+// node_acquire.cpp, node_atomic.cpp, node_discard.cpp, node_flush.cpp, node_stacks.cpp,
+// node_state.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
 // latch, and whoever holds one waits for no second.
@@ -68,6 +69,8 @@ public:
     void unpin(const void* address, std::size_t bytes) noexcept override;
     void hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
     void drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
+    bool discard(std::span<const AddressRange> ranges) noexcept override;
+    void discarded_everywhere() noexcept override;
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     void flush() noexcept override;
@@ -158,8 +161,18 @@ private:
     bool must_stay(BlockId block) noexcept {
         return is_pinned(offset_of(block)) || entries_[block].pins > 0;
     }
-    bool is_stack_guard(std::uint64_t offset) const noexcept;
+    // Not inlined, so that test/cluster/switched_off.py can switch it off.
+    [[gnu::noinline]] bool is_stack_guard(std::uint64_t offset) const noexcept;
     void close_guard(AddressRange guard) noexcept;
+    /// Whether a block may be fetched that the program has not asked for.
+    bool may_come_unasked(BlockState state) const noexcept {
+        // Acquire: pairs with discarded_everywhere().
+        return state == BlockState::invalid ||
+               (state == BlockState::discarded &&
+                discards_open_.load(std::memory_order_acquire) == 0);
+    }
+    bool discard_blocks(BlockId first, BlockId end) noexcept;
+    void finish_discards() noexcept;
     template <class Visit>
     void for_blocks(const void* address, std::size_t bytes, Visit&& visit) noexcept;
 
@@ -277,6 +290,8 @@ private:
     SparseArray<Notice> taken_;
     std::size_t taken_count_ = 0;
     Invalidation invalidation_;
+
+    std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 
     FlushObject::Version flush_seen_ = 0;  ///< under flush_latch_
     NewsSequence flush_sequence_ = 0;      ///< what this node had when it last flushed, likewise

@@ -54,7 +54,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     note_use(entry);
     const LockToken token = lock_.lock(block);
     const BlockState before = entry.state;
-    const BlockStep next = must_stay(block) && before == BlockState::invalid
+    const BlockStep next = must_stay(block) && settled(before)
                                ? take(entry, BlockEvent::pinned_fault)
                                : take(entry, BlockEvent::atomic);
     if (token.home != self_ && token.wts != copies_.own_wts(block)) {

@@ -59,7 +59,7 @@ void Node::drop_unchanged_work() noexcept {
             continue;
         }
         entry.write_guess = 0;
-        if (entry.state != BlockState::invalid) {
+        if (!settled(entry.state)) {
             entry.state = take(entry, BlockEvent::merged).next;
         }
     }
@@ -73,7 +73,7 @@ void Node::merge_work(Others others) noexcept {
         const std::scoped_lock guard{entry.latch};
         entry.unmerged = false;
         if (i < reported_count_) entry.state = take(entry, BlockEvent::written).next;
-        if (entry.state == BlockState::invalid) continue;  // settled since it was reported
+        if (settled(entry.state)) continue;  // since it was reported
         merge(work_[i], others);
         entry.state = take(entry, BlockEvent::merged).next;
     }
@@ -87,7 +87,7 @@ void Node::written(AddressRange range) noexcept {
         // Read without the latch to sort out pages that are not mapped: a state that changes now
         // was settled by a fault or an acquire after tracking was re-armed, which reports anew.
         const BlockState state = entries_[block].state;
-        if (state == BlockState::invalid || state == BlockState::invalidating) return;
+        if (settled(state) || state == BlockState::invalidating) return;
         if (work_count_ > 0 && work_[work_count_ - 1] == block) return;
         HIROBA_INVARIANT(work_count_ < work_.size(), "%lu written blocks", work_count_);
         work_[work_count_++] = block;

@@ -95,6 +95,7 @@ std::uint32_t Arena::open_span(std::uint32_t size_class) noexcept {
     {
         std::lock_guard guard{page_latch_};
         run = runs_.take(span_pages, span_pages, 0);
+        note_freed();
     }
     if (!run) return IndexSet::none;
     const std::uint32_t index = run->first / span_pages;
@@ -120,6 +121,7 @@ void Arena::close_span(SizeClass& in, std::uint32_t span) noexcept {
     for (std::uint32_t page = 0; page < span_pages; ++page) set_word(span * span_pages + page, 0);
     std::lock_guard guard{page_latch_};
     runs_.give(span * span_pages, span_pages);
+    note_freed();
 }
 
 /// One empty span of a class stays open, the lower of two: a program that takes and gives back one
@@ -143,6 +145,7 @@ std::optional<Arena::Block> Arena::allocate_large(std::size_t bytes,
         {
             std::lock_guard guard{page_latch_};
             if (const auto run = runs_.take(count, alignment_pages, phase)) {
+                note_freed();
                 set_word(run->first, PageWord::large_bit | std::size_t{count} * page_bytes);
                 return Block{base_ + std::size_t{run->first} * page_bytes, run->fresh};
             }
@@ -189,6 +192,7 @@ bool Arena::deallocate_large(std::uintptr_t address) noexcept {
     if (!PageWord::is_large(word)) return false;
     set_word(page, 0);
     runs_.give(page, static_cast<std::uint32_t>(PageWord::block_bytes(word) / page_bytes));
+    note_freed();
     return true;
 }
 
@@ -204,6 +208,7 @@ bool Arena::resize(std::uintptr_t address, std::size_t bytes) noexcept {
     if (wanted > held && !runs_.take_at(page + held, wanted - held)) return false;
     set_word(page, PageWord::large_bit | std::size_t{wanted} * page_bytes);
     if (wanted < held) runs_.give(page + wanted, held - wanted);
+    note_freed();
     return true;
 }
 
@@ -223,6 +228,38 @@ void Arena::trim() noexcept {
 std::size_t Arena::bytes_free() noexcept {
     std::lock_guard guard{page_latch_};
     return std::size_t{runs_.free_pages()} * page_bytes;
+}
+
+// Large runs first: a round has few places, and they are to give back much.
+std::size_t Arena::take_freed(std::span<AddressRange> ranges, std::size_t block_bytes) noexcept {
+    constexpr std::array<std::uint32_t, 3> least_pages{4096, 256, span_pages};
+    constexpr std::size_t parts_max = 64;
+    const auto alignment = static_cast<std::uint32_t>(block_bytes / page_bytes);
+    const auto phase = static_cast<std::uint32_t>(base_ / page_bytes) & (alignment - 1);
+    std::array<PageRun, parts_max> parts;
+    const std::span<PageRun> places = std::span{parts}.first(std::min(parts_max, ranges.size()));
+    std::size_t taken = 0;
+    std::lock_guard guard{page_latch_};
+    for (const std::uint32_t least : least_pages) {
+        taken += runs_.take_used(least, alignment, phase, places.subspan(taken));
+    }
+    note_freed();
+    for (std::size_t i = 0; i < taken; ++i) {
+        ranges[i] = {base_ + std::size_t{parts[i].first} * page_bytes,
+                     std::size_t{parts[i].count} * page_bytes};
+    }
+    return taken;
+}
+
+void Arena::give_back(AddressRange range, bool zero) noexcept {
+    const auto count = static_cast<std::uint32_t>(range.bytes / page_bytes);
+    std::lock_guard guard{page_latch_};
+    if (zero) {
+        runs_.give_fresh(page_of(range.address), count);
+    } else {
+        runs_.give(page_of(range.address), count);
+    }
+    note_freed();
 }
 
 std::uint32_t Arena::free_runs() noexcept {

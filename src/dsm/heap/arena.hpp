@@ -7,10 +7,12 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/latch.hpp"
 #include "base/result.hpp"
@@ -39,7 +41,7 @@ class Arena {
 public:
     struct Block {
         std::uintptr_t address = 0;
-        bool zeroed = false;  ///< never handed out before
+        bool zeroed = false;  ///< never handed out, or given back to the machine since
     };
 
     static Result<std::unique_ptr<Arena>> create(AddressRange range);
@@ -62,6 +64,16 @@ public:
     /// Gives back the empty spans that are kept for the next allocation of their class.
     void trim() noexcept;
     std::size_t bytes_free() noexcept;
+    /// Bytes in free pages that are not fresh: they may be in memory.
+    std::size_t freed_bytes() const noexcept {
+        // Relaxed: a hint, written under the latch of the pages.
+        return freed_pages_.load(std::memory_order_relaxed) * page_bytes;
+    }
+    /// Takes pages of those out of the arena, in whole blocks of `block_bytes` (a power of two);
+    /// largest runs first. Returns how many of `ranges` it has filled.
+    std::size_t take_freed(std::span<AddressRange> ranges, std::size_t block_bytes) noexcept;
+    /// Makes free what take_freed() took; `zero`: no byte of it is anything else, on any node.
+    void give_back(AddressRange range, bool zero) noexcept;
     std::uint32_t free_runs() noexcept;
 
     /// Holds every latch, so that a fork() finds the arena whole in the child.
@@ -80,7 +92,7 @@ private:
         std::uint16_t free_blocks;
         std::uint16_t used_up_to;  ///< blocks from here on were never handed out
         std::uint16_t first_word;  ///< no zero bit in the words before it
-        bool fresh;                ///< its pages were never handed out before it
+        bool fresh;                ///< its pages were zero when it was opened
         std::uint64_t used[words_max];
     };
     struct alignas(cache_line_bytes) SizeClass {
@@ -99,6 +111,9 @@ private:
     void keep_or_close(SizeClass& in, std::uint32_t span) noexcept;
     Block take_block(SizeClass& in, std::uint32_t span) noexcept;
 
+    void note_freed() noexcept {
+        freed_pages_.store(runs_.used_free_pages(), std::memory_order_relaxed);
+    }
     std::uint32_t page_of(std::uintptr_t address) const noexcept {
         return static_cast<std::uint32_t>((address - base_) / page_bytes);
     }
@@ -113,6 +128,7 @@ private:
     std::array<SizeClass, size_classes> classes_;
     alignas(cache_line_bytes) Latch page_latch_;
     PageRuns runs_;
+    std::atomic<std::size_t> freed_pages_{0};  ///< of runs_, for whoever has not got the latch
 };
 
 }  // namespace hiroba::dsm

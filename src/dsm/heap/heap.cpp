@@ -19,6 +19,7 @@
 #include "base/latch.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/arena.hpp"
+#include "dsm/heap/freed_pages.hpp"
 #include "dsm/heap/remote_frees.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"
@@ -30,7 +31,7 @@ class GlobalHeap final : public Heap {
 public:
     GlobalHeap(net::Endpoint& endpoint, const AddressMap& map, SharedMemory& memory,
                gas::Segment table, std::unique_ptr<Arena> arena, PrivateArray<std::byte> news,
-               PrivateArray<Bytes> latest_news)
+               PrivateArray<Bytes> latest_news, std::unique_ptr<FreedPages> freed_pages)
         : endpoint_(endpoint),
           memory_(memory),
           self_(endpoint.self()),
@@ -41,7 +42,8 @@ public:
           table_(std::move(table)),
           arena_(std::move(arena)),
           news_(std::move(news)),
-          latest_news_(std::move(latest_news)) {
+          latest_news_(std::move(latest_news)),
+          freed_pages_(std::move(freed_pages)) {
         endpoint_.on(
             net::MessageKind::remote_free,
             [](void* heap, NodeId from, Bytes body) noexcept {
@@ -73,6 +75,8 @@ public:
 
     void flush_remote_frees() noexcept override;
     void accept_remote_frees() noexcept override;
+    bool has_freed_pages() const noexcept override { return freed_pages_->has_work(); }
+    void return_freed_pages() noexcept override { freed_pages_->step(); }
     void before_fork() noexcept override { arena_->lock_all(); }
     void after_fork() noexcept override { arena_->unlock_all(); }
 
@@ -80,6 +84,7 @@ private:
     NodeId owner_of(std::uintptr_t address) const noexcept {
         return NodeId{static_cast<std::uint32_t>((address - arenas_.address) / arena_bytes_)};
     }
+    void accept_arrived() noexcept;
     bool learn_arrived() noexcept;
     void free_learned() noexcept;
     void send_to(NodeId owner, std::span<const std::uintptr_t> sealed, Bytes news) noexcept;
@@ -100,6 +105,7 @@ private:
     Latch accepting_;                   // guards what is taken out of arrived_, and the two below
     std::atomic<bool> learned_{false};  ///< what is taken out has been learned, not yet freed
     PrivateArray<Bytes> latest_news_;   ///< by node; empty between calls
+    std::unique_ptr<FreedPages> freed_pages_;
 };
 
 void GlobalHeap::deallocate(void* block) noexcept {
@@ -112,6 +118,7 @@ void GlobalHeap::deallocate(void* block) noexcept {
     if (!ours || !arena_->deallocate(address)) {
         fatal("free(): %p is not an allocated block", block);
     }
+    freed_pages_->step();
 }
 
 std::size_t GlobalHeap::usable_bytes(const void* block) noexcept {
@@ -168,6 +175,11 @@ void GlobalHeap::send_to(NodeId owner, std::span<const std::uintptr_t> sealed,
 }
 
 void GlobalHeap::accept_remote_frees() noexcept {
+    accept_arrived();
+    freed_pages_->step();
+}
+
+void GlobalHeap::accept_arrived() noexcept {
     // Relaxed: a hint; what is missed now waits for the next synchronization.
     if (arrived_.empty() && !learned_.load(std::memory_order_relaxed)) return;
     if (!accepting_.try_lock()) return;
@@ -210,7 +222,7 @@ void GlobalHeap::free_learned() noexcept {
 }  // namespace
 
 Result<std::unique_ptr<Heap>> Heap::create(net::Endpoint& endpoint, const AddressMap& map,
-                                           SharedMemory& memory) {
+                                           SharedMemory& memory, const HeapOptions& options) {
     auto arena = Arena::create(map.heap_arena(endpoint.self()));
     if (!arena) return arena.error();
     auto table = gas::Segment::allocate(
@@ -220,9 +232,17 @@ Result<std::unique_ptr<Heap>> Heap::create(net::Endpoint& endpoint, const Addres
     if (!news) return news.error();
     auto latest_news = PrivateArray<Bytes>::reserve(map.shape().nodes);
     if (!latest_news) return latest_news.error();
-    return std::unique_ptr<Heap>{
-        std::make_unique<GlobalHeap>(endpoint, map, memory, std::move(*table), std::move(*arena),
-                                     std::move(*news), std::move(*latest_news))};
+    const std::size_t nodes = map.shape().nodes;
+    auto asked = PrivateArray<AddressRange>::reserve(nodes * FreedPages::ranges_max);
+    if (!asked) return asked.error();
+    auto asked_counts = PrivateArray<std::uint32_t>::reserve(nodes);
+    if (!asked_counts) return asked_counts.error();
+    auto freed_pages = std::make_unique<FreedPages>(
+        FreedPages::Parts{&endpoint, &memory, arena->get(), options.keep_freed_bytes},
+        std::move(*asked), std::move(*asked_counts));
+    return std::unique_ptr<Heap>{std::make_unique<GlobalHeap>(
+        endpoint, map, memory, std::move(*table), std::move(*arena), std::move(*news),
+        std::move(*latest_news), std::move(freed_pages))};
 }
 
 }  // namespace hiroba::dsm

@@ -21,12 +21,18 @@ namespace hiroba::dsm {
 class AddressMap;
 class SharedMemory;
 
+struct HeapOptions {
+    /// So much of a node's freed memory may stay with it for reuse (HIROBA_KEEP_FREED).
+    std::size_t keep_freed_bytes = std::size_t{32} << 20;
+};
+
 /// Thread: any, at once. Never touches the memory it hands out; never allocates by malloc.
 class Heap {
 public:
     /// Registers the span table; before Endpoint::connect(), attach() after it.
     static Result<std::unique_ptr<Heap>> create(net::Endpoint& endpoint, const AddressMap& map,
-                                                SharedMemory& memory);
+                                                SharedMemory& memory,
+                                                const HeapOptions& options = {});
     virtual ~Heap() = default;
     virtual void attach() = 0;
 
@@ -51,6 +57,12 @@ public:
     /// that came since. Call right after an acquire: what it learns must not be joined between
     /// that acquire and SharedMemory::everyone_knows().
     virtual void accept_remote_frees() noexcept = 0;
+
+    /// Goes on with giving freed pages back to the machine, this node's and others'; a part of
+    /// deallocate() and of accept_remote_frees(). For nodes that do neither for long: whether there
+    /// is something to do (one or two loads), and doing it. No role and no latch held.
+    virtual bool has_freed_pages() const noexcept = 0;
+    virtual void return_freed_pages() noexcept = 0;
 
     /// Around fork(): the child finds the bookkeeping whole, not in the middle of a change.
     virtual void before_fork() noexcept = 0;

@@ -92,6 +92,8 @@ public:
     explicit LoggingMemory(const AddressMap& map) : map_(map) {}
     std::string log;
     std::size_t news_bytes = 8;
+    bool keeps = false;  ///< says of what it discards that it could not
+    std::vector<AddressRange> discarded;
 
     void release(Others) noexcept override {
         ++releases_;
@@ -123,6 +125,12 @@ public:
     void unpin(const void*, std::size_t) noexcept override {}
     void hold_stack(AddressRange, std::size_t) noexcept override {}
     void drop_stack(AddressRange, std::size_t) noexcept override {}
+    bool discard(std::span<const AddressRange> ranges) noexcept override {
+        for (const AddressRange& each : ranges) discarded.push_back(each);
+        log += "discard" + std::to_string(ranges.size()) + " ";
+        return !keeps;
+    }
+    void discarded_everywhere() noexcept override { log += "everywhere "; }
     bool enter_atomic(void*, std::size_t) noexcept override { return false; }
     void leave_atomic(void*, std::size_t) noexcept override {}
     void flush() noexcept override {}
@@ -253,6 +261,79 @@ TEST(Heap, more_remote_frees_than_a_message_holds_all_come_home) {
     node[0].heap->accept_remote_frees();
     node[0].heap->accept_remote_frees();
     EXPECT_EQ(node[0].heap->bytes_free(), free_before);
+}
+
+constexpr std::size_t much = std::size_t{33} << 20;  // more than a node keeps
+
+TEST(Heap, freed_pages_are_free_again_when_every_node_has_discarded_them) {
+    TwoNodes node;
+    const std::size_t free_before = node[0].heap->bytes_free();
+    void* const block = node[0].take(much);
+    node[0].heap->deallocate(block);
+    EXPECT_EQ(node[0].memory.log, "discard1 ");
+    EXPECT_EQ(node[0].heap->bytes_free(), free_before - much) << "somebody might use them";
+    ASSERT_EQ(node[0].memory.discarded.size(), 1u);
+    EXPECT_EQ(node[0].memory.discarded[0].address, reinterpret_cast<std::uintptr_t>(block));
+    EXPECT_EQ(node[0].memory.discarded[0].bytes, much);
+
+    EXPECT_FALSE(node[1].heap->has_freed_pages());
+    node[1].poll_all();
+    EXPECT_TRUE(node[1].heap->has_freed_pages());
+    EXPECT_EQ(node[1].memory.log, "") << "a handler may not do it";
+    node[1].heap->accept_remote_frees();
+    EXPECT_EQ(node[1].memory.log, "discard1 ");
+    EXPECT_FALSE(node[1].heap->has_freed_pages());
+
+    node[0].poll_all();
+    EXPECT_EQ(node[0].heap->bytes_free(), free_before - much);
+    node[0].heap->return_freed_pages();
+    EXPECT_EQ(node[0].heap->bytes_free(), free_before);
+    EXPECT_EQ(node[0].memory.log, "discard1 everywhere ");
+    node[1].poll_all();
+    EXPECT_EQ(node[1].memory.log, "discard1 everywhere ");
+
+    bool zeroed = false;
+    EXPECT_EQ(node[0].heap->allocate(much, 16, &zeroed), block);
+    EXPECT_TRUE(zeroed);
+}
+
+TEST(Heap, freed_pages_that_some_node_keeps_are_not_taken_for_zero) {
+    TwoNodes node;
+    node[1].memory.keeps = true;
+    void* const block = node[0].take(much);
+    node[0].heap->deallocate(block);
+    node[1].poll_all();
+    node[1].heap->return_freed_pages();
+    node[0].poll_all();
+    node[0].heap->accept_remote_frees();
+    node[1].poll_all();
+    bool zeroed = true;
+    EXPECT_EQ(node[0].heap->allocate(much, 16, &zeroed), block);
+    EXPECT_FALSE(zeroed);
+}
+
+TEST(Heap, one_round_of_freed_pages_is_under_way_at_a_time) {
+    TwoNodes node;
+    void* const first = node[0].take(much / 2);
+    void* const fence = node[0].take(8 * page_bytes);
+    void* const second = node[0].take(much);
+    node[0].heap->deallocate(second);
+    node[0].heap->deallocate(first);
+    node[0].heap->deallocate(fence);
+    EXPECT_EQ(node[0].memory.log, "discard1 ");
+    EXPECT_EQ(node[0].take(much / 2), first) << "what is in no round can be used at once";
+}
+
+TEST(Heap, pieces_too_small_to_give_back_are_looked_for_once) {
+    TwoNodes node;
+    std::vector<void*> blocks;
+    while (void* const block = node[0].take(4 * page_bytes)) blocks.push_back(block);
+    // Three of four: runs of 12 pages, 48 MiB in all.
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        if (i % 4 != 3) node[0].heap->deallocate(blocks[i]);
+    }
+    EXPECT_EQ(node[0].memory.log, "");
+    EXPECT_FALSE(node[0].heap->has_freed_pages()) << "an idle node would never sleep";
 }
 
 TEST(HeapDeath, freeing_twice_or_what_was_never_allocated_names_the_address) {

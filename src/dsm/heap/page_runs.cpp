@@ -5,7 +5,9 @@
 #include "dsm/heap/page_runs.hpp"
 
 #include <algorithm>
+#include <bit>
 
+#include "base/bytes.hpp"
 #include "base/fatal.hpp"
 
 namespace hiroba::dsm {
@@ -29,6 +31,9 @@ Result<PageRuns> PageRuns::create(std::uint32_t pages) {
     auto links = PrivateArray<Links>::reserve(std::size_t{pages} + 2);
     if (!links) return links.error();
     runs.links_ = std::move(*links);
+    auto used = PrivateArray<std::uint64_t>::reserve(pages / 64 + 1);
+    if (!used) return used.error();
+    runs.used_ = std::move(*used);
     if (pages > 0) runs.insert(0, pages);
     runs.free_pages_ = pages;
     return runs;
@@ -64,9 +69,30 @@ PageRun PageRuns::carve(Node node, std::uint32_t first, std::uint32_t count) noe
     if (first > run_first) insert(run_first, first - run_first);
     if (first + count < run_end) insert(first + count, run_end - first - count);
     free_pages_ -= count;
-    const bool fresh = first >= fresh_from_;
+    // Pages from fresh_from_ on need no look: a huge block behind them costs their marks alone.
+    std::uint32_t used = 0;
+    for_used_words(first, std::min(first + count, std::max(first, fresh_from_)),
+                   [&](std::uint64_t& word, std::uint64_t mask) {
+                       used += static_cast<std::uint32_t>(std::popcount(word & mask));
+                   });
+    for_used_words(first, first + count,
+                   [](std::uint64_t& word, std::uint64_t mask) { word |= mask; });
+    used_free_pages_ -= used;
     fresh_from_ = std::max(fresh_from_, first + count);
-    return {first, count, fresh};
+    return {first, count, used == 0};
+}
+
+/// Visits the words of the marks of [first, end), each with a mask of those pages.
+template <class Visit>
+void PageRuns::for_used_words(std::uint32_t first, std::uint32_t end, Visit&& visit) noexcept {
+    while (first < end) {
+        const std::uint32_t bit = first % 64;
+        const std::uint32_t count = std::min(64 - bit, end - first);
+        const std::uint64_t ones =
+            count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+        visit(used_[first / 64], ones << bit);
+        first += count;
+    }
 }
 
 bool PageRuns::take_at(std::uint32_t first, std::uint32_t count) noexcept {
@@ -76,7 +102,48 @@ bool PageRuns::take_at(std::uint32_t first, std::uint32_t count) noexcept {
     return true;
 }
 
+void PageRuns::give_fresh(std::uint32_t first, std::uint32_t count) noexcept {
+    for_used_words(first, first + count,
+                   [](std::uint64_t& word, std::uint64_t mask) { word &= ~mask; });
+    give(first, count);
+    used_free_pages_ -= count;
+}
+
+std::size_t PageRuns::take_used(std::uint32_t least, std::uint32_t alignment, std::uint32_t phase,
+                                std::span<PageRun> parts) noexcept {
+    std::size_t taken = 0;
+    for (Key at{least, 0}; taken < parts.size() && used_free_pages_ > 0;) {
+        const Node node = at_least(at);
+        if (node == 0) break;
+        at = {links_[node].count, node + 1};
+        const PageRun part = used_part(node, alignment, phase);
+        if (part.count >= least) parts[taken++] = carve(node, part.first, part.count);
+    }
+    return taken;
+}
+
+/// Of a free run, from the first page that is not fresh to the last one, in whole blocks.
+PageRun PageRuns::used_part(Node node, std::uint32_t alignment,
+                            std::uint32_t phase) const noexcept {
+    const std::uint32_t run_first = node - 1;
+    const std::uint32_t run_end = run_first + links_[node].count;
+    // Counted from page -phase, where a block starts.
+    std::uint64_t first = round_up(std::uint64_t{run_first} + phase, alignment);
+    const std::uint64_t last = round_down(std::uint64_t{run_end} + phase, alignment);
+    std::uint64_t end = std::min<std::uint64_t>(last, std::uint64_t{fresh_from_} + phase);
+    const auto is_fresh = [&](std::uint64_t at) {
+        return !is_used(static_cast<std::uint32_t>(at - phase));
+    };
+    while (first < end && is_fresh(first)) ++first;
+    while (first < end && is_fresh(end - 1)) --end;
+    if (first >= end) return {};
+    first = round_down(first, alignment);
+    end = round_up(end, alignment);
+    return {static_cast<std::uint32_t>(first - phase), static_cast<std::uint32_t>(end - first)};
+}
+
 void PageRuns::give(std::uint32_t first, std::uint32_t count) noexcept {
+    used_free_pages_ += count;
     free_pages_ += count;
     std::uint32_t end = first + count;
     if (first > 0) {

@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/result.hpp"
 #include "dsm/heap/private_array.hpp"
 
 namespace hiroba::dsm {
 
-/// Pages [first, first + count); `fresh`: none of them was ever handed out before.
+/// Pages [first, first + count); `fresh`: all zero, since each was never handed out or discarded.
 struct PageRun {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
@@ -34,8 +35,17 @@ public:
     bool take_at(std::uint32_t first, std::uint32_t count) noexcept;
     /// Gives back pages that take() or take_at() handed out.
     void give(std::uint32_t first, std::uint32_t count) noexcept;
+    /// As give(), of pages that are zero again.
+    void give_fresh(std::uint32_t first, std::uint32_t count) noexcept;
+    /// Takes, out of free runs of at least `least` pages, parts with pages that are not fresh, into
+    /// `parts`; returns how many. Each part is a multiple of `alignment` long and starts at one,
+    /// as with take().
+    std::size_t take_used(std::uint32_t least, std::uint32_t alignment, std::uint32_t phase,
+                          std::span<PageRun> parts) noexcept;
 
     std::uint32_t free_pages() const noexcept { return free_pages_; }
+    /// Free pages that are not fresh.
+    std::uint32_t used_free_pages() const noexcept { return used_free_pages_; }
     std::uint32_t runs() const noexcept { return runs_; }
 
 private:
@@ -59,12 +69,20 @@ private:
     void split(Node tree, Key key, Node& below, Node& from) noexcept;
     Node join(Node left, Node right) noexcept;
     PageRun carve(Node node, std::uint32_t first, std::uint32_t count) noexcept;
+    bool is_used(std::uint32_t page) const noexcept {
+        return (used_[page / 64] >> page % 64 & 1) != 0;
+    }
+    template <class Visit>
+    void for_used_words(std::uint32_t first, std::uint32_t end, Visit&& visit) noexcept;
+    PageRun used_part(Node node, std::uint32_t alignment, std::uint32_t phase) const noexcept;
 
     PrivateArray<Links> links_;
     Node root_ = 0;
     std::uint32_t free_pages_ = 0;
     std::uint32_t runs_ = 0;
     std::uint32_t fresh_from_ = 0;  ///< pages from here on were never handed out
+    std::uint32_t used_free_pages_ = 0;
+    PrivateArray<std::uint64_t> used_;  ///< a bit for each page that is not fresh
 };
 
 }  // namespace hiroba::dsm

@@ -73,5 +73,45 @@ TEST(PageRuns, agree_with_a_page_map_over_many_random_calls) {
     EXPECT_EQ(runs->free_pages(), pages);
 }
 
+TEST(PageRuns, what_is_taken_as_used_holds_every_used_page_in_whole_blocks) {
+    constexpr std::uint32_t pages = 4096, phase = 3, alignment = 4;
+    auto runs = PageRuns::create(pages);
+    ASSERT_TRUE(runs);
+    // Free and used: [100, 260), of which [100, 160) is fresh again, and [1000, 1002).
+    ASSERT_TRUE(runs->take(2000, 1, 0));
+    runs->give_fresh(100, 60);
+    runs->give(160, 100);
+    runs->give(1000, 2);
+    EXPECT_EQ(runs->used_free_pages(), 102u);
+
+    PageRun parts[4];
+    ASSERT_EQ(runs->take_used(16, alignment, phase, parts), 1u);
+    EXPECT_EQ((parts[0].first + phase) % alignment, 0u);
+    EXPECT_EQ(parts[0].count % alignment, 0u);
+    EXPECT_GE(parts[0].first, 157u);  // a block may begin before the first used page
+    EXPECT_GE(parts[0].first + parts[0].count, 257u);
+    EXPECT_LE(parts[0].first + parts[0].count, 260u);
+    EXPECT_FALSE(runs->take_at(parts[0].first, 1)) << "it is free and taken at once";
+
+    const std::uint32_t left = runs->used_free_pages();
+    runs->give_fresh(parts[0].first, parts[0].count);
+    EXPECT_EQ(runs->used_free_pages(), left);
+    EXPECT_EQ(runs->take_used(16, alignment, phase, parts), 0u);
+    const auto again = runs->take(parts[0].count, 1, 0);
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(again->fresh);
+}
+
+TEST(PageRuns, a_huge_fresh_run_is_not_searched_for_used_pages) {
+    auto runs = PageRuns::create(~std::uint32_t{0} - 2);
+    ASSERT_TRUE(runs);
+    ASSERT_TRUE(runs->take(100, 1, 0));
+    runs->give(0, 100);
+    PageRun parts[2];
+    ASSERT_EQ(runs->take_used(16, 1, 0, parts), 1u);
+    EXPECT_EQ(parts[0].first, 0u);
+    EXPECT_EQ(parts[0].count, 100u);
+}
+
 }  // namespace
 }  // namespace hiroba::dsm

@@ -14,6 +14,7 @@
 #include <cerrno>
 
 #include "base/fatal.hpp"
+#include "base/mapping_count.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/fault_engine.hpp"
@@ -139,10 +140,8 @@ AddressRange map_alternate_stack() noexcept {
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     // The page below the stack is never accessible: an overflow must not reach a neighbour.
     if (kernel_failed(memory) || kernel_call(SYS_mprotect, memory, page_bytes, PROT_NONE) != 0)
-        fatal(
-            "no memory for an alternate signal stack of %lu bytes: mmap gave %ld; raise "
-            "vm.max_map_count or the memory limit",
-            bytes, memory);
+        die_without_memory("an alternate signal stack", bytes,
+                           kernel_failed(memory) ? static_cast<int>(-memory) : ENOMEM);
     return {static_cast<std::uintptr_t>(memory) + page_bytes, alternate_stack_bytes};
 }
 

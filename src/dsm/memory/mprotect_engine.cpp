@@ -11,6 +11,7 @@
 
 #include "base/address_hint.hpp"
 #include "base/fatal.hpp"
+#include "base/mapping_count.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/fault_lock.hpp"
 #include "dsm/memory/kernel_calls.hpp"
@@ -123,10 +124,7 @@ void MprotectEngine::raise(Attached& where, PageRun run, PageAccess wanted) noex
     if (for_each_run_where(run, lacks, give)) return;
     // After the retreat there is room, and what the first attempt had done is undone.
     if (for_each_run_where(run, lacks, give)) return;
-    fatal(
-        "mprotect of 0x%lx fails for want of mappings even with all memory inaccessible: raise "
-        "vm.max_map_count",
-        where.range_of(run).address);
+    die_without_mappings("access to memory", where.range_of(run).address);
 }
 
 void MprotectEngine::map(AddressRange range, Access access) noexcept {
@@ -175,8 +173,7 @@ void MprotectEngine::close_range(AddressRange range) noexcept {
     const PageRun run = where.pages_of(range);
     where.kept.remove(run);
     if (for_each_run_where(run, open, close) || for_each_run_where(run, open, close)) return;
-    fatal("0x%lx cannot be made inaccessible for want of mappings: raise vm.max_map_count",
-          range.address);
+    die_without_mappings("making memory inaccessible", range.address);
 }
 
 void MprotectEngine::collect(WrittenSink& sink) noexcept {
@@ -213,7 +210,7 @@ void MprotectEngine::retreat() noexcept {
     // Closing may have to split a mapping at a kept page while there is none left: the first pass
     // closes what needs no split, which leaves thousands for the second.
     if (close_all_but_kept() || close_all_but_kept()) return;
-    fatal("mappings have run out and protections cannot be undone: raise vm.max_map_count");
+    die_without_mappings("making memory inaccessible", attached_.front().range.address);
 }
 
 void MprotectEngine::forget_access(PageAccess* first, std::size_t count) noexcept {

@@ -4,6 +4,7 @@
 // small pages only, since the fault engines work by page.
 #include "dsm/memory/private_memory.hpp"
 
+#include <linux/falloc.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
 
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "base/address_hint.hpp"
+#include "base/fatal.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::dsm {
@@ -49,6 +51,13 @@ Result<PrivateMemory> PrivateMemory::create(std::uint64_t bytes) {
     kernel_call(SYS_madvise, alias, memory.bytes_, MADV_NOHUGEPAGE);
     kernel_call(SYS_madvise, alias, memory.bytes_, MADV_DONTDUMP);
     return memory;
+}
+
+void PrivateMemory::discard(std::uint64_t offset, std::size_t bytes) const noexcept {
+    const long result =
+        kernel_call(SYS_fallocate, fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
+    HIROBA_INVARIANT(result == 0, "fallocate of %lu bytes at %lu gave %ld",
+                     static_cast<unsigned long>(bytes), static_cast<unsigned long>(offset), result);
 }
 
 PrivateMemory::PrivateMemory(PrivateMemory&& other) noexcept

@@ -22,6 +22,8 @@ public:
     int fd() const noexcept { return fd_; }
     /// The alias of a global offset. Thread: any; async-signal-safe.
     std::byte* at(std::uint64_t offset) const noexcept { return alias_ + offset; }
+    /// Gives whole pages back to the machine: they read as zero. Thread: any.
+    void discard(std::uint64_t offset, std::size_t bytes) const noexcept;
 
 private:
     PrivateMemory() = default;

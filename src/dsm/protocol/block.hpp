@@ -21,8 +21,9 @@ enum class BlockState : std::uint8_t {
     readonly_dirty,  ///< as readonly, but holds unmerged bytes that no write will announce
     writable,        ///< writable; may hold unmerged bytes; visited by the next release
     pinned,          ///< never inaccessible, always compared: stacks and TLS of this node's threads
+    discarded,       ///< inaccessible, all zero: freed here, perhaps not yet on every node
 };
-inline constexpr unsigned block_states = 7;
+inline constexpr unsigned block_states = 8;
 
 enum class BlockEvent : std::uint8_t {
     read_fault,     ///< the program, or the kernel for it, reads
@@ -35,8 +36,9 @@ enum class BlockEvent : std::uint8_t {
     merged,         ///< a release has merged it (or found nothing to merge)
     atomic,         ///< an atomic read-modify-write was made in the critical section
     unpinned,       ///< about to become stale, and no system call needs it pinned any more
+    freed,          ///< the program uses it on no node any more: both copies become zero
 };
-inline constexpr unsigned block_events = 10;
+inline constexpr unsigned block_events = 11;
 
 /// What the engine does on the way, in this order: rebase or fetch, then (un)map.
 enum class BlockWork : std::uint8_t {
@@ -45,7 +47,7 @@ enum class BlockWork : std::uint8_t {
     rebase = 2,  ///< private := newest with our changes on top; public := newest
     map_read = 4,
     map_write = 8,
-    unmap = 16,     ///< then compare: found_equal or found_changed
+    unmap = 16,     ///< when stale, then compare: found_equal or found_changed
     remember = 32,  ///< put on the list of unmerged blocks, which the next release visits
 };
 
@@ -67,17 +69,22 @@ constexpr bool readable(BlockState state) {
            state == BlockState::writable || state == BlockState::pinned;
 }
 
+/// True when there is nothing to merge: a release that has the block on its list passes it by.
+constexpr bool settled(BlockState state) {
+    return state == BlockState::invalid || state == BlockState::discarded;
+}
+
 /// As docs/protocol.md calls them.
 constexpr const char* name_of(BlockState state) {
     constexpr const char* names[block_states] = {"invalid",  "invalid_dirty",  "invalidating",
                                                  "readonly", "readonly_dirty", "writable",
-                                                 "pinned"};
+                                                 "pinned",   "discarded"};
     return names[static_cast<unsigned>(state)];
 }
 constexpr const char* name_of(BlockEvent event) {
     constexpr const char* names[block_events] = {
-        "read_fault",  "write_fault",   "pinned_fault", "written", "stale",
-        "found_equal", "found_changed", "merged",       "atomic",  "unpinned"};
+        "read_fault",    "write_fault", "pinned_fault", "written",  "stale", "found_equal",
+        "found_changed", "merged",      "atomic",       "unpinned", "freed"};
     return names[static_cast<unsigned>(event)];
 }
 
@@ -88,6 +95,32 @@ constexpr const char* name_of(BlockEvent event) {
 constexpr std::uint16_t on(BlockState state, BlockEvent event) {
     return static_cast<std::uint16_t>(static_cast<unsigned>(state) << 8 |
                                       static_cast<unsigned>(event));
+}
+
+/// The part of find_step() about memory that the program has freed (docs/protocol.md#freed).
+constexpr std::optional<BlockStep> find_step_of_freed(BlockState state, BlockEvent event) {
+    using enum BlockState;
+    using enum BlockEvent;
+    using enum BlockWork;
+
+    switch (on(state, event)) {
+        // On every node, while nobody uses it. What is unmerged is nobody's any more.
+        case on(invalid, freed):
+        case on(invalid_dirty, freed):
+        case on(discarded, freed): return BlockStep{discarded, none};
+        case on(readonly, freed):
+        case on(readonly_dirty, freed):
+        case on(writable, freed): return BlockStep{discarded, unmap};
+
+        // As invalid: only whoever reads ahead, for nobody, must know the difference.
+        case on(discarded, read_fault): return BlockStep{readonly, fetch | map_read};
+        case on(discarded, write_fault): return BlockStep{writable, fetch | map_write};
+        case on(discarded, pinned_fault): return BlockStep{pinned, fetch | map_write};
+        case on(discarded, atomic): return BlockStep{writable, rebase | map_write};
+        case on(discarded, written): return BlockStep{discarded, none};
+
+        default: return std::nullopt;
+    }
 }
 
 /// Where a block goes on `event`, and what to do on the way; empty: that must not happen. Pure.
@@ -154,7 +187,7 @@ constexpr std::optional<BlockStep> find_step(BlockState state, BlockEvent event)
         case on(writable, atomic): return BlockStep{writable, rebase | map_write};
         case on(pinned, atomic): return BlockStep{pinned, rebase | map_write};
 
-        default: return std::nullopt;
+        default: return find_step_of_freed(state, event);
     }
 }
 

@@ -27,12 +27,14 @@ constexpr Row rows[] = {
     {invalid, pinned_fault, pinned, fetch | map_write},
     {invalid, written, invalid, none},
     {invalid, atomic, writable, rebase | map_write},
+    {invalid, freed, discarded, none},
     {invalid_dirty, read_fault, readonly_dirty, rebase | map_read | remember},
     {invalid_dirty, write_fault, writable, rebase | map_write},
     {invalid_dirty, pinned_fault, pinned, rebase | map_write},
     {invalid_dirty, written, invalid_dirty, none},
     {invalid_dirty, merged, invalid, none},
     {invalid_dirty, atomic, writable, rebase | map_write},
+    {invalid_dirty, freed, discarded, none},
     {invalidating, found_equal, invalid, none},
     {invalidating, found_changed, invalid_dirty, remember},
     {readonly, read_fault, readonly, map_read},
@@ -42,6 +44,7 @@ constexpr Row rows[] = {
     {readonly, stale, invalidating, unmap},
     {readonly, merged, readonly, none},
     {readonly, atomic, writable, rebase | map_write},
+    {readonly, freed, discarded, unmap},
     {readonly_dirty, read_fault, readonly_dirty, map_read},
     {readonly_dirty, write_fault, writable, map_write},
     {readonly_dirty, pinned_fault, pinned, map_write},
@@ -49,6 +52,7 @@ constexpr Row rows[] = {
     {readonly_dirty, stale, invalidating, unmap},
     {readonly_dirty, merged, readonly, none},
     {readonly_dirty, atomic, writable, rebase | map_write},
+    {readonly_dirty, freed, discarded, unmap},
     {writable, read_fault, writable, map_write},
     {writable, write_fault, writable, map_write},
     {writable, pinned_fault, pinned, map_write},
@@ -56,6 +60,7 @@ constexpr Row rows[] = {
     {writable, stale, invalidating, unmap},
     {writable, merged, readonly, none},
     {writable, atomic, writable, rebase | map_write},
+    {writable, freed, discarded, unmap},
     {pinned, read_fault, pinned, map_write},
     {pinned, write_fault, pinned, map_write},
     {pinned, pinned_fault, pinned, map_write},
@@ -64,6 +69,12 @@ constexpr Row rows[] = {
     {pinned, merged, pinned, none},
     {pinned, atomic, pinned, rebase | map_write},
     {pinned, unpinned, writable, none},
+    {discarded, read_fault, readonly, fetch | map_read},
+    {discarded, write_fault, writable, fetch | map_write},
+    {discarded, pinned_fault, pinned, fetch | map_write},
+    {discarded, written, discarded, none},
+    {discarded, atomic, writable, rebase | map_write},
+    {discarded, freed, discarded, none},
 };
 
 TEST(BlockProtocol, every_pair_has_its_row_or_stops_the_node) {
@@ -99,7 +110,7 @@ TEST(BlockProtocol, a_pinned_block_never_becomes_inaccessible) {
 // (invariant 4)
 TEST(BlockProtocol, unmerged_bytes_are_never_fetched_over) {
     for (const Row& row : rows) {
-        if (row.state == invalid) continue;
+        if (settled(row.state)) continue;
         EXPECT_FALSE(has(row.work, fetch)) << "state " << static_cast<int>(row.state);
     }
 }

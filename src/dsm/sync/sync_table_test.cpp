@@ -120,6 +120,8 @@ public:
     void everyone_knows() noexcept override {}
     void prefetch(const void*, std::size_t) noexcept override {}
     void make_accessible(const void*, std::size_t, bool) noexcept override {}
+    bool discard(std::span<const AddressRange>) noexcept override { return true; }
+    void discarded_everywhere() noexcept override {}
     bool enter_atomic(void*, std::size_t) noexcept override { return false; }
     void leave_atomic(void*, std::size_t) noexcept override {}
     void pin(const void*, std::size_t, bool) noexcept override {}

@@ -26,6 +26,7 @@ enum class MessageKind : std::uint8_t {
     lock_handover,   ///< dsm: wake-up of a queued lock waiter
     flushed,         ///< dsm: somebody has flushed something
     remote_free,     ///< dsm: blocks freed on another node than the one they came from
+    freed_pages,     ///< dsm: free pages on their way back to the machine
     quit,            ///< omp: the program is over
     release_wanted,  ///< dsm: a node owes a release to whoever wants an object of the program
     exit_request,    ///< abi: the program calls exit() on a node other than 0

@@ -13,7 +13,8 @@ std::uintptr_t base_of(const void* address) {
 }
 
 /// Where the object defines `name` itself: looked up by handle, dependencies are searched as well.
-bool defines(void* handle, const LoadedObject& object, const char* name) {
+/// Not inlined, so that test/cluster/switched_off.py can switch it off.
+[[gnu::noinline]] bool defines(void* handle, const LoadedObject& object, const char* name) {
     const void* const address = dlsym(handle, name);
     return address != nullptr && base_of(address) == object.bias;
 }

@@ -155,7 +155,12 @@ bool TeamLink::join() noexcept {
 
 bool TeamLink::await_fork(Fork* fork) noexcept {
     PeerQueue& queue = queues_[0];
-    parts_.endpoint->wait_until([this, &queue] { return !queue.empty() || over_.load(); });
+    const auto is_called = [this, &queue] { return !queue.empty() || over_.load(); };
+    while (!is_called()) {
+        dsm::Heap& heap = *parts_.heap;
+        parts_.endpoint->wait_until([&] { return is_called() || heap.has_freed_pages(); });
+        heap.return_freed_pages();
+    }
     if (queue.empty()) return false;
     in_region_.store(true);
     region_runs(true);

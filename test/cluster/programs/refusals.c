@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,18 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+static void* nothing(void* unused) { return unused; }
+
+/// Makes all mappings the kernel allows, of pages whose neighbours have another protection, and a
+/// thread that would need more.
+static void want_mappings(void) {
+    for (int protection = 0; mmap(NULL, 4096, PROT_EXEC | (protection ? PROT_READ : 0),
+                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;)
+        protection = !protection;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, nothing, NULL) == 0) pthread_join(thread, NULL);
+}
 
 int main(int argc, char** argv) {
     const char* what = argc > 1 ? argv[1] : "";
@@ -39,7 +52,14 @@ int main(int argc, char** argv) {
         outcome = block == NULL;
         error = errno;
         free(block);
+    } else if (strcmp(what, "machine") == 0) {
+        // As much as the machine has: each byte is used twice.
+        void* block = malloc((size_t)sysconf(_SC_PHYS_PAGES) * 4096);
+        outcome = block == NULL;
+        error = errno;
+        free(block);
     }
+    if (strcmp(what, "mappings") == 0) want_mappings();
 #pragma omp parallel
     {}
     printf("%s %d %s\n", what, outcome, strerror(error));

@@ -14,14 +14,6 @@
 namespace hiroba::sim_test {
 namespace {
 
-constexpr const char* state_names[] = {
-    "invalid", "invalid_dirty", "invalidating", "readonly", "readonly_dirty", "writable", "pinned"};
-constexpr const char* event_names[] = {"read_fault", "write_fault", "pinned_fault",  "written",
-                                       "stale",      "found_equal", "found_changed", "merged",
-                                       "atomic",     "unpinned"};
-static_assert(std::size(state_names) == dsm::block_states);
-static_assert(std::size(event_names) == dsm::block_events);
-
 /// What the programs add to.
 struct Tally {
     std::uint64_t events = 0, virtual_ns = 0;
@@ -48,7 +40,8 @@ std::uint64_t print_rows(const Tally& tally) {
         for (unsigned event = 0; event < dsm::block_events; ++event) {
             const auto from = static_cast<dsm::BlockState>(state);
             if (!dsm::find_step(from, static_cast<dsm::BlockEvent>(event))) continue;
-            std::printf("  %-15s %-14s %12" PRIu64 "\n", state_names[state], event_names[event],
+            std::printf("  %-15s %-14s %12" PRIu64 "\n", dsm::name_of(from),
+                        dsm::name_of(static_cast<dsm::BlockEvent>(event)),
                         tally.rows[state][event]);
             least = std::min(least, tally.rows[state][event]);
         }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/dsm/simulated_program.hpp"
 
-#include <array>
-
 namespace hiroba::sim_test {
 
 namespace {
@@ -44,7 +42,7 @@ ProgramOutcome run_random_program(net::sim::FiberStacks& stacks, std::uint64_t s
                                   const ProgramShape& shape) {
     Random random{seed * 2 + 1};
     Cluster cluster{stacks, draw_options(random, seed, shape)};
-    std::array<std::atomic<std::uint64_t>, RandomProgram::variables_max> oracle{};
+    RandomProgram::Oracle oracle{};
     ProgramOutcome outcome;
     const auto failed = [&](const std::string& what) {
         if (outcome.failure.empty()) outcome.failure = what;

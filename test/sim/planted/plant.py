@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes one source file with one bug planted in it.
 
-Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a checker of the memory's protocol must find, five are of the relocatable
-space, five are wrong orders of ACP's accesses, one for each kind of order and two for the last
-(docs/testing.md). Each replaces text that must stand exactly once in the file: where the source
+Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a
+checker of the memory's protocol must find, one is of memory that is freed, five are of the
+relocatable space, five are wrong orders of ACP's accesses, one for each kind of order and two for
+the last (docs/testing.md). Each replaces text that must stand exactly once in the file: where the source
 has changed, this fails, and the bug must be planted anew.
 Usage: plant.py <root of the tree> <bug> <output>
        plant.py --list <folder>    lines of: bug, file, perhaps a scenario of sim_explore_all
@@ -30,6 +31,11 @@ BUGS = {
              "        if (fetched != Fetched::not_possible) break;\n"
              "    } while (entries_[block].rts < min_wts());"),
         ],
+    ),
+    # A discarded block is fetched for nobody, from a node that has not discarded it yet.
+    "discarded_block_prefetched": (
+        ENGINE + "node.cpp",
+        [("if (may_come_unasked(entry.state) &&", "if (!readable(entry.state) &&")],
     ),
     # A chase puts itself into a word it only passes: the successor named there is forgotten.
     "busy_link_shortened": (
