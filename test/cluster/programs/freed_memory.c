@@ -55,6 +55,11 @@ int main(int argc, char** argv) {
     }
     for (int i = 0; i < 1000; ++i)
         if (behind[i] != NULL && strcmp(how, "mmap") != 0) free(behind[i]);
+    // What another thread has freed last goes when the threads meet the next times.
+    for (int i = 0; i < 4; ++i) {
+#pragma omp parallel
+        usleep(1000);
+    }
     usleep(500000);
     printf("%s: %d rounds, sum %lu, %lu words that should have been zero\n", how, rounds, sum,
            dirty);
