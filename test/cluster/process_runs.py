@@ -238,6 +238,14 @@ def control_group(bench):
                 time.sleep(0.1)
 
 
+def too_much_address_space(bench):
+    """More blocks than a number of 32 bits counts: refused, before anything is placed in them."""
+    program = bench.build("nothing", "int main() { return 0; }", "-fopenmp", "-Wl,--no-as-needed")
+    expect(bench.run(program, HIROBA_HEAP="32T", HIROBA_FAULT_ENGINE="uffd"), 64, "",
+           r"hiroba\[0@.*HIROBA_HEAP is 35184372088832: on \d+ nodes that is more than 4294967295 "
+           r"blocks of \d+ bytes")
+
+
 def refused_calls(bench):
     """What would corrupt or hang is a line and a status."""
     forks = bench.build("forks", """
@@ -441,7 +449,7 @@ def watching(bench):
 
 
 CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
-         refused_calls, core_files,
+         too_much_address_space, refused_calls, core_files,
          stack_overflow, stacks, user_signal_of_the_program, debugger,
          watching]
 

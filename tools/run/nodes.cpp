@@ -134,7 +134,21 @@ void kill_nodes(const std::vector<Node>& nodes) {
         if (node.alive) ::kill(node.pid, SIGKILL);
 }
 
+namespace {
+
+/// Whoever reads a thread's stack waits for the thread to stop, and so takes its status when it
+/// ends instead (libdw, in this process): then nobody tells of it any more.
+bool ended_untold(const Node& node) {
+    siginfo_t info{};
+    return node.alive &&
+           ::waitid(P_PID, static_cast<id_t>(node.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 &&
+           errno == ECHILD;
+}
+
+}  // namespace
+
 std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_rank) {
+    constexpr int status_of_unknown = 1 << 8;  // as if it had ended with 1
     std::vector<NodeEvent> events;
     int status = 0;
     pid_t pid;
@@ -144,6 +158,11 @@ std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_
         if (node == nodes.end()) continue;  // A child of whoever executed this command.
         if (!WIFSTOPPED(status) && !WIFCONTINUED(status)) node->alive = false;
         events.push_back({first_rank + static_cast<std::uint32_t>(node - nodes.begin()), status});
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (!ended_untold(nodes[i])) continue;
+        nodes[i].alive = false;
+        events.push_back({first_rank + static_cast<std::uint32_t>(i), status_of_unknown});
     }
     return events;
 }

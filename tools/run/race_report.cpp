@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/settings.hpp"
 #include "tools/line.hpp"
 #include "tools/run/unwinding.hpp"
 
@@ -59,6 +60,8 @@ std::string RaceReport::where(const net::RaceBody& race, std::string_view known,
 std::string RaceReport::frame_of(std::uint64_t address, std::string_view place) {
     const std::vector<std::string> region = functions_of_region(place);
     if (region.empty() || looks_ == looks_max) return "";
+    // The node that has told is on its way out: a look would meet its end.
+    if (setting("HIROBA_RACE") == "abort") return "";
     ++looks_;
     // A thread that is just changing stacks cannot be unwound.
     std::optional<HoldingFrame> frame;

@@ -34,6 +34,13 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
         return Error{ErrorKind::usage, "HIROBA_LEASE is " + std::to_string(options.lease) +
                                            ": set it from 1 to 1073741824"};
     }
+    if (Node::blocks_of(map) > ~BlockId{0}) {
+        return Error{ErrorKind::usage, "HIROBA_HEAP is " + std::to_string(map.shape().heap_bytes) +
+                                           ": on " + std::to_string(map.shape().nodes) +
+                                           " nodes that is more than " +
+                                           std::to_string(~BlockId{0}) + " blocks of " +
+                                           std::to_string(map.shape().block_bytes) + " bytes"};
+    }
     auto data = gas::Segment::allocate(endpoint, map.space_bytes());
     if (!data) return data.error();
     auto records = gas::Segment::allocate(endpoint, Node::blocks_of(map) * sizeof(BlockRecord));

@@ -11,6 +11,14 @@ static int counter[1024];     // line of counter
 static int same_value[1024];  // line of same_value
 static long disjoint[1024];
 
+/// Until every thread has left the barrier: what one writes before another has left is news to
+/// that one, which then writes it in order.
+static void let_all_leave(void) {
+    const double until = omp_get_wtime() + 1e-3;
+    while (omp_get_wtime() < until) {
+    }
+}
+
 int main(void) {
     int on_stack[2048];
     int* on_heap = malloc(8192);
@@ -25,6 +33,11 @@ int main(void) {
             wrong += counter[512] < 0 || disjoint[id] != round || on_heap[0] < 0 ||
                      on_stack[1024] < 0 || same_value[512] != round * 0x01010101;
 #pragma omp barrier
+            let_all_leave();
+            // What the barrier took away, as it did the block of a stack that is in use, comes now.
+            (void)*(volatile int*)&counter[512], (void)*(volatile int*)&same_value[512];
+            (void)*(volatile int*)on_heap, (void)*(volatile int*)&on_stack[1024];
+            let_all_leave();
             counter[512] = mine;
             same_value[512] = (1 + round) * 0x01010101;
             disjoint[id] = 1 + round;

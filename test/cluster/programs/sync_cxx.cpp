@@ -163,6 +163,7 @@ void lock_in_every_way() {
             const std::lock_guard again{recursive};
             ++map[i % 7];
         }
+#pragma omp barrier  // from here on another lock guards the map
         for (int i = 0; i < 50; ++i) {
             if (i % 10 == thread % 10) {
                 const std::unique_lock guard{shared};
