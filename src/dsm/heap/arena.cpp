@@ -91,7 +91,7 @@ Arena::Block Arena::take_block(SizeClass& in, std::uint32_t index) noexcept {
 }
 
 std::uint32_t Arena::open_span(std::uint32_t size_class) noexcept {
-    std::optional<PageRun> run;
+    std::optional<ArenaRun> run;
     {
         std::lock_guard guard{page_latch_};
         run = runs_.take(span_pages, span_pages, 0);
@@ -236,8 +236,8 @@ std::size_t Arena::take_freed(std::span<AddressRange> ranges, std::size_t block_
     constexpr std::size_t parts_max = 64;
     const auto alignment = static_cast<std::uint32_t>(block_bytes / page_bytes);
     const auto phase = static_cast<std::uint32_t>(base_ / page_bytes) & (alignment - 1);
-    std::array<PageRun, parts_max> parts;
-    const std::span<PageRun> places = std::span{parts}.first(std::min(parts_max, ranges.size()));
+    std::array<ArenaRun, parts_max> parts;
+    const std::span<ArenaRun> places = std::span{parts}.first(std::min(parts_max, ranges.size()));
     std::size_t taken = 0;
     std::lock_guard guard{page_latch_};
     for (const std::uint32_t least : least_pages) {

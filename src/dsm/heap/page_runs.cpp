@@ -39,8 +39,8 @@ Result<PageRuns> PageRuns::create(std::uint32_t pages) {
     return runs;
 }
 
-std::optional<PageRun> PageRuns::take(std::uint32_t count, std::uint32_t alignment,
-                                      std::uint32_t phase) noexcept {
+std::optional<ArenaRun> PageRuns::take(std::uint32_t count, std::uint32_t alignment,
+                                       std::uint32_t phase) noexcept {
     if (count == 0) count = 1;
     int tries = 0;
     Node node = at_least({count, 0});
@@ -62,7 +62,7 @@ std::optional<PageRun> PageRuns::take(std::uint32_t count, std::uint32_t alignme
     return std::nullopt;
 }
 
-PageRun PageRuns::carve(Node node, std::uint32_t first, std::uint32_t count) noexcept {
+ArenaRun PageRuns::carve(Node node, std::uint32_t first, std::uint32_t count) noexcept {
     const std::uint32_t run_first = node - 1;
     const std::uint32_t run_end = run_first + links_[node].count;
     erase(node);
@@ -110,21 +110,21 @@ void PageRuns::give_fresh(std::uint32_t first, std::uint32_t count) noexcept {
 }
 
 std::size_t PageRuns::take_used(std::uint32_t least, std::uint32_t alignment, std::uint32_t phase,
-                                std::span<PageRun> parts) noexcept {
+                                std::span<ArenaRun> parts) noexcept {
     std::size_t taken = 0;
     for (Key at{least, 0}; taken < parts.size() && used_free_pages_ > 0;) {
         const Node node = at_least(at);
         if (node == 0) break;
         at = {links_[node].count, node + 1};
-        const PageRun part = used_part(node, alignment, phase);
+        const ArenaRun part = used_part(node, alignment, phase);
         if (part.count >= least) parts[taken++] = carve(node, part.first, part.count);
     }
     return taken;
 }
 
 /// Of a free run, from the first page that is not fresh to the last one, in whole blocks.
-PageRun PageRuns::used_part(Node node, std::uint32_t alignment,
-                            std::uint32_t phase) const noexcept {
+ArenaRun PageRuns::used_part(Node node, std::uint32_t alignment,
+                             std::uint32_t phase) const noexcept {
     const std::uint32_t run_first = node - 1;
     const std::uint32_t run_end = run_first + links_[node].count;
     // Counted from page -phase, where a block starts.

@@ -15,7 +15,7 @@
 namespace hiroba::dsm {
 
 /// Pages [first, first + count); `fresh`: all zero, since each was never handed out or discarded.
-struct PageRun {
+struct ArenaRun {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
     bool fresh = false;
@@ -29,8 +29,8 @@ public:
 
     /// The smallest free run that holds `count` pages starting at a multiple of `alignment` (a
     /// power of two) counted from page -`phase`; among equals the lowest. Empty: no such run.
-    std::optional<PageRun> take(std::uint32_t count, std::uint32_t alignment,
-                                std::uint32_t phase) noexcept;
+    std::optional<ArenaRun> take(std::uint32_t count, std::uint32_t alignment,
+                                 std::uint32_t phase) noexcept;
     /// Takes the `count` pages from `first` on, if a free run of so many starts there.
     bool take_at(std::uint32_t first, std::uint32_t count) noexcept;
     /// Gives back pages that take() or take_at() handed out.
@@ -41,7 +41,7 @@ public:
     /// `parts`; returns how many. Each part is a multiple of `alignment` long and starts at one,
     /// as with take().
     std::size_t take_used(std::uint32_t least, std::uint32_t alignment, std::uint32_t phase,
-                          std::span<PageRun> parts) noexcept;
+                          std::span<ArenaRun> parts) noexcept;
 
     std::uint32_t free_pages() const noexcept { return free_pages_; }
     /// Free pages that are not fresh.
@@ -68,13 +68,13 @@ private:
     Node at_least(Key key) const noexcept;
     void split(Node tree, Key key, Node& below, Node& from) noexcept;
     Node join(Node left, Node right) noexcept;
-    PageRun carve(Node node, std::uint32_t first, std::uint32_t count) noexcept;
+    ArenaRun carve(Node node, std::uint32_t first, std::uint32_t count) noexcept;
     bool is_used(std::uint32_t page) const noexcept {
         return (used_[page / 64] >> page % 64 & 1) != 0;
     }
     template <class Visit>
     void for_used_words(std::uint32_t first, std::uint32_t end, Visit&& visit) noexcept;
-    PageRun used_part(Node node, std::uint32_t alignment, std::uint32_t phase) const noexcept;
+    ArenaRun used_part(Node node, std::uint32_t alignment, std::uint32_t phase) const noexcept;
 
     PrivateArray<Links> links_;
     Node root_ = 0;

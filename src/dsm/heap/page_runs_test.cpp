@@ -32,7 +32,7 @@ TEST(PageRuns, agree_with_a_page_map_over_many_random_calls) {
     auto runs = PageRuns::create(pages);
     ASSERT_TRUE(runs);
     std::vector<bool> used(pages), ever(pages);
-    std::vector<PageRun> held;
+    std::vector<ArenaRun> held;
     std::mt19937_64 random{5};
     for (int step = 0; step < 60'000; ++step) {
         if (random() % 2 == 0 || held.empty()) {
@@ -68,7 +68,7 @@ TEST(PageRuns, agree_with_a_page_map_over_many_random_calls) {
             ASSERT_EQ(runs->runs(), free_runs);
         }
     }
-    for (const PageRun& run : held) runs->give(run.first, run.count);
+    for (const ArenaRun& run : held) runs->give(run.first, run.count);
     EXPECT_EQ(runs->runs(), 1u);
     EXPECT_EQ(runs->free_pages(), pages);
 }
@@ -84,7 +84,7 @@ TEST(PageRuns, what_is_taken_as_used_holds_every_used_page_in_whole_blocks) {
     runs->give(1000, 2);
     EXPECT_EQ(runs->used_free_pages(), 102u);
 
-    PageRun parts[4];
+    ArenaRun parts[4];
     ASSERT_EQ(runs->take_used(16, alignment, phase, parts), 1u);
     EXPECT_EQ((parts[0].first + phase) % alignment, 0u);
     EXPECT_EQ(parts[0].count % alignment, 0u);
@@ -107,7 +107,7 @@ TEST(PageRuns, a_huge_fresh_run_is_not_searched_for_used_pages) {
     ASSERT_TRUE(runs);
     ASSERT_TRUE(runs->take(100, 1, 0));
     runs->give(0, 100);
-    PageRun parts[2];
+    ArenaRun parts[2];
     ASSERT_EQ(runs->take_used(16, 1, 0, parts), 1u);
     EXPECT_EQ(parts[0].first, 0u);
     EXPECT_EQ(parts[0].count, 100u);
