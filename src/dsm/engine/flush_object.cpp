@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/fatal.hpp"
 #include "base/latch.hpp"
 
 namespace hiroba::dsm {
@@ -26,6 +27,7 @@ FlushObject::FlushObject(net::Endpoint& endpoint, gas::Segment segment, std::siz
 void FlushObject::on_flushed(void* context, NodeId, Bytes body) noexcept {
     auto& object = *static_cast<FlushObject*>(context);
     Version version = 0;
+    HIROBA_INVARIANT(body.size() == sizeof version, "flushed of %lu bytes", body.size());
     std::memcpy(&version, body.data(), sizeof version);
     // Relaxed: only the one poller stores, and what was flushed is read under the lock.
     if (version > object.told()) object.told_.store(version, std::memory_order_relaxed);
