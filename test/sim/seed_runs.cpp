@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,14 @@ void note_failure(Progress& progress, const std::string& what, const Replay& rep
     std::fflush(stdout);
 }
 
+/// Ends this process if a program neither ends nor waits: no virtual time will stop that one.
+/// 60 s of computing, or 600 s on a machine that is paused or has other work.
+void limit_time() {
+    const itimerval computing = {.it_interval = {}, .it_value = {.tv_sec = 60, .tv_usec = 0}};
+    if (setitimer(ITIMER_PROF, &computing, nullptr) != 0) std::abort();
+    alarm(600);
+}
+
 [[noreturn]] void run_in_child(const SeedRange& range, const Program& program, const Replay& replay,
                                Progress& progress) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -40,7 +49,7 @@ void note_failure(Progress& progress, const std::string& what, const Replay& rep
     std::uint64_t left = range.programs_per_process;
     for (; progress.seed <= range.last && left > 0; ++progress.seed, --left) {
         progress.running = true;
-        alarm(60);  // a program that neither ends nor waits: no virtual time will stop it
+        limit_time();
         reset_address_hints();
         const std::string fault = program(stacks, progress.seed);
         progress.running = false;
