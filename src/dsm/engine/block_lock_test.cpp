@@ -7,86 +7,17 @@
 
 #include <atomic>
 #include <barrier>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "dsm/test_parts/wire_provider.hpp"
 
 namespace hiroba::dsm {
 namespace {
 
-struct Wire {
-    struct Message {
-        NodeId from;
-        net::MessageKind kind;
-        std::vector<std::byte> body;
-    };
-    struct Inbox {
-        std::mutex mutex;
-        std::deque<Message> messages;
-    };
-    explicit Wire(std::uint32_t nodes) : inboxes(nodes), memory(nodes) {}
-    std::vector<Inbox> inboxes;
-    std::vector<std::vector<std::uint64_t>> memory;
-};
-
-class WireProvider final : public net::Provider {
-public:
-    WireProvider(Wire& wire, NodeId self) : wire_(wire), self_(self) {}
-    const net::Limits& limits() const noexcept override { return limits_; }
-    Result<net::RegionId> allocate(std::size_t bytes) override {
-        wire_.memory[self_.value].assign(bytes / 8, 0);
-        return net::RegionId{};
-    }
-    MutableBytes local(net::RegionId region) noexcept override {
-        return {mapped(self_, region), wire_.memory[self_.value].size() * 8};
-    }
-    std::byte* mapped(NodeId node, net::RegionId) noexcept override {
-        return reinterpret_cast<std::byte*>(wire_.memory[node.value].data());
-    }
-    Result<void> connect() override { return {}; }
-    net::Post send(NodeId to, net::MessageKind kind, net::Urgency,
-                   std::span<const Bytes> parts) noexcept override {
-        Wire::Message message{self_, kind, {}};
-        for (const Bytes part : parts) {
-            message.body.insert(message.body.end(), part.begin(), part.end());
-        }
-        const std::scoped_lock guard{wire_.inboxes[to.value].mutex};
-        wire_.inboxes[to.value].messages.push_back(std::move(message));
-        return net::Post::done;
-    }
-    net::Post put(net::OpId, NodeId, net::RegionId, std::uint64_t, Bytes) noexcept override {
-        return net::Post::again;
-    }
-    net::Post get(net::OpId, MutableBytes, NodeId, net::RegionId, std::uint64_t) noexcept override {
-        return net::Post::again;
-    }
-    net::Post atomic(net::OpId, net::AtomicOp, NodeId, net::RegionId, std::uint64_t, std::uint64_t,
-                     std::uint64_t, std::uint64_t*) noexcept override {
-        return net::Post::again;
-    }
-    std::size_t poll(net::Arrivals& arrivals, std::size_t) noexcept override {
-        Wire::Message message;
-        {
-            const std::scoped_lock guard{wire_.inboxes[self_.value].mutex};
-            if (wire_.inboxes[self_.value].messages.empty()) return 0;
-            message = std::move(wire_.inboxes[self_.value].messages.front());
-            wire_.inboxes[self_.value].messages.pop_front();
-        }
-        arrivals.message(message.from, message.kind, message.body);
-        return 1;
-    }
-    void sleep(Sleeper, std::uint64_t, bool (*)(void*), void*) noexcept override {
-        std::this_thread::yield();
-    }
-    void wake(NodeId, Sleeper) noexcept override {}
-
-private:
-    Wire& wire_;
-    NodeId self_;
-    net::Limits limits_{"wire", 4096, true, true, true};
-};
+using test::Wire;
+using test::WireProvider;
 
 SpaceShape small_shape(std::uint32_t nodes) {
     SpaceShape shape;
@@ -97,7 +28,7 @@ SpaceShape small_shape(std::uint32_t nodes) {
 
 class Cluster {
 public:
-    Cluster(std::uint32_t nodes, unsigned hops) : wire_(nodes), map_(small_shape(nodes)) {
+    Cluster(std::uint32_t nodes, unsigned hops) : wire_(nodes, 4096), map_(small_shape(nodes)) {
         for (std::uint32_t i = 0; i < nodes; ++i) {
             auto& node = nodes_.emplace_back(std::make_unique<OneNode>());
             node->endpoint = net::Endpoint::over(NodeId{i}, nodes,

@@ -6,90 +6,26 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <deque>
 #include <string>
 #include <vector>
 
-#include "dsm/dsm.hpp"
+#include "dsm/test_parts/idle_memory.hpp"
+#include "dsm/test_parts/wire_provider.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"
 
 namespace hiroba::dsm {
 namespace {
 
+using test::Wire;
+using test::WireProvider;
+
 constexpr std::uint32_t nodes = 2;
 
-/// What lies between the two nodes.
-struct Wire {
-    struct Message {
-        NodeId from;
-        net::MessageKind kind;
-        std::vector<std::byte> body;
-    };
-    std::deque<Message> inbox[nodes];
-    std::vector<std::uint64_t> memory[nodes];
-    std::size_t message_bytes_max = 65536;
-    std::size_t messages = 0;
-};
-
-class WireProvider final : public net::Provider {
-public:
-    WireProvider(Wire& wire, NodeId self)
-        : wire_(wire), self_(self), limits_{"wire", wire.message_bytes_max, true, false, true} {}
-    const net::Limits& limits() const noexcept override { return limits_; }
-    Result<net::RegionId> allocate(std::size_t bytes) override {
-        wire_.memory[self_.value].assign(bytes / 8, 0);
-        return net::RegionId{};
-    }
-    MutableBytes local(net::RegionId region) noexcept override {
-        return {mapped(self_, region), wire_.memory[self_.value].size() * 8};
-    }
-    std::byte* mapped(NodeId node, net::RegionId) noexcept override {
-        return reinterpret_cast<std::byte*>(wire_.memory[node.value].data());
-    }
-    Result<void> connect() override { return {}; }
-    net::Post send(NodeId to, net::MessageKind kind, net::Urgency,
-                   std::span<const Bytes> parts) noexcept override {
-        Wire::Message message{self_, kind, {}};
-        for (const Bytes part : parts) {
-            message.body.insert(message.body.end(), part.begin(), part.end());
-        }
-        EXPECT_LE(message.body.size(), limits_.message_bytes_max);
-        wire_.inbox[to.value].push_back(std::move(message));
-        ++wire_.messages;
-        return net::Post::done;
-    }
-    net::Post put(net::OpId, NodeId, net::RegionId, std::uint64_t, Bytes) noexcept override {
-        return net::Post::again;
-    }
-    net::Post get(net::OpId, MutableBytes, NodeId, net::RegionId, std::uint64_t) noexcept override {
-        return net::Post::again;
-    }
-    net::Post atomic(net::OpId, net::AtomicOp, NodeId, net::RegionId, std::uint64_t, std::uint64_t,
-                     std::uint64_t, std::uint64_t*) noexcept override {
-        return net::Post::again;
-    }
-    std::size_t poll(net::Arrivals& arrivals, std::size_t) noexcept override {
-        auto& inbox = wire_.inbox[self_.value];
-        if (inbox.empty()) return 0;
-        const Wire::Message message = std::move(inbox.front());
-        inbox.pop_front();
-        arrivals.message(message.from, message.kind, message.body);
-        return 1;
-    }
-    void sleep(Sleeper, std::uint64_t, bool (*)(void*), void*) noexcept override {}
-    void wake(NodeId, Sleeper) noexcept override {}
-
-private:
-    Wire& wire_;
-    NodeId self_;
-    net::Limits limits_;
-};
-
 /// Writes down what it is asked to do; its news are the number of its releases so far.
-class LoggingMemory final : public SharedMemory {
+class LoggingMemory final : public test::IdleMemory {
 public:
-    explicit LoggingMemory(const AddressMap& map) : map_(map) {}
+    using IdleMemory::IdleMemory;
     std::string log;
     std::size_t news_bytes = 8;
     bool keeps = false;  ///< says of what it discards that it could not
@@ -112,35 +48,14 @@ public:
         std::memcpy(&releases, news.data(), sizeof releases);
         log += "learn" + std::to_string(releases) + "of" + std::to_string(from.value) + " ";
     }
-
-    const AddressMap& map() const noexcept override { return map_; }
-    const EngineFacts& engine() const noexcept override { return facts_; }
-    Result<void> attach(AddressRange) override { return {}; }
-    Result<void> adopt(AddressRange) override { return {}; }
-    std::size_t news_for(NodeId, MutableBytes) noexcept override { return 0; }
-    void everyone_knows() noexcept override {}
-    void prefetch(const void*, std::size_t) noexcept override {}
-    void make_accessible(const void*, std::size_t, bool) noexcept override {}
-    void pin(const void*, std::size_t, bool) noexcept override {}
-    void unpin(const void*, std::size_t) noexcept override {}
-    void hold_stack(AddressRange, std::size_t) noexcept override {}
-    void drop_stack(AddressRange, std::size_t) noexcept override {}
     bool discard(std::span<const AddressRange> ranges) noexcept override {
         for (const AddressRange& each : ranges) discarded.push_back(each);
         log += "discard" + std::to_string(ranges.size()) + " ";
         return !keeps;
     }
     void discarded_everywhere() noexcept override { log += "everywhere "; }
-    bool enter_atomic(void*, std::size_t) noexcept override { return false; }
-    void leave_atomic(void*, std::size_t) noexcept override {}
-    void flush() noexcept override {}
-    bool publish() noexcept override { return false; }
-    void on_race(RaceReport, void*) noexcept override {}
-    MemoryCounts counts() const noexcept override { return {}; }
 
 private:
-    const AddressMap& map_;
-    EngineFacts facts_{};
     std::uint32_t releases_ = 0;
 };
 
@@ -166,8 +81,8 @@ struct TestNode {
 
 struct TwoNodes {
     explicit TwoNodes(std::size_t message_bytes_max = 65536)
-        : map({.nodes = nodes, .heap_bytes = std::size_t{64} << 20}) {
-        wire.message_bytes_max = message_bytes_max;
+        : wire(nodes, message_bytes_max),
+          map({.nodes = nodes, .heap_bytes = std::size_t{64} << 20}) {
         for (std::uint32_t rank = 0; rank < nodes; ++rank) {
             node.push_back(std::make_unique<TestNode>(wire, map, NodeId{rank}));
         }

@@ -7,90 +7,26 @@
 
 #include <array>
 #include <cstring>
-#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/latch.hpp"
+#include "dsm/test_parts/idle_memory.hpp"
+#include "dsm/test_parts/wire_provider.hpp"
 
 namespace hiroba::dsm {
 namespace {
 
+using test::Wire;
+using test::WireProvider;
+
 constexpr std::uint32_t nodes = 2;
 
-/// What lies between the two nodes.
-struct Wire {
-    struct Message {
-        NodeId from;
-        net::MessageKind kind;
-        std::vector<std::byte> body;
-    };
-    std::mutex mutex;
-    std::deque<Message> inbox[nodes];
-    std::vector<std::uint64_t> memory[nodes];
-};
-
-class WireProvider final : public net::Provider {
-public:
-    WireProvider(Wire& wire, NodeId self) : wire_(wire), self_(self) {}
-    const net::Limits& limits() const noexcept override { return limits_; }
-    Result<net::RegionId> allocate(std::size_t bytes) override {
-        wire_.memory[self_.value].assign(bytes / 8, 0);
-        return net::RegionId{};
-    }
-    MutableBytes local(net::RegionId region) noexcept override {
-        return {mapped(self_, region), wire_.memory[self_.value].size() * 8};
-    }
-    std::byte* mapped(NodeId node, net::RegionId) noexcept override {
-        return reinterpret_cast<std::byte*>(wire_.memory[node.value].data());
-    }
-    Result<void> connect() override { return {}; }
-    net::Post send(NodeId to, net::MessageKind kind, net::Urgency,
-                   std::span<const Bytes> parts) noexcept override {
-        Wire::Message message{self_, kind, {}};
-        for (const Bytes part : parts) {
-            message.body.insert(message.body.end(), part.begin(), part.end());
-        }
-        const std::scoped_lock guard{wire_.mutex};
-        wire_.inbox[to.value].push_back(std::move(message));
-        return net::Post::done;
-    }
-    net::Post put(net::OpId, NodeId, net::RegionId, std::uint64_t, Bytes) noexcept override {
-        return net::Post::again;
-    }
-    net::Post get(net::OpId, MutableBytes, NodeId, net::RegionId, std::uint64_t) noexcept override {
-        return net::Post::again;
-    }
-    net::Post atomic(net::OpId, net::AtomicOp, NodeId, net::RegionId, std::uint64_t, std::uint64_t,
-                     std::uint64_t, std::uint64_t*) noexcept override {
-        return net::Post::again;
-    }
-    std::size_t poll(net::Arrivals& arrivals, std::size_t) noexcept override {
-        Wire::Message message;
-        {
-            const std::scoped_lock guard{wire_.mutex};
-            auto& inbox = wire_.inbox[self_.value];
-            if (inbox.empty()) return 0;
-            message = std::move(inbox.front());
-            inbox.pop_front();
-        }
-        arrivals.message(message.from, message.kind, message.body);
-        return 1;
-    }
-    void sleep(Sleeper, std::uint64_t, bool (*)(void*), void*) noexcept override { sched_yield(); }
-    void wake(NodeId, Sleeper) noexcept override {}
-
-private:
-    Wire& wire_;
-    NodeId self_;
-    net::Limits limits_{"wire", 65536, true, true, true};
-};
-
 /// Its time is the number of its releases and of those it has learned of.
-class CountingMemory final : public SharedMemory {
+class CountingMemory final : public test::IdleMemory {
 public:
-    explicit CountingMemory(const AddressMap& map) : map_(map) {}
+    using IdleMemory::IdleMemory;
     std::atomic<std::uint64_t> releases{0}, acquires{0}, knows{0};
 
     void release(Others) noexcept override {
@@ -111,31 +47,6 @@ public:
         while (known < time && !knows.compare_exchange_weak(known, time)) {
         }
     }
-
-    const AddressMap& map() const noexcept override { return map_; }
-    const EngineFacts& engine() const noexcept override { return facts_; }
-    Result<void> attach(AddressRange) override { return {}; }
-    Result<void> adopt(AddressRange) override { return {}; }
-    std::size_t news_for(NodeId, MutableBytes) noexcept override { return 0; }
-    void everyone_knows() noexcept override {}
-    void prefetch(const void*, std::size_t) noexcept override {}
-    void make_accessible(const void*, std::size_t, bool) noexcept override {}
-    bool discard(std::span<const AddressRange>) noexcept override { return true; }
-    void discarded_everywhere() noexcept override {}
-    bool enter_atomic(void*, std::size_t) noexcept override { return false; }
-    void leave_atomic(void*, std::size_t) noexcept override {}
-    void pin(const void*, std::size_t, bool) noexcept override {}
-    void unpin(const void*, std::size_t) noexcept override {}
-    void hold_stack(AddressRange, std::size_t) noexcept override {}
-    void drop_stack(AddressRange, std::size_t) noexcept override {}
-    void flush() noexcept override {}
-    bool publish() noexcept override { return false; }
-    void on_race(RaceReport, void*) noexcept override {}
-    MemoryCounts counts() const noexcept override { return {}; }
-
-private:
-    const AddressMap& map_;
-    EngineFacts facts_{};
 };
 
 struct TestNode {
@@ -153,7 +64,7 @@ struct TestNode {
 
 class Sync : public testing::Test {
 protected:
-    Sync() : map_({.nodes = nodes, .heap_bytes = std::size_t{64} << 20}) {
+    Sync() : wire_(nodes), map_({.nodes = nodes, .heap_bytes = std::size_t{64} << 20}) {
         for (std::uint32_t rank = 0; rank < nodes; ++rank)
             node_.push_back(std::make_unique<TestNode>(wire_, map_, NodeId{rank}));
         for (auto& each : node_) {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: for unit tests, nodes that share one process: a provider that maps all their memory and
+// keeps messages in queues, in the order in which they were sent.
+// Threads: any; a queue has one lock.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "net/net.hpp"
+
+namespace hiroba::dsm::test {
+
+/// What lies between the nodes.
+struct Wire {
+    struct Message {
+        NodeId from;
+        net::MessageKind kind;
+        std::vector<std::byte> body;
+    };
+    struct Inbox {
+        std::mutex mutex;
+        std::deque<Message> messages;
+    };
+    explicit Wire(std::uint32_t nodes, std::size_t message_bytes_max = 65536)
+        : message_bytes_max(message_bytes_max), inboxes(nodes), memory(nodes) {}
+    std::size_t message_bytes_max;
+    std::atomic<std::size_t> messages{0};  ///< sent so far
+    std::vector<Inbox> inboxes;
+    std::vector<std::vector<std::uint64_t>> memory;  ///< one region of each node
+};
+
+class WireProvider final : public net::Provider {
+public:
+    WireProvider(Wire& wire, NodeId self)
+        : wire_(wire), self_(self), limits_{"wire", wire.message_bytes_max, true, true, true} {}
+    const net::Limits& limits() const noexcept override { return limits_; }
+    Result<net::RegionId> allocate(std::size_t bytes) override {
+        wire_.memory[self_.value].assign(bytes / 8, 0);
+        return net::RegionId{};
+    }
+    MutableBytes local(net::RegionId region) noexcept override {
+        return {mapped(self_, region), wire_.memory[self_.value].size() * 8};
+    }
+    std::byte* mapped(NodeId node, net::RegionId) noexcept override {
+        return reinterpret_cast<std::byte*>(wire_.memory[node.value].data());
+    }
+    Result<void> connect() override { return {}; }
+    net::Post send(NodeId to, net::MessageKind kind, net::Urgency,
+                   std::span<const Bytes> parts) noexcept override {
+        Wire::Message message{self_, kind, {}};
+        for (const Bytes part : parts) {
+            message.body.insert(message.body.end(), part.begin(), part.end());
+        }
+        EXPECT_LE(message.body.size(), limits_.message_bytes_max);
+        Wire::Inbox& inbox = wire_.inboxes[to.value];
+        const std::scoped_lock guard{inbox.mutex};
+        inbox.messages.push_back(std::move(message));
+        ++wire_.messages;
+        return net::Post::done;
+    }
+    net::Post put(net::OpId, NodeId, net::RegionId, std::uint64_t, Bytes) noexcept override {
+        return net::Post::again;
+    }
+    net::Post get(net::OpId, MutableBytes, NodeId, net::RegionId, std::uint64_t) noexcept override {
+        return net::Post::again;
+    }
+    net::Post atomic(net::OpId, net::AtomicOp, NodeId, net::RegionId, std::uint64_t, std::uint64_t,
+                     std::uint64_t, std::uint64_t*) noexcept override {
+        return net::Post::again;
+    }
+    std::size_t poll(net::Arrivals& arrivals, std::size_t) noexcept override {
+        Wire::Message message;
+        Wire::Inbox& inbox = wire_.inboxes[self_.value];
+        {
+            const std::scoped_lock guard{inbox.mutex};
+            if (inbox.messages.empty()) return 0;
+            message = std::move(inbox.messages.front());
+            inbox.messages.pop_front();
+        }
+        arrivals.message(message.from, message.kind, message.body);
+        return 1;
+    }
+    void sleep(Sleeper, std::uint64_t, bool (*)(void*), void*) noexcept override { sched_yield(); }
+    void wake(NodeId, Sleeper) noexcept override {}
+
+private:
+    Wire& wire_;
+    NodeId self_;
+    net::Limits limits_;
+};
+
+}  // namespace hiroba::dsm::test
