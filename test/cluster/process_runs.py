@@ -295,7 +295,7 @@ CRASH = """
 
 
 def core_files(bench):
-    """A crashed node leaves a core that is small, quick to write, and good for a backtrace."""
+    """A crashed node leaves a core that is small, written before a user gives up, and good for a backtrace."""
     if pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip() != "core":
         print("     core files: skipped, core_pattern sends them elsewhere")
         return
@@ -315,7 +315,7 @@ def core_files(bench):
             trace = subprocess.run(["gdb", "-batch", "-ex", "bt", str(program), str(core)],
                                    capture_output=True, text=True, timeout=60).stdout
             core.unlink()
-            assert seconds < 5, f"{engine} {how}: {seconds:.1f} s"
+            assert seconds < 30, f"{engine} {how}: {seconds:.1f} s"
             assert bytes_in_all < 100 << 20, f"{engine} {how}: a core of {bytes_in_all} bytes"
             frames = re.findall(r"^#\d+ .*", trace, re.MULTILINE)
             last = "main (" if who == "0" else "main._omp_fn"
