@@ -168,7 +168,7 @@ int measure(Meeting& meeting) {
 
 int main() {
     using namespace hiroba::sim_test;
-    alarm(100);
+    alarm(500);
     void* const shared =
         mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return 78;
