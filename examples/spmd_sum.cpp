@@ -2,8 +2,9 @@
 // One program on every node, on the C++ face of the shared memory.
 // Run: hiroba run --spmd -n 4 build/examples/spmd_sum
 // Each node fills its part of a shared array; after a barrier each sums all of it, and all add what
-// they found to one shared word.
+// they found to one shared word, and once more by a reduction.
 #include <cstdio>
+#include <functional>
 #include <string>
 
 #include "hiroba/dsm.hpp"
@@ -32,10 +33,10 @@ int main() {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < count; ++i) sum += array[i];
     hiroba::AtomicWord{*memory, array + count}.fetch_add(sum);
-    memory->barrier();
+    const std::uint64_t reduced = memory->all_reduce(sum, std::plus<>{});
 
     const std::uint64_t right = memory->nodes() * (count * (count - 1) / 2);
-    const bool successful = array[count] == right;
+    const bool successful = array[count] == right && reduced == right;
     if (memory->node() == 0) {
         std::printf("spmd_sum: %u nodes, total %lu: VERIFICATION %s\n", memory->nodes(),
                     array[count], successful ? "SUCCESSFUL" : "FAILED");

@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace hiroba {
 
@@ -56,6 +58,27 @@ public:
                             void* argument) noexcept = 0;
 
     virtual Counts counts() const noexcept = 0;
+
+    /// A barrier that brings every node's `value` to `all`, nodes() words in rank order.
+    virtual void all_gather(std::uint64_t value, std::uint64_t* all) noexcept = 0;
+    /// A barrier that combines everybody's `value`: combine(combine(node 0's, node 1's), ...), so
+    /// that all nodes have the same bits, of floating-point sums too.
+    template <class T, class Combine>
+    T all_reduce(const T& value, Combine&& combine) noexcept {
+        static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
+        std::uint64_t mine = 0;
+        std::memcpy(&mine, &value, sizeof value);
+        std::vector<std::uint64_t> all(nodes());
+        all_gather(mine, all.data());
+        T result;
+        std::memcpy(&result, all.data(), sizeof result);
+        for (unsigned node = 1; node < nodes(); ++node) {
+            T next;
+            std::memcpy(&next, &all[node], sizeof next);
+            result = static_cast<T>(combine(result, next));
+        }
+        return result;
+    }
 };
 
 /// A mutex known by the address of what it guards; std::lock_guard works with it. Every node makes

@@ -104,10 +104,14 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
 
     node.files = std::make_unique<RemoteFiles>(*node.endpoint);
     node.publisher = std::make_unique<dsm::Publisher>(*node.memory);
+    auto board = net::kick::Mailboxes::make_board(*node.endpoint, node.job.job_key);
+    if (!board) return board.error();
+    node.board = std::move(*board);
     auto runtime = omp::Runtime::create({.endpoint = node.endpoint.get(),
                                          .memory = node.memory.get(),
                                          .locks = node.locks.get(),
                                          .heap = node.heap.get(),
+                                         .board = node.board.get(),
                                          .publisher = node.publisher.get(),
                                          .threads_per_node = node.job.threads_per_node,
                                          .flush_streams = &flush_streams,
@@ -126,6 +130,7 @@ Result<void> attach_layers(World& node) {
     node.locks->attach();
     node.sync->attach();
     node.heap->attach();
+    if (node.board != nullptr) node.board->attach();
     node.omp->attach();
 
     for (std::size_t i = 0; i < node.map->images(); ++i) {

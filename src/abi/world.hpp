@@ -14,6 +14,7 @@
 #include "dsm/sync/publisher.hpp"
 #include "dsm/sync/sync_table.hpp"
 #include "net/bootstrap/job.hpp"
+#include "net/kick/kick.hpp"
 #include "net/loss_watch.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
@@ -36,7 +37,8 @@ struct World {
     std::unique_ptr<dsm::Heap> heap;
     std::unique_ptr<RemoteFiles> files;
     std::unique_ptr<dsm::Publisher> publisher;
-    bool publishes = false;  ///< the publisher has a thread
+    std::unique_ptr<net::kick::Board> board;  ///< null where no peer is mapped
+    bool publishes = false;                   ///< the publisher has a thread
     std::unique_ptr<omp::Runtime> omp;
 };
 

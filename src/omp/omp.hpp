@@ -15,7 +15,10 @@
 
 namespace hiroba::net {
 class Endpoint;
+namespace kick {
+class Board;
 }
+}  // namespace hiroba::net
 namespace hiroba::dsm {
 class LockTable;
 class SharedMemory;
@@ -43,6 +46,7 @@ struct Parts {
     dsm::SharedMemory* memory = nullptr;
     dsm::LockTable* locks = nullptr;
     dsm::Heap* heap = nullptr;
+    net::kick::Board* board = nullptr;    ///< what carries news where peers are mapped; may be null
     dsm::Publisher* publisher = nullptr;  ///< told when a region runs on several nodes; may be null
     std::uint32_t threads_per_node = 1;   ///< 0, one node only: as many as processors it may use
     void (*flush_streams)() = nullptr;    ///< writes out stdout of this process (C, Fortran)

@@ -93,6 +93,7 @@ RuntimeCore::~RuntimeCore() {
 
 void RuntimeCore::attach() {
     if (segment_words_ != nullptr) segment_words_->attach();
+    if (link_ != nullptr) link_->attach();
 }
 
 void RuntimeCore::become_initial_thread() noexcept {

@@ -36,7 +36,8 @@ public:
         auto runtime = omp::Runtime::create({.endpoint = &rig.endpoint(),
                                              .memory = &memory.memory(),
                                              .locks = &memory.locks(),
-                                             .heap = heap_.get()});
+                                             .heap = heap_.get(),
+                                             .board = &rig.board()});
         if (!runtime) die(exit_environment, "%s", runtime.error().text.c_str());
         runtime_ = std::move(*runtime);
         only = this;

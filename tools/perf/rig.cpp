@@ -52,7 +52,9 @@ Result<std::unique_ptr<Rig>> Rig::open(const net::JobInfo& job, const PerfPlan& 
     auto collectives = net::Collectives::make(*rig->endpoint_);
     if (!collectives) return collectives.error();
     rig->collectives_ = std::move(*collectives);
-    auto board = net::kick::Board::create(*rig->endpoint_, job.job_key);
+    auto board = net::kick::Board::create(
+        *rig->endpoint_, job.job_key,
+        net::kick::Board::llcm_bytes_default + net::kick::Mailboxes::llcm_bytes(*rig->endpoint_));
     if (!board) return board.error();
     rig->board_ = std::move(*board);
     const net::offload::Mode mode =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the C++ face over the layers: puts one SPMD node together and converts calls.
-// Invariant: a barrier message is consumed once, in the order its sender sent it.
+// Invariant: a barrier's mail is taken once, in the order its sender sent it; nobody is more than
+// one exchange ahead.
 #include <cstring>
-#include <deque>
-#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -14,6 +14,7 @@
 #include "dsm/sync/lock_table.hpp"
 #include "hiroba/dsm.hpp"
 #include "net/bootstrap/job.hpp"
+#include "net/kick/kick.hpp"
 #include "net/loss_watch.hpp"
 #include "net/net.hpp"
 
@@ -33,7 +34,10 @@ public:
     unsigned nodes() const noexcept override { return job_.nodes; }
     void* allocate(std::size_t bytes, std::size_t alignment) noexcept override;
     void deallocate(void* memory) noexcept override { heap_->deallocate(memory); }
-    void barrier() noexcept override { exchange(0); }
+    void barrier() noexcept override { exchange(0, values_.data()); }
+    void all_gather(std::uint64_t value, std::uint64_t* all) noexcept override {
+        exchange(value, all);
+    }
     std::uint64_t broadcast(std::uint64_t value, unsigned from) noexcept override;
     void lock(std::uint64_t key) noexcept override { locks_->lock(key); }
     bool try_lock(std::uint64_t key) noexcept override { return locks_->try_lock(key); }
@@ -44,13 +48,8 @@ public:
     Counts counts() const noexcept override;
 
 private:
-    struct Arrival {
-        std::uint64_t value;
-        std::vector<std::byte> news;
-    };
     Result<void> compose();
-    static void on_arrival(void* self, NodeId from, Bytes body) noexcept;
-    std::vector<std::uint64_t> exchange(std::uint64_t value) noexcept;
+    void exchange(std::uint64_t value, std::uint64_t* values) noexcept;
 
     net::JobInfo job_;
     std::unique_ptr<net::ControlChannel> control_;
@@ -60,9 +59,10 @@ private:
     std::unique_ptr<dsm::SharedMemory> memory_;
     std::unique_ptr<dsm::LockTable> locks_;
     std::unique_ptr<dsm::Heap> heap_;
+    std::unique_ptr<net::kick::Board> board_;  ///< null where no peer is mapped
+    std::unique_ptr<net::kick::Mailboxes> mail_;
+    std::vector<std::uint64_t> values_;  ///< of the last exchange whose caller keeps none
     std::thread service_;
-    std::mutex arrivals_mutex_;
-    std::vector<std::deque<Arrival>> arrivals_;  ///< per peer, under arrivals_mutex_
 };
 
 Result<void> SpmdNode::start() {
@@ -109,11 +109,24 @@ Result<void> SpmdNode::compose() {
     if (!heap) return heap.error();
     heap_ = std::move(*heap);
 
-    arrivals_.resize(job_.nodes);
-    endpoint_->on(net::MessageKind::team_news, &SpmdNode::on_arrival, this);
+    constexpr std::size_t most = net::kick::Mailboxes::mail_bytes_max;
+    const std::size_t longest = sizeof(std::uint64_t) + memory_->news_bytes_max();
+    if (longest > most)
+        return Error{ErrorKind::usage, "a barrier's mail of " + std::to_string(longest) +
+                                           " bytes is longer than " + std::to_string(most) +
+                                           "; set HIROBA_NOTICES to a smaller number"};
+    values_.resize(job_.nodes);
+    auto board = net::kick::Mailboxes::make_board(*endpoint_, job_.job_key);
+    if (!board) return board.error();
+    board_ = std::move(*board);
+    auto mail = net::kick::Mailboxes::create(*endpoint_, board_.get(), net::MessageKind::team_news);
+    if (!mail) return mail.error();
+    mail_ = std::move(*mail);
     if (auto done = endpoint_->connect(); !done) return done;
     locks_->attach();
     heap_->attach();
+    if (board_ != nullptr) board_->attach();
+    mail_->attach();
     dsm::report_races(*memory_, *control_);
     return memory_->attach({});
 }
@@ -134,49 +147,39 @@ void* SpmdNode::allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return memory;
 }
 
-void SpmdNode::on_arrival(void* self, NodeId from, Bytes body) noexcept {
-    auto& node = *static_cast<SpmdNode*>(self);
-    Arrival arrival;
-    HIROBA_INVARIANT(body.size() >= sizeof arrival.value, "arrival of %lu bytes", body.size());
-    std::memcpy(&arrival.value, body.data(), sizeof arrival.value);
-    arrival.news.assign(body.begin() + sizeof arrival.value, body.end());
-    const std::scoped_lock guard{node.arrivals_mutex_};
-    node.arrivals_[from.value].push_back(std::move(arrival));
-}
-
-// Every node to every node: value and news; returns everybody's values.
-std::vector<std::uint64_t> SpmdNode::exchange(std::uint64_t value) noexcept {
-    std::vector<std::uint64_t> values(job_.nodes, value);
+// Every node to every node: value and news; `values` gets everybody's.
+void SpmdNode::exchange(std::uint64_t value, std::uint64_t* values) noexcept {
     memory_->release(dsm::Others::running);
     heap_->flush_remote_frees();  // before the news are encoded: it may release once more
-    std::vector<std::byte> news(memory_->news_bytes_max());
     for (std::uint32_t peer = 0; peer < job_.nodes; ++peer) {
         if (peer == job_.self.value) continue;
-        const std::size_t bytes = memory_->news_for(NodeId{peer}, news);
-        const Bytes parts[] = {std::as_bytes(std::span{&value, 1}), {news.data(), bytes}};
-        endpoint_->send(NodeId{peer}, net::MessageKind::team_news, net::Urgency::when_polled,
-                        parts);
+        const MutableBytes mail = mail_->compose(peer);
+        std::memcpy(mail.data(), &value, sizeof value);
+        mail_->post(peer,
+                    sizeof value + memory_->news_for(NodeId{peer}, mail.subspan(sizeof value)));
     }
     for (std::uint32_t peer = 0; peer < job_.nodes; ++peer) {
         if (peer == job_.self.value) continue;
-        endpoint_->wait_until([&] {
-            const std::scoped_lock guard{arrivals_mutex_};
-            return !arrivals_[peer].empty();
-        });
-        const std::scoped_lock guard{arrivals_mutex_};
-        values[peer] = arrivals_[peer].front().value;
-        memory_->learn(NodeId{peer}, arrivals_[peer].front().news);
-        arrivals_[peer].pop_front();
+        mail_->wait_for([&] { return mail_->has_come(peer); });
+        const Bytes mail = mail_->front(peer);
+        HIROBA_INVARIANT(mail.size() >= sizeof value, "arrival of %lu bytes", mail.size());
+        std::memcpy(&values_[peer], mail.data(), sizeof value);
+        memory_->learn(NodeId{peer}, mail.subspan(sizeof value));
+        mail_->take(peer);
     }
     memory_->acquire(dsm::Others::running);
     memory_->everyone_knows();
     heap_->accept_remote_frees();
-    return values;
+    values_[job_.self.value] = value;
+    // Last: `values` may lie in the shared memory, where a store before the acquire is a race.
+    if (values != values_.data())
+        std::memcpy(values, values_.data(), values_.size() * sizeof value);
 }
 
 std::uint64_t SpmdNode::broadcast(std::uint64_t value, unsigned from) noexcept {
     HIROBA_INVARIANT(from < job_.nodes, "broadcast from node %u of %u", from, job_.nodes);
-    return exchange(value)[from];
+    exchange(value, values_.data());
+    return values_[from];
 }
 
 void SpmdNode::atomically(std::uint64_t* word, void (*operation)(std::uint64_t*, void*),

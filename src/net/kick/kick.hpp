@@ -8,4 +8,5 @@
 #include "net/kick/group.hpp"
 #include "net/kick/kick_after.hpp"
 #include "net/kick/kick_store.hpp"
+#include "net/kick/mailboxes.hpp"
 #include "net/kick/window.hpp"

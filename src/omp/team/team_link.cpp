@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: sends and awaits the messages of regions.
-// Invariant: release() comes before the first message of a phase is encoded, acquire() after the
+// Role: sends and awaits the mails of regions.
+// Invariant: release() comes before the first mail of a phase is encoded, acquire() after the
 // last one was learned; remote frees go out right after a release and come in right after an
 // acquire.
 #include "omp/team/team_link.hpp"
 
 #include <unistd.h>
 
-#include <array>
 #include <cstring>
+#include <string>
 #include <type_traits>
 
 #include "base/fatal.hpp"
@@ -25,39 +25,25 @@ constexpr std::size_t data_prefetch_bytes = 256;
 static_assert(std::is_trivially_copyable_v<Fork>);
 }  // namespace
 
-TeamLink::TeamLink(const Parts& parts)
-    : parts_(parts),
-      self_(parts.endpoint->self().value),
-      queues_(parts.endpoint->nodes()),
-      news_(parts.memory->news_bytes_max()) {}
+TeamLink::TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail)
+    : parts_(parts), self_(parts.endpoint->self().value), mail_(std::move(mail)) {}
 
 Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
-    std::unique_ptr<TeamLink> link(new TeamLink(parts));
-    const std::size_t longest = sizeof(Header) + sizeof(Fork) + link->news_.size();
-    if (longest > PeerQueue::body_bytes_max)
-        return Error{ErrorKind::usage, "a fork message of " + std::to_string(longest) +
-                                           " bytes is longer than " +
-                                           std::to_string(PeerQueue::body_bytes_max) +
+    constexpr std::size_t most = net::kick::Mailboxes::mail_bytes_max;
+    const std::size_t longest = sizeof(Header) + sizeof(Fork) + parts.memory->news_bytes_max();
+    if (longest > most)
+        return Error{ErrorKind::usage, "a fork's mail of " + std::to_string(longest) +
+                                           " bytes is longer than " + std::to_string(most) +
                                            "; set HIROBA_NOTICES to a smaller number"};
-    for (PeerQueue& queue : link->queues_)
-        if (const auto reserved = queue.reserve(); !reserved) return reserved.error();
-    parts.endpoint->on(
-        net::MessageKind::team_news,
-        [](void* context, NodeId from, Bytes body) noexcept {
-            static_cast<TeamLink*>(context)->on_team_message(from, body);
-        },
-        link.get());
+    auto mail =
+        net::kick::Mailboxes::create(*parts.endpoint, parts.board, net::MessageKind::team_news);
+    if (!mail) return mail.error();
+    std::unique_ptr<TeamLink> link(new TeamLink(parts, std::move(*mail)));
     parts.endpoint->on(
         net::MessageKind::quit,
         [](void* context, NodeId, Bytes) noexcept { static_cast<TeamLink*>(context)->on_quit(); },
         link.get());
     return link;
-}
-
-void TeamLink::on_team_message(NodeId from, Bytes body) noexcept {
-    queues_[from.value].push(body);
-    // The waiter may sleep while the service thread polls.
-    parts_.endpoint->wake_local();
 }
 
 void TeamLink::on_quit() noexcept {
@@ -88,16 +74,17 @@ void TeamLink::acquire() noexcept {
 
 void TeamLink::send(std::uint32_t to, Kind kind, Bytes extra) noexcept {
     const Header header{kind, phase_, region_};
-    const std::size_t news_bytes = parts_.memory->news_for(NodeId{to}, news_);
-    const std::array<Bytes, 3> body{std::as_bytes(std::span(&header, 1)), extra,
-                                    Bytes(news_).first(news_bytes)};
-    parts_.endpoint->send(NodeId{to}, net::MessageKind::team_news, net::Urgency::when_polled, body);
+    const MutableBytes mail = mail_->compose(to);
+    std::memcpy(mail.data(), &header, sizeof header);
+    if (!extra.empty()) std::memcpy(mail.data() + sizeof header, extra.data(), extra.size());
+    const std::size_t before_news = sizeof header + extra.size();
+    const std::size_t news_bytes = parts_.memory->news_for(NodeId{to}, mail.subspan(before_news));
+    mail_->post(to, before_news + news_bytes);
 }
 
 void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexcept {
-    PeerQueue& queue = queues_[from];
-    if (queue.empty()) parts_.endpoint->wait_until([&queue] { return !queue.empty(); });
-    const Bytes body = queue.front();
+    if (!mail_->has_come(from)) mail_->wait_for([this, from] { return mail_->has_come(from); });
+    const Bytes body = mail_->front(from);
     HIROBA_INVARIANT(body.size() >= sizeof(Header) + extra.size(), "%lu bytes from node %u",
                      static_cast<unsigned long>(body.size()), from);
     Header header{};
@@ -110,7 +97,7 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
                      static_cast<unsigned long>(region_));
     if (!extra.empty()) std::memcpy(extra.data(), body.data() + sizeof header, extra.size());
     parts_.memory->learn(NodeId{from}, body.subspan(sizeof header + extra.size()));
-    queue.pop();
+    mail_->take(from);
 }
 
 void TeamLink::fork(const Fork& fork, std::uint32_t members) noexcept {
@@ -129,9 +116,9 @@ void TeamLink::all_nodes_know() noexcept {
     if (members_ == parts_.endpoint->nodes()) parts_.memory->everyone_knows();
 }
 
-bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) const noexcept {
+bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
     for (std::uint32_t node = from; node < to; ++node)
-        if (node != self_ && queues_[node].empty()) return false;
+        if (node != self_ && !mail_->has_come(node)) return false;
     return true;
 }
 
@@ -154,14 +141,13 @@ bool TeamLink::join() noexcept {
 }
 
 bool TeamLink::await_fork(Fork* fork) noexcept {
-    PeerQueue& queue = queues_[0];
-    const auto is_called = [this, &queue] { return !queue.empty() || over_.load(); };
+    const auto is_called = [this] { return mail_->has_come(0) || over_.load(); };
     while (!is_called()) {
         dsm::Heap& heap = *parts_.heap;
-        parts_.endpoint->wait_until([&] { return is_called() || heap.has_freed_pages(); });
+        mail_->wait_for([&] { return is_called() || heap.has_freed_pages(); });
         heap.return_freed_pages();
     }
-    if (queue.empty()) return false;
+    if (!mail_->has_come(0)) return false;
     in_region_.store(true);
     region_runs(true);
     phase_ = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: regions between nodes: fork, barrier and join as messages that carry memory's news.
-// Invariant: exactly one thread of a node is in here at a time, except for the message handlers,
-// which only queue. The nodes of a region are 0 to members - 1. Every message is read before its
-// sender can be more than one phase ahead, so PeerQueue's places suffice.
+// Role: regions between nodes: fork, barrier and join as mails that carry memory's news.
+// Invariant: exactly one thread of a node is in here at a time, except for the message handlers.
+// The nodes of a region are 0 to members - 1. Every mail is read before its sender can be more than
+// one phase ahead, so the mailboxes' places suffice.
 //
-// Who sends what, with the news of memory in each message:
+// Who sends what, with the news of memory in each mail:
 //   fork     node 0 to each member
 //   barrier  each member to each other, up to 8 members (one way instead of two)
 //   gather   beyond that: each member to node 0, which then sends
@@ -17,13 +17,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
+#include <utility>
 
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
+#include "net/kick/kick.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
-#include "omp/team/peer_queue.hpp"
 
 namespace hiroba::omp {
 
@@ -47,6 +47,8 @@ public:
     static Result<std::unique_ptr<TeamLink>> create(const Parts& parts);
     TeamLink(const TeamLink&) = delete;
     TeamLink& operator=(const TeamLink&) = delete;
+    /// After Endpoint::connect().
+    void attach() { mail_->attach(); }
 
     /// Node 0: starts a region on `members` nodes (at least 2); join() ends it.
     void fork(const Fork& fork, std::uint32_t members) noexcept;
@@ -70,7 +72,7 @@ public:
     /// Within a step: waits; false when a handler of the program does, too, and it is not `ready`.
     template <class Ready>
     bool await(Ready&& ready) noexcept {
-        parts_.endpoint->wait_until([&] { return ready() || parts_.interruptions.are_pending(); });
+        mail_->wait_for([&] { return ready() || parts_.interruptions.are_pending(); });
         return ready();
     }
 
@@ -84,30 +86,29 @@ private:
         std::uint64_t region;
     };
 
-    explicit TeamLink(const Parts& parts);
+    TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail);
     void release() noexcept;
     void acquire() noexcept;
     void all_nodes_know() noexcept;
     void region_runs(bool runs) noexcept;
     void send(std::uint32_t to, Kind kind, Bytes extra = {}) noexcept;
-    /// Takes the next message of `from`, which must be a `kind` of this region and phase.
+    /// Takes the next mail of `from`, waiting for it, which must be a `kind` of this region and
+    /// phase.
     void receive(std::uint32_t from, Kind kind, MutableBytes extra = {}) noexcept;
-    bool have_come(std::uint32_t from, std::uint32_t to) const noexcept;
+    bool have_come(std::uint32_t from, std::uint32_t to) noexcept;
     /// From here on this thread counts as one of the program that runs.
     void run_beside_releases() noexcept {
         const std::scoped_lock still{still_};
         count_program_threads(+1);
     }
     void let_handlers_run() noexcept;
-    void on_team_message(NodeId from, Bytes body) noexcept;
     void on_quit() noexcept;
 
     Parts parts_;
     std::uint32_t self_, members_ = 1;
     std::uint64_t region_ = 0;
     std::uint32_t phase_ = 0;  ///< barriers passed in this region
-    std::vector<PeerQueue> queues_;
-    std::vector<std::byte> news_;  ///< what is being sent
+    std::unique_ptr<net::kick::Mailboxes> mail_;
     std::atomic<bool> over_{false}, in_region_{false};
     std::atomic<int> program_threads_{0};
     Latch still_;  ///< held by a release that takes the program for standing still

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the ring behind PeerQueue.
 // Invariant: a place is written only between pop() of its former message and push() of the next.
-#include "omp/team/peer_queue.hpp"
+#include "net/kick/peer_queue.hpp"
 
 #include <sys/mman.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/fatal.hpp"
 
-namespace hiroba::omp {
+namespace hiroba::net::kick {
 
 PeerQueue::~PeerQueue() {
     if (memory_ != nullptr) munmap(memory_, places * body_bytes_max);
@@ -22,7 +22,7 @@ Result<void> PeerQueue::reserve() {
     if (memory == MAP_FAILED)
         return Error{ErrorKind::environment,
                      "no room for " + std::to_string(places * body_bytes_max) +
-                         " bytes of team messages: " + std::strerror(errno)};
+                         " bytes of messages of peers: " + std::strerror(errno)};
     memory_ = static_cast<std::byte*>(memory);
     return {};
 }
@@ -31,8 +31,8 @@ void PeerQueue::push(Bytes body) noexcept {
     const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
     // Pairs with the release in pop(): the place is no longer read.
     const std::uint32_t used = tail - head_.load(std::memory_order_acquire);
-    HIROBA_INVARIANT(used < places, "%u team messages wait already", used);
-    HIROBA_INVARIANT(body.size() <= body_bytes_max, "a team message of %lu bytes",
+    HIROBA_INVARIANT(used < places, "%u messages of a peer wait already", used);
+    HIROBA_INVARIANT(body.size() <= body_bytes_max, "a message of a peer, %lu bytes",
                      static_cast<unsigned long>(body.size()));
     std::memcpy(place(tail), body.data(), body.size());
     lengths_[tail % places] = static_cast<std::uint32_t>(body.size());
@@ -49,4 +49,4 @@ void PeerQueue::pop() noexcept {
     head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
-}  // namespace hiroba::omp
+}  // namespace hiroba::net::kick

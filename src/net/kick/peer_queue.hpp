@@ -10,7 +10,7 @@
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 
-namespace hiroba::omp {
+namespace hiroba::net::kick {
 
 /// One writer, one reader at a time. Its memory is reserved, and used only as far as needed.
 class PeerQueue {
@@ -43,4 +43,4 @@ private:
     std::atomic<std::uint32_t> tail_{0};  ///< next to write
 };
 
-}  // namespace hiroba::omp
+}  // namespace hiroba::net::kick
