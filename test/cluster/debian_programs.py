@@ -24,7 +24,6 @@ import tempfile
 import time
 
 SKIPPED = 77
-LIMIT_SECONDS = 900
 PROTEIN, DNA = "ACDEFGHIKLMNPQRSTVWY", "acgt"
 
 
@@ -70,7 +69,7 @@ def programs(directory, options, threads):
     ]
 
 
-def run(command, threads, statistics):
+def run(command, threads, statistics, limit):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "OMP_"))}
     environment["OMP_NUM_THREADS"] = str(threads)
     if statistics:
@@ -78,9 +77,9 @@ def run(command, threads, statistics):
     begin = time.monotonic()
     try:
         done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=LIMIT_SECONDS)
+                              capture_output=True, timeout=limit)
     except subprocess.TimeoutExpired:
-        return None, b"", LIMIT_SECONDS
+        return None, b"", limit
     return done.returncode, done.stderr, time.monotonic() - begin
 
 
@@ -99,17 +98,19 @@ def compare(options, program, nodes, directory):
     """Returns what is wrong, or nothing, and prints both times."""
     path = shutil.which(program.name)
     bare, spread = directory / f"{program.name}.bare", directory / f"{program.name}.{nodes}"
-    status, stderr, seconds = run([path] + program.arguments(bare), nodes, False)
+    status, stderr, seconds = run([path] + program.arguments(bare), nodes, False, options.limit)
     if status != 0 or not contents(bare)[0]:
         return f"the bare run gave status {status}: {stderr[-300:].decode(errors='replace')}"
     # sumaclust caps -p at the cores it sees, so the team is asked for in the environment as well.
     got, got_stderr, got_seconds = run(
         [options.hiroba, "run", "-n", str(nodes), "--threads", "1", "--", path] +
-        program.arguments(spread), nodes, True)
+        program.arguments(spread), nodes, True, options.limit)
     print(f"     {program.name} on {nodes} nodes: {got_seconds:.2f} s; bare with {nodes} threads: "
           f"{seconds:.2f} s", flush=True)
     wrong = []
-    if got != 0:
+    if got is None:
+        wrong.append(f"not through after {options.limit} s")
+    elif got != 0:
         wrong.append(f"status {got}: {got_stderr[-600:].decode(errors='replace')}")
     elif contents(spread) != contents(bare):
         wrong.append("the output differs from the bare run's")
@@ -125,6 +126,7 @@ def main():
     parser.add_argument("--proteins", type=int, default=1000)
     parser.add_argument("--nodes", default="2,4")
     parser.add_argument("--only", default="")
+    parser.add_argument("--limit", type=int, default=900, help="seconds for each run")
     options = parser.parse_args()
     options.hiroba = str(pathlib.Path(options.hiroba).resolve())
 

@@ -192,7 +192,8 @@ void Relay::reap() {
         const bool stopped = WIFSTOPPED(event.wait_status) || WIFCONTINUED(event.wait_status);
         if (!stopped) take_packets_of(event.rank - first_rank_);
         link_.send({stopped ? HostKind::stopped : HostKind::ended, event.rank,
-                    static_cast<std::uint64_t>(event.wait_status)});
+                    static_cast<std::uint64_t>(event.wait_status) +
+                        (event.untold ? net::host_ended_untold : 0)});
     }
 }
 

@@ -109,13 +109,14 @@ void RemoteNodes::take_started(Host& host, const net::HostFrame& frame) {
 
 void RemoteNodes::take_node_frame(Host& host, const net::HostFrame& frame) {
     const std::uint32_t rank = frame.header.rank;
-    const int wait_status = static_cast<int>(frame.header.number);
+    const auto wait_status = static_cast<int>(frame.header.number);  // without the next bit
+    const bool untold = (frame.header.number & net::host_ended_untold) != 0;
     const bool ours = rank - host.plan.first_rank < host.plan.nodes && control_ != nullptr;
     if (ours) {
         switch (frame.header.kind) {
             case HostKind::malformed: return control_->deliver_malformed(rank);
             case HostKind::ended: nodes_[rank].alive = false; [[fallthrough]];
-            case HostKind::stopped: return events_.push_back({rank, wait_status});
+            case HostKind::stopped: return events_.push_back({rank, wait_status, untold});
             case HostKind::packet: {
                 net::ControlPacket packet;
                 if (frame.body.size() < sizeof packet.header) break;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -192,6 +193,20 @@ int processes(Node& node) {
     wait_for_ever();
 }
 
+/// unstoppable R: as processes(), but rank R waits for a child that never executes anything:
+/// nothing but SIGKILL reaches a process in vfork(), a debugger's stop neither.
+int unstoppable(Node& node) {
+    if (!node.is(node.words[0])) return processes(node);
+    std::printf("rank %u is %d\n", node.rank(), static_cast<int>(::getpid()));
+    std::fflush(stdout);
+    meet(node);
+    if (::vfork() == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        wait_for_ever();
+    }
+    wrong("vfork came back");
+}
+
 int input(Node& node) {
     struct stat in {
     }, null{};
@@ -261,13 +276,23 @@ int garbage(Node& node) {
 int main(int argc, char** argv) {
     const std::string deed = argc > 1 ? argv[1] : "";
     if (deed == "unattached") return argc > 2 ? std::atoi(argv[2]) : 0;
-    const std::map<std::string, int (*)(Node&)> deeds = {
-        {"gather", gather},       {"big_gather", big_gather}, {"unequal_gather", unequal_gather},
-        {"status", status},       {"killed", killed},         {"exits", exits},
-        {"linger", stay},         {"request", request},       {"signals", signals},
-        {"processes", processes}, {"input", input},           {"environment", environment},
-        {"counts", counts},       {"races", races},           {"garbage", garbage},
-        {"bereft", bereft}};
+    const std::map<std::string, int (*)(Node&)> deeds = {{"gather", gather},
+                                                         {"big_gather", big_gather},
+                                                         {"unequal_gather", unequal_gather},
+                                                         {"status", status},
+                                                         {"killed", killed},
+                                                         {"exits", exits},
+                                                         {"linger", stay},
+                                                         {"request", request},
+                                                         {"signals", signals},
+                                                         {"processes", processes},
+                                                         {"input", input},
+                                                         {"environment", environment},
+                                                         {"counts", counts},
+                                                         {"races", races},
+                                                         {"garbage", garbage},
+                                                         {"bereft", bereft},
+                                                         {"unstoppable", unstoppable}};
     const auto found = deeds.find(deed);
     if (found == deeds.end()) wrong("no such deed");
     const auto job = hiroba::net::read_job_info();

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -22,6 +23,25 @@ std::vector<pid_t> printed_processes(const std::string& out) {
     for (auto at = out.find(" is "); at != std::string::npos; at = out.find(" is ", at + 1))
         all.push_back(std::atoi(out.c_str() + at + 4));
     return all;
+}
+
+/// Of the rank, as it has printed it itself; -1 if it has not.
+pid_t process_of(const std::string& out, int rank) {
+    const std::string name = "rank " + std::to_string(rank) + " is ";
+    const auto at = out.find(name);
+    return at == std::string::npos ? -1 : std::atoi(out.c_str() + at + name.size());
+}
+
+/// Waits until `tracer` has attached to the process; false after the limit.
+bool is_traced_by(pid_t pid, pid_t tracer) {
+    const std::string wanted = "TracerPid:\t" + std::to_string(tracer);
+    Backoff backoff;
+    for (const std::uint64_t deadline = now_ns() + limit_ns; now_ns() < deadline; backoff.pause()) {
+        std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+        for (std::string line; std::getline(file, line);)
+            if (line == wanted) return true;
+    }
+    return false;
 }
 
 /// Waits until the process is in `state`, as /proc has it ('\0': gone); false after the limit.
@@ -120,6 +140,28 @@ TEST(Signals, ANodeThatStaysStoppedIsNamedOnce) {
     EXPECT_TRUE(comes_to(nodes[1], 'S'));
     job.type("\x03");
     EXPECT_EQ(occurrences(job.finish().out, "has been stopped"), 1u);
+}
+
+// Whoever reads a stack waits for its thread, and so may take the status of one that ends.
+TEST(Signals, ANodeThatEndsWhileItsStackIsReadEndsTheJob) {
+    for (int victim : {0, 1}) {
+        Command job(node_command(3, {"unstoppable", std::to_string(victim)}));
+        ASSERT_TRUE(job.await_output(" is ", 3));
+        const pid_t node = process_of(job.out(), victim);
+        ASSERT_TRUE(comes_to(node, 'D'));
+        EXPECT_EQ(outcome_of({stage("bin/hiroba"), "stacks", std::to_string(job.pid())}).status, 0);
+        ASSERT_TRUE(is_traced_by(node, job.pid()));
+        ::kill(node, SIGKILL);
+        const std::uint64_t killed_at = now_ns();
+        const Outcome done = job.finish();
+        EXPECT_LT(now_ns() - killed_at, limit_ns);
+        EXPECT_EQ(done.status, 1);
+        EXPECT_EQ(
+            occurrences(done.err, "hiroba: rank " + std::to_string(victim) + " (process " +
+                                      std::to_string(node) + ") ended while its stack was read"),
+            1u)
+            << done.err;
+    }
 }
 
 TEST(Signals, NoNodeOutlivesALauncherThatIsKilled) {

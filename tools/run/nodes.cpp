@@ -162,7 +162,7 @@ std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         if (!ended_untold(nodes[i])) continue;
         nodes[i].alive = false;
-        events.push_back({first_rank + static_cast<std::uint32_t>(i), status_of_unknown});
+        events.push_back({first_rank + static_cast<std::uint32_t>(i), status_of_unknown, true});
     }
     return events;
 }

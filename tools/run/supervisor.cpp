@@ -160,6 +160,10 @@ void Supervisor::follow_stop(int signal_number) {
 void Supervisor::judge(const NodeEvent& ended) {
     if (killing_ || lost_at_ns_ != 0) return;
     const std::uint32_t rank = ended.rank;
+    if (ended.untold)
+        return lose(rank, WEXITSTATUS(ended.wait_status),
+                    fmt::format("{} ended while its stack was read; how is not known",
+                                nodes_.name_of(rank)));
     if (WIFSIGNALED(ended.wait_status)) {
         const int number = WTERMSIG(ended.wait_status);
         const char* const hint =

@@ -29,7 +29,7 @@ enum class HostKind : std::uint32_t {
     started,       ///< agent: body = process number of each of its nodes, uint32
     packet,        ///< agent: a node's control packet: body = ControlHeader, then its body
     malformed,     ///< agent: `rank` wrote something else to its control channel
-    ended,         ///< agent: `rank` ended; number = its wait status
+    ended,         ///< agent: `rank` ended; number = its wait status, + host_ended_untold
     stopped,       ///< agent: `rank` was stopped; number = its wait status
     wants_stacks,  ///< agent: the program has no use for SIGUSR1
     answer,        ///< launcher: for every node of the host: body = ControlHeader, then its body
@@ -38,6 +38,9 @@ enum class HostKind : std::uint32_t {
     stacks,        ///< launcher: print the stacks of the host's nodes
     end,           ///< launcher: kill what still runs and leave
 };
+
+/// Added to a wait status that is made up: the node's own went to whoever read its stack.
+inline constexpr std::uint64_t host_ended_untold = std::uint64_t{1} << 32;
 
 struct HostHeader {
     HostKind kind = HostKind::end;

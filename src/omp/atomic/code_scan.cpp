@@ -121,6 +121,7 @@ public:
             if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
                     &decoder_, &context, code, range.end() - at, &decoded.instruction))) {
                 ++scan_.undecodable_bytes;
+                scan_.wide_vectors = true;
                 ++at;
                 continue;
             }
@@ -155,6 +156,7 @@ private:
 
     void instruction(std::uintptr_t at, ZydisDecoderContext& context, Decoded& decoded) {
         const ZydisDecodedInstruction& instruction = decoded.instruction;
+        scan_.wide_vectors |= instruction.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
         if (instruction.raw.imm[0].is_relative) {
             targets_.push_back(at + instruction.length +
                                static_cast<std::uintptr_t>(instruction.raw.imm[0].value.s));

@@ -48,6 +48,9 @@ struct CodeScan {
     std::vector<CodeSite> sites;  ///< ascending
     std::size_t left_alone = 0;
     std::size_t undecodable_bytes = 0;
+    /// Some instruction has a VEX, EVEX or XOP prefix, or cannot be decoded: the code may have more
+    /// in the vector registers than the low 128 bits of the first sixteen.
+    bool wide_vectors = false;
 };
 
 /// Decodes every section from its start. A site shorter than a jump, or one that a direct branch

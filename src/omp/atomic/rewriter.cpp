@@ -117,7 +117,8 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
     summary.undecodable_bytes = scan.undecodable_bytes;
     if (scan.sites.empty()) return summary;
 
-    auto zone = TrampolineZone::create(code->object, scan.sites.size(), hulls_of(hooks.global));
+    auto zone = TrampolineZone::create(code->object, scan.sites.size(), hulls_of(hooks.global),
+                                       scan.wide_vectors ? VectorUse::all : VectorUse::xmm);
     if (!zone) return Error{zone.error().kind, target.path + ": " + zone.error().text};
 
     auto object = std::make_unique<ObjectRecord>();

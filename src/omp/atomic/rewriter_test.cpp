@@ -36,8 +36,14 @@ asm(".pushsection hiroba_rewritten, \"ax\", @progbits\n .balign 4096\n rewritten
 ATOMIC_FORMS(ASSEMBLE)
 LEFT_ALONE_FORMS(ASSEMBLE)
 FENCE_FORMS(ASSEMBLE)
-asm(".pushsection hiroba_rewritten, \"ax\", @progbits\n .balign 4096\n rewritten_end:\n"
-    ".popsection\n");
+asm(".pushsection hiroba_rewritten, \"ax\", @progbits\n"
+    " vzeroupper\n"  // never run: its prefix says that this code may use wide vectors
+    " .balign 4096\n rewritten_end:\n .popsection\n");
+// An object of its own that names no wide vector.
+asm(".pushsection hiroba_narrow, \"ax\", @progbits\n .balign 4096\n narrow_begin:\n"
+    "narrow_add: lock addq %rsi, 8(%rbx)\n ret\n"
+    "narrow_fence: lock orq $0, (%rsp)\n ret\n"
+    " .balign 4096\n narrow_end:\n .popsection\n");
 
 #define DECLARE(name, code) extern const char plain_##name[], rewritten_##name[];
 extern "C" {
@@ -45,6 +51,7 @@ ATOMIC_FORMS(DECLARE)
 LEFT_ALONE_FORMS(DECLARE)
 FENCE_FORMS(DECLARE)
 extern const char rewritten_begin[], rewritten_end[];
+extern const char narrow_begin[], narrow_end[], narrow_add[], narrow_fence[];
 
 /// What a form starts and ends with, in the order that run_form's assembly knows.
 struct Registers {
@@ -212,6 +219,7 @@ struct Rewritten {
     std::byte* global = map_arena();
     std::byte* other = map_arena();
     Result<RewriteSummary> summary = RewriteSummary{};
+    Result<RewriteSummary> narrow = RewriteSummary{};
 
     Rewritten() {
         AtomicHooks hooks;
@@ -220,9 +228,14 @@ struct Rewritten {
         hooks.flush = flush;
         hooks.global = {{reinterpret_cast<std::uintptr_t>(global), arena_bytes},
                         {reinterpret_cast<std::uintptr_t>(form_word), sizeof form_word}};
-        const auto begin = reinterpret_cast<std::uintptr_t>(rewritten_begin);
-        const auto end = reinterpret_cast<std::uintptr_t>(rewritten_end);
-        summary = rewrite({load_bias(), "/proc/self/exe", {{begin, end - begin}}}, hooks);
+        summary = rewrite(object(rewritten_begin, rewritten_end), hooks);
+        narrow = rewrite(object(narrow_begin, narrow_end), hooks);
+    }
+
+    static RewriteTarget object(const char* begin, const char* end) {
+        return {load_bias(),
+                "/proc/self/exe",
+                {{reinterpret_cast<std::uintptr_t>(begin), static_cast<std::size_t>(end - begin)}}};
     }
 
     static std::uintptr_t load_bias() {
@@ -480,6 +493,8 @@ TEST(Rewriter, AtomicsOfManyThreadsOnGlobalMemoryAddUp) {
     ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29," \
     "30,31\n" move "\n.endr\n"
 
+#define ALL_XMM(move) ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n" move "\n.endr\n"
+
 TEST(Rewriter, VectorAndMaskRegistersSurviveHooksThatUseThem) {
     if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "no AVX-512 here";
     ASSERT_TRUE(rewritten().summary);
@@ -507,6 +522,34 @@ TEST(Rewriter, VectorAndMaskRegistersSurviveHooksThatUseThem) {
     }
     EXPECT_EQ(hooks_seen.entered, 1u);
     EXPECT_EQ(hooks_seen.flushed, 1u);
+}
+
+TEST(Rewriter, AnObjectWithoutWideVectorsKeepsItsOwn) {
+    ASSERT_TRUE(rewritten().narrow) << rewritten().narrow.error().text;
+    EXPECT_EQ(rewritten().narrow->atomics, 1u);
+    EXPECT_EQ(rewritten().narrow->flushes, 1u);
+    alignas(16) std::array<std::uint64_t, 16 * 2> before{}, after{};
+    std::mt19937_64 random{4};
+    for (std::uint64_t& word : before) word = random();
+    const auto base = reinterpret_cast<std::uint64_t>(rewritten().global + 0x2000);
+    for (const bool take : {true, false}) {
+        for (const char* code : {narrow_add, narrow_fence}) {
+            hooks_seen.clear();
+            hooks_seen.take = take;
+            after.fill(0);
+            asm volatile(ALL_XMM("movaps 16*\\n(%[from]), %%xmm\\n") "call *%[code]\n" ALL_XMM(
+                             "movaps %%xmm\\n, 16*\\n(%[to])")
+                         :
+                         : "b"(base), "S"(std::uint64_t{1}), [from] "r"(before.data()),
+                           [to] "r"(after.data()), [code] "r"(code)
+                         : "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                           "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+                           "xmm15");
+            EXPECT_EQ(before, after);
+            EXPECT_EQ(hooks_seen.entered, take && code == narrow_add ? 1u : 0u);
+            EXPECT_EQ(hooks_seen.flushed, code == narrow_fence ? 1u : 0u);
+        }
+    }
 }
 
 TEST(RewriterDeathTest, AnOperandThatCrossesABlockIsFatalAndNamesTheAddress) {

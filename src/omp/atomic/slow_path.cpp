@@ -19,6 +19,8 @@ extern "C" {
 [[gnu::visibility("hidden")]] bool hiroba_vector_compact = false;  ///< xsavec exists
 [[gnu::visibility("hidden")]] void hiroba_atomic_before();
 [[gnu::visibility("hidden")]] void hiroba_atomic_after();
+[[gnu::visibility("hidden")]] void hiroba_atomic_before_xmm();
+[[gnu::visibility("hidden")]] void hiroba_atomic_after_xmm();
 [[gnu::visibility("hidden")]] bool hiroba_atomic_enter(void* address,
                                                        hiroba::omp::SiteRecord* site) noexcept;
 [[gnu::visibility("hidden")]] void hiroba_atomic_leave(void* address,
@@ -103,8 +105,12 @@ std::int32_t vector_room_bytes() noexcept {
     return static_cast<std::int32_t>(round_up(hiroba_vector_bytes, alignment) + alignment);
 }
 
-SlowPathEntries slow_path_entries() noexcept {
+SlowPathEntries slow_path_entries(VectorUse vectors) noexcept {
     vector_room_bytes();  // chooses
+    if (vectors == VectorUse::xmm) {
+        return {reinterpret_cast<std::uintptr_t>(&hiroba_atomic_before_xmm),
+                reinterpret_cast<std::uintptr_t>(&hiroba_atomic_after_xmm)};
+    }
     return {reinterpret_cast<std::uintptr_t>(&hiroba_atomic_before),
             reinterpret_cast<std::uintptr_t>(&hiroba_atomic_after)};
 }

@@ -33,6 +33,13 @@ struct ObjectRecord {
     ObjectRecord* next = nullptr;  ///< older object; for atomic_counts()
 };
 
+/// Which vector registers may hold something at an object's sites. Every vector register is lost by
+/// a call (psABI, section 3.2.1), so only what the object's own code can name is live in it.
+enum class VectorUse : std::uint8_t {
+    xmm,  ///< no instruction of the object has a VEX or EVEX prefix: xmm0 to xmm15
+    all,  ///< whatever the processor has
+};
+
 /// Addresses that trampolines call with rdi = operand address, rsi = SiteRecord*, and on the stack,
 /// above the return address, 8 bytes of theirs and vector_room_bytes() of room. Both keep every
 /// register but rax; `before` returns in al whether the critical section was entered. If it was,
@@ -44,7 +51,8 @@ struct SlowPathEntries {
 };
 
 /// Finds out once how this CPU saves its vector state. Before the first trampoline runs.
-SlowPathEntries slow_path_entries() noexcept;
+/// With VectorUse::xmm hooks may use every vector register too, but not x87 or MMX.
+SlowPathEntries slow_path_entries(VectorUse vectors) noexcept;
 
 /// Bytes of room for the vectors, a multiple of 16.
 std::int32_t vector_room_bytes() noexcept;

@@ -197,7 +197,8 @@ std::vector<dsm::AddressRange> hulls_of(std::span<const dsm::AddressRange> globa
 }
 
 Result<TrampolineZone> TrampolineZone::create(dsm::AddressRange object, std::size_t sites,
-                                              std::span<const dsm::AddressRange> hulls) {
+                                              std::span<const dsm::AddressRange> hulls,
+                                              VectorUse vectors) {
     HIROBA_INVARIANT(hulls.size() <= hulls_max, "%lu hulls", hulls.size());
     TrampolineZone zone;
     zone.bytes_ = round_up(constants_bytes + sites * trampoline_bytes_max, page_bytes);
@@ -217,7 +218,7 @@ Result<TrampolineZone> TrampolineZone::create(dsm::AddressRange object, std::siz
     zone.hull_count_ = hulls.size();
 
     auto& constants = *reinterpret_cast<ZoneConstants*>(zone.base_);
-    const SlowPathEntries entries = slow_path_entries();
+    const SlowPathEntries entries = slow_path_entries(vectors);
     constants.before = entries.before;
     constants.after = entries.after;
     for (std::size_t i = 0; i < hulls.size(); ++i) {

@@ -30,8 +30,10 @@ class TrampolineZone {
 public:
     /// Maps room for `sites` trampolines so that every byte of it reaches every byte of `object`
     /// by a 32-bit displacement; below the object if possible, where no heap grows into it.
+    /// @param vectors  what of them the object's code may use
     static Result<TrampolineZone> create(dsm::AddressRange object, std::size_t sites,
-                                         std::span<const dsm::AddressRange> hulls);
+                                         std::span<const dsm::AddressRange> hulls,
+                                         VectorUse vectors);
     TrampolineZone(TrampolineZone&& other) noexcept;
     TrampolineZone& operator=(TrampolineZone&&) = delete;
     ~TrampolineZone();
