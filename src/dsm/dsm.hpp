@@ -113,6 +113,8 @@ public:
 
     /// As make_accessible(), and it stays so until unpin() of the same bytes: an acquire brings
     /// pinned blocks up to date in place. Pins count. While `write` the kernel, too, may write.
+    /// The machine's kernel may drop a mapping nevertheless, or hide it for an instant: a call that
+    /// it refuses is to be made again after make_accessible() (docs/decisions/refused-calls.md).
     virtual void pin(const void* address, std::size_t bytes, bool write) noexcept = 0;
     virtual void unpin(const void* address, std::size_t bytes) noexcept = 0;
 

@@ -128,6 +128,8 @@ def rows():
         Row("calls inside libc", case("system_calls.c"), environment=interposed,
             hide="(?!pthread|sem|mtx|cnd|.*omp|GOMP|__kmp).*(read|write|stat|dir|recv|send|poll|select|random|"
                  "ioctl|line|addrinfo).*"),
+        Row("refused calls made again", case("dropped_buffers.c"),
+            stub="PinnedBuffers::map_again", result=0),
         Row("buffers pinned", case("buffer_storm.c"), stub=r"Node::pin"),
         Row("asynchronous I/O", case("asynchronous_files.c"), hide="aio_.*"),
         Row("direct I/O rings refused", case("refusals.c aio"), hide="syscall",

@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <cerrno>
+
 #include "abi/libc/descriptors.hpp"
 #include "abi/libc/kernel_access.hpp"
 #include "abi/libc/remote_files.hpp"
@@ -88,7 +90,14 @@ void PinnedBuffers::add(const void* address, std::size_t bytes, bool write) noex
         return;
     }
     world()->memory->pin(address, bytes, write);
-    pinned_[count_++] = {address, bytes};
+    pinned_[count_++] = {address, bytes, write};
+}
+
+bool PinnedBuffers::map_again() const noexcept {
+    for (std::size_t i = 0; i < count_; ++i) {
+        world()->memory->make_accessible(pinned_[i].address, pinned_[i].bytes, pinned_[i].write);
+    }
+    return count_ > 0;
 }
 
 void PinnedBuffers::add_text(const char* text) noexcept {
@@ -160,6 +169,21 @@ void PinnedBuffers::add(const SystemCall& row, const CallArguments& arguments) n
     }
 }
 
+namespace {
+
+/// The kernel may drop the mapping of a pinned page, or hide it for an instant, and then refuses
+/// the call with nothing done. What the program itself got wrong is refused again.
+long call_with(const PinnedBuffers& buffers, long number, const CallArguments& arguments) noexcept {
+    constexpr int attempts_max = 4;
+    const long* const a = arguments.word;
+    for (int attempt = 1;; ++attempt) {
+        const long result = dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+        if (result != -EFAULT || attempt == attempts_max || !buffers.map_again()) return result;
+    }
+}
+
+}  // namespace
+
 long perform_system_call(long number, const CallArguments& arguments) noexcept {
     const long* const a = arguments.word;
     const SystemCall* const row = find_system_call(number);
@@ -175,7 +199,7 @@ long perform_system_call(long number, const CallArguments& arguments) noexcept {
     {
         PinnedBuffers buffers;
         buffers.add(*row, arguments);
-        result = dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+        result = call_with(buffers, number, arguments);
         if (result == 0) number_both_ends(number, arguments);
     }
     return makes_descriptor(*row, arguments) ? number_new_descriptor(result) : result;

@@ -34,10 +34,15 @@ public:
     void add(const SystemCall& row, const CallArguments& arguments) noexcept;
     void add(const void* address, std::size_t bytes, bool write) noexcept;
 
+    /// Maps what is pinned once more, for a call that was refused all the same
+    /// (docs/decisions/refused-calls.md). @return false when nothing is pinned
+    bool map_again() const noexcept;
+
 private:
     struct Range {
         const void* address;
         std::size_t bytes;
+        bool write;
     };
     static constexpr std::size_t pinned_max = 1040;  ///< a vector of the longest kind, and more
 
