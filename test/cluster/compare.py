@@ -51,6 +51,7 @@ def all_cases():
     return ends + [
         Case("order.c"),
         Case("order_in_region.c"),
+        Case("order_in_region.c", environment={"HIROBA_NEWS": "message"}),
         Case("echo.c", stdin=text),
         Case("echo.c", stdin=b""),
         Case("surroundings.c", "one", "", "two words", "--flag=x"),
@@ -95,6 +96,7 @@ def all_cases():
         Case("sync_refused.cpp", "futex", refused=(78, b"futex at 0x")),
         Case("process_state.c"),
         Case("storm.c"),
+        Case("storm.c", environment={"HIROBA_NEWS": "message"}),
         Case("buffer_storm.c"),
         Case("children.c", regions=False),
         Case("fortran_unit.f90", environment=EXAMINED, refused=(78, b"Fortran unit 20 is not open on node 1")),

@@ -110,6 +110,7 @@ TEST_P(Mail, comes_in_order_and_whole_however_long_and_whatever_carries_it) {
             Mailboxes& mail = *node.mail;
             const std::uint32_t self = rig.self.value;
             Random random{self};
+            std::uint64_t wrong = 0;  // told at the end: a peer may wait for the next mail
             const std::uint64_t rounds = rig.storm ? 12 : rig.rounds(2'000);
             // As barriers do: all send to all, and nobody starts before it has heard from all.
             for (std::uint64_t number = 0; number < rounds; ++number) {
@@ -122,11 +123,11 @@ TEST_P(Mail, comes_in_order_and_whole_however_long_and_whatever_carries_it) {
                 for (std::uint32_t from = 0; from < rig.nodes; ++from) {
                     if (from == self) continue;
                     mail.wait_for([&] { return mail.has_come(from); });
-                    ASSERT_TRUE((Letter{from, self, number}.is(mail.front(from))))
-                        << number << " of " << from;
+                    wrong += Letter{from, self, number}.is(mail.front(from)) ? 0 : 1;
                     mail.take(from);
                 }
             }
+            EXPECT_EQ(wrong, 0u);
             for (std::uint32_t from = 0; from < rig.nodes; ++from)
                 EXPECT_FALSE(from != self && mail.has_come(from));
             rig.meet();
@@ -145,6 +146,7 @@ TEST_P(Mail, is_not_overwritten_before_it_was_taken) {
         if (waits_for_room && rig.self.value < 2) {
             const std::uint64_t rounds = rig.rounds(4'000);
             Random random{3};
+            std::uint64_t wrong = 0;
             for (std::uint64_t number = 0; number < rounds; ++number) {
                 if (rig.self.value == 0) {  // as fast as it can
                     send(mail, 0, 1, number);
@@ -152,9 +154,10 @@ TEST_P(Mail, is_not_overwritten_before_it_was_taken) {
                 }
                 mail.wait_for([&] { return mail.has_come(0); });
                 for (std::uint64_t i = random.below(2'000); i != 0; --i) __builtin_ia32_pause();
-                ASSERT_TRUE((Letter{0, 1, number}.is(mail.front(0)))) << number;
+                wrong += Letter{0, 1, number}.is(mail.front(0)) ? 0 : 1;
                 mail.take(0);
             }
+            EXPECT_EQ(wrong, 0u);
         }
         rig.meet();
     });
