@@ -7,7 +7,7 @@ for byte, the status is 0, and every node took part in a parallel region. Skippe
 neither program is installed.
 
     debian_programs.py --hiroba build/bin/hiroba --sequences 1000 --proteins 12   every check's
-    debian_programs.py --hiroba build/bin/hiroba                    10^3 sequences for both
+    debian_programs.py --hiroba build/bin/hiroba --limit 7200       10^3 sequences for both
 
 clustalo adds to shared floats with an atomic operation for each matrix element, some 50,000 for a
 pair of sequences, all of which travel: hence fewer sequences for it in every check.

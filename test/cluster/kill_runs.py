@@ -91,10 +91,15 @@ def is_alive(pid, program):
         return False
 
 
-def shared_memory():
+def shared_memory(processes):
+    """What other programs of the machine share comes and goes meanwhile: files under our name, but
+    for those of test/memory_programs, and segments of System V that `processes` made."""
+    files = {one for one in os.listdir("/dev/shm")
+             if "hiroba" in one and not one.startswith("hiroba-oracle-")}
     segments = pathlib.Path("/proc/sysvipc/shm")
-    system_v = len(segments.read_text().splitlines()) if segments.exists() else 0
-    return {one for one in os.listdir("/dev/shm") if "hiroba" in one}, system_v
+    lines = segments.read_text().splitlines()[1:] if segments.exists() else []
+    creator = 4  # key, number, mode, size, process that made it
+    return files, [line for line in lines if int(line.split()[creator]) in processes]
 
 
 def wait_for_nodes(job, count, program):
@@ -140,8 +145,9 @@ def judge(run, job, nodes, killed_at, program, directory, before):
     files = os.listdir(directory)
     if files:
         wrong.append(f"files {files} are left")
-    if shared_memory() != before:
-        wrong.append(f"shared memory is left: {shared_memory()}, before {before}")
+    files, segments = shared_memory([job.pid] + nodes)
+    if files - before or segments:
+        wrong.append(f"shared memory is left: {files - before}, {segments}")
     return wrong, seconds
 
 
@@ -152,7 +158,7 @@ def perform(options, run, program):
     environment["HIROBA_FAULT_ENGINE"] = run.engine
     environment["HIROBA_PROVIDER"] = run.provider
     environment["OMP_NUM_THREADS"] = str(run.nodes)
-    before = shared_memory()
+    before, _ = shared_memory([])
     with tempfile.TemporaryDirectory(prefix="kill") as directory:
         environment["TMPDIR"] = directory
         job = subprocess.Popen(

@@ -59,6 +59,10 @@ std::string stage(const std::string& path);
 std::vector<std::string> node_command(int nodes, std::vector<std::string> words);
 /// Runs to the end.
 Outcome outcome_of(std::vector<std::string> words, Command::Options options = {});
+/// The first of a few such runs that took less than `limit_ns`; the last if none did. A busy
+/// machine may delay one of them, a wait of the command's own delays all.
+Outcome quick_outcome_of(std::uint64_t limit_ns, const std::vector<std::string>& words,
+                         const Command::Options& options = {});
 /// How often `part` occurs in `text`.
 std::size_t occurrences(const std::string& text, const std::string& part);
 /// The process's state as in /proc/<pid>/stat (R, S, T, ...); '\0' when it is gone or a zombie.

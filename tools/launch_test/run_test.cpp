@@ -49,7 +49,8 @@ TEST(Run, EndsWithTheStatusOfRankZero) {
 
 TEST(Run, AWorkersDeathEndsTheJobAtOnceAndNamesIt) {
     for (int number : {SIGKILL, SIGSEGV, SIGTERM}) {
-        const Outcome done = outcome_of(node_command(4, {"killed", "2", std::to_string(number)}));
+        const Outcome done = quick_outcome_of(
+            2 * second_ns, node_command(4, {"killed", "2", std::to_string(number)}));
         EXPECT_EQ(done.status, 128 + number);
         EXPECT_LT(done.took_ns, 2 * second_ns);
         EXPECT_EQ(occurrences(done.err, "\n"), 1u) << done.err;
@@ -61,8 +62,8 @@ TEST(Run, AWorkersDeathEndsTheJobAtOnceAndNamesIt) {
 }
 
 TEST(Run, ADeathIsToldToTheOthersWhenTheyHaveTimeToReact) {
-    const Outcome done =
-        outcome_of(node_command(4, {"bereft", "2"}), {.variables = {"HIROBA_LOSS_GRACE=400"}});
+    const Outcome done = quick_outcome_of(3 * second_ns, node_command(4, {"bereft", "2"}),
+                                          {.variables = {"HIROBA_LOSS_GRACE=400"}});
     EXPECT_EQ(done.status, 137);
     EXPECT_EQ(occurrences(done.out, " lost 2\n"), 3u) << done.out;
     EXPECT_EQ(occurrences(done.err, "\n"), 1u) << done.err;
@@ -80,7 +81,7 @@ TEST(Run, ASignalThatKillsRankZeroIsTheStatus) {
 }
 
 TEST(Run, AWorkerThatFailsIsTheStatus) {
-    const Outcome done = outcome_of(node_command(3, {"exits", "1", "78"}));
+    const Outcome done = quick_outcome_of(2 * second_ns, node_command(3, {"exits", "1", "78"}));
     EXPECT_EQ(done.status, 78);
     EXPECT_NE(done.err.find("hiroba: rank 1 (process "), std::string::npos);
     EXPECT_NE(done.err.find("ended with status 78.\n"), std::string::npos) << done.err;
@@ -88,7 +89,7 @@ TEST(Run, AWorkerThatFailsIsTheStatus) {
 }
 
 TEST(Run, AWorkerThatLeavesEarlyIsAFailureThoughItsStatusIsZero) {
-    const Outcome done = outcome_of(node_command(3, {"exits", "1", "0"}));
+    const Outcome done = quick_outcome_of(3 * second_ns, node_command(3, {"exits", "1", "0"}));
     EXPECT_EQ(done.status, 1);
     EXPECT_NE(done.err.find("left with status 0 while the program was still running"),
               std::string::npos)
@@ -97,14 +98,14 @@ TEST(Run, AWorkerThatLeavesEarlyIsAFailureThoughItsStatusIsZero) {
 }
 
 TEST(Run, RankZeroThatEndsWithoutGoodByeTakesTheOthersAlong) {
-    const Outcome done = outcome_of(node_command(3, {"exits", "0", "4"}));
+    const Outcome done = quick_outcome_of(second_ns, node_command(3, {"exits", "0", "4"}));
     EXPECT_EQ(done.status, 4);
     EXPECT_EQ(done.err, "");
     EXPECT_LT(done.took_ns, second_ns);
 }
 
 TEST(Run, AWorkerThatStaysIsKilledASecondAfterRankZero) {
-    const Outcome done = outcome_of(node_command(2, {"linger"}));
+    const Outcome done = quick_outcome_of(3 * second_ns, node_command(2, {"linger"}));
     EXPECT_EQ(done.status, 0);
     EXPECT_NE(done.err.find("did not end within 1 s of rank 0: killed"), std::string::npos);
     EXPECT_GE(done.took_ns, second_ns);
@@ -113,7 +114,8 @@ TEST(Run, AWorkerThatStaysIsKilledASecondAfterRankZero) {
 
 TEST(Run, AnyNodeMayEndTheJobWithAStatus) {
     for (const char* rank : {"0", "2"}) {
-        const Outcome done = outcome_of(node_command(3, {"request", rank, "9"}));
+        const Outcome done =
+            quick_outcome_of(2 * second_ns, node_command(3, {"request", rank, "9"}));
         EXPECT_EQ(done.status, 9);
         EXPECT_LT(done.took_ns, 2 * second_ns);
     }
