@@ -39,9 +39,17 @@ void RaceReport::add(const net::RaceBody& race, const std::string& names) {
     const std::string place =
         end == std::string::npos ? names_.place(race.place) : names.substr(end + 1);
     say_line(fmt::format(
-        "write-write race: {} bytes at {:#x} ({}) by nodes {} and {}, seen by node {} at its {}",
+        "write-write race: {} bytes at {:#x} ({}) by nodes {} and {}, seen by node {} {}",
         race.bytes, race.address, where(race, std::string_view(names).substr(0, end), place),
-        std::min(race.writer, race.other), std::max(race.writer, race.other), race.writer, place));
+        std::min(race.writer, race.other), std::max(race.writer, race.other), race.writer,
+        when(race.place, place)));
+}
+
+// A node also looks at its writes in the background, between two synchronizations.
+std::string RaceReport::when(const SyncPlace& place, std::string_view name) {
+    if (place.kind != SyncKind::start) return fmt::format("at its {}", name);
+    if (place.address == 0) return "at a place that is not known";
+    return fmt::format("while it published, after it synchronized at {}", name);
 }
 
 std::string RaceReport::where(const net::RaceBody& race, std::string_view known,

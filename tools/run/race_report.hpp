@@ -41,6 +41,7 @@ public:
 private:
     /// How often a node is stopped to find out whose frame an address lies in.
     static constexpr unsigned looks_max = 8;
+    static std::string when(const SyncPlace& place, std::string_view name);
     std::string where(const net::RaceBody& race, std::string_view known, std::string_view place);
     std::string frame_of(std::uint64_t address, std::string_view place);
 

@@ -119,6 +119,9 @@ std::optional<std::string> name_code(const std::vector<LoadedFile>& files, std::
 
 std::string name_place(const std::vector<LoadedFile>& files, const SyncPlace& place) {
     if (place.address == 0) return name_of(place.kind);
+    // Not at a synchronization: in the background, and this was the last one before.
+    if (place.kind == SyncKind::start)
+        return name_code(files, place.address - 1).value_or(fmt::format("{:#x}", place.address));
     // What ends a region is jumped to, not called, and would return to the runtime.
     const auto object = in_file_of(
         files, place.address, [](const std::string& path, auto&&...) { return object_of(path); });

@@ -36,7 +36,8 @@ public:
 
     /// Maps what is pinned once more, for a call that was refused all the same
     /// (docs/decisions/refused-calls.md). @return false when nothing is pinned
-    bool map_again() const noexcept;
+    // Not inlined, so that test/cluster/switched_off.py can switch it off.
+    [[gnu::noinline]] bool map_again() const noexcept;
 
 private:
     struct Range {

@@ -209,6 +209,13 @@ std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out
 }
 
 std::size_t Node::news_for(NodeId peer, MutableBytes out) noexcept {
+    // Acquire: pairs with note_untold(). What this thread must tell was added by itself, or by
+    // others before this thread took a role after them.
+    if (!has_untold_.load(std::memory_order_acquire)) {
+        const NewsHeader nothing{min_wts().value, 0, 0};
+        std::memcpy(out.data(), &nothing, sizeof nothing);
+        return sizeof nothing;
+    }
     const std::scoped_lock guard{signature_latch_};
     const std::size_t bytes = encode_since(sent_[peer.value], peer, out);
     sent_[peer.value] = signature_.last_sequence();
@@ -221,8 +228,8 @@ std::size_t Node::news_for_anyone(MutableBytes out) noexcept {
 }
 
 void Node::everyone_knows() noexcept {
+    if (!has_untold_.load(std::memory_order_acquire)) return;  // as in news_for()
     const std::scoped_lock guard{signature_latch_};
-    if (signature_.last_sequence() == known_to_all()) return;
     // A notice that another thread here has made since the last news_for() went to nobody.
     bool untold = false;
     signature_.since(sent_to_all(), [&](const Notice& n) { untold |= n.node == self_; });
@@ -233,6 +240,8 @@ void Node::everyone_knows() noexcept {
     for (NewsSequence& sent : sent_) sent = signature_.last_sequence();
     known_to_all_ = signature_.last_sequence();
     signature_.forget_all();
+    show_min_wts();
+    has_untold_.store(false, std::memory_order_release);  // pairs with news_for()
 }
 
 void Node::learn(NodeId from, Bytes news) noexcept {

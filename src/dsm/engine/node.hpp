@@ -117,6 +117,13 @@ private:
         if (places_ != nullptr) [[unlikely]]
             add_to(places_->at(this_thread().place).*member, by);
     }
+    /// As count(), by the only thread that counts this one: a role's.
+    void count_alone(PlaceCounters::Member member) noexcept {
+        PlaceCounter& counter = counters_.*member;
+        counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (places_ != nullptr) [[unlikely]]
+            add_to(places_->at(this_thread().place).*member, 1);
+    }
     /// Counts the time from its making to its end, where places are kept.
     class Timed {
     public:
@@ -207,6 +214,13 @@ private:
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;
     void merge(BlockId block, Others others) noexcept;
+    void merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept;
+    template <class Publish>
+    void publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept;
+    /// Whether nobody has merged the block since this node's public copy was made.
+    bool has_bytes_of(const LockToken& token, BlockId block) noexcept {
+        return token.home == self_ || token.wts == copies_.own_wts(block);
+    }
     static constexpr unsigned races_per_merge_max = 16;
     struct ThreeCopies {
         const std::byte* ours;
@@ -237,6 +251,8 @@ private:
     std::size_t encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept;
     void trim_signature() noexcept;
     void show_min_wts() noexcept;
+    /// Under signature_latch_.
+    void note_untold() noexcept { has_untold_.store(true, std::memory_order_release); }
     Timestamp min_wts() const noexcept {
         return Timestamp{min_wts_.load(std::memory_order_seq_cst)};
     }
@@ -265,8 +281,11 @@ private:
     SparseArray<Signature::Entry> signature_entries_;
     SparseArray<std::uint32_t> signature_index_;
     Signature signature_;
-    std::vector<NewsSequence> sent_;         ///< per peer, under signature_latch_
-    NewsSequence known_to_all_ = 0;          ///< likewise; as of the last everyone_knows()
+    std::vector<NewsSequence> sent_;  ///< per peer, under signature_latch_
+    NewsSequence known_to_all_ = 0;   ///< likewise; as of the last everyone_knows()
+    /// False: nothing was added to the signature since everyone knew all of it. Changes under
+    /// signature_latch_; read without it by synchronizations that have nothing to say.
+    std::atomic<bool> has_untold_{false};
     std::atomic<std::uint64_t> min_wts_{0};  ///< copy of the signature's for the fault path
 
     Latch pending_latch_;
@@ -279,6 +298,8 @@ private:
     std::atomic<std::uint64_t> expired_to_{0};
 
     Latch release_;  ///< the release role
+    /// Where the program's threads synchronized last, 0: nowhere yet; only told, never decided by.
+    std::atomic<std::uintptr_t> last_synchronized_{0};
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
     std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written

@@ -58,6 +58,7 @@ std::size_t Node::take_pending() noexcept {
     {
         const std::scoped_lock guard{signature_latch_};
         for (std::size_t i = 0; i < notices; ++i) signature_.add(taken_[i], known_to_all());
+        if (notices > 0) note_untold();
         signature_.raise_min_wts(learned_min_wts);
         show_min_wts();
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the release: everything this node's threads have written becomes available to whoever
 // acquires. Re-arm write tracking, then look at each block reported or remembered as unmerged.
-// Invariant: a snapshot is taken after tracking was re-armed, and only the snapshot is computed
-// with; live private copies get foreign bytes only (invariant 9).
+// Invariant: what is merged was read after tracking was re-armed, so that what is written later is
+// reported again; live private copies get foreign bytes only (invariant 9).
 #include <cstring>
 #include <mutex>
 
@@ -22,7 +22,11 @@ void Node::release(Others others) noexcept {
 void Node::release_on_runtime_stack(Others others) noexcept {
     const Timed timed{*this, &PlaceCounters::release_ns};
     const std::scoped_lock role{release_};
-    count(&PlaceCounters::releases);
+    count_alone(&PlaceCounters::releases);
+    // A region's is its function, the others' lie behind a call: all as the latter.
+    const SyncPlace place = this_thread().place;
+    last_synchronized_.store(place.address + (place.kind == SyncKind::region ? 1 : 0),
+                             std::memory_order_relaxed);
     gather_work();
     trace("dsm.release", work_count_);
     merge_work(others);
@@ -94,51 +98,62 @@ void Node::written(AddressRange range) noexcept {
     });
 }
 
+// Most blocks have been merged here before and by nobody since: what differs goes straight from the
+// private copy to the public one, each line as it was when it was read. A write that comes later
+// is reported anew.
 void Node::merge(BlockId block, Others others) noexcept {
-    BlockEntry& entry = entries_[block];
-    std::byte* const live = private_copy(block);
-    const Scratch snapshot{scratch_};
-    const std::byte* ours = live;
-    if (others == Others::running) {
-        std::memcpy(snapshot.get(), live, block_bytes_);
-        ours = snapshot.get();
-    }
-    const std::byte* const twin = copies_.own(block);
-    if (!differs(ours, twin, block_bytes_)) {
-        entry.write_guess = 0;
+    const std::byte* const live = private_copy(block);
+    if (!differs(live, copies_.own(block), block_bytes_)) {
+        entries_[block].write_guess = 0;
         return;
     }
+    LockToken token;
+    if (!lock_.try_lock_here(block, token)) return merge_with_home(block, std::nullopt, others);
+    if (!has_bytes_of(token, block)) return merge_with_home(block, token, others);
+    publish_merged(block, token, [&](Timestamp wts) { copies_.publish_changes(block, live, wts); });
+}
+
+/// @param held  the block's lock, if this node has it already
+void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept {
+    std::byte* const live = private_copy(block);
+    const std::byte* const twin = copies_.own(block);
+    const Scratch snapshot{scratch_};
+    const auto take_snapshot = [&] { std::memcpy(snapshot.get(), live, block_bytes_); };
+    if (others == Others::running) take_snapshot();
 
     const Scratch home{scratch_};
     const Scratch result{scratch_};
     PublicCopies::Reading reading{copies_, block, home.get()};
-    LockToken token = lock_.lock(block, &reading);
-    const std::byte* merged = ours;
-    if (token.home != self_ && token.wts != copies_.own_wts(block)) {
-        if (reading.read_from(token.home) != token.wts) copies_.read(token.home, block, home.get());
-        count(&PlaceCounters::bytes_fetched, block_bytes_);
-        if (others == Others::stopped) {
-            std::memcpy(snapshot.get(), live, block_bytes_);
-            ours = snapshot.get();
-        }
-        const MergeOutcome outcome =
-            merge_block(ours, twin, home.get(), result.get(), block_bytes_);
-        if (outcome.foreign) store_foreign(live, ours, twin, home.get(), block_bytes_);
-        const bool all = options_.race == MemoryOptions::Race::all;
-        if (outcome.raced_bytes > 0 || (all && outcome.same_value_bytes > 0)) {
-            report_races(block, {ours, twin, home.get()}, token.home);
-        }
-        merged = result.get();
+    const LockToken token = held ? *held : lock_.lock(block, &reading);
+    if (has_bytes_of(token, block)) {
+        return publish_merged(block, token,
+                              [&](Timestamp wts) { copies_.publish_changes(block, live, wts); });
     }
+    if (reading.read_from(token.home) != token.wts) copies_.read(token.home, block, home.get());
+    count(&PlaceCounters::bytes_fetched, block_bytes_);
+    if (others == Others::stopped) take_snapshot();
+    const std::byte* const ours = snapshot.get();
+    const MergeOutcome outcome = merge_block(ours, twin, home.get(), result.get(), block_bytes_);
+    if (outcome.foreign) store_foreign(live, ours, twin, home.get(), block_bytes_);
+    const bool all = options_.race == MemoryOptions::Race::all;
+    if (outcome.raced_bytes > 0 || (all && outcome.same_value_bytes > 0)) {
+        report_races(block, {ours, twin, home.get()}, token.home);
+    }
+    publish_merged(block, token, [&](Timestamp wts) { copies_.publish(block, result.get(), wts); });
+}
+
+/// With the block's lock, which it opens: publish(wts) makes the public copy what was merged.
+template <class Publish>
+void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept {
     if (token.home != self_) count(&PlaceCounters::home_migrations);
     const Timestamp wts = write_time(token.rts, min_wts());
     HIROBA_INVARIANT(wts > token.rts && wts > token.wts,
                      "block %u: written at %lu, read until %lu (invariant 3)", block, wts.value,
                      token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
-    copies_.publish(block, merged, wts);
+    publish(wts);
     lock_.unlock(block, {self_, wts, rts});
-    entry.notice_wts = {};
+    entries_[block].notice_wts = {};
     set_lease(block, rts);
     add_own_notice(block, wts, rts);
     count(&PlaceCounters::blocks_merged);
@@ -148,6 +163,7 @@ void Node::merge(BlockId block, Others others) noexcept {
 void Node::add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept {
     const std::scoped_lock guard{signature_latch_};
     signature_.add({wts, rts, block, self_}, known_to_all());
+    note_untold();
     count(&PlaceCounters::notices_made);
 }
 
@@ -169,7 +185,14 @@ void Node::report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other
     count(&PlaceCounters::races);
     // Pairs with the release store in on_race().
     const RaceReport report = race_report_.load(std::memory_order_acquire);
-    if (report != nullptr) report(race_context_, address, bytes, self_, other);
+    if (report != nullptr) {
+        // A thread that publishes in the background has no place of its own.
+        const SyncPlace own = this_thread().place;
+        if (own.address == 0)
+            this_thread().place.address = last_synchronized_.load(std::memory_order_relaxed);
+        report(race_context_, address, bytes, self_, other);
+        this_thread().place = own;
+    }
     if (options_.race == MemoryOptions::Race::abort) {
         die(1, "write-write race on %u bytes at 0x%lx with node %u (HIROBA_RACE=abort)", bytes,
             address, other.value);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <span>
 
+#include "dsm/memory/merge.hpp"
+
 namespace hiroba::dsm {
 
 Timestamp PublicCopies::read(NodeId node, BlockId block, std::byte* to) noexcept {
@@ -20,7 +22,7 @@ Timestamp PublicCopies::read(NodeId node, BlockId block, std::byte* to) noexcept
         const Timestamp wts{records_.load(wts_at)};
         data_.get({node, std::uint64_t{block} * block_bytes_}, {to, block_bytes_});
         // The bytes must be read before the version is looked at again; pairs with the release
-        // fence behind the odd version in publish_part().
+        // fence behind the odd version in change_own().
         std::atomic_thread_fence(std::memory_order_acquire);
         if (records_.load(version_at) == before) return wts;
     }
@@ -67,8 +69,17 @@ void PublicCopies::publish(BlockId block, const std::byte* from, Timestamp wts) 
     publish_part(block, 0, from, block_bytes_, wts);
 }
 
+void PublicCopies::publish_changes(BlockId block, const std::byte* live, Timestamp wts) noexcept {
+    change_own(block, wts, [&](std::byte* copy) { copy_changes(copy, live, block_bytes_); });
+}
+
 void PublicCopies::publish_part(BlockId block, std::size_t at, const std::byte* from,
                                 std::size_t bytes, Timestamp wts) noexcept {
+    change_own(block, wts, [&](std::byte* copy) { std::memcpy(copy + at, from, bytes); });
+}
+
+template <class Change>
+void PublicCopies::change_own(BlockId block, Timestamp wts, Change&& change) noexcept {
     BlockRecord& mine = record(block);
     HIROBA_INVARIANT(wts.value >= mine.copy_wts,
                      "block %u: copy of %lu replaced by %lu (invariant 2)", block, mine.copy_wts,
@@ -78,7 +89,7 @@ void PublicCopies::publish_part(BlockId block, std::size_t at, const std::byte* 
     version.store(before + 1, std::memory_order_relaxed);
     // The odd version must be seen before any changed byte; pairs with the acquire fence in read().
     std::atomic_thread_fence(std::memory_order_release);
-    std::memcpy(data_.local() + std::uint64_t{block} * block_bytes_ + at, from, bytes);
+    change(data_.local() + std::uint64_t{block} * block_bytes_);
     std::atomic_ref{mine.copy_wts}.store(wts.value, std::memory_order_relaxed);
     version.store(before + 2, std::memory_order_release);  // pairs with the loads in read()
 }

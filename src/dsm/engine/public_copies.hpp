@@ -53,6 +53,8 @@ public:
     Timestamp own_wts(BlockId block) noexcept { return Timestamp{record(block).copy_wts}; }
     /// Replaces this node's copy.
     void publish(BlockId block, const std::byte* from, Timestamp wts) noexcept;
+    /// As publish(), of bytes that the program may be writing: lines that are equal stay untouched.
+    void publish_changes(BlockId block, const std::byte* live, Timestamp wts) noexcept;
     /// Replaces `bytes` bytes of it at `at`.
     void publish_part(BlockId block, std::size_t at, const std::byte* from, std::size_t bytes,
                       Timestamp wts) noexcept;
@@ -60,6 +62,8 @@ public:
 private:
     /// read(), of a node whose memory is not mapped here.
     Timestamp read_far(NodeId node, BlockId block, std::byte* to) noexcept;
+    template <class Change>
+    void change_own(BlockId block, Timestamp wts, Change&& change) noexcept;
     BlockRecord& record(BlockId block) noexcept {
         return reinterpret_cast<BlockRecord*>(records_.local())[block];
     }

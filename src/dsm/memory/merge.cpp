@@ -69,6 +69,15 @@ bool differs_portable(const std::byte* a, const std::byte* b, std::size_t bytes)
     return std::memcmp(a, b, bytes) != 0;
 }
 
+void copy_changes_portable(std::byte* copy, const std::byte* live, std::size_t bytes) noexcept {
+    for (std::size_t i = 0; i < bytes; i += 8) {
+        // Relaxed: only that it is one load, so that what is compared is what is stored.
+        const std::uint64_t word =
+            __atomic_load_n(reinterpret_cast<const std::uint64_t*>(live + i), __ATOMIC_RELAXED);
+        if (word != word_at(copy + i)) std::memcpy(copy + i, &word, sizeof word);
+    }
+}
+
 void store_foreign_portable(std::byte* live, const std::byte* seen, const std::byte* twin,
                             const std::byte* home, std::size_t bytes) noexcept {
     for (std::size_t line = 0; line < bytes; line += line_bytes) {
@@ -111,7 +120,7 @@ constinit std::atomic<const MergeKernels*> chosen{nullptr};
 }  // namespace
 
 constinit const MergeKernels portable_kernels{"portable", merge_portable, differs_portable,
-                                              store_foreign_portable};
+                                              copy_changes_portable, store_foreign_portable};
 
 void note_double_changes(MergeOutcome& outcome, std::size_t line_offset, std::uint64_t both,
                          std::uint64_t differing) noexcept {
@@ -146,6 +155,10 @@ const MergeKernels& best_kernels() noexcept {
 MergeOutcome merge_block(const std::byte* ours, const std::byte* twin, const std::byte* home,
                          std::byte* merged, std::size_t bytes) noexcept {
     return best_kernels().merge(ours, twin, home, merged, bytes);
+}
+
+void copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes) noexcept {
+    best_kernels().copy_changes(copy, live, bytes);
 }
 
 bool differs(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept {

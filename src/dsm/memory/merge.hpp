@@ -27,6 +27,10 @@ MergeOutcome merge_block(const std::byte* ours, const std::byte* twin, const std
 /// True when any byte differs.
 bool differs(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept;
 
+/// Makes `copy` equal to `live`, which the program may be writing: each line of 64 bytes is read
+/// once, and stored only where it differs.
+void copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes) noexcept;
+
 /// Stores into the live copy the bytes that others changed and this node did not:
 /// live[i] := home[i] where home[i] != twin[i] and seen[i] == twin[i]. Other bytes, even in the
 /// same word, may be written by the program at the same moment and are never stored; aligned words

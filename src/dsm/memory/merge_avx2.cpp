@@ -73,6 +73,18 @@ HIROBA_AVX2 bool differs_avx2(const std::byte* a, const std::byte* b, std::size_
     return false;
 }
 
+HIROBA_AVX2 void copy_changes_avx2(std::byte* copy, const std::byte* live,
+                                   std::size_t bytes) noexcept {
+    for (std::size_t i = 0; i < bytes; i += line_bytes) {
+        const Line now = load(live + i);
+        const Line same = equal(now, load(copy + i));
+        if (_mm256_movemask_epi8(_mm256_and_si256(same.low, same.high)) == -1) continue;
+        auto* to = reinterpret_cast<__m256i*>(copy + i);
+        _mm256_store_si256(to, now.low);
+        _mm256_store_si256(to + 1, now.high);
+    }
+}
+
 HIROBA_AVX2 void store_foreign_avx2(std::byte* live, const std::byte* seen, const std::byte* twin,
                                     const std::byte* home, std::size_t bytes) noexcept {
     for (std::size_t i = 0; i < bytes; i += line_bytes) {
@@ -86,6 +98,7 @@ HIROBA_AVX2 void store_foreign_avx2(std::byte* live, const std::byte* seen, cons
 
 }  // namespace
 
-constinit const MergeKernels avx2_kernels{"avx2", merge_avx2, differs_avx2, store_foreign_avx2};
+constinit const MergeKernels avx2_kernels{"avx2", merge_avx2, differs_avx2, copy_changes_avx2,
+                                          store_foreign_avx2};
 
 }  // namespace hiroba::dsm

@@ -12,6 +12,7 @@ struct MergeKernels {
     const char* name;
     decltype(&merge_block) merge;
     decltype(&dsm::differs) differs;
+    decltype(&dsm::copy_changes) copy_changes;
     decltype(&dsm::store_foreign) store_foreign;
 };
 

@@ -75,6 +75,10 @@ protected:
         GetParam()->store_foreign(live.data(), ours.data(), twin.data(), home.data(), block);
         ASSERT_EQ(live, expected.stored);
 
+        Block copy = twin;
+        GetParam()->copy_changes(copy.data(), ours.data(), block);
+        ASSERT_EQ(copy, ours);
+
         ASSERT_EQ(GetParam()->differs(ours.data(), twin.data(), block), ours != twin);
     }
 };

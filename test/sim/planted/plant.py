@@ -68,7 +68,7 @@ BUGS = {
         ENGINE + "node_release.cpp",
         [
             ("    const std::scoped_lock role{release_};\n"
-             "    count(&PlaceCounters::releases);\n",
+             "    count_alone(&PlaceCounters::releases);\n",
              "    if (!release_.try_lock()) {\n"
              "        const std::scoped_lock until_it_ends{release_};\n"
              "        return;\n"
