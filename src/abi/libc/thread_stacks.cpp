@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <mutex>
@@ -88,12 +89,17 @@ dsm::AddressRange stack_of_program(const pthread_attr_t& attributes) noexcept {
     return begin + bytes == 0 ? dsm::AddressRange{} : dsm::AddressRange{begin, bytes};
 }
 
+/// As the kernel's gap below main's stack: a page is stepped over by one large frame, and what
+/// lies below is the program's heap. A program that asks for no guard gets none.
+constexpr std::size_t guard_bytes_min = std::size_t{1} << 20;
+
 bool allocate_stack(ThreadStack& stack, pthread_attr_t& attributes) noexcept {
     std::size_t asked_bytes = 0, guard_bytes = 0;
     pthread_attr_getstacksize(&attributes, &asked_bytes);
     pthread_attr_getguardsize(&attributes, &guard_bytes);
     const std::size_t block_bytes = world()->map->shape().block_bytes;
-    guard_bytes = round_up(guard_bytes, block_bytes);
+    if (guard_bytes > 0)
+        guard_bytes = round_up(std::max(guard_bytes, guard_bytes_min), block_bytes);
     const std::size_t bytes = guard_bytes + round_up(asked_bytes + own_bytes, block_bytes);
     void* const memory = allocate_for_program(bytes, block_bytes, false);
     if (memory == nullptr) return false;

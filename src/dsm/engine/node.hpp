@@ -170,7 +170,7 @@ private:
     }
     // Not inlined, so that test/cluster/switched_off.py can switch it off.
     [[gnu::noinline]] bool is_stack_guard(std::uint64_t offset) const noexcept;
-    void close_guard(AddressRange guard) noexcept;
+    [[gnu::noinline]] void close_guard(AddressRange guard) noexcept;
     /// Whether a block may be fetched that the program has not asked for.
     bool may_come_unasked(BlockState state) const noexcept {
         // Acquire: pairs with discarded_everywhere().
