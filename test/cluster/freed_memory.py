@@ -80,11 +80,13 @@ def run(options, program, way, nodes, engine, folder):
     with open(folder / "out", "w+b") as out, open(folder / "err", "w+b") as err:
         job = subprocess.Popen([options.hiroba, "run", "-n", str(nodes), "--threads", "1", "--",
                                 program, *arguments], env=environment, stdout=out, stderr=err)
-        held, end = [0, 0, 0], time.monotonic() + options.seconds
+        held, end = [], time.monotonic() + options.seconds
         while job.poll() is None and time.monotonic() < end:
             held.append(held_by_a_node(job.pid))
             time.sleep(0.05)
-        most, left = max(held), held[-4]  # the last looks may have met the end
+        # The program rests for half a second, in which a busy machine may look but a few times;
+        # the very last look may have met the end.
+        most, left = max(held, default=0), min((size for size in held[-5:-1] if size > 0), default=0)
         if job.poll() is None:
             job.kill()
             job.wait()
