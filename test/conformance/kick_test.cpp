@@ -7,10 +7,8 @@
 #include <cstring>
 
 #include "base/clock.hpp"
-#include "base/fatal.hpp"
 #include "conformance/async_node.hpp"
-#include "conformance/suite.hpp"
-#include "conformance/unmapped_provider.hpp"
+#include "conformance/both_ways.hpp"
 
 namespace hiroba::conformance {
 namespace {
@@ -22,45 +20,19 @@ HIROBA_CONFORMANCE(Kicks);
 
 constexpr std::uint64_t job_key = 7;
 
-template <class T>
-T need(Result<T> result) {
-    if (!result) die(1, "%s", result.error().text.c_str());
-    return *result;
-}
-
 /// A node with a board. Parts of the LLCM are reserved before connect().
 struct Node {
     Node(Rig& rig, bool mapped) {
-        rig.wrap = nullptr;
-        if (!mapped) {
-            rig.wrap = [](std::unique_ptr<net::Provider> over) {
-                return std::make_unique<UnmappedProvider>(std::move(over));
-            };
-        }
-        endpoint = rig.open(job_key);
-        auto made = Board::create(*endpoint, job_key);
-        if (!made) die(1, "%s", made.error().text.c_str());
-        board = std::move(*made);
+        endpoint = open_mapped(rig, mapped, job_key);
+        board = need(Board::create(*endpoint, job_key));
     }
     void connect() {
-        const auto connected = endpoint->connect();
-        if (!connected) die(1, "%s", connected.error().text.c_str());
+        need(endpoint->connect());
         board->attach();
     }
     std::unique_ptr<Endpoint> endpoint;
     std::unique_ptr<Board> board;
 };
-
-template <class Body>
-void both_ways(Rig& rig, Body&& body) {
-    for (const bool mapped : {true, false}) {
-        // Simulated nodes map nothing as they are, and live once on their wire.
-        if (!mapped && rig.simulation != nullptr) return;
-        SCOPED_TRACE(mapped ? "as it is" : "as if nothing were mapped");
-        body(mapped);
-        rig.opened = nullptr;  // its node is gone
-    }
-}
 
 TEST_P(Kicks, of_1_2_4_and_8_bytes_land_in_order_where_the_address_says) {
     run([](Rig& rig) {

@@ -5,10 +5,8 @@
 #include <cstring>
 
 #include "base/clock.hpp"
-#include "base/fatal.hpp"
 #include "base/random.hpp"
-#include "conformance/suite.hpp"
-#include "conformance/unmapped_provider.hpp"
+#include "conformance/both_ways.hpp"
 #include "net/kick/kick.hpp"
 
 namespace hiroba::conformance {
@@ -22,25 +20,12 @@ HIROBA_CONFORMANCE(Mail);
 constexpr std::uint64_t job_key = 7;
 constexpr std::uint64_t safety_net_ns = 100'000'000;  // a sleep without a wake-up
 
-template <class T>
-T need(Result<T> result) {
-    if (!result) die(1, "%s", result.error().text.c_str());
-    return std::move(*result);
-}
-
 struct Node {
     Node(Rig& rig, bool mapped) {
-        rig.wrap = nullptr;
-        if (!mapped) {
-            rig.wrap = [](std::unique_ptr<net::Provider> over) {
-                return std::make_unique<UnmappedProvider>(std::move(over));
-            };
-        }
-        endpoint = rig.open(job_key);
+        endpoint = open_mapped(rig, mapped, job_key);
         board = need(Mailboxes::make_board(*endpoint, job_key));
         mail = need(Mailboxes::create(*endpoint, board.get(), net::MessageKind::test));
-        if (const auto connected = endpoint->connect(); !connected)
-            die(1, "%s", connected.error().text.c_str());
+        need(endpoint->connect());
         if (board != nullptr) board->attach();
         mail->attach();
     }
@@ -48,17 +33,6 @@ struct Node {
     std::unique_ptr<Board> board;  ///< null where nothing is mapped
     std::unique_ptr<Mailboxes> mail;
 };
-
-template <class Body>
-void both_ways(Rig& rig, Body&& body) {
-    for (const bool mapped : {true, false}) {
-        // Simulated nodes map nothing as they are, and live once on their wire.
-        if (!mapped && rig.simulation != nullptr) return;
-        SCOPED_TRACE(mapped ? "as it is" : "as if nothing were mapped");
-        body(mapped);
-        rig.opened = nullptr;  // its node is gone
-    }
-}
 
 /// What `from` writes to `to` as number `number`: its length, and what its words are made of.
 /// Author and reader draw it alike.

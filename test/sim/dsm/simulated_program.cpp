@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/dsm/simulated_program.hpp"
 
+#include <cstdio>
+
 namespace hiroba::sim_test {
 
 namespace {
@@ -36,6 +38,14 @@ ClusterOptions draw_options(Random& random, std::uint64_t seed, const ProgramSha
     return options;
 }
 
+void note_race(void* races, std::uintptr_t address, std::uint32_t bytes, NodeId self,
+               NodeId other) noexcept {
+    char text[80];
+    std::snprintf(text, sizeof text, " %u bytes at 0x%lx by nodes %u and %u, seen by the former;",
+                  bytes, address, self.value, other.value);
+    *static_cast<std::string*>(races) += text;
+}
+
 }  // namespace
 
 ProgramOutcome run_random_program(net::sim::FiberStacks& stacks, std::uint64_t seed,
@@ -50,18 +60,16 @@ ProgramOutcome run_random_program(net::sim::FiberStacks& stacks, std::uint64_t s
     };
     RandomProgram program{seed,          shape,  random, cluster.options().threads_of_first,
                           cluster.map(), oracle, failed};
-    std::uint64_t races = 0;
+    std::string races;
     const Scheduler::Outcome ended = cluster.run([&](std::uint32_t thread, ClusterNode& node) {
-        node.memory().on_race([](void* count, std::uintptr_t, std::uint32_t, NodeId,
-                                 NodeId) noexcept { ++*static_cast<std::uint64_t*>(count); },
-                              &races);
+        node.memory().on_race(&note_race, &races);
         program.live(thread, node);
     });
     if (outcome.failure.empty() && ended != Scheduler::Outcome::ended) {
         outcome.failure = outcome_name(ended);
     }
-    if (outcome.failure.empty() && races > 0) {
-        outcome.failure = std::to_string(races) + " races reported of a program without any";
+    if (outcome.failure.empty() && !races.empty()) {
+        outcome.failure = "races reported of a program without any:" + races;
     }
     outcome.rows = cluster.rows();
     outcome.virtual_ns = cluster.scheduler().time_ns();
