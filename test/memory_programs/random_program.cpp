@@ -309,14 +309,14 @@ bool RandomProgram::has_to_discard(const Self& self) const noexcept {
 }
 
 /// Each node's first thread does it: whoever frees the block, with writes that no release has seen
-/// on top of what the lock has told of, then the others. All go on with other blocks meanwhile.
+/// on top of what the lock has told of, and then the others. All go on with other blocks meanwhile.
 void RandomProgram::maybe_discard(Self& self) {
     if (!has_to_discard(self) || self.step < self.discards_at) return;
     const Phase& phase = phases_drawn_[self.phase];
-    std::atomic<bool>& begun = oracle_.discard_begun[self.phase];
+    std::atomic<bool>& asked = oracle_.discard_asked[self.phase];
     if (self.thread != phase.freed_by) {
         // Pairs with the store below.
-        if (begun.load(std::memory_order_acquire)) discard(self, *phase.freed_block);
+        if (asked.load(std::memory_order_acquire)) discard(self, *phase.freed_block);
         return;
     }
     const dsm::LockKey key = map_.early_arena().address;
@@ -325,8 +325,10 @@ void RandomProgram::maybe_discard(Self& self) {
         const std::size_t any = self.random.below(variables_per_block);
         read(self, variables_[*phase.freed_block * variables_per_block + any], "last read of");
     }
-    begun.store(true, std::memory_order_release);  // pairs with the load above and is_gone()
+    // Pairs with is_gone().
+    oracle_.discard_begun[self.phase].store(true, std::memory_order_release);
     discard(self, *phase.freed_block);
+    asked.store(true, std::memory_order_release);  // pairs with the load above (invariant 13)
     self.node.locks().unlock(key);
 }
 

@@ -43,6 +43,7 @@ public:
     struct Oracle {
         std::atomic<std::uint64_t> values[variables_max];  ///< what the last write left
         std::atomic<bool> discard_begun[phases_max];       ///< of the block freed in the phase
+        std::atomic<bool> discard_asked[phases_max];       ///< by whoever freed it, who has done so
     };
     using Failed = std::function<void(const std::string& what)>;
 

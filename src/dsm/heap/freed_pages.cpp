@@ -36,27 +36,33 @@ void FreedPages::step() noexcept {
     stepping_.unlock();
 }
 
+// Here first (invariant 13): what this node's threads wrote before they freed it, no release need
+// have merged, and one that met others' zeros would report a race.
 void FreedPages::begin_round() noexcept {
     const std::size_t block_bytes = parts_.memory->map().shape().block_bytes;
     taken_count_ = parts_.arena->take_freed(taken_, block_bytes);
     futile_below_.store(0, std::memory_order_relaxed);
     if (taken_count_ == 0) return note_futile();
     const std::span<const AddressRange> ranges{taken_.data(), taken_count_};
+    if (!parts_.memory->discard(ranges)) return give_back(false);
     all_went_.store(true, std::memory_order_relaxed);  // nobody has been asked yet
     answers_missing_.store(parts_.endpoint->nodes(), std::memory_order_relaxed);
     state_.store(State::waiting, std::memory_order_relaxed);
     send_to_all({Kind::ask, static_cast<std::uint32_t>(taken_count_)}, std::as_bytes(ranges));
-    on_answer(parts_.memory->discard(ranges));
+    on_answer(true);
+}
+
+void FreedPages::end_round() noexcept {
+    send_to_all({Kind::over, 0}, {});
+    give_back(all_went_.load(std::memory_order_relaxed));
+    state_.store(State::idle, std::memory_order_relaxed);
 }
 
 // What could not be discarded everywhere is free all the same, with old bytes in it.
-void FreedPages::end_round() noexcept {
+void FreedPages::give_back(bool zero) noexcept {
     parts_.memory->discarded_everywhere();
-    send_to_all({Kind::over, 0}, {});
-    const bool zero = all_went_.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < taken_count_; ++i) parts_.arena->give_back(taken_[i], zero);
     if (!zero) note_futile();
-    state_.store(State::idle, std::memory_order_relaxed);
 }
 
 // The same pages are not tried over and over.

@@ -2,7 +2,7 @@
 // Role: gives free pages of the arenas back to the machine, on all nodes (docs/layers/heap.md).
 // Invariant: a node has at most one round under way. Its pages are out of the arena's free ones
 // from before the first node discards them until after the last one has, so nobody uses them.
-//   owner: take -> discard here, ask all -> (all have answered) -> over: tell all, free again
+//   owner: take -> discard here -> ask all -> (all have answered) -> over: tell all, free again
 //   others: asked -> discard at the next point of synchronization -> answer -> told
 #pragma once
 
@@ -67,6 +67,7 @@ private:
     }
     void begin_round() noexcept;
     void end_round() noexcept;
+    void give_back(bool zero) noexcept;
     void note_futile() noexcept;
     void answer_others() noexcept;
     void on_message(NodeId from, Bytes body) noexcept;

@@ -29,6 +29,8 @@ public:
     std::string log;
     std::size_t news_bytes = 8;
     bool keeps = false;  ///< says of what it discards that it could not
+    const std::atomic<std::size_t>* messages = nullptr;  ///< sent so far by all nodes
+    std::size_t messages_before_discard = 0;
     std::vector<AddressRange> discarded;
 
     void release(Others) noexcept override {
@@ -50,6 +52,7 @@ public:
     }
     bool discard(std::span<const AddressRange> ranges) noexcept override {
         for (const AddressRange& each : ranges) discarded.push_back(each);
+        messages_before_discard = *messages;
         log += "discard" + std::to_string(ranges.size()) + " ";
         return !keeps;
     }
@@ -65,6 +68,7 @@ struct TestNode {
         auto made = Heap::create(*endpoint, map, memory);
         EXPECT_TRUE(made) << made.error().text;
         heap = std::move(*made);
+        memory.messages = &wire.messages;
     }
     void* take(std::size_t bytes) {
         bool zeroed = false;
@@ -222,6 +226,29 @@ TEST(Heap, freed_pages_that_some_node_keeps_are_not_taken_for_zero) {
     node[0].poll_all();
     node[0].heap->accept_remote_frees();
     node[1].poll_all();
+    bool zeroed = true;
+    EXPECT_EQ(node[0].heap->allocate(much, 16, &zeroed), block);
+    EXPECT_FALSE(zeroed);
+}
+
+// What the owner has written there need not be merged yet: a release that found another node's
+// zeros under it would report a race (invariant 13).
+TEST(Heap, the_owner_discards_freed_pages_before_anybody_else) {
+    TwoNodes node;
+    node[0].heap->deallocate(node[0].take(much));
+    EXPECT_EQ(node[0].memory.log, "discard1 ");
+    EXPECT_EQ(node[0].memory.messages_before_discard, 0u);
+    EXPECT_EQ(node.wire.messages, 1u) << "the other node is asked";
+}
+
+TEST(Heap, what_the_owner_keeps_of_freed_pages_nobody_else_is_asked_for) {
+    TwoNodes node;
+    node[0].memory.keeps = true;
+    void* const block = node[0].take(much);
+    node[0].heap->deallocate(block);
+    EXPECT_EQ(node[0].memory.log, "discard1 everywhere ");
+    EXPECT_EQ(node.wire.messages, 0u);
+    EXPECT_FALSE(node[0].heap->has_freed_pages()) << "the same pages over and over";
     bool zeroed = true;
     EXPECT_EQ(node[0].heap->allocate(much, 16, &zeroed), block);
     EXPECT_FALSE(zeroed);
