@@ -154,16 +154,14 @@ void Collectives::all_to_all(Bytes out, MutableBytes in, std::size_t piece_bytes
         const std::size_t bytes = std::min(chunk_bytes, piece_bytes - at);
         begin_exchange();
         for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
-            const Bytes part = out.subspan(rank * piece_bytes + at, bytes);
-            if (rank == self_.value) {
-                std::memcpy(own_.data(), part.data(), bytes);
-            } else {
-                give(NodeId{rank}, part);
-            }
+            if (rank != self_.value)
+                give(NodeId{rank}, out.subspan(rank * piece_bytes + at, bytes));
         }
         for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
-            const std::byte* from = rank == self_.value ? own_.data() : taken(NodeId{rank}).data();
-            std::memcpy(in.data() + rank * piece_bytes + at, from, bytes);
+            const std::size_t piece_at = rank * piece_bytes + at;
+            const std::byte* from =
+                rank == self_.value ? out.data() + piece_at : taken(NodeId{rank}).data();
+            std::memmove(in.data() + piece_at, from, bytes);  // `in` may be `out`
         }
         end_exchange();
     }

@@ -117,13 +117,6 @@ private:
         if (places_ != nullptr) [[unlikely]]
             add_to(places_->at(this_thread().place).*member, by);
     }
-    /// As count(), by the only thread that counts this one: a role's.
-    void count_alone(PlaceCounters::Member member) noexcept {
-        PlaceCounter& counter = counters_.*member;
-        counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        if (places_ != nullptr) [[unlikely]]
-            add_to(places_->at(this_thread().place).*member, 1);
-    }
     /// Counts the time from its making to its end, where places are kept.
     class Timed {
     public:
@@ -209,6 +202,8 @@ private:
     NewsSequence last_sequence() noexcept;
     void catch_up() noexcept;
     void release_on_runtime_stack(Others others) noexcept;
+    bool has_nothing_to_release() noexcept;
+    void note_release() noexcept;
     void gather_work() noexcept;
     void drop_unchanged_work() noexcept;
     void merge_work(Others others) noexcept;

@@ -16,17 +16,35 @@ namespace hiroba::dsm {
 // running one may have looked before the waiter's last write.
 void Node::release(Others others) noexcept {
     if (before_release_ != nullptr) before_release_();
+    if (has_nothing_to_release()) return;
     on_runtime_stack([&] { release_on_runtime_stack(others); });
+}
+
+// A synchronization with nothing to say costs a few loads, where the engine knows that nothing was
+// written. In this order: an acquire that takes a block from the engine puts it on the list before
+// it ends, and a release that takes one from either has its role until it has merged it.
+bool Node::has_nothing_to_release() noexcept {
+    if (engine_->has_written()) return false;
+    acquire_.await_open();
+    if (unmerged_count_.load(std::memory_order_acquire) != 0) return false;  // as gather_work()
+    release_.await_open();
+    note_release();
+    return true;
+}
+
+// Called by many threads at once, and then told of any of them.
+void Node::note_release() noexcept {
+    count(&PlaceCounters::releases);
+    // A region's is its function, the others' lie behind a call: all as the latter.
+    const SyncPlace place = this_thread().place;
+    last_synchronized_.store(place.address + (place.kind == SyncKind::region ? 1 : 0),
+                             std::memory_order_relaxed);
 }
 
 void Node::release_on_runtime_stack(Others others) noexcept {
     const Timed timed{*this, &PlaceCounters::release_ns};
     const std::scoped_lock role{release_};
-    count_alone(&PlaceCounters::releases);
-    // A region's is its function, the others' lie behind a call: all as the latter.
-    const SyncPlace place = this_thread().place;
-    last_synchronized_.store(place.address + (place.kind == SyncKind::region ? 1 : 0),
-                             std::memory_order_relaxed);
+    note_release();
     gather_work();
     trace("dsm.release", work_count_);
     merge_work(others);

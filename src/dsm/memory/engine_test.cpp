@@ -364,6 +364,26 @@ TEST_P(EachEngine, a_page_written_all_the_time_is_reported_each_time_and_not_for
     EXPECT_EQ(world.collect().count(7), 0u);
 }
 
+TEST_P(EachEngine, only_an_engine_without_written_pages_says_so) {
+    World world{GetParam(), 8};
+    world.read(1);
+    world.collect();
+    const bool knows = std::string(GetParam()) == "mprotect";
+    EXPECT_EQ(world.engine().has_written(), !knows);
+
+    world.byte(1) = 'w';
+    EXPECT_TRUE(world.engine().has_written());
+    world.unmap(1);
+    world.byte(2) = 'w';
+    EXPECT_TRUE(world.engine().has_written());
+    EXPECT_EQ(world.collect().count(2), 1u);
+
+    world.engine().keep(world.range_of(3));
+    world.byte(3) = 'w';
+    world.collect();
+    EXPECT_TRUE(world.engine().has_written()) << "the next write to it is not noticed";
+}
+
 TEST_P(EachEngine, a_fault_preserves_errno) {
     World world{GetParam(), 2};
     errno = 4711;

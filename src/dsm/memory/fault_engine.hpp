@@ -71,6 +71,9 @@ public:
     /// Pages not mapped at present may be reported too; the caller filters. So may a few that were
     /// written before each of the last collects, though not before this one.
     virtual void collect(WrittenSink& sink) noexcept = 0;
+    /// False: no thread's write was noticed but what a collect() or unmap() that has begun takes
+    /// care of. Thread: any.
+    virtual bool has_written() const noexcept { return true; }
 
     /// Has `target` resolve faults, until end_faults(). Before the first attach(). Here the
     /// process's signal handlers ask it for any address (add_fault_target()); an engine whose

@@ -118,7 +118,7 @@ bool MprotectEngine::protect(Attached& where, PageRun run, PageAccess wanted) no
 }
 
 void MprotectEngine::raise(Attached& where, PageRun run, PageAccess wanted) noexcept {
-    if (wanted == PageAccess::write) where.written.add(run);
+    if (wanted == PageAccess::write) add_written(where, run);
     const auto lacks = [&](std::size_t page) { return where.access[page] < wanted; };
     const auto give = [&](PageRun part) { return protect(where, part, wanted); };
     if (for_each_run_where(run, lacks, give)) return;
@@ -176,7 +176,14 @@ void MprotectEngine::close_range(AddressRange range) noexcept {
     die_without_mappings("making memory inaccessible", range.address);
 }
 
+void MprotectEngine::add_written(Attached& where, PageRun run) noexcept {
+    where.written.add(run);
+    has_written_.store(true, std::memory_order_seq_cst);
+}
+
 void MprotectEngine::collect(WrittenSink& sink) noexcept {
+    // Before the pages are taken: who adds one meanwhile says so again.
+    has_written_.store(false, std::memory_order_seq_cst);
     for (const std::uint16_t index : ascending_) {
         Attached& where = attached_[index];
         where.written.take_each_run([&](PageRun run) {
@@ -200,7 +207,7 @@ void MprotectEngine::protect_again(Attached& where, PageRun run) noexcept {
         return where.access[page] == PageAccess::write && where.kept.contains(page);
     };
     for_each_run_where(run, stays, [&](PageRun part) {
-        where.written.add(part);
+        add_written(where, part);
         return true;
     });
 }

@@ -27,6 +27,9 @@ public:
     void unmap(std::span<const AddressRange> ranges) noexcept override;
     void keep(AddressRange range) noexcept override;
     void collect(WrittenSink& sink) noexcept override;
+    bool has_written() const noexcept override {
+        return has_written_.load(std::memory_order_seq_cst);
+    }
 
     /// How often the limit on mappings was met.
     std::uint64_t retreats() const noexcept { return retreats_; }
@@ -51,6 +54,7 @@ private:
     Attached& attached_at(AddressRange range) noexcept;
     void raise(Attached& where, PageRun run, PageAccess wanted) noexcept;
     void close_range(AddressRange range) noexcept;
+    void add_written(Attached& where, PageRun run) noexcept;
     void protect_again(Attached& where, PageRun run) noexcept;
     /// False when the kernel's mappings have run out and retreat() has been done instead.
     bool protect(Attached& where, PageRun run, PageAccess wanted) noexcept;
@@ -63,6 +67,7 @@ private:
     std::vector<Attached> attached_;        ///< reserved: attach() allocates nothing here
     std::vector<std::uint16_t> ascending_;  ///< indices of attached_ by address
     std::uint64_t retreats_ = 0;
+    std::atomic<bool> has_written_{false};  ///< set after a page is added to `written`
 };
 
 }  // namespace hiroba::dsm

@@ -101,6 +101,14 @@ constexpr Scenario scenarios[] = {
      }},
     {"three_nodes", 3, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t, ClusterNode& node) { world.atomic_add(node, 0); }},
+    // One thread writes and releases while another makes the block stale, with nothing else to say.
+    {"write_and_acquire", 2, 2, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.locked_add(node, 0, 0);
+         if (thread == 1) world.lock(node, 1), world.unlock(node, 1);
+         if (thread == 2) world.locked_add(node, 1, 1);
+         if (thread == 2) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
+     }},
     {"two_threads", 2, 2, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread < 2) world.locked_add(node, thread, thread);
@@ -135,6 +143,7 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.memory.lease = 2;
     options.memory.lock_hops = scenario.lock_hops;
     options.engine.as_mprotect = scenario.as_mprotect;
+    options.engine.forgotten = scenario.as_mprotect ? 0 : 100;
     options.engine.steps = true;
     options.scheduling.chooser = &graph;
     options.scheduling.limit_ns = 50'000'000;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/dsm/software_engine.hpp"
 
+#include <algorithm>
+
 #include "base/fatal.hpp"
 
 namespace hiroba::sim_test {
@@ -34,7 +36,7 @@ void SoftwareEngine::for_pages(AddressRange range, Visit&& visit) noexcept {
     for (std::uintptr_t at = range.address; at < range.end(); at += page_bytes) visit(page(at));
 }
 
-void SoftwareEngine::take_time() noexcept {
+void SoftwareEngine::take_time() const noexcept {
     if (options_.steps) return scheduler_.step();
     if (scheduler_.random().happens(options_.slow_calls)) scheduler_.pass();
 }
@@ -53,7 +55,7 @@ void SoftwareEngine::unmap(std::span<const AddressRange> ranges) noexcept {
     for (const AddressRange& range : ranges) {
         for_pages(range, [&](Page& page) {
             page.readable = page.writable = page.kept = false;
-            if (scheduler_.random().happens(50)) page.written = false;
+            if (scheduler_.random().happens(options_.forgotten)) page.written = false;
         });
     }
     take_time();
@@ -70,7 +72,7 @@ void SoftwareEngine::collect(dsm::WrittenSink& sink) noexcept {
     take_time();
     for (std::size_t i = 0; i < pages_.size(); ++i) {
         Page& page = pages_[i];
-        const bool always = facts_.kept_always_reported && page.kept && page.readable;
+        const bool always = always_reports(page);
         const bool stray = !page.readable && scheduler_.random().happens(options_.stray_reports);
         const bool reported = page.written || always || stray;
         page.written = false;
@@ -79,6 +81,12 @@ void SoftwareEngine::collect(dsm::WrittenSink& sink) noexcept {
         if (reported) sink.written({range_.address + i * page_bytes, page_bytes});
     }
     take_time();
+}
+
+bool SoftwareEngine::has_written() const noexcept {
+    take_time();
+    return std::ranges::any_of(
+        pages_, [&](const Page& page) { return page.written || always_reports(page); });
 }
 
 /// Asynchronous write protection: the machine notes a first write and lets it happen.

@@ -20,6 +20,7 @@ struct SoftwareEngineOptions {
     std::uint32_t evict = 0;          ///< percent of accesses that find their page dropped
     std::uint32_t slow_calls = 0;     ///< percent of calls in which others get a turn
     std::uint32_t stray_reports = 0;  ///< percent of pages reported that are not mapped
+    std::uint32_t forgotten = 50;     ///< percent of pages whose write unmap() forgets
     bool steps = false;               ///< each call is a step of its own (Scheduler::step)
 };
 
@@ -35,6 +36,7 @@ public:
     void unmap(std::span<const dsm::AddressRange> ranges) noexcept override;
     void keep(dsm::AddressRange range) noexcept override;
     void collect(dsm::WrittenSink& sink) noexcept override;
+    bool has_written() const noexcept override;
     void begin_faults(dsm::FaultTarget& target) noexcept override { target_ = &target; }
     void end_faults(dsm::FaultTarget&) noexcept override { target_ = nullptr; }
 
@@ -63,10 +65,13 @@ private:
         bool readable = false, writable = false, written = false, kept = false;
     };
     Page& page(std::uintptr_t address) noexcept;
+    bool always_reports(const Page& page) const noexcept {
+        return facts_.kept_always_reported && page.kept && page.readable;
+    }
     template <class Visit>
     void for_pages(dsm::AddressRange range, Visit&& visit) noexcept;
     void note_write(Page& page) noexcept;
-    void take_time() noexcept;
+    void take_time() const noexcept;
 
     net::sim::Scheduler& scheduler_;
     SoftwareEngineOptions options_;

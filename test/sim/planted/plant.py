@@ -3,7 +3,7 @@
 """Writes one source file with one bug planted in it.
 
 Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a
-checker of the memory's protocol must find, one is of memory that is freed, five are of the
+checker of the memory's protocol must find, one is of a release with nothing to do, one of memory that is freed, five are of the
 relocatable space, five are wrong orders of ACP's accesses, one for each kind of order and two for
 the last (docs/testing.md). Each replaces text that must stand exactly once in the file: where the source
 has changed, this fails, and the bug must be planted anew.
@@ -68,14 +68,20 @@ BUGS = {
         ENGINE + "node_release.cpp",
         [
             ("    const std::scoped_lock role{release_};\n"
-             "    count_alone(&PlaceCounters::releases);\n",
+             "    note_release();\n",
              "    if (!release_.try_lock()) {\n"
              "        const std::scoped_lock until_it_ends{release_};\n"
              "        return;\n"
              "    }\n"
              "    const std::scoped_lock role{std::adopt_lock, release_};\n"
-             "    count(&PlaceCounters::releases);\n"),
+             "    note_release();\n"),
         ],
+    ),
+    # A release that finds nothing does not wait for an acquire that has just found something.
+    "release_before_acquire_ends": (
+        ENGINE + "node_release.cpp",
+        [("    if (engine_->has_written()) return false;\n    acquire_.await_open();\n",
+          "    if (engine_->has_written()) return false;\n")],
     ),
     # A fetch during which min_wts rose is taken for current.
     "fetch_overtaken_by_acquire": (
@@ -225,6 +231,7 @@ LITMUS = {
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
     "notice_older_than_min_wts": "three_nodes_one_notice",
+    "release_before_acquire_ends": "write_and_acquire",
     "busy_link_shortened": "three_nodes",
     "pinned_block_not_rebased": "stack",
     "unmerged_flag_lost": "unmerged",
