@@ -56,15 +56,13 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     return true;
 }
 
-// Where the first write to a readable page is a fault of its own, a block that was written after
-// each of its last read misses (data that wander from node to node) is taken for writing at once.
-// Wrong, it is compared at the next release, and the guess begins anew.
+// A block that was written after each of its last read misses (data that wander from node to node)
+// is taken for writing at once, so that the first write costs nothing. Wrong, it is compared at the
+// next release, and the guess begins anew.
 BlockEvent Node::event_of_fault(BlockEntry& entry, bool write) noexcept {
-    constexpr std::uint8_t sure = 2;
-    if (!engine_->facts().write_faults)
-        return write ? BlockEvent::write_fault : BlockEvent::read_fault;
-    if (write && readable(entry.state) && entry.write_guess < sure) ++entry.write_guess;
-    return write || entry.write_guess >= sure ? BlockEvent::write_fault : BlockEvent::read_fault;
+    if (write && readable(entry.state)) note_write_after_read(entry);
+    return write || entry.write_guess >= write_guess_sure ? BlockEvent::write_fault
+                                                          : BlockEvent::read_fault;
 }
 
 void Node::note_use(BlockEntry& entry) noexcept {

@@ -186,6 +186,10 @@ private:
     bool fetch_by_home(BlockId block, BlockWork how) noexcept;
     Timestamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
     BlockEvent event_of_fault(BlockEntry& entry, bool write) noexcept;
+    static constexpr std::uint8_t write_guess_sure = 2;
+    static void note_write_after_read(BlockEntry& entry) noexcept {
+        if (entry.write_guess < write_guess_sure) ++entry.write_guess;
+    }
     void note_use(BlockEntry& entry) noexcept;
     void fetch_around(BlockId block) noexcept;
     void map_ahead(BlockId first, std::uint32_t count) noexcept;

@@ -94,7 +94,10 @@ void Node::merge_work(Others others) noexcept {
         BlockEntry& entry = entries_[work_[i]];
         const std::scoped_lock guard{entry.latch};
         entry.unmerged = false;
-        if (i < reported_count_) entry.state = take(entry, BlockEvent::written).next;
+        if (i < reported_count_) {
+            if (entry.state == BlockState::readonly) note_write_after_read(entry);
+            entry.state = take(entry, BlockEvent::written).next;
+        }
         if (settled(entry.state)) continue;  // since it was reported
         merge(work_[i], others);
         entry.state = take(entry, BlockEvent::merged).next;
