@@ -3,10 +3,10 @@
 """Writes one source file with one bug planted in it.
 
 Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a
-checker of the memory's protocol must find, one is of a release with nothing to do, one of memory that is freed, five are of the
-relocatable space, five are wrong orders of ACP's accesses, one for each kind of order and two for
-the last (docs/testing.md). Each replaces text that must stand exactly once in the file: where the source
-has changed, this fails, and the bug must be planted anew.
+checker of the memory's protocol must find, one is of a release with nothing to do, one of memory
+that is freed, five are of the relocatable space, five are wrong orders of ACP's accesses, one for
+each kind of order and two for the last (docs/testing.md). Each replaces text that must stand exactly
+once in the file: where the source has changed, this fails, and the bug must be planted anew.
 Usage: plant.py <root of the tree> <bug> <output>
        plant.py --list <folder>    lines of: bug, file, perhaps a scenario of sim_explore_all
        plant.py --litmus           lines of: bug;file;nodes;pattern
