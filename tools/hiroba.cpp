@@ -9,6 +9,7 @@
 
 #include "base/fatal.hpp"
 #include "tools/build.hpp"
+#include "tools/exec/exec.hpp"
 #include "tools/hosts/agent.hpp"
 #include "tools/info/info.hpp"
 #include "tools/line.hpp"
@@ -25,11 +26,16 @@ std::size_t launcher_words(const std::vector<std::string>& words) {
     std::size_t at = 2;
     for (; at < words.size() && words[at].starts_with('-') && words[at] != "--"; ++at) {
         const std::string& word = words[at];
-        for (const char* const with_value :
-             {"-n", "--nodes", "-t", "--threads", "--hosts", "--ssh", "--starter-memory"})
+        for (const char* const with_value : {"-n", "--nodes", "-t", "--threads", "--hosts",
+                                             "--hostfile", "--ssh", "--starter-memory"})
             if (word == with_value) ++at;
     }
     return std::min(at, words.size());
+}
+
+/// Whether a batch system may name the hosts.
+bool in_allocation() {
+    return ::getenv("SLURM_JOB_NODELIST") != nullptr || ::getenv("PBS_NODEFILE") != nullptr;
 }
 
 void add_run_words(CLI::App& words, RunOptions& options) {
@@ -39,6 +45,8 @@ void add_run_words(CLI::App& words, RunOptions& options) {
                      "threads of each node (default: the cores this job may use / nodes)");
     words.add_option("--hosts", options.hosts,
                      "hosts to run on, each with its number of nodes: a,b:2 (default: this one)");
+    words.add_option("--hostfile", options.hostfile,
+                     "file that names them: a line a host, with :N or slots=N for its nodes");
     words.add_option("--ssh", options.ssh,
                      "command that runs a command on a host (default: HIROBA_SSH, ssh)");
     words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
@@ -49,8 +57,20 @@ void add_run_words(CLI::App& words, RunOptions& options) {
     words.footer(
         "The first word that is no option names the program; all that follow are its arguments.");
     words.final_callback([nodes, &options] {
-        if (options.hosts.empty() && nodes->count() == 0) throw CLI::RequiredError("--nodes");
+        const bool named = !options.hosts.empty() || !options.hostfile.empty();
+        if (!named && !in_allocation() && nodes->count() == 0) throw CLI::RequiredError("--nodes");
     });
+}
+
+void add_exec_words(CLI::App& words, RunOptions& options) {
+    words.add_option("-t,--threads", options.threads,
+                     "threads of each node (default: the cores a host's nodes may use / nodes)");
+    words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
+    words.add_flag("--spmd", options.spmd,
+                   "every node enters main: for programs linked with hiroba's own interface");
+    words.footer(
+        "Under mpirun, or srun --mpi=pmix: each process stands for one node. The first word that "
+        "is no option names the program; all that follow are its arguments.");
 }
 
 void add_perf_words(CLI::App& words, PerfOptions& options) {
@@ -77,6 +97,10 @@ int parse_and_run(const std::vector<std::string>& words) {
     CLI::App* const run_words =
         app.add_subcommand("run", "Run a program: hiroba run -n N [--threads T] [--] PROGRAM ...");
     add_run_words(*run_words, run_options);
+    RunOptions exec_options;
+    CLI::App* const exec_words = app.add_subcommand(
+        "exec", "Take part in a job of another launcher: mpirun -n N hiroba exec PROGRAM ...");
+    add_exec_words(*exec_words, exec_options);
     // What `run --hosts` starts on each host.
     CLI::App* const agent_words = app.add_subcommand("agent")->group("");
 
@@ -97,10 +121,10 @@ int parse_and_run(const std::vector<std::string>& words) {
     CLI::App* const stacks_words = app.add_subcommand(
         "stacks", "Have a running job print the stacks of all its threads: hiroba stacks PID");
     stacks_words->add_option("pid", launcher, "process number of hiroba run")->required();
-    const bool is_run = words.size() > 1 && words[1] == "run";
+    const bool is_run = words.size() > 1 && (words[1] == "run" || words[1] == "exec");
     const std::size_t ours = is_run ? launcher_words(words) : words.size();
     if (words.size() > 1 && !words[1].starts_with('-') && words[1] != "run" && words[1] != "info" &&
-        words[1] != "stacks" && words[1] != "perf" && words[1] != "agent") {
+        words[1] != "stacks" && words[1] != "perf" && words[1] != "agent" && words[1] != "exec") {
         say_line("there is no command " + words[1] + ". See hiroba --help");
         return hiroba::exit_usage;
     }
@@ -121,6 +145,10 @@ int parse_and_run(const std::vector<std::string>& words) {
 
     auto program = words.begin() + static_cast<std::ptrdiff_t>(ours);
     if (program != words.end() && *program == "--") ++program;
+    if (exec_words->parsed()) {
+        exec_options.command.assign(program, words.end());
+        return exec(exec_options);
+    }
     run_options.command.assign(program, words.end());
     return run(run_options);
 }
