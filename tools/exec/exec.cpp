@@ -2,7 +2,9 @@
 #include "tools/exec/exec.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <optional>
@@ -138,13 +140,17 @@ int take_part(const RunOptions& options, PmixClient& client) {
 
 int exec(const RunOptions& options) {
     if (!is_pmix_process()) {
-        const std::string lost =
-            why_alone([](const char* name) -> const char* { return ::getenv(name); });
-        if (!lost.empty()) return report({ErrorKind::environment, lost});
+        const auto get = [](const char* name) -> const char* { return ::getenv(name); };
+        const std::string lost = why_alone(get);
+        // Every process finds the same; the first says so.
+        const bool first = is_first_of_singletons(get);
+        if (!lost.empty()) return first ? report({ErrorKind::environment, lost}) : exit_environment;
         RunOptions alone = options;
         alone.nodes = "1";
         return run(alone);
     }
+    // The launcher's daemon is the parent: without it nobody ends the job.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const char* const rank = ::getenv("PMIX_RANK");
     const bool speaks = rank != nullptr && std::string_view(rank) == "0";
     // The same words are wrong in every process: one says so.

@@ -93,6 +93,12 @@ Result<Placement> place(const std::vector<ExecCard>& cards) {
     return placement;
 }
 
+bool is_first_of_singletons(const char* (*get)(const char*)) {
+    for (const char* const name : {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+        if (get(name) != nullptr) return number_in(get(name)).value_or(0) == 0;
+    return true;
+}
+
 std::string why_alone(const char* (*get)(const char*)) {
     const auto several = [get](const char* name) { return number_in(get(name)).value_or(1) > 1; };
     if (get("SLURM_PROCID") != nullptr && several("SLURM_NTASKS"))

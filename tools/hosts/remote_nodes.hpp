@@ -92,6 +92,7 @@ private:
     bool await_stage(Stage stage, std::uint64_t limit_ns);
     bool check_hosts();
     bool check_addresses();
+    std::string address_for(const Host& host, const Host& other) const;
     void send_peers();
     void say_places() const;
     Letter letter_for(std::size_t index, std::uint16_t port) const;

@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "net/provider/this_host.hpp"
 #include "tools/hosts/remote_nodes.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
@@ -176,6 +177,13 @@ bool RemoteNodes::check_addresses() {
     return !failed_;
 }
 
+/// Under which `host` reaches `other`. An agent on this launcher's own host may have called any
+/// address of it, perhaps one that leads nowhere else: there the other's own call is the witness.
+std::string RemoteNodes::address_for(const Host& host, const Host& other) const {
+    const bool is_here = other.hello.host == net::this_host();
+    return is_here ? host.link->own_address() : other.address;
+}
+
 void RemoteNodes::send_peers() {
     std::uint32_t& threads = request_.plan.threads_per_node;
     if (threads == 0) {
@@ -187,7 +195,7 @@ void RemoteNodes::send_peers() {
     for (Host& host : hosts_) {
         std::string peers;
         for (const Host& other : hosts_)
-            if (&other != &host) peers += other.address + "\n";
+            if (&other != &host) peers += address_for(host, other) + "\n";
         host.link->send({HostKind::peers, 0, threads}, std::as_bytes(std::span(peers)));
     }
 }
