@@ -60,7 +60,7 @@ constexpr Setting table[] = {
      "auto|always|never"},
     {"HIROBA_PEER_TIMEOUT", "30", "seconds of a node's silence that others bear; 0: any", "count"},
     {"HIROBA_PROVIDER", "shm", "transport between the nodes; auto: shm within a host, udp beyond",
-     "shm|udp|auto"},
+     "shm|udp|auto|ucx"},
     {"HIROBA_RACE", "report", "what to do when two nodes write the same bytes",
      "off|report|all|abort"},
     {"HIROBA_SSH", "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10",

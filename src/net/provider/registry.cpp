@@ -9,6 +9,7 @@
 #include "net/provider/mixed/mixed_provider.hpp"
 #include "net/provider/shm/shm_provider.hpp"
 #include "net/provider/this_host.hpp"
+#include "net/provider/ucx/make_ucx_provider.hpp"
 #include "net/provider/udp/udp_provider.hpp"
 #include "net/wire/address_card.hpp"
 
@@ -32,9 +33,9 @@ Result<std::unique_ptr<Provider>> make_auto_provider(ProviderSetup setup) {
         std::make_unique<mixed::MixedProvider>(std::move(setup), std::move(parts)));
 }
 
-constexpr std::array<const char*, 3> names{"shm", "udp", "auto"};
+constexpr std::array<const char*, 4> names{"shm", "udp", "auto", "ucx"};
 constexpr std::array<Maker, names.size()> makers{shm::make_shm_provider, udp::make_udp_provider,
-                                                 make_auto_provider};
+                                                 make_auto_provider, ucx::make_ucx_provider};
 
 }  // namespace
 

@@ -19,10 +19,10 @@
 #include "base/latch.hpp"
 #include "net/provider/address_exchange.hpp"
 #include "net/provider/provider.hpp"
+#include "net/provider/sleepers.hpp"
 #include "net/provider/udp/disturbance.hpp"
 #include "net/provider/udp/peer.hpp"
 #include "net/provider/udp/peer_table.hpp"
-#include "net/provider/udp/sleepers.hpp"
 #include "net/provider/udp/socket.hpp"
 #include "net/wire/address_card.hpp"
 

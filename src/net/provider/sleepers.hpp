@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace hiroba::net::udp {
+namespace hiroba::net {
 
 /// The sleepers of one role on this node. Any thread; no memory is allocated.
 class Sleepers {
@@ -47,4 +47,4 @@ private:
     std::array<Bell, bells_max> bells_;
 };
 
-}  // namespace hiroba::net::udp
+}  // namespace hiroba::net

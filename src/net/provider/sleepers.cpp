@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: see sleepers.hpp.
-#include "net/provider/udp/sleepers.hpp"
+#include "net/provider/sleepers.hpp"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
 
-namespace hiroba::net::udp {
+namespace hiroba::net {
 namespace {
 
 constexpr std::uint64_t without_bell_ns = 1'000'000;  // when there are more sleepers than bells
@@ -97,4 +97,4 @@ void Sleepers::ring() noexcept {
     errno = saved_errno;
 }
 
-}  // namespace hiroba::net::udp
+}  // namespace hiroba::net

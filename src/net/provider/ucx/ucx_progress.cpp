@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see ucx_provider.hpp; what UCX calls back, polling, the end of a peer, sleep.
+// Invariant: callbacks run within ucp_worker_progress() or a posting call, with the latch held;
+// they only queue what poll() tells afterwards.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+#include "net/provider/ucx/ucx_provider.hpp"
+
+namespace hiroba::net::ucx {
+
+template <class T>
+void UcxProvider::Queue<T>::push(T* item) noexcept {
+    item->next = nullptr;
+    (last != nullptr ? last->next : first) = item;
+    last = item;
+}
+
+template <class T>
+T* UcxProvider::Queue<T>::pop() noexcept {
+    T* const item = first;
+    if (item == nullptr) return nullptr;
+    first = item->next;
+    if (first == nullptr) last = nullptr;
+    return item;
+}
+
+template struct UcxProvider::Queue<UcxProvider::Op>;
+template struct UcxProvider::Queue<UcxProvider::Message>;
+
+// --- what UCX calls back -------------------------------------------------------------------------
+
+void UcxProvider::on_op_done(void* request, ucs_status_t status, void* data) noexcept {
+    Op* const op = static_cast<Op*>(data);
+    UcxProvider& self = *op->provider;
+    self.ucp_.request_free(request);
+    op->pending = false;
+    // One that is still to be told as failed is given back there.
+    if (op->told) return op->queued ? void() : self.give_op(op);
+    self.finish(op, status);
+}
+
+void UcxProvider::finish(Op* op, ucs_status_t status) noexcept {
+    op->failed = status != UCS_OK;
+    finished_.push(op);
+}
+
+void UcxProvider::on_sent(void* request, ucs_status_t, void* data) noexcept {
+    Message* const message = static_cast<Message*>(data);
+    message->provider->ucp_.request_free(request);
+    --message->peer->sends;
+    std::free(message);
+}
+
+void UcxProvider::on_flushed(void* request, ucs_status_t, void* data) noexcept {
+    Peer& peer = *static_cast<Peer*>(data);
+    peer.flushing = false;
+    peer.provider->ucp_.request_free(request);
+}
+
+void UcxProvider::on_closed(void* request, ucs_status_t, void* data) noexcept {
+    static_cast<UcxProvider*>(data)->ucp_.request_free(request);
+}
+
+void UcxProvider::on_error(void* data, ucp_ep_h, ucs_status_t) noexcept {
+    Peer& peer = *static_cast<Peer*>(data);
+    peer.broken = true;
+    peer.provider->any_broken_ = true;
+}
+
+ucs_status_t UcxProvider::on_message(void* data, const void*, std::size_t, void* bytes,
+                                     std::size_t count, const ucp_am_recv_param_t*) noexcept {
+    UcxProvider& self = *static_cast<UcxProvider*>(data);
+    Header header{};
+    // Whoever may write to the worker may write to all memory; a bad length is a bug of a node.
+    HIROBA_INVARIANT(count >= sizeof header, "message of %lu bytes", count);
+    std::memcpy(&header, bytes, sizeof header);
+    HIROBA_INVARIANT(header.from < self.setup_.nodes, "message of node %u", header.from);
+    const bool wakes_service = header.urgency == static_cast<std::uint8_t>(Urgency::wake_service);
+    if (wakes_service) self.sleepers_[static_cast<std::size_t>(Sleeper::service)].ring();
+    if (header.kind == bell) {
+        ++self.bells_;
+        return UCS_OK;
+    }
+    auto* const message = static_cast<Message*>(std::malloc(sizeof(Message) + count));
+    HIROBA_INVARIANT(message != nullptr, "no memory for a message of %lu bytes", count);
+    *message = {nullptr, &self, nullptr, count};
+    std::memcpy(message->data(), bytes, count);
+    self.arrived_.push(message);
+    return UCS_OK;
+}
+
+// --- the end of a peer ---------------------------------------------------------------------------
+
+/// What is pending to it is told as failed at once, whether or not UCX ever calls back.
+void UcxProvider::lose(Peer& peer) noexcept {
+    if (peer.lost) return;
+    peer.lost = true;
+    if (peer.endpoint != nullptr) {
+        ucp_request_param_t forced{};
+        forced.op_attr_mask =
+            UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+        forced.flags = UCP_EP_CLOSE_FLAG_FORCE;
+        forced.cb.send = on_closed;
+        forced.user_data = this;
+        for (ucp_rkey_h& key : peer.keys) {
+            if (key != nullptr) ucp_.rkey_destroy(key);
+            key = nullptr;
+        }
+        ucp_.ep_close_nbx(peer.endpoint, &forced);
+        peer.endpoint = nullptr;
+    }
+    const NodeId rank{static_cast<std::uint32_t>(&peer - peers_.data())};
+    for (std::size_t i = 0; i < ops_max; ++i) {
+        Op& op = ops_[i];
+        if (!op.in_use || !op.pending || op.told || op.peer != rank) continue;
+        op.told = true;
+        op.queued = true;
+        op.failed = true;
+        finished_.push(&op);
+    }
+}
+
+// A connection also breaks when a node leaves in good order, a little before this one does, and of
+// a node that died the launcher tells. Only who is still there much later has been forgotten.
+void UcxProvider::lose_broken() noexcept {
+    any_broken_ = false;
+    for (Peer& peer : peers_) {
+        if (!peer.broken) continue;
+        peer.broken = false;
+        lose(peer);
+        if (silence_max_s_ == 0) continue;
+        peer.silent_at_ns = now_ns() + silence_max_s_ * 1'000'000'000;
+        next_silent_ns_ = std::min(next_silent_ns_, peer.silent_at_ns);
+    }
+}
+
+void UcxProvider::tell_silent(Arrivals& arrivals) noexcept {
+    const std::uint64_t now = now_ns();
+    if (now < next_silent_ns_) return;
+    next_silent_ns_ = ~std::uint64_t{0};
+    for (Peer& peer : peers_) {
+        if (peer.silent_at_ns == 0) continue;
+        if (peer.silent_at_ns > now) {
+            next_silent_ns_ = std::min(next_silent_ns_, peer.silent_at_ns);
+            continue;
+        }
+        peer.silent_at_ns = 0;
+        latch_.unlock();
+        arrivals.silent(NodeId{static_cast<std::uint32_t>(&peer - peers_.data())});
+        latch_.lock();
+    }
+}
+
+void UcxProvider::peer_lost(NodeId peer) noexcept {
+    {
+        const std::scoped_lock guard{latch_};
+        if (peer.value >= peers_.size() || peer == setup_.self) return;
+        lose(peers_[peer.value]);
+    }
+    for (Sleepers& sleepers : sleepers_) sleepers.ring();
+}
+
+// --- polling -------------------------------------------------------------------------------------
+
+std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
+    latch_.lock();
+    for (std::size_t i = 0; i < count_max && ucp_.worker_progress(worker_) != 0; ++i) {
+    }
+    std::size_t told = std::exchange(bells_, 0);
+    if (any_broken_) [[unlikely]] {
+        lose_broken();
+    }
+    if (next_silent_ns_ != ~std::uint64_t{0}) [[unlikely]]
+        tell_silent(arrivals);
+    while (Op* const op = finished_.pop()) {
+        const OpId id = op->id;
+        const NodeId peer = op->peer;
+        const bool failed = op->failed;
+        op->queued = false;
+        if (!failed && op->old != nullptr) *op->old = op->result;
+        // Otherwise UCX still knows of it, and on_op_done() gives it back.
+        if (!op->pending) give_op(op);
+        latch_.unlock();
+        if (failed)
+            arrivals.failed(id, peer);
+        else
+            arrivals.completed(id);
+        ++told;
+        latch_.lock();
+    }
+    for (std::size_t i = 0; i < count_max; ++i) {
+        Message* const message = arrived_.pop();
+        if (message == nullptr) break;
+        // A message of another node has no peer here.
+        if (message->peer != nullptr) --message->peer->sends;
+        latch_.unlock();
+        Header header{};
+        std::memcpy(&header, message->data(), sizeof header);
+        arrivals.message(NodeId{header.from}, static_cast<MessageKind>(header.kind),
+                         {message->data() + sizeof header, message->bytes - sizeof header});
+        std::free(message);
+        ++told;
+        latch_.lock();
+    }
+    latch_.unlock();
+    return told;
+}
+
+// --- sleep ---------------------------------------------------------------------------------------
+
+/// Also arms the worker: from then on what comes makes its descriptor readable.
+bool UcxProvider::anything_to_do() noexcept {
+    const std::scoped_lock guard{latch_};
+    if (!finished_.empty() || !arrived_.empty() || bells_ != 0 || any_broken_) return true;
+    return ucp_.worker_arm(worker_) != UCS_OK;
+}
+
+void UcxProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
+                        void* argument) noexcept {
+    struct Question {
+        UcxProvider* provider;
+        bool (*ready)(void*);
+        void* argument;
+    } question{this, ready, argument};
+    const auto news = [](void* asked) {
+        const auto& about = *static_cast<Question*>(asked);
+        return about.ready(about.argument) || about.provider->anything_to_do();
+    };
+    sleepers_[static_cast<std::size_t>(role)].sleep({event_fd_, -1}, timeout_ns, news, &question);
+}
+
+void UcxProvider::wake(NodeId node, Sleeper role) noexcept {
+    if (node == setup_.self) return sleepers_[static_cast<std::size_t>(role)].ring();
+    auto* const message = static_cast<Message*>(std::malloc(sizeof(Message) + sizeof(Header)));
+    HIROBA_INVARIANT(message != nullptr, "no memory for a wake-up of node %u", node.value);
+    *message = {nullptr, this, &peers_[node.value], sizeof(Header)};
+    const Urgency urgency = role == Sleeper::service ? Urgency::wake_service : Urgency::when_polled;
+    const Header header{setup_.self.value, bell, static_cast<std::uint8_t>(urgency), 0};
+    std::memcpy(message->data(), &header, sizeof header);
+    const std::scoped_lock guard{latch_};
+    // Where sends_max messages are under way the target has enough to wake up for.
+    send_bytes(peers_[node.value], message);
+}
+
+}  // namespace hiroba::net::ucx

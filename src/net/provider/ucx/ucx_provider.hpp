@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the provider over UCX: puts, gets and atomics are UCP's one-sided operations, messages its
+// active messages; which wire that is (verbs, tcp, shared memory) UCX chooses.
+// Invariant: one latch guards the worker and everything here; it is open while a message is
+// delivered or a completion told, so that handlers may post. A put is done when a flush behind it
+// is: UCP's own completion says only that its buffer is free.
+// Atomics are the target's processor's (UCX_ATOMIC_MODE=cpu): its own threads use the same words.
+//
+// UCX allocates as it likes, in memory private to the node, and so does this file for messages.
+//
+// Files: ucx_provider.cpp meets and posts; ucx_progress.cpp polls, delivers and sleeps.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/latch.hpp"
+#include "net/provider/address_exchange.hpp"
+#include "net/provider/provider.hpp"
+#include "net/provider/sleepers.hpp"
+#include "net/provider/ucx/make_ucx_provider.hpp"
+#include "net/provider/ucx/ucp_library.hpp"
+
+namespace hiroba::net::ucx {
+
+class UcxProvider final : public Provider {
+public:
+    static constexpr std::size_t message_bytes_max = std::size_t{64} << 10;
+
+    /// @param silence_max_s  after which a peer that answers nothing, or whose connection broke, is
+    /// told as silent; 0: never
+    UcxProvider(ProviderSetup setup, const UcpLibrary& ucp, std::uint64_t silence_max_s);
+    ~UcxProvider() override;
+
+    const Limits& limits() const noexcept override;
+    Result<RegionId> allocate(std::size_t bytes) override;
+    MutableBytes local(RegionId region) noexcept override;
+    std::byte* mapped(NodeId node, RegionId region) noexcept override;
+    Result<void> connect() override;
+
+    Post send(NodeId to, MessageKind kind, Urgency urgency,
+              std::span<const Bytes> parts) noexcept override;
+    Post put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
+             Bytes from) noexcept override;
+    Post get(OpId id, MutableBytes to, NodeId from, RegionId region,
+             std::uint64_t offset) noexcept override;
+    Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
+                std::uint64_t operand, std::uint64_t expected,
+                std::uint64_t* old) noexcept override;
+    void peer_lost(NodeId peer) noexcept override;
+    bool settled() noexcept override;
+
+    std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept override;
+    void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
+               void* argument) noexcept override;
+    void wake(NodeId node, Sleeper role) noexcept override;
+
+private:
+    struct Region {
+        std::byte* start = nullptr;
+        std::size_t bytes = 0;
+        bool own = false;
+        ucp_mem_h memory = nullptr;
+    };
+    struct Peer {
+        UcxProvider* provider = nullptr;
+        std::vector<std::byte> card;         ///< its address and keys, as it sent them
+        std::span<const std::byte> address;  ///< in `card`
+        std::vector<std::uint64_t> starts;   ///< of its regions, in its address space
+        std::vector<std::span<const std::byte>> packed_keys;  ///< in `card`
+        ucp_ep_h endpoint = nullptr;
+        std::vector<ucp_rkey_h> keys;  ///< nullptr: not unpacked yet
+        std::uint32_t sends = 0;       ///< that UCX has not taken over yet
+        bool unflushed = false;        ///< something was sent since the last flush began
+        bool flushing = false;
+        bool broken = false;  ///< UCX has reported an error; to be lost
+        bool lost = false;
+        std::uint64_t silent_at_ns = 0;  ///< to be told then, if this node is still there; 0: not
+    };
+    /// A put, get or atomic on its way.
+    struct Op {
+        UcxProvider* provider = nullptr;
+        OpId id{};
+        NodeId peer{};
+        bool in_use = false;
+        bool pending = false;  ///< UCX will call back
+        bool told = false;     ///< as failed, before UCX has called back,
+        bool queued = false;   ///< or about to be
+        bool failed = false;
+        std::uint64_t operand = 0, result = 0;
+        std::uint64_t* old = nullptr;
+        Op* next = nullptr;
+    };
+    /// A message that has come or is to go, with its bytes behind it.
+    struct Message {
+        Message* next;
+        UcxProvider* provider;
+        Peer* peer;
+        std::size_t bytes;  ///< header included
+        std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+    };
+    /// Before the body of each active message.
+    struct Header {
+        std::uint32_t from;
+        std::uint8_t kind;
+        std::uint8_t urgency;
+        std::uint16_t unused;
+    };
+    template <class T>
+    struct Queue {
+        T* first = nullptr;
+        T* last = nullptr;
+        void push(T* item) noexcept;
+        T* pop() noexcept;
+        bool empty() const noexcept { return first == nullptr; }
+    };
+
+    // ucx_provider.cpp
+    Result<void> open_worker();
+    Result<void> take_memory();
+    Result<std::vector<std::byte>> make_card();
+    Result<void> meet(const std::vector<std::byte>& mine);
+    Result<void> learn(Peer& peer, std::uint32_t rank);
+    Error wrong(const char* call, ucs_status_t status) const;
+    bool open_endpoint(Peer& peer) noexcept;
+    ucp_rkey_h key_of(Peer& peer, std::uint32_t region) noexcept;
+    std::byte* own_place(RegionId region, std::uint64_t offset, std::size_t bytes) noexcept;
+    Op* take_op(OpId id, NodeId peer) noexcept;
+    void give_op(Op* op) noexcept;
+    /// Posts what `start(peer, key, remote address, op)` posts. `bytes` are checked.
+    template <class Start>
+    Post post_op(OpId id, NodeId peer, RegionId region, std::uint64_t offset, std::size_t bytes,
+                 Start&& start) noexcept;
+    ucs_status_ptr_t flush(Peer& peer, Op& op) noexcept;
+    Post send_bytes(Peer& peer, Message* message) noexcept;
+
+    // ucx_progress.cpp
+    static void on_op_done(void* request, ucs_status_t status, void* op) noexcept;
+    static void on_sent(void* request, ucs_status_t status, void* message) noexcept;
+    static void on_flushed(void* request, ucs_status_t status, void* peer) noexcept;
+    static void on_closed(void* request, ucs_status_t status, void* provider) noexcept;
+    static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status) noexcept;
+    static ucs_status_t on_message(void* provider, const void* header, std::size_t header_bytes,
+                                   void* data, std::size_t bytes,
+                                   const ucp_am_recv_param_t* param) noexcept;
+    void finish(Op* op, ucs_status_t status) noexcept;
+    void lose(Peer& peer) noexcept;
+    void lose_broken() noexcept;
+    void tell_silent(Arrivals& arrivals) noexcept;
+    bool anything_to_do() noexcept;
+
+    static constexpr std::size_t ops_max = 4096;
+    static constexpr std::uint32_t sends_max = 1024;  ///< under way to one peer
+    static constexpr unsigned message_id = 1;
+    /// MessageKind of nothing but a wake-up.
+    static constexpr std::uint8_t bell = 0xff;
+
+    ProviderSetup setup_;
+    const UcpLibrary& ucp_;
+    std::uint64_t silence_max_s_;
+    std::vector<Region> regions_;
+    std::vector<Peer> peers_;  ///< empty before connect(), then of fixed size
+    ucp_context_h context_ = nullptr;
+    ucp_worker_h worker_ = nullptr;
+    int event_fd_ = -1;
+
+    Latch latch_;  ///< guards all below, the worker, and what changes of peers_
+    std::unique_ptr<Op[]> ops_;
+    Op* free_ops_ = nullptr;
+    Queue<Op> finished_;
+    Queue<Message> arrived_;
+    std::size_t bells_ = 0;                             ///< that rang since the last poll
+    bool any_broken_ = false;                           ///< some peer is to be lost
+    std::uint64_t next_silent_ns_ = ~std::uint64_t{0};  ///< the earliest silent_at_ns
+    Sleepers sleepers_[2];                              ///< by role
+};
+
+}  // namespace hiroba::net::ucx
