@@ -70,6 +70,17 @@ void describe(const World& node) noexcept {
         engine.why.c_str(), engine.block_bytes);
 }
 
+/// Node 0 speaks: which libraries have a state of their own on every node.
+void tell_private_libraries(const World& node,
+                            std::span<const omp::LoadedObject> objects) noexcept {
+    if (node.job.self.value != 0) return;
+    for (const omp::LoadedObject& object : objects) {
+        if (object.is_global()) continue;
+        log(LogLayer::abi, LogLevel::info, "%s is the system's: its state is each node's own",
+            object.path.c_str());
+    }
+}
+
 /// Everything that registers memory, in the one order all nodes share.
 Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine) {
     auto endpoint = net::Endpoint::open(node.job, *node.control);
@@ -262,6 +273,7 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     if (!losses) return losses.error();
     node->losses = std::move(*losses);
     describe(*node);
+    tell_private_libraries(*node, objects);
     publish(node.release());
     return {};
 }
@@ -275,6 +287,7 @@ Result<void> adopt_libraries(World& node, std::span<const omp::LoadedObject> obj
         }
     }
     if (auto rewritten = rewrite_atomics(node, objects); !rewritten) return rewritten.error();
+    tell_private_libraries(node, objects);
     return {};
 }
 

@@ -85,6 +85,33 @@ def library_state(bench):
     expect(bench.run(program), 0, f"{n * (n + 1) // 2 * 10000 + n * 100 + n} {n}\n", "")
 
 
+BORROWED_NAMES = ("libutil.so", "libcrypt.so", "libdw.so", "libfmt.so", "libZydis.so",
+                  "libgfortran.so", "libunwind.so", "libprofiler.so")
+
+
+def borrowed_names(bench):
+    """A user's library called like one of the system's is shared; the system's are told."""
+    names = [name[3:-3] for name in BORROWED_NAMES]
+    for name in names:
+        bench.build(f"lib{name}.so", f"int {name}_state; int* {name}_made;"
+                    f"void {name}_start(void) {{ {name}_made = malloc(64); *{name}_made = 7; }}",
+                    "-shared", "-fPIC")
+    program = bench.build("borrows", "".join(
+        f"extern int {name}_state, *{name}_made; void {name}_start(void);" for name in names) + """
+        int main(void) {
+            int sum = 0; """ + "".join(f"{name}_start(); {name}_state = 42;" for name in names) + """
+        #pragma omp parallel reduction(+ : sum)
+            sum += """ + "+".join(f"{name}_state + *{name}_made" for name in names) + """;
+            printf("%d\\n", sum);
+        }""", "-fopenmp", "-L.", *(f"-l{name}" for name in names))
+    status, out, err = bench.run(program, HIROBA_LOG="info")
+    assert (status, out) == (0, f"{49 * len(names) * bench.nodes}\n"), f"{out!r} {err[-400:]}"
+    private = re.findall(r"(\S+) is the system's: its state is each node's own", err)
+    assert any("/libc.so.6" in path for path in private), err[-600:]
+    assert not any(pathlib.Path(path).parent in (bench.folder, pathlib.Path("."))
+                   for path in private), private
+
+
 PLUG = """
     extern int puts(const char*);
     int answer = 42, filled[4096], started;
@@ -450,7 +477,7 @@ def watching(bench):
         assert found == times, f"{line}: {found} times in {told[:2000]}"
 
 
-CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
+CASES = [library_state, borrowed_names, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
          too_much_address_space, refused_calls, core_files,
          stack_overflow, stacks, user_signal_of_the_program, debugger,
          watching]

@@ -155,6 +155,8 @@ def rows():
         Row("stdout in order", case("order_in_region.c"), stub="flush_output"),
         Row("libraries' variables", process_runs.library_state, stub="is_system_library",
             result=1),
+        Row("libraries called like the system's", process_runs.borrowed_names,
+            stub="is_system_library", result=1),
         Row("dlopen repeated", process_runs.loading_after_the_start, stub="open_as_on_node_0"),
         Row("initializers held back", process_runs.loading_after_the_start,
             stub="hold_back_initializers"),

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "dsm/memory/address_map.hpp"
@@ -47,10 +46,6 @@ struct LoadedObject {
 
 /// Everything loaded now, the kernel's own object (vdso) excepted. The program comes first.
 std::vector<LoadedObject> loaded_objects();
-
-/// True for the libraries whose state stays private to a node: libc, the language runtimes, ours.
-/// @param path  file name with or without directories, as the loader shows it
-bool is_system_library(std::string_view path) noexcept;
 
 /// The whole pages of a writable segment that the loader does not make read-only after start-up.
 /// @param relro  exact bounds of PT_GNU_RELRO; empty when there is none
