@@ -48,6 +48,10 @@ struct ThreadContext {
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
     Turns* turns = nullptr;            ///< who schedules it, nullptr: the kernel (base/turns.hpp)
     SyncPlace place;                   ///< of its last synchronization (base/sync_place.hpp)
+    /// The kernel reads it at each system call of a thread whose calls are examined: 0 lets the
+    /// call pass, 1 hands it to us.
+    char examines_calls = 0;
+    bool in_own_library = false;  ///< this thread executes a library that serves this node
 };
 
 /// The calling thread's context; made on first use (mmap, private). Async-signal-safe.
@@ -78,6 +82,32 @@ public:
 private:
     ThreadContext& context_;
     bool before_;
+};
+
+/// While one lives, what its thread calls of libc and the kernel is not the program's: a library
+/// that serves this node makes the calls (base/own_libraries.hpp).
+class CallsOfOwnLibrary {
+public:
+    CallsOfOwnLibrary() noexcept
+        : context_(this_thread()),
+          examined_before_(context_.examines_calls),
+          inside_before_(context_.in_own_library) {
+        context_.examines_calls = 0;
+        context_.in_own_library = true;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    CallsOfOwnLibrary(const CallsOfOwnLibrary&) = delete;
+    CallsOfOwnLibrary& operator=(const CallsOfOwnLibrary&) = delete;
+    ~CallsOfOwnLibrary() {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        context_.in_own_library = inside_before_;
+        context_.examines_calls = examined_before_;
+    }
+
+private:
+    ThreadContext& context_;
+    char examined_before_;
+    bool inside_before_;
 };
 
 using RuntimeCall = void (*)(void*);

@@ -9,6 +9,7 @@
 
 #include "abi/libc/system_call_trap.hpp"
 #include "abi/libc/system_calls.hpp"
+#include "base/own_libraries.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -27,6 +28,7 @@ bool is_open_here(long fd) noexcept { return dsm::kernel_call(SYS_fcntl, fd, F_G
 }  // namespace
 
 void share_descriptors(NodeId self, std::uint32_t nodes) noexcept {
+    note_own_descriptors();
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
     const rlim_t wanted = std::min<rlim_t>(limit.rlim_cur, limit.rlim_max / nodes);
@@ -47,7 +49,7 @@ std::optional<NodeId> foreign_owner(const SystemCall& row,
     const auto fd = static_cast<int>(arguments.word[0]);
     if (width == 0 || !on_descriptor || fd < 3) return std::nullopt;
     const std::uint32_t owner = static_cast<std::uint32_t>(fd) / width;
-    if (owner == self_rank || owner >= node_count) return std::nullopt;
+    if (owner == self_rank || owner >= node_count || is_own_descriptor(fd)) return std::nullopt;
     // Where opening is not examined the numbers tell less: what is open here is meant. Node 0 may
     // have more open than fit its width.
     const bool numbers_tell = self_rank != 0 && system_calls_are_examined();

@@ -48,14 +48,14 @@ constinit Latch places_latch;
 constinit Latch action_latch;
 constinit struct sigaction program_action {};
 
-/// Always "dispatch": what may pass is told by address. Private, and never written.
-constinit const char block_all = 1;
-
-/// Its address is fixed as long as the process lives: the loader's image of this library.
+/// What may pass is told by address, fixed as long as the process lives: the loader's image of this
+/// library; and for a while by the thread's own byte.
 long enable_for_this_thread() noexcept {
+    char& examines = this_thread().examines_calls;
+    examines = 1;
     const auto begin = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
     const auto end = reinterpret_cast<std::uintptr_t>(&etext);
-    return dsm::kernel_call(SYS_prctl, set_dispatch, dispatch_on, begin, end - begin, &block_all);
+    return dsm::kernel_call(SYS_prctl, set_dispatch, dispatch_on, begin, end - begin, &examines);
 }
 
 /// Sends the thread to a stub that repeats the call and comes back behind it.

@@ -6,7 +6,9 @@
 
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+#include "base/own_libraries.hpp"
 #include "base/program_call.hpp"
+#include "base/thread_context.hpp"
 
 // Set by the linker: bounds of this library's code, and of the section HIROBA_REAL fills.
 extern "C" {
@@ -32,13 +34,14 @@ void resolve_real_functions() noexcept {
 bool is_own_code(const void* return_address) noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
     const auto end = reinterpret_cast<std::uintptr_t>(&etext);
-    return reinterpret_cast<std::uintptr_t>(return_address) - begin < end - begin &&
-           !is_program_call(return_address);
+    const auto address = reinterpret_cast<std::uintptr_t>(return_address);
+    if (address - begin < end - begin) return !is_program_call(return_address);
+    return is_own_library_code(address);
 }
 
 bool spans_nodes() noexcept {
     const World* const node = world();
-    return node != nullptr && node->memory != nullptr;
+    return node != nullptr && node->memory != nullptr && !this_thread().in_own_library;
 }
 
 }  // namespace hiroba::abi

@@ -21,6 +21,7 @@
 #include <iterator>
 #include <span>
 
+#include "base/own_libraries.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::omp {
@@ -166,6 +167,7 @@ private:
 };
 
 bool decide(std::string_view path, std::uintptr_t bias, std::uintptr_t dynamic) noexcept {
+    if (is_own_library(bias)) return true;
     const OwnNeeds own_needs;  // no static: its guard is one of those we stand in for
     if (dynamic != 0 && own_needs.contain(bias)) return true;
     if (bias != 0 && bias == getauxval(AT_BASE)) return true;

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/own_libraries.hpp"
+
 namespace hiroba::net::ucx {
 namespace {
 
@@ -43,6 +45,7 @@ Result<const UcpLibrary*> UcpLibrary::load() {
     static UcpLibrary library;
     static bool loaded = false;
     if (loaded) return &library;
+    const LoadingOwnLibraries own;
     void* const handle = open_quietly("libucp.so.0");
     if (handle == nullptr)
         return unfit(std::string("HIROBA_PROVIDER=ucx: UCX cannot be loaded: ") + ::dlerror() +

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/thread_context.hpp"
 #include "net/provider/ucx/ucx_provider.hpp"
 
 namespace hiroba::net::ucx {
@@ -99,6 +100,7 @@ ucs_status_t UcxProvider::on_message(void* data, const void*, std::size_t, void*
 
 /// What is pending to it is told as failed at once, whether or not UCX ever calls back.
 void UcxProvider::lose(Peer& peer) noexcept {
+    const CallsOfOwnLibrary of_ucx;
     if (peer.lost) return;
     peer.lost = true;
     if (peer.endpoint != nullptr) {
@@ -170,7 +172,10 @@ void UcxProvider::peer_lost(NodeId peer) noexcept {
 
 std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
     latch_.lock();
-    for (std::size_t i = 0; i < count_max && ucp_.worker_progress(worker_) != 0; ++i) {
+    {
+        const CallsOfOwnLibrary of_ucx;
+        for (std::size_t i = 0; i < count_max && ucp_.worker_progress(worker_) != 0; ++i) {
+        }
     }
     std::size_t told = std::exchange(bells_, 0);
     if (any_broken_) [[unlikely]] {
@@ -218,6 +223,7 @@ std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
 bool UcxProvider::anything_to_do() noexcept {
     const std::scoped_lock guard{latch_};
     if (!finished_.empty() || !arrived_.empty() || bells_ != 0 || any_broken_) return true;
+    const CallsOfOwnLibrary of_ucx;
     return ucp_.worker_arm(worker_) != UCS_OK;
 }
 

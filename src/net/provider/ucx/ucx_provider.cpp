@@ -14,7 +14,9 @@
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "base/own_libraries.hpp"
 #include "base/settings.hpp"
+#include "base/thread_context.hpp"
 #include "net/provider/apply_atomic.hpp"
 #include "net/provider/store_whole.hpp"
 
@@ -131,6 +133,7 @@ Result<RegionId> UcxProvider::allocate(std::size_t bytes) {
 }
 
 Result<void> UcxProvider::open_worker() {
+    const LoadingOwnLibraries modules;  // one for each kind of wire
     ucp_config_t* config = nullptr;
     ucs_status_t status = ucp_.config_read(nullptr, nullptr, &config);
     if (status != UCS_OK) return wrong("ucp_config_read", status);
@@ -381,6 +384,7 @@ Post UcxProvider::post_op(OpId id, NodeId to, RegionId region, std::uint64_t off
         finished_.push(op);
         return Post::posted;
     }
+    const CallsOfOwnLibrary of_ucx;
     open_endpoint(peer);
     op->pending = true;
     const ucs_status_ptr_t request =
@@ -519,6 +523,7 @@ Post UcxProvider::send_bytes(Peer& peer, Message* message) noexcept {
         std::free(message);
         return peer.lost ? Post::done : Post::again;
     }
+    const CallsOfOwnLibrary of_ucx;
     open_endpoint(peer);
     ucp_request_param_t param = with_callback(on_sent, message);
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
@@ -537,6 +542,7 @@ Post UcxProvider::send_bytes(Peer& peer, Message* message) noexcept {
 
 bool UcxProvider::settled() noexcept {
     const std::scoped_lock guard{latch_};
+    const CallsOfOwnLibrary of_ucx;
     bool all = finished_.empty();
     for (Peer& peer : peers_) {
         if (peer.lost || peer.endpoint == nullptr) continue;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/own_libraries.hpp"
+
+#include <fcntl.h>
+#include <link.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bitset>
+#include <span>
+
+#include "base/fatal.hpp"
+
+namespace hiroba {
+namespace {
+
+/// Addresses of objects. One thread adds; others may read what was there when they began.
+struct Objects {
+    std::array<std::uintptr_t, 512> biases{};
+    std::atomic<std::size_t> count{0};
+
+    bool contain(std::uintptr_t bias) const noexcept {
+        const auto known = std::span(biases).first(count.load(std::memory_order_acquire));  // add()
+        return std::ranges::find(known, bias) != known.end();
+    }
+    void add(std::uintptr_t bias) noexcept {
+        const std::size_t at = count.load(std::memory_order_relaxed);
+        HIROBA_INVARIANT(at < biases.size(), "%lu shared objects", at);
+        biases[at] = bias;
+        count.store(at + 1, std::memory_order_release);  // pairs with contain()
+    }
+};
+
+constexpr int descriptors_max = 1024;
+using Descriptors = std::bitset<descriptors_max>;
+
+Descriptors open_descriptors() noexcept {
+    Descriptors open;
+    for (int fd = 0; fd < descriptors_max; ++fd)
+        if (::fcntl(fd, F_GETFD) >= 0) open.set(static_cast<std::size_t>(fd));
+    return open;
+}
+
+/// Executable segments of own libraries, each its begin and end.
+struct Code {
+    std::array<std::uintptr_t, 128> begins{}, ends{};
+    std::atomic<std::size_t> count{0};
+};
+constinit Code code;
+
+void add_code(const dl_phdr_info& info) noexcept {
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+        const ElfW(Phdr)& header = info.dlpi_phdr[i];
+        if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+        const std::size_t at = code.count.load(std::memory_order_relaxed);
+        HIROBA_INVARIANT(at < code.begins.size(), "%lu pieces of code", at);
+        code.begins[at] = info.dlpi_addr + header.p_vaddr;
+        code.ends[at] = code.begins[at] + header.p_memsz;
+        code.count.store(at + 1, std::memory_order_release);  // pairs with is_own_library_code()
+    }
+}
+
+constinit Objects before, own;
+/// Written by the one thread that loads, read by others that were made later.
+Descriptors open_before, own_descriptors;
+constinit bool loaded_any = false;
+constinit std::atomic<bool> loading{false};
+
+}  // namespace
+
+LoadingOwnLibraries::LoadingOwnLibraries() noexcept {
+    HIROBA_INVARIANT(!loading.load(), "two loads of own libraries at once, objects %lu",
+                     before.count.load());
+    before.count.store(0);
+    if (!loaded_any) open_before = open_descriptors();
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void*) {
+            before.add(info->dlpi_addr);
+            return 0;
+        },
+        nullptr);
+    loading.store(true, std::memory_order_release);  // pairs with is_own_library()
+}
+
+LoadingOwnLibraries::~LoadingOwnLibraries() {
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void*) {
+            if (!before.contain(info->dlpi_addr) && !own.contain(info->dlpi_addr)) {
+                own.add(info->dlpi_addr);
+                add_code(*info);
+            }
+            return 0;
+        },
+        nullptr);
+    loaded_any = true;
+    note_own_descriptors();
+    loading.store(false, std::memory_order_release);
+}
+
+void note_own_descriptors() noexcept {
+    if (loaded_any) own_descriptors |= open_descriptors() & ~open_before;
+}
+
+bool is_own_descriptor(int fd) noexcept {
+    return fd >= 0 && fd < descriptors_max && own_descriptors.test(static_cast<std::size_t>(fd));
+}
+
+bool is_own_library_code(std::uintptr_t address) noexcept {
+    const std::size_t count = code.count.load(std::memory_order_acquire);  // as add_code()
+    for (std::size_t i = 0; i < count; ++i)
+        if (address - code.begins[i] < code.ends[i] - code.begins[i]) return true;
+    return false;
+}
+
+bool is_own_library(std::uintptr_t bias) noexcept {
+    if (own.contain(bias)) return true;
+    // Constructors run, and allocate, before the load is over.
+    return loading.load(std::memory_order_acquire) && !before.contain(bias);
+}
+
+}  // namespace hiroba

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: which shared libraries hiroba itself has loaded into the process, and which descriptors
+// these have opened: a transport's. They serve the node, not the program, so their data,
+// allocations and descriptors stay private to it. Invariant: what was there before a
+// LoadingOwnLibraries began is never counted among them: the program may use it too.
+#pragma once
+
+#include <cstdint>
+
+namespace hiroba {
+
+/// While one exists, all objects that are loaded and descriptors that are opened are hiroba's own,
+/// and stay so.
+/// Thread: one; before the program's first thread.
+class LoadingOwnLibraries {
+public:
+    LoadingOwnLibraries() noexcept;
+    ~LoadingOwnLibraries();
+    LoadingOwnLibraries(const LoadingOwnLibraries&) = delete;
+    LoadingOwnLibraries& operator=(const LoadingOwnLibraries&) = delete;
+};
+
+/// @param bias  where the object lies, as dl_phdr_info::dlpi_addr
+/// Thread: any; takes no lock, allocates nothing.
+bool is_own_library(std::uintptr_t bias) noexcept;
+
+/// Whether code at `address` is of such a library. As is_own_library(); a few comparisons.
+bool is_own_library_code(std::uintptr_t address) noexcept;
+
+/// Counts in what own libraries have opened since they were loaded, if any was: the program has not
+/// begun, so nobody else has. What they open after it has is told apart by its number instead.
+/// Thread: as LoadingOwnLibraries.
+void note_own_descriptors() noexcept;
+/// As is_own_library().
+bool is_own_descriptor(int fd) noexcept;
+
+}  // namespace hiroba
