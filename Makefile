@@ -6,12 +6,13 @@ jobs ?= $(shell nproc)
 test_jobs ?= $(shell expr 2 \* $$(nproc))
 # No process of a test computes longer, in seconds; of wall time tests may take much (docs/testing.md).
 test_seconds ?= 300
+prefix ?= /usr/local
 # The presets name Ninja. Looked up when a recipe runs, because `packages` may just have installed it.
 configure = cmake $(if $(shell command -v ninja),,-G "Unix Makefiles") --preset
 build = cmake --build --parallel $(jobs) --preset
 ctest = ulimit -t $(test_seconds) && ctest --parallel $(test_jobs) --preset
 
-.PHONY: build check check-fast nightly demo examples format asan tsan \
+.PHONY: build check check-fast nightly demo examples install deb tarball docs format tidy asan tsan \
   check-clang check-asan check-tsan packages check-packages help
 .DEFAULT_GOAL := build
 
@@ -34,6 +35,22 @@ nightly: check-packages  ## the long forms of the tests, for hours
 	$(build) check
 	ctest --preset nightly
 
+install:  ## what `make` built, below prefix=/usr/local; DESTDIR is honoured
+	cmake --install build --prefix $(prefix)
+
+deb: packages  ## Debian packages: build-deb/*.deb
+	scripts/install-packages.sh deb
+	$(configure) deb
+	$(build) deb
+	cd build-deb && cpack -G DEB
+
+tarball: packages  ## everything in one archive, for hosts without packages: build-portable/*.tar.gz
+	scripts/portable-tarball.sh
+
+docs: build  ## the guide and the reference as a site: build/site
+	scripts/install-packages.sh docs
+	scripts/build-docs.sh build
+
 examples: packages  ## build/examples
 	$(configure) release -D HIROBA_EXAMPLES=ON
 	cmake --build build --parallel $(jobs) --target product examples
@@ -44,6 +61,11 @@ demo: examples  ## an OpenMP program on several nodes, measured
 format:  ## lays out all C and C++ text as .clang-format says
 	scripts/install-packages.sh format
 	scripts/format.sh
+
+tidy: check-packages  ## clang-tidy over the product, as .clang-tidy says
+	scripts/install-packages.sh clang-14 clang-tidy-14
+	$(configure) clang
+	scripts/tidy.sh
 
 check-clang: check-packages  ## everything built by clang, warnings are errors
 	scripts/install-packages.sh clang-14
