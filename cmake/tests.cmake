@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What all tests share: GTest, limits, and how the cases of a program become tests of ctest.
+# Wall time after which a test hangs. What it may compute is limited by processor time, which other
+# work on the machine does not use up (docs/testing.md), so this one is far away.
+set(HIROBA_TEST_SECONDS 600)
+
 if(NOT HIROBA_TESTS)
   return()
 endif()
@@ -7,10 +11,6 @@ find_package(GTest REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 include(GoogleTest)
 option(HIROBA_TEST_CASES "One test of ctest for each case of a program, instead of one for all" OFF)
-
-# Wall time after which a test hangs. What it may compute is limited by processor time, which other
-# work on the machine does not use up (docs/testing.md), so this one is far away.
-set(HIROBA_TEST_SECONDS 900)
 
 # GTest for a test program, whose own sources need not be fast: compiled at -O1 in half the time.
 add_library(hiroba_testing INTERFACE)
