@@ -358,6 +358,82 @@ def stack_overflow(bench):
                    rf"hiroba\[{who}@.*stack overflow.*OMP_STACKSIZE")
 
 
+DEEP = """
+    __attribute__((noinline)) long deep(long level) {
+        volatile char frame[4000];
+        frame[level & 1023] = 1;
+        return level == 0 ? 0 : frame[level & 1023] + deep(level - 1);
+    }
+    int main(int count, char** words) {
+        long levels = atol(words[1]), sum = 0;
+        if (words[2][0] == 'm') printf("%ld\\n", deep(levels));
+    #pragma omp parallel reduction(+ : sum)
+        if (omp_get_thread_num() > 0) sum += deep(levels);
+        printf("%ld\\n", sum);
+    }"""
+
+
+def stack_sizes(bench):
+    """OMP_STACKSIZE, GOMP_STACKSIZE and ulimit -s are what a thread's stack has."""
+    program = bench.build("deep", DEEP, "-fopenmp")
+    levels, others = 50_000, bench.nodes - 1  # 200 MB
+    expect(bench.run(program, str(levels), "r"), 139, "", r"stack overflow.*OMP_STACKSIZE")
+    for engine in ("uffd", "mprotect"):
+        expect(bench.run(program, str(levels), "r", OMP_STACKSIZE="256M",
+                         HIROBA_FAULT_ENGINE=engine), 0, f"{levels * others}\n", "")
+    expect(bench.run(program, str(levels), "r", GOMP_STACKSIZE="262144"), 0,
+           f"{levels * others}\n", "")
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    limit = lambda size: lambda: resource.setrlimit(resource.RLIMIT_STACK, (size, hard))
+    expect(bench.run(program, str(levels), "main", before=limit(256 << 20)), 0,
+           f"{levels}\n{levels * others}\n", "")
+    if hard == resource.RLIM_INFINITY:
+        expect(bench.run(program, str(levels), "main", before=limit(hard)), 0,
+               f"{levels}\n{levels * others}\n", "")
+    status, out, err = bench.run(program, "10", "r", OMP_STACKSIZE="70000G")
+    assert (status, out) == (78, "") and "OMP_STACKSIZE" in err, f"{status} {err[-400:]}"
+
+
+def more_threads_than_stacks(bench):
+    """A team of more threads than there is room for has fewer, and one line says so."""
+    program = bench.build("many", """
+        int main(void) {
+            for (int round = 0; round < 3; ++round) {
+                int n = 0;
+        #pragma omp parallel num_threads(1000) reduction(+ : n)
+                n += 1;
+                printf("%d %d\\n", n, n == omp_get_thread_limit());
+            }
+        }""", "-fopenmp")
+    room = 4 * bench.nodes
+    expect(bench.run(program, OMP_STACKSIZE="15G"), 0, f"{room} 1\n" * 3,
+           rf"a team of 1000 threads was asked for and has {room}: {bench.nodes} nodes have room "
+           "for the stacks of 4 threads each")
+    status, out, err = bench.run(program, OMP_THREAD_LIMIT="3", OMP_STACKSIZE="15G")
+    assert (status, out, err) == (0, "3 1\n" * 3, ""), f"{status} {out!r} {err[-400:]}"
+
+
+def code_on_stacks_later(bench):
+    """A library with code on its stacks, opened in main, finds them executable on every node."""
+    bench.build("libnested.so", """
+        static int apply(int (*f)(int), int x) { return f(x); }
+        int nested(int base) { int add(int x) { return x + base; } return apply(add, 1); }""",
+                "-shared", "-fPIC")
+    program = bench.build("opens", """
+        int main(void) {
+            void* library = dlopen("libnested.so", RTLD_NOW);
+            if (!library) { puts(dlerror()); return 1; }
+            int (*nested)(int) = (int (*)(int))dlsym(library, "nested");
+            int sum = 0;
+        #pragma omp parallel reduction(+ : sum)
+            sum += nested(omp_get_thread_num());
+            printf("%d %d\\n", nested(6), sum);
+        }""", "-fopenmp")
+    n = bench.nodes
+    for engine in ("uffd", "mprotect"):
+        expect(bench.run(program, HIROBA_FAULT_ENGINE=engine), 0, f"7 {n * (n + 1) // 2}\n", "")
+
+
 WAITS = """
     static volatile int caught;
     static void on_user(int number) { caught = 1; }
@@ -477,7 +553,7 @@ def watching(bench):
         assert found == times, f"{line}: {found} times in {told[:2000]}"
 
 
-CASES = [library_state, borrowed_names, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
+CASES = [library_state, borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
          too_much_address_space, refused_calls, core_files,
          stack_overflow, stacks, user_signal_of_the_program, debugger,
          watching]

@@ -46,7 +46,7 @@ Result<void> look_up_program(RunPlan& plan) {
 }
 
 Result<void> check_machine(const RunPlan& plan, const Machine& machine) {
-    const auto sizes = space_sizes();
+    const auto sizes = space_sizes(plan.threads_per_node);
     if (!sizes) return sizes.error();
     if (auto room = check_room(plan, *sizes, machine); !room) return room;
     if (!fix_addresses())

@@ -20,6 +20,7 @@
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
+#include "omp/process/node_threads.hpp"
 
 extern "C" int omp_in_parallel();
 
@@ -178,7 +179,7 @@ void start_exit_thread() noexcept {
 void end_worker_thread() noexcept {
     World* const node = world();
     const std::uint32_t before = workers_ended.fetch_add(1);
-    if (before + 1 < node->job.threads_per_node) {
+    if (before + 1 < omp::node_threads_started()) {
         for (;;) pause();  // ends with the process, by the last thread to come here
     }
     // All but this was written at the end of the last region; global memory may be gone by now.

@@ -125,7 +125,7 @@ void start_publisher() {
     share_descriptors(job.self, job.nodes);
     require(world()->files->start());
     if (job.self.value == 0) start_exit_thread();
-    require(omp::start_node_threads(*world()->map, job.self, &run_thread));
+    require(omp::start_node_threads(*world()->map, job.self, job.threads_per_node, &run_thread));
     start_publisher();
     world()->endpoint->serve();
     for (;;) pause();  // ends with the process, by one of its other threads

@@ -34,13 +34,14 @@ constexpr greg_t error_fetch = 1 << 4;
 constinit std::array<std::atomic<FaultTarget*>, targets_max> targets{};
 constinit std::atomic<bool> installed{false};
 
-/// A load or store that a page table entry refused. Everything else (kill, bad instructions,
-/// execution of data, poisoned memory) is the program's affair.
+/// A load or store that a page table entry refused, or a fetch of code where it may lie. Everything
+/// else (kill, bad instructions, execution of data, poisoned memory) is the program's affair.
 bool is_access(int signal, const siginfo_t& info, const ucontext_t& context) noexcept {
     const bool code = signal == SIGBUS ? info.si_code == BUS_ADRERR
                                        : info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
     return code && context.uc_mcontext.gregs[REG_TRAPNO] == page_fault_trap &&
-           (context.uc_mcontext.gregs[REG_ERR] & error_fetch) == 0;
+           ((context.uc_mcontext.gregs[REG_ERR] & error_fetch) == 0 ||
+            is_executable(reinterpret_cast<std::uintptr_t>(info.si_addr)));
 }
 
 bool ask_targets(std::uintptr_t address, bool write) noexcept {

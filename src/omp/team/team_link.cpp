@@ -15,6 +15,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
 #include "dsm/sync/publisher.hpp"
+#include "omp/team/team_shape.hpp"
 
 namespace hiroba::omp {
 
@@ -153,7 +154,7 @@ bool TeamLink::await_fork(Fork* fork) noexcept {
     phase_ = 0;
     receive(0, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
     acquire();
-    members_ = (fork->place.team_size - 1) / parts_.threads_per_node + 1;
+    members_ = TeamShape{fork->place.team_size, parts_.endpoint->nodes()}.nodes_used();
     all_nodes_know();
     if (fork->data != nullptr && parts_.memory->contains(fork->data))
         parts_.memory->prefetch(fork->data, data_prefetch_bytes);
