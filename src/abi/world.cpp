@@ -11,6 +11,7 @@
 
 #include "abi/libc/job_end.hpp"
 #include "abi/libc/malloc_place.hpp"
+#include "abi/libc/memory_of_others.hpp"
 #include "abi/libc/process_state.hpp"
 #include "abi/libc/signals.hpp"
 #include "abi/libc/threads.hpp"
@@ -40,17 +41,21 @@ void publish(World* node) noexcept {
 /// Ends the process on all nodes when they cannot run one program together. One node speaks: the
 /// first that differs; the others wait until the launcher ends them.
 Result<void> compare_processes(World& node, std::span<const omp::LoadedObject> objects) {
-    const auto mine = std::make_unique<omp::Fingerprint>(
-        omp::take_fingerprint(objects, node.job.threads_per_node));
+    struct Greeting {
+        omp::Fingerprint print;
+        ProcessPlace place;
+    };
+    const auto mine = std::make_unique<Greeting>();
+    *mine = {omp::take_fingerprint(objects, node.job.threads_per_node), own_process_place()};
     auto all = node.control->all_gather(std::as_bytes(std::span(mine.get(), 1)), -1);
     if (!all) return all.error();
 
-    omp::Fingerprint first;
-    std::memcpy(&first, all->bytes[0].data(), sizeof first);
+    const auto first = std::make_unique<Greeting>(), other = std::make_unique<Greeting>();
+    std::memcpy(first.get(), all->bytes[0].data(), sizeof *first);
+    explain_memory_of(first->place);
     for (std::uint32_t rank = 1; rank < node.job.nodes; ++rank) {
-        omp::Fingerprint other;
-        std::memcpy(&other, all->bytes[rank].data(), sizeof other);
-        const auto difference = omp::first_difference(first, other, rank);
+        std::memcpy(other.get(), all->bytes[rank].data(), sizeof *other);
+        const auto difference = omp::first_difference(first->print, other->print, rank);
         if (!difference) continue;
         if (rank == node.job.self.value) return Error{ErrorKind::environment, *difference};
         if (auto waited = node.control->barrier(); !waited) return waited.error();

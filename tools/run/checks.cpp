@@ -38,6 +38,13 @@ Result<void> look_up_program(RunPlan& plan) {
     plan.program = *program;
     if (!plan.spmd) plan.spmd = is_acp_program(plan.program);
     if (plan.spmd) return {};
+    if (const std::string library = spmd_library_of(plan.program);
+        plan.nodes > 1 && !library.empty())
+        return Error{
+            ErrorKind::usage,
+            fmt::format("{} is linked with {}: every node is to enter its main. Use hiroba "
+                        "run --spmd",
+                        plan.command[0], library)};
     if (auto fit = check_can_take_over(plan.program); !fit) return fit.error();
     auto library = find_library();
     if (!library) return library.error();
