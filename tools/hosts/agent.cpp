@@ -27,6 +27,7 @@
 #include "tools/machine.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/cpu_list.hpp"
+#include "tools/run/participation.hpp"
 
 namespace hiroba::tools {
 
@@ -81,6 +82,7 @@ Result<net::DeviceChoice> prepare(RunPlan& plan, const net::HostFrame& peers) {
     std::istringstream lines({reinterpret_cast<const char*>(peers.body.data()), peers.body.size()});
     for (std::string line; std::getline(lines, line);) addresses.push_back(line);
     if (auto found = look_up_program(plan); !found) return found.error();
+    if (plan.first_rank == 0) tell_refused_constructs(plan);
     if (auto fit = check_machine(plan, look_at_machine()); !fit) return fit.error();
     net::DeviceChoice device{"none", "", "the job uses one host"};
     if (!addresses.empty()) {

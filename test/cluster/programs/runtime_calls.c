@@ -77,7 +77,16 @@ static void formats(void) {
     printf("%d\n", text[0] == ' ' && text[70] == '|');
 }
 
+static void pauses(void) {
+    int inside = 0;
+#pragma omp parallel
+#pragma omp single
+    inside = omp_pause_resource_all(omp_pause_soft) != 0;
+    printf("pause: %d %d\n", omp_pause_resource(omp_pause_soft, omp_get_initial_device()), inside);
+}
+
 int main(void) {
+    pauses();
     printf("%d\n", hand_over(40));
     nested();
     allocators();
