@@ -15,6 +15,11 @@ static void* run(void* result) {
     return NULL;
 }
 
+static int twice_plus(int mine, int x) {
+    int twice(int y) { return 2 * y + mine; }
+    return apply(twice, x);
+}
+
 static int deep(int level) {
     char filled[4096];
     memset(filled, level, sizeof filled);
@@ -31,9 +36,7 @@ int main(void) {
         base = rounds;
 #pragma omp parallel reduction(+ : sum)
         {
-            int mine = omp_get_thread_num();
-            int twice(int x) { return 2 * x + mine; }
-            sum += apply(twice, rounds);
+            sum += twice_plus(omp_get_thread_num(), rounds);
             // The code lies on the stack of the initial thread.
             sum += apply(add, 100);
         }
