@@ -12,6 +12,7 @@ agent and a whole host, and check bad input. Exits with 77 where namespaces cann
 import argparse
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -183,6 +184,50 @@ def terminated(bench):
     """SIGTERM reaches rank 0, whose death is the job's."""
     yield from ends(bench, lambda job: os.kill(launcher_of(job), signal.SIGTERM), 143,
                     rf"rank 0 \(process \d+ on host {bench.hosts.names[0]}\) was killed by signal 15")
+
+
+def hangup(bench):
+    """A terminal that goes away ends the job: the kernel tells the launcher alone, which leads the
+    session; rank 0 is on another host, or on this one but under an agent."""
+    program = bench.compile("busy", BUSY)
+    pid, master = pty.fork()
+    if pid == 0:
+        command = bench.command(bench.spread(1, 2), "--threads", "1", str(program))
+        os.execvpe(command[0], command, environment())
+    text = b""
+    while b"under way" not in text:
+        text += os.read(master, 1000)
+    os.close(master)
+    deadline = time.monotonic() + 2 * END_SECONDS
+    ended = 0
+    while not ended and time.monotonic() < deadline:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.01)
+    if not ended:
+        yield "the launcher goes on"
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    elif os.waitstatus_to_exitcode(status) != 128 + signal.SIGHUP:
+        yield f"status {os.waitstatus_to_exitcode(status)}"
+    if left := bench.left():
+        yield f"processes {left} are left"
+
+
+def hung_command(bench):
+    """The command in place of ssh hangs in a child of its own: both end with the job, and nobody
+    waits for what they hold open."""
+    for words, why in (("sleep 50", "no agent came from host"),
+                       ("sleep 50 & wait", "no agent came from host"),
+                       ("sleep 50 &", "ended with status 0 before an agent came")):
+        hung = bench.folder / "hung"
+        hung.write_text(f"#!/bin/sh\n{words}\n")
+        hung.chmod(0o755)
+        start = time.monotonic()
+        done = bench.run(bench.command(bench.spread(1, 1), "true", execute=str(hung)),
+                         HIROBA_HOST_TIMEOUT="1")
+        yield from expect(bench, done, 78, why)
+        if (seconds := time.monotonic() - start) > 1 + 2 * END_SECONDS:
+            yield f"{words}: over after {seconds:.1f} s"
 
 
 def interrupted_twice(bench):
@@ -416,7 +461,7 @@ def all_cases(options):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
     for case in (files, device, ipv6, spmd, flood, named_places, races, grace, stopped_for_a_second,
                  killed_node, killed_agent, killed_agent_of_rank_0,
-                 silent_host, terminated, interrupted_twice, killed_launcher, stacks,
+                 silent_host, terminated, hangup, hung_command, interrupted_twice, killed_launcher, stacks,
                  stopped_and_continued, other_program, other_build, bad_input, real_ssh):
         yield case.__name__, case
 
