@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an operator does to a job, and what the system denies it: a terminal that goes away, signals
+for single nodes, limits of processes, calls that are refused.
+
+    operator_runs.py --hiroba build/bin/hiroba [--only hangup] [--nodes 2]
+"""
+import argparse
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from kill_runs import children, is_alive  # noqa: E402
+from process_runs import Bench, expect  # noqa: E402
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+END_SECONDS = 3
+SPIN = """
+    int main(void) {
+        puts("ready"); fflush(stdout);
+        for (;;)
+    #pragma omp parallel
+            usleep(100);
+    }"""
+
+
+def build_file(bench, name):
+    target = bench.folder / name
+    subprocess.run(["gcc", "-g", "-O1", "-fopenmp", "-Wall", "-Wextra", str(PROGRAMS / f"{name}.c"), "-o",
+                    str(target)], check=True)
+    return target
+
+
+def wait_until(what, seconds):
+    deadline = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+# --- a terminal that goes away -------------------------------------------------------------------
+
+
+def on_terminal(command):
+    """Starts `command` as the leader of a session on a terminal; its process and the master."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execv(command[0], command)
+    text = b""
+    while b"ready" not in text:
+        text += os.read(master, 100)
+    return pid, master
+
+
+def end_of(pid, seconds):
+    """How the child ended; None if it did not: then it is killed."""
+    status = []
+
+    def ended():
+        got, how = os.waitpid(pid, os.WNOHANG)
+        if got:
+            status.append(os.waitstatus_to_exitcode(how))
+        return bool(got)
+    if wait_until(ended, seconds):
+        return status[0]
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return None
+
+
+def hang_up(command, program):
+    """Status of the session's leader after its terminal has gone; nothing of the job is left."""
+    pid, master = on_terminal(command)
+    nodes = [one for child in [pid, *children(pid)] for one in [child, *children(child)]
+             if is_alive(one, program)]
+    assert nodes, "no node was found"
+    os.close(master)
+    status = end_of(pid, END_SECONDS)
+    assert wait_until(lambda: not any(is_alive(one, program) for one in nodes), END_SECONDS), \
+        f"nodes {nodes} are left"
+    return status
+
+
+def hangup(bench):
+    """A terminal that goes away ends the job: the kernel tells the leader of its session alone,
+    be that the launcher or a shell that waits for it. The bare program dies of SIGHUP."""
+    program = bench.build("spin", SPIN, "-fopenmp")
+    assert hang_up([str(program)], program) == -signal.SIGHUP
+    for nodes in (1, bench.nodes):
+        command = [bench.hiroba, "run", "-n", str(nodes), "--threads", "1", str(program)]
+        status = hang_up(command, program)
+        assert status == 128 + signal.SIGHUP, f"{nodes} nodes: status {status}"
+        hang_up(["/bin/sh", "-c", f"{' '.join(command)}; exit 0"], program)
+
+
+def hangup_handled(bench):
+    """A program that handles SIGHUP gets it once, and goes on."""
+    program = bench.build("counts", """
+        static volatile int hups;
+        static void on_hup(int n) { hups += 1; }
+        int main(int argc, char** argv) {
+            signal(SIGHUP, on_hup);
+            puts("ready"); fflush(stdout);
+            for (int i = 0; i < 3000 && !hups; ++i) usleep(1000);
+            usleep(100000);
+            FILE* file = fopen(argv[1], "w"); fprintf(file, "%d", hups); fclose(file);
+        }""", "-fopenmp")
+    for command in ([str(program)], bench.command(program)):
+        told = bench.folder / "told"
+        pid, master = on_terminal([*command, str(told)])
+        os.close(master)
+        assert end_of(pid, 10) == 0
+        assert told.read_text() == "1", told.read_text()
+        told.unlink()
+
+
+CASES = [hangup, hangup_handled]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hiroba", required=True)
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--nodes", type=int, default=2)
+    options = parser.parse_args()
+    failed = 0
+    for case in [one for one in CASES if options.only in one.__name__]:
+        with tempfile.TemporaryDirectory(prefix="operator") as folder:
+            folder = pathlib.Path(folder).resolve()
+            try:
+                case(Bench(str(pathlib.Path(options.hiroba).resolve()), folder, options.nodes))
+                print(f"ok   {case.__name__}", flush=True)
+            except (AssertionError, subprocess.TimeoutExpired) as wrong:
+                failed += 1
+                print(f"FAIL {case.__name__}: {wrong}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
