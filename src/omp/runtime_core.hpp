@@ -87,8 +87,8 @@ private:
     static bool arrive(Standing& standing, LocalBarrier& barrier) noexcept;
     void join_nodes(ThreadState& thread, bool several) noexcept;
     /// Arrives at the end of the former region, if any, and waits for the next. False: over.
-    bool await_region(ThreadState& thread) noexcept;
-    bool await_region_as_leader(ThreadState& thread) noexcept;
+    TeamLink::Called await_region(ThreadState& thread) noexcept;
+    TeamLink::Called await_region_as_leader(ThreadState& thread) noexcept;
     void grow_pool(std::uint32_t threads);
     static void* pool_thread(void* argument) noexcept;
 

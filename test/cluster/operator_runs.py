@@ -123,7 +123,60 @@ def hangup_handled(bench):
         told.unlink()
 
 
-CASES = [hangup, hangup_handled]
+# --- signals for a node --------------------------------------------------------------------------
+
+
+def signals_of_nodes(bench):
+    """What a node asks for itself reaches it: handlers run there, and default actions end the job."""
+    program = build_file(bench, "worker_signals")
+    statuses = {"terminate": 15, "alarm": 14, "kill": 10, "timer": 12, "interval": 14,
+                "processor": 24, "profile": 27, "queue": 10, "thread": 10, "raise": 10}
+    for threads in ("1", "2"):
+        for word, number in statuses.items():
+            command = [bench.hiroba, "run", "-n", str(bench.nodes), "--threads", threads, str(program)]
+            done = subprocess.run([*command, word, "handled"], capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stderr) == (0, ""), f"{word}: {done}"
+            assert done.stdout == f"{word}: signal {number}, 4096 marks\n", f"{word}: {done}"
+            done = subprocess.run([*command, word], capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stdout) == (128 + number, ""), f"{word}: {done}"
+            line = rf"hiroba: rank {bench.nodes - 1} \(process \d+\) was killed by signal {number} "
+            assert re.match(line, done.stderr) and done.stderr.count("\n") == 1, f"{word}: {done}"
+
+
+def kill_of_a_node(bench):
+    """kill PID of any node: its handler runs, also between regions; else the job ends by it."""
+    program = bench.build("waits", """
+        static volatile int got[64 * 512];
+        static int self;
+    #pragma omp threadprivate(self)
+        static void on_user(int n) { got[self * 512] = n; }
+        int main(int argc, char** argv) {
+            if (argc > 1) signal(SIGUSR2, on_user);
+    #pragma omp parallel
+            self = omp_get_thread_num();
+            puts("ready"); fflush(stdout);
+            getchar();
+            int sum = 0;
+            usleep(100000);
+    #pragma omp parallel reduction(+ : sum)
+            sum += got[self * 512];
+            printf("%d\\n", sum);
+        }""", "-fopenmp")
+    for rank in range(bench.nodes):
+        for words, number, wanted in ((["handled"], signal.SIGUSR2, 0), ([], signal.SIGTERM, 143)):
+            job = subprocess.Popen([*bench.command(program), *words], stdin=subprocess.PIPE, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            assert job.stdout.readline() == "ready\n"
+            time.sleep(0.05)
+            os.kill(children(job.pid)[rank], number)
+            time.sleep(0.1)
+            out, err = job.communicate("\n", timeout=20)
+            assert job.returncode == wanted, f"rank {rank}: {job.returncode} {out} {err}"
+            if words:
+                assert (out, err) == (f"{int(signal.SIGUSR2)}\n", ""), f"rank {rank}: {out} {err}"
+
+
+CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node]
 
 
 def main():

@@ -92,7 +92,11 @@ void run_main() {
 
 void run_thread(std::uint32_t local_thread) {
     examine_this_thread();
-    if (world()->job.self.value == 0 && local_thread == 0) run_main();
+    if (local_thread == 0) {
+        if (world()->job.self.value == 0) run_main();
+        // As main on node 0, this thread has what is meant for the whole process.
+        pthread_sigmask(SIG_SETMASK, &program.signal_mask, nullptr);
+    }
     world()->omp->work(local_thread);
     // On node 0 the process ends with main's thread.
     if (world()->job.self.value != 0) end_worker_thread();
