@@ -176,7 +176,32 @@ def kill_of_a_node(bench):
                 assert (out, err) == (f"{int(signal.SIGUSR2)}\n", ""), f"rank {rank}: {out} {err}"
 
 
-CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node]
+# --- the end --------------------------------------------------------------------------------------
+
+
+def prompt_end(bench):
+    """Nodes that talk by datagrams say that they have heard of the end: nobody waits for it."""
+    program = bench.build("brief", """
+        int main(void) {
+            int n = 0;
+        #pragma omp parallel reduction(+ : n)
+            n += 1;
+            printf("%d\\n", n);
+        }""", "-fopenmp")
+    for nodes in (2, 4):
+        seconds = {"shm": [], "udp": []}
+        for provider in ["shm", "udp"] * 9:
+            start = time.monotonic()
+            done = subprocess.run([bench.hiroba, "run", "-n", str(nodes), "--threads", "1", str(program)],
+                                  env={**os.environ, "HIROBA_PROVIDER": provider}, capture_output=True,
+                                  text=True, timeout=60)
+            assert (done.returncode, done.stdout, done.stderr) == (0, f"{nodes}\n", ""), done
+            seconds[provider].append(time.monotonic() - start)
+        middle = {name: sorted(times)[4] for name, times in seconds.items()}
+        assert middle["udp"] < middle["shm"] + 0.35, f"{nodes} nodes: {middle}"
+
+
+CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node, prompt_end]
 
 
 def main():

@@ -31,6 +31,8 @@ namespace hiroba::abi {
 namespace {
 
 constexpr std::uint64_t settle_ns = 500'000'000;
+/// Of another node: only for what it owes node 0, which else repeats its good-bye.
+constexpr std::uint64_t worker_settle_ns = 50'000'000;
 
 constinit std::atomic<pid_t> owner{0};  ///< the node's process; a forked child has another id
 constinit std::atomic<bool> ended{false};
@@ -183,6 +185,7 @@ void end_worker_thread() noexcept {
     }
     // All but this was written at the end of the last region; global memory may be gone by now.
     fflush(nullptr);
+    on_runtime_stack([node] { node->endpoint->settle(worker_settle_ns); });
     report(*node);
     real__exit(0);
     __builtin_unreachable();

@@ -442,9 +442,12 @@ void UdpProvider::peer_lost(NodeId node) noexcept {
 
 bool UdpProvider::settled() noexcept {
     const std::scoped_lock lock{latch_};
+    if (delivering_ != 0) return false;
     return std::ranges::all_of(talked_, [](const Peer* peer) {
-        return peer->lost || (peer->send.empty() && peer->to_compose.empty() &&
-                              peer->answers.empty() && peer->wakes == 0);
+        // Who waits for an acknowledgement would take this node for a slow one.
+        return peer->lost ||
+               (peer->send.empty() && peer->to_compose.empty() && peer->answers.empty() &&
+                peer->wakes == 0 && peer->acknowledge == Acknowledge::nothing);
     });
 }
 
