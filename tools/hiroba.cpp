@@ -37,8 +37,9 @@ void add_run_words(CLI::App& words, RunOptions& options) {
         words.add_option("-n,--nodes", options.nodes, "number of node processes, 1 to 64");
     words.add_option("-t,--threads", options.threads,
                      "threads of each node (default: the cores this job may use / nodes)");
-    words.add_option("--hosts", options.hosts,
-                     "hosts to run on, each with its number of nodes: a,b:2 (default: this one)");
+    CLI::Option* const hosts = words.add_option(
+        "--hosts", options.hosts,
+        "hosts to run on, each with its number of nodes: a,b:2 (default: this one)");
     words.add_option("--ssh", options.ssh,
                      "command that runs a command on a host (default: HIROBA_SSH, ssh)");
     words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
@@ -48,7 +49,10 @@ void add_run_words(CLI::App& words, RunOptions& options) {
                      "of each rank of an ACP program, as 1M (HIROBA_ACP_STARTER)");
     words.footer(
         "The first word that is no option names the program; all that follow are its arguments.");
-    words.final_callback([nodes, &options] {
+    words.final_callback([nodes, hosts, &options] {
+        if (hosts->count() != 0 && options.hosts.empty())
+            throw CLI::ValidationError(
+                "--hosts names no host. Give some, as in a,b:2, or leave it out");
         if (options.hosts.empty() && nodes->count() == 0) throw CLI::RequiredError("--nodes");
     });
 }

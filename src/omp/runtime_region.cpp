@@ -9,6 +9,7 @@
 
 #include "base/fatal.hpp"
 #include "base/program_call.hpp"
+#include "base/service_thread.hpp"
 #include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -302,8 +303,8 @@ void RuntimeCore::grow_pool(std::uint32_t threads) {
         pthread_t thread;
         const int error = pthread_create(&thread, &attributes, pool_thread, new PoolStart{this, t});
         if (error != 0)
-            die(exit_environment, "thread %u of %u cannot be started: %s; set OMP_NUM_THREADS", t,
-                threads, strerror(error));
+            die(exit_environment, "thread %u of %u cannot be started: %s; set OMP_NUM_THREADS. %s",
+                t, threads, strerror(error), thread_advice(error));
         pool_.push_back(thread);
     }
     pthread_attr_destroy(&attributes);

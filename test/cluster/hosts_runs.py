@@ -64,6 +64,9 @@ def device(bench):
     forced; one that cannot lead there is refused."""
     yield from says_devices(bench)
     yield from says_devices(bench, HIROBA_NET="eth0")
+    first, second = bench.hosts.names[:2]
+    yield from says_devices(bench, HIROBA_NET=f"nosuch0,{first}:eth0,{second}:10.77.0.0/24")
+    yield from says_devices(bench, HIROBA_NET="10.77.0.0/24")
     forced = bench.run(bench.command(bench.spread(1, 1), "-v", "true"), HIROBA_NET="nosuch0")
     yield from expect(bench, forced, 64, r"host \S+n[01]: HIROBA_NET=nosuch0: no device of this host")
     first = bench.run(bench.command(bench.spread(1, 1), "true"), HIROBA_NET="10.77.0.1")

@@ -176,18 +176,116 @@ def kill_of_a_node(bench):
                 assert (out, err) == (f"{int(signal.SIGUSR2)}\n", ""), f"rank {rank}: {out} {err}"
 
 
-# --- the end --------------------------------------------------------------------------------------
+# --- what the system denies ----------------------------------------------------------------------
 
 
-def prompt_end(bench):
-    """Nodes that talk by datagrams say that they have heard of the end: nobody waits for it."""
-    program = bench.build("brief", """
+def brief(bench):
+    return bench.build("brief", """
         int main(void) {
             int n = 0;
         #pragma omp parallel reduction(+ : n)
             n += 1;
             printf("%d\\n", n);
         }""", "-fopenmp")
+
+
+def refused_or_right(run, right, pattern, what):
+    """True when it was refused: status 78, and nothing but lines of hiroba, one with the cure."""
+    if run.returncode == 0:
+        assert (run.stdout, run.stderr) == (right, ""), f"{what}: {run}"
+        return False
+    lines = run.stderr.splitlines()
+    assert run.returncode == 78 and lines and all(one.startswith("hiroba") for one in lines), f"{what}: {run}"
+    assert any(re.search(pattern, one) for one in lines), f"{what}: {run.stderr}"
+    return True
+
+
+def few_processes(bench):
+    """Whatever number of processes and threads is allowed: a right run, or 78 and the limit's name."""
+    program = brief(bench)
+    if os.getuid() != 0:
+        return print("skip few_processes: limits of another user need root")
+    for folder in (bench.folder, program):
+        folder.chmod(0o755)
+    nobody = 65534
+    for provider in ("shm", "udp"):
+        for threads in (1, 2):
+            refused = 0
+            for limit in range(2, 26):
+                words = [bench.hiroba, "run", "-n", "2", "--threads", str(threads), str(program)]
+                done = subprocess.run(
+                    ["prlimit", f"--nproc={limit}:{limit}", "setpriv", f"--reuid={nobody}", f"--regid={nobody}",
+                     "--clear-groups", *words], capture_output=True, text=True, timeout=60,
+                    env={**os.environ, "HIROBA_PROVIDER": provider, "HIROBA_LOSS_GRACE": "100"})
+                refused += refused_or_right(done, f"{2 * threads}\n", r"[Rr]aise ulimit -u",
+                                            f"{limit} processes")
+            assert 3 < refused < 24, f"refused {refused} of 24 limits"
+
+
+DENIED = {"madvise": 28, "rt_sigaction": 13, "sigaltstack": 131, "clone": 56, "clone3": 435, "prctl": 157,
+          "prlimit64": 302, "getrandom": 318, "memfd_create": 319, "personality": 135, "socketpair": 53,
+          "signalfd4": 289, "ftruncate": 77, "userfaultfd": 323, "eventfd2": 290}
+
+
+def denied_calls(bench):
+    """Each of these system calls denied as containers do it: a right run, or 78 and a line."""
+    deny = build_file(bench, "deny")
+    program = brief(bench)
+    refused = set()
+    for name, number in DENIED.items():
+        done = subprocess.run([str(deny), str(number), "1", bench.hiroba, "run", "-n", "2", "--threads", "2",
+                               str(program)], capture_output=True, text=True, timeout=60)
+        assert done.returncode != 77, "no seccomp here"
+        if refused_or_right(done, "4\n", r"seccomp|ulimit|container|refused", name):
+            refused.add(name)
+    assert {"madvise", "rt_sigaction", "sigaltstack", "clone3"} <= refused, refused
+
+
+def lines_that_help(bench):
+    """The cause that is named is the one that is there."""
+    program = brief(bench)
+    def run(words, **more):
+        return subprocess.run(words, capture_output=True, text=True, timeout=60, **more)
+    job = [bench.hiroba, "run", "-n", "2", "--threads", "1"]
+    little = run(["prlimit", "--data=1024000", *job, str(program)])
+    assert little.returncode == 78 and "raise ulimit -d" in little.stderr, little
+    assert "ulimit -v" not in little.stderr and "setuid" not in little.stderr, little
+    nowhere = run([bench.hiroba, "run", "--hosts", "", str(program)])
+    assert nowhere.returncode == 64 and "--hosts names no host" in nowhere.stderr, nowhere
+    nested = run([*job, *job, str(program)])
+    assert nested.returncode == 78 and "cannot fork" in nested.stderr, nested
+    assert "ulimit -u" not in nested.stderr, nested
+    if run(["unshare", "-n", "true"]).returncode == 0:
+        alone = run(["unshare", "-n", *job, str(program)], env={**os.environ, "HIROBA_PROVIDER": "udp"})
+        assert alone.returncode == 78 and "ip link set lo up" in alone.stderr, alone
+
+
+def loopback_only(bench):
+    """On one host provider udp can be reached from that host alone."""
+    program = bench.build("spin", SPIN, "-fopenmp")
+    job = subprocess.Popen(bench.command(program), stdout=subprocess.PIPE, text=True,
+                           env={**os.environ, "HIROBA_PROVIDER": "udp"})
+    try:
+        assert job.stdout.readline() == "ready\n"
+        sockets = set()
+        for pid in children(job.pid):
+            for entry in os.scandir(f"/proc/{pid}/fd"):
+                if (name := os.readlink(entry.path)).startswith("socket:["):
+                    sockets.add(name[8:-1])
+        bound = [line.split()[1].split(":")[0] for line in open("/proc/net/udp").read().splitlines()[1:]
+                 if line.split()[9] in sockets and line.split()[2].endswith(":0000")]
+        assert len(bound) == 2 * bench.nodes and set(bound) == {"0100007F"}, bound
+    finally:
+        job.kill()
+        job.communicate()
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+
+def prompt_end(bench):
+    """Nodes that talk by datagrams say that they have heard of the end: nobody waits for it."""
+    program = brief(bench)
     for nodes in (2, 4):
         seconds = {"shm": [], "udp": []}
         for provider in ["shm", "udp"] * 9:
@@ -201,7 +299,8 @@ def prompt_end(bench):
         assert middle["udp"] < middle["shm"] + 0.35, f"{nodes} nodes: {middle}"
 
 
-CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node, prompt_end]
+CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node, few_processes, denied_calls, lines_that_help,
+         loopback_only, prompt_end]
 
 
 def main():

@@ -176,7 +176,9 @@ void Supervisor::judge(const NodeEvent& ended) {
             fmt::format("{} was killed by {}{}", nodes_.name_of(rank), signal_text(number), hint));
     }
     const int status = WEXITSTATUS(ended.wait_status);
-    if (!plan_.spmd && !control_.attached(rank))
+    // With these the runtime itself has said why, before it could attach.
+    const bool said = status == exit_usage || status == exit_environment;
+    if (!plan_.spmd && !control_.attached(rank) && !said)
         return end_job(status != 0 ? status : exit_environment,
                        fmt::format("{} ended with status {}, and {}", nodes_.name_of(rank), status,
                                    not_attached));

@@ -18,6 +18,7 @@
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
 
@@ -168,12 +169,7 @@ void listen_for_exits(net::Endpoint& endpoint) noexcept {
 void start_exit_thread() noexcept {
     pthread_t thread;
     const int failure = pthread_create(&thread, nullptr, &run_exit, nullptr);
-    if (failure != 0) {
-        die(exit_environment,
-            "the thread that exits for other nodes did not start: %s. Check "
-            "ulimit -u and the container's limit of processes",
-            std::strerror(failure));
-    }
+    if (failure != 0) ServiceThreadStart::fail("exits for other nodes", failure);
     pthread_detach(thread);
 }
 

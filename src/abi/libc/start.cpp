@@ -18,6 +18,7 @@
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/service_thread.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/process/node_threads.hpp"
 #include "omp/process/openmp_runtimes.hpp"
@@ -114,7 +115,7 @@ void start_publisher() {
             return nullptr;
         },
         nullptr);
-    if (failure != 0) die(exit_environment, "no thread for the publisher (error %d)", failure);
+    if (failure != 0) ServiceThreadStart::fail("publishes writes", failure);
 }
 
 [[noreturn]] void run_node(const net::JobInfo& job) {

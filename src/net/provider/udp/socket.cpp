@@ -33,16 +33,15 @@ void enlarge(int fd, int forced, int plain) noexcept {
     }
 }
 
-/// A datagram socket bound to `port` (0: any free one, which is then stored there), or -1.
-int bound(std::uint16_t family, std::uint16_t& port) noexcept {
+/// A datagram socket bound to `port` of `on` (0: any free one, which is then stored there), or -1.
+int bound(Address on, std::uint16_t& port) noexcept {
+    const std::uint16_t family = on.family;
     const int fd =
         socket(family == 6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    Address any;  // zeros
-    any.family = family;
-    any.port = port;
+    on.port = port;
     sockaddr_storage name{};
-    socklen_t name_bytes = to_sockaddr(any, name);
+    socklen_t name_bytes = to_sockaddr(on, name);
     auto* const plain = reinterpret_cast<sockaddr*>(&name);
     if (bind(fd, plain, name_bytes) != 0 || getsockname(fd, plain, &name_bytes) != 0) {
         const int saved_errno = errno;
@@ -64,14 +63,14 @@ Socket::~Socket() {
 }
 
 /// Somebody else may have the port behind the one that was free: then another pair is tried.
-Result<void> Socket::bind_pair(std::uint16_t family) {
+Result<void> Socket::bind_pair(const Address& on) {
     constexpr int tries_max = 64;
     for (int i = 0; i < tries_max; ++i) {
         port_ = 0;
-        fd_ = bound(family, port_);
+        fd_ = bound(on, port_);
         if (fd_ < 0) return failed("a socket", "; see ulimit -n and net.ipv4.ip_local_port_range");
         auto bell_port = static_cast<std::uint16_t>(port_ + 1);
-        if (bell_port != 0) bell_fd_ = bound(family, bell_port);
+        if (bell_port != 0) bell_fd_ = bound(on, bell_port);
         if (bell_fd_ >= 0) return {};
         const int saved_errno = errno;
         close(std::exchange(fd_, -1));
@@ -80,12 +79,12 @@ Result<void> Socket::bind_pair(std::uint16_t family) {
     return failed("two ports one behind the other", "; see net.ipv4.ip_local_port_range");
 }
 
-Result<void> Socket::open(std::uint16_t family) {
-    if (auto pair = bind_pair(family); !pair) return pair;
+Result<void> Socket::open(const Address& on) {
+    if (auto pair = bind_pair(on); !pair) return pair;
     enlarge(fd_, SO_RCVBUFFORCE, SO_RCVBUF);
     enlarge(fd_, SO_SNDBUFFORCE, SO_SNDBUF);
-    const int on = 1;
-    setsockopt(fd_, SOL_UDP, UDP_GRO, &on, sizeof on);
+    const int yes = 1;
+    setsockopt(fd_, SOL_UDP, UDP_GRO, &yes, sizeof yes);
 
     void* const memory = mmap(nullptr, receive_max * buffer_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

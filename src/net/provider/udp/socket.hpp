@@ -55,8 +55,9 @@ public:
     Socket& operator=(const Socket&) = delete;
     ~Socket();
 
-    /// Binds to a free port and the bell to the next, on every address of the family.
-    Result<void> open(std::uint16_t family);
+    /// Binds to a free port and the bell to the next: on `on`, or on every address of its family
+    /// when its bytes are zero. Its port counts for nothing.
+    Result<void> open(const Address& on);
     int fd() const noexcept { return fd_; }
     std::uint16_t port() const noexcept { return port_; }
 
@@ -104,7 +105,7 @@ private:
     void prepare(msghdr& message, Control& control, std::size_t first,
                  std::size_t members) const noexcept;
 
-    Result<void> bind_pair(std::uint16_t family);
+    Result<void> bind_pair(const Address& on);
 
     int fd_ = -1;
     int bell_fd_ = -1;
