@@ -251,7 +251,7 @@ def lines_that_help(bench):
     assert little.returncode == 78 and "raise ulimit -d" in little.stderr, little
     assert "ulimit -v" not in little.stderr and "setuid" not in little.stderr, little
     nowhere = run([bench.hiroba, "run", "--hosts", "", str(program)])
-    assert nowhere.returncode == 64 and "--hosts names no host" in nowhere.stderr, nowhere
+    assert nowhere.returncode == 64 and "--hosts with a host" in nowhere.stderr, nowhere
     nested = run([*job, *job, str(program)])
     assert nested.returncode == 78 and "cannot fork" in nested.stderr, nested
     assert "ulimit -u" not in nested.stderr, nested
