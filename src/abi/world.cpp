@@ -18,6 +18,7 @@
 #include "abi/streams.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/atomic/rewriter.hpp"
@@ -177,7 +178,9 @@ Result<void> attach_layers(World& node) {
 Result<void> arrive(World& node) {
     if (node.endpoint->provider().limits().completes_inline) return node.control->barrier();
     std::atomic<bool> over{false};
-    std::thread carrier{[&] { node.endpoint->wait_until([&] { return over.load(); }); }};
+    std::thread carrier = start_service_thread("serves nodes while this one waits for them", [&] {
+        node.endpoint->wait_until([&] { return over.load(); });
+    });
     auto arrived = node.control->barrier();
     over.store(true);
     node.endpoint->wake_local();

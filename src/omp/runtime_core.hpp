@@ -87,8 +87,8 @@ private:
     static bool arrive(Standing& standing, LocalBarrier& barrier) noexcept;
     void join_nodes(ThreadState& thread, bool several) noexcept;
     /// Arrives at the end of the former region, if any, and waits for the next. False: over.
-    bool await_region(ThreadState& thread) noexcept;
-    bool await_region_as_leader(ThreadState& thread) noexcept;
+    TeamLink::Called await_region(ThreadState& thread) noexcept;
+    TeamLink::Called await_region_as_leader(ThreadState& thread) noexcept;
     void tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept;
     void add_thread_states(std::uint32_t threads);
     void grow_node(std::uint32_t threads);

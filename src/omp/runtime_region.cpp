@@ -9,6 +9,7 @@
 
 #include "base/fatal.hpp"
 #include "base/program_call.hpp"
+#include "base/service_thread.hpp"
 #include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -200,20 +201,24 @@ void RuntimeCore::work(std::uint32_t local_thread) noexcept {
     this_thread().omp = &thread;
     const bool quiet = link_ != nullptr;
     for (;;) {
-        bool go_on = false;
-        const auto wait = [this, &thread, &go_on] { go_on = await_region(thread); };
+        TeamLink::Called called{};
+        const auto wait = [this, &thread, &called] { called = await_region(thread); };
         if (quiet)
             on_runtime_stack(wait);
         else
             wait();
-        if (!go_on) return;
+        if (called == TeamLink::Called::end) return;
+        if (called == TeamLink::Called::handlers) {
+            link_->run_handlers();
+            continue;
+        }
         enter_region(thread);
         run_function(fork_);
         thread.frame = &thread.base;
     }
 }
 
-bool RuntimeCore::await_region(ThreadState& thread) noexcept {
+TeamLink::Called RuntimeCore::await_region(ThreadState& thread) noexcept {
     if (thread.in_region) {
         thread.in_region = false;
         if (join_.arrive()) {
@@ -229,20 +234,22 @@ bool RuntimeCore::await_region(ThreadState& thread) noexcept {
     if (thread.local_thread == 0) return await_region_as_leader(thread);
     thread.start.pass(thread.start_seen, patience_);
     ++thread.start_seen;
-    return !over_.load();
+    return over_.load() ? TeamLink::Called::end : TeamLink::Called::region;
 }
 
-bool RuntimeCore::await_region_as_leader(ThreadState&) noexcept {
-    if (!link_->await_fork(&fork_)) {
+TeamLink::Called RuntimeCore::await_region_as_leader(ThreadState&) noexcept {
+    const TeamLink::Called called = link_->await_fork(&fork_);
+    if (called == TeamLink::Called::handlers) return called;
+    if (called == TeamLink::Called::end) {
         over_.store(true);
         for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
-        return false;
+        return called;
     }
     link_->set_members(nodes_of(fork_.place.team_size));
     if (parts_.apply_process != nullptr && fork_.process.bytes != nullptr)
         parts_.apply_process(fork_.process);
     start_members();
-    return true;
+    return called;
 }
 
 void RuntimeCore::quit() noexcept {
@@ -316,8 +323,8 @@ void RuntimeCore::grow_pool(std::uint32_t threads) {
         pthread_t thread;
         const int error = pthread_create(&thread, &attributes, pool_thread, new PoolStart{this, t});
         if (error != 0)
-            die(exit_environment, "thread %u of %u cannot be started: %s; set OMP_NUM_THREADS", t,
-                threads, strerror(error));
+            die(exit_environment, "thread %u of %u cannot be started: %s; set OMP_NUM_THREADS. %s",
+                t, threads, strerror(error), thread_advice(error));
         pool_.push_back(thread);
     }
     pthread_attr_destroy(&attributes);

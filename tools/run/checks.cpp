@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -52,6 +54,35 @@ Result<void> look_up_program(RunPlan& plan) {
     return {};
 }
 
+namespace {
+
+Error denied(const std::string& call, const std::string& why) {
+    return Error{
+        ErrorKind::environment,
+        fmt::format("{} was refused: {}. Allow the call in the container's seccomp profile "
+                    "(docker run --security-opt seccomp=unconfined)",
+                    call, why)};
+}
+
+/// What every node needs from its start, tried here, where a line can say what is missing.
+Result<void> check_calls() {
+    constexpr std::size_t bytes = 4096;
+    void* const page =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return denied("mmap", ::strerror(errno));
+    int error = ::madvise(page, bytes, MADV_DONTNEED) == 0 ? 0 : errno;
+    ::munmap(page, bytes);
+    if (error != 0) return denied("madvise", ::strerror(error));
+    stack_t stack{};
+    if (::sigaltstack(nullptr, &stack) != 0) return denied("sigaltstack", ::strerror(errno));
+    struct sigaction action {};
+    if (::sigaction(SIGBUS, nullptr, &action) != 0)
+        return denied("rt_sigaction", ::strerror(errno));
+    return {};
+}
+
+}  // namespace
+
 Result<void> check_machine(const RunPlan& plan, const Machine& machine) {
     const auto sizes = space_sizes(plan.threads_per_node);
     if (!sizes) return sizes.error();
@@ -63,7 +94,7 @@ Result<void> check_machine(const RunPlan& plan, const Machine& machine) {
                                  "container's seccomp profile (docker run --security-opt "
                                  "seccomp=unconfined)",
                                  ::strerror(errno))};
-    return {};
+    return check_calls();
 }
 
 }  // namespace hiroba::tools

@@ -13,6 +13,7 @@
 
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "dsm/memory/kernel_calls.hpp"
@@ -79,9 +80,8 @@ Result<void> start_thread(dsm::AddressRange stack, std::uint32_t local_thread) {
     return Error{ErrorKind::environment,
                  "thread " + std::to_string(local_thread) + " with a stack of " +
                      std::to_string(stack.bytes) +
-                     " bytes did not start: " + std::strerror(failure) +
-                     ". Check ulimit -u and the container's limit of processes; raise HIROBA_STACK "
-                     "when the stack is too small"};
+                     " bytes did not start: " + std::strerror(failure) + ". " +
+                     (failure == EINVAL ? "Raise HIROBA_STACK" : thread_advice(failure))};
 }
 
 }  // namespace

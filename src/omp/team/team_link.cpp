@@ -141,14 +141,17 @@ bool TeamLink::join() noexcept {
     return true;
 }
 
-bool TeamLink::await_fork(Fork* fork) noexcept {
+TeamLink::Called TeamLink::await_fork(Fork* fork) noexcept {
     const auto is_called = [this] { return mail_->has_come(0) || over_.load(); };
+    const auto are_handlers_waiting = [this] { return parts_.interruptions.are_pending(); };
     while (!is_called()) {
+        if (are_handlers_waiting()) return Called::handlers;
         dsm::Heap& heap = *parts_.heap;
-        mail_->wait_for([&] { return is_called() || heap.has_freed_pages(); });
+        mail_->wait_for(
+            [&] { return is_called() || heap.has_freed_pages() || are_handlers_waiting(); });
         heap.return_freed_pages();
     }
-    if (!mail_->has_come(0)) return false;
+    if (!mail_->has_come(0)) return Called::end;
     in_region_.store(true);
     region_runs(true);
     phase_ = 0;
@@ -158,7 +161,16 @@ bool TeamLink::await_fork(Fork* fork) noexcept {
     all_nodes_know();
     if (fork->data != nullptr && parts_.memory->contains(fork->data))
         parts_.memory->prefetch(fork->data, data_prefetch_bytes);
-    return true;
+    return Called::region;
+}
+
+void TeamLink::run_handlers() noexcept {
+    on_runtime_stack([this] { run_beside_releases(); });
+    parts_.interruptions.serve();
+    on_runtime_stack([this] {
+        count_program_threads(-1);
+        release();
+    });
 }
 
 void TeamLink::region_runs(bool runs) noexcept {
