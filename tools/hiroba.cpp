@@ -59,7 +59,7 @@ CommandWords run_words(RunOptions& options) {
     words.take_program();
     words.check_with([&options] {
         const bool named = !options.hosts.empty() || !options.hostfile.empty() || in_allocation();
-        return !named && options.nodes.empty() ? "--nodes is required" : "";
+        return !named && options.nodes.empty() ? "--nodes is required, or --hosts with a host" : "";
     });
     return words;
 }
