@@ -95,7 +95,15 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
                               packet.body.size() - sizeof race});
             break;
         }
-        case ControlKind::participation: end.regions = packet.header.number; break;
+        case ControlKind::participation: {
+            std::int32_t status = 0;
+            understood = size_is(sizeof status);
+            if (!understood) break;
+            ::memcpy(&status, packet.body.data(), sizeof status);
+            end.regions = packet.header.number;
+            end.status = status;
+            break;
+        }
         default: understood = false;
     }
     if (packet.fd >= 0) ::close(packet.fd);
