@@ -32,7 +32,7 @@ if [[ ! -e $place/zydis/CMakeLists.txt ]]; then
 fi
 
 # The old C library's headers and libraries; of this system the compiler's C++ library, the kernel's
-# headers, and libraries that are headers only.
+# headers with the numbers of its calls, and libraries that are headers only.
 if [[ ! -e $sysroot/made ]]; then
     rm -rf "$sysroot"
     mkdir -p "$sysroot/usr/lib"
@@ -44,6 +44,7 @@ if [[ ! -e $sysroot/made ]]; then
     cp -a /usr/include/{c++,linux,asm-generic,fmt,CLI,Zycore} "$sysroot/usr/include/"
     rm -rf "$sysroot/usr/include/x86_64-linux-gnu/asm"
     cp -a /usr/include/x86_64-linux-gnu/{c++,asm} "$sysroot/usr/include/x86_64-linux-gnu/"
+    cp -a /usr/include/x86_64-linux-gnu/bits/syscall.h "$sysroot/usr/include/x86_64-linux-gnu/bits/"
     mkdir -p "$sysroot/$library/cmake" "$sysroot/usr/share/cmake"
     cp -a "/$library"/cmake/fmt "$sysroot/$library/cmake/"
     cp -a "/$library"/libfmt.so* "$sysroot/$library/"
