@@ -6,12 +6,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "dsm/sync/interruptions.hpp"
 #include "omp/icv/icv.hpp"
 #include "omp/loop/loop.hpp"
+#include "omp/task/dependences.hpp"
+#include "omp/task/task_loop.hpp"
 
 namespace hiroba::net {
 class Endpoint;
@@ -59,6 +63,25 @@ struct Parts {
     void (*leave)() = nullptr;
     /// What waits at a barrier or a join are interrupted for.
     dsm::Interruptions interruptions = {};
+};
+
+/// A task as a construct describes it.
+struct NewTask {
+    OutlinedFunction function = nullptr;
+    void* data = nullptr;
+    void (*copy)(void* to, void* from) = nullptr;  ///< null: bytes are copied
+    std::size_t bytes = 0, alignment = 1;          ///< of what is copied if it is deferred
+    const std::uint64_t* front = nullptr;          ///< two words put at the front of what is copied
+    bool deferred = true, final = false;
+    std::int32_t priority = 0;
+    std::vector<Dependence> dependences;
+    std::uint64_t* event = nullptr;  ///< detached: gets the event, as does the first word of `data`
+};
+
+/// Since start.
+struct TaskCounts {
+    std::uint64_t executed = 0;  ///< explicit tasks, by this node's threads
+    std::uint64_t taken = 0;     ///< of these, came from other nodes
 };
 
 /// Where the calling thread stands.
@@ -109,6 +132,28 @@ public:
     virtual void loop_end(bool wait) noexcept = 0;
     virtual void ordered_start() noexcept = 0;
     virtual void ordered_end() noexcept = 0;
+
+    /// Makes a task of the calling one, or executes it at once.
+    virtual void task(const NewTask& wanted) noexcept = 0;
+    /// Until the calling task's children are complete; executes its descendants meanwhile.
+    virtual void task_wait() noexcept = 0;
+    /// Until those are complete that a task with these dependences would wait for.
+    virtual void task_wait_for(std::vector<Dependence> dependences) noexcept = 0;
+    virtual void task_yield() noexcept = 0;
+    virtual void taskgroup_start() noexcept = 0;
+    virtual void taskgroup_end() noexcept = 0;
+    /// Makes tasks of a loop. `wanted.front` is set here.
+    virtual void task_loop(NewTask& wanted, const TaskLoop& loop) noexcept = 0;
+    virtual bool in_final() noexcept = 0;
+    /// The innermost descriptor of task reductions of the calling task (task/reductions.hpp).
+    virtual std::uintptr_t* task_reductions() noexcept = 0;
+    /// Makes the calling task's taskgroup one with reductions, described by the compiler at `data`.
+    virtual void register_reductions(std::uintptr_t* data) noexcept = 0;
+    virtual void unregister_reductions(std::uintptr_t* data) noexcept = 0;
+    virtual void remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept = 0;
+    /// Any thread of any node.
+    virtual void fulfill_event(std::uint64_t event) noexcept = 0;
+    virtual TaskCounts task_counts() const noexcept = 0;
 
     virtual bool single_start() noexcept = 0;
     /// nullptr: the caller executes the block and then calls single_copy_end(); others get the

@@ -51,7 +51,10 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const Parts& parts) {
 
 RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
                          std::unique_ptr<SegmentWords> segment_words)
-    : parts_(parts), link_(std::move(link)), segment_words_(std::move(segment_words)) {
+    : parts_(parts),
+      link_(std::move(link)),
+      segment_words_(std::move(segment_words)),
+      tasks_(parts) {
     if (parts.endpoint != nullptr) node_ = parts.endpoint->self().value;
     environment_ = read_environment(node_ == 0);
     if (link_ != nullptr) {
@@ -87,6 +90,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
 RuntimeCore::~RuntimeCore() {
     over_.store(true);
     for (auto& thread : threads_) thread->start.advance(patience_);
+    tasks_.ring();
     for (const pthread_t thread : pool_) pthread_join(thread, nullptr);
     if (this_thread().omp != nullptr && self().runtime == this) this_thread().omp = nullptr;
 }
@@ -94,6 +98,7 @@ RuntimeCore::~RuntimeCore() {
 void RuntimeCore::attach() {
     if (segment_words_ != nullptr) segment_words_->attach();
     if (link_ != nullptr) link_->attach();
+    tasks_.attach();
 }
 
 void RuntimeCore::become_initial_thread() noexcept {

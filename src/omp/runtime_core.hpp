@@ -6,7 +6,7 @@
 // is the whole job, and nothing but threads, gates and plain words is used.
 //
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
-// runtime_sharing.cpp (loops, single, ordered), runtime_locks.cpp.
+// runtime_sharing.cpp (loops, single, ordered), runtime_tasks.cpp, runtime_locks.cpp.
 #pragma once
 
 #include <pthread.h>
@@ -18,6 +18,7 @@
 
 #include "omp/loop/word_store.hpp"
 #include "omp/omp.hpp"
+#include "omp/task/task_pool.hpp"
 #include "omp/team/gate.hpp"
 #include "omp/team/team_link.hpp"
 #include "omp/team/thread_state.hpp"
@@ -46,6 +47,21 @@ public:
     void loop_end(bool wait) noexcept override;
     void ordered_start() noexcept override;
     void ordered_end() noexcept override;
+    void task(const NewTask& wanted) noexcept override;
+    void task_wait() noexcept override;
+    void task_wait_for(std::vector<Dependence> dependences) noexcept override;
+    void task_yield() noexcept override;
+    void taskgroup_start() noexcept override;
+    void taskgroup_end() noexcept override;
+    void task_loop(NewTask& wanted, const TaskLoop& loop) noexcept override;
+    std::uintptr_t* task_reductions() noexcept override;
+    void register_reductions(std::uintptr_t* data) noexcept override;
+    void unregister_reductions(std::uintptr_t* data) noexcept override;
+    void remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept override;
+    bool in_final() noexcept override;
+    void fulfill_event(std::uint64_t event) noexcept override;
+    TaskCounts task_counts() const noexcept override;
+
     bool single_start() noexcept override;
     void* single_copy_start() noexcept override;
     void single_copy_end(void* data) noexcept override;
@@ -59,7 +75,7 @@ public:
     void unlock_nested(std::uint64_t key) noexcept override;
 
     Place place() noexcept override { return self().frame->place; }
-    Icvs& icvs() noexcept override { return self().frame->icvs; }
+    Icvs& icvs() noexcept override;
     Environment& environment() noexcept override { return environment_; }
     int ancestor_thread(int level) noexcept override;
     int team_size_at(int level) noexcept override;
@@ -88,9 +104,50 @@ private:
     void join_nodes(ThreadState& thread, bool several) noexcept;
     /// Arrives at the end of the former region, if any, and waits for the next. False: over.
     bool await_region(ThreadState& thread) noexcept;
-    bool await_region_as_leader(ThreadState& thread) noexcept;
+    bool await_region_here(ThreadState& thread) noexcept;
+    TeamLink::Called await_region_step(ThreadState& thread) noexcept;
+    TeamLink::Called await_region_as_leader(Distraction distraction) noexcept;
+    void leave_region(ThreadState& thread) noexcept;
+    bool barrier_step(ThreadState& thread, bool several) noexcept;
     void grow_pool(std::uint32_t threads);
     static void* pool_thread(void* argument) noexcept;
+
+    // Tasks (runtime_tasks.cpp).
+    Task& current_task(Frame& frame) noexcept;
+    void release_implicit(Frame& frame) noexcept;
+    void execute(ThreadState& thread, Task& task) noexcept;
+    void end_body(Task& task) noexcept;
+    void run_undeferred(ThreadState& thread, Task& task, const NewTask& wanted) noexcept;
+    /// Executes descendants of `of`, or any of the team of all nodes if it is null, until done().
+    template <class Done>
+    void work_until(ThreadState& thread, Task* of, Done&& done) noexcept {
+        using Plain = std::remove_reference_t<Done>;
+        const auto holds = [](void* d) { return (*static_cast<Plain*>(d))(); };
+        work_until(thread, of,
+                   Condition{holds, const_cast<void*>(static_cast<const void*>(&done))});
+    }
+    struct Condition {
+        bool (*holds)(void*);
+        void* context;
+        bool operator()() const { return holds(context); }
+    };
+    void work_until(ThreadState& thread, Task* of, Condition done) noexcept;
+    void wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& patience_ns,
+                       Condition done) noexcept;
+    /// Executes tasks while there are any to be had.
+    void help(ThreadState& thread) noexcept;
+    /// What makes a thread leave a barrier or a join for a while: tasks.
+    struct Lookout {
+        const TaskPool& tasks;
+        std::uint64_t seen;
+        Distraction distraction() const noexcept {
+            return {[](const void* self) noexcept {
+                        const auto& here = *static_cast<const Lookout*>(self);
+                        return here.tasks.stirs(here.seen);
+                    },
+                    this};
+        }
+    };
 
     std::uint32_t* lock_at(std::uint64_t key) noexcept;
 
@@ -101,6 +158,8 @@ private:
     std::unique_ptr<LocalWords> local_words_;
     WordStore* words_;
     Patience patience_;
+    TaskPool tasks_;
+    std::atomic<std::uint64_t> tasks_executed_{0};
     std::uint32_t node_ = 0, nodes_ = 1, processors_ = 1;
 
     Fork fork_;  ///< the present region; written by the leader while all others stand still

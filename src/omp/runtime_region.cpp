@@ -32,12 +32,13 @@ void run_function(const Fork& fork) noexcept {
 std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_t requested,
                                          std::uint32_t threads_max) noexcept {
     const Frame& frame = *thread.frame;
-    const std::uint32_t levels = std::min(frame.icvs.max_active_levels, levels_supported);
+    const Icvs& own = icvs();
+    const std::uint32_t levels = std::min(own.max_active_levels, levels_supported);
     if (requested == 1 || !may_lead(thread) || over_.load(std::memory_order_relaxed) ||
         frame.place.active_level >= levels)
         return 1;
-    std::uint32_t threads = requested != 0 ? requested : frame.icvs.threads;
-    if (frame.icvs.dynamic) threads = std::min(threads, processors_);
+    std::uint32_t threads = requested != 0 ? requested : own.threads;
+    if (own.dynamic) threads = std::min(threads, processors_);
     if (threads_max != 0) threads = std::min(threads, threads_max);
     return std::max(1u, std::min({threads, thread_limit(), pool_threads_max}));
 }
@@ -81,12 +82,14 @@ void RuntimeCore::run(const Fork& fork, std::uint32_t requested,
 void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
     Frame frame;
     frame.parent = thread.frame;
-    frame.icvs = thread.frame->icvs;
+    frame.icvs = icvs();
     frame.place.level = thread.frame->place.level + 1;
     frame.place.active_level = thread.frame->place.active_level;
     thread.frame = &frame;
     if (fork.has_loop) loop_start(fork.loop);
     call_program(fork.function, fork.data);
+    barrier();
+    release_implicit(frame);
     thread.frame = frame.parent;
 }
 
@@ -94,7 +97,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     const Frame& outer = *thread.frame;
     trace("omp.fork", team_size, sequence_);
     fork_.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
-    fork_.icvs = outer.icvs;
+    fork_.icvs = icvs();
     if (environment_.levels > 1)
         fork_.icvs.threads =
             environment_.threads_by_level[std::min(outer.place.level + 1, environment_.levels - 1)];
@@ -107,6 +110,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     const std::uint32_t join_phase = join_.phase();
     const auto start = [this, team_size] {
         if (link_ != nullptr && nodes_of(team_size) > 1) link_->fork(fork_, nodes_of(team_size));
+        if (link_ != nullptr) tasks_.exchange()->begin_region(link_->region(), nodes_of(team_size));
         start_members();
     };
     if (link_ != nullptr)
@@ -117,16 +121,17 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     enter_region(thread);
     thread.region.parent = parent;
     run_function(fork_);
-    thread.frame = parent;
     sequence_ = thread.region.sequence;
     thread.in_region = false;
     trace("omp.join", join_phase);
-    if (link_ != nullptr)
+    if (link_ != nullptr) {
         join_nodes(thread, nodes_of(team_size) > 1);
-    else if (join_.arrive())
-        join_.open(patience_);
-    else
-        join_.wait(join_phase, patience_);
+    } else {
+        if (join_.arrive()) join_.open(patience_);
+        work_until(thread, nullptr, [&] { return join_.phase() != join_phase && tasks_.quiet(); });
+    }
+    release_implicit(thread.region);
+    thread.frame = parent;
 }
 
 std::uint32_t RuntimeCore::nodes_of(std::uint32_t team_size) const noexcept {
@@ -147,10 +152,12 @@ void RuntimeCore::start_members() noexcept {
     join_.set_members(members);
     regions_.fetch_add(1, std::memory_order_relaxed);
     for (std::uint32_t t = 1; t < members; ++t) threads_[t]->start.advance(patience_);
+    if (link_ == nullptr && tasks_.has_waiting()) tasks_.ring();
 }
 
 void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     Frame& frame = thread.region;
+    release_implicit(frame);
     frame.parent = nullptr;
     frame.place = fork_.place;
     frame.place.thread =
@@ -172,100 +179,156 @@ bool RuntimeCore::arrive(Standing& standing, LocalBarrier& barrier) noexcept {
     return standing.last;
 }
 
+// A region is over when all threads have come and no task is left. Each node says that of itself,
+// maybe while it has tasks of others: those count where they were created (docs/layers/tasks.md).
 void RuntimeCore::join_nodes(ThreadState& thread, bool several) noexcept {
     thread.standing = {};
-    link_->in_steps([this, &standing = thread.standing, several] {
-        const bool first_time = !standing.arrived;
-        if (arrive(standing, join_)) {
-            if (first_time) join_.open(patience_);
-        } else if (!link_->await([&] { return join_.phase() != standing.phase; })) {
-            return false;
-        }
-        return !several || link_->join();
-    });
+    const auto step = [this, &thread, several] {
+        Standing& standing = thread.standing;
+        if (!standing.arrived && arrive(standing, join_)) join_.open(patience_);
+        TaskPool::Waiting waiting{tasks_};
+        const Lookout lookout{tasks_, thread.events_seen};
+        const auto here = [&] { return join_.phase() != standing.phase && tasks_.quiet(); };
+        const bool over = link_->await(here, lookout.distraction()) &&
+                          (!several || link_->join(lookout.distraction()));
+        if (!over) waiting.will_attend();
+        return over;
+    };
+    link_->in_steps(step, [this, &thread] { help(thread); });
 }
 
 void RuntimeCore::work(std::uint32_t local_thread) noexcept {
     ThreadState& thread = *threads_[local_thread];
     this_thread().omp = &thread;
-    const bool quiet = link_ != nullptr;
-    for (;;) {
-        bool go_on = false;
-        const auto wait = [this, &thread, &go_on] { go_on = await_region(thread); };
-        if (quiet)
-            on_runtime_stack(wait);
-        else
-            wait();
-        if (!go_on) return;
+    while (link_ != nullptr ? await_region(thread) : await_region_here(thread)) {
         enter_region(thread);
         run_function(fork_);
-        thread.frame = &thread.base;
     }
+    thread.frame = &thread.base;
 }
 
-bool RuntimeCore::await_region(ThreadState& thread) noexcept {
-    if (thread.in_region) {
-        thread.in_region = false;
-        if (join_.arrive()) {
-            // On other nodes the last thread speaks for all; node 0's initial thread waits itself.
-            // It flushes for all too: an unsynchronized std::cout bears one thread at a time.
-            if (node_ != 0) {
-                if (parts_.flush_streams != nullptr) parts_.flush_streams();
-                link_->arrive_at_join();
-            }
-            join_.open(patience_);
-        }
+bool RuntimeCore::await_region_here(ThreadState& thread) noexcept {
+    if (thread.in_region && join_.arrive()) {
+        join_.open(patience_);
+        if (tasks_.has_waiting()) tasks_.ring();
     }
-    if (thread.local_thread == 0) return await_region_as_leader(thread);
-    thread.start.pass(thread.start_seen, patience_);
+    thread.in_region = false;
+    work_until(thread, nullptr, [&] { return thread.start.value() != thread.start_seen; });
     ++thread.start_seen;
     return !over_.load();
 }
 
-bool RuntimeCore::await_region_as_leader(ThreadState&) noexcept {
+bool RuntimeCore::await_region(ThreadState& thread) noexcept {
+    thread.standing = {};
+    TeamLink::Called called = TeamLink::Called::elsewhere;
+    const auto step = [&] {
+        TaskPool::Waiting waiting{tasks_};
+        called = await_region_step(thread);
+        if (called == TeamLink::Called::elsewhere) waiting.will_attend();
+        return called != TeamLink::Called::elsewhere;
+    };
+    link_->in_steps(step, [this, &thread] { help(thread); });
+    return called == TeamLink::Called::to_region;
+}
+
+TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
+    const Lookout lookout{tasks_, thread.events_seen};
+    const Distraction distraction = lookout.distraction();
+    Standing& standing = thread.standing;
+    if (thread.in_region) {
+        if (!standing.arrived && arrive(standing, join_) && node_ == 0) join_.open(patience_);
+        if (standing.last && node_ != 0) {
+            const auto quiet = [this] { return tasks_.quiet(); };
+            if (!link_->await_region(quiet, distraction)) return TeamLink::Called::elsewhere;
+            leave_region(thread);
+        }
+        thread.in_region = false;
+    }
+    if (thread.local_thread == 0) return await_region_as_leader(distraction);
+    const auto starts = [&] { return thread.start.value() != thread.start_seen; };
+    if (!link_->await_region(starts, distraction)) return TeamLink::Called::elsewhere;
+    ++thread.start_seen;
+    return over_.load() ? TeamLink::Called::over : TeamLink::Called::to_region;
+}
+
+/// On other nodes the last thread speaks for all; node 0's initial thread waits itself. It flushes
+/// for all too: an unsynchronized std::cout bears one thread at a time.
+void RuntimeCore::leave_region(ThreadState&) noexcept {
+    if (parts_.flush_streams != nullptr) parts_.flush_streams();
+    link_->arrive_at_join();
+    join_.open(patience_);
+}
+
+TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) noexcept {
     const std::uint32_t threads = parts_.threads_per_node;
-    if (!link_->await_fork(&fork_)) {
+    const TeamLink::Called called = link_->await_fork(&fork_, distraction);
+    if (called == TeamLink::Called::elsewhere) return called;
+    if (called == TeamLink::Called::over) {
         over_.store(true);
         for (std::uint32_t t = 1; t < threads; ++t) threads_[t]->start.advance(patience_);
-        return false;
+        return called;
     }
-    link_->set_members(nodes_of(fork_.place.team_size));
+    const std::uint32_t members = nodes_of(fork_.place.team_size);
+    link_->set_members(members);
+    tasks_.exchange()->begin_region(link_->region(), members);
     if (parts_.apply_process != nullptr && fork_.process.bytes != nullptr)
         parts_.apply_process(fork_.process);
     start_members();
-    return true;
+    return called;
 }
 
 void RuntimeCore::quit() noexcept {
     over_.store(true);
     if (link_ != nullptr) on_runtime_stack([this] { link_->send_quit(); });
     for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
+    if (link_ == nullptr) tasks_.ring();
 }
 
 void RuntimeCore::barrier() noexcept {
-    const Frame& frame = *self().frame;
-    if (frame.place.team_size == 1) return;
+    ThreadState& thread = self();
+    const Frame& frame = *thread.frame;
+    if (frame.place.team_size == 1) {
+        Task* const task = frame.implicit;
+        if (task == nullptr) return;
+        return work_until(thread, task, [this, task] {
+            return tasks_.with_books([task](TaskBook&) { return task->descendants.count == 0; });
+        });
+    }
     trace("omp.barrier", frame.place.thread, frame.sequence);
     if (link_ == nullptr) {
         const std::uint32_t phase = barrier_.phase();
-        if (barrier_.arrive())
-            barrier_.open(patience_);
-        else
-            barrier_.wait(phase, patience_);
+        if (!barrier_.arrive())
+            return work_until(thread, nullptr, [&] { return barrier_.phase() != phase; });
+        if (!tasks_.quiet()) work_until(thread, nullptr, [this] { return tasks_.quiet(); });
+        barrier_.open(patience_);
+        if (tasks_.has_waiting()) tasks_.ring();
         return;
     }
-    ThreadState& thread = self();
     thread.standing = {};
     const bool several = nodes_of(frame.place.team_size) > 1;
-    link_->in_steps([this, &standing = thread.standing, several] {
-        const bool first_time = !standing.arrived;
-        if (!arrive(standing, barrier_))
-            return link_->await([&] { return barrier_.phase() != standing.phase; });
-        if (several && first_time) link_->begin_barrier();
-        if (several && !link_->finish_barrier()) return false;
-        barrier_.open(patience_);
-        return true;
-    });
+    const auto step = [this, &thread, several] {
+        TaskPool::Waiting waiting{tasks_};
+        const bool through = barrier_step(thread, several);
+        if (!through) waiting.will_attend();
+        return through;
+    };
+    link_->in_steps(step, [this, &thread] { help(thread); });
+}
+
+bool RuntimeCore::barrier_step(ThreadState& thread, bool several) noexcept {
+    Standing& standing = thread.standing;
+    const Lookout lookout{tasks_, thread.events_seen};
+    const Distraction distraction = lookout.distraction();
+    if (!arrive(standing, barrier_))
+        return link_->await([&] { return barrier_.phase() != standing.phase; }, distraction);
+    if (!standing.begun) {
+        if (!link_->await([this] { return tasks_.quiet(); }, distraction)) return false;
+        if (several) link_->begin_barrier();
+        standing.begun = true;
+    }
+    if (several && !link_->finish_barrier(distraction)) return false;
+    barrier_.open(patience_);
+    return true;
 }
 
 struct PoolStart {

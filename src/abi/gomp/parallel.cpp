@@ -109,11 +109,4 @@ bool GOMP_barrier_cancel() {
     return false;
 }
 
-// Tasks are refused where they are made, so there is never one to wait for.
-void GOMP_taskwait() {}
-void GOMP_taskwait_depend(void**) {}
-void GOMP_taskyield() {}
-void GOMP_taskgroup_start() {}
-void GOMP_taskgroup_end() {}
-
 }  // extern "C"

@@ -27,17 +27,9 @@ int shown_length(const char* message, std::size_t length) {
 
 extern "C" {
 
-HIROBA_REFUSED(GOMP_task, "tasks are")
-HIROBA_REFUSED(GOMP_taskloop, "taskloops are")
-HIROBA_REFUSED(GOMP_taskloop_ull, "taskloops are")
-HIROBA_REFUSED(GOMP_taskgroup_reduction_register, "task reductions are")
-HIROBA_REFUSED(GOMP_taskgroup_reduction_unregister, "task reductions are")
-HIROBA_REFUSED(GOMP_task_reduction_remap, "task reductions are")
 HIROBA_REFUSED(GOMP_workshare_task_reduction_unregister, "task reductions are")
 HIROBA_REFUSED(GOMP_parallel_reductions, "task reductions on parallel regions are")
 HIROBA_REFUSED(GOMP_scope_start, "task reductions on scopes are")
-HIROBA_REFUSED(omp_fulfill_event, "detached tasks are")
-HIROBA_REFUSED(omp_fulfill_event_, "detached tasks are")
 
 HIROBA_REFUSED(GOMP_doacross_post, "doacross loops are")
 HIROBA_REFUSED(GOMP_doacross_wait, "doacross loops are")

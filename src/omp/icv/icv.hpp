@@ -40,6 +40,7 @@ struct Environment {
     std::uint64_t stack_bytes = 0;  ///< 0: the system's default
     WaitPolicy wait_policy = WaitPolicy::unset;
     bool cancellation = false;
+    std::int32_t task_priority_max = 0;
     bool display_affinity = false;
     std::string affinity_format = "level %L thread %i affinity %A";
     enum class Display : std::uint8_t { off, on, verbose } display = Display::off;

@@ -122,17 +122,8 @@ bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
     return true;
 }
 
-void TeamLink::let_handlers_run() noexcept {
-    ThreadContext& context = this_thread();
-    context.in_runtime = false;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    parts_.interruptions.serve();
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    context.in_runtime = true;
-}
-
-bool TeamLink::join() noexcept {
-    if (!await([this] { return have_come(1, members_); })) return false;
+bool TeamLink::join(Distraction distraction) noexcept {
+    if (!await([this] { return have_come(1, members_); }, distraction)) return false;
     for (std::uint32_t node = 1; node < members_; ++node) receive(node, Kind::join);
     region_runs(false);
     acquire();
@@ -140,14 +131,15 @@ bool TeamLink::join() noexcept {
     return true;
 }
 
-bool TeamLink::await_fork(Fork* fork) noexcept {
+TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexcept {
     const auto is_called = [this] { return mail_->has_come(0) || over_.load(); };
     while (!is_called()) {
         dsm::Heap& heap = *parts_.heap;
-        mail_->wait_for([&] { return is_called() || heap.has_freed_pages(); });
+        mail_->wait_for([&] { return is_called() || heap.has_freed_pages() || distraction(); });
         heap.return_freed_pages();
+        if (!is_called() && distraction()) return Called::elsewhere;
     }
-    if (!mail_->has_come(0)) return false;
+    if (!mail_->has_come(0)) return Called::over;
     in_region_.store(true);
     region_runs(true);
     phase_ = 0;
@@ -157,7 +149,7 @@ bool TeamLink::await_fork(Fork* fork) noexcept {
     all_nodes_know();
     if (fork->data != nullptr && parts_.memory->contains(fork->data))
         parts_.memory->prefetch(fork->data, data_prefetch_bytes);
-    return true;
+    return Called::to_region;
 }
 
 void TeamLink::region_runs(bool runs) noexcept {
@@ -181,10 +173,10 @@ void TeamLink::begin_barrier() noexcept {
     for (std::uint32_t i = 1; i < members_; ++i) send((self_ + i) % members_, Kind::barrier);
 }
 
-bool TeamLink::finish_barrier() noexcept {
+bool TeamLink::finish_barrier(Distraction distraction) noexcept {
     const bool over_node_0 = members_ > all_to_all_max;
     const std::uint32_t from_up_to = over_node_0 && self_ != 0 ? 1 : members_;
-    if (!await([&] { return have_come(0, from_up_to); })) return false;
+    if (!await([&] { return have_come(0, from_up_to); }, distraction)) return false;
     const Kind kind = !over_node_0 ? Kind::barrier : self_ != 0 ? Kind::spread : Kind::gather;
     for (std::uint32_t node = 0; node < from_up_to; ++node)
         if (node != self_) receive(node, kind);

@@ -13,11 +13,15 @@
 
 namespace hiroba::omp {
 
+struct Task;
+
 /// One region as seen by one of its threads.
 struct Frame {
     Frame* parent = nullptr;
     Place place;
     Icvs icvs;
+    Task* implicit = nullptr;  ///< made when the thread first does something with tasks here
+    Task* task = nullptr;  ///< the one the thread executes; null: the implicit one, not yet made
     LoopCursor loop;
     Workshare single_copy;       ///< of the single whose executor this thread is
     std::uint64_t sequence = 0;  ///< number of the next worksharing construct
@@ -42,7 +46,7 @@ private:
 /// Where a thread stands at a barrier or join that handlers of the program may interrupt. Not on
 /// its stack, which others may be comparing.
 struct Standing {
-    bool arrived = false, last = false;
+    bool arrived = false, last = false, begun = false;
     std::uint32_t phase = 0;
 };
 
@@ -57,7 +61,8 @@ struct ThreadState {
     Frame* frame = &base;
     NestedHolds holds;
     Standing standing;
-    Gate start;  ///< advanced when there is a region for this thread
+    std::uint64_t events_seen = 0;  ///< of tasks, when it last found nothing to do
+    Gate start;                     ///< advanced when there is a region for this thread
     std::uint32_t start_seen = 0;
 };
 
