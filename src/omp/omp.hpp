@@ -35,7 +35,7 @@ namespace hiroba::omp {
 using OutlinedFunction = void (*)(void*);
 
 /// Locks of the runtime itself; all others are named by an address of the program.
-inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3;
+inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3, share_key = 4;
 
 /// The process-wide state of node 0 (working directory, ...): numbered, and where it is written in
 /// global memory, null when there is nothing to take over.
@@ -72,6 +72,7 @@ struct NewTask {
     void (*copy)(void* to, void* from) = nullptr;  ///< null: bytes are copied
     std::size_t bytes = 0, alignment = 1;          ///< of what is copied if it is deferred
     const std::uint64_t* front = nullptr;          ///< two words put at the front of what is copied
+    bool always_copied = false;                    ///< even so
     bool deferred = true, final = false;
     std::int32_t priority = 0;
     std::vector<Dependence> dependences;
@@ -123,13 +124,38 @@ public:
     /// `threads_max`: 0, or more threads than this have nothing to do.
     virtual void parallel_loop(OutlinedFunction function, void* data, std::uint32_t threads,
                                const Loop& loop, std::uint32_t threads_max) noexcept = 0;
+    /// A region with task reductions, described by the compiler. @return the team's size
+    virtual std::uint32_t parallel_reductions(OutlinedFunction function, void* data,
+                                              std::uint32_t threads,
+                                              std::uintptr_t* reductions) noexcept = 0;
     virtual void barrier() noexcept = 0;
+
+    /// Runs function(data) as an initial thread of its own would. `thread_limit`: 0 none.
+    virtual void run_apart(OutlinedFunction function, void* data,
+                           std::uint32_t thread_limit) noexcept = 0;
+    /// Runs function(data) once for each team of a league; 0 stands for the defaults.
+    virtual void league(OutlinedFunction function, void* data, std::uint32_t teams,
+                        std::uint32_t thread_limit) noexcept = 0;
+    /// The same for code that asks for each team by itself; false: that was the last.
+    virtual bool next_team(std::uint32_t teams, std::uint32_t thread_limit,
+                           bool first) noexcept = 0;
 
     /// Starts the team's next loop; chunks come from loop_next().
     virtual void loop_start(const Loop& loop) noexcept = 0;
     /// Takes the next chunk [*first, *end). False: none left.
     virtual bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept = 0;
     virtual void loop_end(bool wait) noexcept = 0;
+    /// Zeroed memory that the team's threads share until the end of the loop they are about to
+    /// start.
+    virtual void* loop_memory(std::size_t bytes) noexcept = 0;
+    /// Starts a doacross loop; `counts` are the iterations of its nest, and the loop runs over the
+    /// outermost's, from 0.
+    virtual void doacross_start(std::span<const std::uint64_t> counts, Schedule schedule,
+                                std::uint64_t chunk) noexcept = 0;
+    /// Iteration `at` of the nest is done: its thread says so; another waits for it.
+    virtual void doacross_post(const std::uint64_t* at) noexcept = 0;
+    virtual void doacross_wait(const std::uint64_t* at) noexcept = 0;
+    virtual std::size_t doacross_dimensions() noexcept = 0;
     virtual void ordered_start() noexcept = 0;
     virtual void ordered_end() noexcept = 0;
 
@@ -150,6 +176,9 @@ public:
     /// Makes the calling task's taskgroup one with reductions, described by the compiler at `data`.
     virtual void register_reductions(std::uintptr_t* data) noexcept = 0;
     virtual void unregister_reductions(std::uintptr_t* data) noexcept = 0;
+    /// The same for a worksharing construct, whose threads share the copies; with a taskgroup.
+    virtual void start_shared_reductions(std::uintptr_t* data) noexcept = 0;
+    virtual void end_shared_reductions(bool cancelled) noexcept = 0;
     virtual void remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept = 0;
     /// Any thread of any node.
     virtual void fulfill_event(std::uint64_t event) noexcept = 0;

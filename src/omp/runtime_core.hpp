@@ -28,7 +28,8 @@ namespace hiroba::omp {
 class RuntimeCore final : public Runtime {
 public:
     RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
-                std::unique_ptr<SegmentWords> segment_words);
+                std::unique_ptr<SegmentWords> segment_words,
+                std::unique_ptr<SegmentWords> segment_progress);
     ~RuntimeCore() override;
     void attach() override;
 
@@ -40,11 +41,26 @@ public:
     void parallel(OutlinedFunction function, void* data, std::uint32_t threads) noexcept override;
     void parallel_loop(OutlinedFunction function, void* data, std::uint32_t threads,
                        const Loop& loop, std::uint32_t threads_max) noexcept override;
+    std::uint32_t parallel_reductions(OutlinedFunction function, void* data, std::uint32_t threads,
+                                      std::uintptr_t* reductions) noexcept override;
     void barrier() noexcept override;
+    void run_apart(OutlinedFunction function, void* data,
+                   std::uint32_t thread_limit) noexcept override;
+    void league(OutlinedFunction function, void* data, std::uint32_t teams,
+                std::uint32_t thread_limit) noexcept override;
+    bool next_team(std::uint32_t teams, std::uint32_t thread_limit, bool first) noexcept override;
 
     void loop_start(const Loop& loop) noexcept override;
     bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept override;
     void loop_end(bool wait) noexcept override;
+    void* loop_memory(std::size_t bytes) noexcept override;
+    void doacross_start(std::span<const std::uint64_t> counts, Schedule schedule,
+                        std::uint64_t chunk) noexcept override;
+    void doacross_post(const std::uint64_t* at) noexcept override;
+    void doacross_wait(const std::uint64_t* at) noexcept override;
+    std::size_t doacross_dimensions() noexcept override {
+        return self().frame->doacross.dimensions();
+    }
     void ordered_start() noexcept override;
     void ordered_end() noexcept override;
     void task(const NewTask& wanted) noexcept override;
@@ -57,6 +73,8 @@ public:
     std::uintptr_t* task_reductions() noexcept override;
     void register_reductions(std::uintptr_t* data) noexcept override;
     void unregister_reductions(std::uintptr_t* data) noexcept override;
+    void start_shared_reductions(std::uintptr_t* data) noexcept override;
+    void end_shared_reductions(bool cancelled) noexcept override;
     void remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept override;
     bool in_final() noexcept override;
     void fulfill_event(std::uint64_t event) noexcept override;
@@ -92,7 +110,8 @@ private:
     bool may_lead(const ThreadState& thread) const noexcept;
     std::uint32_t team_size_for(const ThreadState& thread, std::uint32_t requested,
                                 std::uint32_t threads_max) noexcept;
-    void run(const Fork& fork, std::uint32_t requested, std::uint32_t threads_max) noexcept;
+    std::uint32_t run(const Fork& fork, std::uint32_t requested,
+                      std::uint32_t threads_max) noexcept;
     void run_alone(ThreadState& thread, const Fork& fork) noexcept;
     void run_team(ThreadState& thread, std::uint32_t team_size) noexcept;
     std::uint32_t nodes_of(std::uint32_t team_size) const noexcept;
@@ -112,13 +131,25 @@ private:
     void grow_pool(std::uint32_t threads);
     static void* pool_thread(void* argument) noexcept;
 
+    /// Calls make() on one thread of the team, and returns what it returned on all, who then see
+    /// what it did. `share` is to be left.
+    template <class Make>
+    void* make_for_all(Frame& frame, Workshare& share, Make&& make) noexcept;
+
     // Tasks (runtime_tasks.cpp).
     Task& current_task(Frame& frame) noexcept;
     void release_implicit(Frame& frame) noexcept;
     void execute(ThreadState& thread, Task& task) noexcept;
     void end_body(Task& task) noexcept;
+    Task& make_task(Frame& frame, const NewTask& wanted, bool deferred) noexcept;
+    std::uint64_t task_handle(const Task& task) const noexcept {
+        return TaskHandle::make(NodeId{node_}, task.index, task.serial).raw;
+    }
+    void* copy_argument(const NewTask& wanted) noexcept;
+    void execute_inline(Frame& frame, const NewTask& wanted) noexcept;
     void run_undeferred(ThreadState& thread, Task& task, const NewTask& wanted) noexcept;
-    /// Executes descendants of `of`, or any of the team of all nodes if it is null, until done().
+    /// Executes descendants of `of`, or any of the team of all nodes if it is null, until done(),
+    /// which is asked under the books' latch.
     template <class Done>
     void work_until(ThreadState& thread, Task* of, Done&& done) noexcept {
         using Plain = std::remove_reference_t<Done>;
@@ -154,9 +185,10 @@ private:
     Parts parts_;
     Environment environment_;
     std::unique_ptr<TeamLink> link_;  ///< null on one node
-    std::unique_ptr<SegmentWords> segment_words_;
-    std::unique_ptr<LocalWords> local_words_;
+    std::unique_ptr<SegmentWords> segment_words_, segment_progress_;
+    std::unique_ptr<LocalWords> local_words_, local_progress_;
     WordStore* words_;
+    WordStore* progress_;  ///< of doacross loops
     Patience patience_;
     TaskPool tasks_;
     std::atomic<std::uint64_t> tasks_executed_{0};

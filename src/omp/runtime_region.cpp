@@ -13,6 +13,7 @@
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "omp/runtime_core.hpp"
+#include "omp/task/reductions.hpp"
 
 namespace hiroba::omp {
 
@@ -65,24 +66,45 @@ void RuntimeCore::parallel_loop(OutlinedFunction function, void* data, std::uint
     run(fork, threads, threads_max);
 }
 
-void RuntimeCore::run(const Fork& fork, std::uint32_t requested,
-                      std::uint32_t threads_max) noexcept {
+std::uint32_t RuntimeCore::parallel_reductions(OutlinedFunction function, void* data,
+                                               std::uint32_t threads,
+                                               std::uintptr_t* reductions) noexcept {
+    Fork fork;
+    fork.function = function;
+    fork.data = data;
+    fork.reductions = reductions;
+    return run(fork, threads, 0);
+}
+
+std::uint32_t RuntimeCore::run(const Fork& fork, std::uint32_t requested,
+                               std::uint32_t threads_max) noexcept {
     ThreadState& thread = self();
+    const auto make_copies = [&](std::uint32_t threads) {
+        if (fork.reductions == nullptr) return;
+        reductions::allocate(fork.reductions, nullptr, threads,
+                             [this](std::size_t bytes, std::size_t alignment) {
+                                 return tasks_.allocate_argument(bytes, alignment);
+                             });
+    };
     const std::uint32_t size = team_size_for(thread, requested, threads_max);
     // There is one team. Whoever finds it taken does not wait: its holder may wait for the caller.
     if (size == 1 || team_taken_.exchange(true, std::memory_order_acquire)) {
+        make_copies(1);
         run_alone(thread, fork);
-        return;
+        return 1;
     }
+    make_copies(size);
     fork_ = fork;
     run_team(thread, size);
     team_taken_.store(false, std::memory_order_release);  // pairs with the exchange above
+    return size;
 }
 
 void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
     Frame frame;
     frame.parent = thread.frame;
     frame.icvs = icvs();
+    frame.reductions = fork.reductions;
     frame.place.level = thread.frame->place.level + 1;
     frame.place.active_level = thread.frame->place.active_level;
     thread.frame = &frame;
@@ -164,6 +186,7 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
         node_ * (link_ != nullptr ? parts_.threads_per_node : 0) + thread.local_thread;
     frame.icvs = fork_.icvs;
     frame.sequence = fork_.sequence;
+    frame.reductions = fork_.reductions;
     thread.frame = &frame;
     thread.in_region = true;
     if (fork_.has_loop) loop_start(fork_.loop);
@@ -290,9 +313,7 @@ void RuntimeCore::barrier() noexcept {
     if (frame.place.team_size == 1) {
         Task* const task = frame.implicit;
         if (task == nullptr) return;
-        return work_until(thread, task, [this, task] {
-            return tasks_.with_books([task](TaskBook&) { return task->descendants.count == 0; });
-        });
+        return work_until(thread, task, [task] { return task->descendants.count == 0; });
     }
     trace("omp.barrier", frame.place.thread, frame.sequence);
     if (link_ == nullptr) {

@@ -16,11 +16,6 @@
 namespace hiroba::omp {
 
 namespace {
-/// A node with so many tasks that wait per thread has enough of them: further ones are executed by
-/// whoever makes them.
-constexpr std::size_t queued_per_thread_max = 256;
-/// So many in all, most of them waiting for others: the same, once those are over.
-constexpr std::size_t used_max = std::size_t{1} << 20;
 /// How long to wait for descendants that are on other nodes before asking for them once more.
 constexpr std::uint64_t ask_again_min_ns = 500'000, ask_again_max_ns = 20'000'000;
 }  // namespace
@@ -28,12 +23,26 @@ constexpr std::uint64_t ask_again_min_ns = 500'000, ask_again_max_ns = 20'000'00
 Task& RuntimeCore::current_task(Frame& frame) noexcept {
     if (frame.task == nullptr) {
         const bool shared = frame.place.team_size > 1;
-        frame.implicit = tasks_.with_books([shared](TaskBook& book) {
+        frame.implicit = tasks_.with_books([&frame, shared](TaskBook& book) {
             Task& task = book.make();
             book.make_implicit(task, shared);
+            task.descendants.reductions = frame.reductions;
             return &task;
         });
         frame.task = frame.implicit;
+    }
+    if (frame.inlined) {
+        Task& parent = *frame.task;
+        const Icvs& icvs = &parent != frame.implicit ? parent.icvs : frame.icvs;
+        frame.task = tasks_.with_books([&](TaskBook& book) {
+            Task& task = book.make();
+            task.final = frame.inlined_final;
+            task.icvs = icvs;
+            book.create(task, parent);
+            book.start_undeferred(task);
+            return &task;
+        });
+        frame.inlined = false;
     }
     return *frame.task;
 }
@@ -46,12 +55,14 @@ void RuntimeCore::release_implicit(Frame& frame) noexcept {
 
 Icvs& RuntimeCore::icvs() noexcept {
     Frame& frame = *self().frame;
+    if (frame.inlined) current_task(frame);  // It may set them, and then they are its own.
     return frame.task != frame.implicit ? frame.task->icvs : frame.icvs;
 }
 
 bool RuntimeCore::in_final() noexcept {
-    const Task* const task = self().frame->task;
-    return task != nullptr && task->final;
+    const Frame& frame = *self().frame;
+    if (frame.inlined) return frame.inlined_final;
+    return frame.task != nullptr && frame.task->final;
 }
 
 TaskCounts RuntimeCore::task_counts() const noexcept {
@@ -66,49 +77,74 @@ TaskCounts RuntimeCore::task_counts() const noexcept {
 void RuntimeCore::task(const NewTask& wanted) noexcept {
     ThreadState& thread = self();
     Frame& frame = *thread.frame;
-    Task& parent = current_task(frame);
-    const std::size_t enough = queued_per_thread_max * std::max(parts_.threads_per_node, 1u);
-    const bool may_wait = wanted.deferred && !parent.final && frame.place.level > 0;
-
-    Task* task = nullptr;
-    bool deferred = may_wait;
-    std::uint64_t event = 0;
-    tasks_.with_books([&](TaskBook& book) {
-        // A detached one may be waited for by what its creator does next.
-        if (wanted.event == nullptr && (book.queued() >= enough || book.used() >= used_max))
-            deferred = false;
-        task = &book.make();
-        task->function = wanted.function;
-        task->priority = wanted.priority;
-        task->final = wanted.final || parent.final;
-        task->icvs = icvs();
-        task->detached = wanted.event != nullptr;
-        event = book.handle_of(*task).raw;
-        book.create(*task, parent);
-        if (!deferred) book.start_undeferred(*task);
-    });
+    const bool may_wait = wanted.deferred && !in_final() && frame.place.level > 0;
+    const bool plain = wanted.dependences.empty() && wanted.event == nullptr;
+    if (plain && (!may_wait || tasks_.has_enough())) return execute_inline(frame, wanted);
+    // A detached one may be waited for by what its creator does next.
+    const bool deferred = may_wait && (wanted.event != nullptr || !tasks_.has_enough());
+    Task& task = make_task(frame, wanted, deferred);
     // What the body is given must be there before the task may be started.
     if (wanted.event != nullptr) {
-        *wanted.event = event;
-        if (wanted.data != nullptr) std::memcpy(wanted.data, &event, sizeof event);
+        *wanted.event = task_handle(task);
+        if (wanted.data != nullptr) std::memcpy(wanted.data, wanted.event, sizeof *wanted.event);
     }
-    task->argument = wanted.data;
-    const bool copies = wanted.bytes != 0 && (deferred || wanted.copy != nullptr);
-    if (copies) {
-        task->argument = tasks_.allocate_argument(wanted.bytes, wanted.alignment);
-        task->owns_argument = true;
-        if (wanted.copy != nullptr)
-            call_program(wanted.copy, task->argument, wanted.data);
-        else
-            std::memcpy(task->argument, wanted.data, wanted.bytes);
+    task.argument = wanted.data;
+    if (wanted.bytes != 0 && (deferred || wanted.copy != nullptr || wanted.always_copied)) {
+        task.argument = copy_argument(wanted);
+        task.owns_argument = true;
     }
     if (wanted.front != nullptr)
-        std::memcpy(task->argument, wanted.front, 2 * sizeof *wanted.front);
-    if (!deferred) return run_undeferred(thread, *task, wanted);
+        std::memcpy(task.argument, wanted.front, 2 * sizeof(*wanted.front));
+    if (!deferred) return run_undeferred(thread, task, wanted);
     std::vector<Dependence> dependences = wanted.dependences;
     tasks_.with_books([&](TaskBook& book) {
-        if (dependences.empty() || book.depend(*task, dependences)) book.make_ready(*task);
+        if (dependences.empty() || book.depend(task, dependences)) book.make_ready(task);
     });
+}
+
+Task& RuntimeCore::make_task(Frame& frame, const NewTask& wanted, bool deferred) noexcept {
+    Task& parent = current_task(frame);
+    const Icvs& own = &parent != frame.implicit ? parent.icvs : frame.icvs;
+    return *tasks_.with_books([&](TaskBook& book) {
+        Task& task = book.make();
+        task.function = wanted.function;
+        task.priority = wanted.priority;
+        task.final = wanted.final || parent.final;
+        task.icvs = own;
+        task.detached = wanted.event != nullptr;
+        book.create(task, parent);
+        if (!deferred) book.start_undeferred(task);
+        return &task;
+    });
+}
+
+/// Its descriptor is made when it does something that needs one.
+void RuntimeCore::execute_inline(Frame& frame, const NewTask& wanted) noexcept {
+    if (frame.task == nullptr) current_task(frame);
+    Task* const outer = frame.task;
+    const bool outer_inlined = frame.inlined, outer_final = frame.inlined_final;
+    const bool copies = wanted.bytes != 0 && (wanted.copy != nullptr || wanted.always_copied);
+    void* const argument = copies ? copy_argument(wanted) : wanted.data;
+    if (wanted.front != nullptr) std::memcpy(argument, wanted.front, 2 * sizeof *wanted.front);
+    frame.inlined_final = wanted.final || in_final();
+    frame.inlined = true;
+    if (wanted.function != nullptr) call_program(wanted.function, argument);
+    Task* const made = frame.inlined ? nullptr : frame.task;
+    frame.task = outer;
+    frame.inlined = outer_inlined;
+    frame.inlined_final = outer_final;
+    tasks_executed_.fetch_add(1, std::memory_order_relaxed);
+    if (copies) tasks_.free_argument(argument);
+    if (made != nullptr) end_body(*made);
+}
+
+void* RuntimeCore::copy_argument(const NewTask& wanted) noexcept {
+    void* const argument = tasks_.allocate_argument(wanted.bytes, wanted.alignment);
+    if (wanted.copy != nullptr)
+        call_program(wanted.copy, argument, wanted.data);
+    else
+        std::memcpy(argument, wanted.data, wanted.bytes);
+    return argument;
 }
 
 void RuntimeCore::run_undeferred(ThreadState& thread, Task& task, const NewTask& wanted) noexcept {
@@ -116,10 +152,7 @@ void RuntimeCore::run_undeferred(ThreadState& thread, Task& task, const NewTask&
         std::vector<Dependence> dependences = wanted.dependences;
         const bool at_once =
             tasks_.with_books([&](TaskBook& book) { return book.depend(task, dependences); });
-        if (!at_once)
-            work_until(thread, task.parent, [&] {
-                return tasks_.with_books([&](TaskBook&) { return task.unmet == 0; });
-            });
+        if (!at_once) work_until(thread, task.parent, [&task] { return task.unmet == 0; });
     }
     execute(thread, task);
 }
@@ -152,11 +185,14 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
     std::uint64_t patience_ns = ask_again_min_ns;
     for (;;) {
         const std::uint64_t seen = tasks_.events();
-        if (done()) break;
         tasks_.attend();
-        Task* const task = tasks_.with_books([of](TaskBook& book) {
+        bool over = false;
+        Task* const task = tasks_.with_books([&](TaskBook& book) -> Task* {
+            over = done();
+            if (over) return nullptr;
             return of == nullptr ? book.take_any() : book.take_descendant(*of);
         });
+        if (over) break;
         if (task != nullptr) {
             execute(thread, *task);
             patience_ns = ask_again_min_ns;
@@ -171,7 +207,9 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
 /// Nothing was to be had when events() was `seen`.
 void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& patience_ns,
                                 Condition done) noexcept {
-    if (link_ == nullptr) return tasks_.wait_here(seen, patience_, done);
+    // What one task waits for changes with the books only, and is looked at under their latch.
+    if (link_ == nullptr)
+        return tasks_.wait_here(seen, patience_, [&] { return of == nullptr && done(); });
     std::vector<TaskHandle> away;
     if (of != nullptr) tasks_.with_books([&](TaskBook& book) { book.list_away(*of, away); });
     if (!away.empty()) tasks_.exchange()->ask_for(away);
@@ -207,23 +245,22 @@ void RuntimeCore::help(ThreadState& thread) noexcept {
 void RuntimeCore::task_wait() noexcept {
     ThreadState& thread = self();
     Task* const task = thread.frame->task;
-    if (task == nullptr) return;
-    work_until(thread, task, [this, task] {
-        return tasks_.with_books([task](TaskBook&) { return task->children == 0; });
-    });
+    if (task == nullptr || thread.frame->inlined) return;  // without children
+    work_until(thread, task, [task] { return task->children == 0; });
 }
 
 void RuntimeCore::task_wait_for(std::vector<Dependence> dependences) noexcept {
     NewTask nothing;
     nothing.deferred = false;
     nothing.dependences = std::move(dependences);
-    if (self().frame->task != nullptr) task(nothing);
+    const Frame& frame = *self().frame;
+    if (frame.task != nullptr && !frame.inlined) task(nothing);
 }
 
 void RuntimeCore::task_yield() noexcept {
     ThreadState& thread = self();
     Task* const of = thread.frame->task;
-    if (of == nullptr) return;
+    if (of == nullptr || thread.frame->inlined) return;
     tasks_.attend();
     Task* const task =
         tasks_.with_books([of](TaskBook& book) { return book.take_descendant(*of); });
@@ -244,9 +281,7 @@ void RuntimeCore::taskgroup_end() noexcept {
     ThreadState& thread = self();
     Task& task = current_task(*thread.frame);
     TaskGroup* const group = task.group;
-    work_until(thread, &task, [this, group] {
-        return tasks_.with_books([group](TaskBook&) { return group->count == 0; });
-    });
+    work_until(thread, &task, [group] { return group->count == 0; });
     tasks_.with_books([&](TaskBook&) { task.group = group->outer; });
     delete group;
 }
@@ -267,7 +302,10 @@ void RuntimeCore::task_loop(NewTask& wanted, const TaskLoop& loop) noexcept {
 }
 
 std::uintptr_t* RuntimeCore::task_reductions() noexcept {
-    return current_task(*self().frame).group->reductions;
+    Frame& frame = *self().frame;
+    // A task without a descriptor is in the group of its parent.
+    return frame.task != nullptr ? frame.task->group->reductions
+                                 : current_task(frame).group->reductions;
 }
 
 void RuntimeCore::register_reductions(std::uintptr_t* data) noexcept {

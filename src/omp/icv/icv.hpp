@@ -26,6 +26,8 @@ struct Icvs {
     std::int32_t default_device = 0;
     std::int32_t teams = 0;
     std::int32_t teams_thread_limit = 0;
+    std::uint32_t thread_limit = 0;  ///< of the construct around it; 0: none
+    std::uint32_t league_size = 1, team_number = 0;
     std::uintptr_t default_allocator = 1;  ///< omp_default_mem_alloc
 };
 

@@ -120,6 +120,7 @@ bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
 
 void TaskBook::make_ready(Task& task) {
     move_to(task, TaskState::ready);
+    ++ready_;
     if (task.shared) enqueue(task);
     if (task.shared && !task.origin) ++offers_;
     ++events_;
@@ -132,6 +133,7 @@ void TaskBook::start_undeferred(Task& task) { move_to(task, TaskState::started);
 void TaskBook::start(Task& task) {
     if (task.shared) dequeue(task);
     move_to(task, TaskState::started);
+    --ready_;
 }
 
 Task* TaskBook::take_any() {

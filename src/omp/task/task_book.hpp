@@ -91,6 +91,8 @@ public:
     /// Tasks of the team of all nodes that this node created and that are not over.
     std::uint64_t live() const noexcept { return live_; }
     std::size_t queued() const noexcept { return queued_; }
+    /// In the queue, or a team of one thread's.
+    std::size_t ready() const noexcept { return ready_; }
     /// All descriptors in use.
     std::size_t used() const noexcept { return table_.size() - free_.size(); }
     /// Rises with everything that other nodes may be given.
@@ -127,7 +129,7 @@ private:
     std::vector<GuestReport> reports_;
     std::vector<Task*> before_;  ///< of depend()
     std::uint64_t live_ = 0, events_ = 0, offers_ = 0;
-    std::size_t queued_ = 0;
+    std::size_t queued_ = 0, ready_ = 0;
 };
 
 }  // namespace hiroba::omp

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "omp/task/task_pool.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/fatal.hpp"
@@ -8,6 +9,13 @@
 #include "net/net.hpp"
 
 namespace hiroba::omp {
+
+namespace {
+/// Tasks that wait on a node, per thread.
+constexpr std::size_t ready_per_thread_max = 256;
+/// All, most of them waiting for others.
+constexpr std::size_t used_max = std::size_t{1} << 20;
+}  // namespace
 
 TaskPool::TaskPool(const Parts& parts)
     : parts_(parts), book_(parts.endpoint != nullptr ? parts.endpoint->self() : NodeId{0}) {
@@ -20,6 +28,10 @@ void TaskPool::attach() {
 }
 
 void TaskPool::end_change() noexcept {
+    const std::size_t per_thread = std::max(parts_.threads_per_node, 1u);
+    const bool enough =
+        book_.ready() >= ready_per_thread_max * per_thread || book_.used() >= used_max;
+    if (enough != has_enough()) has_enough_.store(enough, std::memory_order_relaxed);
     const bool moved = book_.events() != events_.load(std::memory_order_relaxed);
     // Under the latch, so the newest value stays. Release, pairs with quiet() and events().
     live_.store(book_.live(), std::memory_order_release);

@@ -36,6 +36,8 @@ public:
         return change(book_);
     }
     std::uint64_t events() const noexcept { return events_.load(std::memory_order_acquire); }
+    /// So many tasks wait that further ones are better executed by whoever makes them.
+    bool has_enough() const noexcept { return has_enough_.load(std::memory_order_relaxed); }
     /// No task of the team of all nodes that this node created is left.
     bool quiet() const noexcept { return live_.load(std::memory_order_acquire) == 0; }
 
@@ -99,6 +101,7 @@ private:
     Latch latch_;
     TaskBook book_;
     std::atomic<std::uint64_t> events_{0}, live_{0};  // of the book, for those without the latch
+    std::atomic<bool> has_enough_{false};             // a hint
     std::atomic<std::uint32_t> waiting_{0};
     Gate bell_;  ///< on one node
     std::unique_ptr<TaskExchange> exchange_;

@@ -36,7 +36,8 @@ struct Fork {
     std::uint64_t sequence = 0;  ///< number of the region's first worksharing construct
     bool has_loop = false;
     Loop loop;
-    ProcessState process;  ///< what the members' processes must be like
+    std::uintptr_t* reductions = nullptr;  ///< the compiler's descriptor of task reductions
+    ProcessState process;                  ///< what the members' processes must be like
 };
 
 /// Something else a waiting thread may be needed for.

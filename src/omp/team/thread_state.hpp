@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "omp/loop/doacross.hpp"
 #include "omp/loop/loop_cursor.hpp"
 #include "omp/omp.hpp"
 #include "omp/team/gate.hpp"
@@ -22,9 +23,16 @@ struct Frame {
     Icvs icvs;
     Task* implicit = nullptr;  ///< made when the thread first does something with tasks here
     Task* task = nullptr;  ///< the one the thread executes; null: the implicit one, not yet made
+    /// It executes a child of `task` that has no descriptor yet, because nobody has asked for one.
+    bool inlined = false;
+    bool inlined_final = false;
     LoopCursor loop;
-    Workshare single_copy;       ///< of the single whose executor this thread is
-    std::uint64_t sequence = 0;  ///< number of the next worksharing construct
+    Doacross doacross;
+    void* loop_memory = nullptr;  ///< what the present loop's threads share
+    Workshare loop_memory_share;
+    std::uintptr_t* reductions = nullptr;  ///< of the region
+    Workshare single_copy;                 ///< of the single whose executor this thread is
+    std::uint64_t sequence = 0;            ///< number of the next worksharing construct
 };
 
 /// How often a thread holds a lock it may take again. A lock has one holder, so nobody else needs
