@@ -68,6 +68,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
         words_ = segment_words_.get();
         progress_ = segment_progress_.get();
         processors_ = nodes_ * parts.threads_per_node;
+        parts_.threads_per_node_max = std::max(parts.threads_per_node, parts.threads_per_node_max);
     } else {
         local_words_ = std::make_unique<LocalWords>(store_words);
         words_ = local_words_.get();
@@ -80,17 +81,14 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
     if (environment_.levels == 0) initial.threads = nodes_ * parts_.threads_per_node;
     initial.threads = std::min(initial.threads, environment_.thread_limit);
     if (link_ != nullptr)
-        initial.threads = std::min(initial.threads, nodes_ * parts_.threads_per_node);
+        initial.threads = std::min(initial.threads, nodes_ * parts_.threads_per_node_max);
     patience_ = patience_for(environment_.wait_policy,
                              std::max(initial.threads / nodes_, parts_.threads_per_node),
                              usable_processors());
     if (link_ != nullptr) patience_.endpoint = parts.endpoint;
-    for (std::uint32_t t = 0; t < parts_.threads_per_node; ++t) {
-        threads_.push_back(std::make_unique<ThreadState>());
-        threads_[t]->runtime = this;
-        threads_[t]->local_thread = t;
-        threads_[t]->base.icvs = initial;
-    }
+    // Others look into it while the leader adds threads.
+    threads_.reserve(std::max(parts_.threads_per_node, parts_.threads_per_node_max));
+    add_thread_states(parts_.threads_per_node);
     if (node_ == 0 && environment_.display != Environment::Display::off) {
         const bool verbose = environment_.display == Environment::Display::verbose;
         const std::string text = display_text(environment_, initial, verbose);
@@ -135,6 +133,7 @@ ThreadState& RuntimeCore::meet_foreign_thread() noexcept {
 void RuntimeCore::forget_thread() noexcept {
     auto* const state = static_cast<ThreadState*>(this_thread().omp);
     if (state == nullptr || state->runtime != this || !state->foreign) return;
+    release_implicit(state->base);
     this_thread().omp = nullptr;
     delete state;
 }
@@ -145,7 +144,7 @@ void RuntimeCore::count_program_threads(int change) noexcept {
 
 std::uint32_t RuntimeCore::thread_limit() noexcept {
     const std::uint32_t there_are =
-        link_ != nullptr ? nodes_ * parts_.threads_per_node : thread_limit_none;
+        link_ != nullptr ? nodes_ * parts_.threads_per_node_max : thread_limit_none;
     const std::uint32_t own = icvs().thread_limit;
     return std::min({environment_.thread_limit, there_are, own != 0 ? own : thread_limit_none});
 }

@@ -9,11 +9,13 @@
 
 #include "base/fatal.hpp"
 #include "base/program_call.hpp"
+#include "base/service_thread.hpp"
 #include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "omp/runtime_core.hpp"
 #include "omp/task/reductions.hpp"
+#include "omp/team/team_shape.hpp"
 
 namespace hiroba::omp {
 
@@ -41,7 +43,17 @@ std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_
     std::uint32_t threads = requested != 0 ? requested : own.threads;
     if (own.dynamic) threads = std::min(threads, processors_);
     if (threads_max != 0) threads = std::min(threads, threads_max);
-    return std::max(1u, std::min({threads, thread_limit(), pool_threads_max}));
+    const std::uint32_t most = std::min(thread_limit(), pool_threads_max);
+    if (threads > most && environment_.thread_limit > most) tell_of_limit(threads, most);
+    return std::max(1u, std::min(threads, most));
+}
+
+/// Once: the program asks for more threads than it gets.
+void RuntimeCore::tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept {
+    if (told_of_limit_.exchange(true)) return;
+    say("a team of %u threads was asked for and has %u: %u nodes have room for the stacks of %u "
+        "threads each. Use more nodes, or --threads",
+        wanted, most, nodes_, parts_.threads_per_node_max);
 }
 
 bool RuntimeCore::may_lead(const ThreadState& thread) const noexcept {
@@ -157,19 +169,18 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
 }
 
 std::uint32_t RuntimeCore::nodes_of(std::uint32_t team_size) const noexcept {
-    return link_ == nullptr ? 1 : (team_size - 1) / parts_.threads_per_node + 1;
+    return TeamShape{team_size, nodes_}.nodes_used();
 }
 
 std::uint32_t RuntimeCore::local_members(std::uint32_t team_size) const noexcept {
-    if (link_ == nullptr) return team_size;
-    const std::uint32_t before = node_ * parts_.threads_per_node;
-    return std::min(parts_.threads_per_node, team_size - before);
+    return TeamShape{team_size, nodes_}.members_of(node_);
 }
 
 void RuntimeCore::start_members() noexcept {
     const std::uint32_t members = local_members(fork_.place.team_size);
     if (link_ == nullptr && threads_.size() < members) grow_pool(members);
     if (link_ == nullptr && pool_.size() + 1 < members) grow_pool(members);
+    if (link_ != nullptr && threads_.size() < members) grow_node(members);
     barrier_.set_members(members);
     join_.set_members(members);
     regions_.fetch_add(1, std::memory_order_relaxed);
@@ -183,12 +194,13 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     frame.parent = nullptr;
     frame.place = fork_.place;
     frame.place.thread =
-        node_ * (link_ != nullptr ? parts_.threads_per_node : 0) + thread.local_thread;
+        TeamShape{fork_.place.team_size, nodes_}.first_of(node_) + thread.local_thread;
     frame.icvs = fork_.icvs;
     frame.sequence = fork_.sequence;
     frame.reductions = fork_.reductions;
     thread.frame = &frame;
     thread.in_region = true;
+    thread.region_entered = regions_.load(std::memory_order_relaxed);
     if (fork_.has_loop) loop_start(fork_.loop);
 }
 
@@ -247,11 +259,15 @@ bool RuntimeCore::await_region(ThreadState& thread) noexcept {
     const auto step = [&] {
         TaskPool::Waiting waiting{tasks_};
         called = await_region_step(thread);
-        if (called == TeamLink::Called::elsewhere) waiting.will_attend();
-        return called != TeamLink::Called::elsewhere;
+        const bool goes_on = called == TeamLink::Called::region || called == TeamLink::Called::end;
+        if (!goes_on) waiting.will_attend();
+        return goes_on;
     };
-    link_->in_steps(step, [this, &thread] { help(thread); });
-    return called == TeamLink::Called::to_region;
+    link_->in_steps(step, [&] {
+        if (called == TeamLink::Called::handlers) link_->release_what_handlers_wrote();
+        help(thread);
+    });
+    return called == TeamLink::Called::region;
 }
 
 TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
@@ -271,7 +287,7 @@ TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
     const auto starts = [&] { return thread.start.value() != thread.start_seen; };
     if (!link_->await_region(starts, distraction)) return TeamLink::Called::elsewhere;
     ++thread.start_seen;
-    return over_.load() ? TeamLink::Called::over : TeamLink::Called::to_region;
+    return over_.load() ? TeamLink::Called::end : TeamLink::Called::region;
 }
 
 /// On other nodes the last thread speaks for all; node 0's initial thread waits itself. It flushes
@@ -283,12 +299,12 @@ void RuntimeCore::leave_region(ThreadState&) noexcept {
 }
 
 TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) noexcept {
-    const std::uint32_t threads = parts_.threads_per_node;
     const TeamLink::Called called = link_->await_fork(&fork_, distraction);
-    if (called == TeamLink::Called::elsewhere) return called;
-    if (called == TeamLink::Called::over) {
+    if (called == TeamLink::Called::handlers || called == TeamLink::Called::elsewhere)
+        return called;
+    if (called == TeamLink::Called::end) {
         over_.store(true);
-        for (std::uint32_t t = 1; t < threads; ++t) threads_[t]->start.advance(patience_);
+        for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
         return called;
     }
     const std::uint32_t members = nodes_of(fork_.place.team_size);
@@ -363,6 +379,22 @@ void* RuntimeCore::pool_thread(void* argument) noexcept {
     return nullptr;
 }
 
+void RuntimeCore::add_thread_states(std::uint32_t threads) {
+    for (auto t = static_cast<std::uint32_t>(threads_.size()); t < threads; ++t) {
+        threads_.push_back(std::make_unique<ThreadState>());
+        threads_[t]->runtime = this;
+        threads_[t]->local_thread = t;
+        threads_[t]->base.icvs = environment_.initial;
+    }
+}
+
+/// One of several nodes: a team needs more threads than there were at the start.
+void RuntimeCore::grow_node(std::uint32_t threads) {
+    const auto before = static_cast<std::uint32_t>(threads_.size());
+    add_thread_states(threads);
+    for (std::uint32_t t = before; t < threads; ++t) parts_.start_thread(t);
+}
+
 void RuntimeCore::grow_pool(std::uint32_t threads) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -370,18 +402,13 @@ void RuntimeCore::grow_pool(std::uint32_t threads) {
         pthread_attr_setstacksize(&attributes, environment_.stack_bytes) != 0)
         say("OMP_STACKSIZE: a stack of %lu bytes cannot be had; the system's default is used",
             static_cast<unsigned long>(environment_.stack_bytes));
-    for (auto t = static_cast<std::uint32_t>(threads_.size()); t < threads; ++t) {
-        threads_.push_back(std::make_unique<ThreadState>());
-        threads_[t]->runtime = this;
-        threads_[t]->local_thread = t;
-        threads_[t]->base.icvs = environment_.initial;
-    }
+    add_thread_states(threads);
     for (auto t = static_cast<std::uint32_t>(pool_.size()) + 1; t < threads; ++t) {
         pthread_t thread;
         const int error = pthread_create(&thread, &attributes, pool_thread, new PoolStart{this, t});
         if (error != 0)
-            die(exit_environment, "thread %u of %u cannot be started: %s; set OMP_NUM_THREADS", t,
-                threads, strerror(error));
+            die(exit_environment, "thread %u of %u cannot be started: %s; set OMP_NUM_THREADS. %s",
+                t, threads, strerror(error), thread_advice(error));
         pool_.push_back(thread);
     }
     pthread_attr_destroy(&attributes);

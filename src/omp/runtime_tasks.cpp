@@ -190,7 +190,8 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
         Task* const task = tasks_.with_books([&](TaskBook& book) -> Task* {
             over = done();
             if (over) return nullptr;
-            return of == nullptr ? book.take_any() : book.take_descendant(*of);
+            if (of != nullptr) return book.take_descendant(*of);
+            return is_member(thread) ? book.take_any() : nullptr;
         });
         if (over) break;
         if (task != nullptr) {
@@ -230,12 +231,14 @@ void RuntimeCore::help(ThreadState& thread) noexcept {
     for (;;) {
         const std::uint64_t seen = tasks_.events();
         tasks_.attend();
-        Task* const task = tasks_.with_books([](TaskBook& book) { return book.take_any(); });
+        Task* const task = tasks_.with_books(
+            [&](TaskBook& book) { return is_member(thread) ? book.take_any() : nullptr; });
         if (task != nullptr) {
             execute(thread, *task);
         } else if (tasks_.events() == seen) {
             thread.events_seen = seen;
-            return tasks_.exchange()->ask_any();
+            if (is_member(thread)) tasks_.exchange()->ask_any();
+            return;
         }
     }
 }

@@ -33,14 +33,24 @@ void TaskBook::make_implicit(Task& task, bool shared) {
 }
 
 void TaskBook::release(Task& task) {
-    const std::uint32_t index = task.index, serial = task.serial + 1;
-    std::vector<TaskRef> successors = std::move(task.successors);
-    successors.clear();
-    task = Task{};
-    task.successors = std::move(successors);  // Keeps its memory.
-    task.index = index;
-    task.serial = serial;
-    free_.push_back(index);
+    // Vectors keep their memory; a task that is over hangs nowhere and has nothing under it.
+    task.successors.clear();
+    task.path.clear();
+    task.dependences.reset();
+    task.function = nullptr;
+    task.argument = nullptr;
+    task.group = nullptr;
+    task.parent = task.root = nullptr;
+    task.origin = {};
+    task.descendants = {};
+    task.in_queue = task.in_tree = {};
+    task.owns_argument = task.final = task.shared = task.detached = task.counted = false;
+    task.body_over = task.event_fulfilled = task.drained = task.complete = false;
+    task.priority = 0;
+    task.unmet = task.children = 0;
+    task.state = TaskState::unused;
+    ++task.serial;
+    free_.push_back(task.index);
 }
 
 Task& TaskBook::task_of(TaskHandle handle) {

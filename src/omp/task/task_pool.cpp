@@ -64,6 +64,8 @@ void* TaskPool::allocate_argument(std::size_t bytes, std::size_t alignment) noex
     if (parts_.heap != nullptr) {
         bool zeroed = false;
         block = parts_.heap->allocate(bytes, alignment, &zeroed);
+    } else if (alignment == alignof(std::max_align_t)) {
+        block = std::malloc(bytes);
     } else {
         block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     }

@@ -65,9 +65,12 @@ public:
     bool join(Distraction distraction) noexcept;
     void send_quit() noexcept;
 
-    /// Other nodes: waits for the next region.
-    enum class Called : std::uint8_t { to_region, over, elsewhere };
+    /// Other nodes: waits for the next region. `handlers`: signal handlers of the program wait;
+    /// `elsewhere`: there is a distraction.
+    enum class Called : std::uint8_t { region, end, handlers, elsewhere };
     Called await_fork(Fork* fork, Distraction distraction) noexcept;
+    /// On the program's stack, between regions, after handlers have run.
+    void release_what_handlers_wrote() noexcept;
     /// Number of the region that runs or was last, the same on its members.
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }

@@ -133,6 +133,30 @@ static void everybody_works(void) {
     free(executed);
 }
 
+// Threads of the job that are not in a region's team leave its tasks alone.
+static void smaller_teams(void) {
+    const int most = omp_get_max_threads();
+    long strangers = 0, done = 0;
+    for (int round = 0; round < 12; round++) {
+        const int threads = 1 + round % most;
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+        for (int i = 0; i < 60; i++)
+#pragma omp task shared(strangers, done) firstprivate(threads)
+        {
+            compute(2000);
+#pragma omp atomic
+            done++;
+            if (omp_get_thread_num() >= threads || omp_get_num_threads() != threads) {
+#pragma omp atomic
+                strangers++;
+            }
+        }
+    }
+    check("tasks of smaller teams", done, 720);
+    check("are executed by their members", strangers, 0);
+}
+
 static void at_once(void) {
     int value = 0;
 #pragma omp parallel
@@ -197,6 +221,7 @@ static void nested(void) {
 int main(void) {
     waits();
     everybody_works();
+    smaller_teams();
     at_once();
     nested();
     return failures;
