@@ -123,17 +123,8 @@ bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
     return true;
 }
 
-void TeamLink::let_handlers_run() noexcept {
-    ThreadContext& context = this_thread();
-    context.in_runtime = false;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    parts_.interruptions.serve();
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    context.in_runtime = true;
-}
-
-bool TeamLink::join() noexcept {
-    if (!await([this] { return have_come(1, members_); })) return false;
+bool TeamLink::join(Distraction distraction) noexcept {
+    if (!await([this] { return have_come(1, members_); }, distraction)) return false;
     for (std::uint32_t node = 1; node < members_; ++node) receive(node, Kind::join);
     region_runs(false);
     acquire();
@@ -141,15 +132,17 @@ bool TeamLink::join() noexcept {
     return true;
 }
 
-TeamLink::Called TeamLink::await_fork(Fork* fork) noexcept {
+TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexcept {
     const auto is_called = [this] { return mail_->has_come(0) || over_.load(); };
     const auto are_handlers_waiting = [this] { return parts_.interruptions.are_pending(); };
     while (!is_called()) {
         if (are_handlers_waiting()) return Called::handlers;
         dsm::Heap& heap = *parts_.heap;
-        mail_->wait_for(
-            [&] { return is_called() || heap.has_freed_pages() || are_handlers_waiting(); });
+        mail_->wait_for([&] {
+            return is_called() || heap.has_freed_pages() || are_handlers_waiting() || distraction();
+        });
         heap.return_freed_pages();
+        if (!is_called() && distraction()) return Called::elsewhere;
     }
     if (!mail_->has_come(0)) return Called::end;
     in_region_.store(true);
@@ -164,13 +157,8 @@ TeamLink::Called TeamLink::await_fork(Fork* fork) noexcept {
     return Called::region;
 }
 
-void TeamLink::run_handlers() noexcept {
-    on_runtime_stack([this] { run_beside_releases(); });
-    parts_.interruptions.serve();
-    on_runtime_stack([this] {
-        count_program_threads(-1);
-        release();
-    });
+void TeamLink::release_what_handlers_wrote() noexcept {
+    on_runtime_stack([this] { release(); });
 }
 
 void TeamLink::region_runs(bool runs) noexcept {
@@ -194,10 +182,10 @@ void TeamLink::begin_barrier() noexcept {
     for (std::uint32_t i = 1; i < members_; ++i) send((self_ + i) % members_, Kind::barrier);
 }
 
-bool TeamLink::finish_barrier() noexcept {
+bool TeamLink::finish_barrier(Distraction distraction) noexcept {
     const bool over_node_0 = members_ > all_to_all_max;
     const std::uint32_t from_up_to = over_node_0 && self_ != 0 ? 1 : members_;
-    if (!await([&] { return have_come(0, from_up_to); })) return false;
+    if (!await([&] { return have_come(0, from_up_to); }, distraction)) return false;
     const Kind kind = !over_node_0 ? Kind::barrier : self_ != 0 ? Kind::spread : Kind::gather;
     for (std::uint32_t node = 0; node < from_up_to; ++node)
         if (node != self_) receive(node, kind);
