@@ -230,8 +230,9 @@ std::size_t Node::news_for_anyone(MutableBytes out) noexcept {
 void Node::everyone_knows() noexcept {
     if (!has_untold_.load(std::memory_order_acquire)) return;  // as in news_for()
     const std::scoped_lock guard{signature_latch_};
-    // A notice that another thread here has made since the last news_for() went to nobody.
-    bool untold = false;
+    // A notice that another thread here has made since the last news_for() went to nobody; nor did
+    // one that another thread has learned since, by a lock or a flush: peers need not have it.
+    bool untold = learned_aside_ > sent_to_all();
     signature_.since(sent_to_all(), [&](const Notice& n) { untold |= n.node == self_; });
     if (untold) {
         known_to_all_ = sent_to_all();
@@ -263,6 +264,7 @@ void Node::learn(NodeId from, Bytes news) noexcept {
                 header.count * sizeof(Notice));
     pending_count_ += header.count;
     pending_min_wts_ = std::max(pending_min_wts_, Timestamp{header.min_wts});
+    pending_aside_ |= from == NodeId{~0u};
     has_pending_.store(true, std::memory_order_release);  // pairs with acquire()
 }
 

@@ -282,6 +282,8 @@ private:
     Signature signature_;
     std::vector<NewsSequence> sent_;  ///< per peer, under signature_latch_
     NewsSequence known_to_all_ = 0;   ///< likewise; as of the last everyone_knows()
+    /// The newest that this node has from elsewhere than a barrier's or a fork's news, likewise.
+    NewsSequence learned_aside_ = 0;
     /// False: nothing was added to the signature since everyone knew all of it. Changes under
     /// signature_latch_; read without it by synchronizations that have nothing to say.
     std::atomic<bool> has_untold_{false};
@@ -291,6 +293,7 @@ private:
     SparseArray<Notice> pending_;  ///< learned, not yet acquired
     std::size_t pending_count_ = 0;
     Timestamp pending_min_wts_;
+    bool pending_aside_ = false;  ///< some of them are from nobody in particular
     std::atomic<bool> has_pending_{false};
     /// Up to which min_wts leases have been looked at: this node's own min_wts may be ahead, since
     /// it also covers what this node has dropped itself, which makes none of its copies stale.
