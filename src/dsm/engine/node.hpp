@@ -61,7 +61,7 @@ public:
     std::size_t news_for(NodeId peer, MutableBytes out) noexcept override;
     std::size_t news_for_anyone(MutableBytes out) noexcept override;
     std::size_t news_bytes_max() const noexcept override;
-    void everyone_knows() noexcept override;
+    void everyone_knows_through(std::span<const NodeId> told) noexcept override;
     void learn(NodeId from, Bytes news) noexcept override;
     void prefetch(const void* address, std::size_t bytes) noexcept override;
     void make_accessible(const void* address, std::size_t bytes, bool write) noexcept override;
@@ -243,7 +243,7 @@ private:
     void expire_leases() noexcept;
     bool renew_at_home(BlockId block) noexcept;
 
-    NewsSequence sent_to_all() const noexcept;
+    NewsSequence sent_to(std::span<const NodeId> told) const noexcept;
     /// What was sent need not have been received: a peer may take a lock, with the news that lie
     /// there, long before it looks at the message of a barrier it has not reached.
     NewsSequence known_to_all() const noexcept { return known_to_all_; }
