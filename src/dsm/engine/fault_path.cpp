@@ -49,7 +49,10 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         const std::scoped_lock guard{entry.latch};
         note_use(entry);
         stays = must_stay(block);
+        const bool absent = !readable(entry.state);
         newer = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
+        if (entry.early) [[unlikely]]
+            note_first_access(block, address - range.address, write && absent);
     }
     if (!write && !stays) fetch_around(block);
     if (newer) catch_up();
@@ -200,20 +203,24 @@ bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
 Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
     std::byte* const own = private_copy(block);
     Timestamp wts;
+    LastChange last;
     if (how == BlockWork::fetch) {
-        wts = copies_.read(from, block, own);
+        wts = copies_.read(from, block, own, last);
         HIROBA_INVARIANT(wts >= copies_.own_wts(block),
                          "block %u: node %u gave %lu for %lu (invariant 11)", block, from.value,
                          wts.value, copies_.own_wts(block).value);
-        copies_.publish(block, own, wts);
+        copies_.publish(block, own, wts, last);
     } else {
         const Scratch home{scratch_};
         const Scratch seen{scratch_};
-        wts = copies_.read(from, block, home.get());
+        wts = copies_.read(from, block, home.get(), last);
         std::memcpy(seen.get(), own, block_bytes_);
+        // The twin that tells of what both have written is replaced.
+        look_for_races(block, {seen.get(), copies_.own(block), home.get()}, from);
         store_foreign(own, seen.get(), copies_.own(block), home.get(), block_bytes_);
-        copies_.publish(block, home.get(), wts);
+        copies_.publish(block, home.get(), wts, last);
     }
+    note_brought(block, last);
     HIROBA_INVARIANT(wts >= at_least,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
                      from.value, wts.value, at_least.value);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dsm/sync/debt_payer.hpp"
 
-#include <csignal>
 #include <mutex>
 
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "base/turns.hpp"
 #include "net/net.hpp"
@@ -14,13 +14,7 @@ namespace hiroba::dsm {
 DebtPayer::DebtPayer(net::Endpoint& endpoint) : endpoint_(endpoint), debts_(debts_max) {}
 
 void DebtPayer::start() {
-    // The program's signals are for the program's threads.
-    sigset_t all;
-    sigset_t former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    thread_ = std::thread([this] { work(); });
-    pthread_sigmask(SIG_SETMASK, &former, nullptr);
+    thread_ = start_service_thread("releases for waiting nodes", [this] { work(); });
 }
 
 void DebtPayer::stop() noexcept {

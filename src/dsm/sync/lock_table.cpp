@@ -412,7 +412,7 @@ void Table::unlock_elsewhere(LockKey key) noexcept {
             found = unset_answer_.load() == UnsetAnswer::done;
         }
     });
-    HIROBA_INVARIANT(found, "lock 0x%lx is unset, but no thread holds it", key);
+    if (!found) die(exit_environment, "unlock of the lock at 0x%lx, which nobody holds", key);
 }
 
 void Table::unset_for(void* table, std::uint64_t key, NodeId who) noexcept {

@@ -41,8 +41,8 @@ public:
     virtual void lock(LockKey key) noexcept = 0;
     /// As lock(), but false where a thread holds it or waits for it.
     virtual bool try_lock(LockKey key) noexcept = 0;
-    /// What this node has written is seen by the next holder. Unlocking a free lock is fatal with
-    /// the key.
+    /// What this node has written is seen by the next holder. Unlocking a free lock ends the job
+    /// with a line.
     virtual void unlock(LockKey key) noexcept = 0;
     /// Forgets a free lock (omp_destroy_lock), so that its place can be reused.
     virtual void forget(LockKey key) noexcept = 0;

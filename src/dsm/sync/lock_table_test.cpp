@@ -229,7 +229,7 @@ TEST_F(LocksDeath, that_are_free_are_not_to_be_unset) {
             use(0, key);
             at(1).unlock(key);
         },
-        "lock 0x100000001240 is unset, but no thread holds it");
+        "unlock of the lock at 0x100000001240, which nobody holds");
 }
 
 // A try that fails leaves everything as it was: who waits meanwhile gets the lock.
