@@ -37,14 +37,14 @@ public:
     }
     void left(std::uint64_t now_ns) noexcept { left_ns_ = now_ns; }
     /// It was kept although another node waited, and nobody here came back for it.
-    void was_kept_in_vain() noexcept { evidence_ = -evidence_max; }
+    void was_kept_in_vain() noexcept { evidence_ = evidence_after_vain; }
 
     static constexpr std::uint64_t soon_ns = 5'000;
     static constexpr std::uint32_t publications_max = 8;
     static constexpr std::uint32_t holds_max = 32;
 
 private:
-    static constexpr std::int32_t evidence_max = 8;
+    static constexpr std::int32_t evidence_max = 8, evidence_after_vain = -2;
     static std::uint32_t holds_of(std::int32_t evidence) noexcept {
         return evidence <= 0 ? 1 : std::min(holds_max, 1u << std::min(evidence, 5));
     }
