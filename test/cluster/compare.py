@@ -97,6 +97,7 @@ def all_cases():
         Case("threads.c", "overflow", refused=(139, b"in a thread the program made")),
         Case("threads.c", "join", refused=(78, b"pthread_join on node")),
         Case("fortran_print.f90"),
+        Case("omp_locks.c"),
         Case("sync_locks.c"),
         Case("sync_events.c"),
         Case("sync_cxx.cpp"),

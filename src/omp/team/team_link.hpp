@@ -5,11 +5,13 @@
 // one phase ahead, so the mailboxes' places suffice.
 //
 // Who sends what, with the news of memory in each mail:
-//   fork     node 0 to each member
 //   barrier  each member to each other, up to 8 members (one way instead of two)
-//   gather   beyond that: each member to node 0, which then sends
-//   spread   to each member
-//   join     each member to node 0
+// and along a tree of arity 8 of which node 0 is the root:
+//   fork     parents to children
+//   gather   the way up of a barrier of more members: children to parents, what they have heard of
+//            their own children included
+//   spread   the way down
+//   join     children to parents, as gather
 // A node without threads in the region gets nothing: its news waits for its next fork.
 #pragma once
 
@@ -113,13 +115,19 @@ private:
     TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail);
     void release() noexcept;
     void acquire() noexcept;
-    void all_nodes_know() noexcept;
+    void all_nodes_know(std::span<const NodeId> told) noexcept;
+    void tree_knows() noexcept;
     void region_runs(bool runs) noexcept;
     void send(std::uint32_t to, Kind kind, Bytes extra = {}) noexcept;
     /// Takes the next mail of `from`, waiting for it, which must be a `kind` of this region and
     /// phase.
     void receive(std::uint32_t from, Kind kind, MutableBytes extra = {}) noexcept;
     bool have_come(std::uint32_t from, std::uint32_t to) noexcept;
+    net::kick::TreeNode place() const noexcept { return {self_, members_}; }
+    bool children_have_come() noexcept;
+    bool finish_along_tree(Distraction distraction) noexcept;
+    void pass_up(Kind kind) noexcept;
+    void pass_down(Kind kind, Bytes extra = {}) noexcept;
     /// From here on this thread counts as one of the program that runs.
     void run_beside_releases() noexcept {
         const std::scoped_lock still{still_};
@@ -133,6 +141,7 @@ private:
     std::uint32_t self_, members_ = 1;
     std::uint64_t region_ = 0;
     std::uint32_t phase_ = 0;  ///< barriers passed in this region
+    bool gathered_ = false;    ///< in a barrier along the tree: the way up is done
     std::unique_ptr<net::kick::Mailboxes> mail_;
     std::atomic<bool> over_{false}, in_region_{false};
     std::atomic<int> program_threads_{0};
