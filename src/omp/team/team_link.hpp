@@ -76,6 +76,8 @@ public:
     /// Number of the region that runs or was last, the same on its members.
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
+    /// Whether all below this node in the tree have arrived; else arrive_at_join() waits for them.
+    bool children_have_come() noexcept;
     void arrive_at_join() noexcept;
 
     /// Every member: all writes of all members before begin_ are visible to all after finish_.
@@ -124,7 +126,6 @@ private:
     void receive(std::uint32_t from, Kind kind, MutableBytes extra = {}) noexcept;
     bool have_come(std::uint32_t from, std::uint32_t to) noexcept;
     net::kick::TreeNode place() const noexcept { return {self_, members_}; }
-    bool children_have_come() noexcept;
     bool finish_along_tree(Distraction distraction) noexcept;
     void pass_up(Kind kind) noexcept;
     void pass_down(Kind kind, Bytes extra = {}) noexcept;
