@@ -40,7 +40,7 @@ bool in_allocation() {
 
 CommandWords run_words(RunOptions& options) {
     CommandWords words("run", "Run a program: hiroba run -n N [--threads T] [--] PROGRAM ...");
-    words.add_option("-n,--nodes", options.nodes, "number of node processes, 1 to 64");
+    words.add_option("-n,--nodes", options.nodes, "number of node processes, 1 to 1024");
     words.add_option("-t,--threads", options.threads,
                      "threads of each node (default: the cores this job may use / nodes)");
     words.add_option("--hosts", options.hosts,

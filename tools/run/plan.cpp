@@ -49,6 +49,18 @@ std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes) {
     return all > unlimited ? unlimited : static_cast<std::uint64_t>(all);
 }
 
+std::uint64_t heap_that_fits(const RunPlan& plan, const SpaceSizes& sizes) {
+    // What its peers' memory may take of a process's 128 TiB, and what a node has beside the space.
+    constexpr std::uint64_t room = std::uint64_t{88} << 40, beside = std::uint64_t{10} << 30;
+    SpaceSizes fitting = sizes;
+    const auto mapped = [&] {
+        const unsigned __int128 one = space_bytes(plan, fitting);
+        return (one + one / 16 + beside) * (plan.nodes_here() + 2);
+    };
+    while (mapped() > room && fitting.heap_bytes > heap_bytes_least) fitting.heap_bytes /= 2;
+    return fitting.heap_bytes;
+}
+
 Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Machine& machine) {
     const std::uint64_t memory = node_memory_min * plan.nodes_here();
     if (memory > machine.memory_available)

@@ -190,9 +190,10 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
                      token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
     publish(wts);
-    lock_.unlock(block, {self_, wts, rts});
     entries_[block].notice_wts = {};
+    // Before another node can write it: an acquire that raises min_wts over that finds the lease.
     set_lease(block, rts);
+    lock_.unlock(block, {self_, wts, rts});
     add_own_notice(block, wts, rts);
     count(&PlaceCounters::blocks_merged);
     trace("dsm.merge", block, wts.value);
