@@ -11,6 +11,7 @@
 #include "base/settings.hpp"
 #include "dsm/memory/address_map.hpp"
 #include "omp/process/stack_sizes.hpp"
+#include "tools/build.hpp"
 
 namespace hiroba::tools {
 
@@ -110,8 +111,11 @@ Result<std::string> find_library() {
     if (failed)
         return no_room(
             fmt::format("cannot read /proc/self/exe: {}. Mount /proc", failed.message()));
-    const std::string library =
-        (self.parent_path().parent_path() / "lib" / "libhiroba.so").string();
+    const auto folder = self.parent_path();
+    std::string library =
+        (folder / build_runtime_folder / "libhiroba.so").lexically_normal().string();
+    if (::access(library.c_str(), R_OK) != 0)
+        library = (folder.parent_path() / "lib" / "libhiroba.so").string();
     if (::access(library.c_str(), R_OK) != 0)
         return no_room(
             fmt::format("the runtime {} is missing or cannot be read. Install it beside "

@@ -62,7 +62,8 @@ std::uint64_t heap_that_fits(const RunPlan& plan, const SpaceSizes& sizes);
 /// Refuses, with an environment error, what `machine` has no room for.
 Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Machine& machine);
 
-/// The runtime that belongs to this command: ../lib/libhiroba.so from the executable's folder.
+/// The runtime that belongs to this command: in build_runtime_folder where it is installed, in
+/// ../lib where it was built, both from the executable's folder.
 Result<std::string> find_library();
 
 }  // namespace hiroba::tools

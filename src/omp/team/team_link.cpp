@@ -164,33 +164,26 @@ bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
     return true;
 }
 
-void TeamLink::let_handlers_run() noexcept {
-    ThreadContext& context = this_thread();
-    context.in_runtime = false;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    parts_.interruptions.serve();
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    context.in_runtime = true;
-}
-
-bool TeamLink::join() noexcept {
-    if (!await([this] { return children_have_come(); })) return false;
+bool TeamLink::join(Distraction distraction) noexcept {
+    if (!await([this] { return children_have_come(); }, distraction)) return false;
     pass_up(Kind::join);
     region_runs(false);
     members_ = 1;
     return true;
 }
 
-TeamLink::Called TeamLink::await_fork(Fork* fork) noexcept {
+TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexcept {
     const std::uint32_t parent = place().parent();
     const auto is_called = [&] { return mail_->has_come(parent) || over_.load(); };
     const auto are_handlers_waiting = [this] { return parts_.interruptions.are_pending(); };
     while (!is_called()) {
         if (are_handlers_waiting()) return Called::handlers;
         dsm::Heap& heap = *parts_.heap;
-        mail_->wait_for(
-            [&] { return is_called() || heap.has_freed_pages() || are_handlers_waiting(); });
+        mail_->wait_for([&] {
+            return is_called() || heap.has_freed_pages() || are_handlers_waiting() || distraction();
+        });
         heap.return_freed_pages();
+        if (!is_called() && distraction()) return Called::elsewhere;
     }
     if (!mail_->has_come(parent)) return Called::end;
     in_region_.store(true);
@@ -206,13 +199,8 @@ TeamLink::Called TeamLink::await_fork(Fork* fork) noexcept {
     return Called::region;
 }
 
-void TeamLink::run_handlers() noexcept {
-    on_runtime_stack([this] { run_beside_releases(); });
-    parts_.interruptions.serve();
-    on_runtime_stack([this] {
-        count_program_threads(-1);
-        release();
-    });
+void TeamLink::release_what_handlers_wrote() noexcept {
+    on_runtime_stack([this] { release(); });
 }
 
 void TeamLink::region_runs(bool runs) noexcept {
@@ -222,7 +210,6 @@ void TeamLink::region_runs(bool runs) noexcept {
 // The publisher goes on: other nodes may still be in the region and spin on what was written here.
 void TeamLink::arrive_at_join() noexcept {
     release();
-    if (!children_have_come()) mail_->wait_for([this] { return children_have_come(); });
     in_region_.store(false);
     pass_up(Kind::join);
 }
@@ -235,9 +222,9 @@ void TeamLink::begin_barrier() noexcept {
     for (std::uint32_t i = 1; i < members_; ++i) send((self_ + i) % members_, Kind::barrier);
 }
 
-bool TeamLink::finish_barrier() noexcept {
-    if (members_ > all_to_all_max) return finish_along_tree();
-    if (!await([&] { return have_come(0, members_); })) return false;
+bool TeamLink::finish_barrier(Distraction distraction) noexcept {
+    if (members_ > all_to_all_max) return finish_along_tree(distraction);
+    if (!await([&] { return have_come(0, members_); }, distraction)) return false;
     for (std::uint32_t node = 0; node < members_; ++node)
         if (node != self_) receive(node, Kind::barrier);
     acquire();
@@ -246,15 +233,15 @@ bool TeamLink::finish_barrier() noexcept {
     return true;
 }
 
-bool TeamLink::finish_along_tree() noexcept {
+bool TeamLink::finish_along_tree(Distraction distraction) noexcept {
     const TreeNode here = place();
     if (!gathered_) {
-        if (!await([this] { return children_have_come(); })) return false;
+        if (!await([this] { return children_have_come(); }, distraction)) return false;
         pass_up(Kind::gather);
         gathered_ = true;
     }
     if (!here.is_root()) {
-        if (!await([&] { return mail_->has_come(here.parent()); })) return false;
+        if (!await([&] { return mail_->has_come(here.parent()); }, distraction)) return false;
         receive(here.parent(), Kind::spread);
         acquire();
     }
