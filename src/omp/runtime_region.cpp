@@ -277,8 +277,8 @@ TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
     if (thread.in_region) {
         if (!standing.arrived && arrive(standing, join_) && node_ == 0) join_.open(patience_);
         if (standing.last && node_ != 0) {
-            const auto quiet = [this] { return tasks_.quiet(); };
-            if (!link_->await_region(quiet, distraction)) return TeamLink::Called::elsewhere;
+            const auto joins = [this] { return tasks_.quiet() && link_->children_have_come(); };
+            if (!link_->await_region(joins, distraction)) return TeamLink::Called::elsewhere;
             leave_region(thread);
         }
         thread.in_region = false;

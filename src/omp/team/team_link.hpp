@@ -76,7 +76,10 @@ public:
     /// Number of the region that runs or was last, the same on its members.
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
+    /// Once children_have_come().
     void arrive_at_join() noexcept;
+    /// Whether all of this node's children in the tree have joined, or come to the barrier.
+    bool children_have_come() noexcept;
 
     /// Every member: all writes of all members before begin_ are visible to all after finish_.
     void begin_barrier() noexcept;
@@ -124,7 +127,6 @@ private:
     void receive(std::uint32_t from, Kind kind, MutableBytes extra = {}) noexcept;
     bool have_come(std::uint32_t from, std::uint32_t to) noexcept;
     net::kick::TreeNode place() const noexcept { return {self_, members_}; }
-    bool children_have_come() noexcept;
     bool finish_along_tree(Distraction distraction) noexcept;
     void pass_up(Kind kind) noexcept;
     void pass_down(Kind kind, Bytes extra = {}) noexcept;
