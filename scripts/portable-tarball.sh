@@ -45,6 +45,7 @@ if [[ ! -e $sysroot/made ]]; then
     rm -rf "$sysroot/usr/include/x86_64-linux-gnu/asm"
     cp -a /usr/include/x86_64-linux-gnu/{c++,asm} "$sysroot/usr/include/x86_64-linux-gnu/"
     cp -a /usr/include/x86_64-linux-gnu/bits/syscall.h "$sysroot/usr/include/x86_64-linux-gnu/bits/"
+    cat packaging/older_dlfcn.h >>"$sysroot/usr/include/dlfcn.h"
     mkdir -p "$sysroot/$library/cmake" "$sysroot/usr/share/cmake"
     cp -a "/$library"/cmake/fmt "$sysroot/$library/cmake/"
     cp -a "/$library"/libfmt.so* "$sysroot/$library/"

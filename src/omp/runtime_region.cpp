@@ -278,8 +278,8 @@ TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
         if (!standing.arrived && arrive(standing, join_) && node_ == 0) join_.open(patience_);
         if (standing.last && node_ != 0) {
             // It may have tasks of those it waits for, so it goes on executing them.
-            const auto here = [this] { return tasks_.quiet() && link_->children_have_come(); };
-            if (!link_->await_region(here, distraction)) return TeamLink::Called::elsewhere;
+            const auto joins = [this] { return tasks_.quiet() && link_->children_have_come(); };
+            if (!link_->await_region(joins, distraction)) return TeamLink::Called::elsewhere;
             leave_region(thread);
         }
         thread.in_region = false;

@@ -210,7 +210,6 @@ void TeamLink::region_runs(bool runs) noexcept {
 // The publisher goes on: other nodes may still be in the region and spin on what was written here.
 void TeamLink::arrive_at_join() noexcept {
     release();
-    if (!children_have_come()) mail_->wait_for([this] { return children_have_come(); });
     in_region_.store(false);
     pass_up(Kind::join);
 }

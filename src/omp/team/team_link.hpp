@@ -76,9 +76,10 @@ public:
     /// Number of the region that runs or was last, the same on its members.
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
-    /// Whether all below this node in the tree have arrived; else arrive_at_join() waits for them.
-    bool children_have_come() noexcept;
+    /// Once children_have_come().
     void arrive_at_join() noexcept;
+    /// Whether all of this node's children in the tree have joined, or come to the barrier.
+    bool children_have_come() noexcept;
 
     /// Every member: all writes of all members before begin_ are visible to all after finish_.
     void begin_barrier() noexcept;
