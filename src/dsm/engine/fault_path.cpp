@@ -158,8 +158,14 @@ bool Node::bring_current(BlockId block, BlockWork how) noexcept {
         const Fetched fetched = fetch_by_notice(block, how);
         newer |= fetched == Fetched::newer;
         if (fetched == Fetched::not_possible) newer |= fetch_by_home(block, how);
-    } while (entries_[block].rts < min_wts());
+    } while (!is_current(block));
     return newer;
+}
+
+// The home's copy needs no lease: if the lock leaves it now, the block is marked, and the acquire
+// that has to know of it waits for this latch (invariant 6).
+bool Node::is_current(BlockId block) noexcept {
+    return entries_[block].rts >= min_wts() || lock_.is_here(block);
 }
 
 Node::Fetched Node::fetch_by_notice(BlockId block, BlockWork how) noexcept {
@@ -173,53 +179,106 @@ Node::Fetched Node::fetch_by_notice(BlockId block, BlockWork how) noexcept {
     // here: the copy holds what the notice tells of, only its lease has ended.
     if (rts < min_wts() || wts <= copies_.own_wts(block)) return Fetched::not_possible;
     const Timestamp got = install(block, from, how, wts);
+    entry.renewals = 0;
     set_lease(block, rts);
     count(&PlaceCounters::fetches_by_notice);
     return got == wts ? Fetched::as_told : Fetched::newer;
 }
 
 bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
-    LockToken token = lock_.lock(block);
-    token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
-    const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
-    if (moves) {
-        install(block, token.home, how, token.wts);
-        count(&PlaceCounters::fetches_by_home);
-    } else {
-        count(&PlaceCounters::renewals);
+    BlockEntry& entry = entries_[block];
+    bool moves = false;
+    if (!lock_.is_here(block) && !fetch_without_lock(block, how, moves)) {
+        // Held just now, or on its way. This node becomes the home, of the version there is.
+        const LockToken token = lock_.lock(block);
+        if (token.wts != copies_.own_wts(block)) {
+            install(block, token.home, how, token.wts);
+            moves = true;
+        }
+        lock_.unlock(block, token);
+        count(moves ? &PlaceCounters::fetches_by_home : &PlaceCounters::renewals);
     }
-    lock_.unlock(block, token);
     // What the home had at this moment includes whatever a remembered notice tells of.
-    entries_[block].notice_wts = {};
-    set_lease(block, token.rts);
+    entry.notice_wts = {};
     return moves;
 }
 
-// fetch: the block is inaccessible and clean, so its private copy may simply be overwritten.
-// rebase: it holds unmerged bytes, and where it is pinned the program may be writing others.
+// What is read at a home is the newest version if its lease is extended afterwards; otherwise it
+// was one of the versions, and the next look may find it the newest.
+bool Node::fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcept {
+    constexpr unsigned looks = 4;  // others extend it too
+    BlockEntry& entry = entries_[block];
+    for (unsigned look = 0; look < looks; ++look) {
+        const bool knows = entry.knows_writer && entry.notice_node != self_;
+        const Scratch bytes{scratch_};
+        PublicCopies::Reading reading{copies_, block, bytes.get()};
+        // What was renewed the last time will be again: its bytes need not come along.
+        const auto home =
+            lock_.find_home(block, knows ? std::optional{entry.notice_node} : std::nullopt,
+                            entry.renewals == 0 ? &reading : nullptr);
+        if (!home) return false;
+        const auto read = reading.read_from(home->node);
+        if ((read ? *read : copies_.wts_of(home->node, block)) != copies_.own_wts(block)) {
+            if (read) {
+                put_in_place(block, bytes.get(), how, *read);
+            } else {
+                install(block, home->node, how, {});
+            }
+            moves = true;
+        }
+        const std::uint64_t lease = lease_after(moves ? 0 : entry.renewals, options_.lease);
+        const Timestamp until =
+            read_until(copies_.own_wts(block), home->lease.rts(), min_wts(), lease);
+        entry.knows_writer = true;
+        entry.notice_node = home->node;
+        if (!lock_.extend(block, *home, until)) continue;
+        set_lease(block, until);
+        if (moves) {
+            entry.renewals = 0;
+            count(&PlaceCounters::fetches_by_home);
+        } else {
+            if (entry.renewals < UINT8_MAX) ++entry.renewals;
+            count(&PlaceCounters::renewals);
+        }
+        return true;
+    }
+    return false;
+}
+
 Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
     std::byte* const own = private_copy(block);
     Timestamp wts;
     if (how == BlockWork::fetch) {
         wts = copies_.read(from, block, own);
-        HIROBA_INVARIANT(wts >= copies_.own_wts(block),
-                         "block %u: node %u gave %lu for %lu (invariant 11)", block, from.value,
-                         wts.value, copies_.own_wts(block).value);
-        copies_.publish(block, own, wts);
+        put_in_place(block, own, how, wts);
     } else {
         const Scratch home{scratch_};
-        const Scratch seen{scratch_};
         wts = copies_.read(from, block, home.get());
-        std::memcpy(seen.get(), own, block_bytes_);
-        store_foreign(own, seen.get(), copies_.own(block), home.get(), block_bytes_);
-        copies_.publish(block, home.get(), wts);
+        put_in_place(block, home.get(), how, wts);
     }
     HIROBA_INVARIANT(wts >= at_least,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
                      from.value, wts.value, at_least.value);
-    count(&PlaceCounters::bytes_fetched, block_bytes_);
-    trace("dsm.fetch", block, from.value);
     return wts;
+}
+
+// fetch: the block is inaccessible and clean, so its private copy may simply be overwritten.
+// rebase: it holds unmerged bytes, and where it is pinned the program may be writing others.
+void Node::put_in_place(BlockId block, const std::byte* bytes, BlockWork how,
+                        Timestamp wts) noexcept {
+    HIROBA_INVARIANT(wts >= copies_.own_wts(block), "block %u: got %lu for %lu (invariant 11)",
+                     block, wts.value, copies_.own_wts(block).value);
+    std::byte* const own = private_copy(block);
+    if (how == BlockWork::fetch) {
+        if (bytes != own) std::memcpy(own, bytes, block_bytes_);
+    } else {
+        const Scratch seen{scratch_};
+        std::memcpy(seen.get(), own, block_bytes_);
+        store_foreign(own, seen.get(), copies_.own(block), bytes, block_bytes_);
+    }
+    copies_.publish(block, bytes, wts);
+    count(&PlaceCounters::bytes_fetched, block_bytes_);
+    trace("dsm.fetch", block, wts.value);
 }
 
 void Node::set_lease(BlockId block, Timestamp rts) noexcept {

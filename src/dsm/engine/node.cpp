@@ -47,6 +47,8 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
     if (!records) return records.error();
     auto flushed = FlushObject::allocate(endpoint, bytes_of_news(options.notices_max));
     if (!flushed) return flushed.error();
+    auto moved = MovedBlocks::allocate(endpoint, Node::blocks_of(map));
+    if (!moved) return moved.error();
     auto memory = PrivateMemory::create(map.space_bytes());
     if (!memory) return memory.error();
     return std::unique_ptr<SharedMemory>{
@@ -54,7 +56,8 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
                  map,
                  std::move(engine),
                  options,
-                 {std::move(*data), std::move(*records), std::move(*flushed), std::move(*memory)}}};
+                 {std::move(*data), std::move(*records), std::move(*flushed), std::move(*moved),
+                  std::move(*memory)}}};
 }
 
 Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -71,7 +74,8 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       flush_object_(endpoint, std::move(made.flushed), bytes_of_news(options.notices_max)),
       private_memory_(std::move(made.private_memory)),
       entries_(blocks_of(map)),
-      lock_(endpoint, records_, map, options.lock_hops),
+      moved_(std::move(made.moved), blocks_of(map), self_),
+      lock_(endpoint, records_, moved_, map, options.lock_hops),
       copies_(data_, records_, self_, block_bytes_),
       leases_(blocks_of(map)),
       scratch_(block_bytes_),
@@ -99,6 +103,7 @@ Result<void> Node::attach(AddressRange early) {
     data_.attach();
     records_.attach();
     flush_object_.attach();
+    moved_.attach();
     if (self_.value == 0 && early.bytes > 0) {
         const std::uint64_t offset = *map_.offset_of(early.address);
         std::memcpy(private_memory_.at(offset), reinterpret_cast<const void*>(early.address),
@@ -152,9 +157,9 @@ Result<void> Node::adopt(AddressRange range) {
 void Node::publish_adopted(std::uint64_t offset, std::size_t bytes) noexcept {
     const BlockId last = block_at(offset + bytes - 1);
     for (BlockId block = block_at(offset); block <= last; ++block) {
-        const LockToken token = lock_.lock(block);
+        lock_.lock(block);
         copies_.publish(block, private_copy(block), Timestamp{1});
-        lock_.unlock(block, {token.home, Timestamp{1}, Timestamp{1 + options_.lease}});
+        lock_.unlock(block, {self_, Timestamp{1}, Timestamp{1 + options_.lease}});
     }
 }
 
@@ -253,9 +258,13 @@ void Node::learn(NodeId from, Bytes news) noexcept {
     HIROBA_INVARIANT(news.size() == sizeof header + header.count * sizeof(Notice),
                      "news of %lu bytes with %u notices from node %u", news.size(), header.count,
                      from.value);
-    // Nothing new: what a min_wts that old made stale is inaccessible, and this node's own is not
-    // below it. Acquire, pairs with acquire_on_runtime_stack().
-    if (header.count == 0 && header.min_wts <= expired_to_.load(std::memory_order_acquire)) return;
+    // Nothing new: what a min_wts that old made stale is inaccessible, but for blocks that this
+    // node was the home of, and its own is not below it. Acquire, pairs with
+    // acquire_on_runtime_stack().
+    if (header.count == 0 && header.min_wts <= expired_to_.load(std::memory_order_acquire) &&
+        !moved_.any()) {
+        return;
+    }
     const std::scoped_lock guard{pending_latch_};
     HIROBA_INVARIANT(pending_count_ + header.count <= pending_.size(), "%lu notices pending",
                      pending_count_);
@@ -370,6 +379,7 @@ std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
         entry.state,
         entry.rts,
         Timestamp{expired_to_.load(std::memory_order_acquire)},  // acquire_on_runtime_stack()
+        moved_.is_marked(block),
         acquiring,
         releasing,
         reinterpret_cast<const BlockRecord*>(records_.local())[block],

@@ -21,6 +21,7 @@
 #include "dsm/engine/block_table.hpp"
 #include "dsm/engine/flush_object.hpp"
 #include "dsm/engine/lease_queue.hpp"
+#include "dsm/engine/moved_blocks.hpp"
 #include "dsm/engine/place_table.hpp"
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
@@ -46,6 +47,7 @@ public:
         gas::Segment data;
         gas::Segment records;
         gas::Segment flushed;
+        gas::Segment moved;
         PrivateMemory private_memory;
     };
     Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -90,6 +92,7 @@ public:
         BlockState state;
         Timestamp rts;
         Timestamp expired_to;  ///< leases before it have been looked at
+        bool moved;            ///< the block is marked: its lock has left this node
         bool acquiring;        ///< a thread here is in the middle of an acquire,
         bool releasing;        ///< or of a release: what it has collected is not merged yet
         const BlockRecord& record;
@@ -184,7 +187,10 @@ private:
     enum class Fetched : std::uint8_t { not_possible, as_told, newer };
     Fetched fetch_by_notice(BlockId block, BlockWork how) noexcept;
     bool fetch_by_home(BlockId block, BlockWork how) noexcept;
+    bool fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcept;
+    bool is_current(BlockId block) noexcept;
     Timestamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
+    void put_in_place(BlockId block, const std::byte* bytes, BlockWork how, Timestamp wts) noexcept;
     BlockEvent event_of_fault(BlockEntry& entry, bool write) noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
@@ -241,7 +247,7 @@ private:
     void make_stale(BlockId block) noexcept;
     void finish_invalidations() noexcept;
     void expire_leases() noexcept;
-    bool renew_at_home(BlockId block) noexcept;
+    void look_at_moved() noexcept;
 
     NewsSequence sent_to_all() const noexcept;
     /// What was sent need not have been received: a peer may take a lock, with the news that lie
@@ -271,6 +277,7 @@ private:
 
     SparseArray<BlockEntry> entries_;
     ReadAhead read_ahead_;
+    MovedBlocks moved_;
     BlockLock lock_;
     PublicCopies copies_;
     LeaseQueue leases_;

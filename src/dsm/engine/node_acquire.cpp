@@ -36,6 +36,7 @@ void Node::acquire_on_runtime_stack() noexcept {
     }
     finish_invalidations();
     const Timestamp expired_to = min_wts();
+    look_at_moved();
     expire_leases();
     finish_invalidations();
     expired_to_.store(expired_to.value, std::memory_order_release);  // pairs with learn()
@@ -74,6 +75,7 @@ void Node::apply_notice(const Notice& notice) noexcept {
     BlockEntry& entry = entries_[notice.block];
     entry.latch.lock();
     if (notice.wts > copies_.own_wts(notice.block) && notice.wts > entry.notice_wts) {
+        entry.knows_writer = true;
         entry.notice_node = notice.node;
         entry.notice_wts = notice.wts;
         entry.notice_rts = notice.rts;
@@ -142,9 +144,11 @@ void Node::expire_leases() noexcept {
         entry.queued = false;
         if (!readable(entry.state)) {
             entry.latch.unlock();
-        } else if (entry.rts >= min_wts() || renew_at_home(lease.block)) {
+        } else if (entry.rts >= min_wts()) {
             set_lease(lease.block, entry.rts);
             entry.latch.unlock();
+        } else if (lock_.is_here(lease.block)) {
+            entry.latch.unlock();  // a home's copy needs no lease: look_at_moved()
         } else {
             count(&PlaceCounters::lease_expiries);
             make_stale(lease.block);
@@ -152,17 +156,17 @@ void Node::expire_leases() noexcept {
     }
 }
 
-// The home renews its own copy by the rule for readers, locally.
-bool Node::renew_at_home(BlockId block) noexcept {
-    LockToken token;
-    if (!lock_.try_lock_here(block, token)) return false;
-    const bool home = token.home == self_;
-    if (home) token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
-    lock_.unlock(block, token);
-    if (!home) return false;
-    entries_[block].rts = token.rts;
-    count(&PlaceCounters::renewals);
-    return true;
+// What this node was the home of is from now on a copy like any reader's, until what readers were
+// given when the lock went. Whatever was written elsewhere since, and told of or dropped on its way
+// here, was marked before that. Also when no min_wts has risen: a home's copy may be older than any
+// that readers have left, and so may be the next write.
+void Node::look_at_moved() noexcept {
+    moved_.take([&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        if (!readable(entry.state) || lock_.is_here(block)) return;
+        set_lease(block, std::max(entry.rts, lock_.rts_when_it_went(block)));
+    });
 }
 
 }  // namespace hiroba::dsm

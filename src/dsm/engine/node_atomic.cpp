@@ -86,7 +86,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
                          wts);
     lock_.unlock(block, {self_, wts, rts});
     entry.notice_wts = {};
-    set_lease(block, rts);
+    entry.rts = rts;
     add_own_notice(block, wts, rts);
     entry.atomic_at_ns = now_ns();
     this_thread().atomic_block = 0;

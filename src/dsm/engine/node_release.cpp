@@ -175,7 +175,7 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
     publish(wts);
     lock_.unlock(block, {self_, wts, rts});
     entries_[block].notice_wts = {};
-    set_lease(block, rts);
+    entries_[block].rts = rts;
     add_own_notice(block, wts, rts);
     count(&PlaceCounters::blocks_merged);
     trace("dsm.merge", block, wts.value);

@@ -29,7 +29,8 @@ private:
 // Read while no thread runs: latches are shown as they stand, not taken.
 void show(Shown& shown, const BlockEntry& e) noexcept {
     shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.write_guess,
-                 e.pins, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
+                 e.pins, e.renewals, e.knows_writer, e.rts, e.notice_node, e.notice_wts,
+                 e.notice_rts, e.atomic_at_ns);
 }
 
 }  // namespace
@@ -37,6 +38,7 @@ void show(Shown& shown, const BlockEntry& e) noexcept {
 void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
                       void (*visit)(void*, Bytes), void* context) noexcept {
     Shown shown{visit, context};
+    shown.bytes(moved_.all().data(), moved_.all().size());
     for (const BlockId block : blocks) {
         show(shown, entries_[block]);
         shown.bytes(private_copy(block), block_bytes);

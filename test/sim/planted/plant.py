@@ -88,6 +88,33 @@ BUGS = {
         ENGINE + "fault_path.cpp",
         [("    } while (entries_[block].rts < min_wts());", "    } while (false);")],
     ),
+    # A node is not told that the lock of a block, and with it its home, has left it.
+    "home_not_marked": (
+        ENGINE + "block_lock.cpp",
+        [("        records_.get(word(at, block, token_at), words);\n        moved_.mark(at, block);\n",
+          "        records_.get(word(at, block, token_at), words);\n")],
+    ),
+    # Nor is a node that hands it on itself.
+    "home_handed_on_unmarked": (
+        ENGINE + "block_lock.cpp",
+        [("    moved_.mark(self_, block);\n    grant(", "    grant(")],
+    ),
+    # Readers go on extending the lease of a copy whose home has moved.
+    "lease_left_open": (
+        ENGINE + "block_lock.cpp",
+        [("        records_.fetch_or(word(at, block, lease_at), LeaseWord::closing_bit);\n", "")],
+    ),
+    # What was read at a home is taken for the newest version without asking afterwards.
+    "read_without_extending": (
+        ENGINE + "fault_path.cpp",
+        [("        if (!lock_.extend(block, *home, until)) continue;\n",
+          "        lock_.extend(block, *home, until);\n")],
+    ),
+    # A mark is not looked at where no min_wts has risen: a home's copy may be older than all leases.
+    "old_mark_overlooked": (
+        ENGINE + "node.cpp",
+        [("acquire) &&\n        !moved_.any()) {\n", "acquire)) {\n")],
+    ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
@@ -238,6 +265,9 @@ EXPLORED = {
     "release_of_another_thread": "two_threads",
     "fetch_overtaken_by_acquire": "fetch_and_acquire",
     "atomic_without_notice": "atomics_and_meeting",
+    "lease_left_open": "extend_and_take",
+    "old_mark_overlooked": "old_mark",
+    "home_not_marked": "old_mark",
 }
 
 
