@@ -24,7 +24,9 @@ struct BlockEntry {
     bool watched = false;          ///< fetched ahead and not mapped, so that its use is noticed
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
     std::uint16_t pins =
-        0;  ///< system calls under way on it, or it is a stack: it stays accessible
+        0;                  ///< system calls under way on it, or it is a stack: it stays accessible
+    std::uint16_t run = 0;  ///< how long a run of misses was that began here
+    std::uint8_t run_uses = 0;  ///< since it was learned
     std::uint8_t renewals = 0;  ///< in a row that moved nothing
     bool knows_writer = false;  ///< notice_node says something
     Timestamp rts;              ///< until when this node's copy may be read, if it is not the home

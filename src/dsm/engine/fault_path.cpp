@@ -44,14 +44,18 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const Timed timed{*this, &PlaceCounters::fault_ns};
     bool newer;
     bool stays;
+    std::uint32_t last_time;
     {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
         note_use(entry);
         stays = must_stay(block);
+        last_time = length_of_run(entry);
         newer = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
     }
-    if (!write && !stays) fetch_around(block);
+    // Where a first write is a fault of its own, what a write miss brings along would cost one
+    // more.
+    if (!stays && !(write && engine_->facts().write_faults)) fetch_around(block, last_time);
     if (newer) catch_up();
     return true;
 }
@@ -78,12 +82,25 @@ bool Node::is_stack_guard(std::uint64_t offset) const noexcept {
            offset % map_.shape().stack_bytes < block_bytes_;
 }
 
+// How many misses in a row began here before; now and then half of it, so that what is not used any
+// more is unlearned. With the latch.
+std::uint32_t Node::length_of_run(BlockEntry& entry) noexcept {
+    constexpr std::uint8_t learned_for = 16;
+    if (entry.run == 0) return 0;
+    if (++entry.run_uses >= learned_for) {
+        entry.run_uses = 0;
+        entry.run /= 2;
+    }
+    return entry.run;
+}
+
 // Misses in a row are answered ahead: the next blocks come too, as long as this node remembers a
-// notice of each, and all are mapped in one call. Their latches are only tried, never waited for
-// (invariant 10),
-// and stay closed until the blocks are mapped, so no acquire can come in between.
-void Node::fetch_around(BlockId block) noexcept {
-    const std::uint32_t window = read_ahead_.missed(block);
+// notice of each, or has its newest version, and all are mapped in one call. Their latches are only
+// tried, never waited for (invariant 10), and stay closed until the blocks are mapped, so no
+// acquire can come in between.
+void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
+    const ReadAhead::Guess guess = read_ahead_.missed(block, last_time);
+    const std::uint32_t window = guess.window;
     const AddressRange extent = program_range(block);
     std::uintptr_t end = extent.end();
     std::uint32_t got = 0;
@@ -95,7 +112,7 @@ void Node::fetch_around(BlockId block) noexcept {
         BlockEntry& entry = entries_[next];
         if (!entry.latch.try_lock()) break;
         if (!may_come_unasked(entry.state) || entry.guards_stack || must_stay(next) ||
-            fetch_by_notice(next, BlockWork::fetch) != Fetched::as_told || entry.rts < min_wts()) {
+            !fetch_ahead(next)) {
             entry.latch.unlock();
             break;
         }
@@ -104,8 +121,24 @@ void Node::fetch_around(BlockId block) noexcept {
     }
     map_ahead(block + 1, got);
     for (std::uint32_t i = 0; i < got; ++i) entries_[block + 1 + i].latch.unlock();
-    read_ahead_.brought(block, got);
+    const std::uint32_t length = read_ahead_.brought(guess, block, got);
     count(&PlaceCounters::fetched_ahead, got);
+    BlockEntry& head = entries_[guess.head];
+    if (length <= 1 || !head.latch.try_lock()) return;
+    head.run = static_cast<std::uint16_t>(length - 1);
+    head.latch.unlock();
+}
+
+// With the latch. False where something newer than was told would come, and nothing is changed.
+bool Node::fetch_ahead(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (entry.notice_wts != Timestamp{}) {
+        return fetch_by_notice(block, BlockWork::fetch) == Fetched::as_told &&
+               entry.rts >= min_wts();
+    }
+    bool moves = false;
+    return lock_.is_here(block) ||
+           (fetch_without_lock(block, BlockWork::none, moves) && is_current(block));
 }
 
 // With the latches of [first, +count), whose addresses follow each other. Of a sample of them the
@@ -203,6 +236,7 @@ bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
     return moves;
 }
 
+// how none: only if the version here is the newest.
 // What is read at a home is the newest version if its lease is extended afterwards; otherwise it
 // was one of the versions, and the next look may find it the newest.
 bool Node::fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcept {
@@ -218,7 +252,9 @@ bool Node::fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcep
                             entry.renewals == 0 ? &reading : nullptr);
         if (!home) return false;
         const auto read = reading.read_from(home->node);
-        if ((read ? *read : copies_.wts_of(home->node, block)) != copies_.own_wts(block)) {
+        const Timestamp newest = read ? *read : copies_.wts_of(home->node, block);
+        if (how == BlockWork::none && newest != copies_.own_wts(block)) return false;
+        if (newest != copies_.own_wts(block)) {
             if (read) {
                 put_in_place(block, bytes.get(), how, *read);
             } else {

@@ -85,6 +85,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       sent_(endpoint.nodes(), 0),
       pending_(pending_max),
       work_(blocks_of(map)),
+      made_(blocks_of(map)),
       unmerged_(blocks_of(map)),
       taken_(pending_max) {
     if (options.by_place) places_ = std::make_unique<PlaceTable>();

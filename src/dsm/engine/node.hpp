@@ -197,7 +197,9 @@ private:
         if (entry.write_guess < write_guess_sure) ++entry.write_guess;
     }
     void note_use(BlockEntry& entry) noexcept;
-    void fetch_around(BlockId block) noexcept;
+    void fetch_around(BlockId block, std::uint32_t last_time) noexcept;
+    bool fetch_ahead(BlockId block) noexcept;
+    static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
     void map_ahead(BlockId first, std::uint32_t count) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
@@ -234,6 +236,8 @@ private:
     };
     void report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
     void report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept;
+    void note_made(BlockId block, Timestamp wts, Timestamp rts) noexcept;
+    void tell_of_made() noexcept;
     void add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept;
 
     // Acquire (node_acquire.cpp).
@@ -243,7 +247,9 @@ private:
     };
     void acquire_on_runtime_stack() noexcept;
     std::size_t take_pending() noexcept;
+    void apply_taken() noexcept;
     void apply_notice(const Notice& notice) noexcept;
+    void apply_to_block(BlockId block, const Notice& notice) noexcept;
     void make_stale(BlockId block) noexcept;
     void finish_invalidations() noexcept;
     void expire_leases() noexcept;
@@ -309,6 +315,9 @@ private:
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
     std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written
+    SparseArray<Notice> made_;        ///< by the release under way, not told yet
+    std::size_t made_count_ = 0;
+    Timestamp release_wts_;  ///< of its newest merge
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
     std::atomic<std::size_t> unmerged_count_{0};  ///< changes under unmerged_latch_

@@ -30,10 +30,7 @@ void Node::acquire_on_runtime_stack() noexcept {
     count(&PlaceCounters::acquires);
     taken_count_ = take_pending();
     trace("dsm.acquire", taken_count_);
-    for (std::size_t i = 0; i < taken_count_; ++i) {
-        const bool newest_of_block = i == 0 || taken_[i - 1].block != taken_[i].block;
-        if (newest_of_block) apply_notice(taken_[i]);
-    }
+    apply_taken();
     finish_invalidations();
     const Timestamp expired_to = min_wts();
     look_at_moved();
@@ -42,8 +39,20 @@ void Node::acquire_on_runtime_stack() noexcept {
     expired_to_.store(expired_to.value, std::memory_order_release);  // pairs with learn()
 }
 
+// Extents may overlap, and a block that was made stale keeps its latch until all are unmapped.
+void Node::apply_taken() noexcept {
+    std::uint64_t end = 0;
+    for (std::size_t i = 0; i < taken_count_; ++i) {
+        const Notice& notice = taken_[i];
+        if (notice.node == self_ || (i > 0 && taken_[i - 1].same_blocks(notice))) continue;
+        if (notice.block < end) finish_invalidations();
+        end = std::max(end, std::uint64_t{notice.block} + notice.count);
+        apply_notice(notice);
+    }
+}
+
 // Joins the news into the signature (causality through a third node needs it) and sorts them by
-// block, the newest of each first. Raises min_wts before anything is looked at.
+// block, the newest of each extent first. Raises min_wts before anything is looked at.
 std::size_t Node::take_pending() noexcept {
     std::size_t notices;
     Timestamp learned_min_wts;
@@ -64,17 +73,21 @@ std::size_t Node::take_pending() noexcept {
         show_min_wts();
     }
     std::sort(taken_.data(), taken_.data() + notices, [](const Notice& a, const Notice& b) {
-        return a.block != b.block ? a.block < b.block : a.wts > b.wts;
+        if (a.block != b.block) return a.block < b.block;
+        return a.count != b.count ? a.count < b.count : a.wts > b.wts;
     });
     return notices;
 }
 
 void Node::apply_notice(const Notice& notice) noexcept {
-    if (notice.node == self_) return;
+    for (std::uint32_t i = 0; i < notice.count; ++i) apply_to_block(notice.block + i, notice);
+}
+
+void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
     if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_invalidations();
-    BlockEntry& entry = entries_[notice.block];
+    BlockEntry& entry = entries_[block];
     entry.latch.lock();
-    if (notice.wts > copies_.own_wts(notice.block) && notice.wts > entry.notice_wts) {
+    if (notice.wts > copies_.own_wts(block) && notice.wts > entry.notice_wts) {
         entry.knows_writer = true;
         entry.notice_node = notice.node;
         entry.notice_wts = notice.wts;
@@ -82,7 +95,7 @@ void Node::apply_notice(const Notice& notice) noexcept {
     }
     if (readable(entry.state) && entry.rts < notice.wts) {
         count(&PlaceCounters::invalidations);
-        make_stale(notice.block);
+        make_stale(block);
     } else {
         entry.latch.unlock();
     }
