@@ -12,6 +12,7 @@
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fatal.hpp"
@@ -25,6 +26,8 @@
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
 #include "tools/run/checks.hpp"
+#include "tools/run/cpu_list.hpp"
+#include "tools/run/participation.hpp"
 
 namespace hiroba::tools {
 
@@ -72,17 +75,20 @@ std::optional<net::HostFrame> await_frame(net::HostLink& link) {
 }
 
 /// All checks of this host that a job on one host makes before it starts, and the network.
-Result<net::DeviceChoice> prepare(RunPlan& plan, const net::HostFrame& peers) {
+Result<net::DeviceChoice> prepare(const std::string& host, RunPlan& plan,
+                                  const net::HostFrame& peers) {
     plan.in_group = false;
     plan.threads_per_node = static_cast<std::uint32_t>(peers.header.number);
     std::vector<std::string> addresses;
     std::istringstream lines({reinterpret_cast<const char*>(peers.body.data()), peers.body.size()});
     for (std::string line; std::getline(lines, line);) addresses.push_back(line);
     if (auto found = look_up_program(plan); !found) return found.error();
+    if (plan.first_rank == 0) tell_refused_constructs(plan);
     if (auto fit = check_machine(plan, look_at_machine()); !fit) return fit.error();
     net::DeviceChoice device{"none", "", "the job uses one host"};
     if (!addresses.empty()) {
-        auto chosen = net::choose_device(setting("HIROBA_NET"), addresses);
+        auto chosen =
+            net::choose_device(net::network_for_host(setting("HIROBA_NET"), host), addresses);
         if (!chosen) return chosen.error();
         device = *chosen;
     }
@@ -98,7 +104,17 @@ int refuse(net::HostLink& link, const Error& error) {
     return status;
 }
 
+/// This process may run wherever one of its nodes may, so that it sees the processors of all.
+void take_processors_of_nodes(const RunPlan& plan) {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (const std::string& text : plan.node_cpus)
+        if (const auto cpus = parse_cpu_list(text)) CPU_OR(&all, &all, &*cpus);
+    if (CPU_COUNT(&all) > 0) ::sched_setaffinity(0, sizeof all, &all);
+}
+
 int serve(Letter& letter, net::HostLink& link) {
+    take_processors_of_nodes(letter.plan);
     const net::HelloBody hello{net::this_host(), look_at_machine().cores()};
     link.send({net::HostKind::hello, 0, letter.host_index}, std::as_bytes(std::span(&hello, 1)));
     if (const auto like = become_like_launcher(letter); !like) return refuse(link, like.error());
@@ -107,7 +123,7 @@ int serve(Letter& letter, net::HostLink& link) {
     net::limit_silence(link.fd(), *silence);
     const auto peers = await_frame(link);
     if (!peers || peers->header.kind != net::HostKind::peers) return exit_environment;
-    const auto device = prepare(letter.plan, *peers);
+    const auto device = prepare(letter.host, letter.plan, *peers);
     if (!device) return refuse(link, device.error());
     link.send({net::HostKind::ready, 0, 0}, bytes_of(device->name + "\n" + device->address));
 
@@ -135,12 +151,15 @@ int agent() {
         ::gethostname(host, sizeof host - 1);
         return report({letter.error().kind, fmt::format("{}: {}", host, letter.error().text)});
     }
-    const auto named = [&](const Error& error) {
-        return report({error.kind, fmt::format("host {}: {}", letter->host, error.text)});
-    };
-    auto link = call_launcher(*letter, call_limit_ms);
-    if (!link) return named(link.error());
-    return serve(*letter, *link);
+    return agent(std::move(*letter));
+}
+
+int agent(Letter letter) {
+    auto link = call_launcher(letter, call_limit_ms);
+    if (!link)
+        return report(
+            {link.error().kind, fmt::format("host {}: {}", letter.host, link.error().text)});
+    return serve(letter, *link);
 }
 
 }  // namespace hiroba::tools

@@ -22,6 +22,7 @@ struct BlockEntry {
     bool unmerged = false;         ///< on the list of unmerged blocks
     bool guards_stack = false;     ///< below a stack of this node: a touch is an overflow
     bool watched = false;          ///< fetched ahead and not mapped, so that its use is noticed
+    bool early = false;            ///< may hold bytes of others the program need not know of
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
     std::uint16_t pins =
         0;                  ///< system calls under way on it, or it is a stack: it stays accessible
@@ -46,7 +47,7 @@ struct alignas(64) BlockRecord {
     std::uint64_t granted;       ///< set by the former holder after writing the token here
     std::uint64_t copy_version;  ///< odd while the public copy changes
     std::uint64_t copy_wts;      ///< of the public copy; never falls
-    std::uint64_t unused;
+    std::uint64_t copy_change;   ///< of the public copy: who merged last (LastChange)
 };
 static_assert(sizeof(BlockRecord) == 64);
 

@@ -51,7 +51,10 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         note_use(entry);
         stays = must_stay(block);
         last_time = length_of_run(entry);
+        const bool absent = !readable(entry.state);
         newer = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
+        if (entry.early) [[unlikely]]
+            note_first_access(block, address - range.address, write && absent);
     }
     // Where a first write is a fault of its own, what a write miss brings along would cost one
     // more.
@@ -256,7 +259,7 @@ bool Node::fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcep
         if (how == BlockWork::none && newest != copies_.own_wts(block)) return false;
         if (newest != copies_.own_wts(block)) {
             if (read) {
-                put_in_place(block, bytes.get(), how, *read);
+                put_in_place(block, home->node, bytes.get(), how, *read, reading.last_change());
             } else {
                 install(block, home->node, how, {});
             }
@@ -284,13 +287,14 @@ bool Node::fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcep
 Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
     std::byte* const own = private_copy(block);
     Timestamp wts;
+    LastChange last;
     if (how == BlockWork::fetch) {
-        wts = copies_.read(from, block, own);
-        put_in_place(block, own, how, wts);
+        wts = copies_.read(from, block, own, last);
+        put_in_place(block, from, own, how, wts, last);
     } else {
         const Scratch home{scratch_};
-        wts = copies_.read(from, block, home.get());
-        put_in_place(block, home.get(), how, wts);
+        wts = copies_.read(from, block, home.get(), last);
+        put_in_place(block, from, home.get(), how, wts, last);
     }
     HIROBA_INVARIANT(wts >= at_least,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
@@ -300,8 +304,8 @@ Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_
 
 // fetch: the block is inaccessible and clean, so its private copy may simply be overwritten.
 // rebase: it holds unmerged bytes, and where it is pinned the program may be writing others.
-void Node::put_in_place(BlockId block, const std::byte* bytes, BlockWork how,
-                        Timestamp wts) noexcept {
+void Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
+                        Timestamp wts, LastChange last) noexcept {
     HIROBA_INVARIANT(wts >= copies_.own_wts(block), "block %u: got %lu for %lu (invariant 11)",
                      block, wts.value, copies_.own_wts(block).value);
     std::byte* const own = private_copy(block);
@@ -310,9 +314,12 @@ void Node::put_in_place(BlockId block, const std::byte* bytes, BlockWork how,
     } else {
         const Scratch seen{scratch_};
         std::memcpy(seen.get(), own, block_bytes_);
+        // The twin that tells of what both have written is replaced.
+        look_for_races(block, {seen.get(), copies_.own(block), bytes}, from);
         store_foreign(own, seen.get(), copies_.own(block), bytes, block_bytes_);
     }
-    copies_.publish(block, bytes, wts);
+    copies_.publish(block, bytes, wts, last);
+    note_brought(block, last);
     count(&PlaceCounters::bytes_fetched, block_bytes_);
     trace("dsm.fetch", block, wts.value);
 }

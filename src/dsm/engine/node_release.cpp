@@ -112,6 +112,7 @@ void Node::tell_of_made() noexcept {
     for (std::size_t i = 0; i < made_count_; ++i) signature_.add(made_[i], known_to_all());
     if (made_count_ > 0) note_untold();
     made_count_ = 0;
+    end_epoch();
     trim_signature();
 }
 
@@ -151,7 +152,17 @@ void Node::merge(BlockId block, Others others) noexcept {
     LockToken token;
     if (!lock_.try_lock_here(block, token)) return merge_with_home(block, std::nullopt, others);
     if (!has_bytes_of(token, block)) return merge_with_home(block, token, others);
-    publish_merged(block, token, [&](Timestamp wts) { copies_.publish_changes(block, live, wts); });
+    publish_live(block, token);
+}
+
+/// Nobody has merged the block since this node's public copy was made.
+void Node::publish_live(BlockId block, const LockToken& token) noexcept {
+    const std::byte* const live = private_copy(block);
+    if (entries_[block].early) [[unlikely]]
+        look_for_unordered(block, live, copies_.own(block));
+    publish_merged(block, token, [&](Timestamp wts) {
+        copies_.publish_changes(block, live, wts, this_change(), changes_in(block));
+    });
 }
 
 /// @param held  the block's lock, if this node has it already
@@ -167,20 +178,26 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
     PublicCopies::Reading reading{copies_, block, home.get()};
     const LockToken token = held ? *held : lock_.lock(block, &reading);
     if (has_bytes_of(token, block)) {
-        return publish_merged(block, token,
-                              [&](Timestamp wts) { copies_.publish_changes(block, live, wts); });
+        return publish_live(block, token);
     }
-    if (reading.read_from(token.home) != token.wts) copies_.read(token.home, block, home.get());
+    if (reading.read_from(token.home) != token.wts) {
+        LastChange last;
+        copies_.read(token.home, block, home.get(), last);
+    }
     count(&PlaceCounters::bytes_fetched, block_bytes_);
     if (others == Others::stopped) take_snapshot();
     const std::byte* const ours = snapshot.get();
     const MergeOutcome outcome = merge_block(ours, twin, home.get(), result.get(), block_bytes_);
     if (outcome.foreign) store_foreign(live, ours, twin, home.get(), block_bytes_);
-    const bool all = options_.race == MemoryOptions::Race::all;
-    if (outcome.raced_bytes > 0 || (all && outcome.same_value_bytes > 0)) {
-        report_races(block, {ours, twin, home.get()}, token.home);
+    if (is_worth_telling(outcome)) report_races(block, {ours, twin, home.get()}, token.home);
+    if (entries_[block].early) [[unlikely]]
+        look_for_unordered(block, ours, twin);
+    if (std::uint64_t* const noted = changes_in(block)) {
+        note_changes(ours, twin, block_bytes_, noted);
     }
-    publish_merged(block, token, [&](Timestamp wts) { copies_.publish(block, result.get(), wts); });
+    publish_merged(block, token, [&](Timestamp wts) {
+        copies_.publish(block, result.get(), wts, this_change());
+    });
 }
 
 /// With the block's lock, which it opens: publish(wts) makes the public copy what was merged.
@@ -209,38 +226,6 @@ void Node::add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept 
     signature_.add({wts, rts, block, self_}, known_to_all());
     note_untold();
     count(&PlaceCounters::notices_made);
-}
-
-// A block may hold many variables; each run of raced bytes is a place of its own.
-void Node::report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept {
-    if (options_.race == MemoryOptions::Race::off) return;
-    const auto bytes = static_cast<std::uint32_t>(block_bytes_);
-    RacedRun run;
-    for (unsigned runs = 0; runs < races_per_merge_max; ++runs) {
-        run = next_race(copies.ours, copies.twin, copies.home, run.at + run.bytes, bytes);
-        if (run.bytes == 0) return;
-        if (!run.same_value || options_.race == MemoryOptions::Race::all) {
-            report_race(program_range(block).address + run.at, run.bytes, other);
-        }
-    }
-}
-
-void Node::report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept {
-    count(&PlaceCounters::races);
-    // Pairs with the release store in on_race().
-    const RaceReport report = race_report_.load(std::memory_order_acquire);
-    if (report != nullptr) {
-        // A thread that publishes in the background has no place of its own.
-        const SyncPlace own = this_thread().place;
-        if (own.address == 0)
-            this_thread().place.address = last_synchronized_.load(std::memory_order_relaxed);
-        report(race_context_, address, bytes, self_, other);
-        this_thread().place = own;
-    }
-    if (options_.race == MemoryOptions::Race::abort) {
-        die(1, "write-write race on %u bytes at 0x%lx with node %u (HIROBA_RACE=abort)", bytes,
-            address, other.value);
-    }
 }
 
 }  // namespace hiroba::dsm

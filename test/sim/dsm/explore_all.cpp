@@ -27,6 +27,9 @@ namespace {
 /// Where the second block of a scenario lies, and a third.
 enum class Second : std::uint8_t { none, heap, heap_twice, stack };
 
+/// Whether a scenario's nodes look for races, and what they must tell at its end in each order.
+enum class Races : std::uint8_t { off, none, some };
+
 struct Scenario {
     const char* name;
     std::uint32_t nodes, threads_of_first, notices_max;
@@ -34,6 +37,7 @@ struct Scenario {
     std::uint32_t lock_hops;
     Second second;
     void (*live)(SmallWorld& world, std::uint32_t thread, ClusterNode& node);
+    Races races = Races::off;
 };
 
 constexpr unsigned hops = 8;
@@ -41,6 +45,61 @@ constexpr std::size_t stacks_of_run = 16;
 
 /// From few states to many.
 constexpr Scenario scenarios[] = {
+    // Both write a word between the same synchronizations.
+    {"race", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.write(node, 0, 111 + thread);
+         world.meet(node);
+     },
+     Races::some},
+    {"race_after_meeting", 2, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 7);
+         world.meet(node);
+         world.write(node, 0, 111 + thread);
+         world.meet(node);
+     },
+     Races::some},
+    // One node publishes in the background, which the other learns in the background.
+    {"race_and_publisher", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 1) node.memory().publish();
+         world.write(node, 0, 111 + thread);
+         if (thread == 0) node.memory().publish();
+         world.meet(node);
+     },
+     Races::some},
+    // What a node has written goes on top of newer bytes before its release.
+    {"race_and_rebase", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.write(node, 0, 111 + thread);
+         if (thread == 0) world.lock(node, 0), world.unlock(node, 0);
+         if (thread == 1) world.lock(node, 0), world.write(node, 1, 5), world.unlock(node, 0);
+     },
+     Races::some},
+    {"locked_writes", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.lock(node, 0);
+         world.write(node, 0, 111 + thread);
+         world.unlock(node, 0);
+         world.meet(node);
+         if (thread == 1) world.write(node, 0, 9);
+         world.meet(node);
+     },
+     Races::none},
+    // A flag in another block that is only loaded and stored.
+    {"plain_flag", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.write(node, 0, 111);
+             world.write(node, 2, 1);
+             node.memory().publish();
+         } else if (world.read(node, 2) == 1 && world.read(node, 0) == 111) {
+             world.write(node, 0, 112);
+         }
+         world.meet(node);
+     },
+     Races::none},
     // The second block is a stack of node 1: never inaccessible there.
     {"stack", 2, 1, 4, false, hops, Second::stack,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -158,6 +217,8 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.threads_of_first = scenario.threads_of_first;
     options.with_locks = false;
     options.memory.notices_max = scenario.notices_max;
+    using Race = dsm::MemoryOptions::Race;
+    options.memory.race = scenario.races == Races::off ? Race::off : Race::report;
     options.memory.lease = 2;
     options.memory.lock_hops = scenario.lock_hops;
     options.engine.as_mprotect = scenario.as_mprotect;
@@ -193,7 +254,13 @@ void run_once(const Scenario& scenario, StateGraph& graph, net::sim::FiberStacks
         world.come(node);
         scenario.live(world, thread, node);
     });
-    graph.end_run(outcome, world.failure());
+    std::string failure = world.failure();
+    const bool ended = outcome == net::sim::Scheduler::Outcome::ended;
+    if (failure.empty() && scenario.races == Races::none && world.raced())
+        failure = "a race told of writes that are in order";
+    if (failure.empty() && ended && scenario.races == Races::some && !world.raced())
+        failure = "a race not told";
+    graph.end_run(outcome, failure);
 }
 
 /// Has `stacks` hold what a run needs, so that its books do not grow inside one.

@@ -3,7 +3,7 @@
 """Writes one source file with one bug planted in it.
 
 Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a
-checker of the memory's protocol must find, one is of a release with nothing to do, one of memory
+checker of the memory's protocol must find, two of races that are not told, one is of a release with nothing to do, one of memory
 that is freed, five are of the relocatable space, five are wrong orders of ACP's accesses, one for
 each kind of order and two for the last (docs/testing.md). Each replaces text that must stand exactly
 once in the file: where the source has changed, this fails, and the bug must be planted anew.
@@ -27,9 +27,9 @@ BUGS = {
         [
             ("if (rts < min_wts() || wts <= copies_.own_wts(block))",
              "if (wts <= copies_.own_wts(block))"),
-            ("    } while (entries_[block].rts < min_wts());",
+            ("    } while (!is_current(block));",
              "        if (fetched != Fetched::not_possible) break;\n"
-             "    } while (entries_[block].rts < min_wts());"),
+             "    } while (!is_current(block));"),
         ],
     ),
     # A discarded block is fetched for nobody, from a node that has not discarded it yet.
@@ -86,7 +86,7 @@ BUGS = {
     # A fetch during which min_wts rose is taken for current.
     "fetch_overtaken_by_acquire": (
         ENGINE + "fault_path.cpp",
-        [("    } while (entries_[block].rts < min_wts());", "    } while (false);")],
+        [("    } while (!is_current(block));", "    } while (false);")],
     ),
     # A node is not told that the lock of a block, and with it its home, has left it.
     "home_not_marked": (
@@ -114,6 +114,16 @@ BUGS = {
     "old_mark_overlooked": (
         ENGINE + "node.cpp",
         [("acquire) &&\n        !moved_.any()) {\n", "acquire)) {\n")],
+    ),
+    # What both sides have written is put together without a comparison.
+    "rebase_without_comparison": (
+        ENGINE + "fault_path.cpp",
+        [("        look_for_races(block, {seen.get(), copies_.own(block), bytes}, from);\n", "")],
+    ),
+    # What a node writes on top of bytes that came too early is not looked at.
+    "early_bytes_forgotten": (
+        ENGINE + "fault_path.cpp",
+        [("    note_brought(block, last);\n", "")],
     ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
@@ -192,9 +202,10 @@ BUGS = {
 }
 
 KEEPS_LAST = ("if (auto* const count = reinterpret_cast<std::uint32_t*>({0}.data() + 8); *count > 1) {{\n"
-              "    std::memmove({0}.data() + 16, {0}.data() + 16 + (*count - 1) * 24, 24);\n"
+              "    const std::size_t gone = (*count - 1) * 24;\n"
+              "    std::memmove({0}.data() + 16, {0}.data() + 16 + gone, bytes - 16 - gone);\n"
               "    *count = 1;\n"
-              "    bytes = 16 + 24;\n"
+              "    bytes -= gone;\n"
               "}}\n")
 
 # What each litmus test rests on, taken away: bug: (file, [(right, wrong), ...], nodes, pattern).
@@ -268,6 +279,8 @@ EXPLORED = {
     "lease_left_open": "extend_and_take",
     "old_mark_overlooked": "old_mark",
     "home_not_marked": "old_mark",
+    "rebase_without_comparison": "race_and_rebase",
+    "early_bytes_forgotten": "race",
 }
 
 
