@@ -180,8 +180,8 @@ void Supervisor::judge(const NodeEvent& ended) {
     }
     const int status = status_of(ended);
     // With these the runtime itself has said why, before it could attach.
-    const bool said = status == exit_usage || status == exit_environment;
-    if (!plan_.spmd && !control_.attached(rank) && !said)
+    const bool told = status == exit_usage || status == exit_environment;
+    if (!plan_.spmd && !control_.attached(rank) && !told)
         return end_job(status != 0 ? status : exit_environment,
                        fmt::format("{} ended with status {}, and {}", nodes_.name_of(rank), status,
                                    not_attached));
