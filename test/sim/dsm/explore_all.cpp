@@ -233,8 +233,9 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
 std::vector<std::uintptr_t> blocks_of(const Scenario& scenario, const dsm::AddressMap& map) {
     std::vector<std::uintptr_t> blocks{map.heap_arena(NodeId{0}).address};
     if (scenario.second == Second::heap_twice) {
-        blocks.push_back(blocks.front() + page_bytes);
-        blocks.push_back(blocks.front() + 2 * page_bytes);
+        // Apart: blocks in a row that are written together are one notice.
+        const std::uintptr_t heap = blocks.front();
+        blocks = {heap + page_bytes, heap, heap + 2 * page_bytes};
     }
     if (scenario.second == Second::heap) blocks.push_back(map.heap_arena(NodeId{1}).address);
     if (scenario.second == Second::stack) {
