@@ -114,11 +114,12 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     dsm::report_races(*node.memory, *node.control);
     node.memory->before_release(&flush_output);
 
-    auto locks = dsm::LockTable::create(*node.endpoint, *node.memory);
+    node.payer = std::make_unique<dsm::DebtPayer>(*node.endpoint);
+    auto locks = dsm::LockTable::create(*node.endpoint, *node.memory, *node.payer);
     if (!locks) return locks.error();
     node.locks = std::move(*locks);
 
-    auto sync = dsm::SyncTable::create(*node.endpoint, *node.memory);
+    auto sync = dsm::SyncTable::create(*node.endpoint, *node.memory, *node.payer);
     if (!sync) return sync.error();
     node.sync = std::move(*sync);
     const dsm::Interruptions signals{&is_signal_deferred, &let_signals_in};
@@ -160,6 +161,7 @@ Result<void> attach_layers(World& node) {
     if (auto attached = node.memory->attach(early_allocations()); !attached) return attached;
     node.locks->attach();
     node.sync->attach();
+    node.payer->start();
     node.heap->attach();
     if (node.board != nullptr) node.board->attach();
     node.omp->attach();

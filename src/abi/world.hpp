@@ -32,6 +32,7 @@ struct World {
     std::unique_ptr<dsm::AddressMap> map;
     omp::LibraryPlace library_place;
     std::unique_ptr<dsm::SharedMemory> memory;
+    std::unique_ptr<dsm::DebtPayer> payer;
     std::unique_ptr<dsm::LockTable> locks;
     std::unique_ptr<dsm::SyncTable> sync;
     std::unique_ptr<dsm::Heap> heap;

@@ -2,7 +2,6 @@
 // Role: critical sections and the program's locks.
 // Invariant: on several nodes a lock's address is only a name; its bytes are never touched.
 #include "base/fatal.hpp"
-#include "base/thread_context.hpp"
 #include "dsm/sync/lock_table.hpp"
 #include "omp/runtime_core.hpp"
 #include "omp/team/mutex_word.hpp"
@@ -22,16 +21,14 @@ void RuntimeCore::lock(std::uint64_t key) noexcept {
 
 bool RuntimeCore::try_lock(std::uint64_t key) noexcept {
     if (link_ == nullptr) return try_lock_word(lock_at(key));
-    bool locked = false;
-    on_runtime_stack([this, key, &locked] { locked = parts_.locks->try_lock(key); });
-    return locked;
+    return parts_.locks->try_lock(key);
 }
 
 void RuntimeCore::unlock(std::uint64_t key) noexcept {
     if (link_ == nullptr)
         unlock_word(lock_at(key));
     else
-        on_runtime_stack([this, key] { parts_.locks->unlock(key); });
+        parts_.locks->unlock(key);
 }
 
 void RuntimeCore::forget_lock(std::uint64_t key) noexcept {

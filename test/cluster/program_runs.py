@@ -194,20 +194,19 @@ def copies_and_faces(bench):
 
 def told_at_launch(bench):
     """Constructs that end the program are told before it starts."""
-    program = bench.build("offloads", """
+    program = bench.build("old", """
+        void GOMP_parallel_start(void (*)(void*), void*, unsigned);
         int main(void) {
-            int n = 1;
             puts("begin"); fflush(stdout);
         #pragma omp parallel
             { }
-        #pragma omp target map(tofrom : n)
-            n += 1;
-            printf("%d\\n", n);
-        }""", "-fopenmp", "-foffload=disable")
+            GOMP_parallel_start(0, 0, 0);
+            puts("not reached");
+        }""", "-fopenmp")
     status, out, err = bench.run(program)
     lines = err.splitlines()
     assert (status, out) == (78, "begin\n"), f"{status} {out!r} {err}"
-    assert re.search(r"offloads asks for GOMP_target_ext: hiroba cannot carry that out", lines[0])
+    assert re.search(r"old asks for GOMP_parallel_start: hiroba cannot carry that out", lines[0])
     assert len([line for line in lines if "asks for" in line]) == 1, err
 
 

@@ -56,7 +56,7 @@ class Runs:
         environment = dict(os.environ, HIROBA_FAULT_ENGINE=engine, **settings)
         done = subprocess.run(
             [self.hiroba, "run", "-n", "2", "-t", "1", str(self.program)],
-            env=environment, capture_output=True, text=True, timeout=60)
+            env=environment, capture_output=True, text=True, timeout=300)
         races = [line for line in done.stderr.splitlines() if "write-write race" in line]
         return done, races
 

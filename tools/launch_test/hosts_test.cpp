@@ -47,7 +47,7 @@ TEST(HostList, FewerNodesThanPlacesLeaveTheLastHostsOut) {
 
 TEST(HostList, WrongWordsAreNamed) {
     EXPECT_NE(refusal("a,b,a").find("names a twice"), std::string::npos);
-    EXPECT_NE(refusal("a:0").find("0 nodes: wanted a whole number from 1 to 64"),
+    EXPECT_NE(refusal("a:0").find("0 nodes: wanted a whole number from 1 to 1024"),
               std::string::npos);
     EXPECT_NE(refusal("a:x").find("x nodes"), std::string::npos);
     EXPECT_NE(refusal("a:").find("no number of nodes"), std::string::npos);

@@ -77,6 +77,15 @@ TEST(Room, AMachineWithoutLimitsTakesSixtyFourNodes) {
     EXPECT_TRUE(check_room({.nodes = 64, .threads_per_node = 4}, usual, machine));
 }
 
+TEST(Room, ManyNodesOfOneHostGetSmallerHeaps) {
+    constexpr SpaceSizes sizes{16 * gib, 16u << 20};
+    EXPECT_EQ(heap_that_fits({.nodes = 64}, sizes), 16 * gib);
+    EXPECT_EQ(heap_that_fits({.nodes = 128}, sizes), 4 * gib);
+    EXPECT_GE(heap_that_fits({.nodes = 1024}, sizes), heap_bytes_least);
+    // Nodes of other hosts are not mapped.
+    EXPECT_EQ(heap_that_fits({.nodes = 128, .local_nodes = 8, .hosts = 16}, sizes), 16 * gib);
+}
+
 TEST(Room, TooLittleMemoryNamesNeedAndOffer) {
     Machine machine;
     machine.memory_available = 255u << 20;

@@ -92,6 +92,17 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
     return status;
 }
 
+/// More nodes of one host than can map each other's heaps get smaller ones, unless the user has
+/// said how large they are to be.
+Result<void> lower_heap(const RunPlan& plan) {
+    if (::getenv("HIROBA_HEAP") != nullptr || setting("HIROBA_PROVIDER") == "udp") return {};
+    const auto sizes = space_sizes(plan.threads_per_node);
+    if (!sizes) return sizes.error();
+    const std::uint64_t fitting = heap_that_fits(plan, *sizes);
+    if (fitting != sizes->heap_bytes) ::setenv("HIROBA_HEAP", std::to_string(fitting).c_str(), 1);
+    return {};
+}
+
 }  // namespace
 
 Result<void> prepare_command(const RunOptions& options) {
@@ -110,6 +121,7 @@ int run(const RunOptions& options) {
     const Machine machine = look_at_machine();
     const auto plan = make_plan(*spread, machine);
     if (!plan) return report(plan.error());
+    if (const auto lowered = lower_heap(*plan); !lowered) return report(lowered.error());
     if (const auto fit = check_machine(*plan, machine); !fit) return report(fit.error());
     warn_unknown_settings();
 

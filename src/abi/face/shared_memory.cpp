@@ -58,6 +58,7 @@ private:
     std::unique_ptr<net::LossWatch> losses_;
     std::unique_ptr<dsm::AddressMap> map_;
     std::unique_ptr<dsm::SharedMemory> memory_;
+    std::unique_ptr<dsm::DebtPayer> payer_;
     std::unique_ptr<dsm::LockTable> locks_;
     std::unique_ptr<dsm::Heap> heap_;
     std::unique_ptr<net::kick::Board> board_;  ///< null where no peer is mapped
@@ -101,7 +102,8 @@ Result<void> SpmdNode::compose() {
     auto memory = dsm::SharedMemory::create(*endpoint_, *map_, std::move(*engine), *options);
     if (!memory) return memory.error();
     memory_ = std::move(*memory);
-    auto locks = dsm::LockTable::create(*endpoint_, *memory_);
+    payer_ = std::make_unique<dsm::DebtPayer>(*endpoint_);
+    auto locks = dsm::LockTable::create(*endpoint_, *memory_, *payer_);
     if (!locks) return locks.error();
     locks_ = std::move(*locks);
     const auto keep_freed = setting_number("HIROBA_KEEP_FREED");
@@ -125,6 +127,7 @@ Result<void> SpmdNode::compose() {
     mail_ = std::move(*mail);
     if (auto done = endpoint_->connect(); !done) return done;
     locks_->attach();
+    payer_->start();
     heap_->attach();
     if (board_ != nullptr) board_->attach();
     mail_->attach();

@@ -72,11 +72,11 @@ void omp_get_schedule(int* kind, int* chunk) {
 
 int omp_get_cancellation() { return runtime().environment().cancellation; }
 int omp_get_proc_bind() { return 0; }
-int omp_get_max_task_priority() { return 0; }
-int omp_in_final() { return 0; }
+int omp_get_max_task_priority() { return runtime().environment().task_priority_max; }
+int omp_in_final() { return runtime().in_final(); }
 
-int omp_get_num_teams() { return 1; }
-int omp_get_team_num() { return 0; }
+int omp_get_num_teams() { return static_cast<int>(runtime().icvs().league_size); }
+int omp_get_team_num() { return static_cast<int>(runtime().icvs().team_number); }
 int omp_get_max_teams() { return runtime().icvs().teams; }
 void omp_set_num_teams(int teams) {
     if (teams >= 0) runtime().icvs().teams = teams;

@@ -49,6 +49,12 @@ bool ends_node(const void* return_address) noexcept {
 /// The last words of a node: after them an exit with status 0 is orderly.
 void report(World& node, int status) noexcept {
     if (node.memory != nullptr) dsm::report_counts(*node.memory, *node.control);
+    const omp::TaskCounts tasks = node.omp->task_counts();
+    if (tasks.executed != 0) {
+        const net::NamedCount counts[] = {{"tasks_executed", tasks.executed},
+                                          {"tasks_taken", tasks.taken}};
+        node.control->report_counts(counts, std::size(counts));
+    }
     node.control->report_participation(node.omp->regions_taken_part(), status);
 }
 

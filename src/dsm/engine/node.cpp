@@ -192,9 +192,11 @@ std::size_t Node::bytes_of_changes(const AddressMap& map, const MemoryOptions& o
     return blocks_of(map) * ChangeLog::entry_bytes(map.shape().block_bytes);
 }
 
-NewsSequence Node::sent_to_all() const noexcept {
+/// What all of `told` have; of none, what all peers have.
+NewsSequence Node::sent_to(std::span<const NodeId> told) const noexcept {
     NewsSequence least = ~NewsSequence{0};
-    for (std::uint32_t peer = 0; peer < sent_.size(); ++peer) {
+    for (const NodeId peer : told) least = std::min(least, sent_[peer.value]);
+    for (std::uint32_t peer = 0; told.empty() && peer < sent_.size(); ++peer) {
         if (NodeId{peer} != self_) least = std::min(least, sent_[peer]);
     }
     return least;
@@ -250,18 +252,17 @@ std::size_t Node::news_for_anyone(MutableBytes out) noexcept {
     return encode_since(known_to_all(), NodeId{~0u}, out);
 }
 
-void Node::everyone_knows() noexcept {
+void Node::everyone_knows_through(std::span<const NodeId> told) noexcept {
     if (!has_untold_.load(std::memory_order_acquire)) return;  // as in news_for()
     const std::scoped_lock guard{signature_latch_};
-    // A notice that another thread here has made since the last news_for() went to nobody.
-    bool untold = false;
-    signature_.since(sent_to_all(), [&](const Notice& n) { untold |= n.node == self_; });
-    if (untold) {
-        known_to_all_ = sent_to_all();
-        return;
-    }
-    for (NewsSequence& sent : sent_) sent = signature_.last_sequence();
-    known_to_all_ = signature_.last_sequence();
+    const NewsSequence known = sent_to(told);
+    // A notice that another thread here has made since the last news_for() went to nobody; nor did
+    // one that another thread has learned since, by a lock or a flush: peers need not have it.
+    bool untold = learned_aside_ > known;
+    signature_.since(known, [&](const Notice& n) { untold |= n.node == self_; });
+    known_to_all_ = untold ? known : signature_.last_sequence();
+    for (NewsSequence& sent : sent_) sent = std::max(sent, known_to_all_);
+    if (untold) return;
     signature_.forget_all();
     show_min_wts();
     has_untold_.store(false, std::memory_order_release);  // pairs with news_for()
@@ -295,6 +296,7 @@ void Node::learn_notices(NodeId from, Bytes news) noexcept {
                 header.count * sizeof(Notice));
     pending_count_ += header.count;
     pending_min_wts_ = std::max(pending_min_wts_, Timestamp{header.min_wts});
+    pending_aside_ |= from == NodeId{~0u};
     has_pending_.store(true, std::memory_order_release);  // pairs with acquire()
 }
 

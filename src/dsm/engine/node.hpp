@@ -66,7 +66,7 @@ public:
     std::size_t news_for(NodeId peer, MutableBytes out) noexcept override;
     std::size_t news_for_anyone(MutableBytes out) noexcept override;
     std::size_t news_bytes_max() const noexcept override;
-    void everyone_knows() noexcept override;
+    void everyone_knows_through(std::span<const NodeId> told) noexcept override;
     void learn(NodeId from, Bytes news) noexcept override;
     void prefetch(const void* address, std::size_t bytes) noexcept override;
     void make_accessible(const void* address, std::size_t bytes, bool write) noexcept override;
@@ -313,7 +313,7 @@ private:
     void expire_leases() noexcept;
     void look_at_moved() noexcept;
 
-    NewsSequence sent_to_all() const noexcept;
+    NewsSequence sent_to(std::span<const NodeId> told) const noexcept;
     /// What was sent need not have been received: a peer may take a lock, with the news that lie
     /// there, long before it looks at the message of a barrier it has not reached.
     NewsSequence known_to_all() const noexcept { return known_to_all_; }
@@ -368,6 +368,8 @@ private:
     Signature signature_;
     std::vector<NewsSequence> sent_;  ///< per peer, under signature_latch_
     NewsSequence known_to_all_ = 0;   ///< likewise; as of the last everyone_knows()
+    /// The newest that this node has from elsewhere than a barrier's or a fork's news, likewise.
+    NewsSequence learned_aside_ = 0;
     /// False: nothing was added to the signature since everyone knew all of it. Changes under
     /// signature_latch_; read without it by synchronizations that have nothing to say.
     std::atomic<bool> has_untold_{false};
@@ -377,6 +379,7 @@ private:
     SparseArray<Notice> pending_;  ///< learned, not yet acquired
     std::size_t pending_count_ = 0;
     Timestamp pending_min_wts_;
+    bool pending_aside_ = false;  ///< some of them are from nobody in particular
     std::atomic<bool> has_pending_{false};
     /// Up to which min_wts leases have been looked at: this node's own min_wts may be ahead, since
     /// it also covers what this node has dropped itself, which makes none of its copies stale.

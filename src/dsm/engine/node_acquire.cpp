@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -59,6 +60,7 @@ void Node::apply_taken() noexcept {
 std::size_t Node::take_pending() noexcept {
     std::size_t notices;
     Timestamp learned_min_wts;
+    bool aside = false;
     {
         const std::scoped_lock guard{pending_latch_};
         // Release, pairs with acquire(): who reads it sees the acquire role taken.
@@ -67,11 +69,13 @@ std::size_t Node::take_pending() noexcept {
         std::memcpy(taken_.data(), pending_.data(), notices * sizeof(Notice));
         pending_count_ = 0;
         learned_min_wts = pending_min_wts_;
+        aside = std::exchange(pending_aside_, false);
     }
     {
         const std::scoped_lock guard{signature_latch_};
         for (std::size_t i = 0; i < notices; ++i) signature_.add(taken_[i], known_to_all());
         if (notices > 0) note_untold();
+        if (aside) learned_aside_ = signature_.last_sequence();
         signature_.raise_min_wts(learned_min_wts);
         show_min_wts();
     }

@@ -86,9 +86,9 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const Timestamp rts = wts.after(options_.lease);
     copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes, wts,
                          this_change());
-    lock_.unlock(block, {self_, wts, rts});
     entry.notice_wts = {};
     entry.rts = rts;
+    lock_.unlock(block, {self_, wts, rts});
     add_own_notice(block, wts, rts);
     entry.atomic_at_ns = now_ns();
     this_thread().atomic_block = 0;

@@ -213,9 +213,11 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
                      token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
     publish(wts);
-    lock_.unlock(block, {self_, wts, rts});
     entries_[block].notice_wts = {};
+    // No lease in the queue: if another node takes the lock now it marks the block, and the acquire
+    // that has to know of its write waits for this latch.
     entries_[block].rts = rts;
+    lock_.unlock(block, {self_, wts, rts});
     note_made(block, wts, rts);
     count(&PlaceCounters::blocks_merged);
     trace("dsm.merge", block, wts.value);

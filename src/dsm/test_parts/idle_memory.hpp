@@ -14,7 +14,7 @@ public:
     Result<void> attach(AddressRange) override { return {}; }
     Result<void> adopt(AddressRange) override { return {}; }
     std::size_t news_for(NodeId, MutableBytes) noexcept override { return 0; }
-    void everyone_knows() noexcept override {}
+    void everyone_knows_through(std::span<const NodeId>) noexcept override {}
     void prefetch(const void*, std::size_t) noexcept override {}
     void make_accessible(const void*, std::size_t, bool) noexcept override {}
     void pin(const void*, std::size_t, bool) noexcept override {}

@@ -202,6 +202,10 @@ constexpr Variable variables[] = {
     {"OMP_WAIT_POLICY", set_wait_policy},
     {"OMP_CANCELLATION",
      [](std::string_view t, Environment& e) { return set_truth(t, &e.cancellation); }},
+    {"OMP_MAX_TASK_PRIORITY",
+     [](std::string_view t, Environment& e) {
+         return set_number(t, 0, INT_MAX, &e.task_priority_max);
+     }},
     {"OMP_DEFAULT_DEVICE",
      [](std::string_view t, Environment& e) {
          return set_number(t, 0, INT_MAX, &e.initial.default_device);
