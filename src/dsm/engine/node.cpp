@@ -54,6 +54,8 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
     auto flushed = FlushObject::allocate(
         endpoint, bytes_of_news(options.notices_max, known_count(endpoint, options)));
     if (!flushed) return flushed.error();
+    auto moved = MovedBlocks::allocate(endpoint, Node::blocks_of(map));
+    if (!moved) return moved.error();
     auto memory = PrivateMemory::create(map.space_bytes());
     if (!memory) return memory.error();
     return std::unique_ptr<SharedMemory>{
@@ -62,7 +64,7 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
                  std::move(engine),
                  options,
                  {std::move(*data), std::move(*records), std::move(*changes), std::move(*flushed),
-                  std::move(*memory)}}};
+                  std::move(*moved), std::move(*memory)}}};
 }
 
 Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -81,7 +83,8 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
                     bytes_of_news(options.notices_max, known_count(endpoint, options))),
       private_memory_(std::move(made.private_memory)),
       entries_(blocks_of(map)),
-      lock_(endpoint, records_, map, options.lock_hops),
+      moved_(std::move(made.moved), blocks_of(map), self_),
+      lock_(endpoint, records_, moved_, map, options.lock_hops),
       copies_(data_, records_, self_, block_bytes_),
       change_log_(changes_, block_bytes_),
       known_(known_count(endpoint, options)),
@@ -97,6 +100,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       sent_(endpoint.nodes(), 0),
       pending_(pending_max),
       work_(blocks_of(map)),
+      made_(blocks_of(map)),
       unmerged_(blocks_of(map)),
       taken_(pending_max) {
     if (options.by_place) places_ = std::make_unique<PlaceTable>();
@@ -117,6 +121,7 @@ Result<void> Node::attach(AddressRange early) {
     records_.attach();
     changes_.attach();
     flush_object_.attach();
+    moved_.attach();
     if (self_.value == 0 && early.bytes > 0) {
         const std::uint64_t offset = *map_.offset_of(early.address);
         std::memcpy(private_memory_.at(offset), reinterpret_cast<const void*>(early.address),
@@ -163,9 +168,9 @@ Result<void> Node::adopt(AddressRange range) {
 void Node::publish_adopted(std::uint64_t offset, std::size_t bytes) noexcept {
     const BlockId last = block_at(offset + bytes - 1);
     for (BlockId block = block_at(offset); block <= last; ++block) {
-        const LockToken token = lock_.lock(block);
+        lock_.lock(block);
         copies_.publish(block, private_copy(block), Timestamp{1}, LastChange{});
-        lock_.unlock(block, {token.home, Timestamp{1}, Timestamp{1 + options_.lease}});
+        lock_.unlock(block, {self_, Timestamp{1}, Timestamp{1 + options_.lease}});
     }
 }
 
@@ -277,9 +282,13 @@ void Node::learn_notices(NodeId from, Bytes news) noexcept {
     HIROBA_INVARIANT(news.size() == bytes_of_news(header.count, known_.size()),
                      "news of %lu bytes with %u notices from node %u", news.size(), header.count,
                      from.value);
-    // Nothing new: what a min_wts that old made stale is inaccessible, and this node's own is not
-    // below it. Acquire, pairs with acquire_on_runtime_stack().
-    if (header.count == 0 && header.min_wts <= expired_to_.load(std::memory_order_acquire)) return;
+    // Nothing new: what a min_wts that old made stale is inaccessible, but for blocks that this
+    // node was the home of, and its own is not below it. Acquire, pairs with
+    // acquire_on_runtime_stack().
+    if (header.count == 0 && header.min_wts <= expired_to_.load(std::memory_order_acquire) &&
+        !moved_.any()) {
+        return;
+    }
     const std::scoped_lock guard{pending_latch_};
     HIROBA_INVARIANT(pending_count_ + header.count <= pending_.size(), "%lu notices pending",
                      pending_count_);
@@ -395,6 +404,7 @@ std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
         entry.state,
         entry.rts,
         Timestamp{expired_to_.load(std::memory_order_acquire)},  // acquire_on_runtime_stack()
+        moved_.is_marked(block),
         acquiring,
         releasing,
         reinterpret_cast<const BlockRecord*>(records_.local())[block],

@@ -22,6 +22,7 @@
 #include "dsm/engine/change_log.hpp"
 #include "dsm/engine/flush_object.hpp"
 #include "dsm/engine/lease_queue.hpp"
+#include "dsm/engine/moved_blocks.hpp"
 #include "dsm/engine/place_table.hpp"
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
@@ -49,6 +50,7 @@ public:
         gas::Segment records;
         gas::Segment changes;
         gas::Segment flushed;
+        gas::Segment moved;
         PrivateMemory private_memory;
     };
     Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -94,6 +96,7 @@ public:
         BlockState state;
         Timestamp rts;
         Timestamp expired_to;  ///< leases before it have been looked at
+        bool moved;            ///< the block is marked: its lock has left this node
         bool acquiring;        ///< a thread here is in the middle of an acquire,
         bool releasing;        ///< or of a release: what it has collected is not merged yet
         const BlockRecord& record;
@@ -190,14 +193,20 @@ private:
     enum class Fetched : std::uint8_t { not_possible, as_told, newer };
     Fetched fetch_by_notice(BlockId block, BlockWork how) noexcept;
     bool fetch_by_home(BlockId block, BlockWork how) noexcept;
+    bool fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcept;
+    bool is_current(BlockId block) noexcept;
     Timestamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
+    void put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
+                      Timestamp wts, LastChange last) noexcept;
     BlockEvent event_of_fault(BlockEntry& entry, bool write) noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
         if (entry.write_guess < write_guess_sure) ++entry.write_guess;
     }
     void note_use(BlockEntry& entry) noexcept;
-    void fetch_around(BlockId block) noexcept;
+    void fetch_around(BlockId block, std::uint32_t last_time) noexcept;
+    bool fetch_ahead(BlockId block) noexcept;
+    static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
     void map_ahead(BlockId first, std::uint32_t count) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
@@ -286,6 +295,8 @@ private:
     }
     void report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
     void report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept;
+    void note_made(BlockId block, Timestamp wts, Timestamp rts) noexcept;
+    void tell_of_made() noexcept;
 
     // Acquire (node_acquire.cpp).
     struct Invalidation {
@@ -294,11 +305,13 @@ private:
     };
     void acquire_on_runtime_stack() noexcept;
     std::size_t take_pending() noexcept;
+    void apply_taken() noexcept;
     void apply_notice(const Notice& notice) noexcept;
+    void apply_to_block(BlockId block, const Notice& notice) noexcept;
     void make_stale(BlockId block) noexcept;
     void finish_invalidations() noexcept;
     void expire_leases() noexcept;
-    bool renew_at_home(BlockId block) noexcept;
+    void look_at_moved() noexcept;
 
     NewsSequence sent_to(std::span<const NodeId> told) const noexcept;
     /// What was sent need not have been received: a peer may take a lock, with the news that lie
@@ -329,6 +342,7 @@ private:
 
     SparseArray<BlockEntry> entries_;
     ReadAhead read_ahead_;
+    MovedBlocks moved_;
     BlockLock lock_;
     PublicCopies copies_;
     ChangeLog change_log_;
@@ -377,6 +391,9 @@ private:
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
     std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written
+    SparseArray<Notice> made_;        ///< by the release under way, not told yet
+    std::size_t made_count_ = 0;
+    Timestamp release_wts_;  ///< of its newest merge
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
     std::atomic<std::size_t> unmerged_count_{0};  ///< changes under unmerged_latch_

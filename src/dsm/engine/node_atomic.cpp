@@ -87,7 +87,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes, wts,
                          this_change());
     entry.notice_wts = {};
-    set_lease(block, rts);  // first, as in publish_merged()
+    entry.rts = rts;
     lock_.unlock(block, {self_, wts, rts});
     add_own_notice(block, wts, rts);
     entry.atomic_at_ns = now_ns();

@@ -3,6 +3,7 @@
 // acquires. Re-arm write tracking, then look at each block reported or remembered as unmerged.
 // Invariant: what is merged was read after tracking was re-armed, so that what is written later is
 // reported again; live private copies get foreign bytes only (invariant 9).
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -90,6 +91,7 @@ void Node::drop_unchanged_work() noexcept {
 }
 
 void Node::merge_work(Others others) noexcept {
+    release_wts_ = {};
     for (std::size_t i = 0; i < work_count_; ++i) {
         BlockEntry& entry = entries_[work_[i]];
         const std::scoped_lock guard{entry.latch};
@@ -102,10 +104,28 @@ void Node::merge_work(Others others) noexcept {
         merge(work_[i], others);
         entry.state = take(entry, BlockEvent::merged).next;
     }
-    if (work_count_ == 0) return;
-    end_epoch();
+    if (work_count_ > 0) tell_of_made();
+}
+
+void Node::tell_of_made() noexcept {
     const std::scoped_lock guard{signature_latch_};
+    for (std::size_t i = 0; i < made_count_; ++i) signature_.add(made_[i], known_to_all());
+    if (made_count_ > 0) note_untold();
+    made_count_ = 0;
+    end_epoch();
     trim_signature();
+}
+
+// Blocks in a row that were merged at the same time are one notice.
+void Node::note_made(BlockId block, Timestamp wts, Timestamp rts) noexcept {
+    const Notice next{wts, rts, block, self_};
+    if (made_count_ > 0 && made_[made_count_ - 1].goes_on_with(next)) {
+        ++made_[made_count_ - 1].count;
+        return;
+    }
+    HIROBA_INVARIANT(made_count_ < made_.size(), "%lu notices made", made_count_);
+    made_[made_count_++] = next;
+    count(&PlaceCounters::notices_made);
 }
 
 void Node::written(AddressRange range) noexcept {
@@ -184,17 +204,21 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
 template <class Publish>
 void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept {
     if (token.home != self_) count(&PlaceCounters::home_migrations);
-    const Timestamp wts = write_time(token.rts, min_wts());
+    // Not before what this release has merged already: later than need be does no harm, and one
+    // time for many blocks makes one notice of them.
+    const Timestamp wts = std::max(write_time(token.rts, min_wts()), release_wts_);
+    release_wts_ = wts;
     HIROBA_INVARIANT(wts > token.rts && wts > token.wts,
                      "block %u: written at %lu, read until %lu (invariant 3)", block, wts.value,
                      token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
     publish(wts);
     entries_[block].notice_wts = {};
-    // Before another node can write it: an acquire that raises min_wts over that finds the lease.
-    set_lease(block, rts);
+    // No lease in the queue: if another node takes the lock now it marks the block, and the acquire
+    // that has to know of its write waits for this latch.
+    entries_[block].rts = rts;
     lock_.unlock(block, {self_, wts, rts});
-    add_own_notice(block, wts, rts);
+    note_made(block, wts, rts);
     count(&PlaceCounters::blocks_merged);
     trace("dsm.merge", block, wts.value);
 }

@@ -19,7 +19,7 @@ public:
     void bytes(const void* at, std::size_t count) noexcept {
         visit_(context_, {static_cast<const std::byte*>(at), count});
     }
-    void notice(const Notice& n) noexcept { values(n.wts, n.rts, n.block, n.node); }
+    void notice(const Notice& n) noexcept { values(n.wts, n.rts, n.block, n.node, n.count); }
 
 private:
     void (*visit_)(void*, Bytes);
@@ -29,7 +29,8 @@ private:
 // Read while no thread runs: latches are shown as they stand, not taken.
 void show(Shown& shown, const BlockEntry& e) noexcept {
     shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.write_guess,
-                 e.pins, e.early, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
+                 e.pins, e.early, e.run, e.run_uses, e.renewals, e.knows_writer, e.rts,
+                 e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
 }
 
 }  // namespace
@@ -37,6 +38,7 @@ void show(Shown& shown, const BlockEntry& e) noexcept {
 void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
                       void (*visit)(void*, Bytes), void* context) noexcept {
     Shown shown{visit, context};
+    shown.bytes(moved_.all().data(), moved_.all().size());
     for (const BlockId block : blocks) {
         show(shown, entries_[block]);
         shown.bytes(private_copy(block), block_bytes);
@@ -66,7 +68,9 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     shown.values(pending_latch_, pending_count_, pending_min_wts_, has_pending_, expired_to_);
     for (std::size_t i = 0; i < pending_count_; ++i) shown.notice(pending_[i]);
     const std::size_t unmerged = unmerged_count_.load(std::memory_order_relaxed);
-    shown.values(release_, work_count_, reported_count_, unmerged_latch_, unmerged);
+    for (std::size_t i = 0; i < made_count_; ++i) shown.notice(made_[i]);
+    shown.values(release_, work_count_, reported_count_, made_count_, release_wts_, unmerged_latch_,
+                 unmerged);
     shown.bytes(work_.data(), work_count_ * sizeof(BlockId));
     shown.bytes(unmerged_.data(), unmerged * sizeof(BlockId));
     shown.values(acquire_, taken_count_);

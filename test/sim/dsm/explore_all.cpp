@@ -24,8 +24,8 @@
 namespace hiroba::sim_test {
 namespace {
 
-/// Where the second block of a scenario lies.
-enum class Second : std::uint8_t { none, heap, stack };
+/// Where the second block of a scenario lies, and a third.
+enum class Second : std::uint8_t { none, heap, heap_twice, stack };
 
 /// Whether a scenario's nodes look for races, and what they must tell at its end in each order.
 enum class Races : std::uint8_t { off, none, some };
@@ -138,6 +138,24 @@ constexpr Scenario scenarios[] = {
          world.meet(node);
          world.see(node, 0);
      }},
+    // A reader extends a lease at a home that is moving.
+    {"extend_and_take", 3, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 1) world.see(node, 1);
+         if (thread == 1) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
+         if (thread == 2) world.lock(node, 0), world.atomic_add(node, 0), world.unlock(node, 0);
+     }},
+    // A home moves by a write earlier than what its node has learned of everything else.
+    {"old_mark", 2, 1, 1, true, hops, Second::heap_twice,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.see(node, 1), world.add(node, 2), world.add(node, 4);
+         if (thread == 1) world.add(node, 3);
+         world.meet(node);
+         if (thread == 0) world.locked_add(node, 0, 2);
+         if (thread == 1) world.lock(node, 0), world.unlock(node, 0), world.atomic_add(node, 0);
+         world.meet(node);
+         if (thread == 0) world.see(node, 0);
+     }},
     // Two nodes write two words of one block, each under its own lock: merges and rebases.
     {"two_words", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -214,6 +232,11 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
 
 std::vector<std::uintptr_t> blocks_of(const Scenario& scenario, const dsm::AddressMap& map) {
     std::vector<std::uintptr_t> blocks{map.heap_arena(NodeId{0}).address};
+    if (scenario.second == Second::heap_twice) {
+        // Apart: blocks in a row that are written together are one notice.
+        const std::uintptr_t heap = blocks.front();
+        blocks = {heap + page_bytes, heap, heap + 2 * page_bytes};
+    }
     if (scenario.second == Second::heap) blocks.push_back(map.heap_arena(NodeId{1}).address);
     if (scenario.second == Second::stack) {
         // The second page: the first guards the stack.

@@ -18,7 +18,7 @@ namespace hiroba::sim_test {
 
 class SmallWorld {
 public:
-    static constexpr unsigned blocks_max = 2, words_per_block = 2, locks_max = 3;
+    static constexpr unsigned blocks_max = 3, words_per_block = 2, locks_max = 3;
     static constexpr std::size_t bytes_used_of_block = 64;
 
     /// Word w lies in block w / 2. @param blocks  where they begin
