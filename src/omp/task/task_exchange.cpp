@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/short_slice.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -50,7 +51,8 @@ void TaskExchange::attach() {
     sigset_t former;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &former);
-    clerk_ = std::thread([this] { work_as_clerk(); });
+    clerk_ =
+        start_service_thread("hands out tasks while others compute", [this] { work_as_clerk(); });
     pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
 
