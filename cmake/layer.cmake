@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One static library and one test program per layer; tests lie beside the code as *_test.cpp.
 find_package(Threads REQUIRED)
-if(HIROBA_TESTS)
-  find_package(GTest REQUIRED)
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  include(GoogleTest)
-endif()
 
 add_library(hiroba_options INTERFACE)
 target_compile_options(hiroba_options INTERFACE
@@ -31,13 +26,15 @@ endif()
 
 # Builds every layer's test program and nothing else; `ctest -L unit` runs them.
 add_custom_target(unit_tests)
+include(${CMAKE_CURRENT_LIST_DIR}/tests.cmake)
 # Programs with a bug planted, which tests run: apart, as they say nothing about what is built.
 add_custom_target(planted)
 
-# hiroba_layer(<name> [DEPENDS <layers>] [LIBRARIES <libraries>] [EXCLUDE <pattern of sources>])
-# Defines hiroba_<name> from src/<name>/**, and test_<name> from the tests in there.
+# hiroba_layer(<name> [DEPENDS <layers>] [LIBRARIES <libraries>] [ALONE <cases>] [EXCLUDE <pattern>])
+# Defines hiroba_<name> from src/<name>/**, and test_<name> from the tests in there. ALONE: as of
+# hiroba_gtest. EXCLUDE: sources that this build does without.
 function(hiroba_layer name)
-  cmake_parse_arguments(layer "" "EXCLUDE" "DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(layer "" "EXCLUDE" "DEPENDS;LIBRARIES;ALONE" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp ${root}/*.hpp ${root}/*.S)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${root}/*_test.cpp)
@@ -53,9 +50,8 @@ function(hiroba_layer name)
   target_link_libraries(hiroba_${name} PUBLIC hiroba_options ${layer_DEPENDS} ${layer_LIBRARIES})
   if(tests AND HIROBA_TESTS)
     add_executable(test_${name} ${tests})
-    target_link_libraries(test_${name} PRIVATE hiroba_${name} GTest::gtest GTest::gtest_main)
-    gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 120 LABELS unit)
+    target_link_libraries(test_${name} PRIVATE hiroba_${name} hiroba_testing)
+    hiroba_gtest(test_${name} LABELS unit fast ALONE ${layer_ALONE})
     add_dependencies(unit_tests test_${name})
   endif()
 endfunction()

@@ -3,7 +3,7 @@
 # Installs the Debian packages that are missing for a purpose. It looks for what a package holds, so
 # what lies elsewhere in PATH or CPATH counts, and asks neither the network nor for root when all is
 # there. Where it may not install, it names what is missing and leaves the verdict to CMake.
-# Usage: install-packages.sh [build|check|format|PACKAGE]...
+# Usage: install-packages.sh [build|check|deb|docs|format|PACKAGE]...
 set -euo pipefail
 
 # package, and the header or command it is asked for
@@ -22,6 +22,8 @@ for purpose in "${@:-build}"; do
                 gfortran:gfortran clustalo:clustalo sumaclust:sumaclust openmpi-bin:mpirun)
             headers+=(libgtest-dev:gtest/gtest.h nlohmann-json3-dev:nlohmann/json.hpp)
             ;;
+        deb) commands+=(dpkg-dev:dpkg-shlibdeps) ;;
+        docs) commands+=(mkdocs:mkdocs) ;;
         format) commands+=(clang-format:clang-format) ;;
         *) others+=("$purpose") ;;
     esac

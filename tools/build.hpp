@@ -7,5 +7,7 @@ namespace hiroba::tools {
 extern const char* const build_version;
 extern const char* const build_type;
 extern const char* const build_compiler;
+/// Where libhiroba.so is once installed, from the folder of the commands.
+extern const char* const build_runtime_folder;
 
 }  // namespace hiroba::tools

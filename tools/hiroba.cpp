@@ -19,6 +19,7 @@
 #include "tools/run/run.hpp"
 #include "tools/run/stacks.hpp"
 #include "tools/words/command_words.hpp"
+#include "tools/words/pages.hpp"
 
 namespace {
 
@@ -39,7 +40,7 @@ bool in_allocation() {
 
 CommandWords run_words(RunOptions& options) {
     CommandWords words("run", "Run a program: hiroba run -n N [--threads T] [--] PROGRAM ...");
-    words.add_option("-n,--nodes", options.nodes, "number of node processes, 1 to 64");
+    words.add_option("-n,--nodes", options.nodes, "number of node processes, 1 to 1024");
     words.add_option("-t,--threads", options.threads,
                      "threads of each node (default: the cores this job may use / nodes)");
     words.add_option("--hosts", options.hosts,
@@ -55,9 +56,10 @@ CommandWords run_words(RunOptions& options) {
                      "of each rank of an ACP program, as 1M (HIROBA_ACP_STARTER)");
     words.footer(
         "The first word that is no option names the program; all that follow are its arguments.");
+    words.take_program();
     words.check_with([&options] {
         const bool named = !options.hosts.empty() || !options.hostfile.empty() || in_allocation();
-        return !named && options.nodes.empty() ? "--nodes is required" : "";
+        return !named && options.nodes.empty() ? "--nodes is required, or --hosts with a host" : "";
     });
     return words;
 }
@@ -73,6 +75,7 @@ CommandWords exec_words(RunOptions& options) {
     words.footer(
         "Under mpirun, or srun --mpi=pmix: each process stands for one node. The first word that "
         "is no option names the program; all that follow are its arguments.");
+    words.take_program();
     return words;
 }
 
@@ -93,6 +96,13 @@ CommandWords stacks_words(std::string& launcher) {
     return words;
 }
 
+CommandWords pages_words(std::string& folder) {
+    CommandWords words("pages", "Write manual pages and shell completion below FOLDER");
+    words.add_required("folder", folder, "where share/ is to be");
+    words.hide();
+    return words;
+}
+
 /// `hiroba perf` is a program of its own, which reads its words itself.
 int become_perf(const std::vector<std::string>& words) {
     std::vector<std::string> command = {beside_this_program("hiroba-perf")};
@@ -104,22 +114,21 @@ int parse_and_run(const std::vector<std::string>& words) {
     RunOptions run_options;
     InfoOptions info_options;
     PerfOptions perf_options;
-    std::string launcher;
+    std::string launcher, pages_folder;
     const CommandWords whole("hiroba",
                              "Runs OpenMP programs, unmodified, over several node processes.");
     const std::vector<CommandWords> commands = {
         run_words(run_options), exec_words(run_options), info_words(info_options),
         perf_words("perf", perf_options), stacks_words(launcher),
-        // What `run --hosts` starts on each host.
-        CommandWords("agent", "").hide()};
+        // What `run --hosts` starts on each host; what the build makes manual pages with.
+        CommandWords("agent", "").hide(), pages_words(pages_folder)};
 
     const std::string wanted = words.size() > 1 ? words[1] : "";
     if (wanted == "perf") return become_perf(words);
-    const bool names_program = wanted == "run" || wanted == "exec";
+    const auto command = std::ranges::find(commands, wanted, &CommandWords::name);
+    const bool known = command != commands.end();
     const std::size_t ours =
-        names_program ? launcher_words(words, commands[wanted == "run" ? 0 : 1]) : words.size();
-    const bool known = std::ranges::any_of(
-        commands, [&](const CommandWords& each) { return each.name() == wanted; });
+        known && command->takes_program() ? launcher_words(words, *command) : words.size();
     if (!wanted.empty() && !wanted.starts_with('-') && !known) {
         say_line("there is no command " + wanted + ". See hiroba --help");
         return hiroba::exit_usage;
@@ -132,6 +141,8 @@ int parse_and_run(const std::vector<std::string>& words) {
     if (name == "info") return info(info_options);
     if (name == "agent") return agent();
     if (name == "stacks") return ask_for_stacks(launcher);
+    if (name == "pages")
+        return write_pages(make_pages(whole, commands, build_version), pages_folder);
 
     auto program = words.begin() + static_cast<std::ptrdiff_t>(ours);
     if (program != words.end() && *program == "--") ++program;

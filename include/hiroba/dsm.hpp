@@ -4,6 +4,10 @@
 // main. Link with hiroba::dsm. Example: examples/spmd_sum.cpp; contracts: docs/layers/dsm.md.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "hiroba needs C++20: compile with -std=c++20 (pkg-config and find_package say so)"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -8,6 +8,10 @@
 // contracts and pitfalls: docs/layers/gas.md. C++20.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "hiroba needs C++20: compile with -std=c++20 (pkg-config and find_package say so)"
+#endif
+
 #include <atomic>
 #include <compare>
 #include <cstddef>

@@ -32,12 +32,14 @@ struct World {
     std::unique_ptr<dsm::AddressMap> map;
     omp::LibraryPlace library_place;
     std::unique_ptr<dsm::SharedMemory> memory;
+    std::unique_ptr<dsm::DebtPayer> payer;
     std::unique_ptr<dsm::LockTable> locks;
     std::unique_ptr<dsm::SyncTable> sync;
     std::unique_ptr<dsm::Heap> heap;
     std::unique_ptr<RemoteFiles> files;
     std::unique_ptr<dsm::Publisher> publisher;
     std::unique_ptr<net::kick::Board> board;  ///< null where no peer is mapped
+    bool executable_stacks = false;           ///< some loaded object keeps code on them
     bool publishes = false;                   ///< the publisher has a thread
     std::unique_ptr<omp::Runtime> omp;
 };

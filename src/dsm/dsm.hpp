@@ -100,7 +100,10 @@ public:
     /// After an acquire() at a point where every node of the job has, or will have before it does
     /// anything else, all that this node knows (fork, barrier of all nodes): the next news begin
     /// here, and nothing is dropped into min_wts for it.
-    virtual void everyone_knows() noexcept = 0;
+    void everyone_knows() noexcept { everyone_knows_through({}); }
+    /// As above, where this node has told `told` alone (a tree's parent, or the root's children),
+    /// through whom all have, or will have, what it told there. None: it told each peer.
+    virtual void everyone_knows_through(std::span<const NodeId> told) noexcept = 0;
     /// Remembers news for the next acquire(). `from`: who encoded it (self is ignored).
     virtual void learn(NodeId from, Bytes news) noexcept = 0;
 
@@ -124,6 +127,10 @@ public:
     /// program as a stack overflow. What is not global is left as it is.
     virtual void hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept = 0;
     virtual void drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept = 0;
+
+    /// Code may lie in `range` (whole blocks of one extent) on this node: the program keeps some on
+    /// its stacks.
+    virtual void allow_execution(AddressRange range) noexcept = 0;
 
     /// Gives the memory of `ranges` (whole blocks) back to the machine, on this node. For memory
     /// that no thread of any node uses from before the first node's call until after the last

@@ -81,6 +81,9 @@ void Segment::one_by_one(NodeId node, std::span<Access> accesses) noexcept {
             case Access::Kind::compare_swap:
                 access.found = access.segment.compare_swap(at, access.expected, access.value);
                 break;
+            case Access::Kind::fetch_or:
+                access.found = access.segment.fetch_or(at, access.value);
+                break;
         }
         // The next is read after this.
         std::atomic_thread_fence(std::memory_order_acquire);
@@ -97,8 +100,9 @@ void Segment::in_order(NodeId node, std::span<Access> accesses) noexcept {
             list[i].kind = access.kind == Access::Kind::get   ? net::Work::Kind::get
                            : access.kind == Access::Kind::put ? net::Work::Kind::put
                                                               : net::Work::Kind::atomic;
-            list[i].op = access.kind == Access::Kind::store ? net::AtomicOp::swap
-                                                            : net::AtomicOp::compare_swap;
+            list[i].op = access.kind == Access::Kind::store      ? net::AtomicOp::swap
+                         : access.kind == Access::Kind::fetch_or ? net::AtomicOp::fetch_or
+                                                                 : net::AtomicOp::compare_swap;
             list[i].peer = node;
             list[i].region = access.segment.region_;
             list[i].offset = access.offset;

@@ -98,10 +98,15 @@ public:
         return atomic_posted(net::AtomicOp::fetch_add, at, value, 0);
     }
 
-    /// One of several accesses to one node's parts of segments, as get(), put(), store() and
-    /// compare_swap() of the same name.
+    std::uint64_t fetch_or(GlobalAddress at, std::uint64_t bits) noexcept {
+        if (std::uint64_t* word = mapped_word(at)) return Word(*word).fetch_or(bits);
+        return atomic_posted(net::AtomicOp::fetch_or, at, bits, 0);
+    }
+
+    /// One of several accesses to one node's parts of segments, as get(), put(), store(),
+    /// compare_swap() and fetch_or() of the same name.
     struct Access {
-        enum class Kind : std::uint8_t { get, put, store, compare_swap };
+        enum class Kind : std::uint8_t { get, put, store, compare_swap, fetch_or };
         static Access get(Segment& segment, std::uint64_t offset, MutableBytes to) {
             return {Kind::get, segment, offset, to.data(), to.size()};
         }
@@ -115,15 +120,18 @@ public:
                                    std::uint64_t desired) {
             return {Kind::compare_swap, segment, offset, nullptr, 8, desired, expected};
         }
+        static Access fetch_or(Segment& segment, std::uint64_t offset, std::uint64_t bits) {
+            return {Kind::fetch_or, segment, offset, nullptr, 8, bits};
+        }
 
         Kind kind;
         Segment& segment;
         std::uint64_t offset;
         std::byte* memory;  ///< of this node; of get and put
         std::size_t bytes;
-        std::uint64_t value = 0;     ///< what is stored
+        std::uint64_t value = 0;     ///< what is stored, or the bits to be set
         std::uint64_t expected = 0;  ///< of compare_swap
-        std::uint64_t found = 0;     ///< by store and compare_swap, after it: the value before
+        std::uint64_t found = 0;     ///< by all but get and put, after it: the value before
     };
     /// Makes all `accesses` to `node`'s parts, each after the one before it: in one exchange where
     /// the provider can (net::Limits::lists_in_order), else one by one. What is got as aligned

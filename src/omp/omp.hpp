@@ -6,12 +6,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "dsm/sync/interruptions.hpp"
 #include "omp/icv/icv.hpp"
 #include "omp/loop/loop.hpp"
+#include "omp/task/dependences.hpp"
+#include "omp/task/task_loop.hpp"
 
 namespace hiroba::net {
 class Endpoint;
@@ -31,7 +35,7 @@ namespace hiroba::omp {
 using OutlinedFunction = void (*)(void*);
 
 /// Locks of the runtime itself; all others are named by an address of the program.
-inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3;
+inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3, share_key = 4;
 
 /// The process-wide state of node 0 (working directory, ...): numbered, and where it is written in
 /// global memory, null when there is nothing to take over.
@@ -49,7 +53,11 @@ struct Parts {
     net::kick::Board* board = nullptr;    ///< what carries news where peers are mapped; may be null
     dsm::Publisher* publisher = nullptr;  ///< told when a region runs on several nodes; may be null
     std::uint32_t threads_per_node = 1;   ///< 0, one node only: as many as processors it may use
-    void (*flush_streams)() = nullptr;    ///< writes out stdout of this process (C, Fortran)
+    /// Several nodes: what start_thread() may be called for, and what starts local thread `t` in
+    /// work(t). A team that needs more threads than there were at first has its nodes grow.
+    std::uint32_t threads_per_node_max = 0;
+    void (*start_thread)(std::uint32_t local_thread) = nullptr;
+    void (*flush_streams)() = nullptr;  ///< writes out stdout of this process (C, Fortran)
     /// Node 0, before a region of several nodes; the others, before their threads run it. Maybe
     /// null.
     ProcessState (*publish_process)() noexcept = nullptr;
@@ -59,6 +67,26 @@ struct Parts {
     void (*leave)() = nullptr;
     /// What waits at a barrier or a join are interrupted for.
     dsm::Interruptions interruptions = {};
+};
+
+/// A task as a construct describes it.
+struct NewTask {
+    OutlinedFunction function = nullptr;
+    void* data = nullptr;
+    void (*copy)(void* to, void* from) = nullptr;  ///< null: bytes are copied
+    std::size_t bytes = 0, alignment = 1;          ///< of what is copied if it is deferred
+    const std::uint64_t* front = nullptr;          ///< two words put at the front of what is copied
+    bool always_copied = false;                    ///< even so
+    bool deferred = true, final = false;
+    std::int32_t priority = 0;
+    std::vector<Dependence> dependences;
+    std::uint64_t* event = nullptr;  ///< detached: gets the event, as does the first word of `data`
+};
+
+/// Since start.
+struct TaskCounts {
+    std::uint64_t executed = 0;  ///< explicit tasks, by this node's threads
+    std::uint64_t taken = 0;     ///< of these, came from other nodes
 };
 
 /// Where the calling thread stands.
@@ -100,15 +128,65 @@ public:
     /// `threads_max`: 0, or more threads than this have nothing to do.
     virtual void parallel_loop(OutlinedFunction function, void* data, std::uint32_t threads,
                                const Loop& loop, std::uint32_t threads_max) noexcept = 0;
+    /// A region with task reductions, described by the compiler. @return the team's size
+    virtual std::uint32_t parallel_reductions(OutlinedFunction function, void* data,
+                                              std::uint32_t threads,
+                                              std::uintptr_t* reductions) noexcept = 0;
     virtual void barrier() noexcept = 0;
+
+    /// Runs function(data) as an initial thread of its own would. `thread_limit`: 0 none.
+    virtual void run_apart(OutlinedFunction function, void* data,
+                           std::uint32_t thread_limit) noexcept = 0;
+    /// Runs function(data) once for each team of a league; 0 stands for the defaults.
+    virtual void league(OutlinedFunction function, void* data, std::uint32_t teams,
+                        std::uint32_t thread_limit) noexcept = 0;
+    /// The same for code that asks for each team by itself; false: that was the last.
+    virtual bool next_team(std::uint32_t teams, std::uint32_t thread_limit,
+                           bool first) noexcept = 0;
 
     /// Starts the team's next loop; chunks come from loop_next().
     virtual void loop_start(const Loop& loop) noexcept = 0;
     /// Takes the next chunk [*first, *end). False: none left.
     virtual bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept = 0;
     virtual void loop_end(bool wait) noexcept = 0;
+    /// Zeroed memory that the team's threads share until the end of the loop they are about to
+    /// start.
+    virtual void* loop_memory(std::size_t bytes) noexcept = 0;
+    /// Starts a doacross loop; `counts` are the iterations of its nest, and the loop runs over the
+    /// outermost's, from 0.
+    virtual void doacross_start(std::span<const std::uint64_t> counts, Schedule schedule,
+                                std::uint64_t chunk) noexcept = 0;
+    /// Iteration `at` of the nest is done: its thread says so; another waits for it.
+    virtual void doacross_post(const std::uint64_t* at) noexcept = 0;
+    virtual void doacross_wait(const std::uint64_t* at) noexcept = 0;
+    virtual std::size_t doacross_dimensions() noexcept = 0;
     virtual void ordered_start() noexcept = 0;
     virtual void ordered_end() noexcept = 0;
+
+    /// Makes a task of the calling one, or executes it at once.
+    virtual void task(const NewTask& wanted) noexcept = 0;
+    /// Until the calling task's children are complete; executes its descendants meanwhile.
+    virtual void task_wait() noexcept = 0;
+    /// Until those are complete that a task with these dependences would wait for.
+    virtual void task_wait_for(std::vector<Dependence> dependences) noexcept = 0;
+    virtual void task_yield() noexcept = 0;
+    virtual void taskgroup_start() noexcept = 0;
+    virtual void taskgroup_end() noexcept = 0;
+    /// Makes tasks of a loop. `wanted.front` is set here.
+    virtual void task_loop(NewTask& wanted, const TaskLoop& loop) noexcept = 0;
+    virtual bool in_final() noexcept = 0;
+    /// The innermost descriptor of task reductions of the calling task (task/reductions.hpp).
+    virtual std::uintptr_t* task_reductions() noexcept = 0;
+    /// Makes the calling task's taskgroup one with reductions, described by the compiler at `data`.
+    virtual void register_reductions(std::uintptr_t* data) noexcept = 0;
+    virtual void unregister_reductions(std::uintptr_t* data) noexcept = 0;
+    /// The same for a worksharing construct, whose threads share the copies; with a taskgroup.
+    virtual void start_shared_reductions(std::uintptr_t* data) noexcept = 0;
+    virtual void end_shared_reductions(bool cancelled) noexcept = 0;
+    virtual void remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept = 0;
+    /// Any thread of any node.
+    virtual void fulfill_event(std::uint64_t event) noexcept = 0;
+    virtual TaskCounts task_counts() const noexcept = 0;
 
     virtual bool single_start() noexcept = 0;
     /// nullptr: the caller executes the block and then calls single_copy_end(); others get the

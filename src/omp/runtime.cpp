@@ -37,46 +37,58 @@ Patience patience_for(WaitPolicy policy, std::uint32_t threads, std::uint32_t pr
 
 Result<std::unique_ptr<Runtime>> Runtime::create(const Parts& parts) {
     if (parts.memory == nullptr)
-        return std::unique_ptr<Runtime>(new RuntimeCore(parts, nullptr, nullptr));
+        return std::unique_ptr<Runtime>(new RuntimeCore(parts, nullptr, nullptr, nullptr));
     HIROBA_INVARIANT(parts.endpoint != nullptr && parts.locks != nullptr && parts.heap != nullptr &&
                          parts.threads_per_node > 0,
                      "parts of a runtime of several nodes are missing");
     auto segment = gas::Segment::allocate(*parts.endpoint, store_words * 8);
     if (!segment) return segment.error();
     auto words = std::make_unique<SegmentWords>(*parts.endpoint, std::move(*segment));
+    auto more = gas::Segment::allocate(*parts.endpoint, Doacross::words * 8);
+    if (!more) return more.error();
+    auto progress = std::make_unique<SegmentWords>(*parts.endpoint, std::move(*more));
     auto link = TeamLink::create(parts);
     if (!link) return link.error();
-    return std::unique_ptr<Runtime>(new RuntimeCore(parts, std::move(*link), std::move(words)));
+    return std::unique_ptr<Runtime>(
+        new RuntimeCore(parts, std::move(*link), std::move(words), std::move(progress)));
 }
 
 RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
-                         std::unique_ptr<SegmentWords> segment_words)
-    : parts_(parts), link_(std::move(link)), segment_words_(std::move(segment_words)) {
+                         std::unique_ptr<SegmentWords> segment_words,
+                         std::unique_ptr<SegmentWords> segment_progress)
+    : parts_(parts),
+      link_(std::move(link)),
+      segment_words_(std::move(segment_words)),
+      segment_progress_(std::move(segment_progress)),
+      tasks_(parts) {
     if (parts.endpoint != nullptr) node_ = parts.endpoint->self().value;
     environment_ = read_environment(node_ == 0);
     if (link_ != nullptr) {
         nodes_ = parts.endpoint->nodes();
         words_ = segment_words_.get();
+        progress_ = segment_progress_.get();
         processors_ = nodes_ * parts.threads_per_node;
+        parts_.threads_per_node_max = std::max(parts.threads_per_node, parts.threads_per_node_max);
     } else {
-        local_words_ = std::make_unique<LocalWords>();
+        local_words_ = std::make_unique<LocalWords>(store_words);
         words_ = local_words_.get();
+        local_progress_ = std::make_unique<LocalWords>(Doacross::words);
+        progress_ = local_progress_.get();
         processors_ = usable_processors();
         if (parts_.threads_per_node == 0) parts_.threads_per_node = processors_;
     }
     Icvs& initial = environment_.initial;
     if (environment_.levels == 0) initial.threads = nodes_ * parts_.threads_per_node;
-    initial.threads = std::min(initial.threads, thread_limit());
+    initial.threads = std::min(initial.threads, environment_.thread_limit);
+    if (link_ != nullptr)
+        initial.threads = std::min(initial.threads, nodes_ * parts_.threads_per_node_max);
     patience_ = patience_for(environment_.wait_policy,
                              std::max(initial.threads / nodes_, parts_.threads_per_node),
                              usable_processors());
     if (link_ != nullptr) patience_.endpoint = parts.endpoint;
-    for (std::uint32_t t = 0; t < parts_.threads_per_node; ++t) {
-        threads_.push_back(std::make_unique<ThreadState>());
-        threads_[t]->runtime = this;
-        threads_[t]->local_thread = t;
-        threads_[t]->base.icvs = initial;
-    }
+    // Others look into it while the leader adds threads.
+    threads_.reserve(std::max(parts_.threads_per_node, parts_.threads_per_node_max));
+    add_thread_states(parts_.threads_per_node);
     if (node_ == 0 && environment_.display != Environment::Display::off) {
         const bool verbose = environment_.display == Environment::Display::verbose;
         const std::string text = display_text(environment_, initial, verbose);
@@ -87,13 +99,16 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
 RuntimeCore::~RuntimeCore() {
     over_.store(true);
     for (auto& thread : threads_) thread->start.advance(patience_);
+    tasks_.ring();
     for (const pthread_t thread : pool_) pthread_join(thread, nullptr);
     if (this_thread().omp != nullptr && self().runtime == this) this_thread().omp = nullptr;
 }
 
 void RuntimeCore::attach() {
     if (segment_words_ != nullptr) segment_words_->attach();
+    if (segment_progress_ != nullptr) segment_progress_->attach();
     if (link_ != nullptr) link_->attach();
+    tasks_.attach();
 }
 
 void RuntimeCore::become_initial_thread() noexcept {
@@ -118,6 +133,7 @@ ThreadState& RuntimeCore::meet_foreign_thread() noexcept {
 void RuntimeCore::forget_thread() noexcept {
     auto* const state = static_cast<ThreadState*>(this_thread().omp);
     if (state == nullptr || state->runtime != this || !state->foreign) return;
+    release_implicit(state->base);
     this_thread().omp = nullptr;
     delete state;
 }
@@ -128,8 +144,9 @@ void RuntimeCore::count_program_threads(int change) noexcept {
 
 std::uint32_t RuntimeCore::thread_limit() noexcept {
     const std::uint32_t there_are =
-        link_ != nullptr ? nodes_ * parts_.threads_per_node : thread_limit_none;
-    return std::min(environment_.thread_limit, there_are);
+        link_ != nullptr ? nodes_ * parts_.threads_per_node_max : thread_limit_none;
+    const std::uint32_t own = icvs().thread_limit;
+    return std::min({environment_.thread_limit, there_are, own != 0 ? own : thread_limit_none});
 }
 
 int RuntimeCore::ancestor_thread(int level) noexcept {

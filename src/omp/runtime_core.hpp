@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the one implementation of Runtime: teams of threads over one node or several.
-// Invariant: thread t of a team is local thread t % T of node t / T. There is one team. It is
+// Invariant: a team is spread over all nodes (team_shape.hpp). There is one team. It is
 // forked by the initial thread, or by one that the program has made on node 0, which then is thread
 // 0, and only outside an active region; every other region has one thread. With `link_` null this
 // is the whole job, and nothing but threads, gates and plain words is used.
 //
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
-// runtime_sharing.cpp (loops, single, ordered), runtime_locks.cpp.
+// runtime_sharing.cpp (loops, single, ordered), runtime_tasks.cpp, runtime_locks.cpp.
 #pragma once
 
 #include <pthread.h>
@@ -18,6 +18,7 @@
 
 #include "omp/loop/word_store.hpp"
 #include "omp/omp.hpp"
+#include "omp/task/task_pool.hpp"
 #include "omp/team/gate.hpp"
 #include "omp/team/team_link.hpp"
 #include "omp/team/thread_state.hpp"
@@ -27,7 +28,8 @@ namespace hiroba::omp {
 class RuntimeCore final : public Runtime {
 public:
     RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
-                std::unique_ptr<SegmentWords> segment_words);
+                std::unique_ptr<SegmentWords> segment_words,
+                std::unique_ptr<SegmentWords> segment_progress);
     ~RuntimeCore() override;
     void attach() override;
 
@@ -39,13 +41,45 @@ public:
     void parallel(OutlinedFunction function, void* data, std::uint32_t threads) noexcept override;
     void parallel_loop(OutlinedFunction function, void* data, std::uint32_t threads,
                        const Loop& loop, std::uint32_t threads_max) noexcept override;
+    std::uint32_t parallel_reductions(OutlinedFunction function, void* data, std::uint32_t threads,
+                                      std::uintptr_t* reductions) noexcept override;
     void barrier() noexcept override;
+    void run_apart(OutlinedFunction function, void* data,
+                   std::uint32_t thread_limit) noexcept override;
+    void league(OutlinedFunction function, void* data, std::uint32_t teams,
+                std::uint32_t thread_limit) noexcept override;
+    bool next_team(std::uint32_t teams, std::uint32_t thread_limit, bool first) noexcept override;
 
     void loop_start(const Loop& loop) noexcept override;
     bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept override;
     void loop_end(bool wait) noexcept override;
+    void* loop_memory(std::size_t bytes) noexcept override;
+    void doacross_start(std::span<const std::uint64_t> counts, Schedule schedule,
+                        std::uint64_t chunk) noexcept override;
+    void doacross_post(const std::uint64_t* at) noexcept override;
+    void doacross_wait(const std::uint64_t* at) noexcept override;
+    std::size_t doacross_dimensions() noexcept override {
+        return self().frame->doacross.dimensions();
+    }
     void ordered_start() noexcept override;
     void ordered_end() noexcept override;
+    void task(const NewTask& wanted) noexcept override;
+    void task_wait() noexcept override;
+    void task_wait_for(std::vector<Dependence> dependences) noexcept override;
+    void task_yield() noexcept override;
+    void taskgroup_start() noexcept override;
+    void taskgroup_end() noexcept override;
+    void task_loop(NewTask& wanted, const TaskLoop& loop) noexcept override;
+    std::uintptr_t* task_reductions() noexcept override;
+    void register_reductions(std::uintptr_t* data) noexcept override;
+    void unregister_reductions(std::uintptr_t* data) noexcept override;
+    void start_shared_reductions(std::uintptr_t* data) noexcept override;
+    void end_shared_reductions(bool cancelled) noexcept override;
+    void remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept override;
+    bool in_final() noexcept override;
+    void fulfill_event(std::uint64_t event) noexcept override;
+    TaskCounts task_counts() const noexcept override;
+
     bool single_start() noexcept override;
     void* single_copy_start() noexcept override;
     void single_copy_end(void* data) noexcept override;
@@ -59,7 +93,7 @@ public:
     void unlock_nested(std::uint64_t key) noexcept override;
 
     Place place() noexcept override { return self().frame->place; }
-    Icvs& icvs() noexcept override { return self().frame->icvs; }
+    Icvs& icvs() noexcept override;
     Environment& environment() noexcept override { return environment_; }
     int ancestor_thread(int level) noexcept override;
     int team_size_at(int level) noexcept override;
@@ -76,7 +110,8 @@ private:
     bool may_lead(const ThreadState& thread) const noexcept;
     std::uint32_t team_size_for(const ThreadState& thread, std::uint32_t requested,
                                 std::uint32_t threads_max) noexcept;
-    void run(const Fork& fork, std::uint32_t requested, std::uint32_t threads_max) noexcept;
+    std::uint32_t run(const Fork& fork, std::uint32_t requested,
+                      std::uint32_t threads_max) noexcept;
     void run_alone(ThreadState& thread, const Fork& fork) noexcept;
     void run_team(ThreadState& thread, std::uint32_t team_size) noexcept;
     std::uint32_t nodes_of(std::uint32_t team_size) const noexcept;
@@ -88,27 +123,92 @@ private:
     void join_nodes(ThreadState& thread, bool several) noexcept;
     /// Arrives at the end of the former region, if any, and waits for the next. False: over.
     bool await_region(ThreadState& thread) noexcept;
-    bool await_region_as_leader(ThreadState& thread) noexcept;
+    bool await_region_here(ThreadState& thread) noexcept;
+    TeamLink::Called await_region_step(ThreadState& thread) noexcept;
+    TeamLink::Called await_region_as_leader(Distraction distraction) noexcept;
+    void leave_region(ThreadState& thread) noexcept;
+    bool barrier_step(ThreadState& thread, bool several) noexcept;
+    void tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept;
+    void add_thread_states(std::uint32_t threads);
+    void grow_node(std::uint32_t threads);
     void grow_pool(std::uint32_t threads);
     static void* pool_thread(void* argument) noexcept;
+
+    /// Calls make() on one thread of the team, and returns what it returned on all, who then see
+    /// what it did. `share` is to be left.
+    template <class Make>
+    void* make_for_all(Frame& frame, Workshare& share, Make&& make) noexcept;
+
+    // Tasks (runtime_tasks.cpp).
+    Task& current_task(Frame& frame) noexcept;
+    void release_implicit(Frame& frame) noexcept;
+    void execute(ThreadState& thread, Task& task) noexcept;
+    void end_body(Task& task) noexcept;
+    Task& make_task(Frame& frame, const NewTask& wanted, bool deferred) noexcept;
+    std::uint64_t task_handle(const Task& task) const noexcept {
+        return TaskHandle::make(NodeId{node_}, task.index, task.serial).raw;
+    }
+    void* copy_argument(const NewTask& wanted) noexcept;
+    void execute_inline(Frame& frame, const NewTask& wanted) noexcept;
+    void run_undeferred(ThreadState& thread, Task& task, const NewTask& wanted) noexcept;
+    /// Executes descendants of `of`, or any of the team of all nodes if it is null, until done(),
+    /// which is asked under the books' latch.
+    template <class Done>
+    void work_until(ThreadState& thread, Task* of, Done&& done) noexcept {
+        using Plain = std::remove_reference_t<Done>;
+        const auto holds = [](void* d) { return (*static_cast<Plain*>(d))(); };
+        work_until(thread, of,
+                   Condition{holds, const_cast<void*>(static_cast<const void*>(&done))});
+    }
+    struct Condition {
+        bool (*holds)(void*);
+        void* context;
+        bool operator()() const { return holds(context); }
+    };
+    void work_until(ThreadState& thread, Task* of, Condition done) noexcept;
+    void wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& patience_ns,
+                       Condition done) noexcept;
+    /// Whether it may execute any task of the region: the last one here was its own.
+    bool is_member(const ThreadState& thread) const noexcept {
+        return thread.region_entered == regions_.load(std::memory_order_acquire);
+    }
+    /// Executes tasks while there are any to be had.
+    void help(ThreadState& thread) noexcept;
+    /// What makes a thread leave a barrier or a join for a while: tasks.
+    struct Lookout {
+        const TaskPool& tasks;
+        std::uint64_t seen;
+        Distraction distraction() const noexcept {
+            return {[](const void* self) noexcept {
+                        const auto& here = *static_cast<const Lookout*>(self);
+                        return here.tasks.stirs(here.seen);
+                    },
+                    this};
+        }
+    };
 
     std::uint32_t* lock_at(std::uint64_t key) noexcept;
 
     Parts parts_;
     Environment environment_;
     std::unique_ptr<TeamLink> link_;  ///< null on one node
-    std::unique_ptr<SegmentWords> segment_words_;
-    std::unique_ptr<LocalWords> local_words_;
+    std::unique_ptr<SegmentWords> segment_words_, segment_progress_;
+    std::unique_ptr<LocalWords> local_words_, local_progress_;
     WordStore* words_;
+    WordStore* progress_;  ///< of doacross loops
     Patience patience_;
+    TaskPool tasks_;
+    std::atomic<std::uint64_t> tasks_executed_{0};
     std::uint32_t node_ = 0, nodes_ = 1, processors_ = 1;
 
     Fork fork_;  ///< the present region; written by the leader while all others stand still
     std::uint64_t sequence_ = 0;  ///< number of the next region's first construct; as fork_
     std::atomic<bool> team_taken_{false};
+    std::atomic<bool> told_of_limit_{false};
     LocalBarrier barrier_;
     LocalBarrier join_;
-    std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local thread number
+    std::vector<std::unique_ptr<ThreadState>>
+        threads_;  ///< by local number; moves on one node only
     std::vector<pthread_t> pool_;
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> regions_{0};

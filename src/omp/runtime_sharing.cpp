@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: worksharing: loops (and sections, which are loops), ordered, single.
+// Role: worksharing: loops (and sections, which are loops), doacross, ordered, single, and what the
+// threads of a construct share.
 // Invariant: all threads of a team count the same constructs; a static loop without `ordered`
 // needs no shared word and is not counted.
+#include <cstring>
+
+#include "base/fatal.hpp"
 #include "base/thread_context.hpp"
+#include "dsm/dsm.hpp"
 #include "omp/runtime_core.hpp"
+#include "omp/task/reductions.hpp"
 
 namespace hiroba::omp {
 
@@ -24,9 +30,121 @@ bool RuntimeCore::loop_next(std::uint64_t* first, std::uint64_t* end) noexcept {
 }
 
 void RuntimeCore::loop_end(bool wait) noexcept {
-    self().frame->loop.finish();
+    Frame& frame = *self().frame;
+    const std::uint32_t team_size = frame.place.team_size;
+    frame.loop.finish();
+    if (frame.doacross.used()) frame.doacross.finish();
+    if (frame.loop_memory != nullptr) {
+        if (team_size == 1 || frame.loop_memory_share.leave(team_size))
+            tasks_.free_argument(frame.loop_memory);
+        frame.loop_memory = nullptr;
+    }
     if (wait) barrier();
 }
+
+// --- what the threads of a construct share -------------------------------------------------------
+
+template <class Make>
+void* RuntimeCore::make_for_all(Frame& frame, Workshare& share, Make&& make) noexcept {
+    if (frame.place.team_size == 1) return make();
+    share = Workshare(*words_, frame.sequence++);
+    if (share.fetch_add_next(1) == 0) {
+        lock(share_key);
+        void* const made = make();
+        share.publish(made);
+        unlock(share_key);
+        return made;
+    }
+    void* const made = share.await_published();
+    // Whoever made it releases when it opens the lock.
+    if (link_ != nullptr) {
+        lock(share_key);
+        unlock(share_key);
+    }
+    return made;
+}
+
+void* RuntimeCore::loop_memory(std::size_t bytes) noexcept {
+    Frame& frame = *self().frame;
+    frame.loop_memory = make_for_all(frame, frame.loop_memory_share, [&] {
+        void* const memory = tasks_.allocate_argument(bytes, cache_line_bytes);
+        return std::memset(memory, 0, bytes);
+    });
+    return frame.loop_memory;
+}
+
+void RuntimeCore::start_shared_reductions(std::uintptr_t* data) noexcept {
+    taskgroup_start();
+    Frame& frame = *self().frame;
+    const std::uint32_t threads = frame.place.team_size;
+    Task& task = current_task(frame);
+    std::uintptr_t* const outer = task.group->reductions;
+    Workshare share;
+    void* const made = make_for_all(frame, share, [&] {
+        reductions::allocate(data, outer, threads,
+                             [this](std::size_t bytes, std::size_t alignment) {
+                                 return tasks_.allocate_argument(bytes, alignment);
+                             });
+        return static_cast<void*>(data);
+    });
+    if (made != data) reductions::share(data, outer, static_cast<std::uintptr_t*>(made));
+    if (threads > 1) share.leave(threads);
+    tasks_.with_books([&](TaskBook&) { task.group->reductions = data; });
+}
+
+void RuntimeCore::end_shared_reductions(bool cancelled) noexcept {
+    std::uintptr_t* const data = task_reductions();
+    taskgroup_end();
+    const bool frees = self().frame->place.thread == 0;
+    if (!cancelled) barrier();
+    if (frees) unregister_reductions(data);
+}
+
+// --- doacross ------------------------------------------------------------------------------------
+
+void RuntimeCore::doacross_start(std::span<const std::uint64_t> counts, Schedule schedule,
+                                 std::uint64_t chunk) noexcept {
+    Frame& frame = *self().frame;
+    if (schedule == Schedule::runtime) {
+        schedule = frame.icvs.schedule;
+        chunk = frame.icvs.chunk;
+    }
+    const bool blocks = schedule == Schedule::static_chunks || schedule == Schedule::automatic;
+    if (!blocks && chunk == 0) chunk = 1;
+    Loop loop;
+    loop.end = counts[0];
+    loop.is_unsigned = true;
+    loop.chunk = schedule == Schedule::automatic ? 0 : chunk;
+    loop_start(loop);
+    bool empty = false;
+    for (const std::uint64_t count : counts) empty |= count == 0;
+    if (frame.place.team_size == 1 || empty) return;
+    if (!frame.doacross.begin(counts, loop.chunk, frame.place.team_size, frame.place.thread,
+                              *words_, *progress_, frame.sequence++))
+        die(exit_environment,
+            "a doacross loop nest of depth %lu in a team of %u threads has too many iterations to "
+            "number in 64 bits, more than %lu loops or more than %lu threads",
+            static_cast<unsigned long>(counts.size()), frame.place.team_size,
+            static_cast<unsigned long>(Doacross::dimensions_max),
+            static_cast<unsigned long>(Doacross::threads_max));
+}
+
+// Flushes are totally ordered: whoever sees that an iteration is done flushes after its thread did.
+void RuntimeCore::doacross_post(const std::uint64_t* at) noexcept {
+    Frame& frame = *self().frame;
+    if (!frame.doacross.used()) return;
+    if (link_ != nullptr) parts_.memory->flush();
+    frame.doacross.post(at);
+}
+
+void RuntimeCore::doacross_wait(const std::uint64_t* at) noexcept {
+    Frame& frame = *self().frame;
+    if (!frame.doacross.used()) return;
+    frame.doacross.wait(at);
+    if (link_ != nullptr) parts_.memory->flush();
+}
+
+// --- ordered and single --------------------------------------------------------------------------
 
 // The turn orders the threads; the lock makes memory travel from one to the next.
 void RuntimeCore::ordered_start() noexcept {

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 300  # of wall time: a hang, and no busy machine
 # Descriptors with a node of their own, and calls libc makes inside itself, need this.
 EXAMINED = {"HIROBA_SYSTEM_CALLS": "examined"}
 
@@ -29,9 +29,10 @@ class Case:
     on several nodes it must end with status 78 and a line that has this in it."""
 
     def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None,
-                 refused=None):
+                 refused=None, tasks=False):
         self.source, self.arguments, self.stdin = source, list(arguments), stdin
         self.regions, self.stderr = regions, stderr
+        self.tasks = tasks  # each node must have executed some
         self.environment = environment or {}
         self.refused = refused  # (status, what a line says), where no bare run is the truth
 
@@ -59,7 +60,18 @@ def all_cases():
                                             "GLIBC_TUNABLES": "glibc.malloc.check=0"}),
         Case("static_region.cpp"),
         Case("threadprivate.c"),
+        Case("code_on_stack.c"),
+        Case("internal_procedures.f90"),
+        Case("team_sizes.c"),
+        Case("runtime_calls.c"),
         Case("spin_on_flag.c"),
+        Case("tasks.c", tasks=True),
+        Case("tasks.c", tasks=True, environment={"HIROBA_PROVIDER": "udp"}),
+        Case("tasks_depend.c"),
+        Case("doacross.c"),
+        Case("doacross.c", environment={"HIROBA_PROVIDER": "udp", "OMP_SCHEDULE": "guided,2"}),
+        Case("target.c"),
+        Case("tasks_depend.c", environment={"HIROBA_PROVIDER": "udp"}),
         Case("plain.c", "last", regions=False),
         Case("cxx_streams.cpp"),
         Case("cxx_streams.cpp", "unsynchronized"),
@@ -85,6 +97,7 @@ def all_cases():
         Case("threads.c", "overflow", refused=(139, b"in a thread the program made")),
         Case("threads.c", "join", refused=(78, b"pthread_join on node")),
         Case("fortran_print.f90"),
+        Case("omp_locks.c"),
         Case("sync_locks.c"),
         Case("sync_events.c"),
         Case("sync_cxx.cpp"),
@@ -150,9 +163,9 @@ def without_lines_of_hiroba(stderr):
     return b"".join(line for line in stderr.splitlines(True) if not line.startswith(b"hiroba"))
 
 
-def participation(stderr):
+def participation(stderr, counter=b"parallel_regions"):
     """Regions by node, from the table HIROBA_STATS=1 prints: the last column is the sum."""
-    row = re.search(rb"^parallel_regions((?: +\d+)+)$", stderr, re.MULTILINE)
+    row = re.search(rb"^" + counter + rb"((?: +\d+)+)$", stderr, re.MULTILINE)
     return dict(enumerate(int(n) for n in row.group(1).split()[:-1])) if row else {}
 
 
@@ -191,6 +204,11 @@ def check(options, case, flavour, nodes, threads, engine, directory):
         # A program that leaves without handlers, or in a region, cannot report.
         if idle and case.arguments[:1] not in (["_exit"], ["quick_exit"]):
             wrong.append(f"nodes {idle} took part in no region")
+    if case.tasks:
+        part = participation(got_stderr, b"tasks_executed")
+        idle = [node for node in range(nodes) if part.get(node, 0) < 1]
+        if idle:
+            wrong.append(f"nodes {idle} executed no task")
     if wrong and not case.stderr:
         wrong.append("standard error: " + got_stderr[-300:].decode(errors="replace"))
     return "; ".join(wrong)

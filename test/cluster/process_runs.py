@@ -20,7 +20,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 300  # of wall time: a hang, and no busy machine
 HEADERS = "".join(f"#include <{name}.h>\n" for name in (
     "omp", "dlfcn", "errno", "pthread", "signal", "stdio", "stdlib", "string", "unistd"))
 
@@ -83,33 +83,6 @@ def library_state(bench):
         int main(void) { int w = work(); printf("%d %d\\n", w, counter); }""", "-L.", "-lwork")
     n = bench.nodes
     expect(bench.run(program), 0, f"{n * (n + 1) // 2 * 10000 + n * 100 + n} {n}\n", "")
-
-
-BORROWED_NAMES = ("libutil.so", "libcrypt.so", "libdw.so", "libfmt.so", "libZydis.so",
-                  "libgfortran.so", "libunwind.so", "libprofiler.so")
-
-
-def borrowed_names(bench):
-    """A user's library called like one of the system's is shared; the system's are told."""
-    names = [name[3:-3] for name in BORROWED_NAMES]
-    for name in names:
-        bench.build(f"lib{name}.so", f"int {name}_state; int* {name}_made;"
-                    f"void {name}_start(void) {{ {name}_made = malloc(64); *{name}_made = 7; }}",
-                    "-shared", "-fPIC")
-    program = bench.build("borrows", "".join(
-        f"extern int {name}_state, *{name}_made; void {name}_start(void);" for name in names) + """
-        int main(void) {
-            int sum = 0; """ + "".join(f"{name}_start(); {name}_state = 42;" for name in names) + """
-        #pragma omp parallel reduction(+ : sum)
-            sum += """ + "+".join(f"{name}_state + *{name}_made" for name in names) + """;
-            printf("%d\\n", sum);
-        }""", "-fopenmp", "-L.", *(f"-l{name}" for name in names))
-    status, out, err = bench.run(program, HIROBA_LOG="info")
-    assert (status, out) == (0, f"{49 * len(names) * bench.nodes}\n"), f"{out!r} {err[-400:]}"
-    private = re.findall(r"(\S+) is the system's: its state is each node's own", err)
-    assert any("/libc.so.6" in path for path in private), err[-600:]
-    assert not any(pathlib.Path(path).parent in (bench.folder, pathlib.Path("."))
-                   for path in private), private
 
 
 PLUG = """
@@ -477,20 +450,20 @@ def watching(bench):
         assert found == times, f"{line}: {found} times in {told[:2000]}"
 
 
-CASES = [library_state, borrowed_names, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
+CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
          too_much_address_space, refused_calls, core_files,
          stack_overflow, stacks, user_signal_of_the_program, debugger,
          watching]
 
 
-def main():
+def main(cases):
     parser = argparse.ArgumentParser()
     parser.add_argument("--hiroba", required=True)
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--nodes", type=int, default=2)
     options = parser.parse_args()
     failed = 0
-    for case in [one for one in CASES if options.only in one.__name__]:
+    for case in [one for one in cases if options.only in one.__name__]:
         with tempfile.TemporaryDirectory(prefix="process") as folder:
             try:
                 case(Bench(str(pathlib.Path(options.hiroba).resolve()), folder, options.nodes))
@@ -502,4 +475,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(CASES))

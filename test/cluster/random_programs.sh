@@ -13,7 +13,7 @@ for ((seed = first; seed <= last; ++seed)); do
     command=(env HIROBA_FAULT_ENGINE="$engine" HIROBA_PROVIDER="$provider"
         HIROBA_NOTICES=$notices "$hiroba" run --spmd -n "$nodes" "$program" "$seed" "$steps")
     ((seed % 3)) || command+=(flusher)
-    timeout -k 5 120 "${command[@]}" >/tmp/random_programs.$$ 2>&1
+    timeout -k 5 300 "${command[@]}" >/tmp/random_programs.$$ 2>&1
     status=$?
     if ((status == 0)); then
         ((++passed))

@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "conformance/allowance.hpp"
 #include "net/provider/registry.hpp"
 #include "net/provider/sim/sim_provider.hpp"
 #include "sim/sim_job.hpp"
@@ -181,17 +181,19 @@ void answer(std::vector<Child>& children) {
     }
 }
 
-/// Serves rounds until every node has hung up. False when `deadline_ns` came first.
-bool serve(std::vector<Child>& children, std::uint64_t deadline_ns, std::optional<NodeId> victim) {
+/// Serves rounds until every node has hung up. False when `allowance` was used up first.
+bool serve(std::vector<Child>& children, Allowance& allowance, std::optional<NodeId> victim) {
+    constexpr int look_again_ms = 1000;
+    std::vector<pid_t> processes;
+    for (const Child& child : children) processes.push_back(child.pid);
     std::size_t connected = children.size();
     while (connected > 0) {
         std::vector<pollfd> polled;
         for (const Child& child : children) {
             polled.push_back({child.waiting ? -1 : child.socket, POLLIN, 0});
         }
-        const std::uint64_t now = now_ns();
-        if (now >= deadline_ns) return false;
-        poll(polled.data(), polled.size(), static_cast<int>((deadline_ns - now) / 1'000'000 + 1));
+        if (allowance.used_up(processes)) return false;
+        poll(polled.data(), polled.size(), look_again_ms);
         for (std::size_t i = 0; i < children.size(); ++i) {
             if (polled[i].fd < 0 || polled[i].revents == 0) continue;
             children[i].waiting = receive_packet(children[i].socket);
@@ -248,8 +250,9 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
         children[rank].socket = ends[0];
     }
 
-    const bool in_time = serve(children, now_ns() + seconds_max * 1'000'000'000ull, victim);
-    EXPECT_TRUE(in_time) << "nodes still running after " << seconds_max << " s";
+    Allowance allowance{seconds_max, children.size()};
+    const bool in_time = serve(children, allowance, victim);
+    EXPECT_TRUE(in_time) << "nodes still running after " << seconds_max << " s of their own";
     for (const Child& child : children) {
         if (!in_time) kill(child.pid, SIGKILL);
     }

@@ -85,6 +85,7 @@ inline void PrintTo(const Setting& setting, std::ostream* out) { *out << setting
 /// Runs `body` in every node's process, in network namespace <HIROBA_TEST_NETNS><rank % 2> where
 /// that variable is set (test/cluster/namespaces.py); a gtest failure there or a bad end fails the
 /// calling test.
+/// @param seconds_max  of the nodes' own processor time, each (allowance.hpp)
 /// @param victim  a node that has to die of SIGKILL
 void run_job(const Setting& setting, const std::function<void(Rig&)>& body,
              unsigned seconds_max = 60, std::optional<NodeId> victim = {});

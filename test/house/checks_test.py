@@ -8,6 +8,7 @@ from pathlib import Path
 
 import check_form
 import check_layers
+import check_links
 
 SPDX = "// SPDX-License-Identifier: BSD-3-Clause\n// Role: one.\n"
 
@@ -79,6 +80,20 @@ class Layers(unittest.TestCase):
 
     def test_unknown_layer_is_found(self):
         self.expect("src/extra/x.cpp", "", "no layer extra")
+
+
+class Links(unittest.TestCase):
+    def test_what_leads_nowhere_is_found_and_nothing_else(self):
+        pages = {
+            "README.md": "# A b\n[to](docs/x.md#c-d) [here](#a-b) [out](https://a.b/c) `[not](a.link)`\n",
+            "docs/x.md": '# C `D`!\n<a name="e"></a>\n[up](../README.md#a-b) [e](#e)\n',
+        }
+        self.assertEqual(faults(check_links, pages), [])
+        pages["docs/y.md"] = "[gone](z.md)\n\n[no](x.md#f) [nor](#here)\n"
+        found = faults(check_links, pages)
+        self.assertEqual(len(found), 3, found)
+        self.assertIn("docs/y.md:1: there is no z.md", found[0])
+        self.assertIn("docs/y.md:3: x.md has no heading #f", found[1])
 
 
 class Form(unittest.TestCase):

@@ -39,32 +39,51 @@ void NewsExchange::take_news(std::uint32_t from) noexcept {
     news.pop_front();
 }
 
-// The order of release, news, acquire and everyone_knows() is omp/team's.
+// The order of release, news, acquire and everyone_knows() is omp/team's: every second time all to
+// all, and along a tree, which is a chain here, so that nodes in the middle pass news on.
 void NewsExchange::barrier(Others at_release) noexcept {
+    memory_.release(at_release);
+    if (++exchanges_ % 2 == 0) {
+        pass_up();
+        pass_down();
+        return;
+    }
     const std::uint32_t nodes = endpoint_.nodes();
     const std::uint32_t self = endpoint_.self().value;
-    memory_.release(at_release);
     for (std::uint32_t i = 1; i < nodes; ++i) send_news((self + i) % nodes);
     for (std::uint32_t i = 1; i < nodes; ++i) take_news((self + i) % nodes);
     memory_.acquire(Others::stopped);
     memory_.everyone_knows();
 }
 
+void NewsExchange::pass_up() noexcept {
+    const std::uint32_t self = endpoint_.self().value;
+    if (self + 1 < endpoint_.nodes()) {
+        take_news(self + 1);
+        memory_.acquire(Others::stopped);
+    }
+    if (self != 0) send_news(self - 1);
+}
+
+void NewsExchange::pass_down() noexcept {
+    const std::uint32_t self = endpoint_.self().value;
+    if (self != 0) {
+        take_news(self - 1);
+        memory_.acquire(Others::stopped);
+    }
+    if (self + 1 < endpoint_.nodes()) send_news(self + 1);
+    const NodeId told{self != 0 ? self - 1 : 1};
+    memory_.everyone_knows_through({&told, 1});
+}
+
 void NewsExchange::serial(Others at_release, const std::function<void()>& alone) noexcept {
-    const std::uint32_t nodes = endpoint_.nodes();
-    if (endpoint_.self().value != 0) {
-        memory_.release(at_release);
-        send_news(0);  // join
-        take_news(0);  // fork
-        memory_.acquire(Others::stopped);
-    } else {
-        for (std::uint32_t from = 1; from < nodes; ++from) take_news(from);
-        memory_.acquire(Others::stopped);
+    memory_.release(at_release);
+    pass_up();
+    if (endpoint_.self().value == 0) {
         alone();
         memory_.release(at_release);
-        for (std::uint32_t to = 1; to < nodes; ++to) send_news(to);
     }
-    memory_.everyone_knows();
+    pass_down();
 }
 
 }  // namespace hiroba::sim_test

@@ -27,9 +27,12 @@ public:
 private:
     void send_news(std::uint32_t to) noexcept;
     void take_news(std::uint32_t from) noexcept;
+    void pass_up() noexcept;
+    void pass_down() noexcept;
 
     net::Endpoint& endpoint_;
     dsm::SharedMemory& memory_;
+    std::uint32_t exchanges_ = 0;  ///< equal on all nodes
     Latch latch_;
     std::vector<std::deque<std::vector<std::byte>>> news_;  ///< from each peer, as they came
     std::vector<std::byte> buffer_;

@@ -77,7 +77,8 @@ public:
         endpoint_ = must(net::Endpoint::open(job, control));
         memory_ =
             must(dsm::SharedMemory::create(*endpoint_, *map_, std::move(engine), drawn.memory));
-        locks_ = must(dsm::LockTable::create(*endpoint_, *memory_));
+        payer_ = std::make_unique<dsm::DebtPayer>(*endpoint_);
+        locks_ = must(dsm::LockTable::create(*endpoint_, *memory_, *payer_));
         news_ = std::make_unique<NewsExchange>(*endpoint_, *memory_);
         must(endpoint_->connect());
         locks_->attach();
@@ -89,6 +90,7 @@ public:
             &races_);
         if (::pipe(pipe_) != 0) std::abort();
         service_ = std::thread([this] { endpoint_->serve(); });
+        payer_->start();
         must(control.barrier());
     }
     RealNode(const RealNode&) = delete;
@@ -188,6 +190,7 @@ private:
     std::optional<dsm::AddressMap> map_;
     std::unique_ptr<net::Endpoint> endpoint_;
     std::unique_ptr<dsm::SharedMemory> memory_;
+    std::unique_ptr<dsm::DebtPayer> payer_;
     std::unique_ptr<dsm::LockTable> locks_;
     std::unique_ptr<NewsExchange> news_;
     std::thread service_;

@@ -47,7 +47,7 @@ TEST(HostList, FewerNodesThanPlacesLeaveTheLastHostsOut) {
 
 TEST(HostList, WrongWordsAreNamed) {
     EXPECT_NE(refusal("a,b,a").find("names a twice"), std::string::npos);
-    EXPECT_NE(refusal("a:0").find("0 nodes: wanted a whole number from 1 to 64"),
+    EXPECT_NE(refusal("a:0").find("0 nodes: wanted a whole number from 1 to 1024"),
               std::string::npos);
     EXPECT_NE(refusal("a:x").find("x nodes"), std::string::npos);
     EXPECT_NE(refusal("a:").find("no number of nodes"), std::string::npos);
@@ -56,7 +56,7 @@ TEST(HostList, WrongWordsAreNamed) {
     EXPECT_NE(refusal("-oProxyCommand=x").find("is no name of a host"), std::string::npos);
     EXPECT_NE(refusal("a;reboot").find("is no name of a host"), std::string::npos);
     EXPECT_NE(refusal("a:2,b", 4).find("has places for 3 nodes, -n asks for 4"), std::string::npos);
-    EXPECT_NE(refusal("a:40,b:40").find("makes 80 nodes; at most 64"), std::string::npos);
+    EXPECT_NE(refusal("a:600,b:600").find("makes 1200 nodes; at most 1024"), std::string::npos);
 }
 
 struct Pipe {

@@ -24,7 +24,7 @@ TEST(Info, NamesBothFaultEnginesWithReasons) {
     for (const auto& engine : facts["fault_engine"]["engines"])
         EXPECT_FALSE(engine["reason"].get<std::string>().empty());
     EXPECT_FALSE(facts["fault_engine"]["why"].get<std::string>().empty());
-    EXPECT_EQ(facts["nodes_max"], 64);
+    EXPECT_EQ(facts["nodes_max"], 1024);
     EXPECT_GT(facts["limits"].size(), 5u);
     EXPECT_EQ(facts["providers"][0]["name"], "shm");
 }

@@ -15,7 +15,7 @@ namespace hiroba::tools {
 namespace {
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
-constexpr SpaceSizes usual{16 * gib, gib / 16};
+constexpr SpaceSizes usual{16 * gib, gib / 16, 64};
 
 /// A made-up / with the given files.
 class Root {
@@ -75,6 +75,15 @@ TEST(Room, AMachineWithoutLimitsTakesSixtyFourNodes) {
     Machine machine;
     machine.stack_bytes = 8u << 20;
     EXPECT_TRUE(check_room({.nodes = 64, .threads_per_node = 4}, usual, machine));
+}
+
+TEST(Room, ManyNodesOfOneHostGetSmallerHeaps) {
+    constexpr SpaceSizes sizes{16 * gib, 16u << 20};
+    EXPECT_EQ(heap_that_fits({.nodes = 64}, sizes), 16 * gib);
+    EXPECT_EQ(heap_that_fits({.nodes = 128}, sizes), 4 * gib);
+    EXPECT_GE(heap_that_fits({.nodes = 1024}, sizes), heap_bytes_least);
+    // Nodes of other hosts are not mapped.
+    EXPECT_EQ(heap_that_fits({.nodes = 128, .local_nodes = 8, .hosts = 16}, sizes), 16 * gib);
 }
 
 TEST(Room, TooLittleMemoryNamesNeedAndOffer) {

@@ -38,8 +38,8 @@ std::string file_with(const std::string& name, const std::string& text, mode_t m
 }
 
 TEST(Refusal, WrongWordsAreUsageErrors) {
-    expect_refusal(run({"-n", "0", node}), 64, "-n 0: wanted a whole number from 1 to 64");
-    expect_refusal(run({"-n", "65", node}), 64, "-n 65:");
+    expect_refusal(run({"-n", "0", node}), 64, "-n 0: wanted a whole number from 1 to 1024");
+    expect_refusal(run({"-n", "1025", node}), 64, "-n 1025:");
     expect_refusal(run({"-n", "-1", node}), 64, "-1");
     expect_refusal(run({"-n", "two", node}), 64, "-n two:");
     expect_refusal(run({"-n", "2x", node}), 64, "-n 2x:");

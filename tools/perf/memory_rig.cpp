@@ -32,7 +32,8 @@ Result<std::unique_ptr<MemoryRig>> MemoryRig::create(Rig& rig) {
         dsm::SharedMemory::create(rig.endpoint(), *made->map_, std::move(*engine), *options);
     if (!memory) return memory.error();
     made->memory_ = std::move(*memory);
-    auto locks = dsm::LockTable::create(rig.endpoint(), *made->memory_);
+    made->payer_ = std::make_unique<dsm::DebtPayer>(rig.endpoint());
+    auto locks = dsm::LockTable::create(rig.endpoint(), *made->memory_, *made->payer_);
     if (!locks) return locks.error();
     made->locks_ = std::move(*locks);
     const std::size_t nodes = rig.plan().nodes;
@@ -46,6 +47,7 @@ void MemoryRig::attach() {
     dsm::give_alternate_stack();
     this_thread().global_thread = rig_.self();
     locks_->attach();
+    payer_->start();
     if (auto attached = memory_->attach({}); !attached)
         fatal("the shared memory of a measurement: %s", attached.error().text.c_str());
     rig_.collectives().barrier();

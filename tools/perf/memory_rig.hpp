@@ -53,6 +53,7 @@ private:
     Rig& rig_;
     std::unique_ptr<dsm::AddressMap> map_;
     std::unique_ptr<dsm::SharedMemory> memory_;
+    std::unique_ptr<dsm::DebtPayer> payer_;
     std::unique_ptr<dsm::LockTable> locks_;
     std::vector<Piece> told_, heard_;
     std::vector<std::byte> news_, out_, in_;

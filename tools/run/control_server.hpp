@@ -24,6 +24,12 @@ struct ReportedCount {
     std::uint64_t value = 0;
 };
 
+/// Another program that a node started, outside of the job.
+struct StartedOutside {
+    std::string text;       ///< its path, or a shell's command; empty: none
+    bool replaces = false;  ///< it has taken the node's place
+};
+
 /// What one node counted at one place.
 struct ReportedPlace {
     SyncPlace place;
@@ -65,6 +71,8 @@ public:
     bool attached(std::uint32_t rank) const { return ends_[rank].attached; }
     /// The node has said that it leaves.
     bool leaving(std::uint32_t rank) const { return ends_[rank].regions.has_value(); }
+    /// With what status, as it has said then.
+    std::optional<int> leaving_status(std::uint32_t rank) const { return ends_[rank].status; }
     std::optional<std::uint64_t> regions(std::uint32_t rank) const { return ends_[rank].regions; }
     const std::vector<ReportedCount>& counts(std::uint32_t rank) const {
         return ends_[rank].counts;
@@ -72,6 +80,7 @@ public:
     const std::vector<ReportedPlace>& places(std::uint32_t rank) const {
         return ends_[rank].places;
     }
+    const StartedOutside& started(std::uint32_t rank) const { return ends_[rank].started; }
     /// Set once a node asked for the end of the job.
     std::optional<int> exit_requested() const { return exit_requested_; }
     /// Set once a node broke the rules of the channel: one line that says how.
@@ -96,8 +105,10 @@ private:
         int gathered_fd = -1;
         AnswerQueue answers;
         std::optional<std::uint64_t> regions;
+        std::optional<int> status;
         std::vector<ReportedCount> counts;
         std::vector<ReportedPlace> places;
+        StartedOutside started;
     };
     void take(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void arrive(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);

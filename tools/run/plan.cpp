@@ -10,6 +10,8 @@
 
 #include "base/settings.hpp"
 #include "dsm/memory/address_map.hpp"
+#include "omp/process/stack_sizes.hpp"
+#include "tools/build.hpp"
 
 namespace hiroba::tools {
 
@@ -31,20 +33,32 @@ Result<std::uint64_t> loss_grace_ns() {
     return std::min(*grace_ms, hour_ms) * 1'000'000;
 }
 
-Result<SpaceSizes> space_sizes() {
+Result<SpaceSizes> space_sizes(std::uint32_t threads_per_node) {
     const auto heap = setting_number("HIROBA_HEAP");
     if (!heap) return heap.error();
-    const auto stack = setting_number("HIROBA_STACK");
-    if (!stack) return stack.error();
-    return SpaceSizes{*heap, *stack};
+    const auto stacks = omp::stack_sizes(threads_per_node);
+    if (!stacks) return stacks.error();
+    return SpaceSizes{*heap, stacks->bytes, stacks->per_node};
 }
 
 std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes) {
     const auto nodes = static_cast<unsigned __int128>(plan.nodes);
     const unsigned __int128 all = nodes * sizes.heap_bytes +
-                                  nodes * plan.threads_per_node * sizes.stack_bytes +
+                                  nodes * sizes.stacks_per_node * sizes.stack_bytes +
                                   dsm::SpaceShape{}.early_bytes;
     return all > unlimited ? unlimited : static_cast<std::uint64_t>(all);
+}
+
+std::uint64_t heap_that_fits(const RunPlan& plan, const SpaceSizes& sizes) {
+    // What its peers' memory may take of a process's 128 TiB, and what a node has beside the space.
+    constexpr std::uint64_t room = std::uint64_t{88} << 40, beside = std::uint64_t{10} << 30;
+    SpaceSizes fitting = sizes;
+    const auto mapped = [&] {
+        const unsigned __int128 one = space_bytes(plan, fitting);
+        return (one + one / 16 + beside) * (plan.nodes_here() + 2);
+    };
+    while (mapped() > room && fitting.heap_bytes > heap_bytes_least) fitting.heap_bytes /= 2;
+    return fitting.heap_bytes;
 }
 
 Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Machine& machine) {
@@ -66,7 +80,7 @@ Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Mach
     if (space > room)
         return no_room(fmt::format(
             "too little address space: {} nodes of {} threads need {}, there "
-            "are {}. Lower HIROBA_HEAP (now {} a node){}",
+            "are {}. Lower HIROBA_HEAP (now {} a node) or OMP_STACKSIZE{}",
             plan.nodes, plan.threads_per_node, size_text(space), size_text(room),
             size_text(sizes.heap_bytes),
             machine.stack_bytes == unlimited ? ", or set a stack limit (ulimit -s 8192)" : ""));
@@ -97,8 +111,11 @@ Result<std::string> find_library() {
     if (failed)
         return no_room(
             fmt::format("cannot read /proc/self/exe: {}. Mount /proc", failed.message()));
-    const std::string library =
-        (self.parent_path().parent_path() / "lib" / "libhiroba.so").string();
+    const auto folder = self.parent_path();
+    std::string library =
+        (folder / build_runtime_folder / "libhiroba.so").lexically_normal().string();
+    if (::access(library.c_str(), R_OK) != 0)
+        library = (folder.parent_path() / "lib" / "libhiroba.so").string();
     if (::access(library.c_str(), R_OK) != 0)
         return no_room(
             fmt::format("the runtime {} is missing or cannot be read. Install it beside "

@@ -13,7 +13,7 @@
 
 namespace hiroba::tools {
 
-inline constexpr std::uint32_t nodes_max = 64;
+inline constexpr std::uint32_t nodes_max = 1024;
 inline constexpr std::uint32_t threads_max = 256;
 /// What a node needs before the program has allocated anything.
 inline constexpr std::uint64_t node_memory_min = std::uint64_t{64} << 20;
@@ -41,20 +41,29 @@ struct RunPlan {
 /// How long the job goes on after it lost a node; from HIROBA_LOSS_GRACE.
 Result<std::uint64_t> loss_grace_ns();
 
-/// Sizes that the nodes will map; from HIROBA_HEAP and HIROBA_STACK.
+/// No heap is made smaller than this for the sake of many nodes.
+inline constexpr std::uint64_t heap_bytes_least = std::uint64_t{16} << 20;
+
+/// Sizes that the nodes will map; from HIROBA_HEAP and what asks for larger stacks.
 struct SpaceSizes {
-    std::uint64_t heap_bytes = 0;   ///< one node's arena
-    std::uint64_t stack_bytes = 0;  ///< one thread's slice
+    std::uint64_t heap_bytes = 0;       ///< one node's arena
+    std::uint64_t stack_bytes = 0;      ///< one thread's slice
+    std::uint32_t stacks_per_node = 1;  ///< slices
 };
-Result<SpaceSizes> space_sizes();
+Result<SpaceSizes> space_sizes(std::uint32_t threads_per_node);
 
 /// Bytes of address space from the main base that `plan` takes; saturates.
 std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes);
 
+/// The heap with which nodes that map each other's memory fit the address space: that of `sizes`,
+/// or half of it, and so on, down to heap_bytes_least.
+std::uint64_t heap_that_fits(const RunPlan& plan, const SpaceSizes& sizes);
+
 /// Refuses, with an environment error, what `machine` has no room for.
 Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Machine& machine);
 
-/// The runtime that belongs to this command: ../lib/libhiroba.so from the executable's folder.
+/// The runtime that belongs to this command: in build_runtime_folder where it is installed, in
+/// ../lib where it was built, both from the executable's folder.
 Result<std::string> find_library();
 
 }  // namespace hiroba::tools

@@ -16,6 +16,7 @@
 #include "tools/run/checks.hpp"
 #include "tools/run/control_server.hpp"
 #include "tools/run/local_nodes.hpp"
+#include "tools/run/participation.hpp"
 #include "tools/run/plan.hpp"
 #include "tools/run/reports.hpp"
 #include "tools/run/signals.hpp"
@@ -87,7 +88,19 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
     ControlServer control(sockets, race_sink(races), attach_sink(races));
     const int status = Supervisor(plan, nodes, control, signals).run();
     sum_up(plan, control, races);
+    if (status == 0) tell_idle_nodes(plan, control);
     return status;
+}
+
+/// More nodes of one host than can map each other's heaps get smaller ones, unless the user has
+/// said how large they are to be.
+Result<void> lower_heap(const RunPlan& plan) {
+    if (::getenv("HIROBA_HEAP") != nullptr || setting("HIROBA_PROVIDER") == "udp") return {};
+    const auto sizes = space_sizes(plan.threads_per_node);
+    if (!sizes) return sizes.error();
+    const std::uint64_t fitting = heap_that_fits(plan, *sizes);
+    if (fitting != sizes->heap_bytes) ::setenv("HIROBA_HEAP", std::to_string(fitting).c_str(), 1);
+    return {};
 }
 
 }  // namespace
@@ -108,8 +121,11 @@ int run(const RunOptions& options) {
     const Machine machine = look_at_machine();
     const auto plan = make_plan(*spread, machine);
     if (!plan) return report(plan.error());
+    if (const auto lowered = lower_heap(*plan); !lowered) return report(lowered.error());
     if (const auto fit = check_machine(*plan, machine); !fit) return report(fit.error());
     warn_unknown_settings();
+
+    tell_refused_constructs(*plan);
 
     auto signals = SignalWatch::open();
     if (!signals) return report(signals.error());

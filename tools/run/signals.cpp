@@ -68,8 +68,8 @@ void SignalWatch::restore() const {
 }
 
 std::string signal_text(int number) {
-    const char* const meaning = ::sigdescr_np(number);
-    return fmt::format("signal {} ({})", number, meaning ? meaning : "real-time");
+    return fmt::format("signal {} ({})", number,
+                       number < SIGRTMIN ? ::strsignal(number) : "real-time");
 }
 
 }  // namespace hiroba::tools

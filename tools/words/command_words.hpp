@@ -37,6 +37,8 @@ public:
     void footer(std::string text) { footer_ = std::move(text); }
     /// Leaves the command out of help, manual pages and completion.
     CommandWords& hide();
+    /// The first word that is no option names a program, and all that follow are its arguments.
+    void take_program() { takes_program_ = true; }
     /// `check` runs after parsing and returns what is wrong with the words together; empty:
     /// nothing.
     void check_with(std::function<std::string()> check) { check_ = std::move(check); }
@@ -45,6 +47,7 @@ public:
     const std::string& help() const { return help_; }
     const std::string& footer() const { return footer_; }
     const std::vector<Word>& words() const { return words_; }
+    bool takes_program() const { return takes_program_; }
     bool hidden() const { return hidden_; }
     std::string wrong_together() const { return check_ ? check_() : ""; }
     /// True if `word` names an option whose value is the next word.
@@ -54,7 +57,7 @@ private:
     std::string name_, help_, footer_;
     std::vector<Word> words_;
     std::function<std::string()> check_;
-    bool hidden_ = false;
+    bool hidden_ = false, takes_program_ = false;
 };
 
 struct Parsed {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/service_thread.hpp"
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
@@ -57,6 +58,7 @@ private:
     std::unique_ptr<net::LossWatch> losses_;
     std::unique_ptr<dsm::AddressMap> map_;
     std::unique_ptr<dsm::SharedMemory> memory_;
+    std::unique_ptr<dsm::DebtPayer> payer_;
     std::unique_ptr<dsm::LockTable> locks_;
     std::unique_ptr<dsm::Heap> heap_;
     std::unique_ptr<net::kick::Board> board_;  ///< null where no peer is mapped
@@ -73,7 +75,7 @@ Result<void> SpmdNode::start() {
     if (auto done = compose(); !done) return done;
     dsm::give_alternate_stack();
     this_thread().global_thread = job_.self.value * job_.threads_per_node;
-    service_ = std::thread([this] { endpoint_->serve(); });
+    service_ = start_service_thread("serves other nodes", [this] { endpoint_->serve(); });
     if (auto met = control_->barrier(); !met) return met;
     auto losses = net::LossWatch::start(job_, endpoint_->provider());
     if (!losses) return losses.error();
@@ -100,7 +102,8 @@ Result<void> SpmdNode::compose() {
     auto memory = dsm::SharedMemory::create(*endpoint_, *map_, std::move(*engine), *options);
     if (!memory) return memory.error();
     memory_ = std::move(*memory);
-    auto locks = dsm::LockTable::create(*endpoint_, *memory_);
+    payer_ = std::make_unique<dsm::DebtPayer>(*endpoint_);
+    auto locks = dsm::LockTable::create(*endpoint_, *memory_, *payer_);
     if (!locks) return locks.error();
     locks_ = std::move(*locks);
     const auto keep_freed = setting_number("HIROBA_KEEP_FREED");
@@ -124,6 +127,7 @@ Result<void> SpmdNode::compose() {
     mail_ = std::move(*mail);
     if (auto done = endpoint_->connect(); !done) return done;
     locks_->attach();
+    payer_->start();
     heap_->attach();
     if (board_ != nullptr) board_->attach();
     mail_->attach();

@@ -2,8 +2,11 @@
 // Role: GOMP_loop_* for variables of type long, and the regions that start inside a loop.
 // Invariant: the modifiers monotonic and nonmonotonic change nothing: chunks are handed out in
 // ascending order, which satisfies both.
+#include <cstdarg>
+
 #include "abi/gomp/loop_entry.hpp"
 #include "base/sync_place.hpp"
+#include "omp/loop/doacross.hpp"
 
 #pragma GCC visibility push(default)
 
@@ -15,12 +18,17 @@ using hiroba::omp::Schedule;
 
 namespace {
 
-bool start_general(const char* name, const hiroba::omp::Loop& loop, long* first, long* end,
-                   const void* reductions, const void* memory) noexcept {
-    if (reductions != nullptr) refuse(name, "task reductions on loops are");
-    if (memory != nullptr) refuse(name, "scan and conditional lastprivate on loops are");
+bool start_general(const hiroba::omp::Loop& loop, long* first, long* end,
+                   std::uintptr_t* reductions, void** memory) noexcept {
+    start_extras(reductions, memory);
     runtime().loop_start(loop);
     return first == nullptr || next_chunk(first, end);
+}
+
+bool start_doacross(unsigned dimensions, const long* counts, Schedule schedule, long chunk,
+                    long* first, long* end) noexcept {
+    doacross_start(dimensions, counts, schedule, chunk);
+    return next_chunk(first, end);
 }
 
 }  // namespace
@@ -56,15 +64,45 @@ HIROBA_LOOP_RUNTIME(ordered_runtime, true)
 
 bool GOMP_loop_start(long start, long end, long step, long schedule, long chunk, long* first,
                      long* last, std::uintptr_t* reductions, void** memory) {
-    return start_general("GOMP_loop_start",
-                         signed_loop(start, end, step, schedule_of(schedule), chunk), first, last,
+    return start_general(signed_loop(start, end, step, schedule_of(schedule), chunk), first, last,
                          reductions, memory);
 }
 bool GOMP_loop_ordered_start(long start, long end, long step, long schedule, long chunk,
                              long* first, long* last, std::uintptr_t* reductions, void** memory) {
-    return start_general("GOMP_loop_ordered_start",
-                         signed_loop(start, end, step, schedule_of(schedule), chunk, true), first,
+    return start_general(signed_loop(start, end, step, schedule_of(schedule), chunk, true), first,
                          last, reductions, memory);
+}
+
+#define HIROBA_DOACROSS(name, schedule)                                                   \
+    bool GOMP_loop_doacross_##name##_start(unsigned dimensions, long* counts, long chunk, \
+                                           long* first, long* last) {                     \
+        return start_doacross(dimensions, counts, schedule, chunk, first, last);          \
+    }
+HIROBA_DOACROSS(static, Schedule::static_chunks)
+HIROBA_DOACROSS(dynamic, Schedule::dynamic)
+HIROBA_DOACROSS(guided, Schedule::guided)
+bool GOMP_loop_doacross_runtime_start(unsigned dimensions, long* counts, long* first, long* last) {
+    return start_doacross(dimensions, counts, Schedule::runtime, 0, first, last);
+}
+bool GOMP_loop_doacross_start(unsigned dimensions, long* counts, long schedule, long chunk,
+                              long* first, long* last, std::uintptr_t* reductions, void** memory) {
+    start_extras(reductions, memory);
+    if (first != nullptr)
+        return start_doacross(dimensions, counts, schedule_of(schedule), chunk, first, last);
+    doacross_start(dimensions, counts, schedule_of(schedule), chunk);
+    return true;
+}
+void GOMP_doacross_post(long* at) { runtime().doacross_post(reinterpret_cast<std::uint64_t*>(at)); }
+void GOMP_doacross_wait(long first, ...) {
+    std::uint64_t at[hiroba::omp::Doacross::dimensions_max];
+    const std::size_t dimensions = runtime().doacross_dimensions();
+    at[0] = static_cast<std::uint64_t>(first);
+    va_list rest;
+    va_start(rest, first);
+    for (std::size_t i = 1; i < dimensions; ++i)
+        at[i] = static_cast<std::uint64_t>(va_arg(rest, long));
+    va_end(rest);
+    runtime().doacross_wait(at);
 }
 
 void GOMP_loop_end() {

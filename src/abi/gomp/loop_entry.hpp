@@ -37,9 +37,26 @@ inline omp::Loop unsigned_loop(bool up, unsigned long long start, unsigned long 
     return loop;
 }
 
+/// What a worksharing construct has besides: task reductions, and memory that its threads share,
+/// the size of which stands where its address goes.
+inline void start_extras(std::uintptr_t* reductions, void** memory) noexcept {
+    if (reductions != nullptr) runtime().start_shared_reductions(reductions);
+    if (memory != nullptr)
+        *memory = runtime().loop_memory(reinterpret_cast<std::uintptr_t>(*memory));
+}
+
 /// The schedule in an entry point's number: its low bits, without the monotonic modifier.
 inline omp::Schedule schedule_of(long number) noexcept {
     return static_cast<omp::Schedule>(number & 7);
+}
+
+/// Iterations of a doacross nest: those of each of its loops, which count from 0.
+template <class Number>
+void doacross_start(unsigned dimensions, const Number* counts, omp::Schedule schedule,
+                    Number chunk) noexcept {
+    static_assert(sizeof(Number) == sizeof(std::uint64_t));
+    runtime().doacross_start({reinterpret_cast<const std::uint64_t*>(counts), dimensions}, schedule,
+                             chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0);
 }
 
 /// `Number` is long or unsigned long long.

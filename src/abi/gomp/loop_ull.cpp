@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: GOMP_loop_ull_* for variables of type unsigned long long.
 // Invariant: as in loop.cpp; a downward loop's step is the two's complement of its distance.
+#include <cstdarg>
+
 #include "abi/gomp/loop_entry.hpp"
+#include "omp/loop/doacross.hpp"
 
 #pragma GCC visibility push(default)
 
@@ -11,12 +14,17 @@ using Ull = unsigned long long;
 
 namespace {
 
-bool start_general(const char* name, const hiroba::omp::Loop& loop, Ull* first, Ull* end,
-                   const void* reductions, const void* memory) noexcept {
-    if (reductions != nullptr) refuse(name, "task reductions on loops are");
-    if (memory != nullptr) refuse(name, "scan and conditional lastprivate on loops are");
+bool start_general(const hiroba::omp::Loop& loop, Ull* first, Ull* end, std::uintptr_t* reductions,
+                   void** memory) noexcept {
+    start_extras(reductions, memory);
     runtime().loop_start(loop);
     return first == nullptr || next_chunk(first, end);
+}
+
+bool start_doacross(unsigned dimensions, const Ull* counts, Schedule schedule, Ull chunk,
+                    Ull* first, Ull* end) noexcept {
+    doacross_start(dimensions, counts, schedule, chunk);
+    return next_chunk(first, end);
 }
 
 }  // namespace
@@ -54,15 +62,48 @@ HIROBA_LOOP_RUNTIME(ordered_runtime, true)
 
 bool GOMP_loop_ull_start(bool up, Ull start, Ull end, Ull step, long schedule, Ull chunk,
                          Ull* first, Ull* last, std::uintptr_t* reductions, void** memory) {
-    return start_general("GOMP_loop_ull_start",
-                         unsigned_loop(up, start, end, step, schedule_of(schedule), chunk), first,
+    return start_general(unsigned_loop(up, start, end, step, schedule_of(schedule), chunk), first,
                          last, reductions, memory);
 }
 bool GOMP_loop_ull_ordered_start(bool up, Ull start, Ull end, Ull step, long schedule, Ull chunk,
                                  Ull* first, Ull* last, std::uintptr_t* reductions, void** memory) {
-    return start_general("GOMP_loop_ull_ordered_start",
-                         unsigned_loop(up, start, end, step, schedule_of(schedule), chunk, true),
+    return start_general(unsigned_loop(up, start, end, step, schedule_of(schedule), chunk, true),
                          first, last, reductions, memory);
+}
+
+#define HIROBA_DOACROSS(name, schedule)                                                     \
+    bool GOMP_loop_ull_doacross_##name##_start(unsigned dimensions, Ull* counts, Ull chunk, \
+                                               Ull* first, Ull* last) {                     \
+        return start_doacross(dimensions, counts, schedule, chunk, first, last);            \
+    }
+HIROBA_DOACROSS(static, Schedule::static_chunks)
+HIROBA_DOACROSS(dynamic, Schedule::dynamic)
+HIROBA_DOACROSS(guided, Schedule::guided)
+bool GOMP_loop_ull_doacross_runtime_start(unsigned dimensions, Ull* counts, Ull* first, Ull* last) {
+    return start_doacross(dimensions, counts, Schedule::runtime, 0, first, last);
+}
+bool GOMP_loop_ull_doacross_start(unsigned dimensions, Ull* counts, long schedule, Ull chunk,
+                                  Ull* first, Ull* last, std::uintptr_t* reductions,
+                                  void** memory) {
+    start_extras(reductions, memory);
+    if (first != nullptr)
+        return start_doacross(dimensions, counts, schedule_of(schedule), chunk, first, last);
+    doacross_start(dimensions, counts, schedule_of(schedule), chunk);
+    return true;
+}
+void GOMP_doacross_ull_post(Ull* at) {
+    runtime().doacross_post(reinterpret_cast<std::uint64_t*>(at));
+}
+void GOMP_doacross_ull_wait(Ull first, ...) {
+    std::uint64_t at[hiroba::omp::Doacross::dimensions_max];
+    const std::size_t dimensions = runtime().doacross_dimensions();
+    at[0] = static_cast<std::uint64_t>(first);
+    va_list rest;
+    va_start(rest, first);
+    for (std::size_t i = 1; i < dimensions; ++i)
+        at[i] = static_cast<std::uint64_t>(va_arg(rest, Ull));
+    va_end(rest);
+    runtime().doacross_wait(at);
 }
 
 }  // extern "C"

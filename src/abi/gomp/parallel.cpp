@@ -34,6 +34,17 @@ extern "C" {
 void GOMP_parallel(OutlinedFunction function, void* data, unsigned threads, unsigned) {
     runtime().parallel(function, data, threads);
 }
+unsigned GOMP_parallel_reductions(OutlinedFunction function, void* data, unsigned threads,
+                                  unsigned) {
+    // The first of the shared variables is the descriptor.
+    return runtime().parallel_reductions(function, data, threads,
+                                         *static_cast<std::uintptr_t**>(data));
+}
+void GOMP_scope_start(std::uintptr_t* reductions) { runtime().start_shared_reductions(reductions); }
+void GOMP_workshare_task_reduction_unregister(bool cancelled) {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
+    runtime().end_shared_reductions(cancelled);
+}
 void GOMP_barrier() {
     synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
     runtime().barrier();
@@ -48,8 +59,7 @@ unsigned GOMP_sections_start(unsigned count) {
     return next_section();
 }
 unsigned GOMP_sections2_start(unsigned count, std::uintptr_t* reductions, void** memory) {
-    if (reductions != nullptr) refuse("GOMP_sections2_start", "task reductions on sections are");
-    if (memory != nullptr) refuse("GOMP_sections2_start", "conditional lastprivate is");
+    start_extras(reductions, memory);
     return GOMP_sections_start(count);
 }
 unsigned GOMP_sections_next() { return next_section(); }
@@ -108,12 +118,5 @@ bool GOMP_barrier_cancel() {
     runtime().barrier();
     return false;
 }
-
-// Tasks are refused where they are made, so there is never one to wait for.
-void GOMP_taskwait() {}
-void GOMP_taskwait_depend(void**) {}
-void GOMP_taskyield() {}
-void GOMP_taskgroup_start() {}
-void GOMP_taskgroup_end() {}
 
 }  // extern "C"

@@ -18,8 +18,10 @@
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
+#include "omp/process/node_threads.hpp"
 
 extern "C" int omp_in_parallel();
 
@@ -31,6 +33,8 @@ namespace hiroba::abi {
 namespace {
 
 constexpr std::uint64_t settle_ns = 500'000'000;
+/// Of another node: only for what it owes node 0, which else repeats its good-bye.
+constexpr std::uint64_t worker_settle_ns = 50'000'000;
 
 constinit std::atomic<pid_t> owner{0};  ///< the node's process; a forked child has another id
 constinit std::atomic<bool> ended{false};
@@ -43,9 +47,15 @@ bool ends_node(const void* return_address) noexcept {
 }
 
 /// The last words of a node: after them an exit with status 0 is orderly.
-void report(World& node) noexcept {
+void report(World& node, int status) noexcept {
     if (node.memory != nullptr) dsm::report_counts(*node.memory, *node.control);
-    node.control->report_participation(node.omp->regions_taken_part());
+    const omp::TaskCounts tasks = node.omp->task_counts();
+    if (tasks.executed != 0) {
+        const net::NamedCount counts[] = {{"tasks_executed", tasks.executed},
+                                          {"tasks_taken", tasks.taken}};
+        node.control->report_counts(counts, std::size(counts));
+    }
+    node.control->report_participation(node.omp->regions_taken_part(), status);
 }
 
 void on_exit_of_program(int status, void*) { end_program(status); }
@@ -147,7 +157,7 @@ void end_program(int status) noexcept {
     if (node->memory != nullptr && (asked || omp_in_parallel() != 0)) {
         // The others stand at barriers this node will not reach: they cannot be sent home.
         fflush(nullptr);
-        report(*node);
+        report(*node, status);
         node->control->request_exit(status & 0xff);
         return;
     }
@@ -156,7 +166,7 @@ void end_program(int status) noexcept {
         // The others must hear of it; should they not, the launcher ends them a second later.
         on_runtime_stack([node] { node->endpoint->settle(settle_ns); });
     }
-    report(*node);
+    report(*node, status);
 }
 
 void listen_for_exits(net::Endpoint& endpoint) noexcept {
@@ -166,24 +176,20 @@ void listen_for_exits(net::Endpoint& endpoint) noexcept {
 void start_exit_thread() noexcept {
     pthread_t thread;
     const int failure = pthread_create(&thread, nullptr, &run_exit, nullptr);
-    if (failure != 0) {
-        die(exit_environment,
-            "the thread that exits for other nodes did not start: %s. Check "
-            "ulimit -u and the container's limit of processes",
-            std::strerror(failure));
-    }
+    if (failure != 0) ServiceThreadStart::fail("exits for other nodes", failure);
     pthread_detach(thread);
 }
 
 void end_worker_thread() noexcept {
     World* const node = world();
     const std::uint32_t before = workers_ended.fetch_add(1);
-    if (before + 1 < node->job.threads_per_node) {
+    if (before + 1 < omp::node_threads_started()) {
         for (;;) pause();  // ends with the process, by the last thread to come here
     }
     // All but this was written at the end of the last region; global memory may be gone by now.
     fflush(nullptr);
-    report(*node);
+    on_runtime_stack([node] { node->endpoint->settle(worker_settle_ns); });
+    report(*node, 0);
     real__exit(0);
     __builtin_unreachable();
 }

@@ -10,13 +10,15 @@ namespace hiroba::dsm {
 namespace {
 constexpr std::size_t link_at = offsetof(BlockRecord, link);
 constexpr std::size_t token_at = offsetof(BlockRecord, token_home);
+constexpr std::size_t lease_at = offsetof(BlockRecord, token_rts);
 constexpr std::size_t granted_at = offsetof(BlockRecord, granted);
 }  // namespace
 
-BlockLock::BlockLock(net::Endpoint& endpoint, gas::Segment& records, const AddressMap& map,
-                     unsigned hops_before_message)
+BlockLock::BlockLock(net::Endpoint& endpoint, gas::Segment& records, MovedBlocks& moved,
+                     const AddressMap& map, unsigned hops_before_message)
     : endpoint_(endpoint),
       records_(records),
+      moved_(moved),
       map_(map),
       self_(endpoint.self()),
       hops_before_message_(hops_before_message) {
@@ -31,7 +33,7 @@ NodeId BlockLock::initial_home(BlockId block) const noexcept {
 LockToken BlockLock::token_of(BlockId block, const std::uint64_t words[3]) const noexcept {
     const NodeId home =
         words[0] == 0 ? initial_home(block) : NodeId{static_cast<std::uint32_t>(words[0] - 1)};
-    return {home, Timestamp{words[1]}, Timestamp{words[2]}};
+    return {home, Timestamp{words[1]}, LeaseWord::from_raw(words[2]).rts()};
 }
 
 LockToken BlockLock::read_token(NodeId at, BlockId block) noexcept {
@@ -40,10 +42,19 @@ LockToken BlockLock::read_token(NodeId at, BlockId block) noexcept {
     return token_of(block, words);
 }
 
-void BlockLock::write_own_token(BlockId block, const LockToken& token) noexcept {
-    const std::uint64_t words[3] = {token.home.value + std::uint64_t{1}, token.wts.value,
-                                    token.rts.value};
+void BlockLock::write_own_token(BlockId block, NodeId home, Timestamp wts,
+                                LeaseWord lease) noexcept {
+    const std::uint64_t words[2] = {home.value + std::uint64_t{1}, wts.value};
     records_.put(word(self_, block, token_at), std::as_bytes(std::span{words}));
+    // Last: from here on readers may find this copy, and extend.
+    records_.store(word(self_, block, lease_at), lease.raw());
+}
+
+/// With the lock: no reader gets anything here from now on. Returns what they were given.
+Timestamp BlockLock::close_own_lease(BlockId block) noexcept {
+    return LeaseWord::from_raw(
+               records_.fetch_or(word(self_, block, lease_at), LeaseWord::closing_bit))
+        .rts();
 }
 
 bool BlockLock::try_lock_here(BlockId block, LockToken& token) noexcept {
@@ -54,8 +65,62 @@ bool BlockLock::try_lock_here(BlockId block, LockToken& token) noexcept {
         own.raw()) {
         return false;
     }
+    close_own_lease(block);
     token = read_token(self_, block);
     return true;
+}
+
+bool BlockLock::is_here(BlockId block) noexcept {
+    const auto own = LinkWord::from_raw(records_.load(word(self_, block, link_at)));
+    return own.kind(self_, initial_home(block)) == LinkWord::Kind::unlocked;
+}
+
+Timestamp BlockLock::rts_when_it_went(BlockId block) noexcept {
+    return LeaseWord::from_raw(records_.load(word(self_, block, lease_at))).rts();
+}
+
+// No word is changed on the way, so any node will do to begin with: nothing is said but what the
+// home's own words say.
+std::optional<BlockLock::HomeView> BlockLock::find_home(BlockId block, std::optional<NodeId> start,
+                                                        PublicCopies::Reading* along) noexcept {
+    using Access = gas::Segment::Access;
+    const NodeId first = initial_home(block);
+    NodeId at = start.value_or(self_);
+    for (unsigned hops = 0; hops <= hops_usual; ++hops) {
+        std::uint64_t words[lease_at / 8 + 1];
+        static_assert(link_at == 0);
+        const MutableBytes seen = std::as_writable_bytes(std::span{words});
+        if (along != nullptr && records_.in_one_exchange(at)) {
+            const auto copy = along->list();
+            std::array list{Access::get(records_, word(at, block, link_at).offset, seen), copy[0],
+                            copy[1], copy[2]};
+            gas::Segment::in_order(at, list);
+            along->made_at(at);
+        } else {
+            records_.get(word(at, block, link_at), seen);
+        }
+        // What is read at the home from here on is read after this.
+        std::atomic_thread_fence(std::memory_order_acquire);
+        const auto link = LinkWord::from_raw(words[0]);
+        const auto lease = LeaseWord::from_raw(words[lease_at / 8]);
+        switch (link.kind(at, first)) {
+            case LinkWord::Kind::unlocked:
+                if (!lease.is_open()) return std::nullopt;
+                return HomeView{at, lease};
+            case LinkWord::Kind::untouched:
+            case LinkWord::Kind::link: at = link.node(first); break;
+            case LinkWord::Kind::locked:
+            case LinkWord::Kind::locked_with_successor: return std::nullopt;
+        }
+    }
+    return std::nullopt;
+}
+
+// The word says the same as when it was seen, and only rises: the lock has not been taken between.
+bool BlockLock::extend(BlockId block, const HomeView& home, Timestamp rts) noexcept {
+    const std::uint64_t seen = home.lease.raw();
+    return records_.compare_swap(word(home.node, block, lease_at), seen,
+                                 LeaseWord::open(rts).raw()) == seen;
 }
 
 std::optional<NodeId> BlockLock::went_to(BlockId block) noexcept {
@@ -82,11 +147,11 @@ LockToken BlockLock::lock(BlockId block, PublicCopies::Reading* along) noexcept 
         HIROBA_INVARIANT(at != self_, "block %u: the chase came back (invariant 1)", block);
         const auto mine = takes ? LinkWord::link(self_) : LinkWord::locked_with_successor(self_);
         std::uint64_t words[3] = {};
-        const LinkWord seen = exchange(at, block, expected, mine, words, takes ? along : nullptr);
+        const LinkWord seen = exchange(at, block, expected, mine, takes, words, along);
         if (seen == expected) {
             if (!takes) return wait_for_grant(block);
             token = token_of(block, words);
-            write_own_token(block, token);
+            write_own_token(block, token.home, token.wts, LeaseWord::closed(token.rts));
             return token;
         }
         const Chase next = chase(seen, at, first);
@@ -106,26 +171,44 @@ LockToken BlockLock::lock(BlockId block, PublicCopies::Reading* along) noexcept 
 }
 
 /// Changes the word at `at` from `expected` to `mine`; returns what it found. If it was `expected`,
-/// `token` is what lies there. Far away all of it, with `along`, is one exchange.
-LinkWord BlockLock::exchange(NodeId at, BlockId block, LinkWord expected, LinkWord mine,
+/// `token` is what lies there; if that took the lock, the lease there is closed and the block
+/// marked as moved. Far away all of it, with `along`, is one exchange, and where the lock was not
+/// taken the lease may have been closed for nothing: readers then take the lock.
+LinkWord BlockLock::exchange(NodeId at, BlockId block, LinkWord expected, LinkWord mine, bool takes,
                              std::uint64_t (&token)[3], PublicCopies::Reading* along) noexcept {
     using Access = gas::Segment::Access;
     const MutableBytes words = std::as_writable_bytes(std::span{token});
     if (!records_.in_one_exchange(at)) {
         const auto seen = LinkWord::from_raw(
             records_.compare_swap(word(at, block, link_at), expected.raw(), mine.raw()));
-        if (seen == expected) records_.get(word(at, block, token_at), words);
+        if (seen != expected || !takes) return seen;
+        records_.fetch_or(word(at, block, lease_at), LeaseWord::closing_bit);
+        records_.get(word(at, block, token_at), words);
+        moved_.mark(at, block);
         return seen;
     }
-    std::array list{
-        Access::compare_swap(records_, word(at, block, link_at).offset, expected.raw(), mine.raw()),
-        Access::get(records_, word(at, block, token_at).offset, words)};
-    if (along == nullptr) {
+    const auto swing =
+        Access::compare_swap(records_, word(at, block, link_at).offset, expected.raw(), mine.raw());
+    if (!takes) {
+        std::array list{swing};
         gas::Segment::in_order(at, list);
         return LinkWord::from_raw(list[0].found);
     }
+    const auto marks = moved_.accesses(block);
+    std::array taking{
+        swing,
+        Access::fetch_or(records_, word(at, block, lease_at).offset, LeaseWord::closing_bit),
+        Access::get(records_, word(at, block, token_at).offset, words),
+        marks[0],
+        marks[1],
+        marks[2]};
+    if (along == nullptr) {
+        gas::Segment::in_order(at, taking);
+        return LinkWord::from_raw(taking[0].found);
+    }
     const auto copy = along->list();
-    std::array with_copy{list[0], list[1], copy[0], copy[1], copy[2]};
+    std::array with_copy{taking[0], taking[1], taking[2], taking[3], taking[4],
+                         taking[5], copy[0],   copy[1],   copy[2]};
     gas::Segment::in_order(at, with_copy);
     const auto seen = LinkWord::from_raw(with_copy[0].found);
     if (seen == expected) along->made_at(at);  // read under the lock
@@ -145,7 +228,7 @@ LockToken BlockLock::wait_for_grant(BlockId block) noexcept {
 
 void BlockLock::grant(BlockId block, NodeId to, const LockToken& token) noexcept {
     std::uint64_t words[3] = {token.home.value + std::uint64_t{1}, token.wts.value,
-                              token.rts.value};
+                              LeaseWord::closed(token.rts).raw()};
     using Access = gas::Segment::Access;
     Access list[] = {Access::put(records_, word(to, block, token_at).offset,
                                  std::as_writable_bytes(std::span{words})),
@@ -156,7 +239,7 @@ void BlockLock::grant(BlockId block, NodeId to, const LockToken& token) noexcept
 void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
     HIROBA_INVARIANT(token.wts <= token.rts, "block %u: wts %lu, rts %lu (invariant 2)", block,
                      token.wts.value, token.rts.value);
-    write_own_token(block, token);
+    write_own_token(block, self_, token.wts, LeaseWord::open(token.rts));
     const auto locked = LinkWord::locked();
     const auto seen = LinkWord::from_raw(records_.compare_swap(
         word(self_, block, link_at), locked.raw(), LinkWord::unlocked().raw()));
@@ -167,7 +250,9 @@ void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
     const NodeId next = seen.node(first);
     // Nobody else changes a busy word that has a successor: a plain store is enough.
     records_.store(word(self_, block, link_at), LinkWord::link(next).raw());
-    grant(block, next, token);
+    const Timestamp rts = close_own_lease(block);
+    moved_.mark(self_, block);
+    grant(block, next, {self_, token.wts, rts});
 }
 
 void BlockLock::on_chase(void* self, NodeId, Bytes body) noexcept {
@@ -205,6 +290,8 @@ void BlockLock::forward(ChaseMessage request) noexcept {
 
 void BlockLock::grant_by_message(BlockId block, NodeId to) noexcept {
     HandoverMessage message{block, {}};
+    close_own_lease(block);
+    moved_.mark(self_, block);
     records_.get(word(self_, block, token_at), std::as_writable_bytes(std::span{message.words}));
     // Zero stands for the initial home here only: say who it is.
     message.words[0] = token_of(block, message.words).home.value + std::uint64_t{1};

@@ -9,8 +9,10 @@
 #include <optional>
 
 #include "dsm/engine/block_table.hpp"
+#include "dsm/engine/moved_blocks.hpp"
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/memory/address_map.hpp"
+#include "dsm/protocol/lease_word.hpp"
 #include "dsm/protocol/link_word.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"
@@ -22,20 +24,42 @@ public:
     static constexpr unsigned hops_usual = 8;
 
     /// @param records one BlockRecord per block on every node
+    /// @param moved  is told at a node when a lock leaves it
     /// @param hops_before_message after so many links a request becomes a message
-    BlockLock(net::Endpoint& endpoint, gas::Segment& records, const AddressMap& map,
-              unsigned hops_before_message = hops_usual);
+    BlockLock(net::Endpoint& endpoint, gas::Segment& records, MovedBlocks& moved,
+              const AddressMap& map, unsigned hops_before_message = hops_usual);
 
     /// Takes the lock; the token is then this node's. The caller holds the block's latch.
     /// @param along  is read where the lock is found, if that costs no exchange more
     LockToken lock(BlockId block, PublicCopies::Reading* along = nullptr) noexcept;
     /// As lock(), only where it is free at this node already.
     bool try_lock_here(BlockId block, LockToken& token) noexcept;
+
+    /// Whether this node is the block's home, with the lock free. What says so may change at any
+    /// time, but then the block is marked as moved here.
+    bool is_here(BlockId block) noexcept;
+    /// Until when what this node had may be read, now that it is the home no more.
+    Timestamp rts_when_it_went(BlockId block) noexcept;
+    /// A home as it was seen, for extend().
+    struct HomeView {
+        NodeId node;
+        LeaseWord lease;
+    };
+    /// Follows the links for the home, from `start` or, without it, as this node's own word says.
+    /// Empty: the lock is held, or the home moves too fast.
+    /// @param along  is read there after that, if it costs no exchange more
+    std::optional<HomeView> find_home(BlockId block, std::optional<NodeId> start,
+                                      PublicCopies::Reading* along = nullptr) noexcept;
+    /// Extends what readers are given at that home. True: what was read there since `home` was
+    /// seen was the newest, and stays readable until `rts`.
+    bool extend(BlockId block, const HomeView& home, Timestamp rts) noexcept;
+
     /// Where the lock went when it left this node; empty while it is here or asked for.
     std::optional<NodeId> went_to(BlockId block) noexcept;
     /// The token of a block whose lock this node holds, as lock() returned it.
     LockToken held_token(BlockId block) noexcept { return read_token(self_, block); }
-    /// Hands the token on to the successor if there is one.
+    /// This node is the home from here on, of `token`'s times. Hands the token on to the successor
+    /// if there is one.
     void unlock(BlockId block, const LockToken& token) noexcept;
 
     /// Where the chase left off when it became a message; for tests and statistics.
@@ -54,14 +78,15 @@ private:
     static void on_handover(void* self, NodeId from, Bytes body) noexcept;
     static void on_chase(void* self, NodeId from, Bytes body) noexcept;
     void forward(ChaseMessage request) noexcept;
-    LinkWord exchange(NodeId at, BlockId block, LinkWord expected, LinkWord mine,
+    LinkWord exchange(NodeId at, BlockId block, LinkWord expected, LinkWord mine, bool takes,
                       std::uint64_t (&token)[3], PublicCopies::Reading* along) noexcept;
     LockToken wait_for_grant(BlockId block) noexcept;
     void grant(BlockId block, NodeId to, const LockToken& token) noexcept;
     void grant_by_message(BlockId block, NodeId to) noexcept;
     LockToken read_token(NodeId at, BlockId block) noexcept;
     LockToken token_of(BlockId block, const std::uint64_t words[3]) const noexcept;
-    void write_own_token(BlockId block, const LockToken& token) noexcept;
+    void write_own_token(BlockId block, NodeId home, Timestamp wts, LeaseWord lease) noexcept;
+    Timestamp close_own_lease(BlockId block) noexcept;
     NodeId initial_home(BlockId block) const noexcept;
     gas::GlobalAddress word(NodeId node, BlockId block, std::size_t member) const noexcept {
         return {node, std::uint64_t{block} * sizeof(BlockRecord) + member};
@@ -69,6 +94,7 @@ private:
 
     net::Endpoint& endpoint_;
     gas::Segment& records_;
+    MovedBlocks& moved_;
     const AddressMap& map_;
     NodeId self_;
     unsigned hops_before_message_;

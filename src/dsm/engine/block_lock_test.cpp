@@ -35,9 +35,15 @@ public:
                                                  std::make_unique<WireProvider>(wire_, NodeId{i}));
             auto records = gas::Segment::allocate(*node->endpoint, blocks * sizeof(BlockRecord));
             node->records = std::make_unique<gas::Segment>(std::move(*records));
-            node->lock = std::make_unique<BlockLock>(*node->endpoint, *node->records, map_, hops);
+            node->moved = std::make_unique<MovedBlocks>(
+                *MovedBlocks::allocate(*node->endpoint, blocks), blocks, NodeId{i});
+            node->lock = std::make_unique<BlockLock>(*node->endpoint, *node->records, *node->moved,
+                                                     map_, hops);
         }
-        for (auto& node : nodes_) node->records->attach();
+        for (auto& node : nodes_) {
+            node->records->attach();
+            node->moved->attach();
+        }
     }
 
     // Every node takes the locks of all blocks `rounds` times and counts without an atomic.
@@ -57,7 +63,6 @@ public:
                     EXPECT_EQ(token.wts.value, counts[block]) << "the token was not handed on";
                     ++counts[block];
                     if (i % 7 == 0) std::this_thread::yield();
-                    if (i % 3 == 0) token.home = self;
                     token.wts = token.wts.after(1);
                     token.rts = token.wts;  // (invariant 2)
                     lock->unlock(block, token);
@@ -76,6 +81,38 @@ public:
         for (const std::uint64_t count : counts) total += count;
         EXPECT_EQ(total, nodes_.size() * static_cast<std::uint64_t>(rounds));
     }
+    // Every node takes locks and extends leases in turn: whoever has the lock knows of every lease
+    // that readers were given.
+    void run_with_readers(int rounds) {
+        std::vector<std::atomic<std::uint64_t>> given(blocks);
+        std::atomic<std::uint64_t> extended{0};
+        std::atomic<unsigned> running{static_cast<unsigned>(nodes_.size())};
+        std::vector<std::thread> threads;
+        for (auto& node : nodes_) {
+            threads.emplace_back([&, lock = node->lock.get(), self = node->endpoint->self()] {
+                for (int i = 0; i < rounds; ++i) {
+                    const BlockId block = (static_cast<BlockId>(i / 4) + self.value) % blocks;
+                    if (i % 4 != 0) {
+                        extended += extend(*lock, block, given[block]);
+                        continue;
+                    }
+                    LockToken token = lock->lock(block);
+                    EXPECT_GE(token.rts.value, given[block]) << "a lease was not handed on";
+                    token.wts = token.rts = token.rts.after(1);
+                    lock->unlock(block, token);
+                }
+                --running;
+            });
+            threads.emplace_back([&, endpoint = node->endpoint.get()] {
+                while (running > 0) {
+                    endpoint->poll();
+                    std::this_thread::yield();
+                }
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        EXPECT_GT(extended, 0u);
+    }
     std::uint64_t forwarded() const {
         std::uint64_t sum = 0;
         for (const auto& node : nodes_) sum += node->lock->forwarded();
@@ -84,9 +121,21 @@ public:
 
 private:
     static constexpr BlockId blocks = 3;
+    static bool extend(BlockLock& lock, BlockId block, std::atomic<std::uint64_t>& given) {
+        const auto home = lock.find_home(block, std::nullopt);
+        if (!home) return false;
+        std::this_thread::yield();
+        const Timestamp until = home->lease.rts().after(3);
+        if (!lock.extend(block, *home, until)) return false;
+        std::uint64_t longest = given;
+        while (longest < until.value && !given.compare_exchange_weak(longest, until.value)) {
+        }
+        return true;
+    }
     struct OneNode {
         std::unique_ptr<net::Endpoint> endpoint;
         std::unique_ptr<gas::Segment> records;
+        std::unique_ptr<MovedBlocks> moved;
         std::unique_ptr<BlockLock> lock;
     };
     Wire wire_;
@@ -103,6 +152,11 @@ TEST(BlockLock, a_home_that_keeps_moving_is_reached_by_messages_along_the_links)
     Cluster cluster{4, 0};
     cluster.run(800);
     EXPECT_GE(cluster.forwarded(), 9u) << "three nodes fetch three blocks at least once";
+}
+
+TEST(BlockLock, learns_every_lease_that_readers_were_given_without_it) {
+    Cluster{4, BlockLock::hops_usual}.run_with_readers(8000);
+    Cluster{3, 0}.run_with_readers(2000);
 }
 
 TEST(BlockLock, requests_that_turn_into_messages_half_way_still_exclude) {

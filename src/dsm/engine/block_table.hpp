@@ -22,12 +22,17 @@ struct BlockEntry {
     bool unmerged = false;         ///< on the list of unmerged blocks
     bool guards_stack = false;     ///< below a stack of this node: a touch is an overflow
     bool watched = false;          ///< fetched ahead and not mapped, so that its use is noticed
+    bool early = false;            ///< may hold bytes of others the program need not know of
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
     std::uint16_t pins =
-        0;                 ///< system calls under way on it, or it is a stack: it stays accessible
-    Timestamp rts;         ///< until when this node's copy may be read
-    NodeId notice_node;    ///< remembered notice: who wrote last, as far as this node knows
-    Timestamp notice_wts;  ///< 0: none
+        0;                  ///< system calls under way on it, or it is a stack: it stays accessible
+    std::uint16_t run = 0;  ///< how long a run of misses was that began here
+    std::uint8_t run_uses = 0;  ///< since it was learned
+    std::uint8_t renewals = 0;  ///< in a row that moved nothing
+    bool knows_writer = false;  ///< notice_node says something
+    Timestamp rts;              ///< until when this node's copy may be read, if it is not the home
+    NodeId notice_node;    ///< who wrote last, as far as this node knows; also without a notice
+    Timestamp notice_wts;  ///< of the remembered notice; 0: none
     Timestamp notice_rts;
     std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
 };
@@ -38,18 +43,18 @@ struct alignas(64) BlockRecord {
     std::uint64_t link;        ///< LinkWord
     std::uint64_t token_home;  ///< valid at the lock's place: home + 1, 0: initial home
     std::uint64_t token_wts;
-    std::uint64_t token_rts;
+    std::uint64_t token_rts;     ///< LeaseWord: readers extend it at the home
     std::uint64_t granted;       ///< set by the former holder after writing the token here
     std::uint64_t copy_version;  ///< odd while the public copy changes
     std::uint64_t copy_wts;      ///< of the public copy; never falls
-    std::uint64_t unused;
+    std::uint64_t copy_change;   ///< of the public copy: who merged last (LastChange)
 };
 static_assert(sizeof(BlockRecord) == 64);
 
-/// What travels with a block's lock. Lock holder and home are two facts: a read through the lock
-/// raises rts and leaves the home where it is (rule of dsm.md 2.2).
+/// What travels with a block's lock. Where the lock is free, the home is: whoever takes it merges
+/// there, and readers do without it.
 struct LockToken {
-    NodeId home;
+    NodeId home;  ///< whose copy is the newest: where the lock was taken
     Timestamp wts;
     Timestamp rts;
 };

@@ -44,14 +44,21 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const Timed timed{*this, &PlaceCounters::fault_ns};
     bool newer;
     bool stays;
+    std::uint32_t last_time;
     {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
         note_use(entry);
         stays = must_stay(block);
+        last_time = length_of_run(entry);
+        const bool absent = !readable(entry.state);
         newer = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
+        if (entry.early) [[unlikely]]
+            note_first_access(block, address - range.address, write && absent);
     }
-    if (!write && !stays) fetch_around(block);
+    // Where a first write is a fault of its own, what a write miss brings along would cost one
+    // more.
+    if (!stays && !(write && engine_->facts().write_faults)) fetch_around(block, last_time);
     if (newer) catch_up();
     return true;
 }
@@ -78,12 +85,25 @@ bool Node::is_stack_guard(std::uint64_t offset) const noexcept {
            offset % map_.shape().stack_bytes < block_bytes_;
 }
 
+// How many misses in a row began here before; now and then half of it, so that what is not used any
+// more is unlearned. With the latch.
+std::uint32_t Node::length_of_run(BlockEntry& entry) noexcept {
+    constexpr std::uint8_t learned_for = 16;
+    if (entry.run == 0) return 0;
+    if (++entry.run_uses >= learned_for) {
+        entry.run_uses = 0;
+        entry.run /= 2;
+    }
+    return entry.run;
+}
+
 // Misses in a row are answered ahead: the next blocks come too, as long as this node remembers a
-// notice of each, and all are mapped in one call. Their latches are only tried, never waited for
-// (invariant 10),
-// and stay closed until the blocks are mapped, so no acquire can come in between.
-void Node::fetch_around(BlockId block) noexcept {
-    const std::uint32_t window = read_ahead_.missed(block);
+// notice of each, or has its newest version, and all are mapped in one call. Their latches are only
+// tried, never waited for (invariant 10), and stay closed until the blocks are mapped, so no
+// acquire can come in between.
+void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
+    const ReadAhead::Guess guess = read_ahead_.missed(block, last_time);
+    const std::uint32_t window = guess.window;
     const AddressRange extent = program_range(block);
     std::uintptr_t end = extent.end();
     std::uint32_t got = 0;
@@ -95,7 +115,7 @@ void Node::fetch_around(BlockId block) noexcept {
         BlockEntry& entry = entries_[next];
         if (!entry.latch.try_lock()) break;
         if (!may_come_unasked(entry.state) || entry.guards_stack || must_stay(next) ||
-            fetch_by_notice(next, BlockWork::fetch) != Fetched::as_told || entry.rts < min_wts()) {
+            !fetch_ahead(next)) {
             entry.latch.unlock();
             break;
         }
@@ -104,8 +124,24 @@ void Node::fetch_around(BlockId block) noexcept {
     }
     map_ahead(block + 1, got);
     for (std::uint32_t i = 0; i < got; ++i) entries_[block + 1 + i].latch.unlock();
-    read_ahead_.brought(block, got);
+    const std::uint32_t length = read_ahead_.brought(guess, block, got);
     count(&PlaceCounters::fetched_ahead, got);
+    BlockEntry& head = entries_[guess.head];
+    if (length <= 1 || !head.latch.try_lock()) return;
+    head.run = static_cast<std::uint16_t>(length - 1);
+    head.latch.unlock();
+}
+
+// With the latch. False where something newer than was told would come, and nothing is changed.
+bool Node::fetch_ahead(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (entry.notice_wts != Timestamp{}) {
+        return fetch_by_notice(block, BlockWork::fetch) == Fetched::as_told &&
+               entry.rts >= min_wts();
+    }
+    bool moves = false;
+    return lock_.is_here(block) ||
+           (fetch_without_lock(block, BlockWork::none, moves) && is_current(block));
 }
 
 // With the latches of [first, +count), whose addresses follow each other. Of a sample of them the
@@ -158,8 +194,14 @@ bool Node::bring_current(BlockId block, BlockWork how) noexcept {
         const Fetched fetched = fetch_by_notice(block, how);
         newer |= fetched == Fetched::newer;
         if (fetched == Fetched::not_possible) newer |= fetch_by_home(block, how);
-    } while (entries_[block].rts < min_wts());
+    } while (!is_current(block));
     return newer;
+}
+
+// The home's copy needs no lease: if the lock leaves it now, the block is marked, and the acquire
+// that has to know of it waits for this latch (invariant 6).
+bool Node::is_current(BlockId block) noexcept {
+    return entries_[block].rts >= min_wts() || lock_.is_here(block);
 }
 
 Node::Fetched Node::fetch_by_notice(BlockId block, BlockWork how) noexcept {
@@ -173,53 +215,113 @@ Node::Fetched Node::fetch_by_notice(BlockId block, BlockWork how) noexcept {
     // here: the copy holds what the notice tells of, only its lease has ended.
     if (rts < min_wts() || wts <= copies_.own_wts(block)) return Fetched::not_possible;
     const Timestamp got = install(block, from, how, wts);
+    entry.renewals = 0;
     set_lease(block, rts);
     count(&PlaceCounters::fetches_by_notice);
     return got == wts ? Fetched::as_told : Fetched::newer;
 }
 
 bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
-    LockToken token = lock_.lock(block);
-    token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
-    const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
-    if (moves) {
-        install(block, token.home, how, token.wts);
-        count(&PlaceCounters::fetches_by_home);
-    } else {
-        count(&PlaceCounters::renewals);
+    BlockEntry& entry = entries_[block];
+    bool moves = false;
+    if (!lock_.is_here(block) && !fetch_without_lock(block, how, moves)) {
+        // Held just now, or on its way. This node becomes the home, of the version there is.
+        const LockToken token = lock_.lock(block);
+        if (token.wts != copies_.own_wts(block)) {
+            install(block, token.home, how, token.wts);
+            moves = true;
+        }
+        lock_.unlock(block, token);
+        count(moves ? &PlaceCounters::fetches_by_home : &PlaceCounters::renewals);
     }
-    lock_.unlock(block, token);
     // What the home had at this moment includes whatever a remembered notice tells of.
-    entries_[block].notice_wts = {};
-    set_lease(block, token.rts);
+    entry.notice_wts = {};
     return moves;
 }
 
-// fetch: the block is inaccessible and clean, so its private copy may simply be overwritten.
-// rebase: it holds unmerged bytes, and where it is pinned the program may be writing others.
+// how none: only if the version here is the newest.
+// What is read at a home is the newest version if its lease is extended afterwards; otherwise it
+// was one of the versions, and the next look may find it the newest.
+bool Node::fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcept {
+    constexpr unsigned looks = 4;  // others extend it too
+    BlockEntry& entry = entries_[block];
+    for (unsigned look = 0; look < looks; ++look) {
+        const bool knows = entry.knows_writer && entry.notice_node != self_;
+        const Scratch bytes{scratch_};
+        PublicCopies::Reading reading{copies_, block, bytes.get()};
+        // What was renewed the last time will be again: its bytes need not come along.
+        const auto home =
+            lock_.find_home(block, knows ? std::optional{entry.notice_node} : std::nullopt,
+                            entry.renewals == 0 ? &reading : nullptr);
+        if (!home) return false;
+        const auto read = reading.read_from(home->node);
+        const Timestamp newest = read ? *read : copies_.wts_of(home->node, block);
+        if (how == BlockWork::none && newest != copies_.own_wts(block)) return false;
+        if (newest != copies_.own_wts(block)) {
+            if (read) {
+                put_in_place(block, home->node, bytes.get(), how, *read, reading.last_change());
+            } else {
+                install(block, home->node, how, {});
+            }
+            moves = true;
+        }
+        const std::uint64_t lease = lease_after(moves ? 0 : entry.renewals, options_.lease);
+        const Timestamp until =
+            read_until(copies_.own_wts(block), home->lease.rts(), min_wts(), lease);
+        entry.knows_writer = true;
+        entry.notice_node = home->node;
+        if (!lock_.extend(block, *home, until)) continue;
+        set_lease(block, until);
+        if (moves) {
+            entry.renewals = 0;
+            count(&PlaceCounters::fetches_by_home);
+        } else {
+            if (entry.renewals < UINT8_MAX) ++entry.renewals;
+            count(&PlaceCounters::renewals);
+        }
+        return true;
+    }
+    return false;
+}
+
 Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
     std::byte* const own = private_copy(block);
     Timestamp wts;
+    LastChange last;
     if (how == BlockWork::fetch) {
-        wts = copies_.read(from, block, own);
-        HIROBA_INVARIANT(wts >= copies_.own_wts(block),
-                         "block %u: node %u gave %lu for %lu (invariant 11)", block, from.value,
-                         wts.value, copies_.own_wts(block).value);
-        copies_.publish(block, own, wts);
+        wts = copies_.read(from, block, own, last);
+        put_in_place(block, from, own, how, wts, last);
     } else {
         const Scratch home{scratch_};
-        const Scratch seen{scratch_};
-        wts = copies_.read(from, block, home.get());
-        std::memcpy(seen.get(), own, block_bytes_);
-        store_foreign(own, seen.get(), copies_.own(block), home.get(), block_bytes_);
-        copies_.publish(block, home.get(), wts);
+        wts = copies_.read(from, block, home.get(), last);
+        put_in_place(block, from, home.get(), how, wts, last);
     }
     HIROBA_INVARIANT(wts >= at_least,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
                      from.value, wts.value, at_least.value);
-    count(&PlaceCounters::bytes_fetched, block_bytes_);
-    trace("dsm.fetch", block, from.value);
     return wts;
+}
+
+// fetch: the block is inaccessible and clean, so its private copy may simply be overwritten.
+// rebase: it holds unmerged bytes, and where it is pinned the program may be writing others.
+void Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
+                        Timestamp wts, LastChange last) noexcept {
+    HIROBA_INVARIANT(wts >= copies_.own_wts(block), "block %u: got %lu for %lu (invariant 11)",
+                     block, wts.value, copies_.own_wts(block).value);
+    std::byte* const own = private_copy(block);
+    if (how == BlockWork::fetch) {
+        if (bytes != own) std::memcpy(own, bytes, block_bytes_);
+    } else {
+        const Scratch seen{scratch_};
+        std::memcpy(seen.get(), own, block_bytes_);
+        // The twin that tells of what both have written is replaced.
+        look_for_races(block, {seen.get(), copies_.own(block), bytes}, from);
+        store_foreign(own, seen.get(), copies_.own(block), bytes, block_bytes_);
+    }
+    copies_.publish(block, bytes, wts, last);
+    note_brought(block, last);
+    count(&PlaceCounters::bytes_fetched, block_bytes_);
+    trace("dsm.fetch", block, wts.value);
 }
 
 void Node::set_lease(BlockId block, Timestamp rts) noexcept {

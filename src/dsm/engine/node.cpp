@@ -17,8 +17,12 @@ namespace {
 constexpr std::size_t pending_max = std::size_t{4} << 20;
 constexpr std::size_t blocks_per_invalidation = 1024;
 
-constexpr std::size_t bytes_of_news(std::size_t notices) noexcept {
-    return sizeof(NewsHeader) + notices * sizeof(Notice);
+/// Of how many nodes news say what is known of them.
+std::size_t known_count(const net::Endpoint& endpoint, const MemoryOptions& options) noexcept {
+    return options.race == MemoryOptions::Race::off ? 0 : endpoint.nodes();
+}
+constexpr std::size_t bytes_of_news(std::size_t notices, std::size_t known) noexcept {
+    return sizeof(NewsHeader) + notices * sizeof(Notice) + known * sizeof(Epoch);
 }
 }  // namespace
 
@@ -45,8 +49,13 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
     if (!data) return data.error();
     auto records = gas::Segment::allocate(endpoint, Node::blocks_of(map) * sizeof(BlockRecord));
     if (!records) return records.error();
-    auto flushed = FlushObject::allocate(endpoint, bytes_of_news(options.notices_max));
+    auto changes = gas::Segment::allocate(endpoint, Node::bytes_of_changes(map, options));
+    if (!changes) return changes.error();
+    auto flushed = FlushObject::allocate(
+        endpoint, bytes_of_news(options.notices_max, known_count(endpoint, options)));
     if (!flushed) return flushed.error();
+    auto moved = MovedBlocks::allocate(endpoint, Node::blocks_of(map));
+    if (!moved) return moved.error();
     auto memory = PrivateMemory::create(map.space_bytes());
     if (!memory) return memory.error();
     return std::unique_ptr<SharedMemory>{
@@ -54,7 +63,8 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
                  map,
                  std::move(engine),
                  options,
-                 {std::move(*data), std::move(*records), std::move(*flushed), std::move(*memory)}}};
+                 {std::move(*data), std::move(*records), std::move(*changes), std::move(*flushed),
+                  std::move(*moved), std::move(*memory)}}};
 }
 
 Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -68,11 +78,20 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       block_shift_(static_cast<unsigned>(std::countr_zero(block_bytes_))),
       data_(std::move(made.data)),
       records_(std::move(made.records)),
-      flush_object_(endpoint, std::move(made.flushed), bytes_of_news(options.notices_max)),
+      changes_(std::move(made.changes)),
+      flush_object_(endpoint, std::move(made.flushed),
+                    bytes_of_news(options.notices_max, known_count(endpoint, options))),
       private_memory_(std::move(made.private_memory)),
       entries_(blocks_of(map)),
-      lock_(endpoint, records_, map, options.lock_hops),
+      moved_(std::move(made.moved), blocks_of(map), self_),
+      lock_(endpoint, records_, moved_, map, options.lock_hops),
       copies_(data_, records_, self_, block_bytes_),
+      change_log_(changes_, block_bytes_),
+      known_(known_count(endpoint, options)),
+      pending_known_(known_.size(), first_epoch),
+      flushed_known_(known_.size(), first_epoch),
+      seen_early_(known_.size()),
+      early_(known_.empty() ? 0 : blocks_of(map)),
       leases_(blocks_of(map)),
       scratch_(block_bytes_),
       signature_entries_(Signature::entries_for(options.notices_max)),
@@ -81,11 +100,13 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       sent_(endpoint.nodes(), 0),
       pending_(pending_max),
       work_(blocks_of(map)),
+      made_(blocks_of(map)),
       unmerged_(blocks_of(map)),
       taken_(pending_max) {
     if (options.by_place) places_ = std::make_unique<PlaceTable>();
     invalidation_.ranges.reserve(blocks_per_invalidation);
     invalidation_.blocks.reserve(blocks_per_invalidation);
+    for (auto& epoch : known_) epoch.store(first_epoch, std::memory_order_relaxed);
     const std::uint32_t threads = map.shape().threads_per_node;
     const AddressRange first = map.stack_slice(self_.value * threads);
     const AddressRange last = map.stack_slice(self_.value * threads + threads - 1);
@@ -98,7 +119,9 @@ Node::~Node() { engine_->end_faults(*this); }
 Result<void> Node::attach(AddressRange early) {
     data_.attach();
     records_.attach();
+    changes_.attach();
     flush_object_.attach();
+    moved_.attach();
     if (self_.value == 0 && early.bytes > 0) {
         const std::uint64_t offset = *map_.offset_of(early.address);
         std::memcpy(private_memory_.at(offset), reinterpret_cast<const void*>(early.address),
@@ -115,17 +138,10 @@ Result<void> Node::attach(AddressRange early) {
 }
 
 // The kernel would walk the whole address space, and fill in what nobody has touched. What a
-// debugger needs is the stacks; images are small and stay in.
+// debugger needs is the stacks, which whoever starts a thread puts in; images are small and stay.
 void Node::keep_cores_small() noexcept {
-    constexpr std::size_t stack_top_bytes = std::size_t{4} << 20;
     const AddressRange all = map_.main_range();
     kernel_call(SYS_madvise, all.address, all.bytes, MADV_DONTDUMP);
-    const std::uint32_t threads = map_.shape().threads_per_node;
-    for (std::uint32_t local = 0; local < threads; ++local) {
-        const AddressRange slice = map_.stack_slice(self_.value * threads + local);
-        const std::size_t bytes = std::min(slice.bytes, stack_top_bytes >> (threads > 1 ? 2 : 0));
-        kernel_call(SYS_madvise, slice.end() - bytes, bytes, MADV_DODUMP);
-    }
 }
 
 // The others start with nothing and find node 0, the initial home; they must not look before it
@@ -152,9 +168,9 @@ Result<void> Node::adopt(AddressRange range) {
 void Node::publish_adopted(std::uint64_t offset, std::size_t bytes) noexcept {
     const BlockId last = block_at(offset + bytes - 1);
     for (BlockId block = block_at(offset); block <= last; ++block) {
-        const LockToken token = lock_.lock(block);
-        copies_.publish(block, private_copy(block), Timestamp{1});
-        lock_.unlock(block, {token.home, Timestamp{1}, Timestamp{1 + options_.lease}});
+        lock_.lock(block);
+        copies_.publish(block, private_copy(block), Timestamp{1}, LastChange{});
+        lock_.unlock(block, {self_, Timestamp{1}, Timestamp{1 + options_.lease}});
     }
 }
 
@@ -167,11 +183,20 @@ bool Node::is_pinned(std::uint64_t offset) const noexcept {
     return offset - pinned_begin_ < pinned_end_ - pinned_begin_;
 }
 
-std::size_t Node::news_bytes_max() const noexcept { return bytes_of_news(options_.notices_max); }
+std::size_t Node::news_bytes_max() const noexcept {
+    return bytes_of_news(options_.notices_max, known_.size());
+}
 
-NewsSequence Node::sent_to_all() const noexcept {
+std::size_t Node::bytes_of_changes(const AddressMap& map, const MemoryOptions& options) {
+    if (options.race == MemoryOptions::Race::off) return ChangeLog::entry_bytes(0);
+    return blocks_of(map) * ChangeLog::entry_bytes(map.shape().block_bytes);
+}
+
+/// What all of `told` have; of none, what all peers have.
+NewsSequence Node::sent_to(std::span<const NodeId> told) const noexcept {
     NewsSequence least = ~NewsSequence{0};
-    for (std::uint32_t peer = 0; peer < sent_.size(); ++peer) {
+    for (const NodeId peer : told) least = std::min(least, sent_[peer.value]);
+    for (std::uint32_t peer = 0; told.empty() && peer < sent_.size(); ++peer) {
         if (NodeId{peer} != self_) least = std::min(least, sent_[peer]);
     }
     return least;
@@ -205,7 +230,7 @@ std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out
         ++header.count;
     });
     std::memcpy(out.data(), &header, sizeof header);
-    return at;
+    return at + encode_known(out.subspan(at));
 }
 
 std::size_t Node::news_for(NodeId peer, MutableBytes out) noexcept {
@@ -214,7 +239,7 @@ std::size_t Node::news_for(NodeId peer, MutableBytes out) noexcept {
     if (!has_untold_.load(std::memory_order_acquire)) {
         const NewsHeader nothing{min_wts().value, 0, 0};
         std::memcpy(out.data(), &nothing, sizeof nothing);
-        return sizeof nothing;
+        return sizeof nothing + encode_known(out.subspan(sizeof nothing));
     }
     const std::scoped_lock guard{signature_latch_};
     const std::size_t bytes = encode_since(sent_[peer.value], peer, out);
@@ -227,18 +252,17 @@ std::size_t Node::news_for_anyone(MutableBytes out) noexcept {
     return encode_since(known_to_all(), NodeId{~0u}, out);
 }
 
-void Node::everyone_knows() noexcept {
+void Node::everyone_knows_through(std::span<const NodeId> told) noexcept {
     if (!has_untold_.load(std::memory_order_acquire)) return;  // as in news_for()
     const std::scoped_lock guard{signature_latch_};
-    // A notice that another thread here has made since the last news_for() went to nobody.
-    bool untold = false;
-    signature_.since(sent_to_all(), [&](const Notice& n) { untold |= n.node == self_; });
-    if (untold) {
-        known_to_all_ = sent_to_all();
-        return;
-    }
-    for (NewsSequence& sent : sent_) sent = signature_.last_sequence();
-    known_to_all_ = signature_.last_sequence();
+    const NewsSequence known = sent_to(told);
+    // A notice that another thread here has made since the last news_for() went to nobody; nor did
+    // one that another thread has learned since, by a lock or a flush: peers need not have it.
+    bool untold = learned_aside_ > known;
+    signature_.since(known, [&](const Notice& n) { untold |= n.node == self_; });
+    known_to_all_ = untold ? known : signature_.last_sequence();
+    for (NewsSequence& sent : sent_) sent = std::max(sent, known_to_all_);
+    if (untold) return;
     signature_.forget_all();
     show_min_wts();
     has_untold_.store(false, std::memory_order_release);  // pairs with news_for()
@@ -246,16 +270,25 @@ void Node::everyone_knows() noexcept {
 
 void Node::learn(NodeId from, Bytes news) noexcept {
     if (from == self_) return;
+    learn_known(news);
+    learn_notices(from, news);
+}
+
+void Node::learn_notices(NodeId from, Bytes news) noexcept {
     NewsHeader header;
     HIROBA_INVARIANT(news.size() >= sizeof header, "news of %lu bytes from node %u", news.size(),
                      from.value);
     std::memcpy(&header, news.data(), sizeof header);
-    HIROBA_INVARIANT(news.size() == sizeof header + header.count * sizeof(Notice),
+    HIROBA_INVARIANT(news.size() == bytes_of_news(header.count, known_.size()),
                      "news of %lu bytes with %u notices from node %u", news.size(), header.count,
                      from.value);
-    // Nothing new: what a min_wts that old made stale is inaccessible, and this node's own is not
-    // below it. Acquire, pairs with acquire_on_runtime_stack().
-    if (header.count == 0 && header.min_wts <= expired_to_.load(std::memory_order_acquire)) return;
+    // Nothing new: what a min_wts that old made stale is inaccessible, but for blocks that this
+    // node was the home of, and its own is not below it. Acquire, pairs with
+    // acquire_on_runtime_stack().
+    if (header.count == 0 && header.min_wts <= expired_to_.load(std::memory_order_acquire) &&
+        !moved_.any()) {
+        return;
+    }
     const std::scoped_lock guard{pending_latch_};
     HIROBA_INVARIANT(pending_count_ + header.count <= pending_.size(), "%lu notices pending",
                      pending_count_);
@@ -263,6 +296,7 @@ void Node::learn(NodeId from, Bytes news) noexcept {
                 header.count * sizeof(Notice));
     pending_count_ += header.count;
     pending_min_wts_ = std::max(pending_min_wts_, Timestamp{header.min_wts});
+    pending_aside_ |= from == NodeId{~0u};
     has_pending_.store(true, std::memory_order_release);  // pairs with acquire()
 }
 
@@ -370,6 +404,7 @@ std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
         entry.state,
         entry.rts,
         Timestamp{expired_to_.load(std::memory_order_acquire)},  // acquire_on_runtime_stack()
+        moved_.is_marked(block),
         acquiring,
         releasing,
         reinterpret_cast<const BlockRecord*>(records_.local())[block],

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
-// node_acquire.cpp, node_atomic.cpp, node_discard.cpp, node_flush.cpp, node_stacks.cpp,
-// node_state.cpp.
+// node_acquire.cpp, node_atomic.cpp, node_discard.cpp, node_flush.cpp, node_races.cpp,
+// node_stacks.cpp, node_state.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
 // latch, and whoever holds one waits for no second.
@@ -19,8 +19,10 @@
 #include "dsm/dsm.hpp"
 #include "dsm/engine/block_lock.hpp"
 #include "dsm/engine/block_table.hpp"
+#include "dsm/engine/change_log.hpp"
 #include "dsm/engine/flush_object.hpp"
 #include "dsm/engine/lease_queue.hpp"
+#include "dsm/engine/moved_blocks.hpp"
 #include "dsm/engine/place_table.hpp"
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
@@ -33,7 +35,8 @@
 
 namespace hiroba::dsm {
 
-/// Encoded news: this header, then `count` notices.
+/// Encoded news: this header, `count` notices, then, unless races are not looked for, an Epoch for
+/// each node: what it did in earlier ones is known to whoever learns the news.
 struct NewsHeader {
     std::uint64_t min_wts;
     std::uint32_t count;
@@ -45,7 +48,9 @@ public:
     struct Made {
         gas::Segment data;
         gas::Segment records;
+        gas::Segment changes;
         gas::Segment flushed;
+        gas::Segment moved;
         PrivateMemory private_memory;
     };
     Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -61,7 +66,7 @@ public:
     std::size_t news_for(NodeId peer, MutableBytes out) noexcept override;
     std::size_t news_for_anyone(MutableBytes out) noexcept override;
     std::size_t news_bytes_max() const noexcept override;
-    void everyone_knows() noexcept override;
+    void everyone_knows_through(std::span<const NodeId> told) noexcept override;
     void learn(NodeId from, Bytes news) noexcept override;
     void prefetch(const void* address, std::size_t bytes) noexcept override;
     void make_accessible(const void* address, std::size_t bytes, bool write) noexcept override;
@@ -69,6 +74,7 @@ public:
     void unpin(const void* address, std::size_t bytes) noexcept override;
     void hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
     void drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
+    void allow_execution(AddressRange range) noexcept override;
     bool discard(std::span<const AddressRange> ranges) noexcept override;
     void discarded_everywhere() noexcept override;
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
@@ -90,6 +96,7 @@ public:
         BlockState state;
         Timestamp rts;
         Timestamp expired_to;  ///< leases before it have been looked at
+        bool moved;            ///< the block is marked: its lock has left this node
         bool acquiring;        ///< a thread here is in the middle of an acquire,
         bool releasing;        ///< or of a release: what it has collected is not merged yet
         const BlockRecord& record;
@@ -108,6 +115,8 @@ public:
     static std::size_t blocks_of(const AddressMap& map) {
         return map.space_bytes() / map.shape().block_bytes;
     }
+
+    static std::size_t bytes_of_changes(const AddressMap& map, const MemoryOptions& options);
 
 private:
     /// In the node's sum, and at the thread's place if those are kept.
@@ -184,14 +193,20 @@ private:
     enum class Fetched : std::uint8_t { not_possible, as_told, newer };
     Fetched fetch_by_notice(BlockId block, BlockWork how) noexcept;
     bool fetch_by_home(BlockId block, BlockWork how) noexcept;
+    bool fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcept;
+    bool is_current(BlockId block) noexcept;
     Timestamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
+    void put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
+                      Timestamp wts, LastChange last) noexcept;
     BlockEvent event_of_fault(BlockEntry& entry, bool write) noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
         if (entry.write_guess < write_guess_sure) ++entry.write_guess;
     }
     void note_use(BlockEntry& entry) noexcept;
-    void fetch_around(BlockId block) noexcept;
+    void fetch_around(BlockId block, std::uint32_t last_time) noexcept;
+    bool fetch_ahead(BlockId block) noexcept;
+    static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
     void map_ahead(BlockId first, std::uint32_t count) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
@@ -200,7 +215,9 @@ private:
     void let_others_go_on(BlockId block) noexcept;
 
     // Release (node_release.cpp).
-    bool flush_on_runtime_stack() noexcept;
+    enum class Flusher : std::uint8_t { program, background };
+    bool flush_on_runtime_stack(Flusher flusher) noexcept;
+    void learn_notices(NodeId from, Bytes news) noexcept;
     void wait_for_flushes() noexcept;
     void learn_flushed(const FlushObject::Content& flushed) noexcept;
     NewsSequence last_sequence() noexcept;
@@ -213,6 +230,7 @@ private:
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;
     void merge(BlockId block, Others others) noexcept;
+    void publish_live(BlockId block, const LockToken& token) noexcept;
     void merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept;
     template <class Publish>
     void publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept;
@@ -220,15 +238,65 @@ private:
     bool has_bytes_of(const LockToken& token, BlockId block) noexcept {
         return token.home == self_ || token.wts == copies_.own_wts(block);
     }
+    void add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept;
+
+    // Races (node_races.cpp).
     static constexpr unsigned races_per_merge_max = 16;
+    static constexpr Epoch first_epoch = 1;
     struct ThreeCopies {
         const std::byte* ours;
         const std::byte* twin;
         const std::byte* home;
     };
+    /// A block that was brought here with changes that no synchronization of the program tells of.
+    struct EarlyBlock {
+        enum class Use : std::uint8_t {
+            none,     ///< brought by the runtime
+            read,     ///< the program's first access was not a write
+            written,  ///< it was a write
+            again,    ///< another such version was here before
+            retried,  ///< likewise, and the first access, a write, may not have been made yet
+        } use = Use::none;
+        bool alone = false;    ///< no other such block was here
+        std::uint32_t at = 0;  ///< offset of the first access
+        LastChange last;
+    };
+    /// Where changes of one node are visible that no synchronization of the program tells of.
+    struct SeenEarly {
+        Epoch epoch = 0;  ///< the newest of them
+        BlockId block = 0;
+        bool in_more_blocks = false;
+    };
+    bool looks_for_races() const noexcept { return !known_.empty(); }
+    bool is_worth_telling(const MergeOutcome& outcome) const noexcept;
+    void look_for_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
+    void look_for_unordered(BlockId block, const std::byte* ours, const std::byte* twin) noexcept;
+    bool is_seen_elsewhere(BlockId block) noexcept;
+    bool may_ask(NodeId node, LastChange last, bool all) const noexcept;
+    bool is_known(LastChange change) const noexcept;
+    void raise_known(NodeId node, Epoch epoch) noexcept;
+    void note_known(BlockId block) noexcept;
+    void note_brought(BlockId block, LastChange last) noexcept;
+    void note_first_access(BlockId block, std::uint64_t at, bool written) noexcept;
+    void look_at_early_blocks() noexcept;
+    void learn_known(Bytes news) noexcept;
+    void acquire_known() noexcept;
+    std::size_t encode_known(MutableBytes out) noexcept;
+    void remember_flushed(Bytes news) noexcept;
+    void keep_flushed(MutableBytes news) noexcept;
+    void know_what_was_flushed() noexcept;
+    /// With the release role: what was merged up to now is told by the next news.
+    void end_epoch() noexcept { epoch_.fetch_add(1, std::memory_order_release); }
+    LastChange this_change() const noexcept {
+        return {self_, epoch_.load(std::memory_order_relaxed)};  // changes in the release role
+    }
+    std::uint64_t* changes_in(BlockId block) noexcept {
+        return looks_for_races() ? change_log_.own(block, this_change().epoch) : nullptr;
+    }
     void report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
     void report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept;
-    void add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept;
+    void note_made(BlockId block, Timestamp wts, Timestamp rts) noexcept;
+    void tell_of_made() noexcept;
 
     // Acquire (node_acquire.cpp).
     struct Invalidation {
@@ -237,13 +305,15 @@ private:
     };
     void acquire_on_runtime_stack() noexcept;
     std::size_t take_pending() noexcept;
+    void apply_taken() noexcept;
     void apply_notice(const Notice& notice) noexcept;
+    void apply_to_block(BlockId block, const Notice& notice) noexcept;
     void make_stale(BlockId block) noexcept;
     void finish_invalidations() noexcept;
     void expire_leases() noexcept;
-    bool renew_at_home(BlockId block) noexcept;
+    void look_at_moved() noexcept;
 
-    NewsSequence sent_to_all() const noexcept;
+    NewsSequence sent_to(std::span<const NodeId> told) const noexcept;
     /// What was sent need not have been received: a peer may take a lock, with the news that lie
     /// there, long before it looks at the message of a barrier it has not reached.
     NewsSequence known_to_all() const noexcept { return known_to_all_; }
@@ -265,14 +335,30 @@ private:
     unsigned block_shift_;
     gas::Segment data_;
     gas::Segment records_;
+    gas::Segment changes_;
     FlushObject flush_object_;
     PrivateMemory private_memory_;
     std::uint64_t pinned_begin_ = 0, pinned_end_ = 0;  ///< offsets of this node's stack slices
 
     SparseArray<BlockEntry> entries_;
     ReadAhead read_ahead_;
+    MovedBlocks moved_;
     BlockLock lock_;
     PublicCopies copies_;
+    ChangeLog change_log_;
+    std::atomic<Epoch> epoch_{first_epoch};  ///< changes in the release role
+    /// Per node, empty if races are not looked for: the program here is synchronized with all that
+    /// the node did in earlier epochs.
+    std::vector<std::atomic<Epoch>> known_;
+    std::vector<Epoch> pending_known_;  ///< learned, not yet acquired, under pending_latch_
+    std::atomic<bool> has_pending_known_{false};
+    std::vector<Epoch> flushed_known_;  ///< as the flush object has it, under flush_latch_
+    Latch early_latch_;
+    std::vector<SeenEarly> seen_early_;  ///< per node, under early_latch_
+    SparseArray<EarlyBlock> early_;      ///< under the block's latch
+    static constexpr std::size_t early_blocks_max = 64;
+    std::array<BlockId, early_blocks_max> early_blocks_{};  ///< some of them, under early_latch_
+    std::atomic<std::size_t> early_count_{0};               ///< likewise
     LeaseQueue leases_;
     ScratchPool scratch_;
 
@@ -282,6 +368,8 @@ private:
     Signature signature_;
     std::vector<NewsSequence> sent_;  ///< per peer, under signature_latch_
     NewsSequence known_to_all_ = 0;   ///< likewise; as of the last everyone_knows()
+    /// The newest that this node has from elsewhere than a barrier's or a fork's news, likewise.
+    NewsSequence learned_aside_ = 0;
     /// False: nothing was added to the signature since everyone knew all of it. Changes under
     /// signature_latch_; read without it by synchronizations that have nothing to say.
     std::atomic<bool> has_untold_{false};
@@ -291,6 +379,7 @@ private:
     SparseArray<Notice> pending_;  ///< learned, not yet acquired
     std::size_t pending_count_ = 0;
     Timestamp pending_min_wts_;
+    bool pending_aside_ = false;  ///< some of them are from nobody in particular
     std::atomic<bool> has_pending_{false};
     /// Up to which min_wts leases have been looked at: this node's own min_wts may be ahead, since
     /// it also covers what this node has dropped itself, which makes none of its copies stale.
@@ -302,6 +391,9 @@ private:
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
     std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written
+    SparseArray<Notice> made_;        ///< by the release under way, not told yet
+    std::size_t made_count_ = 0;
+    Timestamp release_wts_;  ///< of its newest merge
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
     std::atomic<std::size_t> unmerged_count_{0};  ///< changes under unmerged_latch_

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -15,6 +16,9 @@
 namespace hiroba::dsm {
 
 void Node::acquire(Others) noexcept {
+    // Pairs with the release store in learn_known().
+    if (has_pending_known_.load(std::memory_order_acquire))
+        on_runtime_stack([&] { acquire_known(); });
     // Pairs with the release store in learn().
     if (!has_pending_.load(std::memory_order_acquire)) {
         // Another thread may still be applying what this one has learned.
@@ -30,22 +34,33 @@ void Node::acquire_on_runtime_stack() noexcept {
     count(&PlaceCounters::acquires);
     taken_count_ = take_pending();
     trace("dsm.acquire", taken_count_);
-    for (std::size_t i = 0; i < taken_count_; ++i) {
-        const bool newest_of_block = i == 0 || taken_[i - 1].block != taken_[i].block;
-        if (newest_of_block) apply_notice(taken_[i]);
-    }
+    apply_taken();
     finish_invalidations();
     const Timestamp expired_to = min_wts();
+    look_at_moved();
     expire_leases();
     finish_invalidations();
     expired_to_.store(expired_to.value, std::memory_order_release);  // pairs with learn()
 }
 
+// Extents may overlap, and a block that was made stale keeps its latch until all are unmapped.
+void Node::apply_taken() noexcept {
+    std::uint64_t end = 0;
+    for (std::size_t i = 0; i < taken_count_; ++i) {
+        const Notice& notice = taken_[i];
+        if (notice.node == self_ || (i > 0 && taken_[i - 1].same_blocks(notice))) continue;
+        if (notice.block < end) finish_invalidations();
+        end = std::max(end, std::uint64_t{notice.block} + notice.count);
+        apply_notice(notice);
+    }
+}
+
 // Joins the news into the signature (causality through a third node needs it) and sorts them by
-// block, the newest of each first. Raises min_wts before anything is looked at.
+// block, the newest of each extent first. Raises min_wts before anything is looked at.
 std::size_t Node::take_pending() noexcept {
     std::size_t notices;
     Timestamp learned_min_wts;
+    bool aside = false;
     {
         const std::scoped_lock guard{pending_latch_};
         // Release, pairs with acquire(): who reads it sees the acquire role taken.
@@ -54,33 +69,40 @@ std::size_t Node::take_pending() noexcept {
         std::memcpy(taken_.data(), pending_.data(), notices * sizeof(Notice));
         pending_count_ = 0;
         learned_min_wts = pending_min_wts_;
+        aside = std::exchange(pending_aside_, false);
     }
     {
         const std::scoped_lock guard{signature_latch_};
         for (std::size_t i = 0; i < notices; ++i) signature_.add(taken_[i], known_to_all());
         if (notices > 0) note_untold();
+        if (aside) learned_aside_ = signature_.last_sequence();
         signature_.raise_min_wts(learned_min_wts);
         show_min_wts();
     }
     std::sort(taken_.data(), taken_.data() + notices, [](const Notice& a, const Notice& b) {
-        return a.block != b.block ? a.block < b.block : a.wts > b.wts;
+        if (a.block != b.block) return a.block < b.block;
+        return a.count != b.count ? a.count < b.count : a.wts > b.wts;
     });
     return notices;
 }
 
 void Node::apply_notice(const Notice& notice) noexcept {
-    if (notice.node == self_) return;
+    for (std::uint32_t i = 0; i < notice.count; ++i) apply_to_block(notice.block + i, notice);
+}
+
+void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
     if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_invalidations();
-    BlockEntry& entry = entries_[notice.block];
+    BlockEntry& entry = entries_[block];
     entry.latch.lock();
-    if (notice.wts > copies_.own_wts(notice.block) && notice.wts > entry.notice_wts) {
+    if (notice.wts > copies_.own_wts(block) && notice.wts > entry.notice_wts) {
+        entry.knows_writer = true;
         entry.notice_node = notice.node;
         entry.notice_wts = notice.wts;
         entry.notice_rts = notice.rts;
     }
     if (readable(entry.state) && entry.rts < notice.wts) {
         count(&PlaceCounters::invalidations);
-        make_stale(notice.block);
+        make_stale(block);
     } else {
         entry.latch.unlock();
     }
@@ -142,9 +164,11 @@ void Node::expire_leases() noexcept {
         entry.queued = false;
         if (!readable(entry.state)) {
             entry.latch.unlock();
-        } else if (entry.rts >= min_wts() || renew_at_home(lease.block)) {
+        } else if (entry.rts >= min_wts()) {
             set_lease(lease.block, entry.rts);
             entry.latch.unlock();
+        } else if (lock_.is_here(lease.block)) {
+            entry.latch.unlock();  // a home's copy needs no lease: look_at_moved()
         } else {
             count(&PlaceCounters::lease_expiries);
             make_stale(lease.block);
@@ -152,17 +176,17 @@ void Node::expire_leases() noexcept {
     }
 }
 
-// The home renews its own copy by the rule for readers, locally.
-bool Node::renew_at_home(BlockId block) noexcept {
-    LockToken token;
-    if (!lock_.try_lock_here(block, token)) return false;
-    const bool home = token.home == self_;
-    if (home) token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
-    lock_.unlock(block, token);
-    if (!home) return false;
-    entries_[block].rts = token.rts;
-    count(&PlaceCounters::renewals);
-    return true;
+// What this node was the home of is from now on a copy like any reader's, until what readers were
+// given when the lock went. Whatever was written elsewhere since, and told of or dropped on its way
+// here, was marked before that. Also when no min_wts has risen: a home's copy may be older than any
+// that readers have left, and so may be the next write.
+void Node::look_at_moved() noexcept {
+    moved_.take([&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        if (!readable(entry.state) || lock_.is_here(block)) return;
+        set_lease(block, std::max(entry.rts, lock_.rts_when_it_went(block)));
+    });
 }
 
 }  // namespace hiroba::dsm

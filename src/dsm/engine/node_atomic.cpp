@@ -60,6 +60,8 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     if (token.home != self_ && token.wts != copies_.own_wts(block)) {
         install(block, token.home, BlockWork::rebase, token.wts);
     }
+    // Whoever changed the block last may have done so to let this thread go on.
+    note_known(block);
     entry.state = next.next;
     this_thread().atomic_block = block + std::uint64_t{1};
     // Where it is writable already no call is made. The kernel may have dropped the mapping since,
@@ -82,11 +84,11 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     // leaves no trace here, must find its version outdated.
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
-    copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes,
-                         wts);
-    lock_.unlock(block, {self_, wts, rts});
+    copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes, wts,
+                         this_change());
     entry.notice_wts = {};
-    set_lease(block, rts);
+    entry.rts = rts;
+    lock_.unlock(block, {self_, wts, rts});
     add_own_notice(block, wts, rts);
     entry.atomic_at_ns = now_ns();
     this_thread().atomic_block = 0;

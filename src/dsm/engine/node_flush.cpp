@@ -12,7 +12,7 @@ namespace hiroba::dsm {
 void Node::flush() noexcept {
     count(&PlaceCounters::flushes);
     on_runtime_stack([&] {
-        if (flush_on_runtime_stack()) {
+        if (flush_on_runtime_stack(Flusher::program)) {
             vain_flushes_.store(0, std::memory_order_relaxed);
         } else {
             wait_for_flushes();
@@ -32,26 +32,33 @@ void Node::wait_for_flushes() noexcept {
 
 bool Node::publish() noexcept {
     bool found = false;
-    on_runtime_stack([&] { found = flush_on_runtime_stack(); });
+    on_runtime_stack([&] { found = flush_on_runtime_stack(Flusher::background); });
     return found;
 }
 
 // The merges happen inside the object's critical section: whoever finds a page newer than it was
 // told (catch_up) takes the lock and then finds the news that belong to it.
-bool Node::flush_on_runtime_stack() noexcept {
+bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
     const std::scoped_lock guard{flush_latch_};
     const std::scoped_lock role{release_};
     gather_work();
     drop_unchanged_work();
     const bool untold = work_count_ > 0 || last_sequence() != flush_sequence_;
-    if (!untold && !flush_object_.newer_than(flush_seen_)) return false;
+    if (!untold && !flush_object_.newer_than(flush_seen_)) {
+        // What the publisher has learned the program knows after a flush of its own.
+        if (flusher == Flusher::program) know_what_was_flushed();
+        return false;
+    }
 
     const FlushObject::Content flushed = flush_object_.lock(flush_seen_);
     merge_work(Others::running);
     learn_flushed(flushed);
+    if (flusher == Flusher::program) know_what_was_flushed();
     if (untold) {
         ++flush_seen_;
-        flush_object_.unlock_with(flush_seen_, news_for_anyone(flush_object_.own_news()));
+        const std::size_t bytes = news_for_anyone(flush_object_.own_news());
+        keep_flushed(flush_object_.own_news().first(bytes));
+        flush_object_.unlock_with(flush_seen_, bytes);
     } else {
         flush_object_.unlock();
     }
@@ -62,7 +69,8 @@ bool Node::flush_on_runtime_stack() noexcept {
 // With the object's lock: acquires what others have flushed.
 void Node::learn_flushed(const FlushObject::Content& flushed) noexcept {
     if (flushed.version == flush_seen_) return;
-    learn(NodeId{~0u}, flushed.news);
+    remember_flushed(flushed.news);
+    learn_notices(NodeId{~0u}, flushed.news);
     acquire_on_runtime_stack();
     flush_seen_ = flushed.version;
 }

@@ -3,6 +3,7 @@
 // acquires. Re-arm write tracking, then look at each block reported or remembered as unmerged.
 // Invariant: what is merged was read after tracking was re-armed, so that what is written later is
 // reported again; live private copies get foreign bytes only (invariant 9).
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -90,6 +91,7 @@ void Node::drop_unchanged_work() noexcept {
 }
 
 void Node::merge_work(Others others) noexcept {
+    release_wts_ = {};
     for (std::size_t i = 0; i < work_count_; ++i) {
         BlockEntry& entry = entries_[work_[i]];
         const std::scoped_lock guard{entry.latch};
@@ -102,9 +104,28 @@ void Node::merge_work(Others others) noexcept {
         merge(work_[i], others);
         entry.state = take(entry, BlockEvent::merged).next;
     }
-    if (work_count_ == 0) return;
+    if (work_count_ > 0) tell_of_made();
+}
+
+void Node::tell_of_made() noexcept {
     const std::scoped_lock guard{signature_latch_};
+    for (std::size_t i = 0; i < made_count_; ++i) signature_.add(made_[i], known_to_all());
+    if (made_count_ > 0) note_untold();
+    made_count_ = 0;
+    end_epoch();
     trim_signature();
+}
+
+// Blocks in a row that were merged at the same time are one notice.
+void Node::note_made(BlockId block, Timestamp wts, Timestamp rts) noexcept {
+    const Notice next{wts, rts, block, self_};
+    if (made_count_ > 0 && made_[made_count_ - 1].goes_on_with(next)) {
+        ++made_[made_count_ - 1].count;
+        return;
+    }
+    HIROBA_INVARIANT(made_count_ < made_.size(), "%lu notices made", made_count_);
+    made_[made_count_++] = next;
+    count(&PlaceCounters::notices_made);
 }
 
 void Node::written(AddressRange range) noexcept {
@@ -131,7 +152,17 @@ void Node::merge(BlockId block, Others others) noexcept {
     LockToken token;
     if (!lock_.try_lock_here(block, token)) return merge_with_home(block, std::nullopt, others);
     if (!has_bytes_of(token, block)) return merge_with_home(block, token, others);
-    publish_merged(block, token, [&](Timestamp wts) { copies_.publish_changes(block, live, wts); });
+    publish_live(block, token);
+}
+
+/// Nobody has merged the block since this node's public copy was made.
+void Node::publish_live(BlockId block, const LockToken& token) noexcept {
+    const std::byte* const live = private_copy(block);
+    if (entries_[block].early) [[unlikely]]
+        look_for_unordered(block, live, copies_.own(block));
+    publish_merged(block, token, [&](Timestamp wts) {
+        copies_.publish_changes(block, live, wts, this_change(), changes_in(block));
+    });
 }
 
 /// @param held  the block's lock, if this node has it already
@@ -147,36 +178,47 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
     PublicCopies::Reading reading{copies_, block, home.get()};
     const LockToken token = held ? *held : lock_.lock(block, &reading);
     if (has_bytes_of(token, block)) {
-        return publish_merged(block, token,
-                              [&](Timestamp wts) { copies_.publish_changes(block, live, wts); });
+        return publish_live(block, token);
     }
-    if (reading.read_from(token.home) != token.wts) copies_.read(token.home, block, home.get());
+    if (reading.read_from(token.home) != token.wts) {
+        LastChange last;
+        copies_.read(token.home, block, home.get(), last);
+    }
     count(&PlaceCounters::bytes_fetched, block_bytes_);
     if (others == Others::stopped) take_snapshot();
     const std::byte* const ours = snapshot.get();
     const MergeOutcome outcome = merge_block(ours, twin, home.get(), result.get(), block_bytes_);
     if (outcome.foreign) store_foreign(live, ours, twin, home.get(), block_bytes_);
-    const bool all = options_.race == MemoryOptions::Race::all;
-    if (outcome.raced_bytes > 0 || (all && outcome.same_value_bytes > 0)) {
-        report_races(block, {ours, twin, home.get()}, token.home);
+    if (is_worth_telling(outcome)) report_races(block, {ours, twin, home.get()}, token.home);
+    if (entries_[block].early) [[unlikely]]
+        look_for_unordered(block, ours, twin);
+    if (std::uint64_t* const noted = changes_in(block)) {
+        note_changes(ours, twin, block_bytes_, noted);
     }
-    publish_merged(block, token, [&](Timestamp wts) { copies_.publish(block, result.get(), wts); });
+    publish_merged(block, token, [&](Timestamp wts) {
+        copies_.publish(block, result.get(), wts, this_change());
+    });
 }
 
 /// With the block's lock, which it opens: publish(wts) makes the public copy what was merged.
 template <class Publish>
 void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept {
     if (token.home != self_) count(&PlaceCounters::home_migrations);
-    const Timestamp wts = write_time(token.rts, min_wts());
+    // Not before what this release has merged already: later than need be does no harm, and one
+    // time for many blocks makes one notice of them.
+    const Timestamp wts = std::max(write_time(token.rts, min_wts()), release_wts_);
+    release_wts_ = wts;
     HIROBA_INVARIANT(wts > token.rts && wts > token.wts,
                      "block %u: written at %lu, read until %lu (invariant 3)", block, wts.value,
                      token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
     publish(wts);
-    lock_.unlock(block, {self_, wts, rts});
     entries_[block].notice_wts = {};
-    set_lease(block, rts);
-    add_own_notice(block, wts, rts);
+    // No lease in the queue: if another node takes the lock now it marks the block, and the acquire
+    // that has to know of its write waits for this latch.
+    entries_[block].rts = rts;
+    lock_.unlock(block, {self_, wts, rts});
+    note_made(block, wts, rts);
     count(&PlaceCounters::blocks_merged);
     trace("dsm.merge", block, wts.value);
 }
@@ -186,38 +228,6 @@ void Node::add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept 
     signature_.add({wts, rts, block, self_}, known_to_all());
     note_untold();
     count(&PlaceCounters::notices_made);
-}
-
-// A block may hold many variables; each run of raced bytes is a place of its own.
-void Node::report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept {
-    if (options_.race == MemoryOptions::Race::off) return;
-    const auto bytes = static_cast<std::uint32_t>(block_bytes_);
-    RacedRun run;
-    for (unsigned runs = 0; runs < races_per_merge_max; ++runs) {
-        run = next_race(copies.ours, copies.twin, copies.home, run.at + run.bytes, bytes);
-        if (run.bytes == 0) return;
-        if (!run.same_value || options_.race == MemoryOptions::Race::all) {
-            report_race(program_range(block).address + run.at, run.bytes, other);
-        }
-    }
-}
-
-void Node::report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept {
-    count(&PlaceCounters::races);
-    // Pairs with the release store in on_race().
-    const RaceReport report = race_report_.load(std::memory_order_acquire);
-    if (report != nullptr) {
-        // A thread that publishes in the background has no place of its own.
-        const SyncPlace own = this_thread().place;
-        if (own.address == 0)
-            this_thread().place.address = last_synchronized_.load(std::memory_order_relaxed);
-        report(race_context_, address, bytes, self_, other);
-        this_thread().place = own;
-    }
-    if (options_.race == MemoryOptions::Race::abort) {
-        die(1, "write-write race on %u bytes at 0x%lx with node %u (HIROBA_RACE=abort)", bytes,
-            address, other.value);
-    }
 }
 
 }  // namespace hiroba::dsm

@@ -19,7 +19,7 @@ public:
     void bytes(const void* at, std::size_t count) noexcept {
         visit_(context_, {static_cast<const std::byte*>(at), count});
     }
-    void notice(const Notice& n) noexcept { values(n.wts, n.rts, n.block, n.node); }
+    void notice(const Notice& n) noexcept { values(n.wts, n.rts, n.block, n.node, n.count); }
 
 private:
     void (*visit_)(void*, Bytes);
@@ -29,7 +29,8 @@ private:
 // Read while no thread runs: latches are shown as they stand, not taken.
 void show(Shown& shown, const BlockEntry& e) noexcept {
     shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.write_guess,
-                 e.pins, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
+                 e.pins, e.early, e.run, e.run_uses, e.renewals, e.knows_writer, e.rts,
+                 e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
 }
 
 }  // namespace
@@ -37,12 +38,26 @@ void show(Shown& shown, const BlockEntry& e) noexcept {
 void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
                       void (*visit)(void*, Bytes), void* context) noexcept {
     Shown shown{visit, context};
+    shown.bytes(moved_.all().data(), moved_.all().size());
     for (const BlockId block : blocks) {
         show(shown, entries_[block]);
         shown.bytes(private_copy(block), block_bytes);
         shown.bytes(copies_.own(block), block_bytes);
         shown.values(reinterpret_cast<const BlockRecord*>(records_.local())[block]);
+        if (!looks_for_races()) continue;
+        const EarlyBlock& early = early_[block];
+        shown.values(early.use, early.alone, early.at, early.last.node, early.last.epoch);
+        shown.bytes(reinterpret_cast<const std::byte*>(change_log_.shown(block)),
+                    sizeof(Epoch) + block_bytes / 8);
     }
+    for (const std::atomic<Epoch>& epoch : known_) shown.values(epoch.load());
+    for (const SeenEarly& seen : seen_early_)
+        shown.values(seen.epoch, seen.block, seen.in_more_blocks);
+    shown.bytes(reinterpret_cast<const std::byte*>(pending_known_.data()),
+                pending_known_.size() * sizeof(Epoch));
+    shown.bytes(reinterpret_cast<const std::byte*>(flushed_known_.data()),
+                flushed_known_.size() * sizeof(Epoch));
+    shown.values(this_change().epoch, early_latch_, early_count_);
     shown.values(read_ahead_, signature_latch_, known_to_all_, min_wts_, signature_.min_wts(),
                  signature_.last_sequence());
     for (const Signature::Entry& entry : signature_.entries()) {
@@ -53,13 +68,17 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     shown.values(pending_latch_, pending_count_, pending_min_wts_, has_pending_, expired_to_);
     for (std::size_t i = 0; i < pending_count_; ++i) shown.notice(pending_[i]);
     const std::size_t unmerged = unmerged_count_.load(std::memory_order_relaxed);
-    shown.values(release_, work_count_, reported_count_, unmerged_latch_, unmerged);
+    for (std::size_t i = 0; i < made_count_; ++i) shown.notice(made_[i]);
+    shown.values(release_, work_count_, reported_count_, made_count_, release_wts_, unmerged_latch_,
+                 unmerged);
     shown.bytes(work_.data(), work_count_ * sizeof(BlockId));
     shown.bytes(unmerged_.data(), unmerged * sizeof(BlockId));
     shown.values(acquire_, taken_count_);
     for (std::size_t i = 0; i < taken_count_; ++i) shown.notice(taken_[i]);
     shown.bytes(invalidation_.blocks.data(), invalidation_.blocks.size() * sizeof(BlockId));
     for (const LeaseQueue::Lease& lease : leases_.all()) shown.values(lease.until, lease.block);
+    const Bytes flushed = flush_object_.shown();
+    shown.bytes(flushed.data(), flushed.size());
     shown.values(flush_seen_, flush_sequence_, flush_latch_, flush_object_.told(), vain_flushes_);
     scratch_.each_used([&](const std::byte* buffer) { shown.bytes(buffer, block_bytes); });
 }

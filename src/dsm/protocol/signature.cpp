@@ -13,12 +13,13 @@ Signature::Signature(std::size_t capacity, std::span<Entry> entries, std::span<s
                      index.size());
 }
 
-// An index slot may point at a dead entry of the same block: it is then overwritten, so that each
-// block has one slot between two rebuilds and probing always ends (the index is never over half
-// full, because blocks in it are at most entries).
-std::uint32_t Signature::slot_of(BlockId block) const {
-    std::size_t slot = (block * 0x9E37'79B9'7F4A'7C15u) >> 20 & (index_.size() - 1);
-    while (index_[slot] != 0 && entries_[index_[slot] - 1].notice.block != block) {
+// An index slot may point at a dead entry of the same blocks: it is then overwritten, so that each
+// extent has one slot between two rebuilds and probing always ends (the index is never over half
+// full, because extents in it are at most entries).
+std::uint32_t Signature::slot_of(const Notice& notice) const {
+    const std::uint64_t key = std::uint64_t{notice.count} << 32 | notice.block;
+    std::size_t slot = (key * 0x9E37'79B9'7F4A'7C15u) >> 20 & (index_.size() - 1);
+    while (index_[slot] != 0 && !entries_[index_[slot] - 1].notice.same_blocks(notice)) {
         slot = (slot + 1) & (index_.size() - 1);
     }
     return static_cast<std::uint32_t>(slot);
@@ -26,7 +27,7 @@ std::uint32_t Signature::slot_of(BlockId block) const {
 
 bool Signature::add(const Notice& notice, NewsSequence known_to_all) {
     if (used_ == entries_.size()) trim(known_to_all);
-    const std::uint32_t slot = slot_of(notice.block);
+    const std::uint32_t slot = slot_of(notice);
     if (index_[slot] != 0) {
         Entry& known = entries_[index_[slot] - 1];
         if (known.notice.wts >= notice.wts) return false;
@@ -52,7 +53,7 @@ void Signature::rebuild(std::size_t kept) {
     std::ranges::fill(index_, 0u);
     used_ = live_ = kept;
     for (std::size_t i = 0; i < kept; ++i) {
-        entries_[i].slot = slot_of(entries_[i].notice.block);
+        entries_[i].slot = slot_of(entries_[i].notice);
         index_[entries_[i].slot] = static_cast<std::uint32_t>(i + 1);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what a node knows of the writes that happened before now: a bounded list of write notices,
-// the newest per block, and min_wts for what no longer fits (docs/protocol.md#signature).
+// the newest per extent, and min_wts for what no longer fits (docs/protocol.md#signature).
 // Invariant: at most `capacity` live notices after trim(); every notice ever dropped while some
 // node might lack it has wts <= min_wts. Entries are in the order learned, so a peer's news is a
 // suffix. Source: the paper, sections 2.5 and 3.3. No allocation, no lock: the caller provides
@@ -17,14 +17,27 @@ namespace hiroba::dsm {
 
 using BlockId = std::uint32_t;
 
-/// "Node `node` has merged `block`; its copy is of `wts` and may be read until `rts`."
+/// "Node `node` has merged `count` blocks from `block` on; its copy of each is of `wts` and may be
+/// read until `rts`." What a release merges has one `wts` as long as each block's leases allow, so
+/// that blocks in a row are one notice.
 struct Notice {
     Timestamp wts;
     Timestamp rts;
     BlockId block = 0;
     NodeId node;
+    std::uint32_t count = 1;
+    std::uint32_t unused = 0;
+
+    /// Whether `next` tells of the blocks behind these, in the same words.
+    constexpr bool goes_on_with(const Notice& next) const {
+        return next.node == node && next.wts == wts && next.rts == rts &&
+               next.block == std::uint64_t{block} + count;
+    }
+    constexpr bool same_blocks(const Notice& other) const {
+        return block == other.block && count == other.count;
+    }
 };
-static_assert(sizeof(Notice) == 24);
+static_assert(sizeof(Notice) == 32);
 
 /// Position in the order of learning; grows for ever.
 using NewsSequence = std::uint64_t;
@@ -45,8 +58,9 @@ public:
     /// @param entries  entries_for(capacity), zeroed  @param index  index_slots(capacity), zeroed
     Signature(std::size_t capacity, std::span<Entry> entries, std::span<std::uint32_t> index);
 
-    /// Adds a notice unless a newer or equal one of its block is here. `known_to_all`: sequences
-    /// up to it may be dropped for nothing when room is needed. Returns whether it was news.
+    /// Adds a notice unless a newer or equal one of the same blocks is here. `known_to_all`:
+    /// sequences up to it may be dropped for nothing when room is needed. Returns whether it was
+    /// news.
     bool add(const Notice& notice, NewsSequence known_to_all);
     void raise_min_wts(Timestamp min_wts) { min_wts_ = std::max(min_wts_, min_wts); }
 
@@ -72,7 +86,7 @@ public:
 
 private:
     std::size_t first_after(NewsSequence since) const;
-    std::uint32_t slot_of(BlockId block) const;
+    std::uint32_t slot_of(const Notice& notice) const;
     void rebuild(std::size_t kept);
     std::size_t drop_oldest_writes();
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "dsm/protocol/lease_word.hpp"
+
 namespace hiroba::dsm {
 namespace {
 
@@ -30,6 +32,23 @@ TEST(LogicalTime, running_out_of_time_stops_the_node_instead_of_wrapping) {
     EXPECT_DEATH(static_cast<void>(write_time(Narrow{255}, Narrow{0})), "logical time ran out");
     EXPECT_DEATH(static_cast<void>(read_until(Narrow{250}, Narrow{250}, Narrow{0}, 10)),
                  "logical time ran out");
+}
+
+TEST(Lease, doubles_with_each_renewal_that_moved_nothing_up_to_a_bound) {
+    EXPECT_EQ(lease_after(0, 10), 10u);
+    EXPECT_EQ(lease_after(1, 10), 20u);
+    EXPECT_EQ(lease_after(3, 10), 80u);
+    EXPECT_LT(lease_after(255, 10), std::uint64_t{1} << 25);
+    EXPECT_EQ(lease_after(255, std::uint64_t{1} << 30), std::uint64_t{1} << 30);
+}
+
+TEST(LeaseWord, says_until_when_and_whether_it_is_open) {
+    EXPECT_TRUE(LeaseWord{}.is_open());
+    EXPECT_EQ(LeaseWord::closed(Timestamp{7}).rts(), Timestamp{7});
+    EXPECT_FALSE(LeaseWord::closed(Timestamp{7}).is_open());
+    EXPECT_TRUE(LeaseWord::open(Timestamp{7}).is_open());
+    EXPECT_EQ(LeaseWord::open(Timestamp{7}).raw() | LeaseWord::closing_bit,
+              LeaseWord::closed(Timestamp{7}).raw());
 }
 
 }  // namespace

@@ -1,66 +1,67 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the lock table (see the header). A lock is a slot at the node its key hashes to; who waits
-// hangs a queue node of its own node behind the last one (MCS) and waits there. The news of the
-// last holder lie beside the slot. Invariant: a slot, once bound to a key, stays bound: an address
-// that becomes a lock again finds it. Layout of the segment on every node: slots, queue nodes,
-// news.
+// Role: the lock table (see the header).
+//
+// Between nodes a lock is passed along a queue of nodes (MCS: each is told who is behind it), whose
+// first member has the lock and keeps it, held by a thread or open, until somebody is behind it. So
+// locking and unlocking again on one node is one swap each, and owes the release. Who comes behind
+// says so in the first one's cell, where its unlocks see it; they hand over after some more holds
+// (LockKeeping). Should no unlock come for patience_ns, whoever waits *presses*: it asks for
+// urgency, and if the lock lies open, sends a message, upon which the DebtPayer there hands over.
+//
+// A lock is handed over by releasing, putting the news beside the successor's cell, and a store
+// there. Or, where it lies *published*, it is taken: the news lie beside the cell of who had it.
+//
+// Invariant: in `away`, `joining` and `fetching` this node does not have the lock, and only threads
+// of this node change the state. Whoever has made `held`, `joining` or `leaving` of another state
+// alone may use the cell's other words and its news, until it changes the state again. Other nodes
+// may make `leaving` of `published`, and a promise of `open`, and undo that. `next` is stored by
+// the node behind, once, and cleared before the lock leaves.
 #include "dsm/sync/lock_table.hpp"
 
-#include <cstddef>
+#include <array>
+#include <cstring>
 #include <mutex>
 
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
-#include "dsm/dsm.hpp"
-#include "dsm/engine/sparse_array.hpp"
-#include "gas/gas.hpp"
-#include "net/net.hpp"
+#include "dsm/sync/lock_cells.hpp"
 
 namespace hiroba::dsm {
 
 namespace {
 
-constexpr std::uint32_t slots_per_node = 1u << 16;
-constexpr std::uint32_t queue_nodes_per_node = 1u << 14;
-constexpr std::size_t cell_bytes = cache_line_bytes;
+using enum LockState;
+using gas::Segment;
 
-// Words of a slot.
-constexpr std::size_t key_at = 0, tail_at = 8, holder_at = 16, news_bytes_at = 24;
-// Words of a queue node.
-constexpr std::size_t next_at = 0, granted_at = 8;
+/// How long a node leaves it to the unlocks of the one in front.
+constexpr std::uint64_t patience_ns = 20'000;
+/// Looks at a lock held on this node before the thread waits as for another node.
+constexpr int spins_max = 64;
 
-// A queue node of the job: 0 is none.
-struct Waiter {
-    std::uint64_t raw = 0;
-    static Waiter make(NodeId node, std::uint32_t index) {
-        return {std::uint64_t{node.value} << 32 | (index + 1u)};
-    }
-    NodeId node() const { return NodeId{static_cast<std::uint32_t>(raw >> 32)}; }
-    std::uint32_t index() const { return static_cast<std::uint32_t>(raw) - 1; }
-    explicit operator bool() const { return raw != 0; }
+struct LockMessage {
+    /// `what`: a cell's index; a key; whether it was held.
+    enum class Kind : std::uint64_t { wanted, unset, unset_answer } kind;
+    std::uint64_t what;
 };
 
-struct Slot {
-    NodeId node;
-    std::uint32_t index;
-};
+constexpr std::uint64_t raw(LockState state) { return static_cast<std::uint64_t>(state); }
 
 class Table final : public LockTable {
 public:
-    Table(net::Endpoint& endpoint, SharedMemory& memory, gas::Segment segment,
-          std::size_t news_stride)
+    Table(net::Endpoint& endpoint, SharedMemory& memory, DebtPayer& payer, Segment segment)
         : endpoint_(endpoint),
           memory_(memory),
-          segment_(std::move(segment)),
-          news_stride_(news_stride),
-          free_(queue_nodes_per_node),
-          buffer_(news_stride) {
-        for (std::uint32_t i = 0; i < queue_nodes_per_node; ++i) {
-            free_[i] = queue_nodes_per_node - 1 - i;
-        }
+          payer_(payer),
+          cells_(endpoint, memory, std::move(segment)) {
+        endpoint.on(net::MessageKind::lock_request, &on_message, this);
     }
+    Table(const Table&) = delete;
+    Table& operator=(const Table&) = delete;
+    ~Table() override { payer_.stop(); }
 
-    void attach() override { segment_.attach(); }
+    void attach() override { cells_.attach(); }
     void interrupt_waits_for(Interruptions interruptions) noexcept override {
         interruptions_ = interruptions;
     }
@@ -69,164 +70,402 @@ public:
     void unlock(LockKey key) noexcept override;
     void forget(LockKey) noexcept override {}
 
-    static std::size_t segment_bytes(std::size_t news_stride) {
-        return slots_per_node * (cell_bytes + news_stride) + queue_nodes_per_node * cell_bytes;
-    }
-
 private:
-    gas::GlobalAddress at(Slot slot, std::size_t word) const {
-        return {slot.node, slot.index * cell_bytes + word};
+    using Access = Segment::Access;
+    using Cells = LockCells;
+
+    // Seq_cst, all of it: a state is stored, then it is looked who waits; who waits says so first,
+    // and looks at the state then. On this node and between nodes.
+    LockState state(std::uint32_t cell) noexcept {
+        return static_cast<LockState>(cells_.shared(cell).state.load());
     }
-    gas::GlobalAddress at(Waiter waiter, std::size_t word) const {
-        return {waiter.node(),
-                (slots_per_node + std::uint64_t{waiter.index()}) * cell_bytes + word};
+    bool change(std::uint32_t cell, LockState from, LockState to) noexcept {
+        std::uint64_t expected = raw(from);
+        return cells_.shared(cell).state.compare_exchange_strong(expected, raw(to));
     }
-    gas::GlobalAddress news_of(Slot slot) const {
-        return {slot.node, (slots_per_node + std::uint64_t{queue_nodes_per_node}) * cell_bytes +
-                               slot.index * news_stride_};
+    void leave_state(std::uint32_t cell, LockState to) noexcept {
+        cells_.shared(cell).state.store(raw(to));
+        if (cells_.own(cell).waiters.load() != 0) endpoint_.wake_local();
     }
-    Slot find(LockKey key) noexcept;
-    bool queue_up(Slot slot, Waiter& mine) noexcept;
-    Waiter take_queue_node() noexcept;
-    void give_queue_node(Waiter waiter) noexcept;
-    void become_holder(Slot slot, Waiter mine) noexcept;
-    void publish_news(Slot slot) noexcept;
+    bool take_here(std::uint32_t cell) noexcept;
+    bool may_go_on(std::uint32_t cell) noexcept;
+
+    // Towards this node.
+    void lock_slowly(std::uint32_t cell) noexcept;
+    bool try_to_get(std::uint32_t cell) noexcept;
+    void await_change(std::uint32_t cell) noexcept;
+    bool queue_up(std::uint32_t cell) noexcept;
+    bool take_published(std::uint32_t cell, LockCell holder, bool behind) noexcept;
+    void take_granted(std::uint32_t cell) noexcept;
+    void learn(std::uint32_t cell, std::uint64_t bytes) noexcept;
+    void press(std::uint32_t cell) noexcept;
+    bool try_elsewhere(std::uint32_t cell) noexcept;
+    bool take_end_of_queue(std::uint32_t cell, LockCell holder) noexcept;
+    bool try_published(std::uint32_t cell, LockCell holder) noexcept;
+    bool try_open(std::uint32_t cell, LockCell holder) noexcept;
+
+    // Away from it.
+    void unlock_here(std::uint32_t cell) noexcept;
+    void publish(std::uint32_t cell) noexcept;
+    void hand_over(std::uint32_t cell) noexcept;
+    void unlock_elsewhere(LockKey key) noexcept;
+
+    void send(NodeId to, LockMessage::Kind kind, std::uint64_t what) noexcept;
+    static void on_message(void* table, NodeId from, Bytes body) noexcept;
+    static void pay(void* table, std::uint64_t cell, NodeId) noexcept;
+    bool pay_from(std::uint32_t cell, LockState from) noexcept;
+    static void unset_for(void* table, std::uint64_t key, NodeId who) noexcept;
 
     net::Endpoint& endpoint_;
     SharedMemory& memory_;
-    gas::Segment segment_;
-    std::size_t news_stride_;
+    DebtPayer& payer_;
+    LockCells cells_;
     Interruptions interruptions_;
-    Latch free_latch_;
-    SparseArray<std::uint32_t> free_;  ///< stack of free queue nodes
-    std::uint32_t free_count_ = queue_nodes_per_node;
-    Latch buffer_latch_;
-    SparseArray<std::byte> buffer_;
+    Latch unset_latch_;  ///< held by who unlocks elsewhere
+    enum class UnsetAnswer : std::uint8_t { none, not_held, done };
+    std::atomic<UnsetAnswer> unset_answer_{UnsetAnswer::none};
 };
 
-// Keys are stored plus one: 0 is an unbound slot.
-Slot Table::find(LockKey key) noexcept {
-    const std::uint64_t hash = (key + 1) * 0x9E37'79B9'7F4A'7C15u;
-    Slot slot{NodeId{static_cast<std::uint32_t>((hash >> 40) % endpoint_.nodes())},
-              static_cast<std::uint32_t>(hash >> 20) % slots_per_node};
-    for (std::uint32_t tries = 0; tries < slots_per_node; ++tries) {
-        std::uint64_t bound = segment_.load(at(slot, key_at));
-        if (bound == 0) bound = segment_.compare_swap(at(slot, key_at), 0, key + 1);
-        if (bound == 0 || bound == key + 1) return slot;
-        slot.index = (slot.index + 1) % slots_per_node;
-    }
-    die(exit_environment, "more than %u locks hash to node %u; the program may use fewer",
-        slots_per_node, slot.node.value);
-}
+// --- towards this node ---------------------------------------------------------------------------
 
-Waiter Table::take_queue_node() noexcept {
-    const std::scoped_lock guard{free_latch_};
-    HIROBA_INVARIANT(free_count_ > 0, "%u locks held or waited for on one node",
-                     queue_nodes_per_node);
-    return Waiter::make(endpoint_.self(), free_[--free_count_]);
-}
-
-void Table::give_queue_node(Waiter waiter) noexcept {
-    const std::scoped_lock guard{free_latch_};
-    free_[free_count_++] = waiter.index();
-}
-
-/// True: nobody was there.
-bool Table::queue_up(Slot slot, Waiter& mine) noexcept {
-    mine = take_queue_node();
-    segment_.store(at(mine, next_at), 0);
-    segment_.store(at(mine, granted_at), 0);
-    const Waiter before{segment_.swap(at(slot, tail_at), mine.raw)};
-    if (before) segment_.store(at(before, next_at), mine.raw);
-    return !before;
+bool Table::take_here(std::uint32_t cell) noexcept {
+    const LockState now = state(cell);
+    return (now == open || now == published) && change(cell, now, held);
 }
 
 void Table::lock(LockKey key) noexcept {
-    // What lies on the program's stack here nobody else looks at.
-    Slot slot;
-    Waiter mine;
-    bool granted = false;
-    on_runtime_stack([&] {
-        slot = find(key);
-        granted = queue_up(slot, mine);
-        if (granted) become_holder(slot, mine);
-    });
-    while (!granted) {
+    const std::uint32_t cell = cells_.bind(key);
+    if (!take_here(cell)) lock_slowly(cell);
+}
+
+void Table::lock_slowly(std::uint32_t cell) noexcept {
+    Backoff backoff;
+    for (int i = 0; i < spins_max && state(cell) == held; ++i) backoff.pause();
+    bool through = false;
+    while (!through) {
+        // What lies on the program's stack here nobody else looks at.
         on_runtime_stack([&] {
-            const auto is_granted = [&] { return segment_.load(at(mine, granted_at)) != 0; };
-            endpoint_.wait_until([&] { return is_granted() || interruptions_.are_pending(); });
-            granted = is_granted();
-            if (granted) become_holder(slot, mine);
+            while (!(through = try_to_get(cell)) && !interruptions_.are_pending()) {
+                await_change(cell);
+            }
         });
-        if (!granted) interruptions_.serve();
+        if (!through) interruptions_.serve();
     }
 }
 
-bool Table::try_lock(LockKey key) noexcept {
-    const Slot slot = find(key);
-    if (segment_.load(at(slot, tail_at)) != 0) return false;
-    const Waiter mine = take_queue_node();
-    segment_.store(at(mine, next_at), 0);
-    segment_.store(at(mine, granted_at), 0);
-    if (segment_.compare_swap(at(slot, tail_at), 0, mine.raw) != 0) {
-        give_queue_node(mine);
+/// Whether who does not hold it has something to do.
+bool Table::may_go_on(std::uint32_t cell) noexcept {
+    switch (state(cell)) {
+        case away:
+        case open:
+        case published: return true;
+        case fetching: return cells_.shared(cell).granted.load() != 0;
+        default: return false;
+    }
+}
+
+bool Table::try_to_get(std::uint32_t cell) noexcept {
+    if (take_here(cell)) return true;
+    if (change(cell, away, joining)) return queue_up(cell);
+    std::atomic<std::uint64_t>& granted = cells_.shared(cell).granted;
+    if (granted.load() == 0 || !change(cell, fetching, held)) return false;
+    // Another thread may have had it, and the node be in the queue again.
+    if (granted.load() == 0) {
+        leave_state(cell, fetching);
         return false;
     }
-    become_holder(slot, mine);
+    take_granted(cell);
     return true;
 }
 
-void Table::become_holder(Slot slot, Waiter mine) noexcept {
-    segment_.store(at(slot, holder_at), mine.raw);
-    const std::size_t bytes = segment_.load(at(slot, news_bytes_at));
-    if (bytes == 0) return;
-    {
-        const std::scoped_lock guard{buffer_latch_};
-        segment_.get(news_of(slot), {buffer_.data(), bytes});
-        memory_.learn(NodeId{~0u}, {buffer_.data(), bytes});
+void Table::await_change(std::uint32_t cell) noexcept {
+    Cells::Own& own = cells_.own(cell);
+    own.waiters.fetch_add(1);
+    const auto over = [&] { return may_go_on(cell) || interruptions_.are_pending(); };
+    // Of this node's threads one has queued up, and that one finds this state.
+    const bool presses = state(cell) == fetching && !own.pressed.load(std::memory_order_relaxed);
+    const std::uint64_t until_ns = presses ? now_ns() + patience_ns : net::Endpoint::forever;
+    if (!endpoint_.wait_until(over, until_ns) && !own.pressed.exchange(true)) press(cell);
+    own.waiters.fetch_sub(1);
+}
+
+/// In state `joining`. True: the lock is here, and held; else the state is `fetching`.
+bool Table::queue_up(std::uint32_t cell) noexcept {
+    Cells::Own& own = cells_.own(cell);
+    own.keeping.wanted_again(now_ns());
+    const LockCell before{cells_.segment().swap(cells_.tail_of(cell), cells_.here(cell).raw)};
+    if (!before) {
+        leave_state(cell, held);
+        return true;
     }
+    if (take_published(cell, before, true)) return true;
+    own.before.store(before.raw);
+    own.pressed.store(false);
+    leave_state(cell, fetching);
+    return false;
+}
+
+/// In state `joining`. If the lock lies published at `holder`, takes it.
+/// @param behind  this node is behind it in the queue, and says so in any case
+bool Table::take_published(std::uint32_t cell, LockCell holder, bool behind) noexcept {
+    const auto place = [&](Cells::Word word) { return Cells::at(holder, word).offset; };
+    Segment& segment = cells_.segment();
+    std::uint64_t bytes = 0;
+    std::array<Access, 3> look{
+        Access::store(segment, place(Cells::next_word), cells_.here(cell).raw),
+        Access::compare_swap(segment, place(Cells::state_word), raw(published), raw(leaving)),
+        Access::get(segment, place(Cells::news_bytes_word),
+                    std::as_writable_bytes(std::span(&bytes, 1)))};
+    Segment::in_order(holder.node(), std::span(look).subspan(behind ? 0 : 1));
+    if (look[1].found != raw(published)) return false;
+    if (!behind && !take_end_of_queue(cell, holder)) {
+        segment.store(Cells::at(holder, Cells::state_word), raw(published));
+        send(holder.node(), LockMessage::Kind::wanted, holder.index());
+        return false;
+    }
+    segment.get(cells_.news_of(holder), cells_.news(cell).first(bytes));
+    std::array<Access, 3> leave{Access::store(segment, place(Cells::next_word), 0),
+                                Access::store(segment, place(Cells::urgent_word), 0),
+                                Access::store(segment, place(Cells::state_word), raw(away))};
+    Segment::in_order(holder.node(), leave);
+    endpoint_.wake(holder.node());
+    leave_state(cell, held);
+    learn(cell, bytes);
+    return true;
+}
+
+/// In state `held`, which this thread has made of `fetching` or `joining`.
+void Table::take_granted(std::uint32_t cell) noexcept {
+    const std::uint64_t bytes = cells_.shared(cell).granted.load() - 1;
+    cells_.shared(cell).granted.store(0);
+    learn(cell, bytes);
+}
+
+void Table::learn(std::uint32_t cell, std::uint64_t bytes) noexcept {
+    memory_.learn(NodeId{~0u}, cells_.news(cell).first(bytes));
     memory_.acquire(Others::running);
 }
 
-void Table::publish_news(Slot slot) noexcept {
-    memory_.release(Others::running);
-    const std::scoped_lock guard{buffer_latch_};
-    const std::size_t bytes = memory_.news_for_anyone(buffer_.span());
-    segment_.put(news_of(slot), {buffer_.data(), bytes});
-    segment_.store(at(slot, news_bytes_at), bytes);
+/// The node in front sees `urgent` at its next unlock; if the lock lies there, nobody may come.
+void Table::press(std::uint32_t cell) noexcept {
+    const LockCell before{cells_.own(cell).before.load()};
+    Segment& segment = cells_.segment();
+    segment.store(Cells::at(before, Cells::urgent_word), 1);
+    const std::uint64_t there = segment.load(Cells::at(before, Cells::state_word));
+    if (there == raw(open) || there == raw(published))
+        send(before.node(), LockMessage::Kind::wanted, before.index());
 }
 
+bool Table::try_lock(LockKey key) noexcept {
+    const std::uint32_t cell = cells_.bind(key);
+    if (take_here(cell)) return true;
+    bool locked = false;
+    on_runtime_stack([&] {
+        if (!change(cell, away, joining)) return;
+        locked = try_elsewhere(cell);
+        if (!locked) leave_state(cell, away);
+    });
+    return locked;
+}
+
+// Whoever waits for the lock behind a thread that holds it cannot leave the queue. So a try first
+// secures the lock where it lies open, and then the queue behind it, which must be empty.
+bool Table::try_elsewhere(std::uint32_t cell) noexcept {
+    const LockCell holder{cells_.segment().load(cells_.tail_of(cell))};
+    if (holder) return try_published(cell, holder) || try_open(cell, holder);
+    if (!take_end_of_queue(cell, holder)) return false;
+    leave_state(cell, held);
+    return true;
+}
+
+bool Table::take_end_of_queue(std::uint32_t cell, LockCell holder) noexcept {
+    return cells_.segment().compare_swap(cells_.tail_of(cell), holder.raw, cells_.here(cell).raw) ==
+           holder.raw;
+}
+
+bool Table::try_published(std::uint32_t cell, LockCell holder) noexcept {
+    if (!take_published(cell, holder, false)) return false;
+    cells_.own(cell).keeping.wanted_again(now_ns());
+    return true;
+}
+
+bool Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
+    Segment& segment = cells_.segment();
+    const gas::GlobalAddress at = Cells::at(holder, Cells::state_word);
+    const std::uint64_t mine = raw(promised_to(endpoint_.self()));
+    if (segment.compare_swap(at, raw(open), mine) != raw(open)) return false;
+    if (!take_end_of_queue(cell, holder)) {
+        // Who has come behind it may have pressed in vain; or it was handed over, after all.
+        Backoff backoff;
+        std::uint64_t there;
+        while ((there = segment.compare_swap(at, mine, raw(open))) == raw(leaving)) backoff.pause();
+        if (there == mine) send(holder.node(), LockMessage::Kind::wanted, holder.index());
+        return false;
+    }
+    cells_.own(cell).keeping.wanted_again(now_ns());
+    segment.store(Cells::at(holder, Cells::next_word), cells_.here(cell).raw);
+    send(holder.node(), LockMessage::Kind::wanted, holder.index());
+    endpoint_.wait_until([&] { return cells_.shared(cell).granted.load() != 0; });
+    leave_state(cell, held);
+    take_granted(cell);
+    return true;
+}
+
+// --- away from this node -------------------------------------------------------------------------
+
 void Table::unlock(LockKey key) noexcept {
-    const Slot slot = find(key);
-    const Waiter mine{segment_.load(at(slot, holder_at))};
-    HIROBA_INVARIANT(mine && mine.node() == endpoint_.self(),
-                     "lock 0x%lx unlocked here is held by node %u", key, mine.node().value);
-    publish_news(slot);
-    segment_.store(at(slot, holder_at), 0);
-    Waiter next{segment_.load(at(mine, next_at))};
-    if (!next) {
-        if (segment_.compare_swap(at(slot, tail_at), mine.raw, 0) == mine.raw) {
-            give_queue_node(mine);
+    const std::uint32_t cell = cells_.bind(key);
+    if (state(cell) != held) return unlock_elsewhere(key);
+    unlock_here(cell);
+}
+
+void Table::unlock_here(std::uint32_t cell) noexcept {
+    Cells::Shared& shared = cells_.shared(cell);
+    LockKeeping& keeping = cells_.own(cell).keeping;
+    keeping.unlocked();
+    const bool wanted = shared.next.load() != 0;
+    if (wanted ? shared.urgent.load() != 0 || !keeping.keeps() : keeping.publishes()) {
+        return on_runtime_stack([&] {
+            publish(cell);
+            if (wanted) {
+                leave_state(cell, leaving);
+                return hand_over(cell);
+            }
+            leave_state(cell, published);
+            if (shared.next.load() != 0 && change(cell, published, leaving)) hand_over(cell);
+        });
+    }
+    leave_state(cell, open);
+    // Whoever has pressed in between has seen the lock held.
+    if (shared.urgent.load() != 0 && shared.next.load() != 0 && change(cell, open, leaving)) {
+        on_runtime_stack([&] {
+            publish(cell);
+            hand_over(cell);
+        });
+    }
+}
+
+/// In state `held` or `leaving`.
+void Table::publish(std::uint32_t cell) noexcept {
+    memory_.release(Others::running);
+    cells_.shared(cell).news_bytes.store(memory_.news_for_anyone(cells_.news(cell)));
+}
+
+/// In state `leaving`, published, with a node behind.
+void Table::hand_over(std::uint32_t cell) noexcept {
+    Cells::Shared& shared = cells_.shared(cell);
+    const LockCell successor{shared.next.load()};
+    const std::uint64_t bytes = shared.news_bytes.load();
+    // The next stay may begin as soon as the successor has it.
+    shared.next.store(0);
+    shared.urgent.store(0);
+    cells_.own(cell).keeping.left(now_ns());
+    Segment& segment = cells_.segment();
+    std::array<Access, 2> grant{
+        Access::put(segment, cells_.news_of(successor).offset, cells_.news(cell).first(bytes)),
+        Access::store(segment, Cells::at(successor, Cells::granted_word).offset, bytes + 1)};
+    Segment::in_order(successor.node(), grant);
+    endpoint_.wake(successor.node());
+    leave_state(cell, away);
+}
+
+/// On the payer's thread: another node wants the lock, and no unlock may come.
+void Table::pay(void* table, std::uint64_t what, NodeId) noexcept {
+    auto& self = *static_cast<Table*>(table);
+    const auto cell = static_cast<std::uint32_t>(what);
+    self.cells_.own(cell).debt.store(false);
+    Cells::Shared& shared = self.cells_.shared(cell);
+    if (shared.next.load() == 0) return;
+    shared.urgent.store(1);
+    const LockState now = self.state(cell);
+    if (now == open || now == published || is_promised(now)) self.pay_from(cell, now);
+}
+
+bool Table::pay_from(std::uint32_t cell, LockState from) noexcept {
+    if (!change(cell, from, leaving)) return false;  // held: its unlock sees `urgent`
+    // It may have left and come back since.
+    if (cells_.shared(cell).next.load() == 0) {
+        leave_state(cell, from);
+        return false;
+    }
+    if (from == open) cells_.own(cell).keeping.was_kept_in_vain();
+    if (from != published) publish(cell);
+    hand_over(cell);
+    return true;
+}
+
+// Where it is held nobody here knows; it stays there until it is unset. One node is asked after
+// the other: the next holder, to whom it goes then, must not be asked too. A program that does this
+// does it seldom.
+void Table::unlock_elsewhere(LockKey key) noexcept {
+    const RuntimeScope here;
+    const std::scoped_lock guard{unset_latch_};
+    bool found = false;
+    on_runtime_stack([&] {
+        // What was written here under the lock.
+        memory_.flush();
+        for (std::uint32_t node = 0; node < endpoint_.nodes() && !found; ++node) {
+            if (NodeId{node} == endpoint_.self()) continue;
+            unset_answer_.store(UnsetAnswer::none);
+            send(NodeId{node}, LockMessage::Kind::unset, key);
+            endpoint_.wait_until([&] { return unset_answer_.load() != UnsetAnswer::none; });
+            found = unset_answer_.load() == UnsetAnswer::done;
+        }
+    });
+    if (!found) die(exit_environment, "unlock of the lock at 0x%lx, which nobody holds", key);
+}
+
+void Table::unset_for(void* table, std::uint64_t key, NodeId who) noexcept {
+    auto& self = *static_cast<Table*>(table);
+    self.memory_.flush();
+    std::uint32_t cell = 0;
+    const bool found = self.cells_.find(key, &cell) && self.state(cell) == held;
+    if (found) self.unlock_here(cell);
+    self.send(who, LockMessage::Kind::unset_answer, found ? 1 : 0);
+}
+
+// --- messages ------------------------------------------------------------------------------------
+
+void Table::send(NodeId to, LockMessage::Kind kind, std::uint64_t what) noexcept {
+    const LockMessage message{kind, what};
+    const Bytes body = std::as_bytes(std::span(&message, 1));
+    endpoint_.send(to, net::MessageKind::lock_request, net::Urgency::wake_service, {&body, 1});
+}
+
+void Table::on_message(void* table, NodeId from, Bytes body) noexcept {
+    auto& self = *static_cast<Table*>(table);
+    LockMessage message{};
+    HIROBA_INVARIANT(body.size() == sizeof message, "a lock's message of %lu bytes", body.size());
+    std::memcpy(&message, body.data(), sizeof message);
+    switch (message.kind) {
+        case LockMessage::Kind::wanted: {
+            const auto cell = static_cast<std::uint32_t>(message.what);
+            // One debt of a cell at a time: the ring holds them all.
+            if (!self.cells_.own(cell).debt.exchange(true))
+                self.payer_.add({&pay, table, message.what, from});
             return;
         }
-        // A waiter has swapped itself in and is about to say who it is.
-        Backoff backoff;
-        while (!(next = Waiter{segment_.load(at(mine, next_at))})) backoff.pause();
+        case LockMessage::Kind::unset: {
+            std::uint32_t cell = 0;
+            if (self.cells_.find(message.what, &cell) && self.state(cell) == held)
+                return self.payer_.add({&unset_for, table, message.what, from});
+            return self.send(from, LockMessage::Kind::unset_answer, 0);
+        }
+        case LockMessage::Kind::unset_answer:
+            self.unset_answer_.store(message.what != 0 ? UnsetAnswer::done : UnsetAnswer::not_held);
+            return;
     }
-    segment_.store(at(next, granted_at), 1);
-    endpoint_.wake(next.node());
-    give_queue_node(mine);
+    fatal("node %u sent a lock's message of kind %lu", from.value,
+          static_cast<unsigned long>(message.kind));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<LockTable>> LockTable::create(net::Endpoint& endpoint,
-                                                     SharedMemory& memory) {
-    const std::size_t news_stride = round_up(memory.news_bytes_max(), cell_bytes);
-    auto segment = gas::Segment::allocate(endpoint, Table::segment_bytes(news_stride));
+Result<std::unique_ptr<LockTable>> LockTable::create(net::Endpoint& endpoint, SharedMemory& memory,
+                                                     DebtPayer& payer) {
+    auto segment = Segment::allocate(endpoint, LockCells::segment_bytes(memory));
     if (!segment) return segment.error();
-    return std::unique_ptr<LockTable>{
-        new Table{endpoint, memory, std::move(*segment), news_stride}};
+    return std::unique_ptr<LockTable>{new Table{endpoint, memory, payer, std::move(*segment)}};
 }
 
 }  // namespace hiroba::dsm

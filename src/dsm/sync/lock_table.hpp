@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: locks of the program, known by an address, over all nodes, with release and acquire.
-// Invariant: a lock's state lies in registered memory of the node its key hashes to and is reached
-// one-sidedly; waiters queue (MCS) and wait on a word of their own node.
+// Invariant: a lock is at one node at a time, whose threads pass it among them as they would a lock
+// of one process; between nodes it is passed along a queue of nodes (lock_table.cpp).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "dsm/sync/debt_payer.hpp"
 #include "dsm/sync/interruptions.hpp"
 
 namespace hiroba::net {
@@ -23,11 +24,13 @@ class SharedMemory;
 /// Names a lock: an address of the program, or a number below 4096 for the runtime's own.
 using LockKey = std::uint64_t;
 
-/// Thread: any. A lock belongs to the job, not to a thread: whoever holds it may unlock it.
+/// Thread: any. A lock belongs to the job, not to a thread: any thread of any node may unlock it.
 class LockTable {
 public:
     /// Registers memory; before Endpoint::connect(), attach() after it.
-    static Result<std::unique_ptr<LockTable>> create(net::Endpoint& endpoint, SharedMemory& memory);
+    /// @param payer  outlives the table's last use; started by its owner, after attach()
+    static Result<std::unique_ptr<LockTable>> create(net::Endpoint& endpoint, SharedMemory& memory,
+                                                     DebtPayer& payer);
     virtual ~LockTable() = default;
     virtual void attach() = 0;
     /// Before the first lock().
@@ -36,8 +39,10 @@ public:
     /// Waits for the lock, then acquires: the holder sees all that former holders had done. On the
     /// program's stack, if its handlers are to run meanwhile.
     virtual void lock(LockKey key) noexcept = 0;
+    /// As lock(), but false where a thread holds it or waits for it.
     virtual bool try_lock(LockKey key) noexcept = 0;
-    /// Releases, then hands over. Unlocking a free lock is fatal with the key.
+    /// What this node has written is seen by the next holder. Unlocking a free lock ends the job
+    /// with a line.
     virtual void unlock(LockKey key) noexcept = 0;
     /// Forgets a free lock (omp_destroy_lock), so that its place can be reused.
     virtual void forget(LockKey key) noexcept = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dsm/sync/sync_cells.hpp"
 
-#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <mutex>
@@ -51,39 +50,21 @@ std::size_t SyncCells::segment_bytes(const SharedMemory& memory) {
     return news_at + buckets_per_node * stride_of(memory);
 }
 
-SyncCells::SyncCells(net::Endpoint& endpoint, SharedMemory& memory, gas::Segment segment)
+SyncCells::SyncCells(net::Endpoint& endpoint, SharedMemory& memory, DebtPayer& payer,
+                     gas::Segment segment)
     : endpoint_(endpoint),
       memory_(memory),
       segment_(std::move(segment)),
       news_stride_(stride_of(memory)),
+      payer_(payer),
       seen_(std::size_t{endpoint.nodes()} * buckets_per_node),
       free_waiters_(waiters_per_node),
       free_waiter_count_(waiters_per_node),
-      buffer_(news_stride_),
-      debts_(buckets_per_node) {
+      buffer_(news_stride_) {
     for (std::uint32_t i = 0; i < waiters_per_node; ++i) {
         free_waiters_[i] = waiters_per_node - 1 - i;
     }
     endpoint.on(net::MessageKind::release_wanted, &on_debt, this);
-}
-
-SyncCells::~SyncCells() {
-    if (!payer_.joinable()) return;
-    stopping_.store(true, std::memory_order_relaxed);  // published by the next line
-    debts_made_.fetch_add(1);
-    debts_made_.notify_all();
-    payer_.join();
-}
-
-void SyncCells::attach() {
-    segment_.attach();
-    // The program's signals are for the program's threads.
-    sigset_t all;
-    sigset_t former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    payer_ = std::thread([this] { pay_debts(); });
-    pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
 
 SyncThread SyncCells::self() const noexcept {
@@ -193,32 +174,18 @@ void SyncCells::on_debt(void* cells, NodeId from, Bytes body) noexcept {
     DebtRequest request;
     HIROBA_INVARIANT(body.size() == sizeof request, "a request of %lu bytes", body.size());
     std::memcpy(&request, body.data(), sizeof request);
-    {
-        const std::scoped_lock guard{self->debts_latch_};
-        const std::uint32_t made = self->debts_made_.load(std::memory_order_relaxed);
-        self->debts_[made % buckets_per_node] = {{NodeId{request.node}, request.index}, from};
-        self->debts_made_.store(made + 1);
-    }
-    self->debts_made_.notify_all();
+    const std::uint64_t bucket = std::uint64_t{request.node} << 32 | request.index;
+    self->payer_.add({&pay_debt, self, bucket, from});
 }
 
-void SyncCells::pay_debts() noexcept {
-    for (;;) {
-        debts_made_.wait(debts_paid_);
-        if (stopping_.load(std::memory_order_relaxed)) return;
-        Debt debt{};
-        {
-            const std::scoped_lock guard{debts_latch_};
-            debt = debts_[debts_paid_ % buckets_per_node];
-        }
-        ++debts_paid_;
-        on_runtime_stack([&] {
-            memory_.release(Others::running);
-            put_news(debt.bucket);
-            segment_.store(at(debt.bucket, owing), 0);
-            endpoint_.wake(debt.creditor);
-        });
-    }
+void SyncCells::pay_debt(void* cells, std::uint64_t bucket_raw, NodeId creditor) noexcept {
+    auto* const self = static_cast<SyncCells*>(cells);
+    const Bucket bucket{NodeId{static_cast<std::uint32_t>(bucket_raw >> 32)},
+                        static_cast<std::uint32_t>(bucket_raw)};
+    self->memory_.release(Others::running);
+    self->put_news(bucket);
+    self->segment_.store(self->at(bucket, owing), 0);
+    self->endpoint_.wake(creditor);
 }
 
 // --- visits --------------------------------------------------------------------------------------

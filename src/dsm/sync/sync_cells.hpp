@@ -20,12 +20,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
 
 #include "base/latch.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/engine/sparse_array.hpp"
 #include "dsm/sync/deadline.hpp"
+#include "dsm/sync/debt_payer.hpp"
 #include "dsm/sync/interruptions.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"
@@ -53,11 +53,12 @@ struct SyncWaiter {
 
 class SyncCells {
 public:
-    SyncCells(net::Endpoint& endpoint, SharedMemory& memory, gas::Segment segment);
-    ~SyncCells();
+    SyncCells(net::Endpoint& endpoint, SharedMemory& memory, DebtPayer& payer,
+              gas::Segment segment);
+    ~SyncCells() { payer_.stop(); }
     static std::size_t segment_bytes(const SharedMemory& memory);
-    /// After Endpoint::connect(); starts the thread that pays debts.
-    void attach();
+    /// After Endpoint::connect().
+    void attach() { segment_.attach(); }
     void interrupt_waits_for(Interruptions interruptions) noexcept {
         interruptions_ = interruptions;
     }
@@ -82,10 +83,6 @@ private:
         NodeId node;
         std::uint32_t index;  ///< plus one; 0 is none
     };
-    struct Debt {
-        Bucket bucket;
-        NodeId creditor;
-    };
 
     gas::GlobalAddress at(Bucket bucket, std::size_t word) const noexcept;
     gas::GlobalAddress at(Cell cell, std::size_t word) const noexcept;
@@ -100,12 +97,13 @@ private:
     void put_news(Bucket bucket) noexcept;
     void take_news(Bucket bucket) noexcept;
     static void on_debt(void* cells, NodeId from, Bytes body) noexcept;
-    void pay_debts() noexcept;
+    static void pay_debt(void* cells, std::uint64_t bucket, NodeId creditor) noexcept;
 
     net::Endpoint& endpoint_;
     SharedMemory& memory_;
     gas::Segment segment_;
     std::size_t news_stride_;
+    DebtPayer& payer_;
     Interruptions interruptions_;
     SparseArray<std::atomic<std::uint64_t>>
         seen_;  ///< by node and bucket; written under the bucket
@@ -115,13 +113,6 @@ private:
     std::uint32_t free_waiter_count_;
     Latch buffer_latch_;
     SparseArray<std::byte> buffer_;
-
-    Latch debts_latch_;
-    SparseArray<Debt> debts_;  ///< a ring
-    std::uint32_t debts_paid_ = 0;
-    std::atomic<std::uint32_t> debts_made_{0};
-    std::atomic<bool> stopping_{false};
-    std::thread payer_;
 };
 
 /// Holds the bucket of one key. On the runtime stack, so that no handler of the program interrupts

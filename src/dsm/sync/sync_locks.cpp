@@ -14,11 +14,11 @@ namespace {
 constexpr std::uint64_t recursion_max = 0xFFFF'FFFFu;
 }
 
-Result<std::unique_ptr<SyncTable>> SyncTable::create(net::Endpoint& endpoint,
-                                                     SharedMemory& memory) {
+Result<std::unique_ptr<SyncTable>> SyncTable::create(net::Endpoint& endpoint, SharedMemory& memory,
+                                                     DebtPayer& payer) {
     auto segment = gas::Segment::allocate(endpoint, SyncCells::segment_bytes(memory));
     if (!segment) return segment.error();
-    return std::make_unique<SyncTable>(endpoint, memory, std::move(*segment));
+    return std::make_unique<SyncTable>(endpoint, memory, payer, std::move(*segment));
 }
 
 void SyncTable::catch_up(SyncKey key) noexcept {

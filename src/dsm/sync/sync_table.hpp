@@ -38,9 +38,10 @@ struct Waiting {
 class SyncTable {
 public:
     /// Registers memory; before Endpoint::connect(), attach() after it.
-    static Result<std::unique_ptr<SyncTable>> create(net::Endpoint& endpoint, SharedMemory& memory);
-    SyncTable(net::Endpoint& endpoint, SharedMemory& memory, gas::Segment segment)
-        : memory_(memory), cells_(endpoint, memory, std::move(segment)) {}
+    static Result<std::unique_ptr<SyncTable>> create(net::Endpoint& endpoint, SharedMemory& memory,
+                                                     DebtPayer& payer);
+    SyncTable(net::Endpoint& endpoint, SharedMemory& memory, DebtPayer& payer, gas::Segment segment)
+        : memory_(memory), cells_(endpoint, memory, payer, std::move(segment)) {}
     void attach() { cells_.attach(); }
     void interrupt_waits_for(Interruptions interruptions) noexcept {
         cells_.interrupt_waits_for(interruptions);

@@ -52,12 +52,14 @@ public:
 struct TestNode {
     TestNode(Wire& wire, const AddressMap& map, NodeId self) : memory(map) {
         endpoint = net::Endpoint::over(self, nodes, std::make_unique<WireProvider>(wire, self));
-        auto made = SyncTable::create(*endpoint, memory);
+        payer = std::make_unique<DebtPayer>(*endpoint);
+        auto made = SyncTable::create(*endpoint, memory, *payer);
         EXPECT_TRUE(made) << made.error().text;
         table = std::move(*made);
     }
     std::unique_ptr<net::Endpoint> endpoint;
     CountingMemory memory;
+    std::unique_ptr<DebtPayer> payer;
     std::unique_ptr<SyncTable> table;
     std::thread service;
 };
@@ -70,6 +72,7 @@ protected:
         for (auto& each : node_) {
             EXPECT_TRUE(each->endpoint->connect());
             each->table->attach();
+            each->payer->start();
             each->service = std::thread([&each] { each->endpoint->serve(); });
         }
     }

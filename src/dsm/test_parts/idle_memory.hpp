@@ -14,12 +14,13 @@ public:
     Result<void> attach(AddressRange) override { return {}; }
     Result<void> adopt(AddressRange) override { return {}; }
     std::size_t news_for(NodeId, MutableBytes) noexcept override { return 0; }
-    void everyone_knows() noexcept override {}
+    void everyone_knows_through(std::span<const NodeId>) noexcept override {}
     void prefetch(const void*, std::size_t) noexcept override {}
     void make_accessible(const void*, std::size_t, bool) noexcept override {}
     void pin(const void*, std::size_t, bool) noexcept override {}
     void unpin(const void*, std::size_t) noexcept override {}
     void hold_stack(AddressRange, std::size_t) noexcept override {}
+    void allow_execution(AddressRange) noexcept override {}
     void drop_stack(AddressRange, std::size_t) noexcept override {}
     bool discard(std::span<const AddressRange>) noexcept override { return true; }
     void discarded_everywhere() noexcept override {}

@@ -35,7 +35,8 @@ struct Wire {
     std::size_t message_bytes_max;
     std::atomic<std::size_t> messages{0};  ///< sent so far
     std::vector<Inbox> inboxes;
-    std::vector<std::vector<std::uint64_t>> memory;  ///< one region of each node
+    /// Of each node, by region; a deque, since one that is added moves no other.
+    std::vector<std::deque<std::vector<std::uint64_t>>> memory;
 };
 
 class WireProvider final : public net::Provider {
@@ -44,14 +45,15 @@ public:
         : wire_(wire), self_(self), limits_{"wire", wire.message_bytes_max, true, true, true} {}
     const net::Limits& limits() const noexcept override { return limits_; }
     Result<net::RegionId> allocate(std::size_t bytes) override {
-        wire_.memory[self_.value].assign(bytes / 8, 0);
-        return net::RegionId{};
+        auto& mine = wire_.memory[self_.value];
+        mine.emplace_back(bytes / 8, 0);
+        return net::RegionId{static_cast<std::uint32_t>(mine.size() - 1)};
     }
     MutableBytes local(net::RegionId region) noexcept override {
-        return {mapped(self_, region), wire_.memory[self_.value].size() * 8};
+        return {mapped(self_, region), wire_.memory[self_.value][region.value].size() * 8};
     }
-    std::byte* mapped(NodeId node, net::RegionId) noexcept override {
-        return reinterpret_cast<std::byte*>(wire_.memory[node.value].data());
+    std::byte* mapped(NodeId node, net::RegionId region) noexcept override {
+        return reinterpret_cast<std::byte*>(wire_.memory[node.value][region.value].data());
     }
     Result<void> connect() override { return {}; }
     net::Post send(NodeId to, net::MessageKind kind, net::Urgency,

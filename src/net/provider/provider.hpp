@@ -29,6 +29,7 @@ enum class MessageKind : std::uint8_t {
     freed_pages,     ///< dsm: free pages on their way back to the machine
     quit,            ///< omp: the program is over
     release_wanted,  ///< dsm: a node owes a release to whoever wants an object of the program
+    lock_request,    ///< dsm: a lock kept here is wanted, or unset, elsewhere; and the answer
     exit_request,    ///< abi: the program calls exit() on a node other than 0
     file_request,    ///< abi: a call on a descriptor or stream of the receiver
     file_reply,      ///< abi: its outcome
@@ -37,6 +38,7 @@ enum class MessageKind : std::uint8_t {
     delegation,      ///< gas: commands for memory of the receiver, and their answers
     kick,            ///< net: bytes that land where nothing is mapped
     relocation,      ///< gas: directories of relocatable pages, and pages that move
+    tasks,           ///< omp: tasks that go to another node, and what became of them
     test,            ///< conformance suite
     count
 };
@@ -175,8 +177,8 @@ public:
     virtual Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
                       bool more) noexcept;
 
-    /// Whether everything sent and posted here has reached its node, unless that was lost. Any
-    /// thread.
+    /// Whether everything sent and posted here has reached its node, unless that was lost, and
+    /// nobody waits for this one to say so. Not from a handler.
     virtual bool settled() noexcept { return true; }
 
     /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.

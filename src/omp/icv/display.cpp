@@ -55,7 +55,7 @@ std::string display_text(const Environment& environment, const Icvs& icvs, bool 
     line("OMP_TEAMS_THREAD_LIMIT", std::to_string(icvs.teams_thread_limit));
     line("OMP_CANCELLATION", truth(environment.cancellation));
     line("OMP_DEFAULT_DEVICE", std::to_string(icvs.default_device));
-    line("OMP_MAX_TASK_PRIORITY", "0");
+    line("OMP_MAX_TASK_PRIORITY", std::to_string(environment.task_priority_max));
     line("OMP_DISPLAY_AFFINITY", truth(environment.display_affinity));
     line("OMP_AFFINITY_FORMAT", environment.affinity_format);
     line("OMP_ALLOCATOR", "omp_default_mem_alloc");

@@ -26,6 +26,8 @@ struct Icvs {
     std::int32_t default_device = 0;
     std::int32_t teams = 0;
     std::int32_t teams_thread_limit = 0;
+    std::uint32_t thread_limit = 0;  ///< of the construct around it; 0: none
+    std::uint32_t league_size = 1, team_number = 0;
     std::uintptr_t default_allocator = 1;  ///< omp_default_mem_alloc
 };
 
@@ -40,6 +42,7 @@ struct Environment {
     std::uint64_t stack_bytes = 0;  ///< 0: the system's default
     WaitPolicy wait_policy = WaitPolicy::unset;
     bool cancellation = false;
+    std::int32_t task_priority_max = 0;
     bool display_affinity = false;
     std::string affinity_format = "level %L thread %i affinity %A";
     enum class Display : std::uint8_t { off, on, verbose } display = Display::off;
@@ -48,6 +51,9 @@ struct Environment {
 /// Reads every OMP_* variable. A bad value is named in one line on stderr and its default taken,
 /// as gcc's runtime does; silent unless `complain`.
 Environment read_environment(bool complain);
+
+/// OMP_STACKSIZE, else GOMP_STACKSIZE, in bytes; 0: neither is set to a size. Allocates nothing.
+std::uint64_t stack_bytes_from_environment() noexcept;
 
 /// The text of OMP_DISPLAY_ENV, in gcc's format. `icvs`: of the initial task.
 std::string display_text(const Environment& environment, const Icvs& icvs, bool verbose);

@@ -14,9 +14,10 @@ constexpr std::uint32_t yields_before_sleep = 2000;
 constexpr long sleep_ns = 50'000;
 }  // namespace
 
-void WordStore::await(std::size_t word, std::uint64_t value) noexcept {
+template <class Holds>
+void WordStore::await_that(Holds&& holds) noexcept {
     Backoff backoff;
-    while (load(word) != value) {
+    while (!holds()) {
         between_looks();
         if (backoff.yields() < yields_before_sleep) {
             backoff.pause();
@@ -25,6 +26,14 @@ void WordStore::await(std::size_t word, std::uint64_t value) noexcept {
             nanosleep(&pause, nullptr);
         }
     }
+}
+
+void WordStore::await(std::size_t word, std::uint64_t value) noexcept {
+    await_that([&] { return load(word) == value; });
+}
+
+void WordStore::await_at_least(std::size_t word, std::uint64_t value) noexcept {
+    await_that([&] { return load(word) >= value; });
 }
 
 }  // namespace hiroba::omp

@@ -5,11 +5,13 @@
 // zero at first. They never lie in the program's memory.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 
+#include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 #include "gas/gas.hpp"
 
@@ -30,13 +32,24 @@ public:
     /// Returns once the word has the value: spins, yields, then sleeps between looks; messages are
     /// handled meanwhile.
     void await(std::size_t word, std::uint64_t value) noexcept;
+    /// The same, until it has this value or a greater one.
+    void await_at_least(std::size_t word, std::uint64_t value) noexcept;
 
 private:
+    template <class Holds>
+    void await_that(Holds&& holds) noexcept;
     virtual void between_looks() noexcept {}
 };
 
+/// Words of this process; untouched ones cost nothing.
 class LocalWords final : public WordStore {
 public:
+    explicit LocalWords(std::size_t words = store_words)
+        : memory_(std::calloc(words * sizeof(Word) + cache_line_bytes, 1)) {
+        if (memory_ == nullptr) die(exit_environment, "no memory for %lu words", words);
+        const auto begin = reinterpret_cast<std::uintptr_t>(memory_.get());
+        words_ = reinterpret_cast<Word*>(round_up(begin, cache_line_bytes));
+    }
     std::uint64_t load(std::size_t word) noexcept override { return words_[word].load(); }
     void store(std::size_t word, std::uint64_t value) noexcept override {
         words_[word].store(value);
@@ -51,7 +64,12 @@ public:
     }
 
 private:
-    alignas(cache_line_bytes) std::array<std::atomic<std::uint64_t>, store_words> words_{};
+    using Word = std::atomic<std::uint64_t>;
+    struct Free {
+        void operator()(void* memory) const noexcept { std::free(memory); }
+    };
+    std::unique_ptr<void, Free> memory_;
+    Word* words_;
 };
 
 /// Words on node 0. Made before Endpoint::connect(), attached after it.

@@ -45,9 +45,27 @@ public:
         return reinterpret_cast<void*>(words_->load(base_ + pointer_word));
     }
 
-    /// Each of the team's threads, once.
-    void leave(std::uint32_t team_size) noexcept {
-        if (words_->fetch_add(base_ + left_word, 1) + 1 == team_size) clear();
+    /// The pointer that one thread publishes.
+    void* await_published() noexcept {
+        words_->await_at_least(base_ + pointer_word, 1);
+        return published();
+    }
+
+    /// Each of the team's threads, once. True for the last, which has cleared the slot.
+    bool leave(std::uint32_t team_size) noexcept {
+        const bool last = is_last_to_leave(team_size);
+        if (last) clear();
+        return last;
+    }
+    /// The same, but the last one calls clear().
+    bool is_last_to_leave(std::uint32_t team_size) noexcept {
+        return words_->fetch_add(base_ + left_word, 1) + 1 == team_size;
+    }
+    /// Gives the slot to the next construct.
+    void clear() noexcept {
+        for (const std::size_t word : {next_word, left_word, turn_word, pointer_word})
+            words_->store(base_ + word, 0);
+        words_->store(base_ + uses_word, uses_ + 1);
     }
     /// For `single`: true for the first of the team's threads to call. Calling is leaving too.
     bool first_and_leave(std::uint32_t team_size) noexcept {
@@ -62,12 +80,6 @@ private:
     static constexpr std::size_t next_word = 0, left_word = 1;
     static constexpr std::size_t uses_word = 8, turn_word = 9, pointer_word = 10;
     static_assert(slots * words_per_slot <= store_words);
-
-    void clear() noexcept {
-        for (const std::size_t word : {next_word, left_word, turn_word, pointer_word})
-            words_->store(base_ + word, 0);
-        words_->store(base_ + uses_word, uses_ + 1);
-    }
 
     WordStore* words_ = nullptr;
     std::size_t base_ = 0;

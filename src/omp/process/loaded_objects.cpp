@@ -62,6 +62,7 @@ LoadedObject describe(const dl_phdr_info& info, bool program) {
 
     for (const auto& header : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
         if (header.p_type == PT_DYNAMIC) object.dynamic = range_of(info, header).address;
+        if (header.p_type == PT_GNU_STACK) object.executable_stack = (header.p_flags & PF_X) != 0;
     }
     object.kind = program ? LoadedObject::Kind::program
                   : is_system_library(object.path, object.bias, object.dynamic)

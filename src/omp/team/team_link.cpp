@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -15,11 +16,13 @@
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
 #include "dsm/sync/publisher.hpp"
+#include "omp/team/team_shape.hpp"
 
 namespace hiroba::omp {
 
 namespace {
-constexpr std::uint32_t all_to_all_max = 8;
+using net::kick::TreeNode;
+constexpr std::uint32_t all_to_all_max = net::kick::tree_arity;
 /// What a region reads first: the struct of its shared variables.
 constexpr std::size_t data_prefetch_bytes = 256;
 static_assert(std::is_trivially_copyable_v<Fork>);
@@ -100,20 +103,59 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
     mail_->take(from);
 }
 
+// --- the tree ------------------------------------------------------------------------------------
+
+bool TeamLink::children_have_come() noexcept {
+    const TreeNode here = place();
+    for (std::uint32_t branch = 0; branch < here.children(); ++branch)
+        if (!mail_->has_come(here.child(branch))) return false;
+    return true;
+}
+
+/// After a release, when children_have_come(): what this node has acquired is part of its own news.
+void TeamLink::pass_up(Kind kind) noexcept {
+    const TreeNode here = place();
+    for (std::uint32_t branch = 0; branch < here.children(); ++branch)
+        receive(here.child(branch), kind);
+    if (here.children() > 0) acquire();
+    if (!here.is_root()) send(here.parent(), kind);
+}
+
+void TeamLink::pass_down(Kind kind, Bytes extra) noexcept {
+    const TreeNode here = place();
+    for (std::uint32_t branch = 0; branch < here.children(); ++branch)
+        send(here.child(branch), kind, extra);
+}
+
+/// At a fork or behind a barrier of all nodes everybody has the same news, or will have before it
+/// does anything else.
+void TeamLink::all_nodes_know(std::span<const NodeId> told) noexcept {
+    if (members_ == parts_.endpoint->nodes()) parts_.memory->everyone_knows_through(told);
+}
+
+/// As above, where news went up to the root, and down from it.
+void TeamLink::tree_knows() noexcept {
+    const TreeNode here = place();
+    std::array<NodeId, net::kick::tree_arity> told;
+    if (!here.is_root()) {
+        told[0] = NodeId{here.parent()};
+        return all_nodes_know(std::span(told).first(1));
+    }
+    for (std::uint32_t branch = 0; branch < here.children(); ++branch)
+        told[branch] = NodeId{here.child(branch)};
+    all_nodes_know(std::span(told).first(here.children()));
+}
+
+// --- regions -------------------------------------------------------------------------------------
+
 void TeamLink::fork(const Fork& fork, std::uint32_t members) noexcept {
     members_ = members;
     region_runs(true);
     ++region_;
     phase_ = 0;
     release();
-    for (std::uint32_t node = 1; node < members_; ++node)
-        send(node, Kind::fork, std::as_bytes(std::span(&fork, 1)));
-    all_nodes_know();
-}
-
-// A fork and a barrier of all nodes leave everybody with the same news.
-void TeamLink::all_nodes_know() noexcept {
-    if (members_ == parts_.endpoint->nodes()) parts_.memory->everyone_knows();
+    pass_down(Kind::fork, std::as_bytes(std::span(&fork, 1)));
+    tree_knows();
 }
 
 bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
@@ -122,42 +164,43 @@ bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
     return true;
 }
 
-void TeamLink::let_handlers_run() noexcept {
-    ThreadContext& context = this_thread();
-    context.in_runtime = false;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    parts_.interruptions.serve();
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    context.in_runtime = true;
-}
-
-bool TeamLink::join() noexcept {
-    if (!await([this] { return have_come(1, members_); })) return false;
-    for (std::uint32_t node = 1; node < members_; ++node) receive(node, Kind::join);
+bool TeamLink::join(Distraction distraction) noexcept {
+    if (!await([this] { return children_have_come(); }, distraction)) return false;
+    pass_up(Kind::join);
     region_runs(false);
-    acquire();
     members_ = 1;
     return true;
 }
 
-bool TeamLink::await_fork(Fork* fork) noexcept {
-    const auto is_called = [this] { return mail_->has_come(0) || over_.load(); };
+TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexcept {
+    const std::uint32_t parent = place().parent();
+    const auto is_called = [&] { return mail_->has_come(parent) || over_.load(); };
+    const auto are_handlers_waiting = [this] { return parts_.interruptions.are_pending(); };
     while (!is_called()) {
+        if (are_handlers_waiting()) return Called::handlers;
         dsm::Heap& heap = *parts_.heap;
-        mail_->wait_for([&] { return is_called() || heap.has_freed_pages(); });
+        mail_->wait_for([&] {
+            return is_called() || heap.has_freed_pages() || are_handlers_waiting() || distraction();
+        });
         heap.return_freed_pages();
+        if (!is_called() && distraction()) return Called::elsewhere;
     }
-    if (!mail_->has_come(0)) return false;
+    if (!mail_->has_come(parent)) return Called::end;
     in_region_.store(true);
     region_runs(true);
     phase_ = 0;
-    receive(0, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
+    receive(parent, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
     acquire();
-    members_ = (fork->place.team_size - 1) / parts_.threads_per_node + 1;
-    all_nodes_know();
+    members_ = TeamShape{fork->place.team_size, parts_.endpoint->nodes()}.nodes_used();
+    pass_down(Kind::fork, std::as_bytes(std::span(fork, 1)));
+    tree_knows();
     if (fork->data != nullptr && parts_.memory->contains(fork->data))
         parts_.memory->prefetch(fork->data, data_prefetch_bytes);
-    return true;
+    return Called::region;
+}
+
+void TeamLink::release_what_handlers_wrote() noexcept {
+    on_runtime_stack([this] { release(); });
 }
 
 void TeamLink::region_runs(bool runs) noexcept {
@@ -168,31 +211,42 @@ void TeamLink::region_runs(bool runs) noexcept {
 void TeamLink::arrive_at_join() noexcept {
     release();
     in_region_.store(false);
-    send(0, Kind::join);
+    pass_up(Kind::join);
 }
 
 // Up to 8 members all tell all, starting behind themselves, which spreads the load.
 void TeamLink::begin_barrier() noexcept {
     release();
-    if (members_ > all_to_all_max) {
-        if (self_ != 0) send(0, Kind::gather);
-        return;
-    }
+    gathered_ = false;
+    if (members_ > all_to_all_max) return;
     for (std::uint32_t i = 1; i < members_; ++i) send((self_ + i) % members_, Kind::barrier);
 }
 
-bool TeamLink::finish_barrier() noexcept {
-    const bool over_node_0 = members_ > all_to_all_max;
-    const std::uint32_t from_up_to = over_node_0 && self_ != 0 ? 1 : members_;
-    if (!await([&] { return have_come(0, from_up_to); })) return false;
-    const Kind kind = !over_node_0 ? Kind::barrier : self_ != 0 ? Kind::spread : Kind::gather;
-    for (std::uint32_t node = 0; node < from_up_to; ++node)
-        if (node != self_) receive(node, kind);
+bool TeamLink::finish_barrier(Distraction distraction) noexcept {
+    if (members_ > all_to_all_max) return finish_along_tree(distraction);
+    if (!await([&] { return have_come(0, members_); }, distraction)) return false;
+    for (std::uint32_t node = 0; node < members_; ++node)
+        if (node != self_) receive(node, Kind::barrier);
     acquire();
-    // What node 0 has acquired is part of its own news.
-    if (over_node_0 && self_ == 0)
-        for (std::uint32_t node = 1; node < members_; ++node) send(node, Kind::spread);
-    all_nodes_know();
+    all_nodes_know({});
+    ++phase_;
+    return true;
+}
+
+bool TeamLink::finish_along_tree(Distraction distraction) noexcept {
+    const TreeNode here = place();
+    if (!gathered_) {
+        if (!await([this] { return children_have_come(); }, distraction)) return false;
+        pass_up(Kind::gather);
+        gathered_ = true;
+    }
+    if (!here.is_root()) {
+        if (!await([&] { return mail_->has_come(here.parent()); }, distraction)) return false;
+        receive(here.parent(), Kind::spread);
+        acquire();
+    }
+    pass_down(Kind::spread);
+    tree_knows();
     ++phase_;
     return true;
 }

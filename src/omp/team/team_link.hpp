@@ -5,11 +5,13 @@
 // one phase ahead, so the mailboxes' places suffice.
 //
 // Who sends what, with the news of memory in each mail:
-//   fork     node 0 to each member
 //   barrier  each member to each other, up to 8 members (one way instead of two)
-//   gather   beyond that: each member to node 0, which then sends
-//   spread   to each member
-//   join     each member to node 0
+// and along a tree of arity 8 of which node 0 is the root:
+//   fork     parents to children
+//   gather   the way up of a barrier of more members: children to parents, what they have heard of
+//            their own children included
+//   spread   the way down
+//   join     children to parents, as gather
 // A node without threads in the region gets nothing: its news waits for its next fork.
 #pragma once
 
@@ -36,7 +38,15 @@ struct Fork {
     std::uint64_t sequence = 0;  ///< number of the region's first worksharing construct
     bool has_loop = false;
     Loop loop;
-    ProcessState process;  ///< what the members' processes must be like
+    std::uintptr_t* reductions = nullptr;  ///< the compiler's descriptor of task reductions
+    ProcessState process;                  ///< what the members' processes must be like
+};
+
+/// Something else a waiting thread may be needed for.
+struct Distraction {
+    bool (*calls)(const void* context) noexcept = nullptr;
+    const void* context = nullptr;
+    bool operator()() const noexcept { return calls != nullptr && calls(context); }
 };
 
 /// Everything but the handlers: on the runtime stack, while the node's other threads that take
@@ -52,27 +62,46 @@ public:
 
     /// Node 0: starts a region on `members` nodes (at least 2); join() ends it.
     void fork(const Fork& fork, std::uint32_t members) noexcept;
-    /// False: a signal handler of the program waits; to be called again. As finish_barrier().
-    bool join() noexcept;
+    /// False: a signal handler of the program waits, or there is a distraction; to be called again.
+    /// As finish_barrier().
+    bool join(Distraction distraction) noexcept;
     void send_quit() noexcept;
 
-    /// Other nodes: waits for the next region. False: the program is over.
-    bool await_fork(Fork* fork) noexcept;
+    /// Other nodes: waits for the next region. `handlers`: signal handlers of the program wait;
+    /// `elsewhere`: there is a distraction.
+    enum class Called : std::uint8_t { region, end, handlers, elsewhere };
+    Called await_fork(Fork* fork, Distraction distraction) noexcept;
+    /// On the program's stack, between regions, after handlers have run.
+    void release_what_handlers_wrote() noexcept;
+    /// Number of the region that runs or was last, the same on its members.
+    std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
+    /// Once children_have_come().
     void arrive_at_join() noexcept;
+    /// Whether all of this node's children in the tree have joined, or come to the barrier.
+    bool children_have_come() noexcept;
 
     /// Every member: all writes of all members before begin_ are visible to all after finish_.
     void begin_barrier() noexcept;
-    bool finish_barrier() noexcept;
+    bool finish_barrier(Distraction distraction) noexcept;
 
     /// On the program's stack: calls `step` on the runtime's until it says true. While it says
-    /// false, handlers of the program run in between, and other threads' releases know of it.
-    template <class Step>
-    void in_steps(Step&& step) noexcept;
-    /// Within a step: waits; false when a handler of the program does, too, and it is not `ready`.
+    /// false, handlers of the program and between() run in between, as parts of the program, and
+    /// other threads' releases know of it.
+    template <class Step, class Between>
+    void in_steps(Step&& step, Between&& between) noexcept;
+    /// Within a step: waits; false when a handler of the program does, too, or there is a
+    /// distraction, and it is not `ready`.
     template <class Ready>
-    bool await(Ready&& ready) noexcept {
-        mail_->wait_for([&] { return ready() || parts_.interruptions.are_pending(); });
+    bool await(Ready&& ready, Distraction distraction) noexcept {
+        mail_->wait_for(
+            [&] { return ready() || parts_.interruptions.are_pending() || distraction(); });
+        return ready();
+    }
+    /// The same, but for handlers.
+    template <class Ready>
+    bool await_region(Ready&& ready, Distraction distraction) noexcept {
+        mail_->wait_for([&] { return ready() || distraction(); });
         return ready();
     }
 
@@ -89,38 +118,56 @@ private:
     TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail);
     void release() noexcept;
     void acquire() noexcept;
-    void all_nodes_know() noexcept;
+    void all_nodes_know(std::span<const NodeId> told) noexcept;
+    void tree_knows() noexcept;
     void region_runs(bool runs) noexcept;
     void send(std::uint32_t to, Kind kind, Bytes extra = {}) noexcept;
     /// Takes the next mail of `from`, waiting for it, which must be a `kind` of this region and
     /// phase.
     void receive(std::uint32_t from, Kind kind, MutableBytes extra = {}) noexcept;
     bool have_come(std::uint32_t from, std::uint32_t to) noexcept;
+    net::kick::TreeNode place() const noexcept { return {self_, members_}; }
+    bool finish_along_tree(Distraction distraction) noexcept;
+    void pass_up(Kind kind) noexcept;
+    void pass_down(Kind kind, Bytes extra = {}) noexcept;
     /// From here on this thread counts as one of the program that runs.
     void run_beside_releases() noexcept {
         const std::scoped_lock still{still_};
         count_program_threads(+1);
     }
-    void let_handlers_run() noexcept;
+    template <class Between>
+    void run_program(Between&& between) noexcept;
     void on_quit() noexcept;
 
     Parts parts_;
     std::uint32_t self_, members_ = 1;
     std::uint64_t region_ = 0;
     std::uint32_t phase_ = 0;  ///< barriers passed in this region
+    bool gathered_ = false;    ///< in a barrier along the tree: the way up is done
     std::unique_ptr<net::kick::Mailboxes> mail_;
     std::atomic<bool> over_{false}, in_region_{false};
     std::atomic<int> program_threads_{0};
     Latch still_;  ///< held by a release that takes the program for standing still
 };
 
-template <class Step>
-void TeamLink::in_steps(Step&& step) noexcept {
+template <class Between>
+void TeamLink::run_program(Between&& between) noexcept {
+    ThreadContext& context = this_thread();
+    context.in_runtime = false;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (parts_.interruptions.are_pending()) parts_.interruptions.serve();
+    between();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    context.in_runtime = true;
+}
+
+template <class Step, class Between>
+void TeamLink::in_steps(Step&& step, Between&& between) noexcept {
     const RuntimeScope here;
     bool through = false;
     bool again = false;
     while (!through) {
-        if (again) let_handlers_run();
+        if (again) run_program(between);
         on_runtime_stack([&] {
             if (again) count_program_threads(-1);
             through = step();

@@ -7,33 +7,49 @@
 #include <array>
 #include <cstdint>
 
+#include "omp/loop/doacross.hpp"
 #include "omp/loop/loop_cursor.hpp"
 #include "omp/omp.hpp"
 #include "omp/team/gate.hpp"
 
 namespace hiroba::omp {
 
+struct Task;
+
 /// One region as seen by one of its threads.
 struct Frame {
     Frame* parent = nullptr;
     Place place;
     Icvs icvs;
+    Task* implicit = nullptr;  ///< made when the thread first does something with tasks here
+    Task* task = nullptr;  ///< the one the thread executes; null: the implicit one, not yet made
+    /// It executes a child of `task` that has no descriptor yet, because nobody has asked for one.
+    bool inlined = false;
+    bool inlined_final = false;
     LoopCursor loop;
-    Workshare single_copy;       ///< of the single whose executor this thread is
-    std::uint64_t sequence = 0;  ///< number of the next worksharing construct
+    Doacross doacross;
+    void* loop_memory = nullptr;  ///< what the present loop's threads share
+    Workshare loop_memory_share;
+    std::uintptr_t* reductions = nullptr;  ///< of the region
+    Workshare single_copy;                 ///< of the single whose executor this thread is
+    std::uint64_t sequence = 0;            ///< number of the next worksharing construct
 };
 
-/// How often a thread holds a lock it may take again. A lock has one holder, so nobody else needs
-/// to know the count.
+/// How often tasks of a thread hold locks they may take again. A lock has one holder, a task, so
+/// nobody else needs to know the count.
 class NestedHolds {
 public:
-    /// The count to change, 0 when the lock is not held. Fatal when too many are held at once.
-    std::uint32_t& of(std::uint64_t key) noexcept;
+    /// The count to change, 0 when `task` does not hold the lock. Fatal when too many are held at
+    /// once.
+    std::uint32_t& of(std::uint64_t key, const void* task) noexcept;
+    /// The count of the lock whichever task of the thread holds it; null: none.
+    std::uint32_t* held(std::uint64_t key) noexcept;
 
 private:
     static constexpr std::size_t holds_max = 64;
     struct Hold {
         std::uint64_t key = 0;
+        const void* task = nullptr;
         std::uint32_t count = 0;
     };
     std::array<Hold, holds_max> holds_{};
@@ -42,7 +58,7 @@ private:
 /// Where a thread stands at a barrier or join that handlers of the program may interrupt. Not on
 /// its stack, which others may be comparing.
 struct Standing {
-    bool arrived = false, last = false;
+    bool arrived = false, last = false, begun = false;
     std::uint32_t phase = 0;
 };
 
@@ -57,7 +73,9 @@ struct ThreadState {
     Frame* frame = &base;
     NestedHolds holds;
     Standing standing;
-    Gate start;  ///< advanced when there is a region for this thread
+    std::uint64_t region_entered = 0;  ///< number of the last region it was a member of, here
+    std::uint64_t events_seen = 0;     ///< of tasks, when it last found nothing to do
+    Gate start;                        ///< advanced when there is a region for this thread
     std::uint32_t start_seen = 0;
 };
 

@@ -41,7 +41,8 @@ void ClusterNode::connect() {
     memory_ = must(dsm::SharedMemory::create(*endpoint_, cluster_.map(), std::move(engine),
                                              cluster_.options().memory));
     if (cluster_.options().with_locks) {
-        locks_ = must(dsm::LockTable::create(*endpoint_, *memory_));
+        payer_ = std::make_unique<dsm::DebtPayer>(*endpoint_);
+        locks_ = must(dsm::LockTable::create(*endpoint_, *memory_, *payer_));
     }
     news_ = std::make_unique<NewsExchange>(*endpoint_, *memory_);
     if (const auto connected = endpoint_->connect(); !connected) {
@@ -51,6 +52,14 @@ void ClusterNode::connect() {
     if (const auto attached = memory_->attach({}); !attached) {
         fatal("%s", attached.error().text.c_str());
     }
+}
+
+void ClusterNode::stop() {
+    if (payer_ != nullptr) {
+        payer_->stop();
+        endpoint_->wake_local();
+    }
+    endpoint_->stop();
 }
 
 std::uint64_t ClusterNode::load(std::uintptr_t address, std::size_t bytes) noexcept {
@@ -143,10 +152,11 @@ net::sim::Scheduler::Outcome Cluster::run(
                 program(thread, node);
                 // Nodes serve each other until the last thread of the last one is done.
                 if (--running_ == 0) {
-                    for (const auto& each : nodes_) each->endpoint_->stop();
+                    for (const auto& each : nodes_) each->stop();
                 }
             });
         }
+        if (node.payer_ != nullptr) scheduler().spawn(self, [&node] { node.payer_->work(); });
         node.endpoint_->serve();
     });
 }

@@ -59,6 +59,7 @@ public:
 private:
     friend class Cluster;
     void connect();
+    void stop();
     /// True for the last thread of the node to come; it says leave() when the others may go.
     bool come(std::uint32_t threads) noexcept;
     void leave() noexcept;
@@ -69,6 +70,7 @@ private:
     std::unique_ptr<net::Endpoint> endpoint_;
     SoftwareEngine* engine_ = nullptr;
     std::unique_ptr<dsm::SharedMemory> memory_;
+    std::unique_ptr<dsm::DebtPayer> payer_;  ///< of the locks
     std::unique_ptr<dsm::LockTable> locks_;
     std::unique_ptr<NewsExchange> news_;
     std::uint32_t come_ = 0;

@@ -24,8 +24,11 @@
 namespace hiroba::sim_test {
 namespace {
 
-/// Where the second block of a scenario lies.
-enum class Second : std::uint8_t { none, heap, stack };
+/// Where the second block of a scenario lies, and a third.
+enum class Second : std::uint8_t { none, heap, heap_twice, stack };
+
+/// Whether a scenario's nodes look for races, and what they must tell at its end in each order.
+enum class Races : std::uint8_t { off, none, some };
 
 struct Scenario {
     const char* name;
@@ -34,6 +37,7 @@ struct Scenario {
     std::uint32_t lock_hops;
     Second second;
     void (*live)(SmallWorld& world, std::uint32_t thread, ClusterNode& node);
+    Races races = Races::off;
 };
 
 constexpr unsigned hops = 8;
@@ -41,6 +45,61 @@ constexpr std::size_t stacks_of_run = 16;
 
 /// From few states to many.
 constexpr Scenario scenarios[] = {
+    // Both write a word between the same synchronizations.
+    {"race", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.write(node, 0, 111 + thread);
+         world.meet(node);
+     },
+     Races::some},
+    {"race_after_meeting", 2, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 7);
+         world.meet(node);
+         world.write(node, 0, 111 + thread);
+         world.meet(node);
+     },
+     Races::some},
+    // One node publishes in the background, which the other learns in the background.
+    {"race_and_publisher", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 1) node.memory().publish();
+         world.write(node, 0, 111 + thread);
+         if (thread == 0) node.memory().publish();
+         world.meet(node);
+     },
+     Races::some},
+    // What a node has written goes on top of newer bytes before its release.
+    {"race_and_rebase", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.write(node, 0, 111 + thread);
+         if (thread == 0) world.lock(node, 0), world.unlock(node, 0);
+         if (thread == 1) world.lock(node, 0), world.write(node, 1, 5), world.unlock(node, 0);
+     },
+     Races::some},
+    {"locked_writes", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.lock(node, 0);
+         world.write(node, 0, 111 + thread);
+         world.unlock(node, 0);
+         world.meet(node);
+         if (thread == 1) world.write(node, 0, 9);
+         world.meet(node);
+     },
+     Races::none},
+    // A flag in another block that is only loaded and stored.
+    {"plain_flag", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.write(node, 0, 111);
+             world.write(node, 2, 1);
+             node.memory().publish();
+         } else if (world.read(node, 2) == 1 && world.read(node, 0) == 111) {
+             world.write(node, 0, 112);
+         }
+         world.meet(node);
+     },
+     Races::none},
     // The second block is a stack of node 1: never inaccessible there.
     {"stack", 2, 1, 4, false, hops, Second::stack,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -78,6 +137,24 @@ constexpr Scenario scenarios[] = {
          world.atomic_add(node, 0);
          world.meet(node);
          world.see(node, 0);
+     }},
+    // A reader extends a lease at a home that is moving.
+    {"extend_and_take", 3, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 1) world.see(node, 1);
+         if (thread == 1) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
+         if (thread == 2) world.lock(node, 0), world.atomic_add(node, 0), world.unlock(node, 0);
+     }},
+    // A home moves by a write earlier than what its node has learned of everything else.
+    {"old_mark", 2, 1, 1, true, hops, Second::heap_twice,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.see(node, 1), world.add(node, 2), world.add(node, 4);
+         if (thread == 1) world.add(node, 3);
+         world.meet(node);
+         if (thread == 0) world.locked_add(node, 0, 2);
+         if (thread == 1) world.lock(node, 0), world.unlock(node, 0), world.atomic_add(node, 0);
+         world.meet(node);
+         if (thread == 0) world.see(node, 0);
      }},
     // Two nodes write two words of one block, each under its own lock: merges and rebases.
     {"two_words", 2, 1, 4, false, hops, Second::none,
@@ -140,6 +217,8 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.threads_of_first = scenario.threads_of_first;
     options.with_locks = false;
     options.memory.notices_max = scenario.notices_max;
+    using Race = dsm::MemoryOptions::Race;
+    options.memory.race = scenario.races == Races::off ? Race::off : Race::report;
     options.memory.lease = 2;
     options.memory.lock_hops = scenario.lock_hops;
     options.engine.as_mprotect = scenario.as_mprotect;
@@ -153,6 +232,11 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
 
 std::vector<std::uintptr_t> blocks_of(const Scenario& scenario, const dsm::AddressMap& map) {
     std::vector<std::uintptr_t> blocks{map.heap_arena(NodeId{0}).address};
+    if (scenario.second == Second::heap_twice) {
+        // Apart: blocks in a row that are written together are one notice.
+        const std::uintptr_t heap = blocks.front();
+        blocks = {heap + page_bytes, heap, heap + 2 * page_bytes};
+    }
     if (scenario.second == Second::heap) blocks.push_back(map.heap_arena(NodeId{1}).address);
     if (scenario.second == Second::stack) {
         // The second page: the first guards the stack.
@@ -171,7 +255,13 @@ void run_once(const Scenario& scenario, StateGraph& graph, net::sim::FiberStacks
         world.come(node);
         scenario.live(world, thread, node);
     });
-    graph.end_run(outcome, world.failure());
+    std::string failure = world.failure();
+    const bool ended = outcome == net::sim::Scheduler::Outcome::ended;
+    if (failure.empty() && scenario.races == Races::none && world.raced())
+        failure = "a race told of writes that are in order";
+    if (failure.empty() && ended && scenario.races == Races::some && !world.raced())
+        failure = "a race not told";
+    graph.end_run(outcome, failure);
 }
 
 /// Has `stacks` hold what a run needs, so that its books do not grow inside one.

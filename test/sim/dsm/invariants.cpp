@@ -34,10 +34,7 @@ std::string Invariants::broken_locks_and_copies(bool remember) {
         for (std::uint32_t node = 0; node < cluster_.options().nodes; ++node) {
             const auto view = cluster_.node(node).coherence().look_at(blocks_[index]);
             if (view) {
-                const NodeId first =
-                    cluster_.map().initial_home(std::uint64_t{blocks_[index]} * page_bytes);
-                const auto link = dsm::LinkWord::from_raw(view->record.link);
-                unlocked += link.kind(NodeId{node}, first) == dsm::LinkWord::Kind::unlocked;
+                unlocked += is_home(node, *view, blocks_[index]);
             }
             if (std::string what = broken_here(node, index, remember); !what.empty()) {
                 return "node " + std::to_string(node) + ", block " +
@@ -68,7 +65,9 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
                std::to_string(static_cast<int>(view->state));
     }
     if (view->state == BlockState::invalidating) return "invariant 7: invalidating, latch open";
-    if (readable(view->state) && !view->acquiring && view->rts < view->expired_to) {
+    const bool lease_counts = !is_home(rank, *view, blocks_[index]) && !view->moved;
+    if (readable(view->state) && !view->acquiring && lease_counts && !is_at_work_on(index) &&
+        view->rts < view->expired_to) {
         return "invariant 6: readable until " + std::to_string(view->rts.value) +
                ", but leases have expired up to " + std::to_string(view->expired_to.value);
     }
@@ -76,6 +75,21 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
         return "invariant 8: pinned and inaccessible";
     }
     return remember ? broken_copy(rank, index, *view) : std::string{};
+}
+
+bool Invariants::is_home(std::uint32_t rank, const dsm::Node::BlockView& view,
+                         dsm::BlockId block) const {
+    const NodeId first = cluster_.map().initial_home(std::uint64_t{block} * page_bytes);
+    return dsm::LinkWord::from_raw(view.record.link).kind(NodeId{rank}, first) ==
+           dsm::LinkWord::Kind::unlocked;
+}
+
+/// Some node's thread is: it may have taken the lock and not marked the block yet.
+bool Invariants::is_at_work_on(std::size_t index) {
+    for (std::uint32_t rank = 0; rank < cluster_.options().nodes; ++rank) {
+        if (!cluster_.node(rank).coherence().look_at(blocks_[index])) return true;
+    }
+    return false;
 }
 
 std::string Invariants::broken_after_release(std::uint32_t rank) {

@@ -18,7 +18,7 @@ namespace hiroba::sim_test {
 
 class SmallWorld {
 public:
-    static constexpr unsigned blocks_max = 2, words_per_block = 2, locks_max = 3;
+    static constexpr unsigned blocks_max = 3, words_per_block = 2, locks_max = 3;
     static constexpr std::size_t bytes_used_of_block = 64;
 
     /// Word w lies in block w / 2. @param blocks  where they begin
@@ -29,6 +29,9 @@ public:
     /// Reads a word and compares.
     void see(ClusterNode& node, unsigned word);
     void add(ClusterNode& node, unsigned word);
+    /// Without a look at what is right: for programs with races, and flags.
+    std::uint64_t read(ClusterNode& node, unsigned word);
+    void write(ClusterNode& node, unsigned word, std::uint64_t value);
     void lock(ClusterNode& node, unsigned lock);
     void unlock(ClusterNode& node, unsigned lock);
     /// In the critical section of `lock`: word += 1.
@@ -44,6 +47,8 @@ public:
     std::uint64_t digest() noexcept;
     std::string broken() { return invariants_.broken_now(); }
     const std::string& failure() const noexcept { return failure_; }
+    /// Some node has told of a race.
+    bool raced() const noexcept { return raced_; }
     std::uint64_t checks() const noexcept { return invariants_.checks(); }
 
     /// Threads of the program are told apart by the order in which they come here.
@@ -81,6 +86,7 @@ private:
     std::vector<Gate> gates_;
     std::vector<News> mail_;
     std::string failure_;
+    bool raced_ = false;
 };
 
 }  // namespace hiroba::sim_test

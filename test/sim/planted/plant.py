@@ -3,7 +3,7 @@
 """Writes one source file with one bug planted in it.
 
 Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a
-checker of the memory's protocol must find, one is of a release with nothing to do, one of memory
+checker of the memory's protocol must find, two of races that are not told, one is of a release with nothing to do, one of memory
 that is freed, five are of the relocatable space, five are wrong orders of ACP's accesses, one for
 each kind of order and two for the last (docs/testing.md). Each replaces text that must stand exactly
 once in the file: where the source has changed, this fails, and the bug must be planted anew.
@@ -27,9 +27,9 @@ BUGS = {
         [
             ("if (rts < min_wts() || wts <= copies_.own_wts(block))",
              "if (wts <= copies_.own_wts(block))"),
-            ("    } while (entries_[block].rts < min_wts());",
+            ("    } while (!is_current(block));",
              "        if (fetched != Fetched::not_possible) break;\n"
-             "    } while (entries_[block].rts < min_wts());"),
+             "    } while (!is_current(block));"),
         ],
     ),
     # A discarded block is fetched for nobody, from a node that has not discarded it yet.
@@ -86,7 +86,56 @@ BUGS = {
     # A fetch during which min_wts rose is taken for current.
     "fetch_overtaken_by_acquire": (
         ENGINE + "fault_path.cpp",
-        [("    } while (entries_[block].rts < min_wts());", "    } while (false);")],
+        [("    } while (!is_current(block));", "    } while (false);")],
+    ),
+    # A node is not told that the lock of a block, and with it its home, has left it.
+    "home_not_marked": (
+        ENGINE + "block_lock.cpp",
+        [("        records_.get(word(at, block, token_at), words);\n        moved_.mark(at, block);\n",
+          "        records_.get(word(at, block, token_at), words);\n")],
+    ),
+    # Nor is a node that hands it on itself.
+    "home_handed_on_unmarked": (
+        ENGINE + "block_lock.cpp",
+        [("    moved_.mark(self_, block);\n    grant(", "    grant(")],
+    ),
+    # Readers go on extending the lease of a copy whose home has moved.
+    "lease_left_open": (
+        ENGINE + "block_lock.cpp",
+        [("        records_.fetch_or(word(at, block, lease_at), LeaseWord::closing_bit);\n", "")],
+    ),
+    # What was read at a home is taken for the newest version without asking afterwards.
+    "read_without_extending": (
+        ENGINE + "fault_path.cpp",
+        [("        if (!lock_.extend(block, *home, until)) continue;\n",
+          "        lock_.extend(block, *home, until);\n")],
+    ),
+    # Of an extent that was written only the first block becomes stale.
+    "extent_cut_short": (
+        ENGINE + "node_acquire.cpp",
+        [("i < notice.count; ++i)", "i < std::min(1u, notice.count); ++i)")],
+    ),
+    # Blocks in a row are one notice although they were merged at different times.
+    "extent_of_two_times": (
+        ENGINE + "node_release.cpp",
+        [("made_[made_count_ - 1].goes_on_with(next)",
+          "made_[made_count_ - 1].block + made_[made_count_ - 1].count == block")],
+    ),
+    # A mark is not looked at where no min_wts has risen: a home's copy may be older than all leases.
+    "old_mark_overlooked": (
+        ENGINE + "node.cpp",
+        [("acquire) &&\n        !moved_.any()) {\n", "acquire)) {\n")],
+    ),
+    # What both sides have written is put together without a comparison.
+    "rebase_without_comparison": (
+        ENGINE + "fault_path.cpp",
+        [("        look_for_races(block, {seen.get(), copies_.own(block), bytes}, from);\n",
+          "        static_cast<void>(from);\n")],
+    ),
+    # What a node writes on top of bytes that came too early is not looked at.
+    "early_bytes_forgotten": (
+        ENGINE + "fault_path.cpp",
+        [("    note_brought(block, last);\n", "")],
     ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
@@ -165,20 +214,19 @@ BUGS = {
 }
 
 KEEPS_LAST = ("if (auto* const count = reinterpret_cast<std::uint32_t*>({0}.data() + 8); *count > 1) {{\n"
-              "    std::memmove({0}.data() + 16, {0}.data() + 16 + (*count - 1) * 24, 24);\n"
+              "    const std::size_t gone = (*count - 1) * 32;\n"
+              "    std::memmove({0}.data() + 16, {0}.data() + 16 + gone, bytes - 16 - gone);\n"
               "    *count = 1;\n"
-              "    bytes = 16 + 24;\n"
+              "    bytes -= gone;\n"
               "}}\n")
 
 # What each litmus test rests on, taken away: bug: (file, [(right, wrong), ...], nodes, pattern).
 LITMUS = {
-    # A lock hands on the last of its notices only.
+    # Who takes a lock over does not look at the notices that come with it.
     "lock_forgets_news": (
         "src/dsm/sync/lock_table.cpp",
-        [("    const std::size_t bytes = memory_.news_for_anyone(buffer_.span());\n",
-          "    std::size_t bytes = memory_.news_for_anyone(buffer_.span());\n"
-          + KEEPS_LAST.format("buffer_")),
-         ("#include <cstddef>\n", "#include <cstddef>\n#include <cstring>\n")],
+        [("    memory_.learn(NodeId{~0u}, cells_.news(cell).first(bytes));\n",
+          "    if (cell > 1u << 30) memory_.learn(NodeId{~0u}, cells_.news(cell).first(bytes));\n")],
         2, "message passing by lock"),
     # A barrier does not release.
     "barrier_without_release": (
@@ -212,11 +260,9 @@ LITMUS = {
     # A flush tells the last of its notices only.
     "flush_forgets_news": (
         ENGINE + "node_flush.cpp",
-        [("        flush_object_.unlock_with(flush_seen_, news_for_anyone(flush_object_.own_news()));\n",
+        [("        const std::size_t bytes = news_for_anyone(flush_object_.own_news());\n",
           "        const MutableBytes own = flush_object_.own_news();\n"
-          "        std::size_t bytes = news_for_anyone(own);\n"
-          + KEEPS_LAST.format("own")
-          + "        flush_object_.unlock_with(flush_seen_, bytes);\n"),
+          "        std::size_t bytes = news_for_anyone(own);\n" + KEEPS_LAST.format("own")),
          ("#include <mutex>\n", "#include <cstring>\n#include <mutex>\n")],
         2, "publication, flush behind"),
     # A fault that finds a block newer than was told does not ask what else was flushed.
@@ -238,6 +284,11 @@ EXPLORED = {
     "release_of_another_thread": "two_threads",
     "fetch_overtaken_by_acquire": "fetch_and_acquire",
     "atomic_without_notice": "atomics_and_meeting",
+    "lease_left_open": "extend_and_take",
+    "old_mark_overlooked": "old_mark",
+    "home_not_marked": "old_mark",
+    "rebase_without_comparison": "race_and_rebase",
+    "early_bytes_forgotten": "race",
 }
 
 

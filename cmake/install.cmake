@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Where things are installed. What is installed can be moved as a whole: commands find the runtime, and packages
+# their files, from where they lie themselves.
+#
+# Components: `commands` (with the runtime they preload, manual pages and completion), `libraries` (what programs
+# linked with one need to run), `development` (headers, CMake packages, pkg-config).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The runtime has libgomp's name, so it must lie where no loader looks by itself.
+set(HIROBA_RUNTIME_DIR ${CMAKE_INSTALL_LIBDIR}/hiroba)
+set(HIROBA_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/hiroba)
+file(RELATIVE_PATH HIROBA_RUNTIME_FROM_BIN
+  ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/hiroba)
+file(RELATIVE_PATH HIROBA_PREFIX_FROM_PC
+  ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" HIROBA_PREFIX_FROM_PC "${HIROBA_PREFIX_FROM_PC}")
+
+# hiroba_public_library(<target> <component> <name> DESCRIPTION <text> [CFLAGS <flags>] HEADERS <files>)
+# A library programs link with: find_package(hiroba COMPONENTS <component>) gives hiroba::<component>, pkg-config
+# <name> the same. Headers lie below include/ as installed. All have one ABI version: docs/versions.md.
+function(hiroba_public_library target component name)
+  cmake_parse_arguments(library "" "DESCRIPTION;CFLAGS" "HEADERS" ${ARGN})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} EXPORT_NAME ${component}
+    VERSION ${HIROBA_ABI}.0 SOVERSION ${HIROBA_ABI})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  if(NOT component STREQUAL "acp")
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    set(library_CFLAGS " -std=c++20")
+  endif()
+  add_library(hiroba::${component} ALIAS ${target})
+  set_property(GLOBAL APPEND PROPERTY HIROBA_COMPONENTS ${component})
+
+  install(TARGETS ${target} EXPORT hiroba-${component}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libraries NAMELINK_COMPONENT development)
+  install(EXPORT hiroba-${component} NAMESPACE hiroba:: FILE hiroba-${component}-targets.cmake
+    DESTINATION ${HIROBA_PACKAGE_DIR} COMPONENT development)
+  foreach(header ${library_HEADERS})
+    get_filename_component(folder ${header} DIRECTORY)
+    install(FILES ${PROJECT_SOURCE_DIR}/include/${header}
+      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT development)
+  endforeach()
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/library.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endfunction()
+
+# The commands, the runtime, pages; called when all targets are there.
+function(hiroba_install_product)
+  install(TARGETS hiroba_command hiroba_perf DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT commands)
+  install(TARGETS hiroba LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
+  foreach(alias libgomp.so.1 libomp.so.5)
+    install(FILES $<TARGET_FILE_DIR:hiroba>/${alias} DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
+  endforeach()
+
+  # Made by the command from its own tables.
+  set(pages ${CMAKE_BINARY_DIR}/share)
+  add_custom_command(OUTPUT ${pages}/man/man1/hiroba.1 DEPENDS hiroba_command
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${pages}
+    COMMAND hiroba_command pages ${pages} VERBATIM)
+  add_custom_target(pages ALL DEPENDS ${pages}/man/man1/hiroba.1)
+  add_dependencies(product pages)
+  install(DIRECTORY ${pages}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT commands)
+  install(DIRECTORY ${pages}/bash-completion ${pages}/zsh
+    DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT commands)
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/modulefile.in ${CMAKE_BINARY_DIR}/modulefile @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/modulefile DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/hiroba
+    RENAME ${PROJECT_VERSION} COMPONENT commands)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT commands)
+
+  get_property(HIROBA_COMPONENTS GLOBAL PROPERTY HIROBA_COMPONENTS)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/hiroba-config.cmake.in
+    ${CMAKE_BINARY_DIR}/hiroba-config.cmake INSTALL_DESTINATION ${HIROBA_PACKAGE_DIR}
+    NO_SET_AND_CHECK_MACRO)
+  write_basic_package_version_file(${CMAKE_BINARY_DIR}/hiroba-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+  install(FILES ${CMAKE_BINARY_DIR}/hiroba-config.cmake ${CMAKE_BINARY_DIR}/hiroba-config-version.cmake
+    DESTINATION ${HIROBA_PACKAGE_DIR} COMPONENT development)
+  # The package under the name ACP programs know.
+  install(FILES ${PROJECT_SOURCE_DIR}/packaging/acp-config.cmake
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/acp COMPONENT development)
+endfunction()

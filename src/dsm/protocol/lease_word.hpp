@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the word at a block's home by which readers extend its `rts` without its lock
+// (docs/protocol.md#renewal). Invariant: while it is open, its node is the block's home and the
+// version there is the newest; whoever takes the lock closes it first and finds in it all that
+// readers were given. Of one node's word no value comes back with another version.
+// Source: the paper, section 3.3, end.
+#pragma once
+
+#include <cstdint>
+
+#include "dsm/protocol/timestamp.hpp"
+
+namespace hiroba::dsm {
+
+/// {closed, rts}. Zero, of untouched memory, is open: only the initial home is ever asked then.
+class LeaseWord {
+public:
+    static constexpr std::uint64_t closing_bit = std::uint64_t{1} << 63;
+
+    constexpr LeaseWord() = default;
+    static constexpr LeaseWord from_raw(std::uint64_t raw) { return LeaseWord{raw}; }
+    static constexpr LeaseWord open(Timestamp rts) { return LeaseWord{checked(rts)}; }
+    static constexpr LeaseWord closed(Timestamp rts) {
+        return LeaseWord{checked(rts) | closing_bit};
+    }
+
+    constexpr std::uint64_t raw() const { return raw_; }
+    constexpr bool is_open() const { return (raw_ & closing_bit) == 0; }
+    constexpr Timestamp rts() const { return Timestamp{raw_ & ~closing_bit}; }
+    constexpr bool operator==(const LeaseWord&) const = default;
+
+private:
+    constexpr explicit LeaseWord(std::uint64_t raw) : raw_(raw) {}
+    static constexpr std::uint64_t checked(Timestamp rts) {
+        HIROBA_INVARIANT((rts.value & closing_bit) == 0, "logical time ran out at %lu", rts.value);
+        return rts.value;
+    }
+    std::uint64_t raw_ = 0;
+};
+
+/// How long a reader's lease is after `renewals` in a row that moved nothing: twice as long each
+/// time, so that what nobody writes is asked for ever less often (Tardis 2.0). Bounded, since a
+/// write has to be later than every lease.
+constexpr std::uint64_t lease_after(unsigned renewals, std::uint64_t lease) {
+    constexpr std::uint64_t longest = std::uint64_t{1} << 24;
+    if (lease >= longest) return lease;
+    for (; renewals > 0 && lease < longest; --renewals) lease *= 2;
+    return lease;
+}
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: how long a node keeps a lock that came to it, and whether it tells others at once what was
+// written under it. Guesses only: whatever they say, the locks are right.
+// Source of keeping a lock in one place for a while: Dice, Marathe, Shavit, "Lock cohorting", PPoPP
+// 2012.
+//
+// To hand a lock to another node costs a release here, its way, and misses there; to unlock and
+// lock it again here costs nearly nothing. So a node whose threads come back at once keeps a wanted
+// lock for some more holds. And a node whose threads use a lock once before another's do publishes
+// at the unlock what it has written: then the next takes the lock without waiting for anybody here.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace hiroba::dsm {
+
+/// One lock as seen by one node; all zero before its first stay. Thread: whoever holds the lock or
+/// is about to fetch it.
+class LockKeeping {
+public:
+    /// A thread here wants the lock, which is elsewhere.
+    void wanted_again(std::uint64_t now_ns) noexcept {
+        former_holds_ = holds_;
+        holds_ = 0;
+        const bool at_once = left_ns_ != 0 && now_ns - left_ns_ < soon_ns;
+        if (at_once && evidence_ < evidence_max) ++evidence_;
+    }
+    void unlocked() noexcept { ++holds_; }
+    /// Another node waits: whether to let threads of this one have it once more.
+    bool keeps() const noexcept { return holds_ < holds_of(evidence_); }
+    /// Nobody waits: whether to publish now. As far into this stay as the former one went; if the
+    /// lock then stays, not for ever.
+    bool publishes() const noexcept {
+        return former_holds_ != 0 && holds_ >= former_holds_ &&
+               holds_ - former_holds_ < publications_max;
+    }
+    void left(std::uint64_t now_ns) noexcept { left_ns_ = now_ns; }
+    /// It was kept although another node waited, and nobody here came back for it.
+    void was_kept_in_vain() noexcept { evidence_ = evidence_after_vain; }
+
+    static constexpr std::uint64_t soon_ns = 5'000;
+    static constexpr std::uint32_t publications_max = 8;
+    static constexpr std::uint32_t holds_max = 32;
+
+private:
+    static constexpr std::int32_t evidence_max = 8, evidence_after_vain = -2;
+    static std::uint32_t holds_of(std::int32_t evidence) noexcept {
+        return evidence <= 0 ? 1 : std::min(holds_max, 1u << std::min(evidence, 5));
+    }
+
+    std::uint32_t holds_ = 0;
+    std::uint32_t former_holds_ = 0;  ///< 0: no former stay
+    std::int32_t evidence_ = 0;       ///< that threads here come back at once
+    std::uint64_t left_ns_ = 0;
+};
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the locks of three nodes in one process, over memory that all see and a shared memory that
+// only counts what it is told. Threads stand for those of any node.
+#include "dsm/sync/lock_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/latch.hpp"
+#include "dsm/sync/lock_keeping.hpp"
+#include "dsm/test_parts/idle_memory.hpp"
+#include "dsm/test_parts/wire_provider.hpp"
+
+namespace hiroba::dsm {
+namespace {
+
+using test::Wire;
+using test::WireProvider;
+
+constexpr std::uint32_t nodes = 3;
+
+/// A value each node writes, and what it knows of the others': news tell of all.
+class NodeValues final : public test::IdleMemory {
+public:
+    NodeValues(const AddressMap& map, std::uint32_t self) : IdleMemory(map), self_(self) {}
+    std::atomic<std::uint64_t> releases{0}, acquires{0};
+
+    void write(std::uint64_t value) { written_ = value; }
+    std::uint64_t read(std::uint32_t node) { return node == self_ ? written_.load() : seen_[node]; }
+
+    void release(Others) noexcept override {
+        ++releases;
+        const std::scoped_lock guard{latch_};
+        seen_[self_] = written_;
+    }
+    void acquire(Others) noexcept override { ++acquires; }
+    void flush() noexcept override {
+        static std::mutex mutex;
+        static std::array<std::uint64_t, nodes> flushed{};
+        const std::scoped_lock guard{mutex};
+        release(Others::running);
+        const std::scoped_lock also{latch_};
+        for (std::uint32_t node = 0; node < nodes; ++node)
+            seen_[node] = flushed[node] = std::max<std::uint64_t>(seen_[node], flushed[node]);
+    }
+    std::size_t news_for_anyone(MutableBytes out) noexcept override {
+        const std::scoped_lock guard{latch_};
+        std::memcpy(out.data(), seen_.data(), sizeof seen_);
+        return sizeof seen_;
+    }
+    std::size_t news_bytes_max() const noexcept override { return sizeof seen_; }
+    void learn(NodeId, Bytes news) noexcept override {
+        std::array<std::uint64_t, nodes> told{};
+        std::memcpy(told.data(), news.data(), sizeof told);
+        const std::scoped_lock guard{latch_};
+        for (std::uint32_t node = 0; node < nodes; ++node)
+            seen_[node] = std::max(seen_[node], told[node]);
+    }
+
+private:
+    std::uint32_t self_;
+    Latch latch_;
+    std::atomic<std::uint64_t> written_{0};
+    std::array<std::uint64_t, nodes> seen_{};  ///< values only grow
+};
+
+struct TestNode {
+    TestNode(Wire& wire, const AddressMap& map, NodeId self) : memory(map, self.value) {
+        endpoint = net::Endpoint::over(self, nodes, std::make_unique<WireProvider>(wire, self));
+        payer = std::make_unique<DebtPayer>(*endpoint);
+        auto made = LockTable::create(*endpoint, memory, *payer);
+        EXPECT_TRUE(made) << made.error().text;
+        table = std::move(*made);
+    }
+    std::unique_ptr<net::Endpoint> endpoint;
+    NodeValues memory;
+    std::unique_ptr<DebtPayer> payer;
+    std::unique_ptr<LockTable> table;
+    std::thread service;
+};
+
+class Locks : public testing::Test {
+protected:
+    Locks() : wire_(nodes), map_({.nodes = nodes, .heap_bytes = std::size_t{64} << 20}) {
+        for (std::uint32_t rank = 0; rank < nodes; ++rank)
+            node_.push_back(std::make_unique<TestNode>(wire_, map_, NodeId{rank}));
+        for (auto& each : node_) {
+            EXPECT_TRUE(each->endpoint->connect());
+            each->table->attach();
+            each->payer->start();
+            each->service = std::thread([&each] { each->endpoint->serve(); });
+        }
+    }
+    ~Locks() override {
+        for (auto& each : node_) each->payer->stop();
+        for (auto& each : node_) {
+            each->endpoint->stop();
+            each->service.join();
+        }
+    }
+    LockTable& at(std::uint32_t rank) { return *node_[rank]->table; }
+    NodeValues& memory(std::uint32_t rank) { return node_[rank]->memory; }
+    void use(std::uint32_t rank, LockKey key) {
+        at(rank).lock(key);
+        at(rank).unlock(key);
+    }
+
+    Wire wire_;
+    AddressMap map_;
+    std::vector<std::unique_ptr<TestNode>> node_;
+};
+
+constexpr LockKey key = 0x1000'0000'1240;
+
+TEST_F(Locks, of_one_node_cost_no_release_until_another_wants_them) {
+    for (int i = 0; i < 100; ++i) use(0, key);
+    EXPECT_EQ(memory(0).releases, 0u);
+    memory(0).write(7);
+
+    at(1).lock(key);
+
+    EXPECT_EQ(memory(0).releases, 1u);
+    EXPECT_EQ(memory(1).acquires, 1u);
+    EXPECT_EQ(memory(1).read(0), 7u);
+    at(1).unlock(key);
+}
+
+// After 100 holds each time, node 0 tells at the hundredth what it has written, and node 1 takes
+// the lock without node 0's help.
+TEST_F(Locks, that_leave_as_before_lie_published) {
+    for (int stay = 0; stay < 3; ++stay) {
+        for (int i = 0; i < 100; ++i) use(0, key);
+        use(1, key);
+    }
+    for (int i = 0; i < 99; ++i) use(0, key);
+    const std::uint64_t releases = memory(0).releases;
+    memory(0).write(9);
+    use(0, key);
+    EXPECT_EQ(memory(0).releases, releases + 1);
+    node_[0]->payer->stop();
+    const std::size_t messages = wire_.messages;
+
+    at(1).lock(key);
+
+    EXPECT_EQ(wire_.messages, messages);
+    EXPECT_EQ(memory(1).read(0), 9u);
+    at(1).unlock(key);
+}
+
+// Threads of all nodes, two of each: nobody is in it beside another, and whoever gets it knows all
+// that was written under it. With every way in: tries, and unlocks that other threads make.
+TEST_F(Locks, exclude_threads_of_all_nodes_and_carry_their_memory) {
+    constexpr std::uint64_t rounds = 3000;
+    std::atomic<int> inside{0}, wrong{0};
+    std::uint64_t sum = 0;
+    std::vector<std::thread> threads;
+    for (std::uint32_t thread = 0; thread < 2 * nodes; ++thread) {
+        threads.emplace_back([&, thread] {
+            const std::uint32_t rank = thread % nodes;
+            for (std::uint64_t i = 0; i < rounds;) {
+                if ((i + thread) % 3 == 0) {
+                    if (!at(rank).try_lock(key)) {
+                        std::this_thread::yield();
+                        continue;
+                    }
+                } else {
+                    at(rank).lock(key);
+                }
+                wrong += ++inside != 1;
+                std::uint64_t newest = 0;
+                for (std::uint32_t node = 0; node < nodes; ++node)
+                    newest = std::max(newest, memory(rank).read(node));
+                wrong += newest != sum;
+                memory(rank).write(++sum);
+                if (i % 7 == 0) std::this_thread::yield();
+                --inside;
+                at(rank).unlock(key);
+                ++i;
+                if (i % 50 == 0) std::this_thread::yield();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(sum, rounds * 2 * nodes);
+}
+
+TEST_F(Locks, are_taken_by_a_try_where_they_lie_open_and_not_where_they_are_held) {
+    use(0, key);
+    memory(0).write(3);
+    EXPECT_TRUE(at(1).try_lock(key));  // node 0 owes
+    EXPECT_EQ(memory(1).read(0), 3u);
+    EXPECT_FALSE(at(0).try_lock(key));
+    EXPECT_FALSE(at(1).try_lock(key));
+    EXPECT_FALSE(at(2).try_lock(key));
+    at(1).unlock(key);
+    EXPECT_TRUE(at(2).try_lock(key));
+    at(2).unlock(key);
+}
+
+TEST_F(Locks, are_unset_by_any_node_and_take_its_writes_along) {
+    at(0).lock(key);
+    memory(1).write(5);
+    at(1).unlock(key);
+    EXPECT_TRUE(at(0).try_lock(key));
+    EXPECT_EQ(memory(0).read(1), 5u);
+
+    std::thread waiter{[&] {
+        at(2).lock(key);
+        EXPECT_EQ(memory(2).read(1), 6u);
+        at(2).unlock(key);
+    }};
+    memory(1).write(6);
+    at(1).unlock(key);
+    waiter.join();
+}
+
+using LocksDeath = Locks;
+TEST_F(LocksDeath, that_are_free_are_not_to_be_unset) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_DEATH(
+        {
+            use(0, key);
+            at(1).unlock(key);
+        },
+        "unlock of the lock at 0x100000001240, which nobody holds");
+}
+
+// A try that fails leaves everything as it was: who waits meanwhile gets the lock.
+TEST_F(Locks, reach_who_waits_beside_tries_that_fail) {
+    constexpr int rounds = 2000;
+    std::atomic<int> taken{0};
+    std::vector<std::thread> threads;
+    for (const std::uint32_t rank : {0u, 1u}) {
+        threads.emplace_back([&, rank] {
+            for (int i = 0; i < rounds; ++i) use(rank, key);
+            ++taken;
+        });
+    }
+    std::thread tries{[&] {
+        while (taken < 2) {
+            if (at(2).try_lock(key)) at(2).unlock(key);
+            std::this_thread::yield();
+        }
+    }};
+    for (std::thread& thread : threads) thread.join();
+    tries.join();
+    EXPECT_EQ(taken, 2);
+}
+
+TEST(LockKeeping, keeps_a_wanted_lock_only_where_threads_come_back_at_once) {
+    LockKeeping keeping;
+    keeping.unlocked();
+    EXPECT_FALSE(keeping.keeps());
+    std::uint64_t now_ns = 1'000'000;
+    for (int stay = 0; stay < 5; ++stay) {
+        keeping.left(now_ns);
+        keeping.wanted_again(now_ns += LockKeeping::soon_ns / 2);
+    }
+    for (std::uint32_t hold = 1; hold < LockKeeping::holds_max; ++hold) {
+        keeping.unlocked();
+        EXPECT_TRUE(keeping.keeps());
+    }
+    keeping.unlocked();
+    EXPECT_FALSE(keeping.keeps());
+
+    keeping.was_kept_in_vain();
+    keeping.left(now_ns);
+    keeping.wanted_again(now_ns += LockKeeping::soon_ns / 2);
+    keeping.unlocked();
+    EXPECT_FALSE(keeping.keeps());
+}
+
+TEST(LockKeeping, publishes_where_the_former_stay_ended_and_not_for_ever) {
+    LockKeeping keeping;
+    for (int hold = 0; hold < 3; ++hold) {
+        keeping.unlocked();
+        EXPECT_FALSE(keeping.publishes());
+    }
+    keeping.wanted_again(1);
+    for (int hold = 1; hold <= 20; ++hold) {
+        keeping.unlocked();
+        EXPECT_EQ(keeping.publishes(),
+                  hold >= 3 && hold < 3 + static_cast<int>(LockKeeping::publications_max));
+    }
+}
+
+}  // namespace
+}  // namespace hiroba::dsm

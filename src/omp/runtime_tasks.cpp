@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: explicit tasks: making them, executing them, waiting for them.
+// Invariant: a thread that waits in a task executes only descendants of that task (the task
+// scheduling constraint, every task being tied); in a barrier, any of the team. What a task's body
+// left to tell its origin is told before the thread does anything else.
+#include <cstring>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/program_call.hpp"
+#include "base/thread_context.hpp"
+#include "base/trace.hpp"
+#include "omp/runtime_core.hpp"
+#include "omp/task/reductions.hpp"
+
+namespace hiroba::omp {
+
+namespace {
+/// How long to wait for descendants that are on other nodes before asking for them once more.
+constexpr std::uint64_t ask_again_min_ns = 500'000, ask_again_max_ns = 20'000'000;
+}  // namespace
+
+Task& RuntimeCore::current_task(Frame& frame) noexcept {
+    if (frame.task == nullptr) {
+        const bool shared = frame.place.team_size > 1;
+        frame.implicit = tasks_.with_books([&frame, shared](TaskBook& book) {
+            Task& task = book.make();
+            book.make_implicit(task, shared);
+            task.descendants.reductions = frame.reductions;
+            return &task;
+        });
+        frame.task = frame.implicit;
+    }
+    if (frame.inlined) {
+        Task& parent = *frame.task;
+        const Icvs& icvs = &parent != frame.implicit ? parent.icvs : frame.icvs;
+        frame.task = tasks_.with_books([&](TaskBook& book) {
+            Task& task = book.make();
+            task.final = frame.inlined_final;
+            task.icvs = icvs;
+            book.create(task, parent);
+            book.start_undeferred(task);
+            return &task;
+        });
+        frame.inlined = false;
+    }
+    return *frame.task;
+}
+
+void RuntimeCore::release_implicit(Frame& frame) noexcept {
+    if (frame.implicit != nullptr)
+        tasks_.with_books([&frame](TaskBook& book) { book.release(*frame.implicit); });
+    frame.implicit = frame.task = nullptr;
+}
+
+Icvs& RuntimeCore::icvs() noexcept {
+    Frame& frame = *self().frame;
+    if (frame.inlined) current_task(frame);  // It may set them, and then they are its own.
+    return frame.task != frame.implicit ? frame.task->icvs : frame.icvs;
+}
+
+bool RuntimeCore::in_final() noexcept {
+    const Frame& frame = *self().frame;
+    if (frame.inlined) return frame.inlined_final;
+    return frame.task != nullptr && frame.task->final;
+}
+
+TaskCounts RuntimeCore::task_counts() const noexcept {
+    auto& tasks = const_cast<TaskPool&>(tasks_);
+    TaskExchange* const exchange = tasks.exchange();
+    return {tasks_executed_.load(std::memory_order_relaxed),
+            exchange != nullptr ? exchange->tasks_taken() : 0};
+}
+
+// --- making --------------------------------------------------------------------------------------
+
+void RuntimeCore::task(const NewTask& wanted) noexcept {
+    ThreadState& thread = self();
+    Frame& frame = *thread.frame;
+    const bool may_wait = wanted.deferred && !in_final() && frame.place.level > 0;
+    const bool plain = wanted.dependences.empty() && wanted.event == nullptr;
+    if (plain && (!may_wait || tasks_.has_enough())) return execute_inline(frame, wanted);
+    // A detached one may be waited for by what its creator does next.
+    const bool deferred = may_wait && (wanted.event != nullptr || !tasks_.has_enough());
+    Task& task = make_task(frame, wanted, deferred);
+    // What the body is given must be there before the task may be started.
+    if (wanted.event != nullptr) {
+        *wanted.event = task_handle(task);
+        if (wanted.data != nullptr) std::memcpy(wanted.data, wanted.event, sizeof *wanted.event);
+    }
+    task.argument = wanted.data;
+    if (wanted.bytes != 0 && (deferred || wanted.copy != nullptr || wanted.always_copied)) {
+        task.argument = copy_argument(wanted);
+        task.owns_argument = true;
+    }
+    if (wanted.front != nullptr)
+        std::memcpy(task.argument, wanted.front, 2 * sizeof(*wanted.front));
+    if (!deferred) return run_undeferred(thread, task, wanted);
+    std::vector<Dependence> dependences = wanted.dependences;
+    tasks_.with_books([&](TaskBook& book) {
+        if (dependences.empty() || book.depend(task, dependences)) book.make_ready(task);
+    });
+}
+
+Task& RuntimeCore::make_task(Frame& frame, const NewTask& wanted, bool deferred) noexcept {
+    Task& parent = current_task(frame);
+    const Icvs& own = &parent != frame.implicit ? parent.icvs : frame.icvs;
+    return *tasks_.with_books([&](TaskBook& book) {
+        Task& task = book.make();
+        task.function = wanted.function;
+        task.priority = wanted.priority;
+        task.final = wanted.final || parent.final;
+        task.icvs = own;
+        task.detached = wanted.event != nullptr;
+        book.create(task, parent);
+        if (!deferred) book.start_undeferred(task);
+        return &task;
+    });
+}
+
+/// Its descriptor is made when it does something that needs one.
+void RuntimeCore::execute_inline(Frame& frame, const NewTask& wanted) noexcept {
+    if (frame.task == nullptr) current_task(frame);
+    Task* const outer = frame.task;
+    const bool outer_inlined = frame.inlined, outer_final = frame.inlined_final;
+    const bool copies = wanted.bytes != 0 && (wanted.copy != nullptr || wanted.always_copied);
+    void* const argument = copies ? copy_argument(wanted) : wanted.data;
+    if (wanted.front != nullptr) std::memcpy(argument, wanted.front, 2 * sizeof *wanted.front);
+    frame.inlined_final = wanted.final || in_final();
+    frame.inlined = true;
+    if (wanted.function != nullptr) call_program(wanted.function, argument);
+    Task* const made = frame.inlined ? nullptr : frame.task;
+    frame.task = outer;
+    frame.inlined = outer_inlined;
+    frame.inlined_final = outer_final;
+    tasks_executed_.fetch_add(1, std::memory_order_relaxed);
+    if (copies) tasks_.free_argument(argument);
+    if (made != nullptr) end_body(*made);
+}
+
+void* RuntimeCore::copy_argument(const NewTask& wanted) noexcept {
+    void* const argument = tasks_.allocate_argument(wanted.bytes, wanted.alignment);
+    if (wanted.copy != nullptr)
+        call_program(wanted.copy, argument, wanted.data);
+    else
+        std::memcpy(argument, wanted.data, wanted.bytes);
+    return argument;
+}
+
+void RuntimeCore::run_undeferred(ThreadState& thread, Task& task, const NewTask& wanted) noexcept {
+    if (!wanted.dependences.empty()) {
+        std::vector<Dependence> dependences = wanted.dependences;
+        const bool at_once =
+            tasks_.with_books([&](TaskBook& book) { return book.depend(task, dependences); });
+        if (!at_once) work_until(thread, task.parent, [&task] { return task.unmet == 0; });
+    }
+    execute(thread, task);
+}
+
+// --- executing -----------------------------------------------------------------------------------
+
+void RuntimeCore::execute(ThreadState& thread, Task& task) noexcept {
+    Frame& frame = *thread.frame;
+    Task* const outer = frame.task;
+    frame.task = &task;
+    if (task.function != nullptr) call_program(task.function, task.argument);
+    frame.task = outer;
+    tasks_executed_.fetch_add(1, std::memory_order_relaxed);
+    end_body(task);
+}
+
+void RuntimeCore::end_body(Task& task) noexcept {
+    // A guest's argument is its origin's to free.
+    if (task.owns_argument) tasks_.free_argument(task.argument);
+    task.owns_argument = false;
+    std::vector<GuestReport> reports;
+    tasks_.with_books([&](TaskBook& book) {
+        book.end_body(task);
+        if (!book.reports().empty()) reports.swap(book.reports());
+    });
+    if (!reports.empty()) tasks_.exchange()->tell(reports);
+}
+
+void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noexcept {
+    std::uint64_t patience_ns = ask_again_min_ns;
+    for (;;) {
+        const std::uint64_t seen = tasks_.events();
+        tasks_.attend();
+        bool over = false;
+        Task* const task = tasks_.with_books([&](TaskBook& book) -> Task* {
+            over = done();
+            if (over) return nullptr;
+            if (of != nullptr) return book.take_descendant(*of);
+            return is_member(thread) ? book.take_any() : nullptr;
+        });
+        if (over) break;
+        if (task != nullptr) {
+            execute(thread, *task);
+            patience_ns = ask_again_min_ns;
+        } else if (tasks_.events() == seen) {
+            wait_for_work(of, seen, patience_ns, done);
+        }
+    }
+    if (tasks_.exchange() != nullptr && tasks_.exchange()->has_work())
+        tasks_.exchange()->call_clerk();
+}
+
+/// Nothing was to be had when events() was `seen`.
+void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& patience_ns,
+                                Condition done) noexcept {
+    // What one task waits for changes with the books only, and is looked at under their latch.
+    if (link_ == nullptr)
+        return tasks_.wait_here(seen, patience_, [&] { return of == nullptr && done(); });
+    std::vector<TaskHandle> away;
+    if (of != nullptr) tasks_.with_books([&](TaskBook& book) { book.list_away(*of, away); });
+    if (!away.empty()) tasks_.exchange()->ask_for(away);
+    const std::uint64_t until_ns = away.empty() ? net::Endpoint::forever : now_ns() + patience_ns;
+    patience_ns = std::min(2 * patience_ns, ask_again_max_ns);
+    {
+        TaskPool::Waiting waiting{tasks_};
+        waiting.will_attend();
+        on_runtime_stack([&] {
+            parts_.endpoint->wait_until(
+                [&] { return tasks_.stirs(seen) || parts_.interruptions.are_pending(); }, until_ns);
+        });
+    }
+    if (parts_.interruptions.are_pending()) parts_.interruptions.serve();
+}
+
+void RuntimeCore::help(ThreadState& thread) noexcept {
+    for (;;) {
+        const std::uint64_t seen = tasks_.events();
+        tasks_.attend();
+        Task* const task = tasks_.with_books(
+            [&](TaskBook& book) { return is_member(thread) ? book.take_any() : nullptr; });
+        if (task != nullptr) {
+            execute(thread, *task);
+        } else if (tasks_.events() == seen) {
+            thread.events_seen = seen;
+            if (is_member(thread)) tasks_.exchange()->ask_any();
+            return;
+        }
+    }
+}
+
+// --- waiting -------------------------------------------------------------------------------------
+
+void RuntimeCore::task_wait() noexcept {
+    ThreadState& thread = self();
+    Task* const task = thread.frame->task;
+    if (task == nullptr || thread.frame->inlined) return;  // without children
+    work_until(thread, task, [task] { return task->children == 0; });
+}
+
+void RuntimeCore::task_wait_for(std::vector<Dependence> dependences) noexcept {
+    NewTask nothing;
+    nothing.deferred = false;
+    nothing.dependences = std::move(dependences);
+    const Frame& frame = *self().frame;
+    if (frame.task != nullptr && !frame.inlined) task(nothing);
+}
+
+void RuntimeCore::task_yield() noexcept {
+    ThreadState& thread = self();
+    Task* const of = thread.frame->task;
+    if (of == nullptr || thread.frame->inlined) return;
+    tasks_.attend();
+    Task* const task =
+        tasks_.with_books([of](TaskBook& book) { return book.take_descendant(*of); });
+    if (task != nullptr) execute(thread, *task);
+}
+
+void RuntimeCore::taskgroup_start() noexcept {
+    Task& task = current_task(*self().frame);
+    auto* const group = new TaskGroup;
+    tasks_.with_books([&](TaskBook&) {
+        group->outer = task.group;
+        group->reductions = task.group->reductions;
+        task.group = group;
+    });
+}
+
+void RuntimeCore::taskgroup_end() noexcept {
+    ThreadState& thread = self();
+    Task& task = current_task(*thread.frame);
+    TaskGroup* const group = task.group;
+    work_until(thread, &task, [group] { return group->count == 0; });
+    tasks_.with_books([&](TaskBook&) { task.group = group->outer; });
+    delete group;
+}
+
+// --- loops and reductions ------------------------------------------------------------------------
+
+void RuntimeCore::task_loop(NewTask& wanted, const TaskLoop& loop) noexcept {
+    const std::uint64_t tasks = loop.tasks(self().frame->place.team_size);
+    std::uint64_t done = 0;
+    for (std::uint64_t i = 0; i < tasks; ++i) {
+        const std::uint64_t count = loop.iterations_of(i, tasks);
+        const std::uint64_t front[2] = {loop.start + done * loop.step,
+                                        loop.start + (done + count) * loop.step};
+        wanted.front = front;
+        task(wanted);
+        done += count;
+    }
+}
+
+std::uintptr_t* RuntimeCore::task_reductions() noexcept {
+    Frame& frame = *self().frame;
+    // A task without a descriptor is in the group of its parent.
+    return frame.task != nullptr ? frame.task->group->reductions
+                                 : current_task(frame).group->reductions;
+}
+
+void RuntimeCore::register_reductions(std::uintptr_t* data) noexcept {
+    Frame& frame = *self().frame;
+    Task& task = current_task(frame);
+    const auto allocate = [this](std::size_t bytes, std::size_t alignment) {
+        return tasks_.allocate_argument(bytes, alignment);
+    };
+    reductions::allocate(data, task.group->reductions, frame.place.team_size, allocate);
+    tasks_.with_books([&](TaskBook&) { task.group->reductions = data; });
+}
+
+void RuntimeCore::unregister_reductions(std::uintptr_t* data) noexcept {
+    reductions::free(data, [this](void* block) { tasks_.free_argument(block); });
+}
+
+void RuntimeCore::remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept {
+    reductions::remap(task_reductions(), self().frame->place.thread, pointers, originals);
+}
+
+void RuntimeCore::fulfill_event(std::uint64_t event) noexcept {
+    const TaskHandle handle{event};
+    if (link_ != nullptr && handle.node() != parts_.endpoint->self())
+        return tasks_.exchange()->fulfill_elsewhere(handle);
+    std::vector<GuestReport> reports;
+    tasks_.with_books([&](TaskBook& book) {
+        book.fulfill(handle);
+        reports.swap(book.reports());
+    });
+    if (!reports.empty()) tasks_.exchange()->tell(reports);
+}
+
+}  // namespace hiroba::omp

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: sets of siblings by address.
+// Invariant: what is complete is dropped at the latest when a set has doubled since the last time,
+// so that an address many tasks read costs each of them a constant.
+#include "omp/task/dependences.hpp"
+
+#include <algorithm>
+
+#include "omp/task/task.hpp"
+
+namespace hiroba::omp {
+
+Task* TaskRef::incomplete() const noexcept {
+    return task->serial == serial && !task->complete ? task : nullptr;
+}
+
+void unify(std::vector<Dependence>& dependences) {
+    for (Dependence& each : dependences)
+        if (each.kind == DependenceKind::out || each.kind == DependenceKind::mutexinoutset)
+            each.kind = DependenceKind::inout;
+    std::sort(dependences.begin(), dependences.end(),
+              [](const Dependence& a, const Dependence& b) { return a.address < b.address; });
+    std::size_t kept = 0;
+    for (const Dependence& each : dependences) {
+        if (kept == 0 || dependences[kept - 1].address != each.address) {
+            dependences[kept++] = each;
+        } else if (dependences[kept - 1].kind != each.kind) {
+            dependences[kept - 1].kind = DependenceKind::inout;
+        }
+    }
+    dependences.resize(kept);
+}
+
+void DependenceTable::append_incomplete(const std::vector<TaskRef>& from, std::vector<Task*>& to) {
+    for (const TaskRef& each : from)
+        if (Task* const task = each.incomplete()) to.push_back(task);
+}
+
+void DependenceTable::purge(Entry& entry) {
+    std::erase_if(entry.newest, [](const TaskRef& each) { return each.incomplete() == nullptr; });
+    entry.purge_at = std::max(purge_at_min, 2 * entry.newest.size());
+}
+
+void DependenceTable::add(TaskRef task, std::span<const Dependence> dependences,
+                          std::vector<Task*>& before) {
+    for (const Dependence& each : dependences) {
+        Entry& entry = entries_[each.address];
+        const bool joins = each.kind != DependenceKind::inout && each.kind == entry.kind;
+        if (!joins) {
+            entry.former.swap(entry.newest);
+            entry.newest.clear();
+            entry.kind = each.kind;
+            std::erase_if(entry.former,
+                          [](const TaskRef& one) { return one.incomplete() == nullptr; });
+        }
+        append_incomplete(entry.former, before);
+        entry.newest.push_back(task);
+        if (entry.newest.size() >= entry.purge_at) purge(entry);
+    }
+}
+
+}  // namespace hiroba::omp

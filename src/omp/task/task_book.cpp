@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the life of a task on the node that created it, and of guests on the node that has them.
+// Invariant: settle() alone decides that a task of this node is complete, and then that it is over.
+#include "omp/task/task_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fatal.hpp"
+
+namespace hiroba::omp {
+
+// --- descriptors ---------------------------------------------------------------------------------
+
+Task& TaskBook::make() {
+    if (free_.empty()) {
+        const auto index = static_cast<std::uint32_t>(table_.size());
+        if (index >> TaskHandle::index_bits != 0)
+            die(exit_environment, "more than %u tasks at once on node %u", index, self_.value);
+        table_.push_back(std::make_unique<Task>());
+        table_.back()->index = index;
+        free_.push_back(index);
+    }
+    Task& task = *table_[free_.back()];
+    free_.pop_back();
+    return task;
+}
+
+void TaskBook::make_implicit(Task& task, bool shared) {
+    task.state = TaskState::implicit;
+    task.shared = shared;
+    task.group = &task.descendants;
+}
+
+void TaskBook::release(Task& task) {
+    // Vectors keep their memory; a task that is over hangs nowhere and has nothing under it.
+    task.successors.clear();
+    task.path.clear();
+    task.dependences.reset();
+    task.function = nullptr;
+    task.argument = nullptr;
+    task.group = nullptr;
+    task.parent = task.root = nullptr;
+    task.origin = {};
+    task.descendants = {};
+    task.in_queue = task.in_tree = {};
+    task.owns_argument = task.final = task.shared = task.detached = task.counted = false;
+    task.body_over = task.event_fulfilled = task.drained = task.complete = false;
+    task.priority = 0;
+    task.unmet = task.children = 0;
+    task.state = TaskState::unused;
+    ++task.serial;
+    free_.push_back(task.index);
+}
+
+Task& TaskBook::task_of(TaskHandle handle) {
+    HIROBA_INVARIANT(
+        handle.node() == self_ && handle.index() < table_.size() &&
+            TaskHandle::make(self_, handle.index(), table_[handle.index()]->serial).raw ==
+                handle.raw,
+        "node %u is asked for task %lx, which it does not have", self_.value,
+        static_cast<unsigned long>(handle.raw));
+    return *table_[handle.index()];
+}
+
+// --- the queue -----------------------------------------------------------------------------------
+
+TaskBook::Queue& TaskBook::queue_of(const Task& task) {
+    return task.priority == 0 ? queue_ : preferred_[task.priority];
+}
+
+void TaskBook::enqueue(Task& task) {
+    queue_of(task).push_back(task);
+    ++queued_;
+}
+
+void TaskBook::dequeue(Task& task) {
+    Queue& queue = queue_of(task);
+    queue.remove(task);
+    if (task.priority != 0 && queue.empty()) preferred_.erase(task.priority);
+    --queued_;
+}
+
+// --- the tree ------------------------------------------------------------------------------------
+
+/// The list of its parent in which a task of this state hangs.
+TaskList<&Task::in_tree>& TaskBook::brothers(const Task& task) {
+    switch (task.state) {
+        case TaskState::blocked: return task.parent->blocked_children;
+        case TaskState::ready: return task.parent->ready_children;
+        default: return task.parent->started_children;
+    }
+}
+
+void TaskBook::move_to(Task& task, TaskState state) {
+    if (task.parent != nullptr) brothers(task).remove(task);
+    task.state = state;
+    if (task.parent != nullptr) brothers(task).push_back(task);
+}
+
+// --- creation ------------------------------------------------------------------------------------
+
+void TaskBook::create(Task& task, Task& parent) {
+    task.parent = &parent;
+    task.root = parent.root;
+    task.shared = parent.shared;
+    task.group = parent.group;
+    task.counted = true;
+    task.state = TaskState::blocked;
+    brothers(task).push_back(task);
+    ++parent.children;
+    ++task.group->count;
+    if (task.shared) ++live_;
+}
+
+bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
+    Task& parent = *task.parent;
+    unify(dependences);
+    // Nobody before it is left, so the table may be forgotten.
+    if (parent.dependences == nullptr || parent.children == 1)
+        parent.dependences = std::make_unique<DependenceTable>();
+    before_.clear();
+    parent.dependences->add({&task, task.serial}, dependences, before_);
+    for (Task* const before : before_) {
+        before->successors.push_back({&task, task.serial});
+        ++task.unmet;
+    }
+    return task.unmet == 0;
+}
+
+void TaskBook::make_ready(Task& task) {
+    move_to(task, TaskState::ready);
+    ++ready_;
+    if (task.shared) enqueue(task);
+    if (task.shared && !task.origin) ++offers_;
+    ++events_;
+}
+
+void TaskBook::start_undeferred(Task& task) { move_to(task, TaskState::started); }
+
+// --- running -------------------------------------------------------------------------------------
+
+void TaskBook::start(Task& task) {
+    if (task.shared) dequeue(task);
+    move_to(task, TaskState::started);
+    --ready_;
+}
+
+Task* TaskBook::take_any() {
+    Task* const task = preferred_.empty() ? queue_.first() : preferred_.begin()->second.first();
+    if (task != nullptr) start(*task);
+    return task;
+}
+
+Task* TaskBook::take_descendant(Task& of) {
+    const auto newest = [this](Task& parent) {
+        Task* best = parent.ready_children.last();
+        if (best == nullptr || preferred_.empty()) return best;
+        for (Task* each = best; each != nullptr; each = each->in_tree.before)
+            if (each->priority > best->priority) best = each;
+        return best;
+    };
+    Task* found = newest(of);
+    if (found == nullptr)
+        walk(of, [&](Task& each) {
+            if (each.state != TaskState::ready) found = newest(each);
+            return found == nullptr;
+        });
+    if (found != nullptr) start(*found);
+    return found;
+}
+
+void TaskBook::walk(Task& of, const std::function<bool(Task&)>& visit) {
+    Task* at = &of;
+    for (;;) {
+        // Down, then to the next brother, then up. Ready tasks have nothing under them.
+        Task* next = at->started_children.first();
+        if (next == nullptr) next = at->ready_children.first();
+        while (next == nullptr) {
+            if (at == &of) return;
+            next = at->in_tree.after;
+            if (next == nullptr && at->state != TaskState::ready)
+                next = at->parent->ready_children.first();
+            if (next == nullptr) at = at->parent;
+        }
+        if (!visit(*next)) return;
+        at = next;
+    }
+}
+
+void TaskBook::end_body(Task& task) {
+    task.body_over = true;
+    if (!task.origin) {
+        hand_children_up(task);
+        task.drained = true;
+        settle(task);
+        return;
+    }
+    task.dependences.reset();
+    task.drained = task.descendants.count == 0;
+    reports_.push_back({task.origin, true, task.drained});
+    if (task.drained) forget_guest(task);
+}
+
+void TaskBook::hand_children_up(Task& task) {
+    const auto move = [&](auto& from, auto& to) {
+        while (Task* const child = from.first()) {
+            from.remove(*child);
+            child->parent = task.parent;
+            child->counted = false;
+            to.push_back(*child);
+        }
+    };
+    move(task.blocked_children, task.parent->blocked_children);
+    move(task.ready_children, task.parent->ready_children);
+    move(task.started_children, task.parent->started_children);
+}
+
+void TaskBook::fulfill(TaskHandle event) {
+    Task& task = *table_.at(event.index());
+    if (handle_of(task).raw != event.raw || !task.detached) return;
+    task.event_fulfilled = true;
+    settle(task);
+}
+
+void TaskBook::settle(Task& task) {
+    if (!task.complete && task.body_over && (!task.detached || task.event_fulfilled))
+        make_complete(task);
+    if (task.complete && task.drained) finish(task);
+}
+
+void TaskBook::make_complete(Task& task) {
+    task.complete = true;
+    task.dependences.reset();
+    for (const TaskRef& each : task.successors) {
+        Task& successor = *each.task;
+        if (--successor.unmet != 0) continue;
+        // One that its creator executes itself is waited for by it.
+        if (successor.state == TaskState::blocked) make_ready(successor);
+    }
+    task.successors.clear();
+    if (task.counted) --task.parent->children;
+    task.counted = false;
+    ++events_;
+}
+
+void TaskBook::finish(Task& task) {
+    if (task.shared) --live_;
+    task.parent->started_children.remove(task);
+    leave_group(task);
+    release(task);
+    ++events_;
+}
+
+void TaskBook::leave_group(Task& task) {
+    Task* const root = task.root;
+    if (--task.group->count != 0 || root == nullptr) return;
+    if (task.group != &root->descendants || !root->body_over) return;
+    reports_.push_back({root->origin, false, true});
+    forget_guest(*root);
+}
+
+void TaskBook::forget_guest(Task& task) {
+    guests_.erase(task.origin.raw);
+    if (task.parent != nullptr) task.parent->started_children.remove(task);
+    release(task);
+    ++events_;
+}
+
+// --- between nodes -------------------------------------------------------------------------------
+
+/// False: its path is full, and the thief is not on it.
+bool TaskBook::give(Task& task, NodeId thief, std::vector<GivenTask>& given) {
+    std::vector<TaskHandle> path =
+        task.root != nullptr ? task.root->path : std::vector<TaskHandle>{};
+    if (!task.origin) path.push_back(handle_of(task));
+    // What the thief knows of the rest it finds in its own books.
+    const auto last = std::find_if(path.rbegin(), path.rend(),
+                                   [thief](TaskHandle each) { return each.node() == thief; });
+    if (last != path.rend()) path.erase(path.begin(), last.base() - 1);
+    if (path.size() > GivenTask::path_max) return false;
+
+    GivenTask& out = given.emplace_back();
+    out.function = task.function;
+    out.argument = task.argument;
+    out.reductions = task.group->reductions;
+    out.priority = task.priority;
+    out.final = task.final;
+    out.icvs = task.icvs;
+    out.path_count = static_cast<std::uint32_t>(path.size());
+    std::copy(path.begin(), path.end(), out.path);
+    start(task);
+    if (task.origin)
+        forget_guest(task);
+    else
+        task.state = TaskState::away;
+    return true;
+}
+
+void TaskBook::give_any(NodeId thief, std::size_t count_max, std::vector<GivenTask>& given) {
+    const std::size_t most = std::min(count_max, (queued_ + 1) / 2);
+    const auto from = [&](Queue& queue) {
+        for (Task* task = queue.first(); task != nullptr && given.size() < most;) {
+            Task* const next = task->in_queue.after;
+            give(*task, thief, given);
+            task = next;
+        }
+    };
+    for (std::int32_t last = INT32_MAX; given.size() < most;) {
+        const auto next = std::find_if(preferred_.begin(), preferred_.end(),
+                                       [last](const auto& each) { return each.first < last; });
+        if (next == preferred_.end()) break;
+        last = next->first;  // The list may vanish.
+        from(next->second);
+    }
+    from(queue_);
+}
+
+void TaskBook::give_descendants(NodeId thief, std::span<const TaskHandle> wanted,
+                                std::size_t count_max, std::vector<GivenTask>& given) {
+    const auto is_wanted = [&](TaskHandle handle) {
+        return std::find(wanted.begin(), wanted.end(), handle) != wanted.end();
+    };
+    std::vector<Task*> found;
+    for (const auto& [origin, guest] : guests_) {
+        if (std::none_of(guest->path.begin(), guest->path.end(), is_wanted)) continue;
+        if (guest->state == TaskState::ready) {
+            found.push_back(guest);
+            continue;
+        }
+        // A guest below this one is found on its own.
+        walk(*guest, [&](Task& each) {
+            if (each.state == TaskState::ready && each.root == guest) found.push_back(&each);
+            return found.size() < 2 * count_max;
+        });
+    }
+    const std::size_t most = std::min(count_max, (found.size() + 1) / 2);
+    for (std::size_t i = 0; i < most; ++i) give(*found[i], thief, given);
+}
+
+void TaskBook::adopt(const GivenTask& given) {
+    const TaskHandle self = given.path[given.path_count - 1];
+    if (self.node() == self_) {
+        Task& task = task_of(self);
+        HIROBA_INVARIANT(task.state == TaskState::away && !task.body_over,
+                         "task %lx comes back and is not away",
+                         static_cast<unsigned long>(self.raw));
+        make_ready(task);
+        return;
+    }
+    Task& task = make();
+    task.function = given.function;
+    task.argument = given.argument;
+    task.priority = given.priority;
+    task.final = given.final;
+    task.icvs = given.icvs;
+    task.shared = true;
+    task.origin = self;
+    task.root = &task;
+    task.descendants.reductions = given.reductions;
+    task.group = &task.descendants;
+    task.state = TaskState::blocked;
+    const TaskHandle under = given.path[0];
+    if (under.node() == self_) {
+        task.parent = &task_of(under);
+        brothers(task).push_back(task);
+        if (task.parent->root != nullptr) task.path = task.parent->root->path;
+    }
+    task.path.insert(task.path.end(), given.path, given.path + given.path_count);
+    guests_.emplace(self.raw, &task);
+    make_ready(task);
+}
+
+void* TaskBook::hear(const GuestReport& report) {
+    Task& task = task_of(report.task);
+    HIROBA_INVARIANT(task.state == TaskState::away, "a report on task %lx, which is not away",
+                     static_cast<unsigned long>(report.task.raw));
+    void* const argument = report.body_over && task.owns_argument ? task.argument : nullptr;
+    task.body_over |= report.body_over;
+    task.drained |= report.drained;
+    settle(task);
+    return argument;
+}
+
+void TaskBook::list_away(Task& of, std::vector<TaskHandle>& away) {
+    walk(of, [&](Task& each) {
+        if (each.state == TaskState::away) away.push_back(handle_of(each));
+        return true;
+    });
+}
+
+}  // namespace hiroba::omp

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the books of one node's tasks: who descends from whom, what may run, who waits for what,
+// which are elsewhere. Pure: no thread, no clock, no message; docs/layers/tasks.md tells the whole.
+// Invariant: a task counts on the node that created it, in its parent's `children` until it is
+// complete, in its group and in live() until it is over: until what descends from it is over as
+// well, if another node has it. A ready task of the team of all nodes is in the queue; each task
+// but implicit ones and guests without an ancestor here hangs in one list of its parent. What a
+// task leaves behind when its body ends hangs under its parent from then on, uncounted there.
+// Thread: one at a time; the TaskPool has the latch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "omp/task/task.hpp"
+
+namespace hiroba::omp {
+
+/// A task on its way from the node that has it to another.
+struct GivenTask {
+    static constexpr std::uint32_t path_max = 16;
+    OutlinedFunction function = nullptr;
+    void* argument = nullptr;
+    std::uintptr_t* reductions = nullptr;
+    std::int32_t priority = 0;
+    bool final = false;
+    /// Task::path; the last is the task itself. One whose path is full goes only to nodes in it.
+    std::uint32_t path_count = 0;
+    TaskHandle path[path_max];
+    Icvs icvs;
+};
+
+/// What has become of a guest.
+struct GuestReport {
+    TaskHandle task;  ///< of its origin
+    bool body_over = false;
+    bool drained = false;  ///< nothing that descends from it is left
+};
+
+class TaskBook {
+public:
+    explicit TaskBook(NodeId self) : self_(self) {}
+
+    /// An implicit task, or a new one to be filled in and given to create().
+    Task& make();
+    void make_implicit(Task& task, bool shared);
+    /// An implicit task whose region is over.
+    void release(Task& task);
+
+    /// Enters a task of `parent`, which is being executed here.
+    void create(Task& task, Task& parent);
+    /// Whether it may run at once; else it is blocked, and becomes ready, or, if `undeferred`,
+    /// merely has nothing unmet any more.
+    bool depend(Task& task, std::vector<Dependence>& dependences);
+    void make_ready(Task& task);
+    /// Of a task that is created and not ready: its creator executes it itself.
+    void start_undeferred(Task& task);
+
+    /// The oldest task in the queue, of the highest priority, started; nullptr: there is none.
+    Task* take_any();
+    /// The newest ready child of `of`, or another descendant of it.
+    Task* take_descendant(Task& of);
+    /// The body has returned.
+    void end_body(Task& task);
+    /// Of this node's. A stale handle is ignored.
+    void fulfill(TaskHandle event);
+    TaskHandle handle_of(const Task& task) const noexcept {
+        return TaskHandle::make(self_, task.index, task.serial);
+    }
+
+    /// Takes at most half of the queue, rounded up, oldest first.
+    void give_any(NodeId thief, std::size_t count_max, std::vector<GivenTask>& given);
+    /// The same of what descends from `wanted`, tasks of the thief that are away.
+    void give_descendants(NodeId thief, std::span<const TaskHandle> wanted, std::size_t count_max,
+                          std::vector<GivenTask>& given);
+    /// Its own task comes back, or a guest comes.
+    void adopt(const GivenTask& given);
+    /// What another node says of a task of this one. @return an argument that is to be freed, or
+    /// nullptr
+    [[nodiscard]] void* hear(const GuestReport& report);
+    /// What is to be told to the origins of guests; the caller takes it out.
+    std::vector<GuestReport>& reports() noexcept { return reports_; }
+    /// Appends this node's tasks that descend from `of` and are away.
+    void list_away(Task& of, std::vector<TaskHandle>& away);
+
+    /// Tasks of the team of all nodes that this node created and that are not over.
+    std::uint64_t live() const noexcept { return live_; }
+    std::size_t queued() const noexcept { return queued_; }
+    /// In the queue, or a team of one thread's.
+    std::size_t ready() const noexcept { return ready_; }
+    /// All descriptors in use.
+    std::size_t used() const noexcept { return table_.size() - free_.size(); }
+    /// Rises with everything that other nodes may be given.
+    std::uint64_t offers() const noexcept { return offers_; }
+    /// Rises with everything a waiting thread may wait for.
+    std::uint64_t events() const noexcept { return events_; }
+    void note_event() noexcept { ++events_; }
+
+private:
+    using Queue = TaskList<&Task::in_queue>;
+    Task& task_of(TaskHandle handle);
+    static TaskList<&Task::in_tree>& brothers(const Task& task);
+    static void move_to(Task& task, TaskState state);
+    Queue& queue_of(const Task& task);
+    void enqueue(Task& task);
+    void dequeue(Task& task);
+    void start(Task& task);
+    void hand_children_up(Task& task);
+    void settle(Task& task);
+    void make_complete(Task& task);
+    void finish(Task& task);
+    void leave_group(Task& task);
+    void forget_guest(Task& task);
+    bool give(Task& task, NodeId thief, std::vector<GivenTask>& given);
+    /// Visits what hangs under `of` and is not blocked, parents first, until visit() says false.
+    void walk(Task& of, const std::function<bool(Task&)>& visit);
+
+    NodeId self_;
+    std::vector<std::unique_ptr<Task>> table_;
+    std::vector<std::uint32_t> free_;
+    Queue queue_;                                              ///< priority 0
+    std::map<std::int32_t, Queue, std::greater<>> preferred_;  ///< higher ones
+    std::unordered_map<std::uint64_t, Task*> guests_;          ///< by origin
+    std::vector<GuestReport> reports_;
+    std::vector<Task*> before_;  ///< of depend()
+    std::uint64_t live_ = 0, events_ = 0, offers_ = 0;
+    std::size_t queued_ = 0, ready_ = 0;
+};
+
+}  // namespace hiroba::omp

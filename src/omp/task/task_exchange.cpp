@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: carries out the protocol of tasks between nodes.
+// Invariant: see the header. Regions are numbered alike on all nodes, and what was asked for in an
+// earlier one is forgotten; tasks themselves never outlive their region.
+#include "omp/task/task_exchange.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <mutex>
+
+#include "base/fatal.hpp"
+#include "base/service_thread.hpp"
+#include "base/short_slice.hpp"
+#include "base/thread_context.hpp"
+#include "base/trace.hpp"
+#include "dsm/dsm.hpp"
+#include "omp/task/task_pool.hpp"
+
+namespace hiroba::omp {
+
+namespace {
+/// Of one mail. A busy node's guests wait for it, while their origin may take them back.
+constexpr std::size_t given_max = 32;
+using Kind = TaskMailHeader::Kind;
+}  // namespace
+
+TaskExchange::TaskExchange(const Parts& parts, TaskPool& pool)
+    : parts_(parts), pool_(pool), self_(parts.endpoint->self()), peers_(parts.endpoint->nodes()) {
+    parts.endpoint->on(net::MessageKind::tasks, &on_mail, this);
+}
+
+TaskExchange::~TaskExchange() {
+    if (!clerk_.joinable()) return;
+    stopping_.store(true, std::memory_order_relaxed);  // published by the next line
+    clerk_called_.store(1);
+    clerk_called_.notify_all();
+    clerk_.join();
+}
+
+void TaskExchange::attach() {
+    const std::size_t longest =
+        sizeof(TaskMailHeader) + given_max * sizeof(GivenTask) + parts_.memory->news_bytes_max();
+    const std::size_t room = parts_.endpoint->provider().limits().message_bytes_max;
+    if (longest > room)
+        die(exit_environment,
+            "tasks with %lu bytes do not fit in a message of %lu; lower "
+            "HIROBA_NOTICES",
+            static_cast<unsigned long>(longest), static_cast<unsigned long>(room));
+    // The program's signals are for the program's threads.
+    sigset_t all;
+    sigset_t former;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &former);
+    clerk_ =
+        start_service_thread("hands out tasks while others compute", [this] { work_as_clerk(); });
+    pthread_sigmask(SIG_SETMASK, &former, nullptr);
+}
+
+void TaskExchange::work_as_clerk() noexcept {
+    ask_for_short_slices();
+    for (;;) {
+        clerk_called_.wait(0);
+        clerk_called_.store(0);  // before it looks
+        if (stopping_.load(std::memory_order_relaxed)) return;
+        attend();
+    }
+}
+
+void TaskExchange::call_clerk() noexcept {
+    if (clerk_called_.exchange(1) == 0) clerk_called_.notify_one();
+}
+
+void TaskExchange::begin_region(std::uint64_t region, std::uint32_t members) noexcept {
+    const std::scoped_lock guard{peers_latch_};
+    region_ = region;
+    members_ = members;
+    current_region_.store(members > 1 ? region : 0, std::memory_order_relaxed);
+    for (Peer& peer : peers_) {
+        peer.asked = Asked::no;
+        peer.wants_any = peer.wants_answer = false;
+        peer.wants.clear();
+    }
+    wanting_.store(0, std::memory_order_relaxed);
+}
+
+// --- mails ---------------------------------------------------------------------------------------
+
+void TaskExchange::on_mail(void* exchange, NodeId from, Bytes body) noexcept {
+    auto* const self = static_cast<TaskExchange*>(exchange);
+    self->inbox_.add(from, body);
+    // Who polled wakes the waiting ones.
+    if (!self->pool_.has_waiting()) self->call_clerk();
+}
+
+void TaskExchange::send(NodeId to, Kind kind, Bytes records, std::size_t count,
+                        Bytes news) noexcept {
+    TaskMailHeader header;
+    header.kind = kind;
+    header.count = static_cast<std::uint32_t>(count);
+    header.region = current_region_.load(std::memory_order_relaxed);
+    header.record_bytes = static_cast<std::uint32_t>(records.size());
+    header.news_bytes = static_cast<std::uint32_t>(news.size());
+    const Bytes parts[] = {std::as_bytes(std::span{&header, 1}), records, news};
+    parts_.endpoint->send(to, net::MessageKind::tasks, net::Urgency::wake_service, parts);
+}
+
+/// Of all this node knows. After a release, which the caller makes.
+std::vector<std::byte> TaskExchange::news() noexcept {
+    std::vector<std::byte> bytes(parts_.memory->news_bytes_max());
+    bytes.resize(parts_.memory->news_for_anyone(bytes));
+    return bytes;
+}
+
+void TaskExchange::attend() noexcept {
+    on_runtime_stack([this] {
+        read_mails();
+        serve();
+    });
+}
+
+void TaskExchange::read_mails() noexcept {
+    if (inbox_.empty() || !reading_.try_lock()) return;
+    inbox_.take();
+    bool learned = false;
+    while (const auto mail = inbox_.next()) {
+        if (mail->news.empty()) continue;
+        parts_.memory->learn(NodeId{~0u}, mail->news);
+        learned = true;
+    }
+    if (learned) parts_.memory->acquire(dsm::Others::running);
+    inbox_.rewind();
+    std::vector<void*> arguments;
+    std::vector<GuestReport> reports;
+    pool_.with_books([&](TaskBook& book) {
+        while (const auto mail = inbox_.next()) apply(*mail, book, arguments);
+        reports.swap(book.reports());
+    });
+    reading_.unlock();
+    if (!reports.empty()) tell(reports);
+    for (void* const argument : arguments) pool_.free_argument(argument);
+}
+
+void TaskExchange::apply(const TaskInbox::Mail& mail, TaskBook& book,
+                         std::vector<void*>& arguments) {
+    const std::uint32_t count = mail.header.count;
+    const std::scoped_lock guard{peers_latch_};
+    Peer& peer = peers_[mail.from.value];
+    const bool current = mail.header.region == region_;
+    switch (mail.header.kind) {
+        case Kind::here:
+            peer.offers_in_region = mail.header.region;
+            book.note_event();
+            break;
+        case Kind::wanted:
+            if (!current) break;
+            peer.wants_any = peer.wants_answer = true;
+            want_attention();
+            break;
+        case Kind::wanted_of:
+            if (!current) break;
+            peer.wants.clear();
+            for (std::uint32_t i = 0; i < count; ++i)
+                peer.wants.push_back(mail.record<TaskHandle>(i));
+            want_attention();
+            break;
+        case Kind::given:
+            if (current) peer.asked = count == 0 ? Asked::remembered_there : Asked::no;
+            for (std::uint32_t i = 0; i < count; ++i) book.adopt(mail.record<GivenTask>(i));
+            taken_.fetch_add(count, std::memory_order_relaxed);
+            book.note_event();
+            break;
+        case Kind::told:
+            for (std::uint32_t i = 0; i < count; ++i)
+                if (void* const argument = book.hear(mail.record<GuestReport>(i)))
+                    arguments.push_back(argument);
+            break;
+        case Kind::fulfilled:
+            for (std::uint32_t i = 0; i < count; ++i) book.fulfill(mail.record<TaskHandle>(i));
+            break;
+    }
+    wanting_.store(static_cast<std::uint32_t>(std::count_if(
+                       peers_.begin(), peers_.end(),
+                       [](const Peer& p) { return p.wants_any || !p.wants.empty(); })),
+                   std::memory_order_relaxed);
+}
+
+// --- giving --------------------------------------------------------------------------------------
+
+void TaskExchange::want_attention() noexcept {
+    attention_.store(true, std::memory_order_release);  // pairs with has_work()
+}
+
+void TaskExchange::see_offers(std::uint64_t offers) noexcept {
+    if (offers_seen_.load(std::memory_order_relaxed) >= offers) return;
+    offers_seen_.store(offers, std::memory_order_relaxed);
+    const std::uint64_t region = current_region_.load(std::memory_order_relaxed);
+    if (region == 0) return;
+    if (told_region_.load(std::memory_order_relaxed) != region) tell_here();
+    if (wanting_.load(std::memory_order_relaxed) == 0 || attention_.load()) return;
+    want_attention();
+    if (!pool_.has_waiting()) call_clerk();
+}
+
+void TaskExchange::tell_here() noexcept {
+    const std::uint64_t region = current_region_.load(std::memory_order_relaxed);
+    if (told_region_.exchange(region) == region) return;
+    std::uint32_t members = 1;
+    {
+        const std::scoped_lock guard{peers_latch_};
+        members = members_;
+    }
+    on_runtime_stack([&] {
+        for (std::uint32_t node = 0; node < members; ++node)
+            if (node != self_.value) send(NodeId{node}, Kind::here, {}, 0);
+    });
+}
+
+void TaskExchange::serve() noexcept {
+    if (!attention_.exchange(false)) return;
+    std::vector<Parcel> parcels;
+    pool_.with_books([&](TaskBook& book) {
+        const std::scoped_lock guard{peers_latch_};
+        choose(book, parcels);
+    });
+    if (parcels.empty()) return;
+    const bool any = std::any_of(parcels.begin(), parcels.end(),
+                                 [](const Parcel& parcel) { return !parcel.tasks.empty(); });
+    std::vector<std::byte> with;
+    if (any) {
+        parts_.memory->release(dsm::Others::running);
+        with = news();
+    }
+    for (const Parcel& parcel : parcels) {
+        trace("omp.give", parcel.to.value, parcel.tasks.size());
+        const Bytes bytes = parcel.tasks.empty() ? Bytes{} : Bytes{with};
+        send<GivenTask>(parcel.to, Kind::given, parcel.tasks, bytes);
+    }
+}
+
+/// Those who wait for something in particular come first, and each time another.
+void TaskExchange::choose(TaskBook& book, std::vector<Parcel>& parcels) {
+    serve_first_ = (serve_first_ + 1) % static_cast<std::uint32_t>(peers_.size());
+    const auto visit = [&](auto&& give_to) {
+        for (std::uint32_t i = 0; i < peers_.size(); ++i) {
+            const auto node = static_cast<std::uint32_t>((serve_first_ + i) % peers_.size());
+            if (node != self_.value) give_to(NodeId{node}, peers_[node]);
+        }
+    };
+    visit([&](NodeId node, Peer& peer) {
+        if (peer.wants.empty()) return;
+        Parcel parcel{node, {}};
+        book.give_descendants(node, peer.wants, given_max, parcel.tasks);
+        if (parcel.tasks.empty()) return;
+        peer.wants.clear();
+        // It has tasks now that this node may want back.
+        peer.offers_in_region = region_;
+        parcels.push_back(std::move(parcel));
+    });
+    visit([&](NodeId node, Peer& peer) {
+        if (!peer.wants_any) return;
+        Parcel parcel{node, {}};
+        book.give_any(node, given_max, parcel.tasks);
+        if (parcel.tasks.empty() && !peer.wants_answer) return;
+        peer.wants_answer = false;
+        if (!parcel.tasks.empty()) {
+            peer.wants_any = false;
+            peer.offers_in_region = region_;
+        }
+        parcels.push_back(std::move(parcel));
+    });
+}
+
+// --- wanting -------------------------------------------------------------------------------------
+
+// One node at a time, near ones first: ranks are given host by host.
+void TaskExchange::ask_any() noexcept {
+    NodeId to{self_};
+    {
+        const std::scoped_lock guard{peers_latch_};
+        const auto may_have = [&](std::int64_t node) {
+            return node >= 0 && node < members_ &&
+                   peers_[static_cast<std::size_t>(node)].offers_in_region == region_;
+        };
+        for (std::int64_t distance = 1; distance < members_; ++distance) {
+            for (const std::int64_t node : {self_.value + distance, self_.value - distance}) {
+                if (!may_have(node)) continue;
+                Peer& peer = peers_[static_cast<std::size_t>(node)];
+                if (peer.asked == Asked::waits_for_answer) return;
+                if (peer.asked == Asked::no && to == self_)
+                    to = NodeId{static_cast<std::uint32_t>(node)};
+            }
+        }
+        if (to == self_) return;
+        peers_[to.value].asked = Asked::waits_for_answer;
+    }
+    on_runtime_stack([&] { send(to, Kind::wanted, {}, 0); });
+}
+
+void TaskExchange::ask_for(std::span<const TaskHandle> away) noexcept {
+    std::uint32_t members = 1;
+    {
+        const std::scoped_lock guard{peers_latch_};
+        members = members_;
+    }
+    on_runtime_stack([&] {
+        for (std::uint32_t node = 0; node < members; ++node)
+            if (node != self_.value) send<TaskHandle>(NodeId{node}, Kind::wanted_of, away);
+    });
+}
+
+// --- telling -------------------------------------------------------------------------------------
+
+void TaskExchange::tell(std::span<const GuestReport> reports) noexcept {
+    on_runtime_stack([&] {
+        parts_.memory->release(dsm::Others::running);
+        const std::vector<std::byte> with = news();
+        for (const GuestReport& report : reports)
+            send<GuestReport>(report.task.node(), Kind::told, std::span{&report, 1}, with);
+    });
+}
+
+void TaskExchange::fulfill_elsewhere(TaskHandle event) noexcept {
+    on_runtime_stack([&] {
+        parts_.memory->release(dsm::Others::running);
+        const std::vector<std::byte> with = news();
+        send<TaskHandle>(event.node(), Kind::fulfilled, std::span{&event, 1}, with);
+    });
+}
+
+}  // namespace hiroba::omp

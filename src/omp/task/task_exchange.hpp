@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: tasks between nodes: who has work, who wants some, handing it over, and what became of it
+// (docs/layers/tasks.md has the protocol).
+// Invariant: a node releases after it has chosen the tasks it gives and before it sends them, and
+// after a guest's body has ended and before it says so; it acquires before it enters in its books
+// what came. So a stolen task sees all that was done before it was created, and whoever waited for
+// it all that it did. Handlers only copy mails; a thread that waits reads them, or the clerk, a
+// thread that does nothing else and runs no code of the program.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/latch.hpp"
+#include "net/net.hpp"
+#include "omp/omp.hpp"
+#include "omp/task/task_book.hpp"
+#include "omp/task/task_mail.hpp"
+
+namespace hiroba::omp {
+
+class TaskPool;
+
+/// Thread: any, unless said otherwise.
+class TaskExchange {
+public:
+    /// Registers a handler; before Endpoint::connect().
+    TaskExchange(const Parts& parts, TaskPool& pool);
+    TaskExchange(const TaskExchange&) = delete;
+    TaskExchange& operator=(const TaskExchange&) = delete;
+    ~TaskExchange();
+    /// Starts the clerk.
+    void attach();
+
+    /// The region's number over the whole job, and its nodes: 0 to members - 1. While no thread of
+    /// this node runs a part of it.
+    void begin_region(std::uint64_t region, std::uint32_t members) noexcept;
+
+    bool has_work() const noexcept {
+        return !inbox_.empty() || attention_.load(std::memory_order_acquire);
+    }
+    /// Reads mails and gives tasks to those who want some. On any stack.
+    void attend() noexcept;
+    void call_clerk() noexcept;
+    /// After a change of the books, which have made `offers` offers.
+    void see_offers(std::uint64_t offers) noexcept;
+
+    /// The calling thread has nothing to do: asks the next node that may have something.
+    void ask_any() noexcept;
+    /// It waits for descendants of one of its tasks, `away` among them. Asked again each time its
+    /// patience ends.
+    void ask_for(std::span<const TaskHandle> away) noexcept;
+    /// Before the program's thread goes on: its guests' ends, with all this node has written.
+    void tell(std::span<const GuestReport> reports) noexcept;
+    void fulfill_elsewhere(TaskHandle event) noexcept;
+
+    /// Tasks that have come, and have gone.
+    std::uint64_t tasks_taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
+
+private:
+    enum class Asked : std::uint8_t { no, waits_for_answer, remembered_there };
+    struct Peer {
+        std::uint64_t offers_in_region = 0;  ///< the region in which it said that it has tasks
+        Asked asked = Asked::no;
+        bool wants_any = false, wants_answer = false;
+        std::vector<TaskHandle> wants;  ///< away from it, and it waits for what descends from them
+    };
+    struct Parcel {
+        NodeId to;
+        std::vector<GivenTask> tasks;
+    };
+
+    static void on_mail(void* exchange, NodeId from, Bytes body) noexcept;
+    void read_mails() noexcept;
+    void apply(const TaskInbox::Mail& mail, TaskBook& book, std::vector<void*>& arguments);
+    void serve() noexcept;
+    void choose(TaskBook& book, std::vector<Parcel>& parcels);
+    void tell_here() noexcept;
+    void send(NodeId to, TaskMailHeader::Kind kind, Bytes records, std::size_t count,
+              Bytes news = {}) noexcept;
+    template <class Record>
+    void send(NodeId to, TaskMailHeader::Kind kind, std::span<const Record> records,
+              Bytes news = {}) noexcept {
+        send(to, kind, std::as_bytes(records), records.size(), news);
+    }
+    std::vector<std::byte> news() noexcept;
+    void want_attention() noexcept;
+    void work_as_clerk() noexcept;
+
+    Parts parts_;
+    TaskPool& pool_;
+    const NodeId self_;
+
+    TaskInbox inbox_;
+    Latch reading_;  ///< whoever reads mails; they are read in the order they came
+
+    Latch peers_latch_;  ///< the next four. Taken within the books' latch, never the other way
+    std::vector<Peer> peers_;
+    std::uint64_t region_ = 0;
+    std::uint32_t members_ = 1;
+    std::uint32_t serve_first_ = 0;
+    std::atomic<std::uint32_t> wanting_{0};  ///< peers that want something
+    std::atomic<std::uint64_t> offers_seen_{0}, told_region_{0}, current_region_{0};
+    std::atomic<bool> attention_{false};
+    std::atomic<std::uint64_t> taken_{0};
+
+    std::atomic<std::uint32_t> clerk_called_{0};
+    std::atomic<bool> stopping_{false};
+    std::thread clerk_;
+};
+
+}  // namespace hiroba::omp

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: how long processes may go on, by what they got of the machine: other work on it does not
+// use that up, and a hang still ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace hiroba::conformance {
+
+class Allowance {
+public:
+    /// @param seconds  of a machine with nothing else to do
+    explicit Allowance(unsigned seconds, std::size_t processes);
+
+    /// True if `processes` have computed for `seconds` each (of the machine's least, two cores), or
+    /// have hardly computed at all for twice as long: nobody keeps them from it, they hang. Those
+    /// that are gone count with what they had when last looked at.
+    bool used_up(const std::vector<pid_t>& processes);
+
+private:
+    std::uint64_t seconds_ns_;
+    std::uint64_t processes_;
+    std::map<pid_t, std::uint64_t> computed_ns_;
+    std::uint64_t window_began_ns_, window_computed_ns_ = 0;
+};
+
+}  // namespace hiroba::conformance

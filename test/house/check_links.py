@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks that every link of the pages leads to a file, and every anchor to a heading of it.
+
+Usage: check_links.py <root of the tree>
+"""
+
+import re
+import sys
+from pathlib import Path
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.*?) *#*$", re.MULTILINE)
+NAMED = re.compile(r"""<a (?:name|id)=["']([^"']+)["']""")
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+SKIPPED = {"build", "node_modules", ".git"}
+
+
+def anchor_of(heading):
+    """As forges make them: lower case, no punctuation, spaces as dashes."""
+    words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.replace("`", "")).lower()
+    return re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+def anchors_of(text):
+    found = set(NAMED.findall(text))
+    for heading in HEADING.findall(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)):
+        anchor = anchor_of(heading)
+        number = 0
+        while anchor in found:
+            number += 1
+            anchor = f"{anchor_of(heading)}-{number}"
+        found.add(anchor)
+    return found
+
+
+def faults(root):
+    """Every violation as (path, line number, text)."""
+    for page in sorted(root.rglob("*.md")):
+        path = page.relative_to(root)
+        if any(part in SKIPPED or part.startswith("build-") for part in path.parts):
+            continue
+        text = page.read_text()
+        plain = CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+        for link in LINK.finditer(plain):
+            target, _, anchor = link[1].partition("#")
+            if re.match(r"[a-z]+:", target):
+                continue
+            line = plain.count("\n", 0, link.start()) + 1
+            goal = (page.parent / target).resolve() if target else page
+            if not goal.exists():
+                yield path, line, f"there is no {target}"
+            elif anchor and goal.suffix == ".md" and anchor not in anchors_of(goal.read_text()):
+                yield path, line, f"{target or 'this page'} has no heading #{anchor}"
+
+
+def main():
+    count = 0
+    for path, line, text in faults(Path(sys.argv[1])):
+        print(f"{path}:{line}: {text}")
+        count += 1
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

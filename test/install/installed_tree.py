@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Installs hiroba from a build tree into an empty folder, moves it elsewhere, and uses it as its
+users would: commands, man pages, completion; programs built against it by pkg-config and by
+find_package, with each compiler given, and run on several nodes.
+
+Usage: installed_tree.py --cmake CMAKE --build BUILD --source ROOT [--compilers gcc,clang] [NAME...]
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+OPTIONS = None
+CXX = {"gcc": "g++", "clang": "clang++"}
+# Each library: pkg-config's name, an example, how it is run.
+LIBRARIES = {
+    "dsm": ("hiroba_dsm", "spmd_sum.cpp", ["--spmd"], []),
+    "gas": ("hiroba_gas", "gas_table.cpp", ["--spmd"], ["8", "2000"]),
+    "acp": ("acp", "acp_ring.c", [], []),
+}
+SUM = """
+#include <stdio.h>
+int main(void) {
+    double sum = 0;
+    #pragma omp parallel for reduction(+ : sum)
+    for (long i = 1; i <= 1000000; ++i) sum += 1.0 / ((double)i * (double)i);
+    printf("pi^2/6 = %.5f\\n", sum);
+}
+"""
+
+
+def call(*words, status=0, **more):
+    """What the command printed, both streams; fails if it ended otherwise than expected."""
+    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=300, **more)
+    if done.returncode != status:
+        raise AssertionError(f"status {done.returncode}: {' '.join(map(str, words))}\n{done.stdout}")
+    return done.stdout
+
+
+def environment(**more):
+    return {**os.environ, **{name: str(value) for name, value in more.items()}}
+
+
+class InstalledTree(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = Path(tempfile.mkdtemp(prefix="installed"))
+        cls.addClassCleanup(shutil.rmtree, cls.place)
+        call(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", cls.place / "first")
+        cls.prefix = cls.place / "moved" / "here"
+        cls.prefix.parent.mkdir()
+        (cls.place / "first").rename(cls.prefix)
+        cls.hiroba = cls.prefix / "bin" / "hiroba"
+        cls.pc_folder = next(cls.prefix.rglob("acp.pc")).parent
+        cls.library_folder = cls.pc_folder.parent
+
+    def write(self, name, text):
+        path = self.place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def flags(self, package, *which):
+        text = call("pkg-config", *which, package, env=environment(PKG_CONFIG_PATH=self.pc_folder))
+        return text.split()
+
+    def run_example(self, library, program):
+        _, _, launch, words = LIBRARIES[library]
+        said = call(self.hiroba, "run", *launch, "-n", "2", program, *words,
+                    env=environment(LD_LIBRARY_PATH=self.library_folder))
+        self.assertIn("VERIFICATION SUCCESSFUL", said)
+
+    def test_an_openmp_program_runs_on_four_nodes(self):
+        source = self.write("sum.c", SUM)
+        program = self.place / "a.out"
+        call("gcc", "-O2", "-fopenmp", source, "-o", program)
+        said = call(self.hiroba, "run", "-n", "4", "--threads", "1", program,
+                    env=environment(HIROBA_STATS=1))
+        self.assertIn("pi^2/6 = 1.64493", said)
+        regions = re.search(r"parallel_regions((?: +\d+)+)", said)
+        self.assertTrue(regions and "0" not in regions[1].split()[:4], said)
+
+    def test_the_other_commands_work(self):
+        self.assertIn('"build_type"', call(self.hiroba, "info", "--json"))
+        self.assertIn("put_latency", call(self.hiroba, "perf", "put_latency", "--milliseconds", "2"))
+
+    def test_a_command_reached_by_a_link_finds_its_runtime(self):
+        source = self.write("one.c", "int main(void) { return 7; }\n")
+        program = self.place / "one"
+        call("gcc", "-fopenmp", source, "-o", program)
+        link = self.place / "link" / "hiroba"
+        link.parent.mkdir()
+        link.symlink_to(self.hiroba)
+        call(link, "run", "-n", "2", program, status=7, cwd="/")
+
+    def test_pkg_config_builds_programs(self):
+        for library, (package, example, _, _) in LIBRARIES.items():
+            for compiler in OPTIONS.compilers:
+                with self.subTest(library=library, compiler=compiler):
+                    compile_it = CXX[compiler] if example.endswith(".cpp") else compiler
+                    program = self.place / f"pc_{library}_{compiler}"
+                    # The standard comes from pkg-config.
+                    call(compile_it, OPTIONS.source / "examples" / example,
+                         *self.flags(package, "--cflags", "--libs"), "-o", program)
+                    self.run_example(library, program)
+
+    def test_find_package_builds_programs(self):
+        targets = "\n".join(
+            f"add_executable(use_{library} {OPTIONS.source}/examples/{example})\n"
+            f"target_link_libraries(use_{library} PRIVATE hiroba::{library})"
+            for library, (_, example, _, _) in LIBRARIES.items())
+        self.write("project/CMakeLists.txt",
+                   "cmake_minimum_required(VERSION 3.16)\nproject(user LANGUAGES C CXX)\n"
+                   "find_package(hiroba 0.1 REQUIRED COMPONENTS dsm gas acp)\n"
+                   "if(NOT EXISTS \"${HIROBA_COMMAND}\")\n  message(FATAL_ERROR no command)\nendif()\n"
+                   + targets)
+        for compiler in OPTIONS.compilers:
+            with self.subTest(compiler=compiler):
+                build = self.place / f"project_{compiler}"
+                call(OPTIONS.cmake, "-S", self.place / "project", "-B", build,
+                     f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={compiler}",
+                     f"-DCMAKE_CXX_COMPILER={CXX[compiler]}")
+                call(OPTIONS.cmake, "--build", build)
+                for library in LIBRARIES:
+                    self.run_example(library, build / f"use_{library}")
+
+    def configure(self, find, status):
+        folder = Path(tempfile.mkdtemp(dir=self.place))
+        (folder / "CMakeLists.txt").write_text(
+            f"cmake_minimum_required(VERSION 3.16)\nproject(user LANGUAGES CXX)\n{find}\n")
+        return call(OPTIONS.cmake, "-S", folder, "-B", folder / "build",
+                    f"-DCMAKE_PREFIX_PATH={self.prefix}", status=status)
+
+    def test_packages_refuse_what_they_do_not_have(self):
+        self.assertIn("99", self.configure("find_package(hiroba 99 REQUIRED)", 1))
+        said = self.configure("find_package(hiroba REQUIRED COMPONENTS dsm teleport)", 1)
+        self.assertIn("teleport", said)
+
+    def test_the_package_of_acp_alone_is_still_there(self):
+        self.configure("find_package(acp REQUIRED)\nget_target_property(x hiroba::acp LOCATION)", 0)
+
+    def test_an_older_standard_is_refused_with_one_line(self):
+        for header in ("dsm", "gas"):
+            source = self.write("old.cpp", f'#include "hiroba/{header}.hpp"\nint main() {{}}\n')
+            said = call("g++", "-std=c++17", "-fsyntax-only", "-fmax-errors=1", source,
+                        "-I", self.prefix / "include", status=1)
+            self.assertIn("C++20", said)
+
+    def test_no_file_knows_where_it_was_built(self):
+        for path in self.prefix.rglob("*"):
+            if not path.is_file() or path.is_symlink():
+                continue
+            content = path.read_bytes()
+            for wrong in (str(OPTIONS.build), str(self.place / "first")):
+                self.assertNotIn(wrong.encode(), content, str(path))
+
+    def test_libraries_have_names_with_a_version_and_no_path(self):
+        for name in ("libhiroba_dsm", "libhiroba_gas", "libacp"):
+            said = call("readelf", "-d", self.library_folder / f"{name}.so")
+            self.assertRegex(said, rf"SONAME.*\[{name}\.so\.\d+\]")
+            self.assertNotRegex(said, "RPATH|RUNPATH")
+
+    def test_the_runtime_is_where_no_loader_looks(self):
+        (runtime,) = self.prefix.rglob("libhiroba.so")
+        self.assertEqual(runtime.parent.name, "hiroba")
+        for alias in ("libgomp.so.1", "libomp.so.5"):
+            self.assertEqual((runtime.parent / alias).resolve(), runtime.resolve())
+            self.assertFalse((self.library_folder / alias).exists())
+
+    def test_destdir_holds_everything(self):
+        stage = self.place / "stage"
+        call(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", "/opt/hiroba",
+             env=environment(DESTDIR=stage))
+        staged = {str(path.relative_to(stage / "opt/hiroba")) for path in stage.rglob("*")
+                  if not path.is_dir()}
+        moved = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*")
+                 if not path.is_dir()}
+        self.assertEqual(staged, moved)
+        self.assertFalse(Path("/opt/hiroba").exists())
+
+    def test_manual_pages_name_every_option_and_setting(self):
+        helped = call(self.hiroba, "--help")
+        for command in ["run", "info", "perf", "stacks"]:
+            self.assertIn(command, helped)
+            page = (self.prefix / f"share/man/man1/hiroba-{command}.1").read_text()
+            for option in re.findall(r"^  (?:-\w,)?(--[\w-]+)", call(self.hiroba, command, "--help"),
+                                     re.MULTILINE):
+                if option not in ("--help", "--version"):
+                    self.assertIn(option.replace("-", "\\-"), page)
+        settings = (self.prefix / "share/man/man7/hiroba-settings.7").read_text()
+        for name in re.findall(r"^(HIROBA_\w+)=", call(self.hiroba, "info", "-c"), re.MULTILINE):
+            self.assertIn(name, settings)
+
+    @unittest.skipUnless(shutil.which("groff"), "no groff")
+    def test_manual_pages_are_clean_roff(self):
+        for page in sorted(self.prefix.rglob("man/man*/*")):
+            self.assertEqual(call("groff", "-ww", "-man", "-Tutf8", "-z", page), "", str(page))
+
+    def completed(self, *words):
+        line = " ".join(f"'{word}'" for word in words)
+        script = (f"source {self.prefix}/share/bash-completion/completions/hiroba\n"
+                  f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _hiroba\n"
+                  "printf '%s\\n' \"${COMPREPLY[@]}\"")
+        return call("bash", "-uc", script, cwd=self.prefix).split()
+
+    def test_bash_completes_words(self):
+        self.assertIn("run", self.completed("hiroba", ""))
+        self.assertEqual(self.completed("hiroba", "st"), ["stacks"])
+        self.assertEqual(self.completed("hiroba", "run", "--sp"), ["--spmd"])
+        self.assertEqual(self.completed("hiroba", "run", "-n", "2", "--thr"), ["--threads"])
+        self.assertIn("share", self.completed("hiroba", "run", "-n", "2", "./a.out", "sha"))
+        self.assertEqual(self.completed("hiroba", "run", "-n", "2", "./a.out", "--sp"), [])
+
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh")
+    def test_zsh_accepts_its_function(self):
+        call("zsh", "-n", self.prefix / "share/zsh/site-functions/_hiroba")
+
+
+def main():
+    global OPTIONS
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cmake", default="cmake")
+    parser.add_argument("--build", type=lambda text: Path(text).resolve(), required=True)
+    parser.add_argument("--source", type=lambda text: Path(text).resolve(), required=True)
+    parser.add_argument("--compilers", default="gcc")
+    parser.add_argument("names", nargs="*")
+    OPTIONS = parser.parse_args()
+    OPTIONS.compilers = [each for each in OPTIONS.compilers.split(",") if shutil.which(CXX[each])]
+    unittest.main(argv=[sys.argv[0], *OPTIONS.names])
+
+
+if __name__ == "__main__":
+    main()
