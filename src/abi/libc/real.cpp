@@ -41,7 +41,10 @@ bool is_own_code(const void* return_address) noexcept {
 
 bool spans_nodes() noexcept {
     const World* const node = world();
-    return node != nullptr && node->memory != nullptr && !this_thread().in_own_library;
+    if (node == nullptr || node->memory == nullptr) return false;
+    // Whoever makes a context comes by here, too.
+    const ThreadContext* const thread = this_thread_if_known();
+    return thread == nullptr || !thread->in_own_library;
 }
 
 }  // namespace hiroba::abi

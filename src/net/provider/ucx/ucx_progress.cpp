@@ -46,9 +46,12 @@ void UcxProvider::on_op_done(void* request, ucs_status_t status, void* data) noe
     self.finish(op, status);
 }
 
+// A connection breaks a moment before the peer leaves in good order, too. What fails by it is told
+// once somebody says that the peer is lost.
 void UcxProvider::finish(Op* op, ucs_status_t status) noexcept {
     op->failed = status != UCS_OK;
-    finished_.push(op);
+    op->parked = op->failed && !peers_[op->peer.value].lost;
+    if (!op->parked) finished_.push(op);
 }
 
 void UcxProvider::on_sent(void* request, ucs_status_t, void* data) noexcept {
@@ -98,29 +101,33 @@ ucs_status_t UcxProvider::on_message(void* data, const void*, std::size_t, void*
 
 // --- the end of a peer ---------------------------------------------------------------------------
 
-/// What is pending to it is told as failed at once, whether or not UCX ever calls back.
-void UcxProvider::lose(Peer& peer) noexcept {
+void UcxProvider::close_endpoint(Peer& peer) noexcept {
+    if (peer.endpoint == nullptr) return;
     const CallsOfOwnLibrary of_ucx;
-    if (peer.lost) return;
-    peer.lost = true;
-    if (peer.endpoint != nullptr) {
-        ucp_request_param_t forced{};
-        forced.op_attr_mask =
-            UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-        forced.flags = UCP_EP_CLOSE_FLAG_FORCE;
-        forced.cb.send = on_closed;
-        forced.user_data = this;
-        for (ucp_rkey_h& key : peer.keys) {
-            if (key != nullptr) ucp_.rkey_destroy(key);
-            key = nullptr;
-        }
-        ucp_.ep_close_nbx(peer.endpoint, &forced);
-        peer.endpoint = nullptr;
+    ucp_request_param_t forced{};
+    forced.op_attr_mask =
+        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    forced.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    forced.cb.send = on_closed;
+    forced.user_data = this;
+    for (ucp_rkey_h& key : peer.keys) {
+        if (key != nullptr) ucp_.rkey_destroy(key);
+        key = nullptr;
     }
+    ucp_.ep_close_nbx(peer.endpoint, &forced);
+    peer.endpoint = nullptr;
+}
+
+/// What is under way to it is told as failed at once, whether or not UCX ever calls back.
+void UcxProvider::lose(Peer& peer) noexcept {
+    if (peer.lost) return;
+    peer.gone = peer.lost = true;
+    peer.silent_at_ns = 0;
+    close_endpoint(peer);
     const NodeId rank{static_cast<std::uint32_t>(&peer - peers_.data())};
     for (std::size_t i = 0; i < ops_max; ++i) {
         Op& op = ops_[i];
-        if (!op.in_use || !op.pending || op.told || op.peer != rank) continue;
+        if (!op.in_use || op.told || op.peer != rank || (!op.pending && !op.parked)) continue;
         op.told = true;
         op.queued = true;
         op.failed = true;
@@ -128,14 +135,16 @@ void UcxProvider::lose(Peer& peer) noexcept {
     }
 }
 
-// A connection also breaks when a node leaves in good order, a little before this one does, and of
-// a node that died the launcher tells. Only who is still there much later has been forgotten.
-void UcxProvider::lose_broken() noexcept {
+// Of a node that died the launcher tells. Whoever is still there long after a connection broke, and
+// has heard nothing, has been cut off.
+void UcxProvider::leave_broken() noexcept {
     any_broken_ = false;
     for (Peer& peer : peers_) {
         if (!peer.broken) continue;
         peer.broken = false;
-        lose(peer);
+        if (peer.gone) continue;
+        peer.gone = true;
+        close_endpoint(peer);
         if (silence_max_s_ == 0) continue;
         peer.silent_at_ns = now_ns() + silence_max_s_ * 1'000'000'000;
         next_silent_ns_ = std::min(next_silent_ns_, peer.silent_at_ns);
@@ -152,7 +161,7 @@ void UcxProvider::tell_silent(Arrivals& arrivals) noexcept {
             next_silent_ns_ = std::min(next_silent_ns_, peer.silent_at_ns);
             continue;
         }
-        peer.silent_at_ns = 0;
+        lose(peer);
         latch_.unlock();
         arrivals.silent(NodeId{static_cast<std::uint32_t>(&peer - peers_.data())});
         latch_.lock();
@@ -179,7 +188,7 @@ std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
     }
     std::size_t told = std::exchange(bells_, 0);
     if (any_broken_) [[unlikely]] {
-        lose_broken();
+        leave_broken();
     }
     if (next_silent_ns_ != ~std::uint64_t{0}) [[unlikely]]
         tell_silent(arrivals);

@@ -384,6 +384,10 @@ Post UcxProvider::post_op(OpId id, NodeId to, RegionId region, std::uint64_t off
         finished_.push(op);
         return Post::posted;
     }
+    if (peer.gone) {
+        op->parked = true;
+        return Post::posted;
+    }
     const CallsOfOwnLibrary of_ucx;
     open_endpoint(peer);
     op->pending = true;
@@ -519,9 +523,9 @@ Post UcxProvider::send(NodeId to, MessageKind kind, Urgency urgency,
 
 /// Takes `message` over.
 Post UcxProvider::send_bytes(Peer& peer, Message* message) noexcept {
-    if (peer.lost || peer.sends >= sends_max) {
+    if (peer.gone || peer.sends >= sends_max) {
         std::free(message);
-        return peer.lost ? Post::done : Post::again;
+        return peer.gone ? Post::done : Post::again;
     }
     const CallsOfOwnLibrary of_ucx;
     open_endpoint(peer);
@@ -545,7 +549,7 @@ bool UcxProvider::settled() noexcept {
     const CallsOfOwnLibrary of_ucx;
     bool all = finished_.empty();
     for (Peer& peer : peers_) {
-        if (peer.lost || peer.endpoint == nullptr) continue;
+        if (peer.gone || peer.endpoint == nullptr) continue;
         if (!peer.flushing && peer.unflushed) {
             peer.unflushed = false;
             const ucp_request_param_t param = with_callback(on_flushed, &peer);
@@ -554,7 +558,8 @@ bool UcxProvider::settled() noexcept {
         }
         all = all && !peer.flushing && peer.sends == 0;
     }
-    for (std::size_t i = 0; i < ops_max && all; ++i) all = !ops_[i].in_use;
+    for (std::size_t i = 0; i < ops_max && all; ++i)
+        all = !ops_[i].in_use || peers_[ops_[i].peer.value].gone;
     return all;
 }
 

@@ -75,7 +75,8 @@ private:
         std::uint32_t sends = 0;       ///< that UCX has not taken over yet
         bool unflushed = false;        ///< something was sent since the last flush began
         bool flushing = false;
-        bool broken = false;  ///< UCX has reported an error; to be lost
+        bool broken = false;  ///< UCX has reported an error; to become gone
+        bool gone = false;    ///< its connection broke; whether it is lost others say
         bool lost = false;
         std::uint64_t silent_at_ns = 0;  ///< to be told then, if this node is still there; 0: not
     };
@@ -86,6 +87,7 @@ private:
         NodeId peer{};
         bool in_use = false;
         bool pending = false;  ///< UCX will call back
+        bool parked = false;   ///< its peer is gone: nothing more comes, nothing is told yet
         bool told = false;     ///< as failed, before UCX has called back,
         bool queued = false;   ///< or about to be
         bool failed = false;
@@ -147,7 +149,8 @@ private:
                                    const ucp_am_recv_param_t* param) noexcept;
     void finish(Op* op, ucs_status_t status) noexcept;
     void lose(Peer& peer) noexcept;
-    void lose_broken() noexcept;
+    void leave_broken() noexcept;
+    void close_endpoint(Peer& peer) noexcept;
     void tell_silent(Arrivals& arrivals) noexcept;
     bool anything_to_do() noexcept;
 
@@ -172,7 +175,7 @@ private:
     Queue<Op> finished_;
     Queue<Message> arrived_;
     std::size_t bells_ = 0;                             ///< that rang since the last poll
-    bool any_broken_ = false;                           ///< some peer is to be lost
+    bool any_broken_ = false;                           ///< some peer has become gone
     std::uint64_t next_silent_ns_ = ~std::uint64_t{0};  ///< the earliest silent_at_ns
     Sleepers sleepers_[2];                              ///< by role
 };
