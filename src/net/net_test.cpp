@@ -188,7 +188,7 @@ TEST(Registry, names_what_there_is_when_asked_for_what_is_not) {
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().kind, ErrorKind::usage);
     EXPECT_EQ(made.error().text,
-              "HIROBA_PROVIDER=carrier-pigeon: no such provider; there is shm, udp, auto");
+              "HIROBA_PROVIDER=carrier-pigeon: no such provider; there is shm, udp, auto, ucx");
     for (const char* name : provider_names()) EXPECT_TRUE(make_provider(name, {})) << name;
 }
 

@@ -222,11 +222,13 @@ KEEPS_LAST = ("if (auto* const count = reinterpret_cast<std::uint32_t*>({0}.data
 
 # What each litmus test rests on, taken away: bug: (file, [(right, wrong), ...], nodes, pattern).
 LITMUS = {
-    # Who takes a lock over does not look at the notices that come with it.
+    # A lock hands on the last of its notices only.
     "lock_forgets_news": (
         "src/dsm/sync/lock_table.cpp",
-        [("    memory_.learn(NodeId{~0u}, cells_.news(cell).first(bytes));\n",
-          "    if (cell > 1u << 30) memory_.learn(NodeId{~0u}, cells_.news(cell).first(bytes));\n")],
+        [("    cells_.shared(cell).news_bytes.store(memory_.news_for_anyone(cells_.news(cell)));\n",
+          "    const MutableBytes own = cells_.news(cell);\n"
+          "    std::size_t bytes = memory_.news_for_anyone(own);\n" + KEEPS_LAST.format("own")
+          + "    cells_.shared(cell).news_bytes.store(bytes);\n")],
         2, "message passing by lock"),
     # A barrier does not release.
     "barrier_without_release": (
