@@ -11,6 +11,7 @@
 #include "base/latch.hpp"
 #include "dsm/protocol/block.hpp"
 #include "dsm/protocol/signature.hpp"
+#include "dsm/protocol/stamp.hpp"
 
 namespace hiroba::dsm {
 
@@ -22,6 +23,10 @@ struct BlockEntry {
     bool unmerged = false;         ///< on the list of unmerged blocks
     bool guards_stack = false;     ///< below a stack of this node: a touch is an overflow
     bool watched = false;          ///< fetched ahead and not mapped, so that its use is noticed
+    bool brought = false;          ///< bytes of lease rts are here; what came before them is not
+    bool held_back = false;        ///< the private copy lacks bytes that the public one has
+    bool held_back_listed = false;
+    bool stale_pinned = false;     ///< stale and accessible: the acquire under way brings the rest
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
     std::uint16_t pins =
         0;                 ///< system calls under way on it, or it is a stack: it stays accessible
@@ -29,6 +34,7 @@ struct BlockEntry {
     NodeId notice_node;    ///< remembered notice: who wrote last, as far as this node knows
     Timestamp notice_wts;  ///< 0: none
     Timestamp notice_rts;
+    ReleaseNumber held_back_by = 0;  ///< this node's release that saw the bytes held back
     std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
 };
 
@@ -42,7 +48,7 @@ struct alignas(64) BlockRecord {
     std::uint64_t granted;       ///< set by the former holder after writing the token here
     std::uint64_t copy_version;  ///< odd while the public copy changes
     std::uint64_t copy_wts;      ///< of the public copy; never falls
-    std::uint64_t unused;
+    std::uint64_t copy_stamp;    ///< Stamp of the public copy: what came before it
 };
 static_assert(sizeof(BlockRecord) == 64);
 

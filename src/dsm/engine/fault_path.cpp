@@ -42,17 +42,16 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{*this, &PlaceCounters::fault_ns};
-    bool newer;
     bool stays;
-    {
+    for (Stamp missing;; catch_up_with(missing)) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
         note_use(entry);
         stays = must_stay(block);
-        newer = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
+        missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
+        if (missing.is_none()) break;
     }
     if (!write && !stays) fetch_around(block);
-    if (newer) catch_up();
     return true;
 }
 
@@ -94,8 +93,11 @@ void Node::fetch_around(BlockId block) noexcept {
         if (range.address != end) break;
         BlockEntry& entry = entries_[next];
         if (!entry.latch.try_lock()) break;
+        // What must be acquired first stays away until it is asked for.
+        Stamp missing;
         if (!may_come_unasked(entry.state) || entry.guards_stack || must_stay(next) ||
-            fetch_by_notice(next, BlockWork::fetch) != Fetched::as_told || entry.rts < min_wts()) {
+            !fetch_by_notice(next, BlockWork::fetch, missing) || !missing.is_none() ||
+            entry.rts < min_wts()) {
             entry.latch.unlock();
             break;
         }
@@ -133,12 +135,13 @@ void Node::map_ahead(BlockId first, std::uint32_t count_ahead) noexcept {
     map_run();
 }
 
-bool Node::resolve(BlockId block, BlockEvent event) noexcept {
+Stamp Node::resolve(BlockId block, BlockEvent event) noexcept {
     BlockEntry& entry = entries_[block];
     const BlockStep next = take(entry, event);
-    bool newer = false;
-    if (has(next.work, BlockWork::fetch)) newer = bring_current(block, BlockWork::fetch);
-    if (has(next.work, BlockWork::rebase)) newer = bring_current(block, BlockWork::rebase);
+    Stamp missing;
+    if (has(next.work, BlockWork::fetch)) missing = bring_current(block, BlockWork::fetch);
+    if (has(next.work, BlockWork::rebase)) missing = bring_current(block, BlockWork::rebase);
+    if (!missing.is_none()) return missing;
     if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
     entry.state = next.next;
     if (has(next.work, BlockWork::map_read)) engine_->map(program_range(block), Access::read);
@@ -146,85 +149,108 @@ bool Node::resolve(BlockId block, BlockEvent event) noexcept {
         if (event == BlockEvent::pinned_fault) engine_->keep(program_range(block));
         engine_->map(program_range(block), Access::write);
     }
-    return newer;
+    return {};
 }
 
 // A lease that ended while the bytes were on their way would leave a stale block readable: min_wts
 // is looked at again after the lease is in the queue, and whoever raises min_wts empties the queue
 // after raising it, so one of the two sees the other (invariant 6).
-bool Node::bring_current(BlockId block, BlockWork how) noexcept {
-    bool newer = false;
+// What an earlier try has brought is still current where nobody has told of a newer write.
+Stamp Node::bring_current(BlockId block, BlockWork how) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (entry.brought && entry.notice_wts == Timestamp{}) {
+        if (const Stamp stamp = copies_.own_stamp(block); !may_show(stamp)) return stamp;
+        set_lease(block, entry.rts);  // it may have left the queue while the block was invalid
+        if (entry.rts >= min_wts()) return {};
+    }
+    entry.brought = false;
     do {
-        const Fetched fetched = fetch_by_notice(block, how);
-        newer |= fetched == Fetched::newer;
-        if (fetched == Fetched::not_possible) newer |= fetch_by_home(block, how);
+        Stamp missing;
+        if (!fetch_by_notice(block, how, missing)) missing = fetch_by_home(block, how);
+        if (!missing.is_none()) return missing;
     } while (entries_[block].rts < min_wts());
-    return newer;
+    return {};
 }
 
-Node::Fetched Node::fetch_by_notice(BlockId block, BlockWork how) noexcept {
+bool Node::fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcept {
     BlockEntry& entry = entries_[block];
-    if (entry.notice_wts == Timestamp{}) return Fetched::not_possible;
+    if (entry.notice_wts == Timestamp{}) return false;
     const Timestamp wts = entry.notice_wts;
     const Timestamp rts = entry.notice_rts;
     const NodeId from = entry.notice_node;
     entry.notice_wts = {};
     // Older than min_wts: a newer write may have been dropped into it. Not newer than the copy
     // here: the copy holds what the notice tells of, only its lease has ended.
-    if (rts < min_wts() || wts <= copies_.own_wts(block)) return Fetched::not_possible;
-    const Timestamp got = install(block, from, how, wts);
+    if (rts < min_wts() || wts <= copies_.own_wts(block)) return false;
+    missing = install(block, from, how, wts);
+    if (!missing.is_none() && how == BlockWork::rebase) {
+        entry.notice_wts = wts;  // nothing was brought: the same way again
+        return true;
+    }
     set_lease(block, rts);
+    entry.brought = !missing.is_none();
     count(&PlaceCounters::fetches_by_notice);
-    return got == wts ? Fetched::as_told : Fetched::newer;
+    return true;
 }
 
-bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
+Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
+    BlockEntry& entry = entries_[block];
     LockToken token = lock_.lock(block);
-    token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
+    Stamp missing;
     if (moves) {
-        install(block, token.home, how, token.wts);
-        count(&PlaceCounters::fetches_by_home);
-    } else {
-        count(&PlaceCounters::renewals);
+        missing = install(block, token.home, how, token.wts);
+    } else if (!may_place(block, copies_.own_stamp(block))) {
+        missing = copies_.own_stamp(block);
     }
+    if (!missing.is_none() && how == BlockWork::rebase) {
+        lock_.unlock(block, token);
+        return missing;
+    }
+    count(moves ? &PlaceCounters::fetches_by_home : &PlaceCounters::renewals);
+    token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
     lock_.unlock(block, token);
     // What the home had at this moment includes whatever a remembered notice tells of.
-    entries_[block].notice_wts = {};
+    entry.notice_wts = {};
     set_lease(block, token.rts);
-    return moves;
+    entry.brought = !missing.is_none();
+    return missing;
 }
 
-// fetch: the block is inaccessible and clean, so its private copy may simply be overwritten.
-// rebase: it holds unmerged bytes, and where it is pinned the program may be writing others.
-Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
+// fetch: the block is inaccessible and clean, so its private copy may simply be overwritten,
+// whatever must be acquired before it is shown.
+// rebase: it holds unmerged bytes, and where it is pinned the program may be reading and writing.
+Stamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
     std::byte* const own = private_copy(block);
-    Timestamp wts;
+    Version got;
     if (how == BlockWork::fetch) {
-        wts = copies_.read(from, block, own);
-        HIROBA_INVARIANT(wts >= copies_.own_wts(block),
+        got = copies_.read(from, block, own);
+        HIROBA_INVARIANT(got.wts >= copies_.own_wts(block),
                          "block %u: node %u gave %lu for %lu (invariant 11)", block, from.value,
-                         wts.value, copies_.own_wts(block).value);
-        copies_.publish(block, own, wts);
+                         got.wts.value, copies_.own_wts(block).value);
+        copies_.publish(block, own, got);
     } else {
         const Scratch home{scratch_};
         const Scratch seen{scratch_};
-        wts = copies_.read(from, block, home.get());
+        got = copies_.read(from, block, home.get());
+        if (!may_place(block, got.stamp)) return got.stamp;
         std::memcpy(seen.get(), own, block_bytes_);
-        store_foreign(own, seen.get(), copies_.own(block), home.get(), block_bytes_);
-        copies_.publish(block, home.get(), wts);
+        store_foreign(own, seen.get(), twin_of(block), home.get(), block_bytes_);
+        entries_[block].held_back = false;
+        copies_.publish(block, home.get(), got);
     }
-    HIROBA_INVARIANT(wts >= at_least,
+    HIROBA_INVARIANT(got.wts >= at_least,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
-                     from.value, wts.value, at_least.value);
+                     from.value, got.wts.value, at_least.value);
     count(&PlaceCounters::bytes_fetched, block_bytes_);
     trace("dsm.fetch", block, from.value);
-    return wts;
+    return may_place(block, got.stamp) ? Stamp{} : got.stamp;
 }
 
 void Node::set_lease(BlockId block, Timestamp rts) noexcept {
     BlockEntry& entry = entries_[block];
     entry.rts = rts;
+    entry.brought = false;
     if (entry.queued) return;
     entry.queued = true;
     leases_.push({rts, block});

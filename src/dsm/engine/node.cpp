@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t pending_max = std::size_t{4} << 20;
 constexpr std::size_t blocks_per_invalidation = 1024;
 
-constexpr std::size_t bytes_of_news(std::size_t notices) noexcept {
-    return sizeof(NewsHeader) + notices * sizeof(Notice);
+constexpr std::size_t bytes_of_news(std::size_t nodes, std::size_t notices) noexcept {
+    return sizeof(NewsHeader) + nodes * sizeof(ClockNews) + notices * sizeof(Notice);
 }
 }  // namespace
 
@@ -45,8 +45,11 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
     if (!data) return data.error();
     auto records = gas::Segment::allocate(endpoint, Node::blocks_of(map) * sizeof(BlockRecord));
     if (!records) return records.error();
-    auto flushed = FlushObject::allocate(endpoint, bytes_of_news(options.notices_max));
+    const std::size_t news_bytes = bytes_of_news(endpoint.nodes(), options.notices_max);
+    auto flushed = FlushObject::allocate(endpoint, news_bytes);
     if (!flushed) return flushed.error();
+    auto boards = NewsBoard::allocate(endpoint, news_bytes);
+    if (!boards) return boards.error();
     auto memory = PrivateMemory::create(map.space_bytes());
     if (!memory) return memory.error();
     return std::unique_ptr<SharedMemory>{
@@ -54,7 +57,8 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
                  map,
                  std::move(engine),
                  options,
-                 {std::move(*data), std::move(*records), std::move(*flushed), std::move(*memory)}}};
+                 {std::move(*data), std::move(*records), std::move(*flushed), std::move(*boards),
+                  std::move(*memory)}}};
 }
 
 Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -68,7 +72,10 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       block_shift_(static_cast<unsigned>(std::countr_zero(block_bytes_))),
       data_(std::move(made.data)),
       records_(std::move(made.records)),
-      flush_object_(endpoint, std::move(made.flushed), bytes_of_news(options.notices_max)),
+      flush_object_(endpoint, std::move(made.flushed),
+                    bytes_of_news(endpoint.nodes(), options.notices_max)),
+      board_(endpoint, std::move(made.boards),
+             bytes_of_news(endpoint.nodes(), options.notices_max)),
       private_memory_(std::move(made.private_memory)),
       entries_(blocks_of(map)),
       lock_(endpoint, records_, map, options.lock_hops),
@@ -79,13 +86,25 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       signature_index_(Signature::index_slots(options.notices_max)),
       signature_(options.notices_max, signature_entries_.span(), signature_index_.span()),
       sent_(endpoint.nodes(), 0),
+      clocks_(endpoint.nodes()),
+      acquired_(endpoint.nodes()),
+      inaccessible_(endpoint.nodes()),
+      pulled_(bytes_of_news(endpoint.nodes(), options.notices_max)),
       pending_(pending_max),
+      pending_clocks_(endpoint.nodes()),
       work_(blocks_of(map)),
+      made_(2 * blocks_of(map)),
+      made_needs_(endpoint.nodes()),
       unmerged_(blocks_of(map)),
-      taken_(pending_max) {
+      bases_(map.space_bytes()),
+      held_back_(blocks_of(map)),
+      taken_(pending_max),
+      applied_(endpoint.nodes()),
+      stale_pinned_(blocks_of(map)) {
     if (options.by_place) places_ = std::make_unique<PlaceTable>();
     invalidation_.ranges.reserve(blocks_per_invalidation);
     invalidation_.blocks.reserve(blocks_per_invalidation);
+    endpoint.on(net::MessageKind::release_asked, &Node::on_release_asked, this);
     const std::uint32_t threads = map.shape().threads_per_node;
     const AddressRange first = map.stack_slice(self_.value * threads);
     const AddressRange last = map.stack_slice(self_.value * threads + threads - 1);
@@ -93,12 +112,16 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     pinned_end_ = *map.offset_of(last.end() - 1) + 1;
 }
 
-Node::~Node() { engine_->end_faults(*this); }
+Node::~Node() {
+    stop_payer();
+    engine_->end_faults(*this);
+}
 
 Result<void> Node::attach(AddressRange early) {
     data_.attach();
     records_.attach();
     flush_object_.attach();
+    board_.attach();
     if (self_.value == 0 && early.bytes > 0) {
         const std::uint64_t offset = *map_.offset_of(early.address);
         std::memcpy(private_memory_.at(offset), reinterpret_cast<const void*>(early.address),
@@ -110,8 +133,10 @@ Result<void> Node::attach(AddressRange early) {
     const std::uint64_t offset = *map_.offset_of(range.address);
     auto attached =
         engine_->attach(range, private_memory_.fd(), offset, private_memory_.at(offset));
-    if (attached) keep_cores_small();
-    return attached;
+    if (!attached) return attached;
+    keep_cores_small();
+    start_payer();
+    return {};
 }
 
 // The kernel would walk the whole address space, and fill in what nobody has touched. What a
@@ -153,7 +178,7 @@ void Node::publish_adopted(std::uint64_t offset, std::size_t bytes) noexcept {
     const BlockId last = block_at(offset + bytes - 1);
     for (BlockId block = block_at(offset); block <= last; ++block) {
         const LockToken token = lock_.lock(block);
-        copies_.publish(block, private_copy(block), Timestamp{1});
+        copies_.publish(block, private_copy(block), {Timestamp{1}, {}});
         lock_.unlock(block, {token.home, Timestamp{1}, Timestamp{1 + options_.lease}});
     }
 }
@@ -167,7 +192,9 @@ bool Node::is_pinned(std::uint64_t offset) const noexcept {
     return offset - pinned_begin_ < pinned_end_ - pinned_begin_;
 }
 
-std::size_t Node::news_bytes_max() const noexcept { return bytes_of_news(options_.notices_max); }
+std::size_t Node::news_bytes_max() const noexcept {
+    return bytes_of_news(endpoint_.nodes(), options_.notices_max);
+}
 
 NewsSequence Node::sent_to_all() const noexcept {
     NewsSequence least = ~NewsSequence{0};
@@ -196,6 +223,14 @@ std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out
     trim_signature();
     NewsHeader header{signature_.min_wts().value, 0, 0};
     std::size_t at = sizeof header;
+    for (std::uint32_t node = 0; node < clocks_.size(); ++node) {
+        const Clock& clock = clocks_[node];
+        if (clock.changed <= since) continue;
+        const ClockNews told{node, clock.told, clock.needed};
+        std::memcpy(out.data() + at, &told, sizeof told);
+        at += sizeof told;
+        ++header.clocks;
+    }
     signature_.since(since, [&](const Notice& notice) {
         if (notice.node == skip) return;
         HIROBA_INVARIANT(at + sizeof notice <= out.size(), "news of %lu bytes into %lu",
@@ -233,6 +268,7 @@ void Node::everyone_knows() noexcept {
     // A notice that another thread here has made since the last news_for() went to nobody.
     bool untold = false;
     signature_.since(sent_to_all(), [&](const Notice& n) { untold |= n.node == self_; });
+    untold |= clocks_[self_.value].changed > sent_to_all();
     if (untold) {
         known_to_all_ = sent_to_all();
         return;
@@ -250,16 +286,28 @@ void Node::learn(NodeId from, Bytes news) noexcept {
     HIROBA_INVARIANT(news.size() >= sizeof header, "news of %lu bytes from node %u", news.size(),
                      from.value);
     std::memcpy(&header, news.data(), sizeof header);
-    HIROBA_INVARIANT(news.size() == sizeof header + header.count * sizeof(Notice),
-                     "news of %lu bytes with %u notices from node %u", news.size(), header.count,
-                     from.value);
+    const std::size_t clock_bytes = header.clocks * sizeof(ClockNews);
+    HIROBA_INVARIANT(
+        news.size() == sizeof header + clock_bytes + header.count * sizeof(Notice),
+        "news of %lu bytes with %u notices and %u clocks from node %u", news.size(), header.count,
+        header.clocks, from.value);
     // Nothing new: what a min_wts that old made stale is inaccessible, and this node's own is not
     // below it. Acquire, pairs with acquire_on_runtime_stack().
-    if (header.count == 0 && header.min_wts <= expired_to_.load(std::memory_order_acquire)) return;
+    if (header.count == 0 && header.clocks == 0 &&
+        header.min_wts <= expired_to_.load(std::memory_order_acquire)) {
+        return;
+    }
     const std::scoped_lock guard{pending_latch_};
     HIROBA_INVARIANT(pending_count_ + header.count <= pending_.size(), "%lu notices pending",
                      pending_count_);
-    std::memcpy(pending_.data() + pending_count_, news.data() + sizeof header,
+    for (std::size_t at = sizeof header; at < sizeof header + clock_bytes; at += sizeof(ClockNews)) {
+        ClockNews told;
+        std::memcpy(&told, news.data() + at, sizeof told);
+        Clock& clock = pending_clocks_[told.node];
+        clock.told = std::max(clock.told, told.told);
+        clock.needed = std::max(clock.needed, told.needed);
+    }
+    std::memcpy(pending_.data() + pending_count_, news.data() + sizeof header + clock_bytes,
                 header.count * sizeof(Notice));
     pending_count_ += header.count;
     pending_min_wts_ = std::max(pending_min_wts_, Timestamp{header.min_wts});
@@ -271,8 +319,9 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
+        // What must be acquired first stays away until it is asked for.
         if (may_come_unasked(entry.state) && !entry.guards_stack && !must_stay(block)) {
-            resolve(block, BlockEvent::read_fault);
+            static_cast<void>(resolve(block, BlockEvent::read_fault));
         }
     });
 }
@@ -280,19 +329,20 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
 void Node::make_accessible(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope latches;
     for_blocks(address, bytes, [&](BlockId block) {
-        BlockEntry& entry = entries_[block];
-        const std::scoped_lock guard{entry.latch};
-        if (entry.guards_stack) return;  // the kernel's to refuse
-        if (must_stay(block)) {
-            resolve(block, BlockEvent::pinned_fault);
-        } else if (write && entry.state != BlockState::writable) {
-            note_use(entry);
-            resolve(block, BlockEvent::write_fault);
-        } else if (!readable(entry.state) || entry.watched) {
-            note_use(entry);
-            resolve(block, BlockEvent::read_fault);
-        }
+        for (Stamp missing; !(missing = use_block(block, write)).is_none();) catch_up_with(missing);
     });
+}
+
+Stamp Node::use_block(BlockId block, bool write) noexcept {
+    BlockEntry& entry = entries_[block];
+    const std::scoped_lock guard{entry.latch};
+    if (entry.guards_stack) return {};  // the kernel's to refuse
+    if (must_stay(block)) return resolve(block, BlockEvent::pinned_fault);
+    const bool suffices = write ? entry.state == BlockState::writable
+                                : readable(entry.state) && !entry.watched;
+    if (suffices) return {};
+    note_use(entry);
+    return resolve(block, write ? BlockEvent::write_fault : BlockEvent::read_fault);
 }
 
 // For the kernel to read, the block keeps its state and make_stale() spares it; to be written, it
@@ -301,27 +351,10 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
 // has dropped them; that needs no latch, for with its pin none becomes inaccessible.
 void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope here;
-    bool newer = false;
     AddressRange again;
     for_blocks(address, bytes, [&](BlockId block) {
-        BlockEntry& entry = entries_[block];
-        const std::scoped_lock guard{entry.latch};
-        HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
-        const bool stays = must_stay(block);
-        ++entry.pins;
-        note_use(entry);
-        if (entry.guards_stack) return;  // the kernel's to refuse
-        const bool suffices = !write && readable(entry.state) && !stays;
-        if (entry.state == BlockState::pinned || suffices) {
-            const AddressRange range = program_range(block);
-            if (again.bytes == 0) again.address = range.address;
-            again.bytes = range.end() - again.address;
-            return;
-        }
-        if (write || stays) {
-            newer |= resolve(block, BlockEvent::pinned_fault);
-        } else {
-            newer |= resolve(block, BlockEvent::read_fault);
+        for (Stamp missing; !(missing = pin_block(block, write, again)).is_none();) {
+            catch_up_with(missing);
         }
     });
     while (again.bytes > 0) {
@@ -329,7 +362,27 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
         engine_->map({again.address, part}, write ? Access::write : Access::read);
         again = {again.address + part, again.bytes - part};
     }
-    if (newer) catch_up();
+}
+
+Stamp Node::pin_block(BlockId block, bool write, AddressRange& again) noexcept {
+    BlockEntry& entry = entries_[block];
+    const std::scoped_lock guard{entry.latch};
+    HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
+    const bool stays = must_stay(block);
+    note_use(entry);
+    const bool suffices = !write && readable(entry.state) && !stays;
+    if (entry.guards_stack) {  // the kernel's to refuse
+    } else if (entry.state == BlockState::pinned || suffices) {
+        const AddressRange range = program_range(block);
+        if (again.bytes == 0) again.address = range.address;
+        again.bytes = range.end() - again.address;
+    } else {
+        const auto event = write || stays ? BlockEvent::pinned_fault : BlockEvent::read_fault;
+        const Stamp missing = resolve(block, event);
+        if (!missing.is_none()) return missing;
+    }
+    ++entry.pins;
+    return {};
 }
 
 // A block pinned to be written keeps that state until it becomes stale: the next call on the same
@@ -366,12 +419,15 @@ std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
     if (!acquiring) acquire_.unlock();
     const bool releasing = !release_.try_lock();
     if (!releasing) release_.unlock();
+    const Stamp stamp = copies_.own_stamp(block);
     const BlockView view{
         entry.state,
         entry.rts,
         Timestamp{expired_to_.load(std::memory_order_acquire)},  // acquire_on_runtime_stack()
         acquiring,
         releasing,
+        may_show(stamp) || stamp.writer() == self_,
+        twin_of(block),
         reinterpret_cast<const BlockRecord*>(records_.local())[block],
         private_copy(block),
         copies_.own(block)};

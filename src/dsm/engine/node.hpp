@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
-// node_acquire.cpp, node_atomic.cpp, node_discard.cpp, node_flush.cpp, node_stacks.cpp,
-// node_state.cpp.
+// node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_flush.cpp,
+// node_stacks.cpp, node_state.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
 // latch, and whoever holds one waits for no second.
@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -21,6 +22,7 @@
 #include "dsm/engine/block_table.hpp"
 #include "dsm/engine/flush_object.hpp"
 #include "dsm/engine/lease_queue.hpp"
+#include "dsm/engine/news_board.hpp"
 #include "dsm/engine/place_table.hpp"
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
@@ -33,11 +35,19 @@
 
 namespace hiroba::dsm {
 
-/// Encoded news: this header, then `count` notices.
+/// Encoded news: this header, then `clocks` of ClockNews, then `count` notices.
 struct NewsHeader {
     std::uint64_t min_wts;
     std::uint32_t count;
-    std::uint32_t unused;
+    std::uint32_t clocks;
+};
+
+/// Up to which releases of `node` the sender's news tell, with all news to the same receiver that
+/// came before; and up to which its bytes make them necessary.
+struct ClockNews {
+    std::uint64_t node;
+    ReleaseNumber told;
+    ReleaseNumber needed;
 };
 
 class Node final : public SharedMemory, private FaultTarget, private WrittenSink {
@@ -46,6 +56,7 @@ public:
         gas::Segment data;
         gas::Segment records;
         gas::Segment flushed;
+        gas::Segment boards;
         PrivateMemory private_memory;
     };
     Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -75,6 +86,8 @@ public:
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     void flush() noexcept override;
     bool publish() noexcept override;
+    bool pay() noexcept override;
+    bool has_to_pay() noexcept;
     void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override { return sum_of(counters_); }
@@ -92,6 +105,8 @@ public:
         Timestamp expired_to;  ///< leases before it have been looked at
         bool acquiring;        ///< a thread here is in the middle of an acquire,
         bool releasing;        ///< or of a release: what it has collected is not merged yet
+        bool may_be_shown;     ///< what came before the public copy's bytes has been acquired
+        const std::byte* twin;  ///< what of the private copy differs from it was written here
         const BlockRecord& record;
         const std::byte* private_bytes;
         const std::byte* public_bytes;
@@ -178,13 +193,15 @@ private:
 
     // Fault path (fault_path.cpp). All but on_fault() with the block's latch held.
     bool on_fault(std::uintptr_t address, bool write) noexcept override;
-    /// Each of these returns whether the bytes may be newer than any notice this node has.
-    bool resolve(BlockId block, BlockEvent event) noexcept;
-    bool bring_current(BlockId block, BlockWork how) noexcept;
-    enum class Fetched : std::uint8_t { not_possible, as_told, newer };
-    Fetched fetch_by_notice(BlockId block, BlockWork how) noexcept;
-    bool fetch_by_home(BlockId block, BlockWork how) noexcept;
-    Timestamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
+    /// Each of these returns what must be acquired first, nothing having been shown; none: done.
+    Stamp resolve(BlockId block, BlockEvent event) noexcept;
+    Stamp bring_current(BlockId block, BlockWork how) noexcept;
+    Stamp fetch_by_home(BlockId block, BlockWork how) noexcept;
+    Stamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
+    /// False: there is no notice to go by.
+    bool fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcept;
+    Stamp use_block(BlockId block, bool write) noexcept;
+    Stamp pin_block(BlockId block, bool write, AddressRange& again) noexcept;
     BlockEvent event_of_fault(BlockEntry& entry, bool write) noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
@@ -198,16 +215,36 @@ private:
 
     // Atomics (node_atomic.cpp).
     void let_others_go_on(BlockId block) noexcept;
+    bool try_enter_atomic(BlockId block, Stamp& missing) noexcept;
+    Stamp stamp_of_atomic(BlockId block) noexcept;
+
+    // Debts (node_debts.cpp).
+    /// Whether the program may see bytes of this stamp.
+    bool may_show(Stamp stamp) noexcept;
+    /// Likewise, in place, of this block.
+    bool may_place(BlockId block, Stamp stamp) noexcept;
+    void catch_up_with(Stamp stamp) noexcept;
+    void pull(Stamp stamp) noexcept;
+    bool has_learned(Stamp stamp) noexcept;
+    void show_news() noexcept;
+    void start_payer();
+    void stop_payer() noexcept;
+    static void on_release_asked(void* self, NodeId from, Bytes body) noexcept;
 
     // Release (node_release.cpp).
     bool flush_on_runtime_stack() noexcept;
+    bool flush_in_order() noexcept;
     void wait_for_flushes() noexcept;
-    void learn_flushed(const FlushObject::Content& flushed) noexcept;
+    bool has_untold_work() noexcept;
     NewsSequence last_sequence() noexcept;
-    void catch_up() noexcept;
     void release_on_runtime_stack(Others others) noexcept;
     bool has_nothing_to_release() noexcept;
     void note_release() noexcept;
+    void begin_release() noexcept;
+    void end_release() noexcept;
+    void merge_until_quiet(Others others) noexcept;
+    void put_off_work() noexcept;
+    void take_over_needs() noexcept;
     void gather_work() noexcept;
     void drop_unchanged_work() noexcept;
     void merge_work(Others others) noexcept;
@@ -216,6 +253,17 @@ private:
     void merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept;
     template <class Publish>
     void publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept;
+    Stamp stamp_of_merge(BlockId block) noexcept;
+    /// What of the private copy differs from it was written here, and is not merged.
+    const std::byte* twin_of(BlockId block) noexcept {
+        return entries_[block].held_back ? bases_.data() + offset_of(block) : copies_.own(block);
+    }
+    bool has_changed(BlockId block) noexcept {
+        return differs(private_copy(block), twin_of(block), block_bytes_);
+    }
+    bool must_hold_back(BlockId block, Stamp stamp) noexcept;
+    void hold_back(BlockId block, const std::byte* ours) noexcept;
+    void stop_holding_back(BlockId block) noexcept;
     /// Whether nobody has merged the block since this node's public copy was made.
     bool has_bytes_of(const LockToken& token, BlockId block) noexcept {
         return token.home == self_ || token.wts == copies_.own_wts(block);
@@ -235,8 +283,15 @@ private:
         std::vector<AddressRange> ranges;
         std::vector<BlockId> blocks;
     };
-    void acquire_on_runtime_stack() noexcept;
-    std::size_t take_pending() noexcept;
+    void acquire_on_runtime_stack(Others others = Others::running) noexcept;
+    Stamp acquire_round(Others others) noexcept;
+    void take_pending() noexcept;
+    void join_pending() noexcept;
+    void join_clocks() noexcept;
+    void put_off(BlockId block) noexcept;
+    Stamp rebase_pinned() noexcept;
+    Stamp open_need() noexcept;
+    bool show_held_back(Others others) noexcept;
     void apply_notice(const Notice& notice) noexcept;
     void make_stale(BlockId block) noexcept;
     void finish_invalidations() noexcept;
@@ -266,6 +321,7 @@ private:
     gas::Segment data_;
     gas::Segment records_;
     FlushObject flush_object_;
+    NewsBoard board_;
     PrivateMemory private_memory_;
     std::uint64_t pinned_begin_ = 0, pinned_end_ = 0;  ///< offsets of this node's stack slices
 
@@ -287,11 +343,34 @@ private:
     std::atomic<bool> has_untold_{false};
     std::atomic<std::uint64_t> min_wts_{0};  ///< copy of the signature's for the fault path
 
+    /// Of one node's releases.
+    struct Clock {
+        ReleaseNumber told = 0;    ///< the signature tells of them
+        ReleaseNumber needed = 0;  ///< bytes that this node has published were read from them
+        NewsSequence changed = 0;
+    };
+    SparseArray<Clock> clocks_;  ///< per node, under signature_latch_
+    /// Per node: what its releases up to this one have made stale is inaccessible here.
+    SparseArray<std::atomic<ReleaseNumber>> acquired_;
+    /// Likewise, but what this node has held back of them may not have been shown yet.
+    SparseArray<std::atomic<ReleaseNumber>> inaccessible_;
+    std::atomic<bool> needs_open_{false};  ///< something needed is not acquired; as clocks_
+    std::atomic<ReleaseNumber> begun_{0}, completed_{0};  ///< change in the release role
+    std::atomic<ReleaseNumber> debt_{0};  ///< of this node's releases, the last that an atomic owes
+    std::atomic<std::uint32_t> show_unasked_{0};
+    Latch board_latch_, pull_latch_;
+    SparseArray<std::byte> pulled_;  ///< under pull_latch_
+    std::atomic<std::uint32_t> asked_{0};
+    std::atomic<bool> stopping_{false};
+    std::thread payer_;
+
     Latch pending_latch_;
     SparseArray<Notice> pending_;  ///< learned, not yet acquired
     std::size_t pending_count_ = 0;
+    SparseArray<Clock> pending_clocks_;
     Timestamp pending_min_wts_;
     std::atomic<bool> has_pending_{false};
+    std::atomic<bool> unfinished_{false};  ///< an acquire has rounds to go
     /// Up to which min_wts leases have been looked at: this node's own min_wts may be ahead, since
     /// it also covers what this node has dropped itself, which makes none of its copies stale.
     std::atomic<std::uint64_t> expired_to_{0};
@@ -302,13 +381,24 @@ private:
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
     std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written
+    SparseArray<Notice> made_;        ///< by the release under way, told of when it is over
+    std::size_t made_count_ = 0;
+    SparseArray<ReleaseNumber> made_needs_;  ///< per node, likewise
+    std::atomic<bool> made_needs_any_{false};
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
     std::atomic<std::size_t> unmerged_count_{0};  ///< changes under unmerged_latch_
+    SparseArray<std::byte> bases_;                ///< twins of the blocks held back
+    SparseArray<BlockId> held_back_;              ///< under unmerged_latch_
+    std::size_t held_back_count_ = 0;
+    ReleaseNumber shown_up_to_ = 0;  ///< what releases up to it hold back may be shown
 
     Latch acquire_;  ///< the acquire role
     SparseArray<Notice> taken_;
     std::size_t taken_count_ = 0;
+    SparseArray<ReleaseNumber> applied_;  ///< per node: of what was taken
+    SparseArray<BlockId> stale_pinned_;   ///< to be brought up to date when the rest is stale
+    std::size_t stale_pinned_count_ = 0;
     Invalidation invalidation_;
 
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere

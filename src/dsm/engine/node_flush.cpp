@@ -36,19 +36,38 @@ bool Node::publish() noexcept {
     return found;
 }
 
-// The merges happen inside the object's critical section: whoever finds a page newer than it was
-// told (catch_up) takes the lock and then finds the news that belong to it.
 bool Node::flush_on_runtime_stack() noexcept {
+    const bool found = flush_in_order();
+    // What others have flushed, this thread or another of the node has learned and joined. Their
+    // releases may wait for one of this node: nothing is held.
+    if (has_pending_.load(std::memory_order_acquire) ||  // as in acquire()
+        unfinished_.load(std::memory_order_acquire) || needs_open_.load(std::memory_order_acquire)) {
+        acquire_on_runtime_stack();
+    }
+    return found;
+}
+
+// The merges happen inside the object's critical section, so that all flushes have one order.
+bool Node::flush_in_order() noexcept {
     const std::scoped_lock guard{flush_latch_};
     const std::scoped_lock role{release_};
+    begin_release();
     gather_work();
     drop_unchanged_work();
-    const bool untold = work_count_ > 0 || last_sequence() != flush_sequence_;
-    if (!untold && !flush_object_.newer_than(flush_seen_)) return false;
-
+    const bool untold = has_untold_work();
+    if (!untold && !flush_object_.newer_than(flush_seen_)) {
+        end_release();
+        return false;
+    }
     const FlushObject::Content flushed = flush_object_.lock(flush_seen_);
-    merge_work(Others::running);
-    learn_flushed(flushed);
+    merge_until_quiet(Others::running);
+    end_release();
+    if (flushed.version != flush_seen_) {
+        learn(NodeId{~0u}, flushed.news);
+        const std::scoped_lock joins{acquire_};
+        join_pending();
+        flush_seen_ = flushed.version;
+    }
     if (untold) {
         ++flush_seen_;
         flush_object_.unlock_with(flush_seen_, news_for_anyone(flush_object_.own_news()));
@@ -59,29 +78,14 @@ bool Node::flush_on_runtime_stack() noexcept {
     return true;
 }
 
-// With the object's lock: acquires what others have flushed.
-void Node::learn_flushed(const FlushObject::Content& flushed) noexcept {
-    if (flushed.version == flush_seen_) return;
-    learn(NodeId{~0u}, flushed.news);
-    acquire_on_runtime_stack();
-    flush_seen_ = flushed.version;
+bool Node::has_untold_work() noexcept {
+    return work_count_ > 0 || debt_.load(std::memory_order_seq_cst) >= begun_.load() ||
+           last_sequence() != flush_sequence_;
 }
 
 NewsSequence Node::last_sequence() noexcept {
     const std::scoped_lock guard{signature_latch_};
     return signature_.last_sequence();
-}
-
-// Programs that spin on a flag with a flush in the loop and none behind it (NPB LU) rely on memory
-// becoming visible in order. A fault that brings a page newer than any notice told would show the
-// flag before the data written ahead of it; so the rest of that flush is acquired too.
-void Node::catch_up() noexcept {
-    if (!flush_object_.used()) return;
-    on_runtime_stack([&] {
-        const std::scoped_lock guard{flush_latch_};
-        learn_flushed(flush_object_.lock(flush_seen_));
-        flush_object_.unlock();
-    });
 }
 
 }  // namespace hiroba::dsm

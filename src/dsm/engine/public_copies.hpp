@@ -14,6 +14,12 @@
 
 namespace hiroba::dsm {
 
+/// What a public copy holds.
+struct Version {
+    Timestamp wts;
+    Stamp stamp;
+};
+
 /// Thread: any; async-signal-safe.
 class PublicCopies {
 public:
@@ -27,23 +33,23 @@ public:
         /// To be made in this order, at the node that is then said with made_at().
         std::array<gas::Segment::Access, accesses> list() noexcept;
         void made_at(NodeId node) noexcept { node_ = node; }
-        /// The wts of what was read, if that was `node`'s copy, and one version.
-        std::optional<Timestamp> read_from(NodeId node) const noexcept;
+        /// What was read, if that was `node`'s copy, and one version.
+        std::optional<Version> read_from(NodeId node) const noexcept;
 
     private:
         PublicCopies& copies_;
         BlockId block_;
         std::byte* to_;
         std::optional<NodeId> node_;
-        std::uint64_t before_[2] = {};  ///< version, wts
+        std::uint64_t before_[3] = {};  ///< version, wts, stamp
         std::uint64_t after_ = 0;       ///< version
     };
 
     PublicCopies(gas::Segment& data, gas::Segment& records, NodeId self, std::size_t block_bytes)
         : data_(data), records_(records), self_(self), block_bytes_(block_bytes) {}
 
-    /// Reads `node`'s copy into `to` (a block), all of one version; returns its wts.
-    Timestamp read(NodeId node, BlockId block, std::byte* to) noexcept;
+    /// Reads `node`'s copy into `to` (a block), all of one version, which it returns.
+    Version read(NodeId node, BlockId block, std::byte* to) noexcept;
 
     const std::byte* own(BlockId block) noexcept {
         return data_.local() + std::uint64_t{block} * block_bytes_;
@@ -51,19 +57,20 @@ public:
     /// The version of `node`'s copy at this moment.
     Timestamp wts_of(NodeId node, BlockId block) noexcept;
     Timestamp own_wts(BlockId block) noexcept { return Timestamp{record(block).copy_wts}; }
+    Stamp own_stamp(BlockId block) noexcept { return Stamp::from_raw(record(block).copy_stamp); }
     /// Replaces this node's copy.
-    void publish(BlockId block, const std::byte* from, Timestamp wts) noexcept;
+    void publish(BlockId block, const std::byte* from, Version version) noexcept;
     /// As publish(), of bytes that the program may be writing: lines that are equal stay untouched.
-    void publish_changes(BlockId block, const std::byte* live, Timestamp wts) noexcept;
+    void publish_changes(BlockId block, const std::byte* live, Version version) noexcept;
     /// Replaces `bytes` bytes of it at `at`.
     void publish_part(BlockId block, std::size_t at, const std::byte* from, std::size_t bytes,
-                      Timestamp wts) noexcept;
+                      Version version) noexcept;
 
 private:
     /// read(), of a node whose memory is not mapped here.
-    Timestamp read_far(NodeId node, BlockId block, std::byte* to) noexcept;
+    Version read_far(NodeId node, BlockId block, std::byte* to) noexcept;
     template <class Change>
-    void change_own(BlockId block, Timestamp wts, Change&& change) noexcept;
+    void change_own(BlockId block, Version version, Change&& change) noexcept;
     BlockRecord& record(BlockId block) noexcept {
         return reinterpret_cast<BlockRecord*>(records_.local())[block];
     }

@@ -34,6 +34,7 @@ struct Scenario {
     std::uint32_t lock_hops;
     Second second;
     void (*live)(SmallWorld& world, std::uint32_t thread, ClusterNode& node);
+    bool pays = false;  ///< nodes make releases that others want: elsewhere nobody waits for one
 };
 
 constexpr unsigned hops = 8;
@@ -122,6 +123,47 @@ constexpr Scenario scenarios[] = {
          world.atomic_add(node, 0);
          if (thread == 0) world.locked_add(node, 0, 1);
      }},
+    // An atomic write tells of a plain one before it, to a plain read.
+    {"flag_by_atomic", 2, 1, 4, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.add(node, 0), world.atomic_set(node, 2);
+         if (thread == 1) world.look(node, 2, 0), world.look(node, 2, 0);
+     },
+     true},
+    // The other node has read both before; a second thread of it learns of them meanwhile.
+    {"flag_and_acquire", 2, 2, 4, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.read(node, 0), world.look(node, 2, 0), world.look(node, 2, 0);
+         if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
+         if (thread == 2) world.add(node, 0), world.add(node, 2);
+         if (thread == 2) world.lock(node, 0), world.unlock(node, 0);
+     },
+     true},
+    // Two plain writes of a thread, while a second one of its node releases.
+    {"flag_and_release", 2, 2, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.add(node, 0), world.add(node, 2);
+         if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
+         if (thread == 2) world.lock(node, 0), world.unlock(node, 0), world.look(node, 2, 0);
+     },
+     true},
+    // A flag through a third node.
+    {"flag_handed_on", 3, 1, 4, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.add(node, 0), world.atomic_set(node, 2);
+         if (thread == 1 && world.read(node, 2) > 0) world.atomic_set(node, 3);
+         if (thread == 2) world.look(node, 3, 0);
+     },
+     true},
+    // Both write the block of the flag, too: releases that merge what the other's has not ended.
+    {"flags_in_one_block", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.add(node, thread);
+         world.add(node, 2 + thread);
+         world.lock(node, thread), world.unlock(node, thread);
+         world.look(node, 3 - thread, 1 - thread);
+     },
+     true},
     {"three_nodes_twice", 3, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.atomic_add(node, 0);
@@ -139,6 +181,7 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.nodes = scenario.nodes;
     options.threads_of_first = scenario.threads_of_first;
     options.with_locks = false;
+    options.with_payers = scenario.pays;
     options.memory.notices_max = scenario.notices_max;
     options.memory.lease = 2;
     options.memory.lock_hops = scenario.lock_hops;
@@ -164,8 +207,12 @@ std::vector<std::uintptr_t> blocks_of(const Scenario& scenario, const dsm::Addre
 void run_once(const Scenario& scenario, StateGraph& graph, net::sim::FiberStacks& stacks) {
     reset_address_hints();
     const RunArena arena;
-    Cluster cluster{stacks, options_of(scenario, graph)};
+    SmallWorld* here = nullptr;
+    ClusterOptions options = options_of(scenario, graph);
+    options.payer_comes = [&](ClusterNode& node) { here->come(node); };
+    Cluster cluster{stacks, options};
     SmallWorld world{cluster, blocks_of(scenario, cluster.map())};
+    here = &world;
     graph.begin_run({[&] { return world.digest(); }, [&] { return world.broken(); }});
     const auto outcome = cluster.run([&](std::uint32_t thread, ClusterNode& node) {
         world.come(node);

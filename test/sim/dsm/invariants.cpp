@@ -63,7 +63,7 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
                            (node.engine().is_clean(addresses_[index]) && !view->releasing);
     const bool clean =
         view->state == BlockState::invalid || (view->state == BlockState::readonly && unwritten);
-    if (clean && std::memcmp(view->private_bytes, view->public_bytes, page_bytes) != 0) {
+    if (clean && std::memcmp(view->private_bytes, view->twin, page_bytes) != 0) {
         return "invariant 4: the private copy differs from the public one in state " +
                std::to_string(static_cast<int>(view->state));
     }
@@ -75,13 +75,16 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
     if (view->state == BlockState::pinned && !node.engine().is_readable(addresses_[index])) {
         return "invariant 8: pinned and inaccessible";
     }
+    if (readable(view->state) && !view->may_be_shown && !view->acquiring) {
+        return "invariant 14: readable, and what came before its bytes is not acquired";
+    }
     return remember ? broken_copy(rank, index, *view) : std::string{};
 }
 
 std::string Invariants::broken_after_release(std::uint32_t rank) {
     for (std::size_t index = 0; index < blocks_.size(); ++index) {
         const auto view = cluster_.node(rank).coherence().look_at(blocks_[index]);
-        if (!view || std::memcmp(view->private_bytes, view->public_bytes, page_bytes) == 0) {
+        if (!view || std::memcmp(view->private_bytes, view->twin, page_bytes) == 0) {
             continue;
         }
         return "node " + std::to_string(rank) + ", block " + std::to_string(blocks_[index]) +
