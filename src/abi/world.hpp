@@ -38,7 +38,6 @@ struct World {
     std::unique_ptr<RemoteFiles> files;
     std::unique_ptr<dsm::Publisher> publisher;
     std::unique_ptr<net::kick::Board> board;  ///< null where no peer is mapped
-    bool publishes = false;                   ///< the publisher has a thread
     std::unique_ptr<omp::Runtime> omp;
 };
 

@@ -62,8 +62,7 @@ void RandomProgram::send(Self& self) {
 void RandomProgram::look(Self& self) {
     auto who = static_cast<std::uint32_t>(self.random.below(messages_.size()));
     const bool relayed = self.random.happens(40);
-    const std::uint64_t word =
-        look_at(self, relayed ? messages_[who].relay : messages_[who].flag);
+    const std::uint64_t word = look_at(self, relayed ? messages_[who].relay : messages_[who].flag);
     const std::uint32_t told_by = who;
     if (relayed) who = static_cast<std::uint32_t>(word >> who_shift);
     const std::uint64_t told = word & ((std::uint64_t{1} << who_shift) - 1);

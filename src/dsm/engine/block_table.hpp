@@ -19,12 +19,12 @@ namespace hiroba::dsm {
 struct BlockEntry {
     Latch latch;
     BlockState state = BlockState::invalid;
-    bool queued = false;           ///< in the lease queue
-    bool unmerged = false;         ///< on the list of unmerged blocks
-    bool guards_stack = false;     ///< below a stack of this node: a touch is an overflow
-    bool watched = false;          ///< fetched ahead and not mapped, so that its use is noticed
-    bool brought = false;          ///< bytes of lease rts are here; what came before them is not
-    bool held_back = false;        ///< the private copy lacks bytes that the public one has
+    bool queued = false;        ///< in the lease queue
+    bool unmerged = false;      ///< on the list of unmerged blocks
+    bool guards_stack = false;  ///< below a stack of this node: a touch is an overflow
+    bool watched = false;       ///< fetched ahead and not mapped, so that its use is noticed
+    bool brought = false;       ///< bytes of lease rts are here; what came before them is not
+    bool held_back = false;     ///< the private copy lacks bytes that the public one has
     bool held_back_listed = false;
     bool stale_pinned = false;     ///< stale and accessible: the acquire under way brings the rest
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss

@@ -22,14 +22,13 @@ void NewsBoard::write(ReleaseNumber release, std::size_t bytes) noexcept {
     segment_.store({self_, version_at}, before + 2);
 }
 
-std::optional<Bytes> NewsBoard::read(NodeId node, ReleaseNumber release,
-                                     MutableBytes to) noexcept {
+std::optional<Bytes> NewsBoard::read(NodeId node, ReleaseNumber release, MutableBytes to) noexcept {
     Backoff backoff;
     for (;; backoff.pause()) {
         std::uint64_t head[3];  // version, release, bytes
         segment_.get({node, version_at}, std::as_writable_bytes(std::span{head}));
         if (head[1] < release) return std::nullopt;
-        if (head[0] % 2 != 0) continue;  // it waits for nobody meanwhile
+        if (head[0] % 2 != 0) continue;                       // it waits for nobody meanwhile
         std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the version's stores
         segment_.get({node, news_at}, to.first(head[2]));
         // The bytes must be read before the version is looked at again, as in PublicCopies::read().

@@ -287,10 +287,9 @@ void Node::learn(NodeId from, Bytes news) noexcept {
                      from.value);
     std::memcpy(&header, news.data(), sizeof header);
     const std::size_t clock_bytes = header.clocks * sizeof(ClockNews);
-    HIROBA_INVARIANT(
-        news.size() == sizeof header + clock_bytes + header.count * sizeof(Notice),
-        "news of %lu bytes with %u notices and %u clocks from node %u", news.size(), header.count,
-        header.clocks, from.value);
+    HIROBA_INVARIANT(news.size() == sizeof header + clock_bytes + header.count * sizeof(Notice),
+                     "news of %lu bytes with %u notices and %u clocks from node %u", news.size(),
+                     header.count, header.clocks, from.value);
     // Nothing new: what a min_wts that old made stale is inaccessible, and this node's own is not
     // below it. Acquire, pairs with acquire_on_runtime_stack().
     if (header.count == 0 && header.clocks == 0 &&
@@ -300,7 +299,8 @@ void Node::learn(NodeId from, Bytes news) noexcept {
     const std::scoped_lock guard{pending_latch_};
     HIROBA_INVARIANT(pending_count_ + header.count <= pending_.size(), "%lu notices pending",
                      pending_count_);
-    for (std::size_t at = sizeof header; at < sizeof header + clock_bytes; at += sizeof(ClockNews)) {
+    for (std::size_t at = sizeof header; at < sizeof header + clock_bytes;
+         at += sizeof(ClockNews)) {
         ClockNews told;
         std::memcpy(&told, news.data() + at, sizeof told);
         Clock& clock = pending_clocks_[told.node];
@@ -338,8 +338,8 @@ Stamp Node::use_block(BlockId block, bool write) noexcept {
     const std::scoped_lock guard{entry.latch};
     if (entry.guards_stack) return {};  // the kernel's to refuse
     if (must_stay(block)) return resolve(block, BlockEvent::pinned_fault);
-    const bool suffices = write ? entry.state == BlockState::writable
-                                : readable(entry.state) && !entry.watched;
+    const bool suffices =
+        write ? entry.state == BlockState::writable : readable(entry.state) && !entry.watched;
     if (suffices) return {};
     note_use(entry);
     return resolve(block, write ? BlockEvent::write_fault : BlockEvent::read_fault);

@@ -102,10 +102,10 @@ public:
     struct BlockView {
         BlockState state;
         Timestamp rts;
-        Timestamp expired_to;  ///< leases before it have been looked at
-        bool acquiring;        ///< a thread here is in the middle of an acquire,
-        bool releasing;        ///< or of a release: what it has collected is not merged yet
-        bool may_be_shown;     ///< what came before the public copy's bytes has been acquired
+        Timestamp expired_to;   ///< leases before it have been looked at
+        bool acquiring;         ///< a thread here is in the middle of an acquire,
+        bool releasing;         ///< or of a release: what it has collected is not merged yet
+        bool may_be_shown;      ///< what came before the public copy's bytes has been acquired
         const std::byte* twin;  ///< what of the private copy differs from it was written here
         const BlockRecord& record;
         const std::byte* private_bytes;

@@ -47,7 +47,8 @@ Stamp Node::acquire_round(Others others) noexcept {
     const std::scoped_lock role{acquire_};
     count(&PlaceCounters::acquires);
     unfinished_.store(true, std::memory_order_release);  // pairs with acquire()
-    has_pending_.store(false, std::memory_order_release);  // pairs with acquire(): the role is taken
+    has_pending_.store(false,
+                       std::memory_order_release);  // pairs with acquire(): the role is taken
     take_pending();
     trace("dsm.acquire", taken_count_);
     for (std::size_t i = 0; i < taken_count_; ++i) {
@@ -85,7 +86,7 @@ Stamp Node::open_need() noexcept {
         if (node == self_.value || clocks_[node].needed <= applied_[node]) continue;
         return {NodeId{node}, clocks_[node].needed};
     }
-    needs_open_.store(false, std::memory_order_release);  // pairs with may_show()
+    needs_open_.store(false, std::memory_order_release);        // pairs with may_show()
     shown_up_to_ = completed_.load(std::memory_order_relaxed);  // changes under the latch
     return {};
 }

@@ -3,7 +3,8 @@
 // (docs/protocol.md#before): which releases of each node this one has acquired, and how it gets the
 // others'.
 // Invariant: nothing is held while a release of another node is waited for, and whoever waits makes
-// the releases that others want of this node meanwhile. So no wait for a release is part of a cycle.
+// the releases that others want of this node meanwhile. So no wait for a release is part of a
+// cycle.
 #include <signal.h>
 
 #include <mutex>
@@ -61,7 +62,8 @@ void Node::pull(Stamp stamp) noexcept {
     for (bool asked = false;;) {
         {
             const std::scoped_lock guard{pull_latch_};
-            const auto news = board_.read(writer, stamp.release(), {pulled_.data(), pulled_.size()});
+            const auto news =
+                board_.read(writer, stamp.release(), {pulled_.data(), pulled_.size()});
             if (news) return learn(writer, *news);
         }
         if (!asked) {

@@ -41,7 +41,8 @@ bool Node::flush_on_runtime_stack() noexcept {
     // What others have flushed, this thread or another of the node has learned and joined. Their
     // releases may wait for one of this node: nothing is held.
     if (has_pending_.load(std::memory_order_acquire) ||  // as in acquire()
-        unfinished_.load(std::memory_order_acquire) || needs_open_.load(std::memory_order_acquire)) {
+        unfinished_.load(std::memory_order_acquire) ||
+        needs_open_.load(std::memory_order_acquire)) {
         acquire_on_runtime_stack();
     }
     return found;

@@ -208,8 +208,7 @@ void Node::merge(BlockId block, Others others) noexcept {
     if (!lock_.try_lock_here(block, token)) return merge_with_home(block, std::nullopt, others);
     if (!has_bytes_of(token, block) || entries_[block].held_back)
         return merge_with_home(block, token, others);
-    publish_merged(block, token,
-                   [&](Version next) { copies_.publish_changes(block, live, next); });
+    publish_merged(block, token, [&](Version next) { copies_.publish_changes(block, live, next); });
 }
 
 /// @param held  the block's lock, if this node has it already
@@ -228,9 +227,8 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
     const std::byte* const ours = snapshot.get();
     if (has_bytes_of(token, block)) {
         if (!entries_[block].held_back) {
-            return publish_merged(block, token, [&](Version next) {
-                copies_.publish_changes(block, live, next);
-            });
+            return publish_merged(
+                block, token, [&](Version next) { copies_.publish_changes(block, live, next); });
         }
         merge_block(ours, twin, copies_.own(block), result.get(), block_bytes_);
         hold_back(block, ours);
@@ -252,8 +250,7 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
             hold_back(block, ours);
         }
     }
-    publish_merged(block, token,
-                   [&](Version next) { copies_.publish(block, result.get(), next); });
+    publish_merged(block, token, [&](Version next) { copies_.publish(block, result.get(), next); });
 }
 
 // What the home had of others is in the public copy and must be acquired by whoever reads that.

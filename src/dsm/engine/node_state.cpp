@@ -29,8 +29,8 @@ private:
 // Read while no thread runs: latches are shown as they stand, not taken.
 void show(Shown& shown, const BlockEntry& e) noexcept {
     shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.brought,
-                 e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by, e.write_guess, e.pins,
-                 e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
+                 e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by, e.write_guess,
+                 e.pins, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
 }
 
 }  // namespace

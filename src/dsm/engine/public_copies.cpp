@@ -72,8 +72,7 @@ void PublicCopies::publish(BlockId block, const std::byte* from, Version version
     publish_part(block, 0, from, block_bytes_, version);
 }
 
-void PublicCopies::publish_changes(BlockId block, const std::byte* live,
-                                   Version version) noexcept {
+void PublicCopies::publish_changes(BlockId block, const std::byte* live, Version version) noexcept {
     change_own(block, version, [&](std::byte* copy) { copy_changes(copy, live, block_bytes_); });
 }
 

@@ -54,7 +54,8 @@ void SmallWorld::come(ClusterNode& node) {
     HIROBA_INVARIANT(node.memory().news_bytes_max() <= news_bytes, "news of %lu bytes",
                      node.memory().news_bytes_max());
     threads_.push_back(&cluster_.scheduler().running());
-    cluster_.scheduler().begin_choice(cluster_.threads() + (cluster_.options().with_payers ? nodes_ : 0));
+    cluster_.scheduler().begin_choice(cluster_.threads() +
+                                      (cluster_.options().with_payers ? nodes_ : 0));
 }
 
 void SmallWorld::see(ClusterNode& node, unsigned word) {
