@@ -2,34 +2,45 @@
 # The short commands. Each can be given again and again, and works offline once the packages are
 # there (scripts/install-packages.sh).
 jobs ?= $(shell nproc)
-# Looked up when a recipe runs, because `packages` may just have installed it.
-export CMAKE_GENERATOR = $(if $(shell command -v ninja),Ninja,Unix Makefiles)
+# The presets name Ninja. Looked up when a recipe runs, because `packages` may just have installed it.
+configure = cmake $(if $(shell command -v ninja),,-G "Unix Makefiles") --preset
+build = cmake --build --parallel $(jobs) --preset
 
-.PHONY: build check demo format check-clang check-asan check-tsan packages
+.PHONY: build check demo examples format check-clang check-asan check-tsan packages check-packages
 .DEFAULT_GOAL := build
 
-build: packages  ## build/bin/hiroba and everything else, optimized
-	cmake --preset release
-	cmake --build --preset release --parallel $(jobs)
+build: packages  ## build/bin/hiroba and its libraries, optimized; nothing else
+	$(configure) release
+	$(build) release
 
-check: build  ## all tests
-	ctest --preset release
+check: check-packages  ## all tests
+	$(configure) check
+	$(build) check
+	ctest --preset check
 
-demo: build  ## an OpenMP program on several nodes, measured
+examples: packages  ## build/examples
+	$(configure) release -D HIROBA_EXAMPLES=ON
+	cmake --build build --parallel $(jobs) --target product examples
+
+demo: examples  ## an OpenMP program on several nodes, measured
 	scripts/demo.sh build
 
-format: packages  ## lays out all C and C++ text as .clang-format says
+format:  ## lays out all C and C++ text as .clang-format says
+	scripts/install-packages.sh format
 	scripts/format.sh
 
-check-clang: packages  ## everything built by clang, warnings are errors
+check-clang: check-packages  ## everything built by clang, warnings are errors
 	scripts/install-packages.sh clang-14
-	cmake --preset clang
-	cmake --build --preset clang --parallel $(jobs)
+	$(configure) clang
+	$(build) clang
 
-check-asan check-tsan: check-%: packages  ## the unit tests under sanitizers
-	cmake --preset $*
-	cmake --build --preset $* --parallel $(jobs)
+check-asan check-tsan: check-%: check-packages  ## the unit tests under sanitizers
+	$(configure) $*
+	$(build) $*
 	ctest --preset $*
 
 packages:
-	@scripts/install-packages.sh
+	@scripts/install-packages.sh build
+
+check-packages:
+	@scripts/install-packages.sh build check

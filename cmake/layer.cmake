@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One static library and one test program per layer; tests lie beside the code as *_test.cpp.
 find_package(Threads REQUIRED)
-find_package(GTest REQUIRED)
-include(GoogleTest)
+if(HIROBA_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  include(GoogleTest)
+endif()
 
 add_library(hiroba_options INTERFACE)
 target_compile_options(hiroba_options INTERFACE
@@ -28,6 +31,8 @@ endif()
 
 # Builds every layer's test program and nothing else; `ctest -L unit` runs them.
 add_custom_target(unit_tests)
+# Programs with a bug planted, which tests run: apart, as they say nothing about what is built.
+add_custom_target(planted)
 
 # hiroba_layer(<name> [DEPENDS <layers>] [LIBRARIES <libraries>])
 # Defines hiroba_<name> from src/<name>/**, and test_<name> from the tests in there.
@@ -43,7 +48,7 @@ function(hiroba_layer name)
   set_target_properties(hiroba_${name} PROPERTIES LINKER_LANGUAGE CXX)
   list(TRANSFORM layer_DEPENDS PREPEND hiroba_)
   target_link_libraries(hiroba_${name} PUBLIC hiroba_options ${layer_DEPENDS} ${layer_LIBRARIES})
-  if(tests)
+  if(tests AND HIROBA_TESTS)
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE hiroba_${name} GTest::gtest GTest::gtest_main)
     gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60

@@ -1,34 +1,62 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the Debian packages that building and testing need and that are missing; arguments name
-# further ones. Asks the network for nothing when all are there.
+# Installs the Debian packages that are missing for a purpose. It looks for what a package holds, so
+# what lies elsewhere in PATH or CPATH counts, and asks neither the network nor for root when all is
+# there. Where it may not install, it names what is missing and leaves the verdict to CMake.
+# Usage: install-packages.sh [build|check|format|PACKAGE]...
 set -euo pipefail
 
-packages=(
-    binutils clang-format cmake g++ gcc gdb gfortran make ninja-build python3
-    libbenchmark-dev libcli11-dev libdw-dev libelf-dev libfmt-dev libgtest-dev libxxhash-dev
-    libzydis-dev nlohmann-json3-dev
-    clustalo sumaclust
-    "$@"
-)
-
-if ! command -v dpkg-query >/dev/null; then
-    echo "install-packages: not a Debian system; these must be there: ${packages[*]}" >&2
-    exit 0
-fi
+# package, and the header or command it is asked for
+headers=()
+commands=()
+others=()
+for purpose in "${@:-build}"; do
+    case $purpose in
+        build)
+            commands+=(cmake:cmake ninja-build:ninja "g++:${CXX:-c++}" "gcc:${CC:-cc}")
+            headers+=(libfmt-dev:fmt/core.h libcli11-dev:CLI/CLI.hpp libdw-dev:elfutils/libdwfl.h
+                libelf-dev:libelf.h libzydis-dev:Zydis/Zydis.h)
+            ;;
+        check)
+            commands+=(python3:python3 binutils:readelf clang-format:clang-format gdb:gdb
+                gfortran:gfortran clustalo:clustalo sumaclust:sumaclust openmpi-bin:mpirun)
+            headers+=(libgtest-dev:gtest/gtest.h nlohmann-json3-dev:nlohmann/json.hpp)
+            ;;
+        format) commands+=(clang-format:clang-format) ;;
+        *) others+=("$purpose") ;;
+    esac
+done
 
 missing=()
-for package in "${packages[@]}"; do
+for pair in "${commands[@]}"; do
+    command -v "${pair#*:}" >/dev/null || missing+=("${pair%%:*}")
+done
+if [[ ${#headers[@]} -gt 0 ]]; then
+    text=
+    for pair in "${headers[@]}"; do
+        text+=$'#if !__has_include(<'${pair#*:}$'>)\nMISSING '${pair%%:*}$'\n#endif\n'
+    done
+    found=$("${CXX:-c++}" -E -x c++ - <<<"$text" 2>/dev/null) ||
+        found=$(for pair in "${headers[@]}"; do echo "MISSING ${pair%%:*}"; done)
+    while read -r word package; do
+        [[ $word == MISSING ]] && missing+=("$package")
+    done <<<"$found"
+fi
+for package in "${others[@]}"; do
     status=$(dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null || true)
     grep -qx installed <<<"$status" || missing+=("$package")
 done
 [[ ${#missing[@]} -eq 0 ]] && exit 0
 
+if ! command -v apt-get >/dev/null; then
+    echo "install-packages: not a Debian system, and these seem to be missing: ${missing[*]}" >&2
+    exit 0
+fi
 as_root=()
 if [[ $(id -u) -ne 0 ]]; then
     if ! command -v sudo >/dev/null; then
-        echo "install-packages: missing: ${missing[*]}. Install them as root." >&2
-        exit 1
+        echo "install-packages: these seem to be missing: ${missing[*]}. As root: apt-get install ${missing[*]}" >&2
+        exit 0
     fi
     as_root=(sudo)
 fi

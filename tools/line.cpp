@@ -27,8 +27,12 @@ void say_line(std::string_view text) {
 }
 
 int report(const Error& error) {
-    constexpr int exit_software = 70;
     say_line(error.text);
+    return status_of(error);
+}
+
+int status_of(const Error& error) {
+    constexpr int exit_software = 70;
     switch (error.kind) {
         case ErrorKind::usage: return exit_usage;
         case ErrorKind::environment: return exit_environment;

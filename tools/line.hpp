@@ -16,4 +16,7 @@ void say_line(std::string_view text);
 /// Writes the error's line and returns the exit status that belongs to its kind.
 int report(const Error& error);
 
+/// The exit status that belongs to the error's kind.
+int status_of(const Error& error);
+
 }  // namespace hiroba::tools

@@ -4,7 +4,7 @@
 and acp -> gas.
 
 Also: only src/abi has extern "C" (and files with assembly beside them), only the provider
-registry names a provider. Usage: check_layers.py <root of the tree>
+registry names a provider, and libraries of others stay where LIBRARIES says. Usage: check_layers.py <root of the tree>
 """
 
 import re
@@ -61,6 +61,15 @@ FACES = {
     ],
 }
 
+# Libraries of others, and where the product may include them; tests may anywhere. What is slow to
+# compile stays behind one file.
+LIBRARIES = {
+    "CLI": ("tools/words/parse.cpp",),
+    "nlohmann": (),
+    "Zydis": ("src/omp/atomic/",),
+    "fmt": ("tools/",),
+}
+
 PROVIDER = re.compile(r"net/provider/(\w+)/")
 REGISTRY = "src/net/provider/registry.cpp"
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
@@ -96,6 +105,15 @@ def include_fault(root, path, target):
     return None if (base / target).is_file() else "does not exist"
 
 
+def library_fault(path, target):
+    """What is wrong with `path` including <target> of another project, or None."""
+    is_test = path.stem.endswith("_test") or "test" in str(path.parent)
+    places = LIBRARIES.get(target.split("/")[0])
+    if places is None or is_test or str(path).startswith(places):
+        return None
+    return f"only {', '.join(places) or 'tests'} may include it"
+
+
 def may_have_c_linkage(full, path):
     """Assembly has no mangled names, so whoever lies beside it may speak C to it."""
     return layer_of(path) == "abi" or any(full.parent.glob("*.S"))
@@ -119,6 +137,10 @@ def faults(root):
                         yield path, number, f'"{include[2]}": {fault}'
                 elif include and (root / "src" / include[2]).is_file():
                     yield path, number, f"<{include[2]}>: our own headers are written in quotes"
+                elif include:
+                    fault = library_fault(path, include[2])
+                    if fault:
+                        yield path, number, f"<{include[2]}>: {fault}"
                 # A reserved name is the C library's: declared here, not defined.
                 ours = EXTERN_C.match(line) and not C_LIBRARY_NAME.search(line)
                 if ours and not may_have_c_linkage(full, path):

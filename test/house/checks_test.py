@@ -35,6 +35,8 @@ CLEAN = {
     "src/omp/switch.cpp": SPDX + 'extern "C" void f();\n',
     "src/dsm/libc.cpp": SPDX + 'extern "C" int __sigaction(int);\n',
     "src/abi/entry.cpp": SPDX + 'extern "C" void f();\n#include "net/wire/record.hpp"\n',
+    "src/net/json_test.cpp": SPDX + "#include <nlohmann/json.hpp>\n",
+    "tools/words/parse.cpp": SPDX + "#include <CLI/CLI.hpp>\n",
     "tools/run/run.hpp": SPDX,
     "tools/run/run.cpp": SPDX + '#include "run.hpp"\n#include "net/net.hpp"\n',
 }
@@ -64,6 +66,10 @@ class Layers(unittest.TestCase):
 
     def test_angle_brackets_around_our_own_are_found(self):
         self.expect("src/net/own.cpp", "#include <base/bytes.hpp>\n", "in quotes")
+
+    def test_a_library_outside_its_file_is_found(self):
+        self.expect("src/dsm/json.cpp", "#include <nlohmann/json.hpp>\n", "only tests")
+        self.expect("tools/run/cli.cpp", "#include <CLI/CLI.hpp>\n", "only tools/words/parse.cpp")
 
     def test_missing_header_is_found(self):
         self.expect("src/net/gone.cpp", '#include "base/gone.hpp"\n', "does not exist")

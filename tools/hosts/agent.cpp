@@ -12,6 +12,7 @@
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fatal.hpp"
@@ -25,6 +26,7 @@
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
 #include "tools/run/checks.hpp"
+#include "tools/run/cpu_list.hpp"
 
 namespace hiroba::tools {
 
@@ -98,7 +100,17 @@ int refuse(net::HostLink& link, const Error& error) {
     return status;
 }
 
+/// This process may run wherever one of its nodes may, so that it sees the processors of all.
+void take_processors_of_nodes(const RunPlan& plan) {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (const std::string& text : plan.node_cpus)
+        if (const auto cpus = parse_cpu_list(text)) CPU_OR(&all, &all, &*cpus);
+    if (CPU_COUNT(&all) > 0) ::sched_setaffinity(0, sizeof all, &all);
+}
+
 int serve(Letter& letter, net::HostLink& link) {
+    take_processors_of_nodes(letter.plan);
     const net::HelloBody hello{net::this_host(), look_at_machine().cores()};
     link.send({net::HostKind::hello, 0, letter.host_index}, std::as_bytes(std::span(&hello, 1)));
     if (const auto like = become_like_launcher(letter); !like) return refuse(link, like.error());
@@ -135,12 +147,15 @@ int agent() {
         ::gethostname(host, sizeof host - 1);
         return report({letter.error().kind, fmt::format("{}: {}", host, letter.error().text)});
     }
-    const auto named = [&](const Error& error) {
-        return report({error.kind, fmt::format("host {}: {}", letter->host, error.text)});
-    };
-    auto link = call_launcher(*letter, call_limit_ms);
-    if (!link) return named(link.error());
-    return serve(*letter, *link);
+    return agent(std::move(*letter));
+}
+
+int agent(Letter letter) {
+    auto link = call_launcher(letter, call_limit_ms);
+    if (!link)
+        return report(
+            {link.error().kind, fmt::format("host {}: {}", letter.host, link.error().text)});
+    return serve(letter, *link);
 }
 
 }  // namespace hiroba::tools

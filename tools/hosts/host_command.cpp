@@ -40,7 +40,22 @@ Error cannot(const std::string& word, int error) {
                         word, ::strerror(error))};
 }
 
+Result<std::string> own_path() {
+    std::error_code failed;
+    std::string self = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+    if (failed)
+        return Error{ErrorKind::environment,
+                     fmt::format("cannot read /proc/self/exe: {}. Mount /proc", failed.message())};
+    return self;
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> own_agent_words() {
+    const auto self = own_path();
+    if (!self) return self.error();
+    return std::vector<std::string>{*self, "agent"};
+}
 
 Result<std::vector<std::string>> agent_words(const std::string& command, const std::string& host) {
     std::istringstream stream(command);
@@ -48,16 +63,16 @@ Result<std::vector<std::string>> agent_words(const std::string& command, const s
     for (std::string word; stream >> word;) words.push_back(word);
     if (words.empty())
         return Error{ErrorKind::usage, "--ssh names no command. Leave it out for ssh"};
-    std::error_code failed;
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+    const auto self = own_path();
+    if (!self) return self.error();
     constexpr std::string_view plain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,@%=:~";
-    if (failed || self.find_first_not_of(plain) != self.npos)
+    if (self->find_first_not_of(plain) != self->npos)
         return Error{ErrorKind::environment,
                      fmt::format("the path of this command, {}, cannot be given to a shell on "
                                  "another host. Install it elsewhere",
-                                 self)};
-    words.insert(words.end(), {host, self, "agent"});
+                                 *self)};
+    words.insert(words.end(), {host, *self, "agent"});
     return words;
 }
 

@@ -24,6 +24,9 @@ struct HostCommand {
 /// Errors: usage when `command` is empty; environment when this executable's path needs quoting.
 Result<std::vector<std::string>> agent_words(const std::string& command, const std::string& host);
 
+/// The agent of this host: {"<this executable>", "agent"}.
+Result<std::vector<std::string>> own_agent_words();
+
 /// Starts it; output and errors go where the launcher's go. An environment error when it cannot be
 /// executed.
 Result<HostCommand> start_command(const std::vector<std::string>& words,

@@ -15,6 +15,8 @@ struct HostPlan {
     std::string name;  ///< as the user wrote it; for the command that reaches it
     std::uint32_t first_rank = 0;
     std::uint32_t nodes = 0;
+    /// Processors of each node, as cpu_list() writes them; empty: those of whoever starts it.
+    std::vector<std::string> node_cpus = {};
 };
 
 /// Reads "a,b:2,c": a host carries one node, or as many as stand behind its colon; [::1]:2 for a

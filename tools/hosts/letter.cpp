@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <filesystem>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -116,11 +119,23 @@ void each_text(Letter& letter, const Visit& visit) {
     visit(letter.host);
     visit(letter.directory);
     visit(letter.plan.command);
+    visit(letter.plan.node_cpus);
     visit(letter.callers);
     visit(letter.environment);
 }
 
 }  // namespace
+
+void describe_this_process(Letter& letter) {
+    std::error_code failure;
+    letter.directory = std::filesystem::current_path(failure).string();
+    letter.umask = ::umask(0);
+    ::umask(letter.umask);
+    rlimit stack{};
+    ::getrlimit(RLIMIT_STACK, &stack);
+    letter.stack_limit = stack.rlim_cur;
+    for (char** entry = environ; *entry; ++entry) letter.environment.emplace_back(*entry);
+}
 
 std::string own_build_id() {
     const auto file = ElfFile::open("/proc/self/exe");

@@ -29,6 +29,9 @@ struct Letter {
     std::vector<std::string> environment;
 };
 
+/// Fills in what the nodes inherit from this process: directory, umask, stack limit, environment.
+void describe_this_process(Letter& letter);
+
 /// The letter's bytes, first line included.
 std::string write_letter(const Letter& letter);
 

@@ -27,7 +27,9 @@ namespace hiroba::tools {
 /// What the launcher asks of its hosts.
 struct HostsRequest {
     std::vector<HostPlan> hosts;
-    std::string command;              ///< ssh, or what stands for it
+    std::string command;  ///< ssh, or what stands for it
+    /// Agents are started by whoever started this process; this host's is started here.
+    bool agents_come = false;
     RunPlan plan;                     ///< of the job; threads_per_node 0: as the hosts have cores
     bool verbose = false;             ///< say where everything runs
     std::uint64_t start_limit_s = 0;  ///< for all agents to come
@@ -36,7 +38,9 @@ struct HostsRequest {
 
 class RemoteNodes final : public NodeSet {
 public:
-    RemoteNodes(HostsRequest request, const JobIdentity& job, SignalWatch& signals);
+    /// @param rendezvous  where agents come to, if they were told before; else it is opened here
+    RemoteNodes(HostsRequest request, const JobIdentity& job, SignalWatch& signals,
+                std::optional<Rendezvous> rendezvous = {});
     ~RemoteNodes() override;
 
     /// Brings the agents up and has them start the nodes. Nothing on success; otherwise the exit
@@ -88,6 +92,7 @@ private:
     bool await_stage(Stage stage, std::uint64_t limit_ns);
     bool check_hosts();
     bool check_addresses();
+    std::string address_for(const Host& host, const Host& other) const;
     void send_peers();
     void say_places() const;
     Letter letter_for(std::size_t index, std::uint16_t port) const;

@@ -4,16 +4,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "net/provider/this_host.hpp"
 #include "tools/hosts/remote_nodes.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
@@ -28,16 +26,15 @@ constexpr std::uint64_t second_ns = 1'000'000'000;
 /// How long checks and forks on a host may take.
 constexpr std::uint64_t step_limit_ns = 30 * second_ns;
 
-std::uint32_t current_umask() {
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    return mask;
-}
-
 }  // namespace
 
-RemoteNodes::RemoteNodes(HostsRequest request, const JobIdentity& job, SignalWatch& signals)
-    : request_(std::move(request)), job_(job), signals_(signals), nodes_(request_.plan.nodes) {
+RemoteNodes::RemoteNodes(HostsRequest request, const JobIdentity& job, SignalWatch& signals,
+                         std::optional<Rendezvous> rendezvous)
+    : request_(std::move(request)),
+      job_(job),
+      signals_(signals),
+      rendezvous_(std::move(rendezvous)),
+      nodes_(request_.plan.nodes) {
     for (std::uint32_t i = 0; i < request_.hosts.size(); ++i) {
         hosts_.emplace_back();
         hosts_.back().plan = request_.hosts[i];
@@ -73,27 +70,28 @@ Letter RemoteNodes::letter_for(std::size_t index, std::uint16_t port) const {
     letter.plan.local_nodes = host.nodes;
     letter.callers = reachable_addresses();
     letter.port = port;
-    std::error_code failure;
-    letter.directory = std::filesystem::current_path(failure).string();
-    letter.umask = current_umask();
-    rlimit stack{};
-    ::getrlimit(RLIMIT_STACK, &stack);
-    letter.stack_limit = stack.rlim_cur;
-    for (char** entry = environ; *entry; ++entry) letter.environment.emplace_back(*entry);
+    letter.plan.node_cpus = host.node_cpus;
+    describe_this_process(letter);
     return letter;
 }
 
 bool RemoteNodes::call_hosts() {
-    auto rendezvous = Rendezvous::open({job_.key, job_.key_high});
-    if (!rendezvous) return fail(report(rendezvous.error()), ""), false;
-    rendezvous_.emplace(std::move(*rendezvous));
+    if (!rendezvous_) {
+        auto rendezvous = Rendezvous::open({job_.key, job_.key_high});
+        if (!rendezvous) return fail(report(rendezvous.error()), ""), false;
+        rendezvous_.emplace(std::move(*rendezvous));
+    }
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
         Host& host = hosts_[i];
-        const auto words = agent_words(request_.command, host.plan.name);
+        host.command_text = "hiroba agent";
+        // The outer launcher has started the other hosts' agents, and this one has its own.
+        if (request_.agents_come && i > 0) continue;
+        const auto words = request_.agents_come ? own_agent_words()
+                                                : agent_words(request_.command, host.plan.name);
         if (!words) return fail(report(words.error()), ""), false;
         auto command = start_command(*words, signals_);
         if (!command) return fail(report(command.error()), ""), false;
-        host.command_text = request_.command + " " + host.plan.name;
+        if (!request_.agents_come) host.command_text = request_.command + " " + host.plan.name;
         host.trial_text = host.command_text + " " + words->end()[-2] + " --version";
         host.command = command->pid;
         host.feed.emplace(command->input, write_letter(letter_for(i, rendezvous_->port())),
@@ -110,11 +108,12 @@ bool RemoteNodes::await_stage(Stage stage, std::uint64_t limit_ns) {
         if (now >= deadline) {
             const char* const what =
                 stage == Stage::joined ? "no agent came from" : "no answer came from";
+            const std::string works =
+                request_.agents_come ? "" : fmt::format("that `{} HOST` works, ", request_.command);
             fail(exit_environment,
-                 fmt::format("{} {} within {} s. Check that the host is up, that `{}` works, and "
-                             "that it may connect to this one; or raise HIROBA_HOST_TIMEOUT",
-                             what, missing(stage), limit_ns / second_ns,
-                             request_.command + " HOST"));
+                 fmt::format("{} {} within {} s. Check that the host is up, {}and that it may "
+                             "connect to this one; or raise HIROBA_HOST_TIMEOUT",
+                             what, missing(stage), limit_ns / second_ns, works));
             break;
         }
         std::vector<pollfd> entries = {{signals_.fd(), POLLIN, 0}};
@@ -178,6 +177,13 @@ bool RemoteNodes::check_addresses() {
     return !failed_;
 }
 
+/// Under which `host` reaches `other`. An agent on this launcher's own host may have called any
+/// address of it, perhaps one that leads nowhere else: there the other's own call is the witness.
+std::string RemoteNodes::address_for(const Host& host, const Host& other) const {
+    const bool is_here = other.hello.host == net::this_host();
+    return is_here ? host.link->own_address() : other.address;
+}
+
 void RemoteNodes::send_peers() {
     std::uint32_t& threads = request_.plan.threads_per_node;
     if (threads == 0) {
@@ -189,7 +195,7 @@ void RemoteNodes::send_peers() {
     for (Host& host : hosts_) {
         std::string peers;
         for (const Host& other : hosts_)
-            if (&other != &host) peers += other.address + "\n";
+            if (&other != &host) peers += address_for(host, other) + "\n";
         host.link->send({HostKind::peers, 0, threads}, std::as_bytes(std::span(peers)));
     }
 }

@@ -19,12 +19,19 @@ namespace hiroba::tools {
 
 namespace {
 
-Result<HostsRequest> make_request(const RunOptions& options) {
-    HostsRequest request;
-    std::uint32_t nodes = 0;
-    if (options.command.empty())
+/// An empty variable counts as unset; only what the user asked for can be wrong.
+Result<void> check_provider(std::uint32_t hosts) {
+    const char* const provider = ::getenv("HIROBA_PROVIDER");
+    if (hosts > 1 && provider && std::string_view(provider) == "shm")
         return Error{ErrorKind::usage,
-                     "no program was named. Use hiroba run --hosts a,b program [arguments]"};
+                     "HIROBA_PROVIDER=shm reaches no other host. Unset it, or set auto or udp"};
+    return {};
+}
+
+Result<HostsRequest> make_request(const RunOptions& options) {
+    auto request = request_for(options);
+    if (!request) return request;
+    std::uint32_t nodes = 0;
     if (!options.nodes.empty()) {
         const auto given = count_option("-n", options.nodes, nodes_max);
         if (!given) return given.error();
@@ -32,6 +39,17 @@ Result<HostsRequest> make_request(const RunOptions& options) {
     }
     auto hosts = parse_hosts(options.hosts, nodes);
     if (!hosts) return hosts.error();
+    request->plan.nodes = hosts->back().first_rank + hosts->back().nodes;
+    request->hosts = std::move(*hosts);
+    return request;
+}
+
+}  // namespace
+
+Result<HostsRequest> request_for(const RunOptions& options) {
+    HostsRequest request;
+    if (options.command.empty())
+        return Error{ErrorKind::usage, "no program was named. Name it behind the options"};
     request.plan.threads_per_node = 0;
     if (!options.threads.empty()) {
         const auto threads = count_option("--threads", options.threads, threads_max);
@@ -41,16 +59,8 @@ Result<HostsRequest> make_request(const RunOptions& options) {
     const auto grace = loss_grace_ns();
     if (!grace) return grace.error();
     request.plan.loss_grace_ns = *grace;
-    request.plan.nodes = hosts->back().first_rank + hosts->back().nodes;
-    request.plan.hosts = static_cast<std::uint32_t>(hosts->size());
     request.plan.spmd = options.spmd;
     request.plan.command = options.command;
-    // An empty variable counts as unset; only what the user asked for can be wrong.
-    const char* const provider = ::getenv("HIROBA_PROVIDER");
-    if (request.plan.hosts > 1 && provider && std::string_view(provider) == "shm")
-        return Error{ErrorKind::usage,
-                     "HIROBA_PROVIDER=shm reaches no other host. Unset it, or set auto or udp"};
-    request.hosts = std::move(*hosts);
     request.command = options.ssh.empty() ? std::string(setting("HIROBA_SSH")) : options.ssh;
     request.verbose = options.verbose || logs(LogLayer::net, LogLevel::info);
     const auto start = setting_number("HIROBA_HOST_TIMEOUT");
@@ -62,19 +72,24 @@ Result<HostsRequest> make_request(const RunOptions& options) {
     return request;
 }
 
-}  // namespace
-
 int run_on_hosts(const RunOptions& options) {
     auto request = make_request(options);
     if (!request) return report(request.error());
-    warn_unknown_settings();
     const auto job = draw_job_key();
     if (!job) return report(job.error());
+    return run_request(std::move(*request), *job);
+}
+
+int run_request(HostsRequest request, const JobIdentity& job,
+                std::optional<Rendezvous> rendezvous) {
+    request.plan.hosts = static_cast<std::uint32_t>(request.hosts.size());
+    if (const auto fits = check_provider(request.plan.hosts); !fits) return report(fits.error());
+    warn_unknown_settings();
     auto signals = SignalWatch::open();
     if (!signals) return report(signals.error());
 
-    RunPlan plan = request->plan;
-    RemoteNodes nodes(std::move(*request), *job, *signals);
+    RunPlan plan = request.plan;
+    RemoteNodes nodes(std::move(request), job, *signals, std::move(rendezvous));
     // Addresses are named by the hosts, where the program's files are.
     RaceReport races(race_volume(), -1, plan);
     ControlServer control(

@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include "tools/build.hpp"
 #include "tools/info/features.hpp"
 #include "tools/info/limits.hpp"
+#include "tools/json.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
 #include "tools/run/plan.hpp"
@@ -28,12 +28,11 @@ namespace hiroba::tools {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::uint32_t usual_nodes = 4;
 
 Json build_facts() {
-    return {{"version", build_version}, {"build_type", build_type}, {"compiler", build_compiler}};
+    return Json::object(
+        {{"version", build_version}, {"build_type", build_type}, {"compiler", build_compiler}});
 }
 
 /// What the setting `name` may be: the parts of "a|b|c".
@@ -56,11 +55,11 @@ Json provider_facts() {
         return Feature{};
     }();
     for (const std::string& name : choices_of("HIROBA_PROVIDER"))
-        all.push_back({{"name", name},
-                       {"usable", memory.usable},
-                       {"chosen", name == chosen},
-                       {"reason", memory.usable ? "the nodes are processes of one host"
-                                                : "memfd_create: " + memory.detail}});
+        all.push_back(Json::object({{"name", name},
+                                    {"usable", memory.usable},
+                                    {"chosen", name == chosen},
+                                    {"reason", memory.usable ? "the nodes are processes of one host"
+                                                             : "memfd_create: " + memory.detail}}));
     return all;
 }
 
@@ -76,50 +75,52 @@ Json network_facts() {
                                    : device.loopback ? "leads to this host alone"
                                    : device.bridge   ? "bridge between virtual machines"
                                                      : "another one leads out of this host";
-        devices.push_back({{"name", device.name},
-                           {"address", device.address},
-                           {"chosen", chosen},
-                           {"reason", reason}});
+        devices.push_back(Json::object({{"name", device.name},
+                                        {"address", device.address},
+                                        {"chosen", chosen},
+                                        {"reason", reason}}));
     }
-    return {{"chosen", choice ? Json(choice->name) : Json(nullptr)},
-            {"why", choice ? choice->why : choice.error().text},
-            {"devices", devices}};
+    return Json::object({{"chosen", choice ? Json(choice->name) : Json(nullptr)},
+                         {"why", choice ? choice->why : choice.error().text},
+                         {"devices", devices}});
 }
 
 Json engine_facts() {
     const dsm::EngineProbe uffd = dsm::probe_uffd();
     const dsm::EngineProbe mprotect = dsm::probe_mprotect();
-    Json facts;
+    Json facts = Json::object();
     const auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
     facts["chosen"] = engine ? Json((*engine)->facts().name) : Json(nullptr);
     facts["why"] = engine ? (*engine)->facts().why : engine.error().text;
     facts["block_bytes"] = engine ? Json((*engine)->facts().block_bytes) : Json(nullptr);
-    facts["engines"] = {
-        {{"name", "uffd"}, {"usable", uffd.usable}, {"reason", uffd.reason}},
-        {{"name", "mprotect"}, {"usable", mprotect.usable}, {"reason", mprotect.reason}}};
+    facts["engines"] = Json::array(
+        {Json::object({{"name", "uffd"}, {"usable", uffd.usable}, {"reason", uffd.reason}}),
+         Json::object(
+             {{"name", "mprotect"}, {"usable", mprotect.usable}, {"reason", mprotect.reason}})});
     return facts;
 }
 
 Json machine_facts(const Machine& machine) {
     Json features = Json::array();
     for (const Feature& feature : try_features())
-        features.push_back(
-            {{"name", feature.name}, {"usable", feature.usable}, {"detail", feature.detail}});
-    return {{"kernel", machine.kernel},
-            {"cores_affinity", machine.cores_affinity},
-            {"cores_quota", machine.cores_quota ? Json(*machine.cores_quota) : Json(nullptr)},
-            {"cores", machine.cores()},
-            {"overcommit_memory", machine.overcommit},
-            {"features", features}};
+        features.push_back(Json::object(
+            {{"name", feature.name}, {"usable", feature.usable}, {"detail", feature.detail}}));
+    return Json::object(
+        {{"kernel", machine.kernel},
+         {"cores_affinity", machine.cores_affinity},
+         {"cores_quota", machine.cores_quota ? Json(*machine.cores_quota) : Json(nullptr)},
+         {"cores", machine.cores()},
+         {"overcommit_memory", machine.overcommit},
+         {"features", features}});
 }
 
 Json limit_facts(const Machine& machine, std::uint64_t heap_bytes) {
     Json all = Json::array();
     for (const LimitVerdict& limit : judge_limits(machine, usual_nodes, heap_bytes))
-        all.push_back({{"name", limit.name},
-                       {"value", limit.value},
-                       {"enough", limit.enough},
-                       {"advice", limit.advice}});
+        all.push_back(Json::object({{"name", limit.name},
+                                    {"value", limit.value},
+                                    {"enough", limit.enough},
+                                    {"advice", limit.advice}}));
     return all;
 }
 
@@ -127,22 +128,22 @@ Json setting_facts() {
     Json all = Json::array();
     for (const Setting& each : all_settings()) {
         const char* const given = std::getenv(each.name);
-        all.push_back({{"name", each.name},
-                       {"value", setting(each.name)},
-                       {"default", each.default_value},
-                       {"origin", given && *given != '\0' ? "environment" : "default"},
-                       {"values", each.values},
-                       {"help", each.help}});
+        all.push_back(Json::object({{"name", each.name},
+                                    {"value", setting(each.name)},
+                                    {"default", each.default_value},
+                                    {"origin", given && *given != '\0' ? "environment" : "default"},
+                                    {"values", each.values},
+                                    {"help", each.help}}));
     }
     return all;
 }
 
 std::string text_of(const Json& value) {
-    if (value.is_string()) return value.get<std::string>();
+    if (const std::string* const text = value.text()) return *text;
     return value.is_null() ? "none" : value.dump();
 }
 
-void print_facts(const Json& facts) {
+void print_facts(const Json& facts, std::uint64_t heap_bytes) {
     fmt::print("hiroba {} ({}, {})\n", text_of(facts["build"]["version"]),
                text_of(facts["build"]["build_type"]), text_of(facts["build"]["compiler"]));
     const Json& machine = facts["machine"];
@@ -150,34 +151,33 @@ void print_facts(const Json& facts) {
     fmt::print("cores         {} (affinity {}, quota {})\n", text_of(machine["cores"]),
                text_of(machine["cores_affinity"]), text_of(machine["cores_quota"]));
     fmt::print("nodes         at most {}\n", text_of(facts["nodes_max"]));
-    fmt::print("heap          {} of address space a node (HIROBA_HEAP)\n",
-               size_text(facts["heap_bytes"].get<std::uint64_t>()));
+    fmt::print("heap          {} of address space a node (HIROBA_HEAP)\n", size_text(heap_bytes));
     fmt::print("page          {} bytes; block {} bytes\n", text_of(facts["page_bytes"]),
                text_of(facts["fault_engine"]["block_bytes"]));
-    for (const Json& each : facts["providers"])
+    for (const Json& each : facts["providers"].elements())
         fmt::print("provider      {}: {}{}: {}\n", text_of(each["name"]),
-                   each["usable"].get<bool>() ? "usable" : "not usable",
-                   each["chosen"].get<bool>() ? ", chosen" : "", text_of(each["reason"]));
+                   each["usable"].is_true() ? "usable" : "not usable",
+                   each["chosen"].is_true() ? ", chosen" : "", text_of(each["reason"]));
     fmt::print("network       {}: {}\n", text_of(facts["network"]["chosen"]),
                text_of(facts["network"]["why"]));
-    for (const Json& each : facts["network"]["devices"])
+    for (const Json& each : facts["network"]["devices"].elements())
         fmt::print("              {} {}: {}\n", text_of(each["name"]), text_of(each["address"]),
                    text_of(each["reason"]));
     fmt::print("fault engine  {}: {}\n", text_of(facts["fault_engine"]["chosen"]),
                text_of(facts["fault_engine"]["why"]));
-    for (const Json& each : facts["fault_engine"]["engines"])
+    for (const Json& each : facts["fault_engine"]["engines"].elements())
         fmt::print("              {}: {}: {}\n", text_of(each["name"]),
-                   each["usable"].get<bool>() ? "usable" : "not usable", text_of(each["reason"]));
-    for (const Json& each : machine["features"])
+                   each["usable"].is_true() ? "usable" : "not usable", text_of(each["reason"]));
+    for (const Json& each : machine["features"].elements())
         fmt::print("feature       {}: {}: {}\n", text_of(each["name"]),
-                   each["usable"].get<bool>() ? "yes" : "no", text_of(each["detail"]));
+                   each["usable"].is_true() ? "yes" : "no", text_of(each["detail"]));
     fmt::print("overcommit    {} (vm.overcommit_memory)\n", text_of(machine["overcommit_memory"]));
-    for (const Json& each : facts["limits"])
+    for (const Json& each : facts["limits"].elements())
         fmt::print("limit         {}: {}\n", text_of(each["name"]), text_of(each["value"]));
 }
 
 void print_settings(const Json& settings) {
-    for (const Json& each : settings)
+    for (const Json& each : settings.elements())
         fmt::print("{}={}\n    {}. Values: {}; default: {}; origin: {}\n", text_of(each["name"]),
                    text_of(each["value"]), text_of(each["help"]), text_of(each["values"]),
                    text_of(each["default"]), text_of(each["origin"]));
@@ -185,8 +185,8 @@ void print_settings(const Json& settings) {
 
 bool print_limits(const Json& limits, bool quiet) {
     bool all_enough = true;
-    for (const Json& each : limits) {
-        const bool enough = each["enough"].get<bool>();
+    for (const Json& each : limits.elements()) {
+        const bool enough = each["enough"].is_true();
         all_enough = all_enough && enough;
         if (quiet) continue;
         fmt::print("{:<8} {}: {}{}{}\n", enough ? "ok" : "too low", text_of(each["name"]),
@@ -204,7 +204,7 @@ int info(const InfoOptions& options) {
     const std::uint64_t heap_bytes = (*sizes).heap_bytes;
     const Machine machine = look_at_machine();
     const bool everything = !options.settings && !options.limits;
-    Json facts;
+    Json facts = Json::object();
     if (everything) {
         facts["build"] = build_facts();
         facts["machine"] = machine_facts(machine);
@@ -219,7 +219,7 @@ int info(const InfoOptions& options) {
     if (options.settings) facts["settings"] = setting_facts();
 
     if (options.json) fmt::print("{}\n", facts.dump(2));
-    if (!options.json && everything) print_facts(facts);
+    if (!options.json && everything) print_facts(facts, heap_bytes);
     if (!options.json && options.settings) print_settings(facts["settings"]);
     const bool enough = !options.limits || print_limits(facts["limits"], options.json);
     if (std::fflush(stdout) != 0) {

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: starts this very command as the nodes of a job, and in each of them measures.
-// Invariant: only node 0 writes to stdout, and only figures whose answers were checked.
+// Role: has `hiroba run` start this very program as the nodes of a job, and in each of them
+// measures. Invariant: only node 0 writes to stdout, and only figures whose answers were checked.
 #include "tools/perf/perf.hpp"
 
 #include <fmt/format.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include <climits>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "base/settings.hpp"
+#include "tools/become.hpp"
+#include "tools/json.hpp"
 #include "tools/line.hpp"
 #include "tools/perf/plan.hpp"
 #include "tools/perf/rig.hpp"
 #include "tools/perf/tests.hpp"
-#include "tools/run/run.hpp"
 
 namespace hiroba::tools {
 
@@ -69,20 +66,20 @@ Figures figures_of(const std::vector<Measured>& repetitions) {
 double rounded(double value) { return std::round(value * 100) / 100; }
 
 void print_json(const PerfPlan& plan, const char* provider, const Figures& figures) {
-    nlohmann::ordered_json line = {{"test", plan.test->name},
-                                   {"provider", provider},
-                                   {"nodes", plan.nodes},
-                                   {"threads", plan.threads},
-                                   {"bytes", plan.bytes},
-                                   {"median_ns", rounded(figures.median)},
-                                   {"p10_ns", rounded(figures.p10)},
-                                   {"p90_ns", rounded(figures.p90)},
-                                   {"floor_ns", rounded(figures.floor)},
-                                   {"ratio", rounded(figures.ratio)},
-                                   {"ratio_low", rounded(quantile(figures.ratios, 0.05))},
-                                   {"ratio_high", rounded(quantile(figures.ratios, 0.95))},
-                                   {"repeat", plan.repeat},
-                                   {"offload", std::string(setting("HIROBA_OFFLOAD"))}};
+    Json line = Json::object({{"test", plan.test->name},
+                              {"provider", provider},
+                              {"nodes", plan.nodes},
+                              {"threads", plan.threads},
+                              {"bytes", plan.bytes},
+                              {"median_ns", rounded(figures.median)},
+                              {"p10_ns", rounded(figures.p10)},
+                              {"p90_ns", rounded(figures.p90)},
+                              {"floor_ns", rounded(figures.floor)},
+                              {"ratio", rounded(figures.ratio)},
+                              {"ratio_low", rounded(quantile(figures.ratios, 0.05))},
+                              {"ratio_high", rounded(quantile(figures.ratios, 0.95))},
+                              {"repeat", plan.repeat},
+                              {"offload", std::string(setting("HIROBA_OFFLOAD"))}});
     if (plan.test->measure == perf_parts::measure_dsm_release) {
         line["change"] = perf_parts::name_of(plan.change);
         line["home"] = perf_parts::name_of(plan.home);
@@ -156,6 +153,17 @@ int measure(const PerfPlan& plan, bool json) {
     return verified ? 0 : exit_wrong_answer;
 }
 
+/// Becomes the launcher beside this program, whose nodes are this program again.
+/// @return only if that failed: the exit status
+int become_launcher(const PerfPlan& plan, const std::string& threads,
+                    const std::vector<std::string>& words) {
+    std::vector<std::string> command = {beside_this_program("hiroba"),     "run", "--spmd", "-n",
+                                        std::to_string(plan.nodes),        "-t",  threads,  "--",
+                                        beside_this_program("hiroba-perf")};
+    command.insert(command.end(), words.begin() + 1, words.end());
+    return become(command);
+}
+
 }  // namespace
 
 int perf(const PerfOptions& options, const std::vector<std::string>& words) {
@@ -166,17 +174,7 @@ int perf(const PerfOptions& options, const std::vector<std::string>& words) {
 
     if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
     if (!options.offload.empty()) ::setenv("HIROBA_OFFLOAD", options.offload.c_str(), 1);
-    char self[PATH_MAX] = {};
-    if (::readlink("/proc/self/exe", self, sizeof self - 1) < 0) {
-        return report({ErrorKind::environment, "/proc/self/exe cannot be read. Mount /proc"});
-    }
-    RunOptions run_options;
-    run_options.nodes = std::to_string(plan->nodes);
-    run_options.threads = options.threads;
-    run_options.spmd = true;
-    run_options.command.assign(words.begin(), words.end());
-    run_options.command[0] = self;
-    return run(run_options);
+    return become_launcher(*plan, options.threads, words);
 }
 
 }  // namespace hiroba::tools

@@ -15,13 +15,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
+
+#include "tools/run/cpu_list.hpp"
 
 namespace hiroba::tools {
 
 namespace {
 
-enum class Step : std::int32_t { death_signal, standard_input, control_channel, execute };
+enum class Step : std::int32_t {
+    death_signal,
+    processors,
+    standard_input,
+    control_channel,
+    execute
+};
 
 /// What a child writes when it could not become the program.
 struct Failure {
@@ -33,6 +42,7 @@ struct Failure {
 const char* step_text(Step step) {
     switch (step) {
         case Step::death_signal: return "tie it to the launcher (prctl PR_SET_PDEATHSIG)";
+        case Step::processors: return "give it the processors it was to have (sched_setaffinity)";
         case Step::standard_input: return "open /dev/null as its standard input";
         case Step::control_channel: return "pass on the control channel";
         case Step::execute: return "execute the program";
@@ -53,6 +63,7 @@ struct Launch {
     rlimit files;
     const SignalWatch* signals;
     bool in_group;
+    const cpu_set_t* cpus;  ///< nullptr: as the launcher
 };
 
 [[noreturn]] void fail(const Launch& launch, Step step) {
@@ -65,6 +76,8 @@ struct Launch {
 [[noreturn]] void become_node(const Launch& launch) {
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail(launch, Step::death_signal);
     if (::getppid() != launch.launcher) ::_exit(127);  // It died before the call above.
+    if (launch.cpus != nullptr && ::sched_setaffinity(0, sizeof *launch.cpus, launch.cpus) != 0)
+        fail(launch, Step::processors);
     if (launch.rank != 0 || !launch.in_group) ::setpgid(0, 0);
     if (launch.rank != 0) {
         // A background group that writes to a terminal set to `tostop` would be stopped for ever.
@@ -202,10 +215,21 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
         const auto strings =
             node_environment(std::span<const char* const>(environ, inherited), plan, job, rank);
         const std::vector<char*> environment = pointers(strings);
-        const Launch launch{
-            plan.program.c_str(), arguments.data(), environment.data(), rank,  ends[1],
-            job.control_fd,       failures[1],      ::getpid(),         files, &signals,
-            plan.in_group};
+        const std::size_t here = rank - plan.first_rank;
+        std::optional<cpu_set_t> cpus;
+        if (here < plan.node_cpus.size()) cpus = parse_cpu_list(plan.node_cpus[here]);
+        const Launch launch{plan.program.c_str(),
+                            arguments.data(),
+                            environment.data(),
+                            rank,
+                            ends[1],
+                            job.control_fd,
+                            failures[1],
+                            ::getpid(),
+                            files,
+                            &signals,
+                            plan.in_group,
+                            cpus ? &*cpus : nullptr};
         const pid_t pid = ::fork();
         if (pid == 0) become_node(launch);
         const int error = errno;

@@ -32,6 +32,8 @@ struct RunPlan {
     std::string program = {};               ///< path of the file to execute
     std::string library = {};               ///< the runtime to preload; empty with spmd
     std::string network = {};  ///< address by which peers reach this host, when there are several
+    /// Processors of each node here, as cpu_list() writes them; empty: those of the launcher.
+    std::vector<std::string> node_cpus = {};
 
     std::uint32_t nodes_here() const { return local_nodes == 0 ? nodes : local_nodes; }
 };

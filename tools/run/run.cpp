@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "tools/hosts/allocation.hpp"
 #include "tools/hosts/run_on_hosts.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
@@ -47,6 +48,32 @@ Result<RunPlan> make_plan(const RunOptions& options, const Machine& machine) {
     return plan;
 }
 
+/// The hosts of the job: those named, else those of a batch system's allocation with more than one.
+Result<RunOptions> with_hosts(const RunOptions& options) {
+    RunOptions spread = options;
+    if (!options.hostfile.empty()) {
+        if (!options.hosts.empty())
+            return Error{ErrorKind::usage, "--hosts and --hostfile both name hosts. Leave one out"};
+        const auto hosts = read_hostfile(options.hostfile);
+        if (!hosts) return hosts.error();
+        spread.hosts = *hosts;
+    }
+    if (!spread.hosts.empty()) return spread;
+    const auto given =
+        find_allocation([](const char* name) -> const char* { return ::getenv(name); });
+    if (!given) return given.error();
+    if (!*given) return spread;
+    if ((*given)->hosts.find(',') == std::string::npos) {
+        const std::string& host = (*given)->hosts;
+        if (spread.nodes.empty()) spread.nodes = host.substr(host.rfind(':') + 1);
+        return spread;
+    }
+    spread.hosts = (*given)->hosts;
+    if (spread.ssh.empty() && ::getenv("HIROBA_SSH") == nullptr) spread.ssh = (*given)->command;
+    if (options.verbose) say_line("hosts of " + (*given)->source + ": " + spread.hosts);
+    return spread;
+}
+
 /// The nodes of a job on this host, from first to last.
 int run_here(const RunPlan& plan, SignalWatch& signals) {
     const auto key = draw_job_key();
@@ -65,15 +92,21 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
 
 }  // namespace
 
-int run(const RunOptions& options) {
+Result<void> prepare_command(const RunOptions& options) {
     fill_standard_descriptors();
     if (!options.starter_memory.empty())
         ::setenv("HIROBA_ACP_STARTER", options.starter_memory.c_str(), 1);
-    if (const auto valid = check_settings(); !valid) return report(valid.error());
-    if (const auto set = set_up_diagnostics(); !set) return report(set.error());
-    if (!options.hosts.empty()) return run_on_hosts(options);
+    if (auto valid = check_settings(); !valid) return valid;
+    return set_up_diagnostics();
+}
+
+int run(const RunOptions& options) {
+    if (const auto ready = prepare_command(options); !ready) return report(ready.error());
+    const auto spread = with_hosts(options);
+    if (!spread) return report(spread.error());
+    if (!spread->hosts.empty()) return run_on_hosts(*spread);
     const Machine machine = look_at_machine();
-    const auto plan = make_plan(options, machine);
+    const auto plan = make_plan(*spread, machine);
     if (!plan) return report(plan.error());
     if (const auto fit = check_machine(*plan, machine); !fit) return report(fit.error());
     warn_unknown_settings();

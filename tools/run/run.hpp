@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
+
 namespace hiroba::tools {
 
 /// The words of the command line, unchecked.
@@ -12,12 +14,16 @@ struct RunOptions {
     std::string nodes;    ///< may be empty with hosts
     std::string threads;  ///< empty: the cores this job may use, shared out
     bool spmd = false;
-    std::string hosts;  ///< "a,b:2"; empty: this host
-    std::string ssh;    ///< command that runs a command on a host; empty: HIROBA_SSH
+    std::string hosts;     ///< "a,b:2"; empty: those of the allocation, or this host
+    std::string hostfile;  ///< a file that names them; empty: none
+    std::string ssh;       ///< command that runs a command on a host; empty: HIROBA_SSH
     bool verbose = false;
     std::string starter_memory;  ///< empty: HIROBA_ACP_STARTER
     std::vector<std::string> command;
 };
+
+/// What comes before everything else: descriptors 0 to 2 are open, settings are valid.
+Result<void> prepare_command(const RunOptions& options);
 
 /// Runs the job; returns the command's exit status (docs/layers/launch.md).
 int run(const RunOptions& options);

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tools/json.hpp"
 #include "tools/run/stats_table.hpp"
 
 namespace hiroba::tools {
@@ -62,8 +62,8 @@ std::string name_of(const ReportedPlace& reported, const std::vector<LoadedFile>
     return reported.name.empty() ? name_place(files, reported.place) : reported.name;
 }
 
-nlohmann::ordered_json as_json(const std::vector<ReportedCount>& counts) {
-    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+Json as_json(const std::vector<ReportedCount>& counts) {
+    Json object = Json::object();
     for (const ReportedCount& count : counts) object[count.name] = count.value;
     return object;
 }
@@ -105,19 +105,20 @@ std::string places_table(const ControlServer& control, std::uint32_t nodes,
 
 std::string stats_json(const ControlServer& control, std::uint32_t nodes,
                        const std::vector<LoadedFile>& files) {
-    nlohmann::ordered_json all = {{"nodes", nlohmann::ordered_json::array()}};
+    Json ranks = Json::array();
     for (std::uint32_t rank = 0; rank < nodes; ++rank) {
-        nlohmann::ordered_json places = nlohmann::ordered_json::array();
+        Json places = Json::array();
         for (const ReportedPlace& reported : control.places(rank)) {
-            places.push_back({{"place", name_of(reported, files)},
-                              {"address", reported.place.address},
-                              {"counters", as_json(reported.counts)}});
+            places.push_back(Json::object({{"place", name_of(reported, files)},
+                                           {"address", reported.place.address},
+                                           {"counters", as_json(reported.counts)}}));
         }
-        all["nodes"].push_back({{"rank", rank},
-                                {"parallel_regions", control.regions(rank).value_or(0)},
-                                {"counters", as_json(control.counts(rank))},
-                                {"places", places}});
+        ranks.push_back(Json::object({{"rank", rank},
+                                      {"parallel_regions", control.regions(rank).value_or(0)},
+                                      {"counters", as_json(control.counts(rank))},
+                                      {"places", places}}));
     }
+    const Json all = Json::object({{"nodes", std::move(ranks)}});
     return all.dump(2) + "\n";
 }
 

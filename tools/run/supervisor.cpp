@@ -29,6 +29,8 @@ constexpr const char* not_attached =
 }  // namespace
 
 int Supervisor::run() {
+    // Nodes of other hosts may have ended before their start was known here.
+    reap();
     while (any_alive()) {
         wait_for_events();
         take_signals();

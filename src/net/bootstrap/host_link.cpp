@@ -93,20 +93,36 @@ HostLink::~HostLink() {
 
 short HostLink::events() const { return unsent_bytes() > 0 ? POLLIN | POLLOUT : POLLIN; }
 
-std::string HostLink::peer_address() const {
-    sockaddr_storage name{};
-    socklen_t bytes = sizeof name;
+namespace {
+
+/// Numeric; an IPv4 address is written as such however the socket sees it.
+std::string text_of(const sockaddr_storage& name, socklen_t bytes) {
     char text[NI_MAXHOST] = {};
-    if (::getpeername(socket_, reinterpret_cast<sockaddr*>(&name), &bytes) != 0) return "";
-    auto& six = reinterpret_cast<sockaddr_in6&>(name);
+    const auto& six = reinterpret_cast<const sockaddr_in6&>(name);
     if (name.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
         ::inet_ntop(AF_INET, &six.sin6_addr.s6_addr[12], text, sizeof text);
         return text;
     }
-    if (::getnameinfo(reinterpret_cast<sockaddr*>(&name), bytes, text, sizeof text, nullptr, 0,
-                      NI_NUMERICHOST) != 0)
+    if (::getnameinfo(reinterpret_cast<const sockaddr*>(&name), bytes, text, sizeof text, nullptr,
+                      0, NI_NUMERICHOST) != 0)
         return "";
     return text;
+}
+
+}  // namespace
+
+std::string HostLink::peer_address() const {
+    sockaddr_storage name{};
+    socklen_t bytes = sizeof name;
+    if (::getpeername(socket_, reinterpret_cast<sockaddr*>(&name), &bytes) != 0) return "";
+    return text_of(name, bytes);
+}
+
+std::string HostLink::own_address() const {
+    sockaddr_storage name{};
+    socklen_t bytes = sizeof name;
+    if (::getsockname(socket_, reinterpret_cast<sockaddr*>(&name), &bytes) != 0) return "";
+    return text_of(name, bytes);
 }
 
 void HostLink::close(const std::string& why) {

@@ -85,6 +85,8 @@ public:
     const std::string& closed_why() const { return closed_why_; }
     /// The peer's numeric address.
     std::string peer_address() const;
+    /// Numeric address under which the peer reaches this side.
+    std::string own_address() const;
 
     /// Queues a frame and sends what can be sent; nothing once closed.
     void send(const HostHeader& header, Bytes body = {});

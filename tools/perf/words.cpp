@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/perf/words.hpp"
+
+namespace hiroba::tools {
+
+CommandWords perf_words(const char* name, PerfOptions& options) {
+    CommandWords words(name, "Measure communication beside what the machine allows");
+    words.add_option("test", options.test, "what to measure; --list names all");
+    words.add_flag("--list", options.list, "what can be measured, and beside which floor");
+    words.add_option("--provider", options.provider, "transport (default: HIROBA_PROVIDER)");
+    words.add_option("--offload", options.offload, "auto, always or never (HIROBA_OFFLOAD)");
+    words.add_option("-n,--nodes", options.nodes, "number of node processes (the fewest: 2 or 3)");
+    words.add_option("-t,--threads", options.threads, "threads of each node that ask (1)");
+    words.add_option("--bytes", options.bytes, "size of one operation (the test's own)");
+    words.add_option("--repeat", options.repeat, "measure as often, and give an interval (1)");
+    words.add_option("--milliseconds", options.milliseconds, "length of one measurement (300)");
+    words.add_option("--change", options.change, "dsm_release: byte, page or doubles (byte)");
+    words.add_option("--home", options.home, "dsm_release: here or elsewhere (here)");
+    words.add_flag("--json", options.json, "one object a line");
+    return words;
+}
+
+}  // namespace hiroba::tools
