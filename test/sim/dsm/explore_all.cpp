@@ -142,6 +142,7 @@ constexpr Scenario scenarios[] = {
     // Two plain writes of a thread, while a second one of its node releases.
     {"flag_and_release", 2, 2, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.read(node, 0), world.read(node, 2);
          if (thread == 0) world.add(node, 0), world.add(node, 2);
          if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0), world.look(node, 2, 0);
