@@ -57,7 +57,7 @@ CommandWords run_words(RunOptions& options) {
         "The first word that is no option names the program; all that follow are its arguments.");
     words.check_with([&options] {
         const bool named = !options.hosts.empty() || !options.hostfile.empty() || in_allocation();
-        return !named && options.nodes.empty() ? "--nodes is required" : "";
+        return !named && options.nodes.empty() ? "--nodes is required, or --hosts with a host" : "";
     });
     return words;
 }

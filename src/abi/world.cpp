@@ -4,8 +4,6 @@
 // Invariant: world() is published last, when malloc may hand out global memory.
 #include "abi/world.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -13,23 +11,25 @@
 
 #include "abi/libc/job_end.hpp"
 #include "abi/libc/malloc_place.hpp"
+#include "abi/libc/memory_of_others.hpp"
 #include "abi/libc/process_state.hpp"
 #include "abi/libc/signals.hpp"
+#include "abi/libc/threads.hpp"
 #include "abi/streams.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/atomic/rewriter.hpp"
 #include "omp/process/fingerprint.hpp"
+#include "omp/process/node_threads.hpp"
+#include "omp/process/stack_sizes.hpp"
 
 namespace hiroba::abi {
 namespace {
 
 constinit std::atomic<World*> current{nullptr};
-
-/// Room above a stack of RLIMIT_STACK bytes for the control block and thread-local storage.
-constexpr std::size_t thread_data_bytes = std::size_t{1} << 20;
 
 /// A multiple of every block size: addresses before the engine is chosen are those after it.
 constexpr std::size_t part_bytes = std::size_t{2} << 20;
@@ -42,17 +42,21 @@ void publish(World* node) noexcept {
 /// Ends the process on all nodes when they cannot run one program together. One node speaks: the
 /// first that differs; the others wait until the launcher ends them.
 Result<void> compare_processes(World& node, std::span<const omp::LoadedObject> objects) {
-    const auto mine = std::make_unique<omp::Fingerprint>(
-        omp::take_fingerprint(objects, node.job.threads_per_node));
+    struct Greeting {
+        omp::Fingerprint print;
+        ProcessPlace place;
+    };
+    const auto mine = std::make_unique<Greeting>();
+    *mine = {omp::take_fingerprint(objects, node.job.threads_per_node), own_process_place()};
     auto all = node.control->all_gather(std::as_bytes(std::span(mine.get(), 1)), -1);
     if (!all) return all.error();
 
-    omp::Fingerprint first;
-    std::memcpy(&first, all->bytes[0].data(), sizeof first);
+    const auto first = std::make_unique<Greeting>(), other = std::make_unique<Greeting>();
+    std::memcpy(first.get(), all->bytes[0].data(), sizeof *first);
+    explain_memory_of(first->place);
     for (std::uint32_t rank = 1; rank < node.job.nodes; ++rank) {
-        omp::Fingerprint other;
-        std::memcpy(&other, all->bytes[rank].data(), sizeof other);
-        const auto difference = omp::first_difference(first, other, rank);
+        std::memcpy(other.get(), all->bytes[rank].data(), sizeof *other);
+        const auto difference = omp::first_difference(first->print, other->print, rank);
         if (!difference) continue;
         if (rank == node.job.self.value) return Error{ErrorKind::environment, *difference};
         if (auto waited = node.control->barrier(); !waited) return waited.error();
@@ -68,6 +72,31 @@ void describe(const World& node) noexcept {
         node.job.threads_per_node, std::string(setting("HIROBA_PROVIDER")).c_str());
     log(LogLayer::dsm, LogLevel::info, "fault engine %s: %s; blocks of %zu bytes", engine.name,
         engine.why.c_str(), engine.block_bytes);
+}
+
+/// Node 0 speaks: which libraries have a state of their own on every node.
+void tell_private_libraries(const World& node,
+                            std::span<const omp::LoadedObject> objects) noexcept {
+    if (node.job.self.value != 0) return;
+    for (const omp::LoadedObject& object : objects) {
+        if (object.is_global()) continue;
+        log(LogLayer::abi, LogLevel::info, "%s is the system's: its state is each node's own",
+            object.path.c_str());
+    }
+}
+
+/// Stacks become executable when the first object asks for it, as the loader has it with its own.
+void allow_code_on_stacks(World& node, std::span<const omp::LoadedObject> objects) {
+    if (node.executable_stacks) return;
+    const auto wants = std::ranges::find_if(objects, &omp::LoadedObject::executable_stack);
+    if (wants == objects.end()) return;
+    node.executable_stacks = true;
+    const dsm::AddressRange first = node.map->stack_slice(0);
+    const std::size_t bytes = node.map->early_arena().address - first.address;
+    node.memory->allow_execution({first.address, bytes});
+    if (node.job.self.value == 0)
+        log(LogLayer::abi, LogLevel::info, "stacks are executable: %s has code on them",
+            wants->path.c_str());
 }
 
 /// Everything that registers memory, in the one order all nodes share.
@@ -114,6 +143,8 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                                          .board = node.board.get(),
                                          .publisher = node.publisher.get(),
                                          .threads_per_node = node.job.threads_per_node,
+                                         .threads_per_node_max = node.map->shape().threads_per_node,
+                                         .start_thread = &start_another_thread,
                                          .flush_streams = &flush_streams,
                                          .publish_process = &publish_process_state,
                                          .apply_process = &apply_process_state,
@@ -147,7 +178,9 @@ Result<void> attach_layers(World& node) {
 Result<void> arrive(World& node) {
     if (node.endpoint->provider().limits().completes_inline) return node.control->barrier();
     std::atomic<bool> over{false};
-    std::thread carrier{[&] { node.endpoint->wait_until([&] { return over.load(); }); }};
+    std::thread carrier = start_service_thread("serves nodes while this one waits for them", [&] {
+        node.endpoint->wait_until([&] { return over.load(); });
+    });
     auto arrived = node.control->barrier();
     over.store(true);
     node.endpoint->wake_local();
@@ -200,21 +233,16 @@ World* world() noexcept {
 }
 
 Result<dsm::SpaceShape> space_shape(std::uint32_t nodes, std::uint32_t threads_per_node) {
-    const auto stack = setting_number("HIROBA_STACK");
-    if (!stack) return stack.error();
+    const auto stacks = omp::stack_sizes(threads_per_node);
+    if (!stacks) return stacks.error();
     const auto heap = setting_number("HIROBA_HEAP");
     if (!heap) return heap.error();
 
     dsm::SpaceShape shape;
     shape.nodes = nodes;
-    shape.threads_per_node = threads_per_node;
-    shape.stack_bytes = round_up(*stack, part_bytes);
+    shape.threads_per_node = stacks->per_node;
+    shape.stack_bytes = stacks->bytes;
     shape.heap_bytes = round_up(*heap, part_bytes);
-    rlimit limit{};
-    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-        shape.stack_bytes = std::max<std::size_t>(
-            shape.stack_bytes, round_up(limit.rlim_cur + thread_data_bytes, part_bytes));
-    }
     return shape;
 }
 
@@ -247,6 +275,7 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     dsm::give_alternate_stack();
     if (auto created = create_layers(*node, std::move(*engine)); !created) return created;
     if (auto attached = attach_layers(*node); !attached) return attached;
+    allow_code_on_stacks(*node, objects);
     if (auto reserved = node->library_place.reserve(); !reserved)
         log(LogLayer::abi, LogLevel::info, "dlopen: %s", reserved.error().text.c_str());
     if (auto rewritten = rewrite_atomics(*node, objects); !rewritten) return rewritten.error();
@@ -255,6 +284,7 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     if (!losses) return losses.error();
     node->losses = std::move(*losses);
     describe(*node);
+    tell_private_libraries(*node, objects);
     publish(node.release());
     return {};
 }
@@ -268,6 +298,8 @@ Result<void> adopt_libraries(World& node, std::span<const omp::LoadedObject> obj
         }
     }
     if (auto rewritten = rewrite_atomics(node, objects); !rewritten) return rewritten.error();
+    allow_code_on_stacks(node, objects);
+    tell_private_libraries(node, objects);
     return {};
 }
 

@@ -38,6 +38,7 @@ struct World {
     std::unique_ptr<RemoteFiles> files;
     std::unique_ptr<dsm::Publisher> publisher;
     std::unique_ptr<net::kick::Board> board;  ///< null where no peer is mapped
+    bool executable_stacks = false;           ///< some loaded object keeps code on them
     std::unique_ptr<omp::Runtime> omp;
 };
 

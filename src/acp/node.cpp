@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/settings.hpp"
 
 namespace hiroba::acp {
@@ -90,7 +91,8 @@ Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlCh
         new Node(std::move(*endpoint), control, std::move(*starter), std::move(life)));
     if (auto connected = node->endpoint_->connect(); !connected) return connected.error();
     node->memory_.attach();
-    node->service_ = std::thread{[served = node.get()] { served->endpoint_->serve(); }};
+    node->service_ = start_service_thread("serves other nodes",
+                                          [served = node.get()] { served->endpoint_->serve(); });
     if (auto met = control.barrier(); !met) return met.error();
     return node;
 }

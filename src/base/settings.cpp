@@ -49,7 +49,8 @@ constexpr Setting table[] = {
      "memory one node may use for both copies of what it allocates; auto: machine, control group",
      "auto|size"},
     {"HIROBA_NET", "",
-     "network device, or address of this host, for provider udp; unset: what leads to the peers",
+     "network device, address or subnet for provider udp: eth1 or 10.7.0.0/16, of single hosts "
+     "a:eth0,b:ib0; unset: what leads to the peers",
      "text"},
     {"HIROBA_NEWS", "auto",
      "what carries news at forks and barriers; auto: windows where nodes share memory",

@@ -128,6 +128,10 @@ public:
     virtual void hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept = 0;
     virtual void drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept = 0;
 
+    /// Code may lie in `range` (whole blocks of one extent) on this node: the program keeps some on
+    /// its stacks.
+    virtual void allow_execution(AddressRange range) noexcept = 0;
+
     /// Gives the memory of `ranges` (whole blocks) back to the machine, on this node. For memory
     /// that no thread of any node uses from before the first node's call until after the last
     /// one's return: then it reads as zero everywhere. False: something of it is pinned, or a

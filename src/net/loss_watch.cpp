@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/service_thread.hpp"
 #include "base/settings.hpp"
 #include "net/bootstrap/control_packet.hpp"
 
@@ -37,12 +38,7 @@ LossWatch::LossWatch(const JobInfo& job, Provider& provider, std::function<void(
       nodes_(job.nodes),
       provider_(provider),
       lost_(std::move(lost)) {
-    // The program's signals are for the program's threads.
-    sigset_t all, former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    thread_ = std::thread([this] { watch(); });
-    pthread_sigmask(SIG_SETMASK, &former, nullptr);
+    thread_ = start_service_thread("hears of lost nodes", [this] { watch(); });
 }
 
 LossWatch::~LossWatch() {

@@ -45,7 +45,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const JobInfo& job, ControlChan
         .job_key = job.job_key,
         .exchange = [&control](Bytes mine, int fd) { return control.all_gather(mine, fd); },
         .job_key_high = job.job_key_high,
-        .network = job.network};
+        .network = job.network,
+        .one_host = job.hosts == 1};
     if (job.nodes > 1 && job.control_fd < 0) {
         return Error{ErrorKind::internal,
                      "a job of " + std::to_string(job.nodes) + " nodes without a launcher"};

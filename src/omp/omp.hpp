@@ -49,7 +49,11 @@ struct Parts {
     net::kick::Board* board = nullptr;    ///< what carries news where peers are mapped; may be null
     dsm::Publisher* publisher = nullptr;  ///< told when a region runs on several nodes; may be null
     std::uint32_t threads_per_node = 1;   ///< 0, one node only: as many as processors it may use
-    void (*flush_streams)() = nullptr;    ///< writes out stdout of this process (C, Fortran)
+    /// Several nodes: what start_thread() may be called for, and what starts local thread `t` in
+    /// work(t). A team that needs more threads than there were at first has its nodes grow.
+    std::uint32_t threads_per_node_max = 0;
+    void (*start_thread)(std::uint32_t local_thread) = nullptr;
+    void (*flush_streams)() = nullptr;  ///< writes out stdout of this process (C, Fortran)
     /// Node 0, before a region of several nodes; the others, before their threads run it. Maybe
     /// null.
     ProcessState (*publish_process)() noexcept = nullptr;

@@ -58,6 +58,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
         nodes_ = parts.endpoint->nodes();
         words_ = segment_words_.get();
         processors_ = nodes_ * parts.threads_per_node;
+        parts_.threads_per_node_max = std::max(parts.threads_per_node, parts.threads_per_node_max);
     } else {
         local_words_ = std::make_unique<LocalWords>();
         words_ = local_words_.get();
@@ -71,12 +72,9 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
                              std::max(initial.threads / nodes_, parts_.threads_per_node),
                              usable_processors());
     if (link_ != nullptr) patience_.endpoint = parts.endpoint;
-    for (std::uint32_t t = 0; t < parts_.threads_per_node; ++t) {
-        threads_.push_back(std::make_unique<ThreadState>());
-        threads_[t]->runtime = this;
-        threads_[t]->local_thread = t;
-        threads_[t]->base.icvs = initial;
-    }
+    // Others look into it while the leader adds threads.
+    threads_.reserve(std::max(parts_.threads_per_node, parts_.threads_per_node_max));
+    add_thread_states(parts_.threads_per_node);
     if (node_ == 0 && environment_.display != Environment::Display::off) {
         const bool verbose = environment_.display == Environment::Display::verbose;
         const std::string text = display_text(environment_, initial, verbose);
@@ -128,7 +126,7 @@ void RuntimeCore::count_program_threads(int change) noexcept {
 
 std::uint32_t RuntimeCore::thread_limit() noexcept {
     const std::uint32_t there_are =
-        link_ != nullptr ? nodes_ * parts_.threads_per_node : thread_limit_none;
+        link_ != nullptr ? nodes_ * parts_.threads_per_node_max : thread_limit_none;
     return std::min(environment_.thread_limit, there_are);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the one implementation of Runtime: teams of threads over one node or several.
-// Invariant: thread t of a team is local thread t % T of node t / T. There is one team. It is
+// Invariant: a team is spread over all nodes (team_shape.hpp). There is one team. It is
 // forked by the initial thread, or by one that the program has made on node 0, which then is thread
 // 0, and only outside an active region; every other region has one thread. With `link_` null this
 // is the whole job, and nothing but threads, gates and plain words is used.
@@ -87,8 +87,11 @@ private:
     static bool arrive(Standing& standing, LocalBarrier& barrier) noexcept;
     void join_nodes(ThreadState& thread, bool several) noexcept;
     /// Arrives at the end of the former region, if any, and waits for the next. False: over.
-    bool await_region(ThreadState& thread) noexcept;
-    bool await_region_as_leader(ThreadState& thread) noexcept;
+    TeamLink::Called await_region(ThreadState& thread) noexcept;
+    TeamLink::Called await_region_as_leader(ThreadState& thread) noexcept;
+    void tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept;
+    void add_thread_states(std::uint32_t threads);
+    void grow_node(std::uint32_t threads);
     void grow_pool(std::uint32_t threads);
     static void* pool_thread(void* argument) noexcept;
 
@@ -106,9 +109,11 @@ private:
     Fork fork_;  ///< the present region; written by the leader while all others stand still
     std::uint64_t sequence_ = 0;  ///< number of the next region's first construct; as fork_
     std::atomic<bool> team_taken_{false};
+    std::atomic<bool> told_of_limit_{false};
     LocalBarrier barrier_;
     LocalBarrier join_;
-    std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local thread number
+    std::vector<std::unique_ptr<ThreadState>>
+        threads_;  ///< by local number; moves on one node only
     std::vector<pthread_t> pool_;
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> regions_{0};

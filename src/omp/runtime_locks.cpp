@@ -38,23 +38,29 @@ void RuntimeCore::forget_lock(std::uint64_t key) noexcept {
     if (link_ != nullptr) parts_.locks->forget(key);
 }
 
+// A region of one thread is a task of its own, with a frame of its own: what the task around it
+// holds it does not.
 std::uint32_t RuntimeCore::lock_nested(std::uint64_t key) noexcept {
-    std::uint32_t& count = self().holds.of(key);
+    ThreadState& thread = self();
+    std::uint32_t& count = thread.holds.of(key, thread.frame);
     if (count == 0) lock(key);
     return ++count;
 }
 
 std::uint32_t RuntimeCore::try_lock_nested(std::uint64_t key) noexcept {
-    std::uint32_t& count = self().holds.of(key);
+    ThreadState& thread = self();
+    std::uint32_t& count = thread.holds.of(key, thread.frame);
     if (count == 0 && !try_lock(key)) return 0;
     return ++count;
 }
 
 void RuntimeCore::unlock_nested(std::uint64_t key) noexcept {
-    std::uint32_t& count = self().holds.of(key);
-    HIROBA_INVARIANT(count > 0, "omp_unset_nest_lock of %p, which this thread does not hold",
-                     reinterpret_cast<void*>(key));
-    if (--count == 0) unlock(key);
+    std::uint32_t* const count = self().holds.held(key);
+    if (count == nullptr)
+        die(exit_environment,
+            "omp_unset_nest_lock of the lock at 0x%lx, which the calling thread does not hold",
+            static_cast<unsigned long>(key));
+    if (--*count == 0) unlock(key);
 }
 
 }  // namespace hiroba::omp

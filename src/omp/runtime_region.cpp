@@ -9,10 +9,12 @@
 
 #include "base/fatal.hpp"
 #include "base/program_call.hpp"
+#include "base/service_thread.hpp"
 #include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "omp/runtime_core.hpp"
+#include "omp/team/team_shape.hpp"
 
 namespace hiroba::omp {
 
@@ -39,7 +41,17 @@ std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_
     std::uint32_t threads = requested != 0 ? requested : frame.icvs.threads;
     if (frame.icvs.dynamic) threads = std::min(threads, processors_);
     if (threads_max != 0) threads = std::min(threads, threads_max);
-    return std::max(1u, std::min({threads, thread_limit(), pool_threads_max}));
+    const std::uint32_t most = std::min(thread_limit(), pool_threads_max);
+    if (threads > most && environment_.thread_limit > most) tell_of_limit(threads, most);
+    return std::max(1u, std::min(threads, most));
+}
+
+/// Once: the program asks for more threads than it gets.
+void RuntimeCore::tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept {
+    if (told_of_limit_.exchange(true)) return;
+    say("a team of %u threads was asked for and has %u: %u nodes have room for the stacks of %u "
+        "threads each. Use more nodes, or --threads",
+        wanted, most, nodes_, parts_.threads_per_node_max);
 }
 
 bool RuntimeCore::may_lead(const ThreadState& thread) const noexcept {
@@ -130,19 +142,18 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
 }
 
 std::uint32_t RuntimeCore::nodes_of(std::uint32_t team_size) const noexcept {
-    return link_ == nullptr ? 1 : (team_size - 1) / parts_.threads_per_node + 1;
+    return TeamShape{team_size, nodes_}.nodes_used();
 }
 
 std::uint32_t RuntimeCore::local_members(std::uint32_t team_size) const noexcept {
-    if (link_ == nullptr) return team_size;
-    const std::uint32_t before = node_ * parts_.threads_per_node;
-    return std::min(parts_.threads_per_node, team_size - before);
+    return TeamShape{team_size, nodes_}.members_of(node_);
 }
 
 void RuntimeCore::start_members() noexcept {
     const std::uint32_t members = local_members(fork_.place.team_size);
     if (link_ == nullptr && threads_.size() < members) grow_pool(members);
     if (link_ == nullptr && pool_.size() + 1 < members) grow_pool(members);
+    if (link_ != nullptr && threads_.size() < members) grow_node(members);
     barrier_.set_members(members);
     join_.set_members(members);
     regions_.fetch_add(1, std::memory_order_relaxed);
@@ -154,7 +165,7 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     frame.parent = nullptr;
     frame.place = fork_.place;
     frame.place.thread =
-        node_ * (link_ != nullptr ? parts_.threads_per_node : 0) + thread.local_thread;
+        TeamShape{fork_.place.team_size, nodes_}.first_of(node_) + thread.local_thread;
     frame.icvs = fork_.icvs;
     frame.sequence = fork_.sequence;
     thread.frame = &frame;
@@ -190,20 +201,24 @@ void RuntimeCore::work(std::uint32_t local_thread) noexcept {
     this_thread().omp = &thread;
     const bool quiet = link_ != nullptr;
     for (;;) {
-        bool go_on = false;
-        const auto wait = [this, &thread, &go_on] { go_on = await_region(thread); };
+        TeamLink::Called called{};
+        const auto wait = [this, &thread, &called] { called = await_region(thread); };
         if (quiet)
             on_runtime_stack(wait);
         else
             wait();
-        if (!go_on) return;
+        if (called == TeamLink::Called::end) return;
+        if (called == TeamLink::Called::handlers) {
+            link_->run_handlers();
+            continue;
+        }
         enter_region(thread);
         run_function(fork_);
         thread.frame = &thread.base;
     }
 }
 
-bool RuntimeCore::await_region(ThreadState& thread) noexcept {
+TeamLink::Called RuntimeCore::await_region(ThreadState& thread) noexcept {
     if (thread.in_region) {
         thread.in_region = false;
         if (join_.arrive()) {
@@ -219,21 +234,22 @@ bool RuntimeCore::await_region(ThreadState& thread) noexcept {
     if (thread.local_thread == 0) return await_region_as_leader(thread);
     thread.start.pass(thread.start_seen, patience_);
     ++thread.start_seen;
-    return !over_.load();
+    return over_.load() ? TeamLink::Called::end : TeamLink::Called::region;
 }
 
-bool RuntimeCore::await_region_as_leader(ThreadState&) noexcept {
-    const std::uint32_t threads = parts_.threads_per_node;
-    if (!link_->await_fork(&fork_)) {
+TeamLink::Called RuntimeCore::await_region_as_leader(ThreadState&) noexcept {
+    const TeamLink::Called called = link_->await_fork(&fork_);
+    if (called == TeamLink::Called::handlers) return called;
+    if (called == TeamLink::Called::end) {
         over_.store(true);
-        for (std::uint32_t t = 1; t < threads; ++t) threads_[t]->start.advance(patience_);
-        return false;
+        for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
+        return called;
     }
     link_->set_members(nodes_of(fork_.place.team_size));
     if (parts_.apply_process != nullptr && fork_.process.bytes != nullptr)
         parts_.apply_process(fork_.process);
     start_members();
-    return true;
+    return called;
 }
 
 void RuntimeCore::quit() noexcept {
@@ -279,6 +295,22 @@ void* RuntimeCore::pool_thread(void* argument) noexcept {
     return nullptr;
 }
 
+void RuntimeCore::add_thread_states(std::uint32_t threads) {
+    for (auto t = static_cast<std::uint32_t>(threads_.size()); t < threads; ++t) {
+        threads_.push_back(std::make_unique<ThreadState>());
+        threads_[t]->runtime = this;
+        threads_[t]->local_thread = t;
+        threads_[t]->base.icvs = environment_.initial;
+    }
+}
+
+/// One of several nodes: a team needs more threads than there were at the start.
+void RuntimeCore::grow_node(std::uint32_t threads) {
+    const auto before = static_cast<std::uint32_t>(threads_.size());
+    add_thread_states(threads);
+    for (std::uint32_t t = before; t < threads; ++t) parts_.start_thread(t);
+}
+
 void RuntimeCore::grow_pool(std::uint32_t threads) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -286,18 +318,13 @@ void RuntimeCore::grow_pool(std::uint32_t threads) {
         pthread_attr_setstacksize(&attributes, environment_.stack_bytes) != 0)
         say("OMP_STACKSIZE: a stack of %lu bytes cannot be had; the system's default is used",
             static_cast<unsigned long>(environment_.stack_bytes));
-    for (auto t = static_cast<std::uint32_t>(threads_.size()); t < threads; ++t) {
-        threads_.push_back(std::make_unique<ThreadState>());
-        threads_[t]->runtime = this;
-        threads_[t]->local_thread = t;
-        threads_[t]->base.icvs = environment_.initial;
-    }
+    add_thread_states(threads);
     for (auto t = static_cast<std::uint32_t>(pool_.size()) + 1; t < threads; ++t) {
         pthread_t thread;
         const int error = pthread_create(&thread, &attributes, pool_thread, new PoolStart{this, t});
         if (error != 0)
-            die(exit_environment, "thread %u of %u cannot be started: %s; set OMP_NUM_THREADS", t,
-                threads, strerror(error));
+            die(exit_environment, "thread %u of %u cannot be started: %s; set OMP_NUM_THREADS. %s",
+                t, threads, strerror(error), thread_advice(error));
         pool_.push_back(thread);
     }
     pthread_attr_destroy(&attributes);

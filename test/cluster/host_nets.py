@@ -103,6 +103,12 @@ class Hosts:
         for name in [self.home, *self.names]:
             ip("-n", name, "neigh", "flush", "all")
 
+    def limit_datagrams(self, mtu):
+        """The largest packet between any two hosts."""
+        for i, name in enumerate(self.names):
+            ip("-n", name, "link", "set", "eth0", "mtu", str(mtu))
+            ip("-n", self.home, "link", "set", f"port{i}", "mtu", str(mtu))
+
     @staticmethod
     def processes(name):
         listed = ip("netns", "pids", name, check=False)

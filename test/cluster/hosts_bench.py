@@ -77,6 +77,30 @@ int main(void) {
 }
 """
 
+# So much of an array goes from node to node that what the network takes at once counts.
+STREAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int argc, char** argv) {
+    static double a[1 << 15];
+    double sum = 0;
+    struct timespec start, end;
+    puts("under way");
+    fflush(stdout);
+    for (int round = 0; round < atoi(argv[1]); ++round) {
+        if (round == 10) clock_gettime(CLOCK_MONOTONIC, &start);
+#pragma omp parallel for reduction(+ : sum)
+        for (int i = 0; i < 1 << 15; ++i) sum += a[i] += round ^ i;
+        for (int i = 0; i < 1 << 15; i += 512) a[i] += 1;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    fprintf(stderr, "seconds %.3f\n", (double)(end.tv_sec - start.tv_sec) +
+                                          1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+    printf("%.0f\n", sum);
+}
+"""
+
 RACE = r"""
 #include <omp.h>
 #include <stdio.h>

@@ -12,6 +12,7 @@ agent and a whole host, and check bad input. Exits with 77 where namespaces cann
 import argparse
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -23,7 +24,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import host_nets  # noqa: E402
 from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LIMIT_SECONDS,  # noqa: E402
-                         LONG, RACE, Bench, differences, ends, environment, example, expect,
+                         LONG, RACE, STREAM, Bench, differences, ends, environment, example, expect,
                          launcher_of, on_host, regions, start_busy, state_of, command_line, wrapper)
 
 SKIPPED = 77
@@ -63,6 +64,9 @@ def device(bench):
     forced; one that cannot lead there is refused."""
     yield from says_devices(bench)
     yield from says_devices(bench, HIROBA_NET="eth0")
+    first, second = bench.hosts.names[:2]
+    yield from says_devices(bench, HIROBA_NET=f"nosuch0,{first}:eth0,{second}:10.77.0.0/24")
+    yield from says_devices(bench, HIROBA_NET="10.77.0.0/24")
     forced = bench.run(bench.command(bench.spread(1, 1), "-v", "true"), HIROBA_NET="nosuch0")
     yield from expect(bench, forced, 64, r"host \S+n[01]: HIROBA_NET=nosuch0: no device of this host")
     first = bench.run(bench.command(bench.spread(1, 1), "true"), HIROBA_NET="10.77.0.1")
@@ -84,6 +88,46 @@ def ipv6(bench):
                                    str(bench.options.examples / "heat"), "32", "3", execute=numbers))
         if done.returncode != 0:
             yield f"named by address: status {done.returncode}, {done.stderr[-300:]!r}"
+
+
+def stream(bench, mtu_before, mtu, rounds=60):
+    """Seconds of a job whose network takes packets of `mtu` bytes from its first rounds on, its
+    output, and the lines of hiroba."""
+    program = bench.compile("stream", STREAM)
+    try:
+        bench.hosts.limit_datagrams(mtu_before)
+        job = subprocess.Popen(bench.command(bench.spread(1, 1), "--threads", "1", str(program),
+                                             str(rounds)), stdin=subprocess.DEVNULL, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        job.stdout.readline()
+        bench.hosts.limit_datagrams(mtu)
+        out, err = job.communicate(timeout=LIMIT_SECONDS)
+    finally:
+        bench.hosts.limit_datagrams(1500)
+    seconds = re.search(r"^seconds (\S+)", err, re.MULTILINE)
+    lines = [line for line in err.splitlines() if line.startswith("hiroba")]
+    return float(seconds.group(1)) if seconds else LIMIT_SECONDS, out, lines
+
+
+def path_mtu(bench):
+    """The network takes smaller packets all of a sudden: a line, and the job goes on as fast as if
+    it had always been so."""
+    always, out, lines = stream(bench, 600, 600)
+    if lines:
+        yield f"lines {lines} with a small MTU from the start"
+    seconds, shrunk_out, lines = stream(bench, 1500, 600)
+    if shrunk_out != out or not out:
+        yield f"output {shrunk_out!r}, not {out!r}"
+    if not 1 <= len(lines) <= 2 or not all("takes datagrams of 552 bytes only" in one for one in lines):
+        yield f"lines {lines}"
+    if seconds > 4 * always:
+        yield f"{seconds:.2f} s after the MTU shrank, {always:.2f} s where it was small"
+
+
+def bad_network(bench):
+    """Where datagrams get lost, doubled and overtaken a job is right, and ends."""
+    bad = {"HIROBA_UDP_LOSS": "10", "HIROBA_UDP_DUPLICATE": "5", "HIROBA_UDP_REORDER": "10"}
+    yield from example(bench, "heat", ["64", "20"], bench.spread(2, 1), 3, **bad)
 
 
 def spmd(bench):
@@ -183,6 +227,50 @@ def terminated(bench):
     """SIGTERM reaches rank 0, whose death is the job's."""
     yield from ends(bench, lambda job: os.kill(launcher_of(job), signal.SIGTERM), 143,
                     rf"rank 0 \(process \d+ on host {bench.hosts.names[0]}\) was killed by signal 15")
+
+
+def hangup(bench):
+    """A terminal that goes away ends the job: the kernel tells the launcher alone, which leads the
+    session; rank 0 is on another host, or on this one but under an agent."""
+    program = bench.compile("busy", BUSY)
+    pid, master = pty.fork()
+    if pid == 0:
+        command = bench.command(bench.spread(1, 2), "--threads", "1", str(program))
+        os.execvpe(command[0], command, environment())
+    text = b""
+    while b"under way" not in text:
+        text += os.read(master, 1000)
+    os.close(master)
+    deadline = time.monotonic() + 2 * END_SECONDS
+    ended = 0
+    while not ended and time.monotonic() < deadline:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.01)
+    if not ended:
+        yield "the launcher goes on"
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    elif os.waitstatus_to_exitcode(status) != 128 + signal.SIGHUP:
+        yield f"status {os.waitstatus_to_exitcode(status)}"
+    if left := bench.left():
+        yield f"processes {left} are left"
+
+
+def hung_command(bench):
+    """The command in place of ssh hangs in a child of its own: both end with the job, and nobody
+    waits for what they hold open."""
+    for words, why in (("sleep 50", "no agent came from host"),
+                       ("sleep 50 & wait", "no agent came from host"),
+                       ("sleep 50 &", "ended with status 0 before an agent came")):
+        hung = bench.folder / "hung"
+        hung.write_text(f"#!/bin/sh\n{words}\n")
+        hung.chmod(0o755)
+        start = time.monotonic()
+        done = bench.run(bench.command(bench.spread(1, 1), "true", execute=str(hung)),
+                         HIROBA_HOST_TIMEOUT="1")
+        yield from expect(bench, done, 78, why)
+        if (seconds := time.monotonic() - start) > 1 + 2 * END_SECONDS:
+            yield f"{words}: over after {seconds:.1f} s"
 
 
 def interrupted_twice(bench):
@@ -414,9 +502,10 @@ def all_cases(options):
     yield "heat_three_hosts", lambda b: example(b, "heat", ["64", "10"], b.spread(1, 2, 1), 4)
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
-    for case in (files, device, ipv6, spmd, flood, named_places, races, grace, stopped_for_a_second,
+    for case in (files, device, ipv6, path_mtu, bad_network, spmd, flood, named_places, races,
+                 grace, stopped_for_a_second,
                  killed_node, killed_agent, killed_agent_of_rank_0,
-                 silent_host, terminated, interrupted_twice, killed_launcher, stacks,
+                 silent_host, terminated, hangup, hung_command, interrupted_twice, killed_launcher, stacks,
                  stopped_and_continued, other_program, other_build, bad_input, real_ssh):
         yield case.__name__, case
 

@@ -456,14 +456,14 @@ CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runti
          watching]
 
 
-def main():
+def main(cases):
     parser = argparse.ArgumentParser()
     parser.add_argument("--hiroba", required=True)
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--nodes", type=int, default=2)
     options = parser.parse_args()
     failed = 0
-    for case in [one for one in CASES if options.only in one.__name__]:
+    for case in [one for one in cases if options.only in one.__name__]:
         with tempfile.TemporaryDirectory(prefix="process") as folder:
             try:
                 case(Bench(str(pathlib.Path(options.hiroba).resolve()), folder, options.nodes))
@@ -475,4 +475,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(CASES))

@@ -20,6 +20,7 @@ import tempfile
 import compare
 import freed_memory
 import process_runs
+import program_runs
 
 SHT_SYMTAB, SHT_DYNSYM = 2, 11
 ATTEMPTS = 4
@@ -155,6 +156,19 @@ def rows():
         Row("stdout in order", case("order_in_region.c"), stub="flush_output"),
         Row("libraries' variables", process_runs.library_state, stub="is_system_library",
             result=1),
+        Row("libraries called like the system's", program_runs.borrowed_names,
+            stub="is_system_library", result=1),
+        Row("size of stacks", program_runs.stack_sizes, stub="stack_bytes_from_environment",
+            result=0),
+        Row("code on stacks", case("code_on_stack.c"), stub="Node::allow_execution"),
+        Row("code on stacks, dlopen", program_runs.code_on_stacks_later,
+            stub="Node::allow_execution"),
+        Row("larger teams", case("team_sizes.c"), stub="start_another_thread"),
+        Row("shmat refused", program_runs.memory_of_node_0, hide="shmat|syscall",
+            environment=interposed),
+        Row("node 0's memory named", program_runs.memory_of_node_0, stub="explain_memory_of"),
+        Row("Fortran's standard units", program_runs.standard_units,
+            stub="standard_unit_changed"),
         Row("dlopen repeated", process_runs.loading_after_the_start, stub="open_as_on_node_0"),
         Row("initializers held back", process_runs.loading_after_the_start,
             stub="hold_back_initializers"),

@@ -27,6 +27,7 @@
 #include "tools/machine.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/cpu_list.hpp"
+#include "tools/run/participation.hpp"
 
 namespace hiroba::tools {
 
@@ -74,17 +75,20 @@ std::optional<net::HostFrame> await_frame(net::HostLink& link) {
 }
 
 /// All checks of this host that a job on one host makes before it starts, and the network.
-Result<net::DeviceChoice> prepare(RunPlan& plan, const net::HostFrame& peers) {
+Result<net::DeviceChoice> prepare(const std::string& host, RunPlan& plan,
+                                  const net::HostFrame& peers) {
     plan.in_group = false;
     plan.threads_per_node = static_cast<std::uint32_t>(peers.header.number);
     std::vector<std::string> addresses;
     std::istringstream lines({reinterpret_cast<const char*>(peers.body.data()), peers.body.size()});
     for (std::string line; std::getline(lines, line);) addresses.push_back(line);
     if (auto found = look_up_program(plan); !found) return found.error();
+    if (plan.first_rank == 0) tell_refused_constructs(plan);
     if (auto fit = check_machine(plan, look_at_machine()); !fit) return fit.error();
     net::DeviceChoice device{"none", "", "the job uses one host"};
     if (!addresses.empty()) {
-        auto chosen = net::choose_device(setting("HIROBA_NET"), addresses);
+        auto chosen =
+            net::choose_device(net::network_for_host(setting("HIROBA_NET"), host), addresses);
         if (!chosen) return chosen.error();
         device = *chosen;
     }
@@ -119,7 +123,7 @@ int serve(Letter& letter, net::HostLink& link) {
     net::limit_silence(link.fd(), *silence);
     const auto peers = await_frame(link);
     if (!peers || peers->header.kind != net::HostKind::peers) return exit_environment;
-    const auto device = prepare(letter.plan, *peers);
+    const auto device = prepare(letter.host, letter.plan, *peers);
     if (!device) return refuse(link, device.error());
     link.send({net::HostKind::ready, 0, 0}, bytes_of(device->name + "\n" + device->address));
 

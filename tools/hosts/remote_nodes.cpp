@@ -23,6 +23,22 @@ namespace {
 /// How long agents may take to leave when the job was ended, and commands to end behind them.
 constexpr std::uint64_t finish_limit_ns = 1'500'000'000;
 
+/// With its children, which would hold our standard output open: it leads a group of its own.
+void kill_command(pid_t command) {
+    ::kill(-command, SIGKILL);
+    ::kill(command, SIGKILL);
+}
+
+bool ends_job(std::uint32_t number) {
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
+bool has_ended(pid_t command) {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(command), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == command;
+}
+
 std::string status_text(int wait_status) {
     return WIFSIGNALED(wait_status) ? "was killed by " + signal_text(WTERMSIG(wait_status))
                                     : fmt::format("ended with status {}", WEXITSTATUS(wait_status));
@@ -33,7 +49,7 @@ std::string status_text(int wait_status) {
 RemoteNodes::~RemoteNodes() {
     for (const Host& host : hosts_) {
         if (host.command <= 0) continue;
-        ::kill(host.command, SIGKILL);
+        kill_command(host.command);
         ::waitpid(host.command, nullptr, 0);
     }
 }
@@ -146,9 +162,11 @@ void RemoteNodes::lose(Host& host, const std::string& why) {
 
 void RemoteNodes::reap_commands() {
     for (Host& host : hosts_) {
+        if (host.command <= 0 || !has_ended(host.command)) continue;
+        // Its group is named by its process number, which is its own until it is waited for.
+        if (killed_ || host.stage == Stage::called) kill_command(host.command);
         int status = 0;
-        if (host.command <= 0 || ::waitpid(host.command, &status, WNOHANG) != host.command)
-            continue;
+        ::waitpid(host.command, &status, 0);
         host.command = -1;
         command_ended(host, status);
     }
@@ -220,7 +238,7 @@ void RemoteNodes::finish() {
         add_poll_entries(entries);
         ::poll(entries.data(), entries.size(), look_again_ms);
         while (const auto info = signals_.next())
-            if (info->ssi_signo == SIGINT || info->ssi_signo == SIGTERM) killed_ = true;
+            if (ends_job(info->ssi_signo)) killed_ = true;
         serve_links();
         reap_commands();
     }

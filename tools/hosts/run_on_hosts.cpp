@@ -12,6 +12,7 @@
 #include "tools/line.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/nodes.hpp"
+#include "tools/run/participation.hpp"
 #include "tools/run/reports.hpp"
 #include "tools/run/supervisor.hpp"
 
@@ -101,6 +102,7 @@ int run_request(HostsRequest request, const JobIdentity& job,
     const int status = Supervisor(plan, nodes, control, *signals).run();
     nodes.finish();
     sum_up(plan, control, races);
+    if (status == 0) tell_idle_nodes(plan, control);
     return status;
 }
 

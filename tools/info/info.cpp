@@ -199,7 +199,7 @@ bool print_limits(const Json& limits, bool quiet) {
 
 int info(const InfoOptions& options) {
     if (const auto valid = check_settings(); !valid) return report(valid.error());
-    const auto sizes = space_sizes();
+    const auto sizes = space_sizes(1);
     if (!sizes) return report(sizes.error());
     const std::uint64_t heap_bytes = (*sizes).heap_bytes;
     const Machine machine = look_at_machine();

@@ -15,7 +15,7 @@ namespace hiroba::tools {
 namespace {
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
-constexpr SpaceSizes usual{16 * gib, gib / 16};
+constexpr SpaceSizes usual{16 * gib, gib / 16, 64};
 
 /// A made-up / with the given files.
 class Root {

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -38,6 +40,13 @@ Result<void> look_up_program(RunPlan& plan) {
     plan.program = *program;
     if (!plan.spmd) plan.spmd = is_acp_program(plan.program);
     if (plan.spmd) return {};
+    if (const std::string library = spmd_library_of(plan.program);
+        plan.nodes > 1 && !library.empty())
+        return Error{
+            ErrorKind::usage,
+            fmt::format("{} is linked with {}: every node is to enter its main. Use hiroba "
+                        "run --spmd",
+                        plan.command[0], library)};
     if (auto fit = check_can_take_over(plan.program); !fit) return fit.error();
     auto library = find_library();
     if (!library) return library.error();
@@ -45,8 +54,37 @@ Result<void> look_up_program(RunPlan& plan) {
     return {};
 }
 
+namespace {
+
+Error denied(const std::string& call, const std::string& why) {
+    return Error{
+        ErrorKind::environment,
+        fmt::format("{} was refused: {}. Allow the call in the container's seccomp profile "
+                    "(docker run --security-opt seccomp=unconfined)",
+                    call, why)};
+}
+
+/// What every node needs from its start, tried here, where a line can say what is missing.
+Result<void> check_calls() {
+    constexpr std::size_t bytes = 4096;
+    void* const page =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return denied("mmap", ::strerror(errno));
+    int error = ::madvise(page, bytes, MADV_DONTNEED) == 0 ? 0 : errno;
+    ::munmap(page, bytes);
+    if (error != 0) return denied("madvise", ::strerror(error));
+    stack_t stack{};
+    if (::sigaltstack(nullptr, &stack) != 0) return denied("sigaltstack", ::strerror(errno));
+    struct sigaction action {};
+    if (::sigaction(SIGBUS, nullptr, &action) != 0)
+        return denied("rt_sigaction", ::strerror(errno));
+    return {};
+}
+
+}  // namespace
+
 Result<void> check_machine(const RunPlan& plan, const Machine& machine) {
-    const auto sizes = space_sizes();
+    const auto sizes = space_sizes(plan.threads_per_node);
     if (!sizes) return sizes.error();
     if (auto room = check_room(plan, *sizes, machine); !room) return room;
     if (!fix_addresses())
@@ -56,7 +94,7 @@ Result<void> check_machine(const RunPlan& plan, const Machine& machine) {
                                  "container's seccomp profile (docker run --security-opt "
                                  "seccomp=unconfined)",
                                  ::strerror(errno))};
-    return {};
+    return check_calls();
 }
 
 }  // namespace hiroba::tools

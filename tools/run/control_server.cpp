@@ -95,6 +95,11 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
                               packet.body.size() - sizeof race});
             break;
         }
+        case ControlKind::started:
+            end.started = {
+                std::string(reinterpret_cast<const char*>(packet.body.data()), packet.body.size()),
+                packet.header.number == 1};
+            break;
         case ControlKind::participation: end.regions = packet.header.number; break;
         default: understood = false;
     }

@@ -24,6 +24,12 @@ struct ReportedCount {
     std::uint64_t value = 0;
 };
 
+/// Another program that a node started, outside of the job.
+struct StartedOutside {
+    std::string text;       ///< its path, or a shell's command; empty: none
+    bool replaces = false;  ///< it has taken the node's place
+};
+
 /// What one node counted at one place.
 struct ReportedPlace {
     SyncPlace place;
@@ -72,6 +78,7 @@ public:
     const std::vector<ReportedPlace>& places(std::uint32_t rank) const {
         return ends_[rank].places;
     }
+    const StartedOutside& started(std::uint32_t rank) const { return ends_[rank].started; }
     /// Set once a node asked for the end of the job.
     std::optional<int> exit_requested() const { return exit_requested_; }
     /// Set once a node broke the rules of the channel: one line that says how.
@@ -98,6 +105,7 @@ private:
         std::optional<std::uint64_t> regions;
         std::vector<ReportedCount> counts;
         std::vector<ReportedPlace> places;
+        StartedOutside started;
     };
     void take(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void arrive(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);

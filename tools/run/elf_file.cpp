@@ -79,6 +79,22 @@ bool ElfFile::needs_library(std::string_view prefix) const {
     return false;
 }
 
+std::string ElfFile::section(std::string_view name) const {
+    std::size_t names = 0;
+    if (::elf_getshdrstrndx(elf_, &names) != 0) return {};
+    Elf_Scn* each = nullptr;
+    while ((each = ::elf_nextscn(elf_, each)) != nullptr) {
+        GElf_Shdr shape{};
+        if (!::gelf_getshdr(each, &shape)) continue;
+        const char* const its_name = ::elf_strptr(elf_, names, shape.sh_name);
+        if (!its_name || name != its_name) continue;
+        const Elf_Data* const data = ::elf_getdata(each, nullptr);
+        if (!data || !data->d_buf) return {};
+        return {static_cast<const char*>(data->d_buf), data->d_size};
+    }
+    return {};
+}
+
 void ElfFile::each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const {
     Elf_Scn* section = nullptr;
     while ((section = ::elf_nextscn(elf_, section)) != nullptr) {

@@ -39,6 +39,8 @@ public:
     std::string build_id() const;
     /// True when it is linked with a library whose name starts with `prefix`.
     bool needs_library(std::string_view prefix) const;
+    /// The bytes of a section; empty when there is none of that name.
+    std::string section(std::string_view name) const;
     /// Calls `visit` for each symbol of .symtab and .dynsym until it returns false.
     void each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const;
 

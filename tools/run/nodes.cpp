@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 
+#include "base/service_thread.hpp"
 #include "tools/run/cpu_list.hpp"
 
 namespace hiroba::tools {
@@ -38,6 +39,27 @@ struct Failure {
     Step step;
     int error;
 };
+
+constexpr const char* allow_call =
+    "Allow the call in the container's seccomp profile (docker run --security-opt "
+    "seccomp=unconfined)";
+
+std::string advice_for(Step step, const RunPlan& plan) {
+    switch (step) {
+        case Step::death_signal: return allow_call;
+        case Step::processors: return "Check the processors that the batch system gives";
+        case Step::standard_input: return "Check /dev/null";
+        case Step::control_channel: return "Raise ulimit -n";
+        case Step::execute: break;
+    }
+    return "Check " + plan.program;
+}
+
+/// Why a node was not forked, and what helps.
+std::string fork_advice(int error) {
+    if (error == ENOSYS) return "Start jobs from outside: a program on several nodes cannot fork";
+    return thread_advice(error);
+}
 
 const char* step_text(Step step) {
     switch (step) {
@@ -109,8 +131,8 @@ Result<void> await_execution(int pipe, const RunPlan& plan) {
     } while (got < 0 && errno == EINTR);
     if (got != static_cast<ssize_t>(sizeof failure)) return {};
     return Error{ErrorKind::environment,
-                 fmt::format("rank {}: cannot {}: {}. Check {}", failure.rank,
-                             step_text(failure.step), ::strerror(failure.error), plan.program)};
+                 fmt::format("rank {}: cannot {}: {}. {}", failure.rank, step_text(failure.step),
+                             ::strerror(failure.error), advice_for(failure.step, plan))};
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
@@ -122,9 +144,12 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 
 /// More open files for the launcher itself, which carries every node's descriptors; returns the
 /// former limits, for the nodes.
-rlimit raise_open_files() {
+Result<rlimit> raise_open_files() {
     rlimit former{};
-    ::getrlimit(RLIMIT_NOFILE, &former);
+    if (::getrlimit(RLIMIT_NOFILE, &former) != 0)
+        return Error{ErrorKind::environment,
+                     fmt::format("cannot read the limit of open files (prlimit64): {}. {}",
+                                 ::strerror(errno), allow_call)};
     rlimit raised = former;
     raised.rlim_cur = raised.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &raised);
@@ -184,14 +209,17 @@ Result<JobIdentity> draw_job_key() {
     JobIdentity job;
     if (::getrandom(&job.key, sizeof job.key, 0) != sizeof job.key ||
         ::getrandom(&job.key_high, sizeof job.key_high, 0) != sizeof job.key_high)
-        return Error{ErrorKind::internal,
-                     fmt::format("cannot draw the job's key: {}", ::strerror(errno))};
+        return Error{ErrorKind::environment,
+                     fmt::format("cannot draw the job's key (getrandom): {}. {}", ::strerror(errno),
+                                 allow_call)};
     return job;
 }
 
 Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
                                       const SignalWatch& signals) {
-    const rlimit files = raise_open_files();
+    const auto limit = raise_open_files();
+    if (!limit) return limit.error();
+    const rlimit files = *limit;
     job.control_fd = free_descriptor(files);
     int failures[2];
     if (::pipe2(failures, O_CLOEXEC) != 0)
@@ -237,9 +265,8 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
         nodes.push_back({pid, ends[0], pid > 0});
         if (pid < 0)
             started = Error{ErrorKind::environment,
-                            fmt::format("cannot start rank {} of {}: {}. Raise ulimit -u or the "
-                                        "control group's pids.max",
-                                        rank, plan.nodes, ::strerror(error))};
+                            fmt::format("cannot start rank {} of {}: {}. {}", rank, plan.nodes,
+                                        ::strerror(error), fork_advice(error))};
     }
     ::close(failures[1]);
     if (started) started = await_execution(failures[0], plan);

@@ -10,6 +10,7 @@
 
 #include "base/settings.hpp"
 #include "dsm/memory/address_map.hpp"
+#include "omp/process/stack_sizes.hpp"
 
 namespace hiroba::tools {
 
@@ -31,18 +32,18 @@ Result<std::uint64_t> loss_grace_ns() {
     return std::min(*grace_ms, hour_ms) * 1'000'000;
 }
 
-Result<SpaceSizes> space_sizes() {
+Result<SpaceSizes> space_sizes(std::uint32_t threads_per_node) {
     const auto heap = setting_number("HIROBA_HEAP");
     if (!heap) return heap.error();
-    const auto stack = setting_number("HIROBA_STACK");
-    if (!stack) return stack.error();
-    return SpaceSizes{*heap, *stack};
+    const auto stacks = omp::stack_sizes(threads_per_node);
+    if (!stacks) return stacks.error();
+    return SpaceSizes{*heap, stacks->bytes, stacks->per_node};
 }
 
 std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes) {
     const auto nodes = static_cast<unsigned __int128>(plan.nodes);
     const unsigned __int128 all = nodes * sizes.heap_bytes +
-                                  nodes * plan.threads_per_node * sizes.stack_bytes +
+                                  nodes * sizes.stacks_per_node * sizes.stack_bytes +
                                   dsm::SpaceShape{}.early_bytes;
     return all > unlimited ? unlimited : static_cast<std::uint64_t>(all);
 }
@@ -66,7 +67,7 @@ Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Mach
     if (space > room)
         return no_room(fmt::format(
             "too little address space: {} nodes of {} threads need {}, there "
-            "are {}. Lower HIROBA_HEAP (now {} a node){}",
+            "are {}. Lower HIROBA_HEAP (now {} a node) or OMP_STACKSIZE{}",
             plan.nodes, plan.threads_per_node, size_text(space), size_text(room),
             size_text(sizes.heap_bytes),
             machine.stack_bytes == unlimited ? ", or set a stack limit (ulimit -s 8192)" : ""));

@@ -41,12 +41,13 @@ struct RunPlan {
 /// How long the job goes on after it lost a node; from HIROBA_LOSS_GRACE.
 Result<std::uint64_t> loss_grace_ns();
 
-/// Sizes that the nodes will map; from HIROBA_HEAP and HIROBA_STACK.
+/// Sizes that the nodes will map; from HIROBA_HEAP and what asks for larger stacks.
 struct SpaceSizes {
-    std::uint64_t heap_bytes = 0;   ///< one node's arena
-    std::uint64_t stack_bytes = 0;  ///< one thread's slice
+    std::uint64_t heap_bytes = 0;       ///< one node's arena
+    std::uint64_t stack_bytes = 0;      ///< one thread's slice
+    std::uint32_t stacks_per_node = 1;  ///< slices
 };
-Result<SpaceSizes> space_sizes();
+Result<SpaceSizes> space_sizes(std::uint32_t threads_per_node);
 
 /// Bytes of address space from the main base that `plan` takes; saturates.
 std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes);

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstring>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -132,6 +133,45 @@ Result<void> check_can_take_over(const std::string& path) {
                        fmt::format("it is setuid or setgid (mode {:o}), so the loader ignores "
                                    "LD_PRELOAD. Run a copy without these bits",
                                    status.st_mode & 07777));
+    return {};
+}
+
+std::vector<std::string> refused_entry_points(const std::string& path, const std::string& library) {
+    std::vector<std::string> found;
+    const auto runtime = ElfFile::open(library), program = ElfFile::open(path);
+    if (!runtime || !program) return found;
+    // Names that end in zeros, with zeros between them.
+    const std::string names = runtime->section("hiroba_refused");
+    std::set<std::string, std::less<>> refused;
+    for (std::size_t at = 0; at < names.size();) {
+        const std::string name = names.c_str() + at;
+        if (!name.empty()) refused.insert(name);
+        at += name.size() + 1;
+    }
+    program->each_symbol([&](const ElfSymbol& symbol) {
+        const std::string_view name = symbol.name;
+        const std::string plain(name.substr(0, name.find('@')));
+        if (!symbol.is_defined && refused.erase(plain) > 0) found.push_back(plain);
+        return true;
+    });
+    return found;
+}
+
+bool calls_openmp(const std::string& path) {
+    bool calls = false;
+    if (const auto file = ElfFile::open(path))
+        file->each_symbol([&](const ElfSymbol& symbol) {
+            const std::string_view name = symbol.name;
+            calls = !symbol.is_defined && (name.starts_with("GOMP_") || name.starts_with("omp_"));
+            return !calls;
+        });
+    return calls;
+}
+
+std::string spmd_library_of(const std::string& path) {
+    const auto file = ElfFile::open(path);
+    for (const char* const library : {"libacp.so", "libhiroba_gas.so", "libhiroba_dsm.so"})
+        if (file && file->needs_library(library)) return library;
     return {};
 }
 

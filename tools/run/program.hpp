@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -16,6 +17,16 @@ Result<std::string> find_program(const std::string& name);
 /// Refuses, with an environment error, what the runtime cannot take over: scripts, other formats
 /// and processors, statically linked programs, a static libgomp inside, sanitizers, setuid.
 Result<void> check_can_take_over(const std::string& path);
+
+/// The entry points of OpenMP that `path` asks for by name and the runtime `library` refuses, in
+/// the order of the program's symbols.
+std::vector<std::string> refused_entry_points(const std::string& path, const std::string& library);
+
+/// Whether the program itself asks for entry points of an OpenMP runtime.
+bool calls_openmp(const std::string& path);
+
+/// The library of ours, whose programs enter main on every node, that it is linked with; or empty.
+std::string spmd_library_of(const std::string& path);
 
 /// True for a program linked with libacp: its ranks are processes that each run main.
 bool is_acp_program(const std::string& path);

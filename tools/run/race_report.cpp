@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/settings.hpp"
+#include "omp/process/stack_sizes.hpp"
 #include "tools/line.hpp"
 #include "tools/run/unwinding.hpp"
 
@@ -56,9 +57,10 @@ std::string RaceReport::where(const net::RaceBody& race, std::string_view known,
                               std::string_view place) {
     if (race.stack_of != 0) {
         const std::uint32_t thread = race.stack_of - 1;
-        return fmt::format("on the stack of thread {} of node {}{}",
-                           thread % plan_.threads_per_node, thread / plan_.threads_per_node,
-                           thread == 0 ? frame_of(race.address, place) : "");
+        const auto stacks = omp::stack_sizes(plan_.threads_per_node);
+        const std::uint32_t per_node = stacks ? stacks->per_node : plan_.threads_per_node;
+        return fmt::format("on the stack of thread {} of node {}{}", thread % per_node,
+                           thread / per_node, thread == 0 ? frame_of(race.address, place) : "");
     }
     return known.empty() ? names_.name(race.address) : std::string(known);
 }

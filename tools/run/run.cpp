@@ -16,6 +16,7 @@
 #include "tools/run/checks.hpp"
 #include "tools/run/control_server.hpp"
 #include "tools/run/local_nodes.hpp"
+#include "tools/run/participation.hpp"
 #include "tools/run/plan.hpp"
 #include "tools/run/reports.hpp"
 #include "tools/run/signals.hpp"
@@ -87,6 +88,7 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
     ControlServer control(sockets, race_sink(races), attach_sink(races));
     const int status = Supervisor(plan, nodes, control, signals).run();
     sum_up(plan, control, races);
+    if (status == 0) tell_idle_nodes(plan, control);
     return status;
 }
 
@@ -110,6 +112,8 @@ int run(const RunOptions& options) {
     if (!plan) return report(plan.error());
     if (const auto fit = check_machine(*plan, machine); !fit) return report(fit.error());
     warn_unknown_settings();
+
+    tell_refused_constructs(*plan);
 
     auto signals = SignalWatch::open();
     if (!signals) return report(signals.error());

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -103,10 +104,11 @@ void Supervisor::on_user_signal(const signalfd_siginfo& info) {
 }
 
 // What rank 0 sent to its group it has itself, and what the terminal sends to the whole group it
-// has if it belongs to it.
+// has if it belongs to it. A terminal that goes away tells the leader of its session alone.
 bool Supervisor::reaches_first_node(const signalfd_siginfo& info) const {
-    const bool from_kernel = info.ssi_code > 0;
-    return nodes_.alive(0) && !(from_kernel && nodes_.shares_terminal()) &&
+    const bool told_alone = info.ssi_signo == SIGHUP && ::getsid(0) == ::getpid();
+    const bool from_terminal = info.ssi_code > 0 && !told_alone;
+    return nodes_.alive(0) && !(from_terminal && nodes_.shares_terminal()) &&
            static_cast<int>(info.ssi_pid) != nodes_.first_process();
 }
 
@@ -176,7 +178,9 @@ void Supervisor::judge(const NodeEvent& ended) {
             fmt::format("{} was killed by {}{}", nodes_.name_of(rank), signal_text(number), hint));
     }
     const int status = WEXITSTATUS(ended.wait_status);
-    if (!plan_.spmd && !control_.attached(rank))
+    // With these the runtime itself has said why, before it could attach.
+    const bool said = status == exit_usage || status == exit_environment;
+    if (!plan_.spmd && !control_.attached(rank) && !said)
         return end_job(status != 0 ? status : exit_environment,
                        fmt::format("{} ended with status {}, and {}", nodes_.name_of(rank), status,
                                    not_attached));

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/service_thread.hpp"
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
@@ -73,7 +74,7 @@ Result<void> SpmdNode::start() {
     if (auto done = compose(); !done) return done;
     dsm::give_alternate_stack();
     this_thread().global_thread = job_.self.value * job_.threads_per_node;
-    service_ = std::thread([this] { endpoint_->serve(); });
+    service_ = start_service_thread("serves other nodes", [this] { endpoint_->serve(); });
     if (auto met = control_->barrier(); !met) return met;
     auto losses = net::LossWatch::start(job_, endpoint_->provider());
     if (!losses) return losses.error();

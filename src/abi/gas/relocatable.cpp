@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/settings.hpp"
 #include "base/trace.hpp"
 #include "gas/relocatable/relocatable_space.hpp"
@@ -59,7 +60,7 @@ Result<void> Below::begin(RelocatableSpace& space) {
     if (auto connected = endpoint->connect(); !connected) return connected;
     async->attach();
     collectives->attach();
-    service = std::thread([this] { endpoint->serve(); });
+    service = start_service_thread("serves other nodes", [this] { endpoint->serve(); });
     space.attach();
     if (auto met = control->barrier(); !met) return met;
     auto watch = net::LossWatch::start(job, endpoint->provider(),

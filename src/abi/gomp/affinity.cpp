@@ -77,6 +77,11 @@ char letter_of(std::string_view long_name) {
     return 0;
 }
 
+/// Zeros go behind a sign and behind 0x.
+std::size_t first_digit(std::string_view number) {
+    return number.starts_with("0x") ? 2 : number.starts_with('-') ? 1 : 0;
+}
+
 /// Expands %[[0].][width](letter or {name}); `at` points behind '%'.
 std::string expand_field(std::string_view format, std::size_t& at) {
     const auto look = [&] { return at < format.size() ? format[at] : '\0'; };
@@ -96,8 +101,11 @@ std::string expand_field(std::string_view format, std::size_t& at) {
     }
     if (at < format.size()) ++at;
     std::string text = field_text(letter);
-    if (text.size() < width)
-        text.insert(right ? 0 : text.size(), width - text.size(), right && zero ? '0' : ' ');
+    const std::size_t blanks = width - std::min(width, text.size());
+    if (right && zero && letter != 'H' && letter != 'A')
+        text.insert(first_digit(text), blanks, '0');
+    else
+        text.insert(right ? 0 : text.size(), blanks, ' ');
     return text;
 }
 

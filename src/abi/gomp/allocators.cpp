@@ -37,36 +37,45 @@ enum TraitKey : int {
     partition = 8
 };
 constexpr std::uintptr_t value_default = ~std::uintptr_t{0};
+/// omp_atv_default_mem_fb and those behind it, as gcc's omp.h has numbered them since 11.
 enum Fallback : std::uintptr_t {
-    default_memory = 12,
-    null_pointer = 13,
-    abort_program = 14,
-    other_allocator = 15
+    default_memory = 11,
+    null_pointer = 12,
+    abort_program = 13,
+    other_allocator = 14
 };
 
 /// What a handle above the predefined ones points to, in memory of the program.
 struct Allocator {
     std::size_t alignment = 1;
     std::uintptr_t fallback = default_memory;
+    Handle next = 0;  ///< asked where this one has no room (allocator_fb)
 };
 
 Handle chosen(Handle handle) noexcept {
     return handle != 0 ? handle : runtime().icvs().default_allocator;
 }
 
+[[noreturn]] void abort_for_lack_of(std::size_t bytes) noexcept {
+    hiroba::die(1,
+                "omp_alloc of %lu bytes: out of memory, and its allocator's fallback is abort_fb",
+                static_cast<unsigned long>(bytes));
+}
+
 void* allocate(Handle handle, std::size_t align, std::size_t bytes, bool zero) noexcept {
     if (bytes == 0) return nullptr;
-    handle = chosen(handle);
-    const auto* const made =
-        handle > predefined_last ? reinterpret_cast<const Allocator*>(handle) : nullptr;
-    if (made != nullptr) align = std::max(align, made->alignment);
-    void* const block = allocate_by_allocator(bytes, align, zero);
-    if (block == nullptr && made != nullptr && made->fallback == abort_program)
-        hiroba::die(1,
-                    "omp_alloc of %lu bytes: out of memory, and its allocator's fallback is "
-                    "abort_fb",
-                    static_cast<unsigned long>(bytes));
-    return block;
+    // An allocator's next one was made before it, so the chain ends.
+    for (handle = chosen(handle);;) {
+        const auto* const made =
+            handle > predefined_last ? reinterpret_cast<const Allocator*>(handle) : nullptr;
+        if (made != nullptr) align = std::max(align, made->alignment);
+        void* const block = allocate_by_allocator(bytes, align, zero);
+        if (block != nullptr || made == nullptr) return block;
+        // All memory spaces are one: the default memory has no more room than this.
+        if (made->fallback == abort_program) abort_for_lack_of(bytes);
+        if (made->fallback != other_allocator) return nullptr;
+        handle = made->next;
+    }
 }
 
 bool multiply(std::size_t a, std::size_t b, std::size_t* product) noexcept {
@@ -131,9 +140,15 @@ Handle omp_init_allocator(Handle, int trait_count, const Trait* traits) {
                 if (value == 1) return 0;
                 break;
             case sync_hint:
+                if (value != value_default && (value < 3 || value > 6)) return 0;
+                break;
             case access_rights:
-            case fallback_data:
-            case partition: break;
+                if (value != value_default && (value < 7 || value > 10)) return 0;
+                break;
+            case fallback_data: wanted.next = value; break;
+            case partition:
+                if (value != value_default && (value < 15 || value > 18)) return 0;
+                break;
             default: return 0;
         }
     }

@@ -93,8 +93,13 @@ int omp_get_device_num() { return 0; }
 int omp_is_initial_device() { return 1; }
 int omp_get_default_device() { return runtime().icvs().default_device; }
 void omp_set_default_device(int device) { runtime().icvs().default_device = std::max(device, 0); }
-int omp_pause_resource(int, int) { return 0; }  // What is kept is needed again at once.
-int omp_pause_resource_all(int) { return 0; }
+// Threads live as long as the job, and their threadprivate variables with them: a hard pause, after
+// which those begin anew, is not carried out, and says so. A soft one has nothing to give up.
+int omp_pause_resource_all(int kind) {
+    constexpr int soft = 1;
+    return kind == soft && runtime().place().level == 0 ? 0 : -1;
+}
+int omp_pause_resource(int kind, int) { return omp_pause_resource_all(kind); }
 
 double omp_get_wtime() { return static_cast<double>(hiroba::now_ns()) * 1e-9; }
 double omp_get_wtick() { return 1e-9; }

@@ -22,7 +22,9 @@ int shown_length(const char* message, std::size_t length) {
 
 }  // namespace
 
-#define HIROBA_REFUSED(name, construct) \
+/// The names lie in a section of their own, where the launcher finds what this build refuses.
+#define HIROBA_REFUSED(name, construct)                                                           \
+    [[gnu::section("hiroba_refused"), gnu::used]] static constexpr char refused_##name[] = #name; \
     void name() { refuse(#name, construct); }
 
 extern "C" {

@@ -20,6 +20,7 @@
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+#include "net/bootstrap/started.hpp"
 
 HIROBA_REAL(fork);
 HIROBA_REAL(system);
@@ -53,6 +54,20 @@ void refuse_exec_of_worker() noexcept {
     die(exit_environment,
         "exec in a parallel region on another node than 0: it would replace this node's process "
         "alone. Call it outside parallel regions, or use posix_spawn");
+}
+
+/// The launcher says so at the end, should this node not have run a region itself.
+void tell_started(const char* text, bool replaces) noexcept {
+    if (world()->job.self.value == 0 && is_node_process())
+        net::report_started(world()->job, text != nullptr ? text : "another program", replaces);
+}
+
+/// exec: what comes back has failed.
+int not_replaced(int result) noexcept {
+    const int error = errno;
+    if (spans_nodes()) tell_started("", true);
+    errno = error;
+    return result;
 }
 
 std::size_t count_arguments(va_list arguments) noexcept {
@@ -93,26 +108,38 @@ pid_t fork() noexcept {
 }
 
 int system(const char* command) {
-    if (HIROBA_CALL_OF_PROGRAM()) let_kernel_start(command, nullptr, environ);
+    if (HIROBA_CALL_OF_PROGRAM()) {
+        let_kernel_start(command, nullptr, environ);
+        if (command != nullptr) tell_started(command, false);
+    }
     return real_system(command);
 }
 
 FILE* popen(const char* command, const char* mode) {
-    if (HIROBA_CALL_OF_PROGRAM()) let_kernel_start(command, nullptr, environ);
+    if (HIROBA_CALL_OF_PROGRAM()) {
+        let_kernel_start(command, nullptr, environ);
+        if (command != nullptr) tell_started(command, false);
+    }
     return real_popen(command, mode);
 }
 
 int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const arguments[],
                 char* const variables[]) {
-    if (HIROBA_CALL_OF_PROGRAM()) let_kernel_start(path, arguments, variables);
+    if (HIROBA_CALL_OF_PROGRAM()) {
+        let_kernel_start(path, arguments, variables);
+        tell_started(path, false);
+    }
     return real_posix_spawn(child, path, actions, attributes, arguments, variables);
 }
 
 int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
                  const posix_spawnattr_t* attributes, char* const arguments[],
                  char* const variables[]) {
-    if (HIROBA_CALL_OF_PROGRAM()) let_kernel_start(file, arguments, variables);
+    if (HIROBA_CALL_OF_PROGRAM()) {
+        let_kernel_start(file, arguments, variables);
+        tell_started(file, false);
+    }
     return real_posix_spawnp(child, file, actions, attributes, arguments, variables);
 }
 
@@ -120,40 +147,45 @@ int execve(const char* path, char* const arguments[], char* const variables[]) n
     if (HIROBA_CALL_OF_PROGRAM()) {
         refuse_exec_of_worker();
         let_kernel_start(path, arguments, variables);
+        tell_started(path, true);
     }
-    return real_execve(path, arguments, variables);
+    return not_replaced(real_execve(path, arguments, variables));
 }
 
 int execvpe(const char* file, char* const arguments[], char* const variables[]) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) {
         refuse_exec_of_worker();
         let_kernel_start(file, arguments, variables);
+        tell_started(file, true);
     }
-    return real_execvpe(file, arguments, variables);
+    return not_replaced(real_execvpe(file, arguments, variables));
 }
 
 int fexecve(int fd, char* const arguments[], char* const variables[]) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) {
         refuse_exec_of_worker();
         let_kernel_start(nullptr, arguments, variables);
+        tell_started(nullptr, true);
     }
-    return real_fexecve(fd, arguments, variables);
+    return not_replaced(real_fexecve(fd, arguments, variables));
 }
 
 int execv(const char* path, char* const arguments[]) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) {
         refuse_exec_of_worker();
         let_kernel_start(path, arguments, environ);
+        tell_started(path, true);
     }
-    return real_execve(path, arguments, environ);
+    return not_replaced(real_execve(path, arguments, environ));
 }
 
 int execvp(const char* file, char* const arguments[]) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) {
         refuse_exec_of_worker();
         let_kernel_start(file, arguments, environ);
+        tell_started(file, true);
     }
-    return real_execvpe(file, arguments, environ);
+    return not_replaced(real_execvpe(file, arguments, environ));
 }
 
 int execl(const char* path, const char* first, ...) noexcept {
@@ -163,8 +195,9 @@ int execl(const char* path, const char* first, ...) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) {
         refuse_exec_of_worker();
         let_kernel_start(path, arguments, environ);
+        tell_started(path, true);
     }
-    return real_execve(path, arguments, environ);
+    return not_replaced(real_execve(path, arguments, environ));
 }
 
 int execlp(const char* file, const char* first, ...) noexcept {
@@ -174,8 +207,9 @@ int execlp(const char* file, const char* first, ...) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) {
         refuse_exec_of_worker();
         let_kernel_start(file, arguments, environ);
+        tell_started(file, true);
     }
-    return real_execvpe(file, arguments, environ);
+    return not_replaced(real_execvpe(file, arguments, environ));
 }
 
 int execle(const char* path, const char* first, ...) noexcept {
@@ -186,8 +220,9 @@ int execle(const char* path, const char* first, ...) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) {
         refuse_exec_of_worker();
         let_kernel_start(path, arguments, variables);
+        tell_started(path, true);
     }
-    return real_execve(path, arguments, variables);
+    return not_replaced(real_execve(path, arguments, variables));
 }
 
 }  // extern "C"

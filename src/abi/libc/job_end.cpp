@@ -18,8 +18,10 @@
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
+#include "omp/process/node_threads.hpp"
 
 extern "C" int omp_in_parallel();
 
@@ -31,6 +33,8 @@ namespace hiroba::abi {
 namespace {
 
 constexpr std::uint64_t settle_ns = 500'000'000;
+/// Of another node: only for what it owes node 0, which else repeats its good-bye.
+constexpr std::uint64_t worker_settle_ns = 50'000'000;
 
 constinit std::atomic<pid_t> owner{0};  ///< the node's process; a forked child has another id
 constinit std::atomic<bool> ended{false};
@@ -166,23 +170,19 @@ void listen_for_exits(net::Endpoint& endpoint) noexcept {
 void start_exit_thread() noexcept {
     pthread_t thread;
     const int failure = pthread_create(&thread, nullptr, &run_exit, nullptr);
-    if (failure != 0) {
-        die(exit_environment,
-            "the thread that exits for other nodes did not start: %s. Check "
-            "ulimit -u and the container's limit of processes",
-            std::strerror(failure));
-    }
+    if (failure != 0) ServiceThreadStart::fail("exits for other nodes", failure);
     pthread_detach(thread);
 }
 
 void end_worker_thread() noexcept {
     World* const node = world();
     const std::uint32_t before = workers_ended.fetch_add(1);
-    if (before + 1 < node->job.threads_per_node) {
+    if (before + 1 < omp::node_threads_started()) {
         for (;;) pause();  // ends with the process, by the last thread to come here
     }
     // All but this was written at the end of the last region; global memory may be gone by now.
     fflush(nullptr);
+    on_runtime_stack([node] { node->endpoint->settle(worker_settle_ns); });
     report(*node);
     real__exit(0);
     __builtin_unreachable();

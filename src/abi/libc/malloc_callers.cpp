@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the table of code ranges, and what the name of an object says about its allocations.
+// Role: the table of code ranges, and what an object is says about its allocations.
 // Invariant: the table is sorted and does not change once learn_callers() has returned.
 #include "abi/libc/malloc_callers.hpp"
 
@@ -12,7 +12,7 @@
 
 #include "abi/libc/real.hpp"
 #include "base/program_call.hpp"
-#include "omp/process/loaded_objects.hpp"
+#include "omp/process/system_libraries.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -38,16 +38,21 @@ bool contains(const std::string_view (&names)[count], std::string_view stem) {
     return std::ranges::find(names, stem) != std::end(names);
 }
 
-Caller caller_by_name(std::string_view path) noexcept {
+Caller caller_in(std::string_view path, std::uintptr_t bias, std::uintptr_t dynamic) noexcept {
+    if (!omp::is_system_library(path, bias, dynamic)) return Caller::program;
     const std::string_view file = path.substr(path.rfind('/') + 1);
     const std::string_view stem = file.substr(0, file.find(".so"));
     if (contains(language_runtimes, stem)) return Caller::language_runtime;
-    if (contains(program_runtimes, stem) || !omp::is_system_library(path)) return Caller::program;
-    return Caller::system;
+    return contains(program_runtimes, stem) ? Caller::program : Caller::system;
 }
 
 int add_object(dl_phdr_info* info, std::size_t, void*) {
-    const Caller caller = caller_by_name(info->dlpi_name != nullptr ? info->dlpi_name : "");
+    std::uintptr_t dynamic = 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    const Caller caller =
+        caller_in(info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr, dynamic);
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const ElfW(Phdr)& header = info->dlpi_phdr[i];
         if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
@@ -61,7 +66,8 @@ int add_object(dl_phdr_info* info, std::size_t, void*) {
 Caller ask_loader(const void* address) noexcept {
     dl_find_object found;
     if (_dl_find_object(const_cast<void*>(address), &found) != 0) return Caller::program;
-    return caller_by_name(found.dlfo_link_map->l_name);
+    const link_map& object = *found.dlfo_link_map;
+    return caller_in(object.l_name, object.l_addr, reinterpret_cast<std::uintptr_t>(object.l_ld));
 }
 
 }  // namespace

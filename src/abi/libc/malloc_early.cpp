@@ -3,6 +3,7 @@
 #include "abi/libc/malloc_early.hpp"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,9 +20,14 @@ void EarlyArena::open(dsm::AddressRange range) noexcept {
         mmap(wanted, range.bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (got != wanted) {
+        const int error = got == MAP_FAILED ? errno : 0;
+        rlimit data{};
+        const bool by_data =
+            error == ENOMEM && getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY;
         die(exit_environment, "%lu bytes at 0x%lx for early allocations refused (error %d): %s",
-            range.bytes, range.address, got == MAP_FAILED ? errno : 0,
-            "raise ulimit -v; another library may have mapped memory there");
+            range.bytes, range.address, error,
+            by_data ? "raise ulimit -d"
+                    : "raise ulimit -v; another library may have mapped memory there");
     }
     range_ = range;
     next_.store(range.address, std::memory_order_relaxed);

@@ -44,6 +44,7 @@ struct State {
     std::array<bool, _NSIG> has_action{};
     std::array<Action, _NSIG> action{};
     const LibraryRecord* libraries = nullptr;
+    unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
 };
 
 constinit State own;       ///< private to the node; under `changing`
@@ -141,6 +142,23 @@ void process_state_changed(const char* call) noexcept {
             "outside parallel regions",
             call);
     }
+}
+
+void standard_unit_changed(int unit, const char* statement) noexcept {
+    {
+        const std::scoped_lock guard{changing};
+        own.units |= 1u << unit;
+    }
+    process_state_changed(statement);
+}
+
+void refuse_unit_of_node_0(int unit) noexcept {
+    if (!is_worker() || (own.units >> unit & 1) == 0) return;
+    die(exit_environment,
+        "Fortran unit %d is not open on node %u as it is on node 0: a unit belongs to the node "
+        "that "
+        "opened it; use it outside of parallel regions, or run on one node (-n 1)",
+        unit, world()->job.self.value);
 }
 
 void signal_action_changed(int number, const Action& action) noexcept {

@@ -4,6 +4,7 @@
 // Invariant: as libc's: -1 and errno, or the error number where libc returns that.
 #include <sched.h>
 #include <stdarg.h>
+#include <sys/shm.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,6 +47,10 @@ long syscall(long number, ...) noexcept {
         return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     }
     return call_from(HIROBA_CALLER, number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+void* shmat(int segment, const void* address, int flags) noexcept {
+    return reinterpret_cast<void*>(call_from(HIROBA_CALLER, SYS_shmat, segment, address, flags));
 }
 
 int sched_yield() noexcept { return static_cast<int>(dsm::kernel_call(SYS_sched_yield)); }

@@ -10,6 +10,7 @@
 
 #include "abi/libc/system_calls.hpp"
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 
 namespace hiroba::abi {
@@ -77,7 +78,7 @@ Result<void> RemoteFiles::start() {
     if (failure == 0) return {};
     return Error{ErrorKind::environment,
                  std::string("the thread that serves files did not start: ") +
-                     std::strerror(failure) + ". Check ulimit -u"};
+                     std::strerror(failure) + ". " + thread_advice(failure)};
 }
 
 void RemoteFiles::on_request(void* self, NodeId from, Bytes body) noexcept {

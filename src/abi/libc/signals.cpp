@@ -34,6 +34,7 @@ HIROBA_REAL(pthread_sigmask);
 HIROBA_REAL(sigaltstack);
 HIROBA_REAL(sigsuspend);
 HIROBA_REAL(raise);
+HIROBA_REAL(pthread_kill);
 
 namespace hiroba::abi {
 namespace {
@@ -281,6 +282,13 @@ int sigsuspend(const sigset_t* set) {
 int raise(int number) noexcept {
     if (!HIROBA_CALL_OF_PROGRAM() || !is_runtime_thread()) return real_raise(number);
     return raise_here(number);
+}
+
+int pthread_kill(pthread_t thread, int number) noexcept {
+    const bool to_itself = number > 0 && number < _NSIG && pthread_equal(thread, pthread_self());
+    if (!HIROBA_CALL_OF_PROGRAM() || !to_itself || !is_runtime_thread())
+        return real_pthread_kill(thread, number);
+    return raise_here(number) == 0 ? 0 : errno;
 }
 
 int sigaltstack(const stack_t* stack, stack_t* old) noexcept {

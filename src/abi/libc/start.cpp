@@ -18,6 +18,7 @@
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/service_thread.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/process/node_threads.hpp"
 #include "omp/process/openmp_runtimes.hpp"
@@ -92,7 +93,11 @@ void run_main() {
 
 void run_thread(std::uint32_t local_thread) {
     examine_this_thread();
-    if (world()->job.self.value == 0 && local_thread == 0) run_main();
+    if (local_thread == 0) {
+        if (world()->job.self.value == 0) run_main();
+        // As main on node 0, this thread has what is meant for the whole process.
+        pthread_sigmask(SIG_SETMASK, &program.signal_mask, nullptr);
+    }
     world()->omp->work(local_thread);
     // On node 0 the process ends with main's thread.
     if (world()->job.self.value != 0) end_worker_thread();
@@ -109,7 +114,7 @@ void start_publisher() {
             return nullptr;
         },
         nullptr);
-    if (failure != 0) die(exit_environment, "no thread for the publisher (error %d)", failure);
+    if (failure != 0) ServiceThreadStart::fail("publishes writes", failure);
 }
 
 [[noreturn]] void run_node(const net::JobInfo& job) {
@@ -124,7 +129,7 @@ void start_publisher() {
     share_descriptors(job.self, job.nodes);
     require(world()->files->start());
     if (job.self.value == 0) start_exit_thread();
-    require(omp::start_node_threads(*world()->map, job.self, &run_thread));
+    require(omp::start_node_threads(*world()->map, job.self, job.threads_per_node, &run_thread));
     start_publisher();
     world()->endpoint->serve();
     for (;;) pause();  // ends with the process, by one of its other threads

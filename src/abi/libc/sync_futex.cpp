@@ -17,7 +17,7 @@
 #include "abi/libc/sync_objects.hpp"
 #include "base/fatal.hpp"
 #include "dsm/memory/kernel_calls.hpp"
-#include "omp/process/loaded_objects.hpp"
+#include "omp/process/system_libraries.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -30,7 +30,9 @@ constexpr int looks_max = 32;
 bool is_program_code(void* address) noexcept {
     dl_find_object found;
     if (_dl_find_object(address, &found) != 0) return true;
-    return !omp::is_system_library(found.dlfo_link_map->l_name);
+    const link_map& object = *found.dlfo_link_map;
+    return !omp::is_system_library(object.l_name, object.l_addr,
+                                   reinterpret_cast<std::uintptr_t>(object.l_ld));
 }
 
 /// Until when: FUTEX_WAIT names a duration, FUTEX_WAIT_BITSET a time.

@@ -28,8 +28,17 @@ T* pointer(long word) noexcept {
 /// The low 32 bits: counts and lengths of calls that take an int.
 std::size_t count_of(long word) noexcept { return word > 0 ? static_cast<std::size_t>(word) : 0; }
 
+/// Memory that other processes write, each node's kernel in its own place: no other node sees it.
+bool refuses_segment(long number) noexcept {
+    if (number != SYS_shmat) return false;
+    say("shmat refused: a segment of System V shared memory is known to one node only; use malloc "
+        "between the threads of the program, or run on one node (-n 1)");
+    return true;
+}
+
 /// Kernel interfaces that use buffers after the call has returned: nothing could pin them as long.
 bool is_refused(long number) noexcept {
+    if (refuses_segment(number)) return true;
     const bool submits = number == SYS_io_setup || number == SYS_io_uring_setup;
     if (!submits) return false;
     static constinit std::atomic<bool> said{false};

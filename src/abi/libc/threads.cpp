@@ -7,6 +7,7 @@
 #include "abi/libc/threads.hpp"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <threads.h>
 
@@ -20,6 +21,7 @@
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/program_call.hpp"
+#include "omp/process/node_threads.hpp"
 
 HIROBA_REAL(pthread_create);
 HIROBA_REAL(pthread_exit);
@@ -104,6 +106,15 @@ bool is_runtime_thread() noexcept {
 }
 
 }  // namespace
+
+void start_another_thread(std::uint32_t local_thread) {
+    // On node 0 the caller is the program's; signals from outside are not for the new thread.
+    const sigset_t former = hiroba::omp::block_asynchronous_signals();
+    const auto started =
+        hiroba::omp::start_node_thread(*world()->map, world()->job.self, local_thread);
+    if (!started) die(exit_environment, "%s", started.error().text.c_str());
+    pthread_sigmask(SIG_SETMASK, &former, nullptr);
+}
 
 void become_main_thread() noexcept { main_thread.store(pthread_self()); }
 

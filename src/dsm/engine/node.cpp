@@ -140,17 +140,10 @@ Result<void> Node::attach(AddressRange early) {
 }
 
 // The kernel would walk the whole address space, and fill in what nobody has touched. What a
-// debugger needs is the stacks; images are small and stay in.
+// debugger needs is the stacks, which whoever starts a thread puts in; images are small and stay.
 void Node::keep_cores_small() noexcept {
-    constexpr std::size_t stack_top_bytes = std::size_t{4} << 20;
     const AddressRange all = map_.main_range();
     kernel_call(SYS_madvise, all.address, all.bytes, MADV_DONTDUMP);
-    const std::uint32_t threads = map_.shape().threads_per_node;
-    for (std::uint32_t local = 0; local < threads; ++local) {
-        const AddressRange slice = map_.stack_slice(self_.value * threads + local);
-        const std::size_t bytes = std::min(slice.bytes, stack_top_bytes >> (threads > 1 ? 2 : 0));
-        kernel_call(SYS_madvise, slice.end() - bytes, bytes, MADV_DODUMP);
-    }
 }
 
 // The others start with nothing and find node 0, the initial home; they must not look before it

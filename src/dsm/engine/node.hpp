@@ -80,6 +80,7 @@ public:
     void unpin(const void* address, std::size_t bytes) noexcept override;
     void hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
     void drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
+    void allow_execution(AddressRange range) noexcept override;
     bool discard(std::span<const AddressRange> ranges) noexcept override;
     void discarded_everywhere() noexcept override;
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;

@@ -47,6 +47,11 @@ void Node::drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept {
     kernel_call(SYS_madvise, core.address, core.bytes, MADV_DONTDUMP);
 }
 
+void Node::allow_execution(AddressRange range) noexcept {
+    const RuntimeScope latches;
+    engine_->allow_execution(range);
+}
+
 // The heap may have used the memory before, so it may be mapped.
 void Node::close_guard(AddressRange guard) noexcept {
     const std::scoped_lock role{acquire_};

@@ -28,7 +28,7 @@ struct AddressRange {
 /// The sizes that fix the layout; equal on every node.
 struct SpaceShape {
     std::uint32_t nodes = 1;
-    std::uint32_t threads_per_node = 1;
+    std::uint32_t threads_per_node = 1;  ///< the most a node may have; each has a stack
     std::size_t stack_bytes = std::size_t{64}
                               << 20;  ///< one thread's stack and TLS, guard included
     std::size_t early_bytes = std::size_t{64} << 20;  ///< allocations made before take-over

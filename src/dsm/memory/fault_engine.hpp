@@ -39,8 +39,8 @@ public:
 
 class FaultTarget;
 
-/// Thread: map() and keep() from any thread at once, also during the others; the rest one thread
-/// at a time. After attach() nothing allocates or throws; map(), keep() and unmap() are
+/// Thread: map(), keep() and allow_execution() from any thread, also during the others; the rest
+/// one thread at a time. After attach() nothing allocates or throws; map(), keep() and unmap() are
 /// async-signal-safe. Ranges are whole blocks clipped to the extent they lie in; failures of the
 /// kernel are fatal with the numbers (ENOMEM names vm.max_map_count).
 ///
@@ -66,6 +66,8 @@ public:
     /// live stack. map() with either access makes them writable. Where the facts say so, collect()
     /// then reports them each time; otherwise they are tracked as all others are.
     virtual void keep(AddressRange) noexcept {}
+    /// From now on what is accessible of `range` may be executed as well (code on stacks).
+    virtual void allow_execution(AddressRange) noexcept {}
     /// Reports every page written since the last collect() and makes their next write noticed
     /// again. A write that races with the call is reported by this or the next collect().
     /// Pages not mapped at present may be reported too; the caller filters. So may a few that were

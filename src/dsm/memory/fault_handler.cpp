@@ -33,14 +33,16 @@ constexpr greg_t error_fetch = 1 << 4;
 
 constinit std::array<std::atomic<FaultTarget*>, targets_max> targets{};
 constinit std::atomic<bool> installed{false};
+constinit std::atomic<void (*)(std::uintptr_t, bool) noexcept> explain{nullptr};
 
-/// A load or store that a page table entry refused. Everything else (kill, bad instructions,
-/// execution of data, poisoned memory) is the program's affair.
+/// A load or store that a page table entry refused, or a fetch of code where it may lie. Everything
+/// else (kill, bad instructions, execution of data, poisoned memory) is the program's affair.
 bool is_access(int signal, const siginfo_t& info, const ucontext_t& context) noexcept {
     const bool code = signal == SIGBUS ? info.si_code == BUS_ADRERR
                                        : info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
     return code && context.uc_mcontext.gregs[REG_TRAPNO] == page_fault_trap &&
-           (context.uc_mcontext.gregs[REG_ERR] & error_fetch) == 0;
+           ((context.uc_mcontext.gregs[REG_ERR] & error_fetch) == 0 ||
+            is_executable(reinterpret_cast<std::uintptr_t>(info.si_addr)));
 }
 
 bool ask_targets(std::uintptr_t address, bool write) noexcept {
@@ -76,6 +78,14 @@ void refuse_attached(std::uintptr_t address, bool write, siginfo_t info,
             write ? "write" : "read", address, instruction);
 }
 
+/// An access to what is no memory of the job: the program's affair, about which something may be
+/// known.
+void refuse_foreign(int signal, std::uintptr_t address, bool write, const siginfo_t& info,
+                    ucontext_t& context) noexcept {
+    if (pass_to_program(signal, info, context) != Verdict::dies) return;
+    if (const auto say_more = explain.load()) say_more(address, write);
+}
+
 void handle(int signal, siginfo_t* info, void* raw_context) {
     const int errno_before = errno;
     auto& context = *static_cast<ucontext_t*>(raw_context);
@@ -89,7 +99,7 @@ void handle(int signal, siginfo_t* info, void* raw_context) {
             if (is_attached(address))
                 refuse_attached(address, write, *info, context);
             else
-                pass_to_program(signal, *info, context);
+                refuse_foreign(signal, address, write, *info, context);
         }
     }
     errno = errno_before;
@@ -112,6 +122,10 @@ void install_fault_handlers() noexcept {
         set_kernel_action(signal, ours, &before);
         adopt_program_action(signal, before);
     }
+}
+
+void explain_deaths(void (*say_more)(std::uintptr_t address, bool write) noexcept) noexcept {
+    explain.store(say_more);
 }
 
 void add_fault_target(FaultTarget& target) noexcept {

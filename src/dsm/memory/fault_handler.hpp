@@ -2,9 +2,15 @@
 // Role: installing the SIGBUS and SIGSEGV handlers, for the two files that make up the fault path.
 #pragma once
 
+#include <cstdint>
+
 namespace hiroba::dsm {
 
 /// Makes the kernel call us on SIGBUS and SIGSEGV; does nothing when it does already.
 void install_fault_handlers() noexcept;
+
+/// Whoever can say more of an access to no memory of the job that ends the program: called in the
+/// faulting thread, on its alternate stack, once the death is decided. One for the process.
+void explain_deaths(void (*explain)(std::uintptr_t address, bool write) noexcept) noexcept;
 
 }  // namespace hiroba::dsm

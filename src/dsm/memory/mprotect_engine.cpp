@@ -72,6 +72,8 @@ Result<void> MprotectEngine::attach(AddressRange range, int memory_fd, std::uint
     if (!written) return written.error();
     auto kept = PageSet::create(pages);
     if (!kept) return kept.error();
+    auto executable = PageSet::create(pages);
+    if (!executable) return executable.error();
     const long access =
         kernel_call(SYS_mmap, address_hint(pages), round_up(pages, page_bytes),
                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -81,8 +83,8 @@ Result<void> MprotectEngine::attach(AddressRange range, int memory_fd, std::uint
                                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory_fd, memory_offset);
     if (kernel_failed(at)) return failed("mmap", range, at);
 
-    attached_.push_back(
-        {range, reinterpret_cast<PageAccess*>(access), std::move(*written), std::move(*kept)});
+    attached_.push_back({range, reinterpret_cast<PageAccess*>(access), std::move(*written),
+                         std::move(*kept), std::move(*executable)});
     const auto index = static_cast<std::uint16_t>(attached_.size() - 1);
     ascending_.insert(std::upper_bound(ascending_.begin(), ascending_.end(), index,
                                        [this](std::uint16_t a, std::uint16_t b) {
@@ -102,15 +104,30 @@ MprotectEngine::Attached& MprotectEngine::attached_at(AddressRange range) noexce
 }
 
 bool MprotectEngine::protect(Attached& where, PageRun run, PageAccess wanted) noexcept {
-    const int protection = wanted == PageAccess::none   ? PROT_NONE
-                           : wanted == PageAccess::read ? PROT_READ
-                                                        : PROT_READ | PROT_WRITE;
+    if (wanted == PageAccess::none) return protect_equal(where, run, wanted, PROT_NONE);
+    const int protection = wanted == PageAccess::read ? PROT_READ : PROT_READ | PROT_WRITE;
+    if (!any_executable_) return protect_equal(where, run, wanted, protection);
+    while (run.count > 0) {
+        const bool executable = where.executable.contains(run.first);
+        PageRun part{run.first, 1};
+        while (part.end() < run.end() && where.executable.contains(part.end()) == executable)
+            ++part.count;
+        if (!protect_equal(where, part, wanted, executable ? protection | PROT_EXEC : protection))
+            return false;
+        run = {part.end(), run.end() - part.end()};
+    }
+    return true;
+}
+
+bool MprotectEngine::protect_equal(Attached& where, PageRun run, PageAccess wanted,
+                                   int protection) noexcept {
     const AddressRange range = where.range_of(run);
     const long result = kernel_call(SYS_mprotect, range.address, range.bytes, protection);
     if (result == -ENOMEM) {
         retreat();
         return false;
     }
+    if (result != 0 && (protection & PROT_EXEC) != 0) die_without_execution(range, result);
     HIROBA_INVARIANT(result == 0, "mprotect of %lu bytes at 0x%lx gave %ld", range.bytes,
                      range.address, result);
     std::fill_n(where.access + run.first, run.count, wanted);
@@ -152,6 +169,24 @@ void MprotectEngine::keep(AddressRange range) noexcept {
             raise(where, part, PageAccess::write);
             return true;
         });
+}
+
+void MprotectEngine::allow_execution(AddressRange range) noexcept {
+    {
+        const FaultSafeLock guard{latch_};
+        Attached& where = attached_at(range);
+        const PageRun run = where.pages_of(range);
+        where.executable.add(run);
+        any_executable_ = true;
+        for (const PageAccess access : {PageAccess::read, PageAccess::write}) {
+            const auto has = [&](std::size_t page) { return where.access[page] == access; };
+            const auto give = [&](PageRun part) { return protect(where, part, access); };
+            // After a retreat there is room for what is left: the kept pages.
+            if (for_each_run_where(run, has, give) || for_each_run_where(run, has, give)) continue;
+            die_without_mappings("code on a stack", range.address);
+        }
+    }
+    note_executable(range);
 }
 
 void MprotectEngine::unmap(std::span<const AddressRange> ranges) noexcept {

@@ -26,6 +26,7 @@ public:
     void map(AddressRange range, Access access) noexcept override;
     void unmap(std::span<const AddressRange> ranges) noexcept override;
     void keep(AddressRange range) noexcept override;
+    void allow_execution(AddressRange range) noexcept override;
     void collect(WrittenSink& sink) noexcept override;
     bool has_written() const noexcept override {
         return has_written_.load(std::memory_order_seq_cst);
@@ -41,6 +42,7 @@ private:
         PageAccess* access = nullptr;  ///< one for each page, in sparse memory
         PageSet written;               ///< made writable since the last collect, or kept
         PageSet kept;
+        PageSet executable;
         PageRun pages_of(AddressRange part) const noexcept {
             return {(part.address - range.address) / page_bytes, part.bytes / page_bytes};
         }
@@ -58,6 +60,8 @@ private:
     void protect_again(Attached& where, PageRun run) noexcept;
     /// False when the kernel's mappings have run out and retreat() has been done instead.
     bool protect(Attached& where, PageRun run, PageAccess wanted) noexcept;
+    /// Of pages that are all executable or all not.
+    bool protect_equal(Attached& where, PageRun run, PageAccess wanted, int protection) noexcept;
     void retreat() noexcept;
     bool close_all_but_kept() noexcept;
     static void forget_access(PageAccess* first, std::size_t count) noexcept;
@@ -67,6 +71,7 @@ private:
     std::vector<Attached> attached_;        ///< reserved: attach() allocates nothing here
     std::vector<std::uint16_t> ascending_;  ///< indices of attached_ by address
     std::uint64_t retreats_ = 0;
+    bool any_executable_ = false;
     std::atomic<bool> has_written_{false};  ///< set after a page is added to `written`
 };
 

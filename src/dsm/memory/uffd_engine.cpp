@@ -163,6 +163,13 @@ void UffdEngine::map(AddressRange range, Access access) noexcept {
     }
 }
 
+void UffdEngine::allow_execution(AddressRange range) noexcept {
+    const long result =
+        kernel_call(SYS_mprotect, range.address, range.bytes, PROT_READ | PROT_WRITE | PROT_EXEC);
+    if (result != 0) die_without_execution(range, result);
+    note_executable(range);
+}
+
 // We unmapped the page since the last collect, or the kernel took it (swap), or it is mapped. Where
 // the entry is gone, what is left of it says whether it was written: then it comes back as written.
 void UffdEngine::install_again(const Attached& where, AddressRange range) noexcept {

@@ -29,6 +29,7 @@ public:
                         std::byte* alias) override;
     void map(AddressRange range, Access access) noexcept override;
     void unmap(std::span<const AddressRange> ranges) noexcept override;
+    void allow_execution(AddressRange range) noexcept override;
     void collect(WrittenSink& sink) noexcept override;
 
 private:

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <mutex>
 
+#include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
@@ -28,6 +29,8 @@ constexpr std::size_t cell_bytes = cache_line_bytes;
 constexpr std::size_t key_at = 0, tail_at = 8, holder_at = 16, news_bytes_at = 24;
 // Words of a queue node.
 constexpr std::size_t next_at = 0, granted_at = 8;
+/// In granted_at: another node has unlocked; the queue node's own takes it back when it needs one.
+constexpr std::uint64_t given_back = 2;
 
 // A queue node of the job: 0 is none.
 struct Waiter {
@@ -89,6 +92,7 @@ private:
     bool queue_up(Slot slot, Waiter& mine) noexcept;
     Waiter take_queue_node() noexcept;
     void give_queue_node(Waiter waiter) noexcept;
+    void collect_given_back() noexcept;
     void become_holder(Slot slot, Waiter mine) noexcept;
     void publish_news(Slot slot) noexcept;
 
@@ -121,12 +125,27 @@ Slot Table::find(LockKey key) noexcept {
 
 Waiter Table::take_queue_node() noexcept {
     const std::scoped_lock guard{free_latch_};
+    if (free_count_ == 0) collect_given_back();
     HIROBA_INVARIANT(free_count_ > 0, "%u locks held or waited for on one node",
                      queue_nodes_per_node);
     return Waiter::make(endpoint_.self(), free_[--free_count_]);
 }
 
+/// With the latch. Rare: as many locks as there are queue nodes have been unlocked elsewhere.
+void Table::collect_given_back() noexcept {
+    for (std::uint32_t i = 0; i < queue_nodes_per_node; ++i) {
+        const Waiter each = Waiter::make(endpoint_.self(), i);
+        if (segment_.load(at(each, granted_at)) != given_back) continue;
+        segment_.store(at(each, granted_at), 0);
+        free_[free_count_++] = i;
+    }
+}
+
 void Table::give_queue_node(Waiter waiter) noexcept {
+    if (waiter.node() != endpoint_.self()) {
+        segment_.store(at(waiter, granted_at), given_back);
+        return;
+    }
     const std::scoped_lock guard{free_latch_};
     free_[free_count_++] = waiter.index();
 }
@@ -199,8 +218,8 @@ void Table::publish_news(Slot slot) noexcept {
 void Table::unlock(LockKey key) noexcept {
     const Slot slot = find(key);
     const Waiter mine{segment_.load(at(slot, holder_at))};
-    HIROBA_INVARIANT(mine && mine.node() == endpoint_.self(),
-                     "lock 0x%lx unlocked here is held by node %u", key, mine.node().value);
+    // Who holds it may be of another node: a lock is the job's.
+    if (!mine) die(exit_environment, "unlock of the lock at 0x%lx, which nobody holds", key);
     publish_news(slot);
     segment_.store(at(slot, holder_at), 0);
     Waiter next{segment_.load(at(mine, next_at))};

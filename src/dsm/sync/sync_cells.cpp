@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 
 namespace hiroba::dsm {
@@ -77,13 +78,7 @@ SyncCells::~SyncCells() {
 
 void SyncCells::attach() {
     segment_.attach();
-    // The program's signals are for the program's threads.
-    sigset_t all;
-    sigset_t former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    payer_ = std::thread([this] { pay_debts(); });
-    pthread_sigmask(SIG_SETMASK, &former, nullptr);
+    payer_ = start_service_thread("releases for waiting nodes", [this] { pay_debts(); });
 }
 
 SyncThread SyncCells::self() const noexcept {

@@ -20,6 +20,7 @@ public:
     void pin(const void*, std::size_t, bool) noexcept override {}
     void unpin(const void*, std::size_t) noexcept override {}
     void hold_stack(AddressRange, std::size_t) noexcept override {}
+    void allow_execution(AddressRange) noexcept override {}
     void drop_stack(AddressRange, std::size_t) noexcept override {}
     bool discard(std::span<const AddressRange>) noexcept override { return true; }
     void discarded_everywhere() noexcept override {}

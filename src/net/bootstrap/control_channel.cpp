@@ -14,6 +14,7 @@
 #include "base/fatal.hpp"
 #include "net/bootstrap/control_packet.hpp"
 #include "net/bootstrap/job.hpp"
+#include "net/bootstrap/started.hpp"
 
 namespace hiroba::net {
 
@@ -146,6 +147,14 @@ void ControlChannel::report_participation(std::uint64_t regions) noexcept {
     if (job_.control_fd < 0) return;
     const ControlHeader header{ControlKind::participation, job_.self.value, regions};
     send_packet(job_.control_fd, header, {}, -1, true);
+}
+
+void report_started(const JobInfo& job, const char* text, bool replaces) noexcept {
+    constexpr std::size_t text_bytes_max = 200;
+    if (job.control_fd < 0) return;
+    const std::span<const char> bytes(text, strnlen(text, text_bytes_max));
+    send_packet(job.control_fd, {ControlKind::started, job.self.value, replaces ? 1u : 0u},
+                std::as_bytes(bytes), -1, true);
 }
 
 }  // namespace hiroba::net

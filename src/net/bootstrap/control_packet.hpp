@@ -27,6 +27,7 @@ enum class ControlKind : std::uint32_t {
     lost,           ///< launcher: node `rank` is dead; at any time (HIROBA_LOSS_GRACE)
     place,          ///< node: body = SyncPlace, NamedCount[]; agent: and the place's name, of
                     ///< `number` bytes
+    started,        ///< node: body = what it starts outside of the job; number 1: in its own place
 };
 
 struct ControlHeader {

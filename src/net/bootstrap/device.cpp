@@ -2,6 +2,7 @@
 // Role: see device.hpp.
 #include "net/bootstrap/device.hpp"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -10,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <memory>
 
@@ -41,15 +44,48 @@ std::string list(const std::vector<NetworkDevice>& devices) {
     return text.empty() ? "none" : text;
 }
 
+/// The first `bits` of both numeric addresses are equal; false for an address that is none.
+bool is_within(const std::string& address, const std::string& network, unsigned bits) {
+    for (const int family : {AF_INET, AF_INET6}) {
+        unsigned char a[16] = {}, b[16] = {};
+        const unsigned bits_max = family == AF_INET ? 32 : 128;
+        if (bits > bits_max || ::inet_pton(family, address.c_str(), a) != 1 ||
+            ::inet_pton(family, network.c_str(), b) != 1)
+            continue;
+        unsigned bit = 0;
+        while (bit < bits && ((a[bit / 8] ^ b[bit / 8]) >> (7 - bit % 8) & 1) == 0) ++bit;
+        return bit == bits;
+    }
+    return false;
+}
+
+/// Whether `wanted` is the device's name or address, or the subnet that its address lies in.
+bool names(const std::string& wanted, const NetworkDevice& device) {
+    const std::size_t slash = wanted.find('/');
+    if (slash == std::string::npos) return device.name == wanted || device.address == wanted;
+    unsigned bits = 0;
+    const char* const end = wanted.data() + wanted.size();
+    const auto parsed = std::from_chars(wanted.data() + slash + 1, end, bits);
+    return parsed.ec == std::errc{} && parsed.ptr == end &&
+           is_within(device.address, wanted.substr(0, slash), bits);
+}
+
+bool is_address(const std::string& text) {
+    unsigned char bytes[16];
+    const std::string number = text.substr(0, text.find('/'));
+    return ::inet_pton(AF_INET, number.c_str(), bytes) == 1 ||
+           ::inet_pton(AF_INET6, number.c_str(), bytes) == 1;
+}
+
 Result<DeviceChoice> named_device(const std::string& wanted,
                                   const std::vector<NetworkDevice>& devices) {
     for (const NetworkDevice& device : devices) {
-        if (device.up && (device.name == wanted || device.address == wanted))
+        if (device.up && names(wanted, device))
             return DeviceChoice{device.name, device.address, "HIROBA_NET names it"};
     }
     return Error{ErrorKind::usage, "HIROBA_NET=" + wanted +
-                                       ": no device of this host is up and has that name or "
-                                       "address; there are " +
+                                       ": no device of this host is up and has that name, "
+                                       "address or subnet; there are " +
                                        list(devices)};
 }
 
@@ -80,6 +116,24 @@ std::vector<NetworkDevice> network_devices() {
         devices.push_back(std::move(device));
     }
     return devices;
+}
+
+std::string network_for_host(std::string_view setting, std::string_view host) {
+    std::string for_all, for_host;
+    std::string_view rest = setting;
+    while (!rest.empty()) {
+        const std::string item{rest.substr(0, rest.find(','))};
+        rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+        // In brackets, as in --hosts, a host may be an address of IPv6.
+        const bool bracketed = item.starts_with('[');
+        const std::size_t closed = bracketed ? item.find(']') : 0;
+        const std::size_t colon = closed == item.npos ? item.npos : item.find(':', closed);
+        if (colon == item.npos || colon == 0 || (!bracketed && is_address(item)))
+            for_all = item;
+        else if (item.substr(bracketed, (bracketed ? closed - 1 : colon)) == host)
+            for_host = item.substr(colon + 1);
+    }
+    return for_host.empty() ? for_all : for_host;
 }
 
 Result<std::string> address_towards(const std::string& peer) {

@@ -35,6 +35,10 @@ struct DeviceChoice {
     std::string why;
 };
 
+/// What the setting HIROBA_NET says of a host: items of the form DEVICE, for all hosts, or
+/// HOST:DEVICE, which goes first, with commas between; HOST as --hosts names it. Empty: nothing.
+std::string network_for_host(std::string_view setting, std::string_view host);
+
 /// The device that leads to all of `peers`, or the one that `wanted` (HIROBA_NET: a name or an
 /// address) names. Without both: the one that leads out of this host.
 /// Errors: usage when `wanted` is no device of this host that is up; environment when no device

@@ -53,5 +53,27 @@ TEST(Device, TheUsersWordIsTakenByNameAndByAddress) {
     EXPECT_NE(refused.error().text.find("lo 127.0.0.1"), std::string::npos);
 }
 
+TEST(Device, ASubnetNamesTheDeviceWhoseAddressLiesInIt) {
+    const auto chosen = choose_device("127.0.0.0/8", {});
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->name, "lo");
+    for (const char* const wanted :
+         {"203.0.113.0/24", "127.0.0.0/33", "127.0.0.0/", "127.0.0.0/8x"})
+        EXPECT_FALSE(choose_device(wanted, {})) << wanted;
+}
+
+TEST(Device, TheUsersWordMayDifferByHost) {
+    EXPECT_EQ(network_for_host("eth0", "a"), "eth0");
+    EXPECT_EQ(network_for_host("a:eth0,b:ib0", "b"), "ib0");
+    EXPECT_EQ(network_for_host("a:eth0,b:ib0", "c"), "");
+    EXPECT_EQ(network_for_host("eth7,b:10.1.2.3", "c"), "eth7");
+    EXPECT_EQ(network_for_host("eth7,b:10.1.2.3", "b"), "10.1.2.3");
+    EXPECT_EQ(network_for_host("fd77::1", "a"), "fd77::1");
+    EXPECT_EQ(network_for_host("fd77::/64,[fd77::1]:eth0", "fd77::1"), "eth0");
+    EXPECT_EQ(network_for_host("fd77::/64,[fd77::1]:eth0", "fd77::2"), "fd77::/64");
+    EXPECT_EQ(network_for_host("node1:fd77::1", "node1"), "fd77::1");
+    EXPECT_EQ(network_for_host("", "a"), "");
+}
+
 }  // namespace
 }  // namespace hiroba::net

@@ -176,8 +176,8 @@ public:
     virtual Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
                       bool more) noexcept;
 
-    /// Whether everything sent and posted here has reached its node, unless that was lost. Any
-    /// thread.
+    /// Whether everything sent and posted here has reached its node, unless that was lost, and
+    /// nobody waits for this one to say so. Not from a handler.
     virtual bool settled() noexcept { return true; }
 
     /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t length_at = 6;
 constexpr std::size_t authenticator_at = 32;
+constexpr unsigned acknowledged_bits = 48;
 
 template <class Number>
 Number read(const std::byte* at) noexcept {
@@ -55,7 +56,7 @@ std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, 
     write(start + 8, header.from);
     write(start + 12, header.to);
     write(start + 16, header.sequence);
-    write(start + 24, header.acknowledged);
+    write(start + 24, header.acknowledged | std::uint64_t{header.arrived} << acknowledged_bits);
     write(start + authenticator_at, std::uint64_t{0});
     for (std::size_t i = 0; i < header.selective_words; ++i) {
         write(start + fixed_header_bytes + 8 * i, header.selective[i]);
@@ -109,7 +110,9 @@ Refusal open_datagram(Bytes datagram, const DirectionKey& key, DatagramHeader& h
     header.from = read<std::uint32_t>(start + 8);
     header.to = read<std::uint32_t>(start + 12);
     header.sequence = read<std::uint64_t>(start + 16);
-    header.acknowledged = read<std::uint64_t>(start + 24);
+    const auto acknowledged = read<std::uint64_t>(start + 24);
+    header.acknowledged = acknowledged & ((std::uint64_t{1} << acknowledged_bits) - 1);
+    header.arrived = static_cast<std::uint16_t>(acknowledged >> acknowledged_bits);
     for (std::size_t i = 0; i < header.selective_words; ++i) {
         header.selective[i] = read<std::uint64_t>(start + fixed_header_bytes + 8 * i);
     }

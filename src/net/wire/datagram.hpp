@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the layout of a datagram: a header with an authenticator, then records.
 //
-//   0 magic  4 flags  5 selective words  6 length  8 from  12 to  16 sequence  24 acknowledged
-//   32 authenticator  40 selective acknowledgements (0 to 4 words)  then records, 8-byte aligned
+//   0 magic  4 flags  5 selective words  6 length  8 from  12 to  16 sequence
+//   24 acknowledged (6 bytes)  30 arrived  32 authenticator  40 selective acknowledgements (0 to 4
+//   words)  then records, 8-byte aligned
 //
 // Invariant: little-endian; nothing in a datagram is looked at before its authenticator was found
 // right, save what is needed to find the key. A datagram that opens is whole and well formed, down
@@ -18,7 +19,7 @@
 
 namespace hiroba::net::wire {
 
-inline constexpr std::uint32_t datagram_magic = 0x0262'7268;  ///< "hrb" and the version
+inline constexpr std::uint32_t datagram_magic = 0x0362'7268;  ///< "hrb" and the version
 inline constexpr std::size_t fixed_header_bytes = 40;
 inline constexpr std::size_t selective_words_max = 4;
 inline constexpr std::size_t header_bytes_max = fixed_header_bytes + 8 * selective_words_max;
@@ -30,7 +31,8 @@ struct DatagramHeader {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
     std::uint64_t sequence = 0;      ///< of this datagram; 0: it only acknowledges
-    std::uint64_t acknowledged = 0;  ///< everything up to here was executed
+    std::uint64_t acknowledged = 0;  ///< everything up to here was executed; below 2^48
+    std::uint16_t arrived = 0;       ///< datagrams with a sequence that came, modulo 2^16
     /// Bit i of word w: acknowledged + 1 + 64 w + i has arrived.
     std::uint64_t selective[selective_words_max] = {};
 

@@ -22,7 +22,8 @@ TEST(Datagram, opens_as_it_was_sealed) {
                         .from = 4,
                         .to = 2,
                         .sequence = 1ull << 40,
-                        .acknowledged = 99,
+                        .acknowledged = (1ull << 48) - 2,
+                        .arrived = 65534,
                         .selective = {1, 2, 1ull << 63}};
     const WireRecord record{.kind = RecordKind::put,
                             .sub = 3,
@@ -38,7 +39,8 @@ TEST(Datagram, opens_as_it_was_sealed) {
     DatagramHeader header;
     ASSERT_EQ(open_datagram(bytes, key, header), Refusal::none);
     EXPECT_EQ(header.sequence, sent.sequence);
-    EXPECT_EQ(header.acknowledged, 99u);
+    EXPECT_EQ(header.acknowledged, sent.acknowledged);
+    EXPECT_EQ(header.arrived, 65534u);
     EXPECT_EQ(header.selective[2], 1ull << 63);
     EXPECT_EQ(header.flags, flag_answer_now);
     WireRecord found;

@@ -107,22 +107,34 @@ bool set_schedule(std::string_view text, Environment& to) {
     return true;
 }
 
-bool set_stack(std::string_view text, Environment& to) {
+std::optional<std::uint64_t> stack_size_in(std::string_view text) {
     text = trim(text);
-    if (text.empty()) return false;
+    if (text.empty()) return {};
     int shift = 10;  // The unit is KiB unless the value says otherwise.
     const char unit = text.back();
     if (unit < '0' || unit > '9') {
         const char* const units = "bkmg";
         const char* const at = std::strchr(units, unit | 0x20);
-        if (at == nullptr || *at == 0) return false;
+        if (at == nullptr || *at == 0) return {};
         shift = static_cast<int>(at - units) * 10;
         text.remove_suffix(1);
     }
     const auto value = number_in(text, 0, UINT64_MAX >> shift);
-    if (!value) return false;
-    to.stack_bytes = *value << shift;
-    return true;
+    if (!value) return {};
+    return *value << shift;
+}
+
+bool set_stack(std::string_view text, Environment& to) {
+    const auto bytes = stack_size_in(text);
+    if (bytes) to.stack_bytes = *bytes;
+    return bytes.has_value();
+}
+
+/// gcc's own name, for which the standard's comes first.
+bool set_gnu_stack(std::string_view text, Environment& to) {
+    const char* const standard = std::getenv("OMP_STACKSIZE");
+    if (standard != nullptr && stack_size_in(standard)) return true;
+    return set_stack(text, to);
 }
 
 bool set_truth(std::string_view text, bool* to) {
@@ -186,6 +198,7 @@ constexpr Variable variables[] = {
     {"OMP_THREAD_LIMIT",
      [](std::string_view t, Environment& e) { return set_number(t, 1, INT_MAX, &e.thread_limit); }},
     {"OMP_STACKSIZE", set_stack},
+    {"GOMP_STACKSIZE", set_gnu_stack},
     {"OMP_WAIT_POLICY", set_wait_policy},
     {"OMP_CANCELLATION",
      [](std::string_view t, Environment& e) { return set_truth(t, &e.cancellation); }},
@@ -205,6 +218,15 @@ constexpr Variable variables[] = {
 };
 
 }  // namespace
+
+std::uint64_t stack_bytes_from_environment() noexcept {
+    for (const char* const name : {"OMP_STACKSIZE", "GOMP_STACKSIZE"}) {
+        const char* const text = std::getenv(name);
+        if (text == nullptr) continue;
+        if (const auto bytes = stack_size_in(text)) return *bytes;
+    }
+    return 0;
+}
 
 Environment read_environment(bool complain) {
     Environment environment;

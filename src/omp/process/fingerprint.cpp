@@ -96,8 +96,9 @@ std::string difference_of_objects(const ObjectRecord& ours, const ObjectRecord& 
     }
     return name + " (build " + to_text(ours.build_id) + ") lies at another address on " + other +
            " (build " + to_text(theirs.build_id) +
-           ") than on node 0. Address randomization must be off: allow personality(2) in the "
-           "container's seccomp profile";
+           ") than on node 0. Address randomization must be off: run a copy of the program that "
+           "has "
+           "no setuid or setgid bits, or allow personality(2) in the container's seccomp profile";
 }
 
 }  // namespace

@@ -14,29 +14,12 @@
 #include <span>
 
 #include "base/bytes.hpp"
+#include "omp/process/system_libraries.hpp"
 
 namespace hiroba::omp {
 namespace {
 
 using dsm::AddressRange;
-
-/// File names up to the first ".so". Sorted by hand into families, searched linearly: start-up
-/// only.
-constexpr std::string_view system_stems[] = {
-    // glibc
-    "libc", "libm", "ld-linux-x86-64", "libpthread", "libdl", "librt", "libmvec", "libanl",
-    "libnsl", "libresolv", "libutil", "libthread_db", "libBrokenLocale", "libnss_files",
-    "libnss_dns", "libnss_compat", "libnss_systemd", "libcrypt",
-    // language runtimes
-    "libstdc++", "libgcc_s", "libgfortran", "libquadmath", "libatomic", "libitm", "libc++",
-    "libc++abi", "libunwind", "libflang", "libFortranRuntime", "libFortranDecimal",
-    // OpenMP runtimes, this one, and what it is linked with
-    "libhiroba", "libgomp", "libomp", "libiomp5", "libZydis", "libZycore", "libfmt", "libxxhash",
-    "libelf", "libdw",
-    // instrumentation
-    "libasan", "libubsan", "libtsan", "liblsan", "libhwasan", "libprofiler", "libgcov",
-    // the kernel's
-    "linux-vdso", "linux-gate"};
 
 /// Finds NT_GNU_BUILD_ID in one note segment.
 BuildId find_build_id(std::uintptr_t notes, std::size_t bytes) {
@@ -75,10 +58,16 @@ LoadedObject describe(const dl_phdr_info& info, bool program) {
     LoadedObject object;
     object.path = program ? program_path() : std::string(info.dlpi_name);
     object.bias = info.dlpi_addr;
-    object.kind = program                          ? LoadedObject::Kind::program
-                  : is_system_library(object.path) ? LoadedObject::Kind::system_library
-                                                   : LoadedObject::Kind::user_library;
     object.tls_module = info.dlpi_tls_modid;
+
+    for (const auto& header : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
+        if (header.p_type == PT_DYNAMIC) object.dynamic = range_of(info, header).address;
+        if (header.p_type == PT_GNU_STACK) object.executable_stack = (header.p_flags & PF_X) != 0;
+    }
+    object.kind = program ? LoadedObject::Kind::program
+                  : is_system_library(object.path, object.bias, object.dynamic)
+                      ? LoadedObject::Kind::system_library
+                      : LoadedObject::Kind::user_library;
 
     AddressRange relro;
     for (const auto& header : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
@@ -89,7 +78,6 @@ LoadedObject describe(const dl_phdr_info& info, bool program) {
         if (header.p_type == PT_NOTE && object.build_id.bytes == 0) {
             object.build_id = find_build_id(range.address, range.bytes);
         }
-        if (header.p_type == PT_DYNAMIC) object.dynamic = range.address;
         if (header.p_type != PT_LOAD || range.bytes == 0) continue;
         object.end = std::max<std::uintptr_t>(object.end, round_up(range.end(), page_bytes));
         if ((header.p_flags & PF_X) != 0) object.executable.push_back(range);
@@ -128,12 +116,6 @@ std::vector<LoadedObject> loaded_objects() {
     std::vector<LoadedObject> objects;
     dl_iterate_phdr(&collect_object, &objects);
     return objects;
-}
-
-bool is_system_library(std::string_view path) noexcept {
-    const std::string_view file = path.substr(path.rfind('/') + 1);
-    const std::string_view stem = file.substr(0, file.find(".so"));
-    return std::ranges::find(system_stems, stem) != std::end(system_stems);
 }
 
 std::vector<AddressRange> writable_parts(AddressRange segment, AddressRange relro) {

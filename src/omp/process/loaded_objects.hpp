@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "dsm/memory/address_map.hpp"
@@ -40,6 +39,7 @@ struct LoadedObject {
     std::vector<dsm::AddressRange> executable;  ///< load segments, exact bounds
     std::uintptr_t dynamic = 0;                 ///< its dynamic section; 0: none
     std::uintptr_t end = 0;                     ///< of its highest load segment, whole pages
+    bool executable_stack = true;               ///< it keeps code there, or does not say
     std::size_t tls_module = 0;  ///< its number among those with thread-local storage; 0: none
 
     bool is_global() const { return kind != Kind::system_library; }
@@ -47,10 +47,6 @@ struct LoadedObject {
 
 /// Everything loaded now, the kernel's own object (vdso) excepted. The program comes first.
 std::vector<LoadedObject> loaded_objects();
-
-/// True for the libraries whose state stays private to a node: libc, the language runtimes, ours.
-/// @param path  file name with or without directories, as the loader shows it
-bool is_system_library(std::string_view path) noexcept;
 
 /// The whole pages of a writable segment that the loader does not make read-only after start-up.
 /// @param relro  exact bounds of PT_GNU_RELRO; empty when there is none

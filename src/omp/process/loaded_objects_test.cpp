@@ -61,17 +61,6 @@ TEST(LoadedObjects, LibcIsPrivateAndHasABuildId) {
     EXPECT_EQ(to_text(libc->build_id).size(), 40u);
 }
 
-TEST(LoadedObjects, LibrariesAreTakenByWholeNameNotByPrefix) {
-    EXPECT_TRUE(is_system_library("/lib/x86_64-linux-gnu/libm.so.6"));
-    EXPECT_TRUE(is_system_library("libgomp.so.1"));
-    EXPECT_TRUE(is_system_library("/opt/hiroba/lib/libhiroba.so"));
-    EXPECT_TRUE(is_system_library("/lib64/ld-linux-x86-64.so.2"));
-    EXPECT_TRUE(is_system_library("libstdc++.so.6.0.30"));
-    EXPECT_FALSE(is_system_library("libmine.so"));
-    EXPECT_FALSE(is_system_library("libcounters.so.6"));
-    EXPECT_FALSE(is_system_library("/home/libm.so.d/libuser.so"));
-}
-
 TEST(WritableParts, WithoutRelroTheWholePagesRemain) {
     const auto parts = writable_parts({0x10ff0, 0x20}, {});
     ASSERT_EQ(parts.size(), 1u);

@@ -4,6 +4,7 @@
 
 #include <link.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,8 +13,10 @@
 
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
+#include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::omp {
 namespace {
@@ -23,6 +26,7 @@ struct Start {
     ThreadBody body = nullptr;
     std::uint32_t first_global_thread = 0;
     std::atomic<bool> gate_open{false};
+    std::atomic<std::uint32_t> threads{0};
 };
 constinit Start start;
 
@@ -50,6 +54,13 @@ int add_thread_local_bytes(dl_phdr_info* info, std::size_t, void* sum) {
     return 0;
 }
 
+/// What a debugger needs of a stack; all other global memory stays out of core files.
+void put_into_core(dsm::AddressRange stack, std::uint32_t threads) noexcept {
+    constexpr std::size_t alone_bytes = std::size_t{4} << 20, one_of_many_bytes = alone_bytes / 4;
+    const std::size_t bytes = std::min(stack.bytes, threads > 1 ? one_of_many_bytes : alone_bytes);
+    dsm::kernel_call(SYS_madvise, stack.end() - bytes, bytes, MADV_DODUMP);
+}
+
 Result<void> start_thread(dsm::AddressRange stack, std::uint32_t local_thread) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -62,13 +73,15 @@ Result<void> start_thread(dsm::AddressRange stack, std::uint32_t local_thread) {
                                  reinterpret_cast<void*>(std::uintptr_t{local_thread}));
     }
     pthread_attr_destroy(&attributes);
-    if (failure == 0) return {};
+    if (failure == 0) {
+        start.threads.fetch_add(1);
+        return {};
+    }
     return Error{ErrorKind::environment,
                  "thread " + std::to_string(local_thread) + " with a stack of " +
                      std::to_string(stack.bytes) +
-                     " bytes did not start: " + std::strerror(failure) +
-                     ". Check ulimit -u and the container's limit of processes; raise HIROBA_STACK "
-                     "when the stack is too small"};
+                     " bytes did not start: " + std::strerror(failure) + ". " +
+                     (failure == EINVAL ? "Raise HIROBA_STACK" : thread_advice(failure))};
 }
 
 }  // namespace
@@ -87,17 +100,27 @@ dsm::AddressRange usable_stack(dsm::AddressRange slice) noexcept {
     return {slice.address + page_bytes, slice.bytes - page_bytes};
 }
 
-Result<void> start_node_threads(const dsm::AddressMap& map, NodeId self, ThreadBody body) {
-    const std::uint32_t threads = map.shape().threads_per_node;
+Result<void> start_node_threads(const dsm::AddressMap& map, NodeId self, std::uint32_t threads,
+                                ThreadBody body) {
     start.body = body;
-    start.first_global_thread = self.value * threads;
+    start.first_global_thread = self.value * map.shape().threads_per_node;
     for (std::uint32_t local = 0; local < threads; ++local) {
         const auto slice = map.stack_slice(start.first_global_thread + local);
+        put_into_core(slice, threads);
         if (auto started = start_thread(usable_stack(slice), local); !started) return started;
     }
     start.gate_open.store(true, std::memory_order_release);  // pairs with enter()
     return {};
 }
+
+Result<void> start_node_thread(const dsm::AddressMap& map, NodeId self,
+                               std::uint32_t local_thread) {
+    const auto slice = map.stack_slice(self.value * map.shape().threads_per_node + local_thread);
+    put_into_core(slice, local_thread + 1);
+    return start_thread(usable_stack(slice), local_thread);
+}
+
+std::uint32_t node_threads_started() noexcept { return start.threads.load(); }
 
 sigset_t block_asynchronous_signals() noexcept {
     sigset_t blocked;

@@ -24,11 +24,18 @@ dsm::AddressRange usable_stack(dsm::AddressRange slice) noexcept;
 /// be resolved: control block, thread-local storage and the first frames.
 void touch_top(dsm::AddressRange stack) noexcept;
 
-/// Starts `map.shape().threads_per_node` threads that run `body`; none enters it before all exist,
-/// so that no page of a thread under construction is taken away by another's first release.
-/// Each has an alternate signal stack, its global number, and the caller's signal mask.
+/// Starts the first `threads` threads of the node, which run `body`; none enters it before all
+/// exist. Each has an alternate signal stack, its global number, and the caller's signal mask.
 /// The caller must have an alternate signal stack: creating a thread writes to its slice.
-Result<void> start_node_threads(const dsm::AddressMap& map, NodeId self, ThreadBody body);
+Result<void> start_node_threads(const dsm::AddressMap& map, NodeId self, std::uint32_t threads,
+                                ThreadBody body);
+
+/// Starts one more thread in the same body, while the others run. One caller at a time.
+/// @param local_thread  below map.shape().threads_per_node, and not started before
+Result<void> start_node_thread(const dsm::AddressMap& map, NodeId self, std::uint32_t local_thread);
+
+/// How many threads have been started.
+std::uint32_t node_threads_started() noexcept;
 
 /// Blocks every signal except the faults, which must reach the thread that raised them.
 /// Returns the mask before.

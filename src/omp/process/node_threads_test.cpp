@@ -53,7 +53,7 @@ void start_node_1() {
         mprotect(reinterpret_cast<void*>(map.stack_slice(g).address), page_bytes, PROT_NONE);
     }
     block_asynchronous_signals();
-    if (!start_node_threads(map, NodeId{1}, &look_around)) _exit(101);
+    if (!start_node_threads(map, NodeId{1}, map.shape().threads_per_node, &look_around)) _exit(101);
     for (;;) pause();
 }
 
@@ -65,7 +65,7 @@ TEST(NodeThreads, AStackTooSmallIsAnErrorThatNamesTheSetting) {
     dsm::SpaceShape small = shape;
     small.stack_bytes = 2 * page_bytes;
     const auto started =
-        start_node_threads(dsm::AddressMap(small), NodeId{0}, [](std::uint32_t) {});
+        start_node_threads(dsm::AddressMap(small), NodeId{0}, 1, [](std::uint32_t) {});
     ASSERT_FALSE(started);
     EXPECT_NE(started.error().text.find("HIROBA_STACK"), std::string::npos);
 }

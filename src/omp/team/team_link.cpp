@@ -15,6 +15,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
 #include "dsm/sync/publisher.hpp"
+#include "omp/team/team_shape.hpp"
 
 namespace hiroba::omp {
 
@@ -140,24 +141,36 @@ bool TeamLink::join() noexcept {
     return true;
 }
 
-bool TeamLink::await_fork(Fork* fork) noexcept {
+TeamLink::Called TeamLink::await_fork(Fork* fork) noexcept {
     const auto is_called = [this] { return mail_->has_come(0) || over_.load(); };
+    const auto are_handlers_waiting = [this] { return parts_.interruptions.are_pending(); };
     while (!is_called()) {
+        if (are_handlers_waiting()) return Called::handlers;
         dsm::Heap& heap = *parts_.heap;
-        mail_->wait_for([&] { return is_called() || heap.has_freed_pages(); });
+        mail_->wait_for(
+            [&] { return is_called() || heap.has_freed_pages() || are_handlers_waiting(); });
         heap.return_freed_pages();
     }
-    if (!mail_->has_come(0)) return false;
+    if (!mail_->has_come(0)) return Called::end;
     in_region_.store(true);
     region_runs(true);
     phase_ = 0;
     receive(0, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
     acquire();
-    members_ = (fork->place.team_size - 1) / parts_.threads_per_node + 1;
+    members_ = TeamShape{fork->place.team_size, parts_.endpoint->nodes()}.nodes_used();
     all_nodes_know();
     if (fork->data != nullptr && parts_.memory->contains(fork->data))
         parts_.memory->prefetch(fork->data, data_prefetch_bytes);
-    return true;
+    return Called::region;
+}
+
+void TeamLink::run_handlers() noexcept {
+    on_runtime_stack([this] { run_beside_releases(); });
+    parts_.interruptions.serve();
+    on_runtime_stack([this] {
+        count_program_threads(-1);
+        release();
+    });
 }
 
 void TeamLink::region_runs(bool runs) noexcept {

@@ -56,8 +56,11 @@ public:
     bool join() noexcept;
     void send_quit() noexcept;
 
-    /// Other nodes: waits for the next region. False: the program is over.
-    bool await_fork(Fork* fork) noexcept;
+    enum class Called { region, end, handlers };
+    /// Other nodes: waits for the next region. `handlers`: signal handlers of the program wait.
+    Called await_fork(Fork* fork) noexcept;
+    /// On the program's stack, between regions: lets handlers run, and releases what they wrote.
+    void run_handlers() noexcept;
     void set_members(std::uint32_t members) noexcept { members_ = members; }
     void arrive_at_join() noexcept;
 

@@ -23,17 +23,21 @@ struct Frame {
     std::uint64_t sequence = 0;  ///< number of the next worksharing construct
 };
 
-/// How often a thread holds a lock it may take again. A lock has one holder, so nobody else needs
-/// to know the count.
+/// How often tasks of a thread hold locks they may take again. A lock has one holder, a task, so
+/// nobody else needs to know the count.
 class NestedHolds {
 public:
-    /// The count to change, 0 when the lock is not held. Fatal when too many are held at once.
-    std::uint32_t& of(std::uint64_t key) noexcept;
+    /// The count to change, 0 when `task` does not hold the lock. Fatal when too many are held at
+    /// once.
+    std::uint32_t& of(std::uint64_t key, const void* task) noexcept;
+    /// The count of the lock whichever task of the thread holds it; null: none.
+    std::uint32_t* held(std::uint64_t key) noexcept;
 
 private:
     static constexpr std::size_t holds_max = 64;
     struct Hold {
         std::uint64_t key = 0;
+        const void* task = nullptr;
         std::uint32_t count = 0;
     };
     std::array<Hold, holds_max> holds_{};

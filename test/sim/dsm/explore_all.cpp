@@ -64,7 +64,8 @@ constexpr Scenario scenarios[] = {
          world.unlock(node, 0);
          world.meet(node);
          world.see(node, 1 - thread);
-     }},
+     },
+     true},
     // A remembered notice grows old: a newer one of its block has been dropped.
     {"three_nodes_one_notice", 3, 1, 1, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -72,25 +73,29 @@ constexpr Scenario scenarios[] = {
          if (thread == 1) world.add_and_drop_notice(node);
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 2) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
-     }},
+     },
+     true},
     {"atomics_and_meeting", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t, ClusterNode& node) {
          world.see(node, 1);
          world.atomic_add(node, 0);
          world.meet(node);
          world.see(node, 0);
-     }},
+     },
+     true},
     // Two nodes write two words of one block, each under its own lock: merges and rebases.
     {"two_words", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.locked_add(node, thread, thread);
          world.locked_add(node, 1 - thread, 1 - thread);
-     }},
+     },
+     true},
     {"two_words_mprotect", 2, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.locked_add(node, thread, thread);
          world.locked_add(node, 1 - thread, 1 - thread);
-     }},
+     },
+     true},
     // One thread fetches a block by a notice while another learns that leases have ended.
     {"fetch_and_acquire", 2, 2, 1, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -99,9 +104,10 @@ constexpr Scenario scenarios[] = {
          if (thread == 2) world.add_and_drop_notice(node);
          if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 1) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
-     }},
+     },
+     true},
     {"three_nodes", 3, 1, 4, true, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t, ClusterNode& node) { world.atomic_add(node, 0); }},
+     [](SmallWorld& world, std::uint32_t, ClusterNode& node) { world.atomic_add(node, 0); }, true},
     // One thread writes and releases while another makes the block stale, with nothing else to say.
     {"write_and_acquire", 2, 2, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -109,20 +115,23 @@ constexpr Scenario scenarios[] = {
          if (thread == 1) world.lock(node, 1), world.unlock(node, 1);
          if (thread == 2) world.locked_add(node, 1, 1);
          if (thread == 2) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
-     }},
+     },
+     true},
     {"two_threads", 2, 2, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread < 2) world.locked_add(node, thread, thread);
          if (thread == 2) world.locked_add(node, 0, 0);
          if (thread == 2) world.locked_add(node, 1, 1);
-     }},
+     },
+     true},
     {"atomics", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.atomic_add(node, 0);
          world.locked_add(node, 0, 1);
          world.atomic_add(node, 0);
          if (thread == 0) world.locked_add(node, 0, 1);
-     }},
+     },
+     true},
     // An atomic write tells of a plain one before it, to a plain read.
     {"flag_by_atomic", 2, 1, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -169,7 +178,8 @@ constexpr Scenario scenarios[] = {
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.atomic_add(node, 0);
          if (thread > 0) world.atomic_add(node, 0);
-     }},
+     },
+     true},
 };
 
 struct Options {

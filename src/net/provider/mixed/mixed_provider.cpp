@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 #include "base/short_slice.hpp"
 #include "net/wire/address_card.hpp"
 #include "net/wire/siphash.hpp"
@@ -77,7 +78,8 @@ Result<void> MixedProvider::connect() {
     }
     if (far_ != nullptr) {
         if (auto connected = far_->connect(); !connected) return connected;
-        if (near_ != nullptr) listener_ = std::thread([this] { listen(); });
+        if (near_ != nullptr)
+            listener_ = start_service_thread("listens to other hosts", [this] { listen(); });
     }
     connected_ = true;
     return {};

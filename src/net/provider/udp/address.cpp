@@ -89,6 +89,15 @@ Result<Address> choose_address(std::string_view network) {
         best = address;
         best_rank = rank;
     }
+    if (best.family == 0 && wanted.empty()) {
+        return Error{ErrorKind::environment,
+                     "provider udp: no network device of this host is up, nor loopback. Bring one "
+                     "up (ip link set lo up)"};
+    }
+    if (best.family == 0 && wanted == "127.0.0.1") {
+        return Error{ErrorKind::environment,
+                     "provider udp: loopback, 127.0.0.1, is down. Bring it up (ip link set lo up)"};
+    }
     if (best.family == 0) {
         return Error{
             ErrorKind::usage,

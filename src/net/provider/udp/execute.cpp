@@ -73,9 +73,11 @@ bool UdpProvider::take_message(Peer& peer, const wire::WireRecord& record, Bytes
     peer.message_bytes = 0;
     ++delivery.messages;
     ++delivery.events;
+    ++delivering_;
     latch_.unlock();
     delivery.arrivals.message(peer.node, static_cast<MessageKind>(record.sub), body);
     latch_.lock();
+    --delivering_;
     return true;
 }
 

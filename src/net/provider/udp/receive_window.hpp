@@ -19,6 +19,9 @@ public:
     /// @param memory  window_packets slots of slot_bytes
     void open(std::byte* memory) noexcept { memory_ = memory; }
 
+    /// A datagram of the peer that carries a packet came, whatever its place.
+    void arrived() noexcept { ++arrived_; }
+
     enum class Place : std::uint8_t { next, early, seen, beyond };
     /// Where a packet belongs: `next` to be executed, `early`, `seen` before, or `beyond` what any
     /// sender may send now.
@@ -45,6 +48,7 @@ public:
     /// Fills in what the sender should know.
     void describe(wire::DatagramHeader& header) const noexcept {
         header.acknowledged = executed_;
+        header.arrived = arrived_;
         if (highest_ <= executed_) return;
         for (std::uint64_t sequence = executed_ + 1; sequence <= highest_; ++sequence) {
             if (bytes_[sequence % window_packets] == 0) continue;
@@ -60,6 +64,7 @@ private:
     }
     std::byte* memory_ = nullptr;
     std::uint64_t executed_ = 0;
+    std::uint16_t arrived_ = 0;
     std::uint64_t highest_ = 0;                          ///< kept
     std::array<std::uint32_t, window_packets> bytes_{};  ///< of what is kept; 0: nothing
 };

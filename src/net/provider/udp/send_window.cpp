@@ -17,27 +17,32 @@ constexpr std::uint64_t first_guess_ns = 1'000'000;  // before any round trip wa
 
 void SendWindow::open(std::byte* memory, std::size_t datagram_bytes) noexcept {
     memory_ = memory;
-    body_bytes_max_ = round_down(datagram_bytes - wire::header_bytes_max, 8);
-    congestion_max_ =
-        std::min<double>(window_packets, static_cast<double>(window_bytes_max / datagram_bytes));
+    limit(datagram_bytes);
     while (free_slots_count_ < window_packets) {
         free_slots_[free_slots_count_] = static_cast<std::uint16_t>(free_slots_count_);
         ++free_slots_count_;
     }
 }
 
+void SendWindow::limit(std::size_t datagram_bytes) noexcept {
+    body_bytes_max_ = round_down(datagram_bytes - wire::header_bytes_max, 8);
+    congestion_max_ =
+        std::min<double>(window_packets, static_cast<double>(window_bytes_max / datagram_bytes));
+}
+
 // --- composing -----------------------------------------------------------------------------------
 
 std::size_t SendWindow::room(std::size_t least) const noexcept {
     if (next_ != unsent_) {
-        const std::size_t rest = body_bytes_max_ - at(next_ - 1).bytes;
-        if (rest >= least) return rest;
+        // The last one may be larger than any is now: limit().
+        const std::size_t taken = std::min<std::size_t>(at(next_ - 1).bytes, body_bytes_max_);
+        if (body_bytes_max_ - taken >= least) return body_bytes_max_ - taken;
     }
     return free_packets() != 0 && least <= body_bytes_max_ ? body_bytes_max_ : 0;
 }
 
 std::byte* SendWindow::take(std::size_t bytes) noexcept {
-    if (next_ == unsent_ || body_bytes_max_ - at(next_ - 1).bytes < bytes) {
+    if (next_ == unsent_ || at(next_ - 1).bytes + bytes > body_bytes_max_) {
         if (free_packets() == 0 || bytes > body_bytes_max_) return nullptr;
         at(next_) = Packet{};
         at(next_).slot = free_slots_[--free_slots_count_];
@@ -75,6 +80,7 @@ void SendWindow::sent(std::uint64_t sequence, std::uint64_t now_ns) noexcept {
     } else {
         ++unsent_;
     }
+    loss_.sent();
     // The time runs from the last good news, or from when the network was empty.
     if (in_flight_++ == 0) timer_from_ns_ = now_ns;
     packet.sent_ns = now_ns;
@@ -113,6 +119,7 @@ bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t n
         highest_arrived_ = std::max(highest_arrived_, sequence);
     }
     if (news == 0) return true;
+    loss_.arrived(header.arrived, in_flight_ == 0 && lost_ == 0);
     // Only the latest tells of the round trip: the acknowledgement of earlier ones may be the
     // second that was sent.
     if (latest != 0 && !at(latest).sent_again) measured(now_ns - at(latest).sent_ns);

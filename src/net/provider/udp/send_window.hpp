@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "base/bytes.hpp"
+#include "net/provider/udp/path_loss.hpp"
 #include "net/wire/datagram.hpp"
 
 namespace hiroba::net::udp {
@@ -34,6 +35,8 @@ public:
     /// @param memory  window_packets slots of slot_bytes; untouched pages cost nothing
     /// @param datagram_bytes  largest datagram the path takes, at most datagram_bytes_max
     void open(std::byte* memory, std::size_t datagram_bytes) noexcept;
+    /// The path takes less, or more, from now on. What is composed keeps its size.
+    void limit(std::size_t datagram_bytes) noexcept;
 
     // --- composing -------------------------------------------------------------------------------
 
@@ -61,6 +64,10 @@ public:
     void sent(std::uint64_t sequence, std::uint64_t now_ns) noexcept;
     std::byte* body(std::uint64_t sequence) noexcept;
     std::size_t body_bytes(std::uint64_t sequence) const noexcept { return at(sequence).bytes; }
+    /// How often a packet goes at once that no other follows.
+    unsigned copies() const noexcept { return loss_.copies(); }
+    /// One more copy went.
+    void repeated() noexcept { loss_.sent(); }
     /// True when the sender will soon have nothing to do but wait for the acknowledgement.
     bool wants_answer(std::uint64_t sequence) const noexcept;
 
@@ -82,6 +89,7 @@ public:
     bool timed_out(std::uint64_t now_ns) noexcept;
 
     std::uint64_t retransmissions() const noexcept { return retransmissions_; }
+    double loss_share() const noexcept { return loss_.share(); }
     double congestion_packets() const noexcept { return congestion_; }
     std::uint64_t retransmission_ns() const noexcept;
 
@@ -122,6 +130,7 @@ private:
     std::uint64_t highest_arrived_ = 0;    ///< acknowledged in any way
     std::uint64_t latest_arrived_ns_ = 0;  ///< when the last sent of those that arrived was sent
 
+    PathLoss loss_;
     std::uint64_t smoothed_ns_ = 0;
     std::uint64_t variation_ns_ = 0;
     std::uint64_t fastest_ns_ = ~std::uint64_t{0} / 2;

@@ -33,16 +33,15 @@ void enlarge(int fd, int forced, int plain) noexcept {
     }
 }
 
-/// A datagram socket bound to `port` (0: any free one, which is then stored there), or -1.
-int bound(std::uint16_t family, std::uint16_t& port) noexcept {
+/// A datagram socket bound to `port` of `on` (0: any free one, which is then stored there), or -1.
+int bound(Address on, std::uint16_t& port) noexcept {
+    const std::uint16_t family = on.family;
     const int fd =
         socket(family == 6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    Address any;  // zeros
-    any.family = family;
-    any.port = port;
+    on.port = port;
     sockaddr_storage name{};
-    socklen_t name_bytes = to_sockaddr(any, name);
+    socklen_t name_bytes = to_sockaddr(on, name);
     auto* const plain = reinterpret_cast<sockaddr*>(&name);
     if (bind(fd, plain, name_bytes) != 0 || getsockname(fd, plain, &name_bytes) != 0) {
         const int saved_errno = errno;
@@ -64,14 +63,14 @@ Socket::~Socket() {
 }
 
 /// Somebody else may have the port behind the one that was free: then another pair is tried.
-Result<void> Socket::bind_pair(std::uint16_t family) {
+Result<void> Socket::bind_pair(const Address& on) {
     constexpr int tries_max = 64;
     for (int i = 0; i < tries_max; ++i) {
         port_ = 0;
-        fd_ = bound(family, port_);
+        fd_ = bound(on, port_);
         if (fd_ < 0) return failed("a socket", "; see ulimit -n and net.ipv4.ip_local_port_range");
         auto bell_port = static_cast<std::uint16_t>(port_ + 1);
-        if (bell_port != 0) bell_fd_ = bound(family, bell_port);
+        if (bell_port != 0) bell_fd_ = bound(on, bell_port);
         if (bell_fd_ >= 0) return {};
         const int saved_errno = errno;
         close(std::exchange(fd_, -1));
@@ -80,12 +79,12 @@ Result<void> Socket::bind_pair(std::uint16_t family) {
     return failed("two ports one behind the other", "; see net.ipv4.ip_local_port_range");
 }
 
-Result<void> Socket::open(std::uint16_t family) {
-    if (auto pair = bind_pair(family); !pair) return pair;
+Result<void> Socket::open(const Address& on) {
+    if (auto pair = bind_pair(on); !pair) return pair;
     enlarge(fd_, SO_RCVBUFFORCE, SO_RCVBUF);
     enlarge(fd_, SO_SNDBUFFORCE, SO_SNDBUF);
-    const int on = 1;
-    setsockopt(fd_, SOL_UDP, UDP_GRO, &on, sizeof on);
+    const int yes = 1;
+    setsockopt(fd_, SOL_UDP, UDP_GRO, &yes, sizeof yes);
 
     void* const memory = mmap(nullptr, receive_max * buffer_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -97,8 +96,6 @@ Result<void> Socket::open(std::uint16_t family) {
 // --- ways ----------------------------------------------------------------------------------------
 
 Way Way::to(const Address& address) noexcept {
-    constexpr int headers = 48;  // IPv6 and UDP
-    constexpr int mtu_min = 576, mtu_unknown = 1280;
     Way way;
     way.name_bytes = to_sockaddr(address, way.name);
     way.fd = socket(way.name.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -106,16 +103,20 @@ Way Way::to(const Address& address) noexcept {
         connect(way.fd, reinterpret_cast<sockaddr*>(&way.name), way.name_bytes) != 0) {
         way.close();
     }
+    if (way.fd >= 0) enlarge(way.fd, SO_SNDBUFFORCE, SO_SNDBUF);
+    way.measure();
+    return way;
+}
+
+void Way::measure() noexcept {
+    constexpr int headers = 48;  // IPv6 and UDP
+    constexpr int mtu_min = 576, mtu_unknown = 1280;
     int mtu = mtu_unknown;
     socklen_t mtu_bytes = sizeof mtu;
-    const bool six = address.family == 6;
-    if (way.fd >= 0) {
-        enlarge(way.fd, SO_SNDBUFFORCE, SO_SNDBUF);
-        getsockopt(way.fd, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_MTU : IP_MTU, &mtu,
-                   &mtu_bytes);
-    }
-    way.datagram_bytes = static_cast<std::size_t>(std::max(mtu, mtu_min) - headers);
-    return way;
+    const bool six = name.ss_family == AF_INET6;
+    if (fd >= 0)
+        getsockopt(fd, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_MTU : IP_MTU, &mtu, &mtu_bytes);
+    datagram_bytes = static_cast<std::size_t>(std::max(mtu, mtu_min) - headers);
 }
 
 void Way::close() noexcept {
@@ -125,7 +126,7 @@ void Way::close() noexcept {
 
 // --- sending -------------------------------------------------------------------------------------
 
-void Socket::add(const Way& way, Bytes datagram) noexcept {
+void Socket::add(Way& way, Bytes datagram) noexcept {
     if (count_ == batch_max || (count_ != 0 && way_ != &way)) flush();
     way_ = &way;
     pieces_[count_++] = {const_cast<std::byte*>(datagram.data()), datagram.size()};
@@ -135,7 +136,8 @@ void Socket::add(const Way& way, Bytes datagram) noexcept {
 std::size_t Socket::group(std::size_t first) const noexcept {
     const std::size_t each = pieces_[first].iov_len;
     std::size_t end = first + 1, bytes = each;
-    while (segments_ && end < count_ && pieces_[end].iov_len <= each &&
+    const bool may = segments_ && each <= way_->datagram_bytes;
+    while (may && end < count_ && pieces_[end].iov_len <= each &&
            bytes + pieces_[end].iov_len <= group_bytes_max) {
         bytes += pieces_[end].iov_len;
         if (pieces_[end++].iov_len < each) break;
@@ -163,6 +165,33 @@ void Socket::prepare(msghdr& message, Control& control, std::size_t first,
     memcpy(CMSG_DATA(header), &each, sizeof each);
 }
 
+int Socket::send_one(std::size_t index) const noexcept {
+    const bool connected = way_->fd >= 0;
+    const ssize_t sent =
+        sendto(connected ? way_->fd : fd_, pieces_[index].iov_base, pieces_[index].iov_len, 0,
+               connected ? nullptr : reinterpret_cast<const sockaddr*>(&way_->name),
+               connected ? 0 : way_->name_bytes);
+    return sent >= 0 ? 0 : errno;
+}
+
+/// A group that was refused: the path takes less than its members (EMSGSIZE, in older kernels
+/// EINVAL), or there is no GSO here. A lone datagram that is too large the system takes to pieces.
+int Socket::send_ungrouped(const msghdr& group) noexcept {
+    const auto first = static_cast<std::size_t>(group.msg_iov - pieces_.data());
+    const std::size_t before = way_->datagram_bytes;
+    way_->measure();
+    if (pieces_[first].iov_len > way_->datagram_bytes)
+        way_->shrunk = way_->shrunk || way_->datagram_bytes < before;
+    else
+        segments_ = false;
+    int failure = 0;
+    for (std::size_t i = first; i < first + group.msg_iovlen; ++i) {
+        failure = send_one(i);
+        if (failure == EAGAIN || failure == ENOBUFS) break;
+    }
+    return failure;
+}
+
 void Socket::flush() noexcept {
     if (count_ == 0) return;
     in_a_row_ = 0;  // who is answered in between does not stream
@@ -170,10 +199,7 @@ void Socket::flush() noexcept {
     const int fd = way_->fd >= 0 ? way_->fd : fd_;
     if (count_ == 1) {
         // Most calls; a lone datagram needs no header. Lost if there is no room, as below.
-        const bool connected = way_->fd >= 0;
-        sendto(fd, pieces_[0].iov_base, pieces_[0].iov_len, 0,
-               connected ? nullptr : reinterpret_cast<const sockaddr*>(&way_->name),
-               connected ? 0 : way_->name_bytes);
+        send_one(0);
         count_ = 0;
         errno = saved_errno;
         return;
@@ -192,9 +218,9 @@ void Socket::flush() noexcept {
             done += static_cast<std::size_t>(sent);
             continue;
         }
-        // A device without GSO: what was meant to go at once is lost, later ones go one by one.
-        if (out_[done].msg_hdr.msg_iovlen > 1 && (errno == EIO || errno == EINVAL))
-            segments_ = false;
+        if (out_[done].msg_hdr.msg_iovlen > 1 &&
+            (errno == EIO || errno == EINVAL || errno == EMSGSIZE))
+            errno = send_ungrouped(out_[done].msg_hdr);
         if (errno == EAGAIN || errno == ENOBUFS) break;  // no room: the rest is lost
         ++done;                                          // unreachable, say: this one is lost
     }

@@ -38,10 +38,13 @@ struct Way {
     sockaddr_storage name{};
     socklen_t name_bytes = 0;
     std::size_t datagram_bytes =
-        0;  ///< largest (without IP and UDP headers) that goes in one piece
+        0;                ///< largest (without IP and UDP headers) that goes in one piece
+    bool shrunk = false;  ///< flush() found that the path takes less now, and measured it
 
     /// Always succeeds: without a descriptor, a route or a known size it does with less.
     static Way to(const Address& address) noexcept;
+    /// Asks the system again how much goes in one piece.
+    void measure() noexcept;
     void close() noexcept;
 };
 
@@ -52,8 +55,9 @@ public:
     Socket& operator=(const Socket&) = delete;
     ~Socket();
 
-    /// Binds to a free port and the bell to the next, on every address of the family.
-    Result<void> open(std::uint16_t family);
+    /// Binds to a free port and the bell to the next: on `on`, or on every address of its family
+    /// when its bytes are zero. Its port counts for nothing.
+    Result<void> open(const Address& on);
     int fd() const noexcept { return fd_; }
     std::uint16_t port() const noexcept { return port_; }
 
@@ -74,8 +78,9 @@ public:
 
     static constexpr std::size_t batch_max = 64;
     /// Both are borrowed until flush(). Flushes first what goes another way, or batch_max of them.
-    void add(const Way& way, Bytes datagram) noexcept;
-    /// Hands everything added to the system; consecutive ones of equal size as one (GSO).
+    void add(Way& way, Bytes datagram) noexcept;
+    /// Hands everything added to the system; consecutive ones of equal size as one (GSO), one by
+    /// one where the path or the device refuses that.
     void flush() noexcept;
 
     // --- receiving -------------------------------------------------------------------------------
@@ -95,10 +100,12 @@ private:
         alignas(cmsghdr) std::byte bytes[control_bytes];
     };
     std::size_t group(std::size_t first) const noexcept;
+    int send_one(std::size_t index) const noexcept;
+    int send_ungrouped(const msghdr& group) noexcept;
     void prepare(msghdr& message, Control& control, std::size_t first,
                  std::size_t members) const noexcept;
 
-    Result<void> bind_pair(std::uint16_t family);
+    Result<void> bind_pair(const Address& on);
 
     int fd_ = -1;
     int bell_fd_ = -1;
@@ -108,7 +115,7 @@ private:
     std::uint32_t in_a_row_ = 0;
 
     std::size_t count_ = 0;
-    const Way* way_ = nullptr;  ///< of all that was added
+    Way* way_ = nullptr;  ///< of all that was added
     std::array<iovec, batch_max> pieces_;
     std::array<mmsghdr, batch_max> out_;
     std::array<Control, batch_max> out_control_;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t receive_rounds_max = 8;
 constexpr std::uint32_t packets_for_messages = 64;  // what one-sided work leaves of the window
+constexpr std::size_t tail_packets_max = 4;         // more than may overtake a lost one
 constexpr std::size_t smallest_piece_bytes = 256;   // rather than less, a put begins a new packet
 
 }  // namespace
@@ -132,6 +133,8 @@ void UdpProvider::transmit(Peer& peer) noexcept {
     now_ns_ = now_ns();
     if (!peer.send.outstanding()) peer.silent_since_ns = now_ns_;
     wire::DatagramHeader header = header_to(peer);
+    Bytes tail[tail_packets_max];
+    std::size_t count = 0;
     for (; sequence != 0; sequence = peer.send.next_to_send()) {
         header.sequence = sequence;
         header.flags = peer.send.wants_answer(sequence) ? wire::flag_answer_now : 0;
@@ -139,15 +142,43 @@ void UdpProvider::transmit(Peer& peer) noexcept {
         const std::byte* const start =
             wire::seal_datagram(header, peer.key_out, peer.send.body(sequence), body_bytes);
         peer.send.sent(sequence, now_ns_);
+        tail[count++ % tail_packets_max] = {start, header.bytes() + body_bytes};
         emit(peer, {start, header.bytes() + body_bytes}, now_ns_);
     }
+    for (unsigned copy = 1; copy < peer.send.copies(); ++copy)
+        repeat(peer, {tail, std::min(count, tail_packets_max)});
     socket_.flush();
+    if (peer.way.shrunk) [[unlikely]]
+        follow_path(peer);
     note_deadline(peer.send.deadline_ns());
+}
+
+/// On a path that loses: what left last, once more. That it is lost nothing that overtakes it
+/// shows.
+void UdpProvider::repeat(Peer& peer, std::span<const Bytes> tail) noexcept {
+    for (const Bytes datagram : tail) {
+        peer.send.repeated();
+        emit(peer, datagram, now_ns_);
+    }
+}
+
+/// The path takes smaller datagrams than it did (a tunnel, another route). Those composed already
+/// leave one by one, and the system takes them to pieces.
+void UdpProvider::follow_path(Peer& peer) noexcept {
+    peer.way.shrunk = false;
+    peer.send.limit(std::min(datagram_bytes_, peer.way.datagram_bytes));
+    if (std::exchange(told_shrunk_, true)) return;
+    say("the path to node %u takes datagrams of %lu bytes only, from now on: a tunnel or another "
+        "route with a smaller MTU; look at the devices between the hosts if it should not",
+        peer.node.value, peer.way.datagram_bytes);
 }
 
 void UdpProvider::acknowledge(Peer& peer) noexcept {
     HeaderSpace space;
-    emit(peer, sealed_header(peer, space), now_ns_);
+    const Bytes header = sealed_header(peer, space);
+    // Mostly the way back loses as much.
+    for (unsigned copy = 0; copy < std::min(peer.send.copies(), 2u); ++copy)
+        emit(peer, header, now_ns_);
     socket_.flush();
 }
 
@@ -286,10 +317,15 @@ void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
     mark_dirty(peer);
     if (header.sequence == 0) return;
 
+    peer.receive.arrived();
     if ((header.flags & wire::flag_answer_now) != 0) peer.acknowledge = Acknowledge::now;
     const Bytes records = wire::records_of(datagram, header);
     switch (peer.receive.place(header.sequence)) {
         case ReceiveWindow::Place::seen:
+            // What is sent again asks for an answer at once; a mere copy does not.
+            ++counts_.seen_before;
+            peer.acknowledge = std::max(peer.acknowledge, Acknowledge::soon);
+            return;
         case ReceiveWindow::Place::beyond:
             ++counts_.seen_before;
             peer.acknowledge = Acknowledge::now;

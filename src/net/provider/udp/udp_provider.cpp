@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/settings.hpp"
+#include "net/bootstrap/device.hpp"
 #include "net/provider/apply_atomic.hpp"
 #include "net/provider/this_host.hpp"
 
@@ -59,6 +60,14 @@ Address loopback(std::uint16_t family, std::uint16_t port) noexcept {
         address.bytes[3] = 1;
     }
     return address;
+}
+
+/// On one host only what HIROBA_NET says of every host could matter, and a subnet does not.
+std::string wanted_network(const ProviderSetup& setup) {
+    if (!setup.network.empty()) return setup.network;
+    const std::string named = network_for_host(setting("HIROBA_NET"), "");
+    if (!setup.one_host) return named;
+    return named.empty() || named.find('/') != named.npos ? "127.0.0.1" : named;
 }
 
 }  // namespace
@@ -144,13 +153,15 @@ Result<void> UdpProvider::connect() {
     if (setup_.host == 0) setup_.host = this_host();
     Address address = loopback(4, 0);
     if (setup_.nodes > 1) {
-        const auto chosen =
-            choose_address(setup_.network.empty() ? setting("HIROBA_NET") : setup_.network);
+        const auto chosen = choose_address(wanted_network(setup_));
         if (!chosen) return chosen.error();
         auto copy = chosen;
         address = *copy;
     }
-    if (auto opened = socket_.open(address.family); !opened) return opened;
+    // Peers of this host are reached by loopback whatever the address; nobody else need be heard.
+    Address on{.family = address.family};
+    if (setup_.one_host || setup_.nodes == 1) on = loopback(address.family, 0);
+    if (auto opened = socket_.open(on); !opened) return opened;
     address.port = socket_.port();
     for (Disturbance* direction : {&out_, &in_}) {
         if (weather_.fair()) break;
@@ -442,9 +453,12 @@ void UdpProvider::peer_lost(NodeId node) noexcept {
 
 bool UdpProvider::settled() noexcept {
     const std::scoped_lock lock{latch_};
+    if (delivering_ != 0) return false;
     return std::ranges::all_of(talked_, [](const Peer* peer) {
-        return peer->lost || (peer->send.empty() && peer->to_compose.empty() &&
-                              peer->answers.empty() && peer->wakes == 0);
+        // Who waits for an acknowledgement would take this node for a slow one.
+        return peer->lost ||
+               (peer->send.empty() && peer->to_compose.empty() && peer->answers.empty() &&
+                peer->wakes == 0 && peer->acknowledge == Acknowledge::nothing);
     });
 }
 

@@ -122,6 +122,8 @@ private:
         alignas(8) std::byte bytes[wire::header_bytes_max];
     };
     Bytes sealed_header(Peer& peer, HeaderSpace& space) noexcept;
+    void repeat(Peer& peer, std::span<const Bytes> tail) noexcept;
+    void follow_path(Peer& peer) noexcept;
     void acknowledge(Peer& peer) noexcept;
     void ring_bell(Peer& peer) noexcept;
     wire::DatagramHeader header_to(Peer& peer) noexcept;
@@ -164,8 +166,10 @@ private:
     OpList free_ops_;
     OpList finished_;
     Counts counts_;
-    std::uint64_t now_ns_ = 0;  ///< of this call
-    bool any_silent_ = false;   ///< some peer's silence is to be told
+    std::uint32_t delivering_ = 0;  ///< messages whose acknowledgement is owed only after this
+    std::uint64_t now_ns_ = 0;      ///< of this call
+    bool told_shrunk_ = false;      ///< that a path takes less
+    bool any_silent_ = false;       ///< some peer's silence is to be told
 
     std::atomic<std::uint64_t> next_deadline_ns_{~std::uint64_t{0}};
     std::atomic<bool> unfinished_{false};  ///< the next poll must not be waited for

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: tells the system's libraries from the user's, by what they are and not by what they are
+// called. Invariant: an answer for a path does not change, and allocates nothing: malloc asks.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace hiroba::omp {
+
+/// True for the libraries whose state stays private to a node: this one and what it is linked with,
+/// the loader, libc's parts beside libc.so.6, and the runtimes of languages and instrumentation,
+/// wherever they lie. A user's library that merely bears one of their names is none.
+/// @param path     as the loader shows it
+/// @param bias     what the loader added to the addresses in the file
+/// @param dynamic  its dynamic section; 0: none, then `path` alone decides
+/// Thread: any; no allocation, a few system calls the first time.
+bool is_system_library(std::string_view path, std::uintptr_t bias, std::uintptr_t dynamic) noexcept;
+
+/// Whether the object with this dynamic section defines `name` for others.
+bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept;
+
+}  // namespace hiroba::omp

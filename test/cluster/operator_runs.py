@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an operator does to a job, and what the system denies it: a terminal that goes away, signals
+for single nodes, limits of processes, calls that are refused.
+
+    operator_runs.py --hiroba build/bin/hiroba [--only hangup] [--nodes 2]
+"""
+import argparse
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from kill_runs import children, is_alive  # noqa: E402
+from process_runs import Bench, expect  # noqa: E402
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+END_SECONDS = 3
+SPIN = """
+    int main(void) {
+        puts("ready"); fflush(stdout);
+        for (;;)
+    #pragma omp parallel
+            usleep(100);
+    }"""
+
+
+def build_file(bench, name):
+    target = bench.folder / name
+    subprocess.run(["gcc", "-g", "-O1", "-fopenmp", "-Wall", "-Wextra", str(PROGRAMS / f"{name}.c"), "-o",
+                    str(target)], check=True)
+    return target
+
+
+def wait_until(what, seconds):
+    deadline = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+# --- a terminal that goes away -------------------------------------------------------------------
+
+
+def on_terminal(command):
+    """Starts `command` as the leader of a session on a terminal; its process and the master."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execv(command[0], command)
+    text = b""
+    while b"ready" not in text:
+        text += os.read(master, 100)
+    return pid, master
+
+
+def end_of(pid, seconds):
+    """How the child ended; None if it did not: then it is killed."""
+    status = []
+
+    def ended():
+        got, how = os.waitpid(pid, os.WNOHANG)
+        if got:
+            status.append(os.waitstatus_to_exitcode(how))
+        return bool(got)
+    if wait_until(ended, seconds):
+        return status[0]
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return None
+
+
+def hang_up(command, program):
+    """Status of the session's leader after its terminal has gone; nothing of the job is left."""
+    pid, master = on_terminal(command)
+    nodes = [one for child in [pid, *children(pid)] for one in [child, *children(child)]
+             if is_alive(one, program)]
+    assert nodes, "no node was found"
+    os.close(master)
+    status = end_of(pid, END_SECONDS)
+    assert wait_until(lambda: not any(is_alive(one, program) for one in nodes), END_SECONDS), \
+        f"nodes {nodes} are left"
+    return status
+
+
+def hangup(bench):
+    """A terminal that goes away ends the job: the kernel tells the leader of its session alone,
+    be that the launcher or a shell that waits for it. The bare program dies of SIGHUP."""
+    program = bench.build("spin", SPIN, "-fopenmp")
+    assert hang_up([str(program)], program) == -signal.SIGHUP
+    for nodes in (1, bench.nodes):
+        command = [bench.hiroba, "run", "-n", str(nodes), "--threads", "1", str(program)]
+        status = hang_up(command, program)
+        assert status == 128 + signal.SIGHUP, f"{nodes} nodes: status {status}"
+        hang_up(["/bin/sh", "-c", f"{' '.join(command)}; exit 0"], program)
+
+
+def hangup_handled(bench):
+    """A program that handles SIGHUP gets it once, and goes on."""
+    program = bench.build("counts", """
+        static volatile int hups;
+        static void on_hup(int n) { hups += 1; }
+        int main(int argc, char** argv) {
+            signal(SIGHUP, on_hup);
+            puts("ready"); fflush(stdout);
+            for (int i = 0; i < 3000 && !hups; ++i) usleep(1000);
+            usleep(100000);
+            FILE* file = fopen(argv[1], "w"); fprintf(file, "%d", hups); fclose(file);
+        }""", "-fopenmp")
+    for command in ([str(program)], bench.command(program)):
+        told = bench.folder / "told"
+        pid, master = on_terminal([*command, str(told)])
+        os.close(master)
+        assert end_of(pid, 10) == 0
+        assert told.read_text() == "1", told.read_text()
+        told.unlink()
+
+
+# --- signals for a node --------------------------------------------------------------------------
+
+
+def signals_of_nodes(bench):
+    """What a node asks for itself reaches it: handlers run there, and default actions end the job."""
+    program = build_file(bench, "worker_signals")
+    statuses = {"terminate": 15, "alarm": 14, "kill": 10, "timer": 12, "interval": 14,
+                "processor": 24, "profile": 27, "queue": 10, "thread": 10, "raise": 10}
+    for threads in ("1", "2"):
+        for word, number in statuses.items():
+            command = [bench.hiroba, "run", "-n", str(bench.nodes), "--threads", threads, str(program)]
+            done = subprocess.run([*command, word, "handled"], capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stderr) == (0, ""), f"{word}: {done}"
+            assert done.stdout == f"{word}: signal {number}, 4096 marks\n", f"{word}: {done}"
+            done = subprocess.run([*command, word], capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stdout) == (128 + number, ""), f"{word}: {done}"
+            line = rf"hiroba: rank {bench.nodes - 1} \(process \d+\) was killed by signal {number} "
+            assert re.match(line, done.stderr) and done.stderr.count("\n") == 1, f"{word}: {done}"
+
+
+def kill_of_a_node(bench):
+    """kill PID of any node: its handler runs, also between regions; else the job ends by it."""
+    program = bench.build("waits", """
+        static volatile int got[64 * 512];
+        static int self;
+    #pragma omp threadprivate(self)
+        static void on_user(int n) { got[self * 512] = n; }
+        int main(int argc, char** argv) {
+            if (argc > 1) signal(SIGUSR2, on_user);
+    #pragma omp parallel
+            self = omp_get_thread_num();
+            puts("ready"); fflush(stdout);
+            getchar();
+            int sum = 0;
+            usleep(100000);
+    #pragma omp parallel reduction(+ : sum)
+            sum += got[self * 512];
+            printf("%d\\n", sum);
+        }""", "-fopenmp")
+    for rank in range(bench.nodes):
+        for words, number, wanted in ((["handled"], signal.SIGUSR2, 0), ([], signal.SIGTERM, 143)):
+            job = subprocess.Popen([*bench.command(program), *words], stdin=subprocess.PIPE, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            assert job.stdout.readline() == "ready\n"
+            time.sleep(0.05)
+            os.kill(children(job.pid)[rank], number)
+            time.sleep(0.1)
+            out, err = job.communicate("\n", timeout=20)
+            assert job.returncode == wanted, f"rank {rank}: {job.returncode} {out} {err}"
+            if words:
+                assert (out, err) == (f"{int(signal.SIGUSR2)}\n", ""), f"rank {rank}: {out} {err}"
+
+
+# --- what the system denies ----------------------------------------------------------------------
+
+
+def brief(bench):
+    return bench.build("brief", """
+        int main(void) {
+            int n = 0;
+        #pragma omp parallel reduction(+ : n)
+            n += 1;
+            printf("%d\\n", n);
+        }""", "-fopenmp")
+
+
+def refused_or_right(run, right, pattern, what):
+    """True when it was refused: status 78, and nothing but lines of hiroba, one with the cure."""
+    if run.returncode == 0:
+        assert (run.stdout, run.stderr) == (right, ""), f"{what}: {run}"
+        return False
+    lines = run.stderr.splitlines()
+    assert run.returncode == 78 and lines and all(one.startswith("hiroba") for one in lines), f"{what}: {run}"
+    assert any(re.search(pattern, one) for one in lines), f"{what}: {run.stderr}"
+    return True
+
+
+def few_processes(bench):
+    """Whatever number of processes and threads is allowed: a right run, or 78 and the limit's name."""
+    program = brief(bench)
+    if os.getuid() != 0:
+        return print("skip few_processes: limits of another user need root")
+    for folder in (bench.folder, program):
+        folder.chmod(0o755)
+    nobody = 65534
+    for provider in ("shm", "udp"):
+        for threads in (1, 2):
+            refused = 0
+            for limit in range(2, 26):
+                words = [bench.hiroba, "run", "-n", "2", "--threads", str(threads), str(program)]
+                done = subprocess.run(
+                    ["prlimit", f"--nproc={limit}:{limit}", "setpriv", f"--reuid={nobody}", f"--regid={nobody}",
+                     "--clear-groups", *words], capture_output=True, text=True, timeout=60,
+                    env={**os.environ, "HIROBA_PROVIDER": provider, "HIROBA_LOSS_GRACE": "100"})
+                refused += refused_or_right(done, f"{2 * threads}\n", r"[Rr]aise ulimit -u",
+                                            f"{limit} processes")
+            assert 3 < refused < 24, f"refused {refused} of 24 limits"
+
+
+DENIED = {"madvise": 28, "rt_sigaction": 13, "sigaltstack": 131, "clone": 56, "clone3": 435, "prctl": 157,
+          "prlimit64": 302, "getrandom": 318, "memfd_create": 319, "personality": 135, "socketpair": 53,
+          "signalfd4": 289, "ftruncate": 77, "userfaultfd": 323, "eventfd2": 290}
+
+
+def denied_calls(bench):
+    """Each of these system calls denied as containers do it: a right run, or 78 and a line."""
+    deny = build_file(bench, "deny")
+    program = brief(bench)
+    refused = set()
+    for name, number in DENIED.items():
+        done = subprocess.run([str(deny), str(number), "1", bench.hiroba, "run", "-n", "2", "--threads", "2",
+                               str(program)], capture_output=True, text=True, timeout=60)
+        assert done.returncode != 77, "no seccomp here"
+        if refused_or_right(done, "4\n", r"seccomp|ulimit|container|refused", name):
+            refused.add(name)
+    assert {"madvise", "rt_sigaction", "sigaltstack", "clone3"} <= refused, refused
+
+
+def lines_that_help(bench):
+    """The cause that is named is the one that is there."""
+    program = brief(bench)
+    def run(words, **more):
+        return subprocess.run(words, capture_output=True, text=True, timeout=60, **more)
+    job = [bench.hiroba, "run", "-n", "2", "--threads", "1"]
+    little = run(["prlimit", "--data=1024000", *job, str(program)])
+    assert little.returncode == 78 and "raise ulimit -d" in little.stderr, little
+    assert "ulimit -v" not in little.stderr and "setuid" not in little.stderr, little
+    nowhere = run([bench.hiroba, "run", "--hosts", "", str(program)])
+    assert nowhere.returncode == 64 and "--hosts with a host" in nowhere.stderr, nowhere
+    nested = run([*job, *job, str(program)])
+    assert nested.returncode == 78 and "cannot fork" in nested.stderr, nested
+    assert "ulimit -u" not in nested.stderr, nested
+    if run(["unshare", "-n", "true"]).returncode == 0:
+        alone = run(["unshare", "-n", *job, str(program)], env={**os.environ, "HIROBA_PROVIDER": "udp"})
+        assert alone.returncode == 78 and "ip link set lo up" in alone.stderr, alone
+
+
+def loopback_only(bench):
+    """On one host provider udp can be reached from that host alone."""
+    program = bench.build("spin", SPIN, "-fopenmp")
+    job = subprocess.Popen(bench.command(program), stdout=subprocess.PIPE, text=True,
+                           env={**os.environ, "HIROBA_PROVIDER": "udp"})
+    try:
+        assert job.stdout.readline() == "ready\n"
+        sockets = set()
+        for pid in children(job.pid):
+            for entry in os.scandir(f"/proc/{pid}/fd"):
+                if (name := os.readlink(entry.path)).startswith("socket:["):
+                    sockets.add(name[8:-1])
+        bound = [line.split()[1].split(":")[0] for line in open("/proc/net/udp").read().splitlines()[1:]
+                 if line.split()[9] in sockets and line.split()[2].endswith(":0000")]
+        assert len(bound) == 2 * bench.nodes and set(bound) == {"0100007F"}, bound
+    finally:
+        job.kill()
+        job.communicate()
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+
+def prompt_end(bench):
+    """Nodes that talk by datagrams say that they have heard of the end: nobody waits for it."""
+    program = brief(bench)
+    for nodes in (2, 4):
+        seconds = {"shm": [], "udp": []}
+        for provider in ["shm", "udp"] * 9:
+            start = time.monotonic()
+            done = subprocess.run([bench.hiroba, "run", "-n", str(nodes), "--threads", "1", str(program)],
+                                  env={**os.environ, "HIROBA_PROVIDER": provider}, capture_output=True,
+                                  text=True, timeout=60)
+            assert (done.returncode, done.stdout, done.stderr) == (0, f"{nodes}\n", ""), done
+            seconds[provider].append(time.monotonic() - start)
+        middle = {name: sorted(times)[4] for name, times in seconds.items()}
+        assert middle["udp"] < middle["shm"] + 0.35, f"{nodes} nodes: {middle}"
+
+
+CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node, few_processes, denied_calls, lines_that_help,
+         loopback_only, prompt_end]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hiroba", required=True)
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--nodes", type=int, default=2)
+    options = parser.parse_args()
+    failed = 0
+    for case in [one for one in CASES if options.only in one.__name__]:
+        with tempfile.TemporaryDirectory(prefix="operator") as folder:
+            folder = pathlib.Path(folder).resolve()
+            try:
+                case(Bench(str(pathlib.Path(options.hiroba).resolve()), folder, options.nodes))
+                print(f"ok   {case.__name__}", flush=True)
+            except (AssertionError, subprocess.TimeoutExpired) as wrong:
+                failed += 1
+                print(f"FAIL {case.__name__}: {wrong}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

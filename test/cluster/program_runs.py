@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a program may be and ask for: its libraries' names, its stacks and teams, code on stacks,
+memory and units of one node; and what is said when a job worked on one node only.
+
+    program_runs.py --hiroba build/bin/hiroba [--only stack] [--nodes 4]
+"""
+import os
+import re
+import resource
+import pathlib
+import subprocess
+import sys
+
+from process_runs import LIMIT_SECONDS, expect, main
+
+
+BORROWED_NAMES = ("libutil.so", "libcrypt.so", "libdw.so", "libfmt.so", "libZydis.so",
+                  "libgfortran.so", "libunwind.so", "libprofiler.so")
+
+
+def borrowed_names(bench):
+    """A user's library called like one of the system's is shared; the system's are told."""
+    names = [name[3:-3] for name in BORROWED_NAMES]
+    for name in names:
+        bench.build(f"lib{name}.so", f"int {name}_state; int* {name}_made;"
+                    f"void {name}_start(void) {{ {name}_made = malloc(64); *{name}_made = 7; }}",
+                    "-shared", "-fPIC")
+    program = bench.build("borrows", "".join(
+        f"extern int {name}_state, *{name}_made; void {name}_start(void);" for name in names) + """
+        int main(void) {
+            int sum = 0; """ + "".join(f"{name}_start(); {name}_state = 42;" for name in names) + """
+        #pragma omp parallel reduction(+ : sum)
+            sum += """ + "+".join(f"{name}_state + *{name}_made" for name in names) + """;
+            printf("%d\\n", sum);
+        }""", "-fopenmp", "-L.", *(f"-l{name}" for name in names))
+    status, out, err = bench.run(program, HIROBA_LOG="info")
+    assert (status, out) == (0, f"{49 * len(names) * bench.nodes}\n"), f"{out!r} {err[-400:]}"
+    private = re.findall(r"(\S+) is the system's: its state is each node's own", err)
+    assert any("/libc.so.6" in path for path in private), err[-600:]
+    assert not any(pathlib.Path(path).parent in (bench.folder, pathlib.Path("."))
+                   for path in private), private
+
+
+DEEP = """
+    __attribute__((noinline)) long deep(long level) {
+        volatile char frame[4000];
+        frame[level & 1023] = 1;
+        return level == 0 ? 0 : frame[level & 1023] + deep(level - 1);
+    }
+    int main(int count, char** words) {
+        long levels = atol(words[1]), sum = 0;
+        if (words[2][0] == 'm') printf("%ld\\n", deep(levels));
+    #pragma omp parallel reduction(+ : sum)
+        if (omp_get_thread_num() > 0) sum += deep(levels);
+        printf("%ld\\n", sum);
+    }"""
+
+
+def stack_sizes(bench):
+    """OMP_STACKSIZE, GOMP_STACKSIZE and ulimit -s are what a thread's stack has."""
+    program = bench.build("deep", DEEP, "-fopenmp")
+    levels, others = 50_000, bench.nodes - 1  # 200 MB
+    status, out, err = bench.run(program, str(levels), "r")  # each node may come to say so
+    assert (status, out) == (139, "") and re.search("stack overflow.*OMP_STACKSIZE", err), err
+    for engine in ("uffd", "mprotect"):
+        expect(bench.run(program, str(levels), "r", OMP_STACKSIZE="256M",
+                         HIROBA_FAULT_ENGINE=engine), 0, f"{levels * others}\n", "")
+    expect(bench.run(program, str(levels), "r", GOMP_STACKSIZE="262144"), 0,
+           f"{levels * others}\n", "")
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    limit = lambda size: lambda: resource.setrlimit(resource.RLIMIT_STACK, (size, hard))
+    expect(bench.run(program, str(levels), "main", before=limit(256 << 20)), 0,
+           f"{levels}\n{levels * others}\n", "")
+    if hard == resource.RLIM_INFINITY:
+        expect(bench.run(program, str(levels), "main", before=limit(hard)), 0,
+               f"{levels}\n{levels * others}\n", "")
+    status, out, err = bench.run(program, "10", "r", OMP_STACKSIZE="70000G")
+    assert (status, out) == (78, "") and "OMP_STACKSIZE" in err, f"{status} {err[-400:]}"
+
+
+def more_threads_than_stacks(bench):
+    """A team of more threads than there is room for has fewer, and one line says so."""
+    program = bench.build("many", """
+        int main(void) {
+            for (int round = 0; round < 3; ++round) {
+                int n = 0;
+        #pragma omp parallel num_threads(1000) reduction(+ : n)
+                n += 1;
+                printf("%d %d\\n", n, n == omp_get_thread_limit());
+            }
+        }""", "-fopenmp")
+    room = 4 * bench.nodes
+    expect(bench.run(program, OMP_STACKSIZE="15G"), 0, f"{room} 1\n" * 3,
+           rf"a team of 1000 threads was asked for and has {room}: {bench.nodes} nodes have room "
+           "for the stacks of 4 threads each")
+    status, out, err = bench.run(program, OMP_THREAD_LIMIT=str(bench.nodes + 1),
+                                 OMP_STACKSIZE="15G")
+    assert (status, out, err) == (0, f"{bench.nodes + 1} 1\n" * 3, ""), f"{status} {out!r} {err[-400:]}"
+
+
+def code_on_stacks_later(bench):
+    """A library with code on its stacks, opened in main, finds them executable on every node."""
+    bench.build("libnested.so", """
+        static int apply(int (*f)(int), int x) { return f(x); }
+        int nested(int base) { int add(int x) { return x + base; } return apply(add, 1); }""",
+                "-shared", "-fPIC")
+    program = bench.build("opens", """
+        int main(void) {
+            void* library = dlopen("libnested.so", RTLD_NOW);
+            if (!library) { puts(dlerror()); return 1; }
+            int (*nested)(int) = (int (*)(int))dlsym(library, "nested");
+            int sum = 0;
+        #pragma omp parallel reduction(+ : sum)
+            sum += nested(omp_get_thread_num());
+            printf("%d %d\\n", nested(6), sum);
+        }""", "-fopenmp")
+    n = bench.nodes
+    for engine in ("uffd", "mprotect"):
+        expect(bench.run(program, HIROBA_FAULT_ENGINE=engine), 0, f"7 {n * (n + 1) // 2}\n", "")
+
+
+TEAM = """
+    int main(void) {
+        int n = 0;
+    #pragma omp parallel reduction(+ : n)
+        n += 1;
+        printf("%d\\n", n);
+    }"""
+
+
+def names_of(first, last):
+    return f"node {first}" if first == last else f"nodes {first} to {last}"
+
+
+def idle_nodes(bench):
+    """Teams are spread over all nodes; one line tells of those without work, and why."""
+    n = bench.nodes
+    team = bench.build("team", TEAM, "-fopenmp")
+    assert bench.run(team) == (0, f"{n}\n", "")
+    assert bench.run(team, OMP_NUM_THREADS=str(n)) == (0, f"{n}\n", "")
+    assert bench.run(team, OMP_NUM_THREADS=str(3 * n)) == (0, f"{3 * n}\n", "")
+    expect(bench.run(team, OMP_NUM_THREADS="1"), 0, "1\n",
+           rf"^hiroba: {names_of(1, n - 1)} ran no parallel region: OMP_NUM_THREADS=1 makes")
+    if n > 2:
+        expect(bench.run(team, OMP_NUM_THREADS="2"), 0, "2\n",
+               rf"^hiroba: {names_of(2, n - 1)} ran no parallel region: OMP_NUM_THREADS=2 leaves")
+    plain = bench.build("plain", 'int main(void) { puts("plain"); }')
+    expect(bench.run(plain), 0, "plain\n",
+           rf"^hiroba: {names_of(1, n - 1)} ran no parallel region: .*plain itself calls no OpenMP")
+    serial = bench.build("serial", "int main(void) { if (omp_get_max_threads() == 0) {"
+                         "\n#pragma omp parallel\n puts(\"never\"); } }", "-fopenmp")
+    expect(bench.run(serial), 0, "",
+           rf"^hiroba: {names_of(1, n - 1)} ran no parallel region: .*had no region of several")
+    fails = bench.build("fails", "int main(void) { return 3; }", "-fopenmp")
+    assert bench.run(fails) == (3, "", "")
+
+
+def programs_outside(bench):
+    """A shell or env as the program: one line says that the real one ran outside."""
+    bench.build("team", TEAM, "-fopenmp")
+    for command in (["env", "./team"], ["bash", "-c", "./team"], ["taskset", "-c", "0", "./team"],
+                    ["bash", "-c", "exec ./team"]):
+        status, out, err = bench.run(*command, OMP_NUM_THREADS="1")
+        assert (status, out) == (0, "1\n"), f"{command}: {status} {out!r} {err[-300:]}"
+        assert len(re.findall(rf"^hiroba: {command[0]} ran no parallel region, and [^ ]*/team, which it "
+                              "became by exec, ran outside of hiroba", err, re.MULTILINE)) == 1, err
+    starts = bench.build("starts", 'int main(void) { return system("./team"); }')
+    expect(bench.run(starts, OMP_NUM_THREADS="1"), 0, "1\n",
+           "starts ran no parallel region, and ./team, which it started, ran outside of hiroba")
+    both = bench.build("both", TEAM.replace("int n = 0;", 'int n = system("true");'), "-fopenmp")
+    assert bench.run(both) == (0, f"{bench.nodes}\n", "")
+    absent = bench.build("absent", TEAM.replace("int n = 0;",
+                                                'int n = 0; execl("/absent", "absent", NULL);'),
+                         "-fopenmp")
+    assert bench.run(absent) == (0, f"{bench.nodes}\n", "")
+
+
+def copies_and_faces(bench):
+    """--spmd on an OpenMP program is told; a program of a C++ face without it is refused."""
+    team = bench.build("team", TEAM, "-fopenmp")
+    done = subprocess.run([bench.hiroba, "run", "--spmd", "-n", str(bench.nodes), str(team)],
+                          env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True,
+                          text=True, timeout=LIMIT_SECONDS)
+    expect((done.returncode, done.stdout, done.stderr), 0, "1\n" * bench.nodes,
+           rf"--spmd ran {bench.nodes} copies of \S*team, each on its own")
+    for library in ("hiroba_gas", "hiroba_dsm"):
+        bench.build(f"lib{library}.so", "int face;", "-shared", "-fPIC")
+        face = bench.build("face", "extern int face; int main(void) { return face; }", "-L.",
+                           f"-l{library}")
+        expect(bench.run(face), 64, "",
+               rf"face is linked with lib{library}\.so: .* Use hiroba run --spmd")
+
+
+def told_at_launch(bench):
+    """Constructs that end the program are told before it starts."""
+    program = bench.build("offloads", """
+        int main(void) {
+            int n = 1;
+            puts("begin"); fflush(stdout);
+        #pragma omp parallel
+            { }
+        #pragma omp target map(tofrom : n)
+            n += 1;
+            printf("%d\\n", n);
+        }""", "-fopenmp", "-foffload=disable")
+    status, out, err = bench.run(program)
+    lines = err.splitlines()
+    assert (status, out) == (78, "begin\n"), f"{status} {out!r} {err}"
+    assert re.search(r"offloads asks for GOMP_target_ext: hiroba cannot carry that out", lines[0])
+    assert len([line for line in lines if "asks for" in line]) == 1, err
+
+
+def memory_of_node_0(bench):
+    """Memory that one node alone has is refused, or said to be that when another touches it."""
+    shared = bench.build("shared", """
+        #include <sys/shm.h>
+        #include <sys/syscall.h>
+        int main(int count, char** words) {
+            int id = shmget(IPC_PRIVATE, 1 << 20, 0600 | IPC_CREAT);
+            errno = 0;
+            void* at = words[1][0] == 's' ? (void*)syscall(SYS_shmat, id, NULL, 0) : shmat(id, NULL, 0);
+            int error = errno;
+            shmctl(id, IPC_RMID, NULL);
+            printf("%d %d\\n", at == (void*)-1, error == ENOSYS);
+        #pragma omp parallel
+            { }
+        }""", "-fopenmp")
+    for how in ("libc", "syscall"):
+        for calls in ("auto", "interposed"):
+            expect(bench.run(shared, how, HIROBA_SYSTEM_CALLS=calls), 0, "1 1\n",
+                   r"hiroba\[0@.*shmat refused: .*one node")
+    fixed = bench.build("fixed", """
+        #include <sys/mman.h>
+        int main(int count, char** words) {
+            int* at = mmap((void*)0x200000000000, 1 << 20, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+            at[5] = 7;
+            int sum = at[5], wild = words[1][0] == 'w';
+        #pragma omp parallel reduction(+ : sum)
+            if (omp_get_thread_num() == 1) sum += wild ? *(volatile int*)0x210000000000 : at[5];
+            printf("%d\\n", sum);
+        }""", "-fopenmp")
+    for engine in ("uffd", "mprotect"):
+        expect(bench.run(fixed, "fixed", HIROBA_FAULT_ENGINE=engine), 139, "",
+               r"hiroba\[1@.*SIGSEGV: read of 0x200000000014, which is memory of node 0 alone "
+               r"\(mapped at a fixed place")
+        status, out, err = bench.run(fixed, "wild", HIROBA_FAULT_ENGINE=engine)
+        assert (status, out) == (139, "") and "node 0 alone" not in err, err[-300:]
+
+
+def standard_units(bench):
+    """Fortran's unit 6, opened on a file by node 0, is refused elsewhere; untouched it works."""
+    source = bench.folder / "units.f90"
+    source.write_text("""
+program units
+  integer :: i
+  character(len=8) :: text
+  open(6, file="units.txt")
+  write(6, *) 'begin'
+  !$omp parallel do private(text)
+  do i = 1, 64
+    write(text, '(i8)') i
+    if (i == 64) write(6, *) text
+  end do
+end program
+""")
+    program = bench.folder / "units"
+    subprocess.run(["gfortran", "-fopenmp", str(source), "-o", str(program)], check=True)
+    expect(bench.run(program), 78, "", rf"hiroba\[{bench.nodes - 1}@.*Fortran unit 6 is not open")
+    source.write_text(source.read_text().replace('open(6, file="units.txt")', ""))
+    subprocess.run(["gfortran", "-fopenmp", str(source), "-o", str(program)], check=True)
+    status, out, err = bench.run(program)
+    assert (status, out.split(), err) == (0, ["begin", "64"], ""), f"{status} {out!r} {err[-300:]}"
+
+
+CASES = [borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
+         programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units]
+
+
+if __name__ == "__main__":
+    sys.exit(main(CASES))
