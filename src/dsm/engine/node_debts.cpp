@@ -5,10 +5,9 @@
 // Invariant: nothing is held while a release of another node is waited for, and whoever waits makes
 // the releases that others want of this node meanwhile. So no wait for a release is part of a
 // cycle.
-#include <signal.h>
-
 #include <mutex>
 
+#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
@@ -125,11 +124,7 @@ void Node::on_release_asked(void* self, NodeId, Bytes) noexcept {
 // A thread of the machine's: where threads are simulated, the simulation calls pay().
 void Node::start_payer() {
     if (turns_of_this_thread() != nullptr) return;
-    sigset_t all;
-    sigset_t former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    payer_ = std::thread([this] {
+    payer_ = start_service_thread("makes releases that other nodes ask for", [this] {
         std::uint32_t seen = 0;
         while (!stopping_.load(std::memory_order_relaxed)) {  // published by stop_payer()
             asked_.wait(seen);
@@ -137,7 +132,6 @@ void Node::start_payer() {
             if (!stopping_.load(std::memory_order_relaxed)) pay();
         }
     });
-    pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
 
 void Node::stop_payer() noexcept {
