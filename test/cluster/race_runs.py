@@ -4,7 +4,10 @@
 
 Checks that each race is told once, with its variable, line, nodes and synchronization; that no
 other line is said; that the program's result is right whatever is reported. Also that the counters
-by synchronization name the same place. Usage: race_runs.py --hiroba PATH [--cc gcc]
+by synchronization name the same place. Then one race or ordered hand-over a program, on 2 and 4
+nodes, one and two threads each, --runs times: each race must be told with its variable's name, each
+program that is ordered must be right and nothing told.
+Usage: race_runs.py --hiroba PATH [--cc gcc] [--runs N]
 """
 
 import argparse
@@ -19,6 +22,9 @@ from pathlib import Path
 SOURCE = Path(__file__).parent / "programs/races.c"
 ENGINES = ("uffd", "mprotect")
 PROVIDERS = ("shm", "udp")
+KINDS = SOURCE.parent / "race_kinds.c"
+RACES = ("write", "write_0_late", "write_1_late", "add_up")
+ORDERED = ("locks", "flag")
 
 
 def line_of(mark):
@@ -97,10 +103,52 @@ class Runs:
                    f"{engine}: the places do not sum up to the nodes: {later}", done)
 
 
+class Kinds:
+    """Programs of one race or none, many times; remembers what went wrong."""
+
+    def __init__(self, hiroba, program):
+        self.hiroba, self.program = hiroba, program
+        self.faults = []
+        self.runs = 0
+
+    def run(self, kind, nodes, threads, **settings):
+        self.runs += 1
+        return subprocess.run(
+            [self.hiroba, "run", "-n", str(nodes), "-t", str(threads), str(self.program), kind],
+            env=dict(os.environ, **settings), capture_output=True, text=True, timeout=120)
+
+    def check(self, kind, nodes, threads, settings, mode):
+        done = self.run(kind, nodes, threads, HIROBA_RACE=mode, **settings)
+        told = "write-write race" in done.stderr
+        if kind in RACES:
+            named = re.search(r"\(total in race_kinds, race_kinds\.c:\d+\)", done.stderr)
+            right = told and named and done.returncode == (1 if mode == "abort" else 0)
+        elif kind == "single_nowait":  # by luck it may be right
+            right = done.stdout == "right\n" or told
+        else:
+            right = not told and done.stdout == "right\n" and done.returncode == 0
+        if not right:
+            self.faults.append(f"{kind}, {nodes} nodes of {threads}, {settings}, {mode}: status "
+                               f"{done.returncode}\n{done.stdout}{done.stderr}")
+
+    def check_all(self, runs):
+        for _ in range(runs):
+            for engine in ENGINES:
+                for provider in PROVIDERS:
+                    settings = dict(HIROBA_FAULT_ENGINE=engine, HIROBA_PROVIDER=provider)
+                    shapes = ((2, 1), (4, 2)) if runs == 1 else ((2, 1), (2, 2), (4, 1), (4, 2))
+                    for nodes, threads in shapes:
+                        for kind in (*RACES, *ORDERED, "single_nowait"):
+                            self.check(kind, nodes, threads, settings, "report")
+                    for kind in RACES:
+                        self.check(kind, 2, 1, settings, "abort")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--hiroba", required=True)
     parser.add_argument("--cc", default="gcc")
+    parser.add_argument("--runs", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "races"
@@ -125,7 +173,13 @@ def main():
             runs.faults.append(f"no run saw it at a barrier: {pattern}")
     if runs.frames == 0:
         runs.faults.append("no run names the frame of the variable on the stack")
-    print("\n".join(runs.faults) or "races: all told, none invented")
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "race_kinds"
+        subprocess.run([arguments.cc, "-g", "-O1", "-fopenmp", "-o", program, KINDS], check=True)
+        kinds = Kinds(arguments.hiroba, program)
+        kinds.check_all(arguments.runs)
+    runs.faults += kinds.faults
+    print("\n".join(runs.faults) or f"races: all told, none invented; {kinds.runs} runs of kinds")
     return 1 if runs.faults else 0
 
 

@@ -93,7 +93,7 @@ Rig::~Rig() {
 
 void Rig::leave() {
     if (ending_) ending_();
-    control_.report_participation(0);
+    control_.report_participation(0, 0);
 }
 
 std::byte* Rig::mapped_landing(NodeId node) { return async_->mapped(landing_, node); }

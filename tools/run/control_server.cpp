@@ -100,7 +100,15 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
                 std::string(reinterpret_cast<const char*>(packet.body.data()), packet.body.size()),
                 packet.header.number == 1};
             break;
-        case ControlKind::participation: end.regions = packet.header.number; break;
+        case ControlKind::participation: {
+            std::int32_t status = 0;
+            understood = size_is(sizeof status);
+            if (!understood) break;
+            ::memcpy(&status, packet.body.data(), sizeof status);
+            end.regions = packet.header.number;
+            end.status = status;
+            break;
+        }
         default: understood = false;
     }
     if (packet.fd >= 0) ::close(packet.fd);

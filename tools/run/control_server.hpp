@@ -71,6 +71,8 @@ public:
     bool attached(std::uint32_t rank) const { return ends_[rank].attached; }
     /// The node has said that it leaves.
     bool leaving(std::uint32_t rank) const { return ends_[rank].regions.has_value(); }
+    /// With what status, as it has said then.
+    std::optional<int> leaving_status(std::uint32_t rank) const { return ends_[rank].status; }
     std::optional<std::uint64_t> regions(std::uint32_t rank) const { return ends_[rank].regions; }
     const std::vector<ReportedCount>& counts(std::uint32_t rank) const {
         return ends_[rank].counts;
@@ -103,6 +105,7 @@ private:
         int gathered_fd = -1;
         AnswerQueue answers;
         std::optional<std::uint64_t> regions;
+        std::optional<int> status;
         std::vector<ReportedCount> counts;
         std::vector<ReportedPlace> places;
         StartedOutside started;

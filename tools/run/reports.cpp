@@ -35,8 +35,12 @@ ControlServer::RaceSink race_sink(RaceReport& report) {
 }
 
 ControlServer::AttachSink attach_sink(RaceReport& report) {
-    if (setting("HIROBA_STATS") == "0") return [](std::uint32_t) {};
-    return [&report](std::uint32_t) { report.names().files(); };
+    if (setting("HIROBA_STATS") == "0" && race_volume() == RaceReport::Volume::none)
+        return [](std::uint32_t) {};
+    // While rank 0 lives for sure: the last race of a short program is told when it may have ended.
+    return [&report](std::uint32_t rank) {
+        if (rank == 0) report.names().files();
+    };
 }
 
 void sum_up(const RunPlan& plan, const ControlServer& control, RaceReport& races) {

@@ -164,11 +164,12 @@ void Supervisor::follow_stop(int signal_number) {
 void Supervisor::judge(const NodeEvent& ended) {
     if (killing_ || lost_at_ns_ != 0) return;
     const std::uint32_t rank = ended.rank;
-    if (ended.untold)
+    const auto said = control_.leaving_status(rank);
+    if (ended.untold && !said)
         return lose(rank, WEXITSTATUS(ended.wait_status),
                     fmt::format("{} ended while its stack was read; how is not known",
                                 nodes_.name_of(rank)));
-    if (WIFSIGNALED(ended.wait_status)) {
+    if (!ended.untold && WIFSIGNALED(ended.wait_status)) {
         const int number = WTERMSIG(ended.wait_status);
         const char* const hint =
             number == SIGKILL ? ". Somebody or a memory limit killed it (see dmesg, memory.max)"
@@ -177,10 +178,10 @@ void Supervisor::judge(const NodeEvent& ended) {
             rank, exit_signal_base + number,
             fmt::format("{} was killed by {}{}", nodes_.name_of(rank), signal_text(number), hint));
     }
-    const int status = WEXITSTATUS(ended.wait_status);
+    const int status = status_of(ended);
     // With these the runtime itself has said why, before it could attach.
-    const bool said = status == exit_usage || status == exit_environment;
-    if (!plan_.spmd && !control_.attached(rank) && !said)
+    const bool told = status == exit_usage || status == exit_environment;
+    if (!plan_.spmd && !control_.attached(rank) && !told)
         return end_job(status != 0 ? status : exit_environment,
                        fmt::format("{} ended with status {}, and {}", nodes_.name_of(rank), status,
                                    not_attached));
@@ -191,8 +192,14 @@ void Supervisor::judge(const NodeEvent& ended) {
     judge_success(rank);
 }
 
+// Where somebody else has taken the status, its last words tell it.
+int Supervisor::status_of(const NodeEvent& ended) const {
+    return ended.untold ? control_.leaving_status(ended.rank).value_or(1)
+                        : WEXITSTATUS(ended.wait_status);
+}
+
 void Supervisor::judge_first_node(const NodeEvent& ended) {
-    const int status = WEXITSTATUS(ended.wait_status);
+    const int status = status_of(ended);
     // Without its good-bye (a program that calls _exit) no node knows that the program is over.
     if (!control_.leaving(0)) return end_job(status);
     verdict_ = status;

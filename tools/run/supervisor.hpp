@@ -51,6 +51,7 @@ private:
     void follow_stop(int signal_number);
     void name_stopped_nodes(std::uint64_t now);
     void judge(const NodeEvent& ended);
+    int status_of(const NodeEvent& ended) const;
     void judge_first_node(const NodeEvent& ended);
     void judge_success(std::uint32_t rank);
     /// A node died: ends the job with `status` and one line, at once or after HIROBA_LOSS_GRACE.

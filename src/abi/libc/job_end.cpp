@@ -47,9 +47,9 @@ bool ends_node(const void* return_address) noexcept {
 }
 
 /// The last words of a node: after them an exit with status 0 is orderly.
-void report(World& node) noexcept {
+void report(World& node, int status) noexcept {
     if (node.memory != nullptr) dsm::report_counts(*node.memory, *node.control);
-    node.control->report_participation(node.omp->regions_taken_part());
+    node.control->report_participation(node.omp->regions_taken_part(), status);
 }
 
 void on_exit_of_program(int status, void*) { end_program(status); }
@@ -151,7 +151,7 @@ void end_program(int status) noexcept {
     if (node->memory != nullptr && (asked || omp_in_parallel() != 0)) {
         // The others stand at barriers this node will not reach: they cannot be sent home.
         fflush(nullptr);
-        report(*node);
+        report(*node, status);
         node->control->request_exit(status & 0xff);
         return;
     }
@@ -160,7 +160,7 @@ void end_program(int status) noexcept {
         // The others must hear of it; should they not, the launcher ends them a second later.
         on_runtime_stack([node] { node->endpoint->settle(settle_ns); });
     }
-    report(*node);
+    report(*node, status);
 }
 
 void listen_for_exits(net::Endpoint& endpoint) noexcept {
@@ -183,7 +183,7 @@ void end_worker_thread() noexcept {
     // All but this was written at the end of the last region; global memory may be gone by now.
     fflush(nullptr);
     on_runtime_stack([node] { node->endpoint->settle(worker_settle_ns); });
-    report(*node);
+    report(*node, 0);
     real__exit(0);
     __builtin_unreachable();
 }

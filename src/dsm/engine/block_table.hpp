@@ -27,6 +27,7 @@ struct BlockEntry {
     bool held_back = false;     ///< the private copy lacks bytes that the public one has
     bool held_back_listed = false;
     bool stale_pinned = false;     ///< stale and accessible: the acquire under way brings the rest
+    bool early = false;            ///< may hold bytes of others the program need not know of
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
     std::uint16_t pins =
         0;                 ///< system calls under way on it, or it is a stack: it stays accessible
@@ -39,7 +40,7 @@ struct BlockEntry {
 };
 
 /// One block at this node, in registered memory: the lock's word and token, and the version of
-/// the public copy. A cache line, so that blocks of different nodes never share one.
+/// the public copy. Whole cache lines, so that blocks of different nodes never share one.
 struct alignas(64) BlockRecord {
     std::uint64_t link;        ///< LinkWord
     std::uint64_t token_home;  ///< valid at the lock's place: home + 1, 0: initial home
@@ -49,8 +50,9 @@ struct alignas(64) BlockRecord {
     std::uint64_t copy_version;  ///< odd while the public copy changes
     std::uint64_t copy_wts;      ///< of the public copy; never falls
     std::uint64_t copy_stamp;    ///< Stamp of the public copy: what came before it
+    std::uint64_t copy_change;   ///< of the public copy: who merged last (LastChange)
 };
-static_assert(sizeof(BlockRecord) == 64);
+static_assert(sizeof(BlockRecord) == 128);
 
 /// What travels with a block's lock. Lock holder and home are two facts: a read through the lock
 /// raises rts and leaves the home where it is (rule of dsm.md 2.2).

@@ -48,8 +48,12 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         const std::scoped_lock guard{entry.latch};
         note_use(entry);
         stays = must_stay(block);
+        const bool absent = !readable(entry.state);
         missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
-        if (missing.is_none()) break;
+        if (!missing.is_none()) continue;
+        if (entry.early) [[unlikely]]
+            note_first_access(block, address - range.address, write && absent);
+        break;
     }
     if (!write && !stays) fetch_around(block);
     return true;
@@ -235,10 +239,13 @@ Stamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_leas
         got = copies_.read(from, block, home.get());
         if (!may_place(block, got.stamp)) return got.stamp;
         std::memcpy(seen.get(), own, block_bytes_);
+        // The twin that tells of what both have written is replaced.
+        look_for_races(block, {seen.get(), twin_of(block), home.get()}, from);
         store_foreign(own, seen.get(), twin_of(block), home.get(), block_bytes_);
         entries_[block].held_back = false;
         copies_.publish(block, home.get(), got);
     }
+    note_brought(block, got.change);
     HIROBA_INVARIANT(got.wts >= at_least,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
                      from.value, got.wts.value, at_least.value);

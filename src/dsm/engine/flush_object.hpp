@@ -44,7 +44,9 @@ public:
     /// Puts the first `bytes` of own_news() there as `version`, unlocks, and tells all other nodes.
     void unlock_with(Version version, std::size_t bytes) noexcept;
 
-    /// What this node has been told, for explorers (Node::show_state).
+    /// This node's part of the object, for explorers (Node::show_state).
+    Bytes shown() noexcept { return {segment_.local(), segment_.bytes()}; }
+    /// What this node has been told, likewise.
     Version told() const noexcept { return told_.load(std::memory_order_relaxed); }
 
 private:

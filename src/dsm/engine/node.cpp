@@ -17,8 +17,14 @@ namespace {
 constexpr std::size_t pending_max = std::size_t{4} << 20;
 constexpr std::size_t blocks_per_invalidation = 1024;
 
-constexpr std::size_t bytes_of_news(std::size_t nodes, std::size_t notices) noexcept {
-    return sizeof(NewsHeader) + nodes * sizeof(ClockNews) + notices * sizeof(Notice);
+/// Of how many nodes news say what is known of them.
+std::size_t known_count(const net::Endpoint& endpoint, const MemoryOptions& options) noexcept {
+    return options.race == MemoryOptions::Race::off ? 0 : endpoint.nodes();
+}
+constexpr std::size_t bytes_of_news(std::size_t clocks, std::size_t notices,
+                                    std::size_t known) noexcept {
+    return sizeof(NewsHeader) + clocks * sizeof(ClockNews) + notices * sizeof(Notice) +
+           known * sizeof(Epoch);
 }
 }  // namespace
 
@@ -45,7 +51,10 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
     if (!data) return data.error();
     auto records = gas::Segment::allocate(endpoint, Node::blocks_of(map) * sizeof(BlockRecord));
     if (!records) return records.error();
-    const std::size_t news_bytes = bytes_of_news(endpoint.nodes(), options.notices_max);
+    auto changes = gas::Segment::allocate(endpoint, Node::bytes_of_changes(map, options));
+    if (!changes) return changes.error();
+    const std::size_t news_bytes =
+        bytes_of_news(endpoint.nodes(), options.notices_max, known_count(endpoint, options));
     auto flushed = FlushObject::allocate(endpoint, news_bytes);
     if (!flushed) return flushed.error();
     auto boards = NewsBoard::allocate(endpoint, news_bytes);
@@ -57,8 +66,8 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
                  map,
                  std::move(engine),
                  options,
-                 {std::move(*data), std::move(*records), std::move(*flushed), std::move(*boards),
-                  std::move(*memory)}}};
+                 {std::move(*data), std::move(*records), std::move(*changes), std::move(*flushed),
+                  std::move(*boards), std::move(*memory)}}};
 }
 
 Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -72,14 +81,22 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       block_shift_(static_cast<unsigned>(std::countr_zero(block_bytes_))),
       data_(std::move(made.data)),
       records_(std::move(made.records)),
-      flush_object_(endpoint, std::move(made.flushed),
-                    bytes_of_news(endpoint.nodes(), options.notices_max)),
+      changes_(std::move(made.changes)),
+      flush_object_(
+          endpoint, std::move(made.flushed),
+          bytes_of_news(endpoint.nodes(), options.notices_max, known_count(endpoint, options))),
       board_(endpoint, std::move(made.boards),
-             bytes_of_news(endpoint.nodes(), options.notices_max)),
+             bytes_of_news(endpoint.nodes(), options.notices_max, known_count(endpoint, options))),
       private_memory_(std::move(made.private_memory)),
       entries_(blocks_of(map)),
       lock_(endpoint, records_, map, options.lock_hops),
       copies_(data_, records_, self_, block_bytes_),
+      change_log_(changes_, block_bytes_),
+      known_(known_count(endpoint, options)),
+      pending_known_(known_.size(), first_epoch),
+      flushed_known_(known_.size(), first_epoch),
+      seen_early_(known_.size()),
+      early_(known_.empty() ? 0 : blocks_of(map)),
       leases_(blocks_of(map)),
       scratch_(block_bytes_),
       signature_entries_(Signature::entries_for(options.notices_max)),
@@ -89,7 +106,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       clocks_(endpoint.nodes()),
       acquired_(endpoint.nodes()),
       inaccessible_(endpoint.nodes()),
-      pulled_(bytes_of_news(endpoint.nodes(), options.notices_max)),
+      pulled_(bytes_of_news(endpoint.nodes(), options.notices_max, known_count(endpoint, options))),
       pending_(pending_max),
       pending_clocks_(endpoint.nodes()),
       work_(blocks_of(map)),
@@ -105,6 +122,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     invalidation_.ranges.reserve(blocks_per_invalidation);
     invalidation_.blocks.reserve(blocks_per_invalidation);
     endpoint.on(net::MessageKind::release_asked, &Node::on_release_asked, this);
+    for (auto& epoch : known_) epoch.store(first_epoch, std::memory_order_relaxed);
     const std::uint32_t threads = map.shape().threads_per_node;
     const AddressRange first = map.stack_slice(self_.value * threads);
     const AddressRange last = map.stack_slice(self_.value * threads + threads - 1);
@@ -120,6 +138,7 @@ Node::~Node() {
 Result<void> Node::attach(AddressRange early) {
     data_.attach();
     records_.attach();
+    changes_.attach();
     flush_object_.attach();
     board_.attach();
     if (self_.value == 0 && early.bytes > 0) {
@@ -171,7 +190,7 @@ void Node::publish_adopted(std::uint64_t offset, std::size_t bytes) noexcept {
     const BlockId last = block_at(offset + bytes - 1);
     for (BlockId block = block_at(offset); block <= last; ++block) {
         const LockToken token = lock_.lock(block);
-        copies_.publish(block, private_copy(block), {Timestamp{1}, {}});
+        copies_.publish(block, private_copy(block), {Timestamp{1}, {}, {}});
         lock_.unlock(block, {token.home, Timestamp{1}, Timestamp{1 + options_.lease}});
     }
 }
@@ -186,7 +205,12 @@ bool Node::is_pinned(std::uint64_t offset) const noexcept {
 }
 
 std::size_t Node::news_bytes_max() const noexcept {
-    return bytes_of_news(endpoint_.nodes(), options_.notices_max);
+    return bytes_of_news(endpoint_.nodes(), options_.notices_max, known_.size());
+}
+
+std::size_t Node::bytes_of_changes(const AddressMap& map, const MemoryOptions& options) {
+    if (options.race == MemoryOptions::Race::off) return ChangeLog::entry_bytes(0);
+    return blocks_of(map) * ChangeLog::entry_bytes(map.shape().block_bytes);
 }
 
 NewsSequence Node::sent_to_all() const noexcept {
@@ -233,7 +257,7 @@ std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out
         ++header.count;
     });
     std::memcpy(out.data(), &header, sizeof header);
-    return at;
+    return at + encode_known(out.subspan(at));
 }
 
 std::size_t Node::news_for(NodeId peer, MutableBytes out) noexcept {
@@ -242,7 +266,7 @@ std::size_t Node::news_for(NodeId peer, MutableBytes out) noexcept {
     if (!has_untold_.load(std::memory_order_acquire)) {
         const NewsHeader nothing{min_wts().value, 0, 0};
         std::memcpy(out.data(), &nothing, sizeof nothing);
-        return sizeof nothing;
+        return sizeof nothing + encode_known(out.subspan(sizeof nothing));
     }
     const std::scoped_lock guard{signature_latch_};
     const std::size_t bytes = encode_since(sent_[peer.value], peer, out);
@@ -275,12 +299,17 @@ void Node::everyone_knows() noexcept {
 
 void Node::learn(NodeId from, Bytes news) noexcept {
     if (from == self_) return;
+    learn_known(news);
+    learn_notices(from, news);
+}
+
+void Node::learn_notices(NodeId from, Bytes news) noexcept {
     NewsHeader header;
     HIROBA_INVARIANT(news.size() >= sizeof header, "news of %lu bytes from node %u", news.size(),
                      from.value);
     std::memcpy(&header, news.data(), sizeof header);
     const std::size_t clock_bytes = header.clocks * sizeof(ClockNews);
-    HIROBA_INVARIANT(news.size() == sizeof header + clock_bytes + header.count * sizeof(Notice),
+    HIROBA_INVARIANT(news.size() == bytes_of_news(header.clocks, header.count, known_.size()),
                      "news of %lu bytes with %u notices and %u clocks from node %u", news.size(),
                      header.count, header.clocks, from.value);
     // Nothing new: what a min_wts that old made stale is inaccessible, and this node's own is not

@@ -2,6 +2,7 @@
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
 // node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_flush.cpp,
+// node_races.cpp,
 // node_stacks.cpp, node_state.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
@@ -20,6 +21,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/engine/block_lock.hpp"
 #include "dsm/engine/block_table.hpp"
+#include "dsm/engine/change_log.hpp"
 #include "dsm/engine/flush_object.hpp"
 #include "dsm/engine/lease_queue.hpp"
 #include "dsm/engine/news_board.hpp"
@@ -35,7 +37,8 @@
 
 namespace hiroba::dsm {
 
-/// Encoded news: this header, then `clocks` of ClockNews, then `count` notices.
+/// Encoded news: this header, `clocks` of ClockNews, `count` notices, then, unless races are not
+/// looked for, an Epoch for each node: what it did in earlier ones is known to whoever learns it.
 struct NewsHeader {
     std::uint64_t min_wts;
     std::uint32_t count;
@@ -55,6 +58,7 @@ public:
     struct Made {
         gas::Segment data;
         gas::Segment records;
+        gas::Segment changes;
         gas::Segment flushed;
         gas::Segment boards;
         PrivateMemory private_memory;
@@ -124,6 +128,8 @@ public:
     static std::size_t blocks_of(const AddressMap& map) {
         return map.space_bytes() / map.shape().block_bytes;
     }
+
+    static std::size_t bytes_of_changes(const AddressMap& map, const MemoryOptions& options);
 
 private:
     /// In the node's sum, and at the thread's place if those are kept.
@@ -233,8 +239,10 @@ private:
     static void on_release_asked(void* self, NodeId from, Bytes body) noexcept;
 
     // Release (node_release.cpp).
-    bool flush_on_runtime_stack() noexcept;
-    bool flush_in_order() noexcept;
+    enum class Flusher : std::uint8_t { program, background };
+    bool flush_on_runtime_stack(Flusher flusher) noexcept;
+    bool flush_in_order(Flusher flusher) noexcept;
+    void learn_notices(NodeId from, Bytes news) noexcept;
     void wait_for_flushes() noexcept;
     bool has_untold_work() noexcept;
     NewsSequence last_sequence() noexcept;
@@ -251,10 +259,12 @@ private:
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;
     void merge(BlockId block, Others others) noexcept;
+    void publish_live(BlockId block, const LockToken& token) noexcept;
     void merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept;
     template <class Publish>
     void publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept;
     Stamp stamp_of_merge(BlockId block) noexcept;
+    void note_own_changes(BlockId block, const std::byte* ours, const std::byte* twin) noexcept;
     /// What of the private copy differs from it was written here, and is not merged.
     const std::byte* twin_of(BlockId block) noexcept {
         return entries_[block].held_back ? bases_.data() + offset_of(block) : copies_.own(block);
@@ -269,15 +279,63 @@ private:
     bool has_bytes_of(const LockToken& token, BlockId block) noexcept {
         return token.home == self_ || token.wts == copies_.own_wts(block);
     }
+    void add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept;
+
+    // Races (node_races.cpp).
     static constexpr unsigned races_per_merge_max = 16;
+    static constexpr Epoch first_epoch = 1;
     struct ThreeCopies {
         const std::byte* ours;
         const std::byte* twin;
         const std::byte* home;
     };
+    /// A block that was brought here with changes that no synchronization of the program tells of.
+    struct EarlyBlock {
+        enum class Use : std::uint8_t {
+            none,     ///< brought by the runtime
+            read,     ///< the program's first access was not a write
+            written,  ///< it was a write
+            again,    ///< another such version was here before
+            retried,  ///< likewise, and the first access, a write, may not have been made yet
+        } use = Use::none;
+        bool alone = false;    ///< no other such block was here
+        std::uint32_t at = 0;  ///< offset of the first access
+        LastChange last;
+    };
+    /// Where changes of one node are visible that no synchronization of the program tells of.
+    struct SeenEarly {
+        Epoch epoch = 0;  ///< the newest of them
+        BlockId block = 0;
+        bool in_more_blocks = false;
+    };
+    bool looks_for_races() const noexcept { return !known_.empty(); }
+    bool is_worth_telling(const MergeOutcome& outcome) const noexcept;
+    void look_for_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
+    void look_for_unordered(BlockId block, const std::byte* ours, const std::byte* twin) noexcept;
+    bool is_seen_elsewhere(BlockId block) noexcept;
+    bool may_ask(NodeId node, LastChange last, bool all) const noexcept;
+    bool is_known(LastChange change) const noexcept;
+    void raise_known(NodeId node, Epoch epoch) noexcept;
+    void note_known(BlockId block) noexcept;
+    void note_brought(BlockId block, LastChange last) noexcept;
+    void note_first_access(BlockId block, std::uint64_t at, bool written) noexcept;
+    void look_at_early_blocks() noexcept;
+    void learn_known(Bytes news) noexcept;
+    void acquire_known() noexcept;
+    std::size_t encode_known(MutableBytes out) noexcept;
+    void remember_flushed(Bytes news) noexcept;
+    void keep_flushed(MutableBytes news) noexcept;
+    void know_what_was_flushed() noexcept;
+    /// With the release role: what was merged up to now is told by the next news.
+    void end_epoch() noexcept { epoch_.fetch_add(1, std::memory_order_release); }
+    LastChange this_change() const noexcept {
+        return {self_, epoch_.load(std::memory_order_relaxed)};  // changes in the release role
+    }
+    std::uint64_t* changes_in(BlockId block) noexcept {
+        return looks_for_races() ? change_log_.own(block, this_change().epoch) : nullptr;
+    }
     void report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
     void report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept;
-    void add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept;
 
     // Acquire (node_acquire.cpp).
     struct Invalidation {
@@ -321,6 +379,7 @@ private:
     unsigned block_shift_;
     gas::Segment data_;
     gas::Segment records_;
+    gas::Segment changes_;
     FlushObject flush_object_;
     NewsBoard board_;
     PrivateMemory private_memory_;
@@ -330,6 +389,20 @@ private:
     ReadAhead read_ahead_;
     BlockLock lock_;
     PublicCopies copies_;
+    ChangeLog change_log_;
+    std::atomic<Epoch> epoch_{first_epoch};  ///< changes in the release role
+    /// Per node, empty if races are not looked for: the program here is synchronized with all that
+    /// the node did in earlier epochs.
+    std::vector<std::atomic<Epoch>> known_;
+    std::vector<Epoch> pending_known_;  ///< learned, not yet acquired, under pending_latch_
+    std::atomic<bool> has_pending_known_{false};
+    std::vector<Epoch> flushed_known_;  ///< as the flush object has it, under flush_latch_
+    Latch early_latch_;
+    std::vector<SeenEarly> seen_early_;  ///< per node, under early_latch_
+    SparseArray<EarlyBlock> early_;      ///< under the block's latch
+    static constexpr std::size_t early_blocks_max = 64;
+    std::array<BlockId, early_blocks_max> early_blocks_{};  ///< some of them, under early_latch_
+    std::atomic<std::size_t> early_count_{0};               ///< likewise
     LeaseQueue leases_;
     ScratchPool scratch_;
 

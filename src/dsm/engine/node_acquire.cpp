@@ -15,6 +15,9 @@
 namespace hiroba::dsm {
 
 void Node::acquire(Others others) noexcept {
+    // Pairs with the release store in learn_known().
+    if (has_pending_known_.load(std::memory_order_acquire))
+        on_runtime_stack([&] { acquire_known(); });
     // Pairs with the release store in learn().
     if (!has_pending_.load(std::memory_order_acquire)) {
         // Another thread may still be applying what this one has learned, in several rounds.

@@ -78,6 +78,8 @@ bool Node::try_enter_atomic(BlockId block, Stamp& missing) noexcept {
     const BlockStep next = must_stay(block) && settled(before)
                                ? take(entry, BlockEvent::pinned_fault)
                                : take(entry, BlockEvent::atomic);
+    // Whoever changed the block last may have done so to let this thread go on.
+    note_known(block);
     entry.state = next.next;
     this_thread().atomic_block = block + std::uint64_t{1};
     // Where it is writable already no call is made. The kernel may have dropped the mapping since,
@@ -112,7 +114,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
     copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes,
-                         {wts, stamp_of_atomic(block)});
+                         {wts, stamp_of_atomic(block), this_change()});
     lock_.unlock(block, {self_, wts, rts});
     entry.notice_wts = {};
     set_lease(block, rts);

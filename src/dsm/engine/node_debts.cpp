@@ -63,7 +63,7 @@ void Node::pull(Stamp stamp) noexcept {
             const std::scoped_lock guard{pull_latch_};
             const auto news =
                 board_.read(writer, stamp.release(), {pulled_.data(), pulled_.size()});
-            if (news) return learn(writer, *news);
+            if (news) return learn_notices(writer, *news);
         }
         if (!asked) {
             asked = true;

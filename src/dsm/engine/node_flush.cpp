@@ -12,7 +12,7 @@ namespace hiroba::dsm {
 void Node::flush() noexcept {
     count(&PlaceCounters::flushes);
     on_runtime_stack([&] {
-        if (flush_on_runtime_stack()) {
+        if (flush_on_runtime_stack(Flusher::program)) {
             vain_flushes_.store(0, std::memory_order_relaxed);
         } else {
             wait_for_flushes();
@@ -32,12 +32,12 @@ void Node::wait_for_flushes() noexcept {
 
 bool Node::publish() noexcept {
     bool found = false;
-    on_runtime_stack([&] { found = flush_on_runtime_stack(); });
+    on_runtime_stack([&] { found = flush_on_runtime_stack(Flusher::background); });
     return found;
 }
 
-bool Node::flush_on_runtime_stack() noexcept {
-    const bool found = flush_in_order();
+bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
+    const bool found = flush_in_order(flusher);
     // What others have flushed, this thread or another of the node has learned and joined. Their
     // releases may wait for one of this node: nothing is held.
     if (has_pending_.load(std::memory_order_acquire) ||  // as in acquire()
@@ -49,7 +49,7 @@ bool Node::flush_on_runtime_stack() noexcept {
 }
 
 // The merges happen inside the object's critical section, so that all flushes have one order.
-bool Node::flush_in_order() noexcept {
+bool Node::flush_in_order(Flusher flusher) noexcept {
     const std::scoped_lock guard{flush_latch_};
     const std::scoped_lock role{release_};
     begin_release();
@@ -58,20 +58,26 @@ bool Node::flush_in_order() noexcept {
     const bool untold = has_untold_work();
     if (!untold && !flush_object_.newer_than(flush_seen_)) {
         end_release();
+        // What the publisher has learned the program knows after a flush of its own.
+        if (flusher == Flusher::program) know_what_was_flushed();
         return false;
     }
     const FlushObject::Content flushed = flush_object_.lock(flush_seen_);
     merge_until_quiet(Others::running);
     end_release();
     if (flushed.version != flush_seen_) {
-        learn(NodeId{~0u}, flushed.news);
+        remember_flushed(flushed.news);
+        learn_notices(NodeId{~0u}, flushed.news);
         const std::scoped_lock joins{acquire_};
         join_pending();
         flush_seen_ = flushed.version;
     }
+    if (flusher == Flusher::program) know_what_was_flushed();
     if (untold) {
         ++flush_seen_;
-        flush_object_.unlock_with(flush_seen_, news_for_anyone(flush_object_.own_news()));
+        const std::size_t bytes = news_for_anyone(flush_object_.own_news());
+        keep_flushed(flush_object_.own_news().first(bytes));
+        flush_object_.unlock_with(flush_seen_, bytes);
     } else {
         flush_object_.unlock();
     }

@@ -172,6 +172,7 @@ void Node::merge_work(Others others) noexcept {
         merge(work_[i], others);
         entry.state = take(entry, BlockEvent::merged).next;
     }
+    if (work_count_ > 0) end_epoch();
 }
 
 // They are what a look behind a long release has found: the next release begins with them.
@@ -199,7 +200,6 @@ void Node::written(AddressRange range) noexcept {
 // private copy to the public one, each line as it was when it was read. A write that comes later
 // is reported anew.
 void Node::merge(BlockId block, Others others) noexcept {
-    const std::byte* const live = private_copy(block);
     if (!has_changed(block)) {
         entries_[block].write_guess = 0;
         return;
@@ -208,7 +208,17 @@ void Node::merge(BlockId block, Others others) noexcept {
     if (!lock_.try_lock_here(block, token)) return merge_with_home(block, std::nullopt, others);
     if (!has_bytes_of(token, block) || entries_[block].held_back)
         return merge_with_home(block, token, others);
-    publish_merged(block, token, [&](Version next) { copies_.publish_changes(block, live, next); });
+    publish_live(block, token);
+}
+
+/// Nobody has merged the block since this node's public copy was made.
+void Node::publish_live(BlockId block, const LockToken& token) noexcept {
+    const std::byte* const live = private_copy(block);
+    if (entries_[block].early) [[unlikely]]
+        look_for_unordered(block, live, copies_.own(block));
+    publish_merged(block, token, [&](Version next) {
+        copies_.publish_changes(block, live, next, changes_in(block));
+    });
 }
 
 /// @param held  the block's lock, if this node has it already
@@ -226,11 +236,9 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
     if (others == Others::stopped) take_snapshot();
     const std::byte* const ours = snapshot.get();
     if (has_bytes_of(token, block)) {
-        if (!entries_[block].held_back) {
-            return publish_merged(
-                block, token, [&](Version next) { copies_.publish_changes(block, live, next); });
-        }
+        if (!entries_[block].held_back) return publish_live(block, token);
         merge_block(ours, twin, copies_.own(block), result.get(), block_bytes_);
+        note_own_changes(block, ours, twin);
         hold_back(block, ours);
     } else {
         auto read = reading.read_from(token.home);
@@ -238,19 +246,27 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
         count(&PlaceCounters::bytes_fetched, block_bytes_);
         const MergeOutcome outcome =
             merge_block(ours, twin, home.get(), result.get(), block_bytes_);
-        const bool all = options_.race == MemoryOptions::Race::all;
-        if (outcome.raced_bytes > 0 || (all && outcome.same_value_bytes > 0)) {
-            report_races(block, {ours, twin, home.get()}, token.home);
-        }
-        if (outcome.foreign && must_hold_back(block, read->stamp)) {
+        if (is_worth_telling(outcome)) report_races(block, {ours, twin, home.get()}, token.home);
+        note_own_changes(block, ours, twin);
+        const bool holds =
+            entries_[block].held_back || (outcome.foreign && must_hold_back(block, read->stamp));
+        if (holds) {
+            if (entries_[block].held_back && outcome.foreign)
+                static_cast<void>(must_hold_back(block, read->stamp));
             hold_back(block, ours);
         } else if (outcome.foreign) {
             store_foreign(live, ours, twin, home.get(), block_bytes_);
-        } else if (entries_[block].held_back) {
-            hold_back(block, ours);
         }
     }
     publish_merged(block, token, [&](Version next) { copies_.publish(block, result.get(), next); });
+}
+
+void Node::note_own_changes(BlockId block, const std::byte* ours, const std::byte* twin) noexcept {
+    if (entries_[block].early) [[unlikely]]
+        look_for_unordered(block, ours, twin);
+    if (std::uint64_t* const noted = changes_in(block)) {
+        note_changes(ours, twin, block_bytes_, noted);
+    }
 }
 
 // What the home had of others is in the public copy and must be acquired by whoever reads that.
@@ -312,7 +328,7 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
                      "block %u: written at %lu, read until %lu (invariant 3)", block, wts.value,
                      token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
-    publish(Version{wts, stamp_of_merge(block)});
+    publish(Version{wts, stamp_of_merge(block), this_change()});
     lock_.unlock(block, {self_, wts, rts});
     entries_[block].notice_wts = {};
     set_lease(block, rts);
@@ -327,38 +343,6 @@ void Node::add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept 
     signature_.add({wts, rts, block, self_}, known_to_all());
     note_untold();
     count(&PlaceCounters::notices_made);
-}
-
-// A block may hold many variables; each run of raced bytes is a place of its own.
-void Node::report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept {
-    if (options_.race == MemoryOptions::Race::off) return;
-    const auto bytes = static_cast<std::uint32_t>(block_bytes_);
-    RacedRun run;
-    for (unsigned runs = 0; runs < races_per_merge_max; ++runs) {
-        run = next_race(copies.ours, copies.twin, copies.home, run.at + run.bytes, bytes);
-        if (run.bytes == 0) return;
-        if (!run.same_value || options_.race == MemoryOptions::Race::all) {
-            report_race(program_range(block).address + run.at, run.bytes, other);
-        }
-    }
-}
-
-void Node::report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept {
-    count(&PlaceCounters::races);
-    // Pairs with the release store in on_race().
-    const RaceReport report = race_report_.load(std::memory_order_acquire);
-    if (report != nullptr) {
-        // A thread that publishes in the background has no place of its own.
-        const SyncPlace own = this_thread().place;
-        if (own.address == 0)
-            this_thread().place.address = last_synchronized_.load(std::memory_order_relaxed);
-        report(race_context_, address, bytes, self_, other);
-        this_thread().place = own;
-    }
-    if (options_.race == MemoryOptions::Race::abort) {
-        die(1, "write-write race on %u bytes at 0x%lx with node %u (HIROBA_RACE=abort)", bytes,
-            address, other.value);
-    }
 }
 
 }  // namespace hiroba::dsm

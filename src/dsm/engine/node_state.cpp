@@ -30,7 +30,7 @@ private:
 void show(Shown& shown, const BlockEntry& e) noexcept {
     shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.brought,
                  e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by, e.write_guess,
-                 e.pins, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
+                 e.pins, e.early, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
 }
 
 }  // namespace
@@ -44,7 +44,20 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
         shown.bytes(copies_.own(block), block_bytes);
         if (entries_[block].held_back) shown.bytes(twin_of(block), block_bytes);
         shown.values(reinterpret_cast<const BlockRecord*>(records_.local())[block]);
+        if (!looks_for_races()) continue;
+        const EarlyBlock& early = early_[block];
+        shown.values(early.use, early.alone, early.at, early.last.node, early.last.epoch);
+        shown.bytes(reinterpret_cast<const std::byte*>(change_log_.shown(block)),
+                    sizeof(Epoch) + block_bytes / 8);
     }
+    for (const std::atomic<Epoch>& epoch : known_) shown.values(epoch.load());
+    for (const SeenEarly& seen : seen_early_)
+        shown.values(seen.epoch, seen.block, seen.in_more_blocks);
+    shown.bytes(reinterpret_cast<const std::byte*>(pending_known_.data()),
+                pending_known_.size() * sizeof(Epoch));
+    shown.bytes(reinterpret_cast<const std::byte*>(flushed_known_.data()),
+                flushed_known_.size() * sizeof(Epoch));
+    shown.values(this_change().epoch, early_latch_, early_count_);
     shown.values(read_ahead_, signature_latch_, known_to_all_, min_wts_, signature_.min_wts(),
                  signature_.last_sequence());
     for (const Signature::Entry& entry : signature_.entries()) {
@@ -74,6 +87,8 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     shown.bytes(stale_pinned_.data(), stale_pinned_count_ * sizeof(BlockId));
     shown.bytes(pulled_.data(), pulled_.size());
     board_.show(visit, context);
+    const Bytes flushed = flush_object_.shown();
+    shown.bytes(flushed.data(), flushed.size());
     shown.values(flush_seen_, flush_sequence_, flush_latch_, flush_object_.told(), vain_flushes_);
     scratch_.each_used([&](const std::byte* buffer) { shown.bytes(buffer, block_bytes); });
 }

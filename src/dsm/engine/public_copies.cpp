@@ -15,13 +15,15 @@ Version PublicCopies::read(NodeId node, BlockId block, std::byte* to) noexcept {
     const gas::GlobalAddress version_at{node, record_at + offsetof(BlockRecord, copy_version)};
     const gas::GlobalAddress wts_at{node, record_at + offsetof(BlockRecord, copy_wts)};
     const gas::GlobalAddress stamp_at{node, record_at + offsetof(BlockRecord, copy_stamp)};
+    const gas::GlobalAddress change_at{node, record_at + offsetof(BlockRecord, copy_change)};
     if (records_.reach(version_at, 8) == nullptr) return read_far(node, block, to);
     Backoff backoff;
     for (;; backoff.pause()) {
         const std::uint64_t before = records_.load(version_at);
         if (before % 2 != 0) continue;  // The owner is publishing; it waits for nobody meanwhile.
         const Version version{Timestamp{records_.load(wts_at)},
-                              Stamp::from_raw(records_.load(stamp_at))};
+                              Stamp::from_raw(records_.load(stamp_at)),
+                              LastChange::decode(records_.load(change_at))};
         data_.get({node, std::uint64_t{block} * block_bytes_}, {to, block_bytes_});
         // The bytes must be read before the version is looked at again; pairs with the release
         // fence behind the odd version in change_own().
@@ -48,6 +50,7 @@ PublicCopies::Reading::list() noexcept {
     using Access = gas::Segment::Access;
     static_assert(offsetof(BlockRecord, copy_wts) == offsetof(BlockRecord, copy_version) + 8);
     static_assert(offsetof(BlockRecord, copy_stamp) == offsetof(BlockRecord, copy_version) + 16);
+    static_assert(offsetof(BlockRecord, copy_change) == offsetof(BlockRecord, copy_version) + 24);
     const std::uint64_t version_at =
         std::uint64_t{block_} * sizeof(BlockRecord) + offsetof(BlockRecord, copy_version);
     const std::size_t bytes = copies_.block_bytes_;
@@ -60,7 +63,8 @@ PublicCopies::Reading::list() noexcept {
 std::optional<Version> PublicCopies::Reading::read_from(NodeId node) const noexcept {
     // Odd: the owner was publishing; it waits for nobody meanwhile.
     if (node_ != node || before_[0] % 2 != 0 || after_ != before_[0]) return std::nullopt;
-    return Version{Timestamp{before_[1]}, Stamp::from_raw(before_[2])};
+    return Version{Timestamp{before_[1]}, Stamp::from_raw(before_[2]),
+                   LastChange::decode(before_[3])};
 }
 
 Timestamp PublicCopies::wts_of(NodeId node, BlockId block) noexcept {
@@ -72,8 +76,10 @@ void PublicCopies::publish(BlockId block, const std::byte* from, Version version
     publish_part(block, 0, from, block_bytes_, version);
 }
 
-void PublicCopies::publish_changes(BlockId block, const std::byte* live, Version version) noexcept {
-    change_own(block, version, [&](std::byte* copy) { copy_changes(copy, live, block_bytes_); });
+void PublicCopies::publish_changes(BlockId block, const std::byte* live, Version version,
+                                   std::uint64_t* noted) noexcept {
+    change_own(block, version,
+               [&](std::byte* copy) { copy_changes(copy, live, block_bytes_, noted); });
 }
 
 void PublicCopies::publish_part(BlockId block, std::size_t at, const std::byte* from,
@@ -95,6 +101,7 @@ void PublicCopies::change_own(BlockId block, Version next, Change&& change) noex
     change(data_.local() + std::uint64_t{block} * block_bytes_);
     std::atomic_ref{mine.copy_wts}.store(next.wts.value, std::memory_order_relaxed);
     std::atomic_ref{mine.copy_stamp}.store(next.stamp.raw(), std::memory_order_relaxed);
+    std::atomic_ref{mine.copy_change}.store(next.change.encode(), std::memory_order_relaxed);
     version.store(before + 2, std::memory_order_release);  // pairs with the loads in read()
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "dsm/engine/block_table.hpp"
+#include "dsm/engine/change_log.hpp"
 #include "gas/gas.hpp"
 
 namespace hiroba::dsm {
@@ -18,6 +19,7 @@ namespace hiroba::dsm {
 struct Version {
     Timestamp wts;
     Stamp stamp;
+    LastChange change;  ///< who merged last
 };
 
 /// Thread: any; async-signal-safe.
@@ -41,7 +43,7 @@ public:
         BlockId block_;
         std::byte* to_;
         std::optional<NodeId> node_;
-        std::uint64_t before_[3] = {};  ///< version, wts, stamp
+        std::uint64_t before_[4] = {};  ///< version, wts, stamp, last change
         std::uint64_t after_ = 0;       ///< version
     };
 
@@ -58,10 +60,15 @@ public:
     Timestamp wts_of(NodeId node, BlockId block) noexcept;
     Timestamp own_wts(BlockId block) noexcept { return Timestamp{record(block).copy_wts}; }
     Stamp own_stamp(BlockId block) noexcept { return Stamp::from_raw(record(block).copy_stamp); }
+    LastChange own_change(BlockId block) noexcept {
+        return LastChange::decode(record(block).copy_change);
+    }
     /// Replaces this node's copy.
     void publish(BlockId block, const std::byte* from, Version version) noexcept;
     /// As publish(), of bytes that the program may be writing: lines that are equal stay untouched.
-    void publish_changes(BlockId block, const std::byte* live, Version version) noexcept;
+    /// @param noted  as copy_changes() has it
+    void publish_changes(BlockId block, const std::byte* live, Version version,
+                         std::uint64_t* noted) noexcept;
     /// Replaces `bytes` bytes of it at `at`.
     void publish_part(BlockId block, std::size_t at, const std::byte* from, std::size_t bytes,
                       Version version) noexcept;

@@ -69,12 +69,24 @@ bool differs_portable(const std::byte* a, const std::byte* b, std::size_t bytes)
     return std::memcmp(a, b, bytes) != 0;
 }
 
-void copy_changes_portable(std::byte* copy, const std::byte* live, std::size_t bytes) noexcept {
+void copy_changes_portable(std::byte* copy, const std::byte* live, std::size_t bytes,
+                           std::uint64_t* noted) noexcept {
     for (std::size_t i = 0; i < bytes; i += 8) {
         // Relaxed: only that it is one load, so that what is compared is what is stored.
         const std::uint64_t word =
             __atomic_load_n(reinterpret_cast<const std::uint64_t*>(live + i), __ATOMIC_RELAXED);
-        if (word != word_at(copy + i)) std::memcpy(copy + i, &word, sizeof word);
+        const std::uint64_t changed = nonzero_bytes(word ^ word_at(copy + i));
+        if (changed == 0) continue;
+        if (noted != nullptr) noted[i / line_bytes] |= gathered(changed) << (i % line_bytes);
+        std::memcpy(copy + i, &word, sizeof word);
+    }
+}
+
+void note_changes_portable(const std::byte* ours, const std::byte* twin, std::size_t bytes,
+                           std::uint64_t* noted) noexcept {
+    for (std::size_t i = 0; i < bytes; i += 8) {
+        const std::uint64_t changed = nonzero_bytes(word_at(ours + i) ^ word_at(twin + i));
+        if (changed != 0) noted[i / line_bytes] |= gathered(changed) << (i % line_bytes);
     }
 }
 
@@ -119,8 +131,12 @@ constinit std::atomic<const MergeKernels*> chosen{nullptr};
 
 }  // namespace
 
-constinit const MergeKernels portable_kernels{"portable", merge_portable, differs_portable,
-                                              copy_changes_portable, store_foreign_portable};
+constinit const MergeKernels portable_kernels{"portable",
+                                              merge_portable,
+                                              differs_portable,
+                                              copy_changes_portable,
+                                              store_foreign_portable,
+                                              note_changes_portable};
 
 void note_double_changes(MergeOutcome& outcome, std::size_t line_offset, std::uint64_t both,
                          std::uint64_t differing) noexcept {
@@ -157,8 +173,14 @@ MergeOutcome merge_block(const std::byte* ours, const std::byte* twin, const std
     return best_kernels().merge(ours, twin, home, merged, bytes);
 }
 
-void copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes) noexcept {
-    best_kernels().copy_changes(copy, live, bytes);
+void copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes,
+                  std::uint64_t* noted) noexcept {
+    best_kernels().copy_changes(copy, live, bytes, noted);
+}
+
+void note_changes(const std::byte* ours, const std::byte* twin, std::size_t bytes,
+                  std::uint64_t* noted) noexcept {
+    best_kernels().note_changes(ours, twin, bytes, noted);
 }
 
 bool differs(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept {

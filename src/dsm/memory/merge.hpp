@@ -29,7 +29,14 @@ bool differs(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept
 
 /// Makes `copy` equal to `live`, which the program may be writing: each line of 64 bytes is read
 /// once, and stored only where it differs.
-void copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes) noexcept;
+/// @param noted  nullptr, or a word for each line, one bit a byte: those of bytes that differed are
+///               set, the others stay as they are
+void copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes,
+                  std::uint64_t* noted) noexcept;
+
+/// Sets in `noted`, as copy_changes() does, the bits of the bytes in which the blocks differ.
+void note_changes(const std::byte* ours, const std::byte* twin, std::size_t bytes,
+                  std::uint64_t* noted) noexcept;
 
 /// Stores into the live copy the bytes that others changed and this node did not:
 /// live[i] := home[i] where home[i] != twin[i] and seen[i] == twin[i]. Other bytes, even in the

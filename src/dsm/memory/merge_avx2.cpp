@@ -73,12 +73,13 @@ HIROBA_AVX2 bool differs_avx2(const std::byte* a, const std::byte* b, std::size_
     return false;
 }
 
-HIROBA_AVX2 void copy_changes_avx2(std::byte* copy, const std::byte* live,
-                                   std::size_t bytes) noexcept {
+HIROBA_AVX2 void copy_changes_avx2(std::byte* copy, const std::byte* live, std::size_t bytes,
+                                   std::uint64_t* noted) noexcept {
     for (std::size_t i = 0; i < bytes; i += line_bytes) {
         const Line now = load(live + i);
         const Line same = equal(now, load(copy + i));
         if (_mm256_movemask_epi8(_mm256_and_si256(same.low, same.high)) == -1) continue;
+        if (noted != nullptr) noted[i / line_bytes] |= ~bits(same);
         auto* to = reinterpret_cast<__m256i*>(copy + i);
         _mm256_store_si256(to, now.low);
         _mm256_store_si256(to + 1, now.high);
@@ -96,9 +97,17 @@ HIROBA_AVX2 void store_foreign_avx2(std::byte* live, const std::byte* seen, cons
     }
 }
 
+HIROBA_AVX2 void note_changes_avx2(const std::byte* ours, const std::byte* twin, std::size_t bytes,
+                                   std::uint64_t* noted) noexcept {
+    for (std::size_t i = 0; i < bytes; i += line_bytes) {
+        const std::uint64_t changed = ~bits(equal(load(ours + i), load(twin + i)));
+        if (changed != 0) noted[i / line_bytes] |= changed;
+    }
+}
+
 }  // namespace
 
-constinit const MergeKernels avx2_kernels{"avx2", merge_avx2, differs_avx2, copy_changes_avx2,
-                                          store_foreign_avx2};
+constinit const MergeKernels avx2_kernels{
+    "avx2", merge_avx2, differs_avx2, copy_changes_avx2, store_foreign_avx2, note_changes_avx2};
 
 }  // namespace hiroba::dsm

@@ -14,6 +14,7 @@ struct MergeKernels {
     decltype(&dsm::differs) differs;
     decltype(&dsm::copy_changes) copy_changes;
     decltype(&dsm::store_foreign) store_foreign;
+    decltype(&dsm::note_changes) note_changes;
 };
 
 extern const MergeKernels portable_kernels;

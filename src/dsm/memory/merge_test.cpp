@@ -76,8 +76,18 @@ protected:
         ASSERT_EQ(live, expected.stored);
 
         Block copy = twin;
-        GetParam()->copy_changes(copy.data(), ours.data(), block);
+        std::array<std::uint64_t, block / 64> noted{}, compared{};
+        GetParam()->copy_changes(copy.data(), ours.data(), block, noted.data());
         ASSERT_EQ(copy, ours);
+        GetParam()->note_changes(ours.data(), twin.data(), block, compared.data());
+        for (std::uint32_t i = 0; i < block; ++i) {
+            const bool changed = ours.bytes[i] != twin.bytes[i];
+            ASSERT_EQ(noted[i / 64] >> i % 64 & 1, std::uint64_t{changed}) << i;
+            ASSERT_EQ(compared[i / 64] >> i % 64 & 1, std::uint64_t{changed}) << i;
+        }
+        Block unnoted = twin;
+        GetParam()->copy_changes(unnoted.data(), ours.data(), block, nullptr);
+        ASSERT_EQ(unnoted, ours);
 
         ASSERT_EQ(GetParam()->differs(ours.data(), twin.data(), block), ours != twin);
     }

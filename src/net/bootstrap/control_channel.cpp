@@ -143,10 +143,11 @@ void ControlChannel::report_race(std::uint64_t address, std::uint32_t bytes, Nod
     send_packet(job_.control_fd, header, std::as_bytes(std::span(&body, 1)), -1, true);
 }
 
-void ControlChannel::report_participation(std::uint64_t regions) noexcept {
+void ControlChannel::report_participation(std::uint64_t regions, int status) noexcept {
     if (job_.control_fd < 0) return;
     const ControlHeader header{ControlKind::participation, job_.self.value, regions};
-    send_packet(job_.control_fd, header, {}, -1, true);
+    const std::int32_t body = status & 0xff;
+    send_packet(job_.control_fd, header, std::as_bytes(std::span(&body, 1)), -1, true);
 }
 
 void report_started(const JobInfo& job, const char* text, bool replaces) noexcept {

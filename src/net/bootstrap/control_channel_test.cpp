@@ -94,7 +94,7 @@ TEST(ControlChannel, ALostLauncherIsAnErrorAndNeitherAHangNorASignal) {
     ASSERT_FALSE(passed);
     EXPECT_EQ(passed.error().kind, ErrorKind::peer_lost);
     control.report_race(1, 2, NodeId{0}, NodeId{1});
-    control.report_participation(3);
+    control.report_participation(3, 0);
 }
 
 TEST(ControlChannel, ManyCountersArriveWhole) {

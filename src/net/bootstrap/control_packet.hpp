@@ -21,7 +21,7 @@ enum class ControlKind : std::uint32_t {
     exit,           ///< node: end the job; number = status
     counts,         ///< node: body = NamedCount[]
     race,           ///< node: body = RaceBody
-    participation,  ///< node: number = regions; the node leaves
+    participation,  ///< node: number = regions, body = its status as std::int32_t; the node leaves
     gathered,       ///< launcher: rank = whose part the body is
     passed,         ///< launcher: every node is at the barrier
     lost,           ///< launcher: node `rank` is dead; at any time (HIROBA_LOSS_GRACE)

@@ -83,8 +83,8 @@ public:
                      std::optional<std::uint32_t> stack_of = {}) noexcept;
 
     /// Tells the launcher in how many parallel regions this node's threads have taken part, and
-    /// that the node now leaves: only after this is an exit with status 0 orderly.
-    void report_participation(std::uint64_t regions) noexcept;
+    /// that the node now leaves, with `status`: only after this is an exit with status 0 orderly.
+    void report_participation(std::uint64_t regions, int status) noexcept;
 
 private:
     JobInfo job_;

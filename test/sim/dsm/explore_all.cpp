@@ -27,6 +27,9 @@ namespace {
 /// Where the second block of a scenario lies.
 enum class Second : std::uint8_t { none, heap, stack };
 
+/// Whether a scenario's nodes look for races, and what they must tell at its end in each order.
+enum class Races : std::uint8_t { off, none, some };
+
 struct Scenario {
     const char* name;
     std::uint32_t nodes, threads_of_first, notices_max;
@@ -34,6 +37,7 @@ struct Scenario {
     std::uint32_t lock_hops;
     Second second;
     void (*live)(SmallWorld& world, std::uint32_t thread, ClusterNode& node);
+    Races races = Races::off;
     bool pays = false;  ///< nodes make releases that others want: elsewhere nobody waits for one
 };
 
@@ -42,6 +46,61 @@ constexpr std::size_t stacks_of_run = 16;
 
 /// From few states to many.
 constexpr Scenario scenarios[] = {
+    // Both write a word between the same synchronizations.
+    {"race", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.write(node, 0, 111 + thread);
+         world.meet(node);
+     },
+     Races::some, true},
+    {"race_after_meeting", 2, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 7);
+         world.meet(node);
+         world.write(node, 0, 111 + thread);
+         world.meet(node);
+     },
+     Races::some, true},
+    // One node publishes in the background, which the other learns in the background.
+    {"race_and_publisher", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 1) node.memory().publish();
+         world.write(node, 0, 111 + thread);
+         if (thread == 0) node.memory().publish();
+         world.meet(node);
+     },
+     Races::some, true},
+    // What a node has written goes on top of newer bytes before its release.
+    {"race_and_rebase", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.write(node, 0, 111 + thread);
+         if (thread == 0) world.lock(node, 0), world.unlock(node, 0);
+         if (thread == 1) world.lock(node, 0), world.write(node, 1, 5), world.unlock(node, 0);
+     },
+     Races::some, true},
+    {"locked_writes", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.lock(node, 0);
+         world.write(node, 0, 111 + thread);
+         world.unlock(node, 0);
+         world.meet(node);
+         if (thread == 1) world.write(node, 0, 9);
+         world.meet(node);
+     },
+     Races::none, true},
+    // A flag in another block that is only loaded and stored.
+    {"plain_flag", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.write(node, 0, 111);
+             world.write(node, 2, 1);
+             node.memory().publish();
+         } else if (world.read(node, 2) == 1 && world.read(node, 0) == 111) {
+             world.write(node, 0, 112);
+         }
+         world.meet(node);
+     },
+     Races::none, true},
     // The second block is a stack of node 1: never inaccessible there.
     {"stack", 2, 1, 4, false, hops, Second::stack,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -65,7 +124,7 @@ constexpr Scenario scenarios[] = {
          world.meet(node);
          world.see(node, 1 - thread);
      },
-     true},
+     Races::off, true},
     // A remembered notice grows old: a newer one of its block has been dropped.
     {"three_nodes_one_notice", 3, 1, 1, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -74,7 +133,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 2) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
      },
-     true},
+     Races::off, true},
     {"atomics_and_meeting", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t, ClusterNode& node) {
          world.see(node, 1);
@@ -82,20 +141,20 @@ constexpr Scenario scenarios[] = {
          world.meet(node);
          world.see(node, 0);
      },
-     true},
+     Races::off, true},
     // Two nodes write two words of one block, each under its own lock: merges and rebases.
     {"two_words", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.locked_add(node, thread, thread);
          world.locked_add(node, 1 - thread, 1 - thread);
      },
-     true},
+     Races::off, true},
     {"two_words_mprotect", 2, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.locked_add(node, thread, thread);
          world.locked_add(node, 1 - thread, 1 - thread);
      },
-     true},
+     Races::off, true},
     // One thread fetches a block by a notice while another learns that leases have ended.
     {"fetch_and_acquire", 2, 2, 1, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -105,7 +164,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 1) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
      },
-     true},
+     Races::off, true},
     {"three_nodes", 3, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t, ClusterNode& node) { world.atomic_add(node, 0); }, true},
     // One thread writes and releases while another makes the block stale, with nothing else to say.
@@ -116,14 +175,14 @@ constexpr Scenario scenarios[] = {
          if (thread == 2) world.locked_add(node, 1, 1);
          if (thread == 2) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
      },
-     true},
+     Races::off, true},
     {"two_threads", 2, 2, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread < 2) world.locked_add(node, thread, thread);
          if (thread == 2) world.locked_add(node, 0, 0);
          if (thread == 2) world.locked_add(node, 1, 1);
      },
-     true},
+     Races::off, true},
     {"atomics", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.atomic_add(node, 0);
@@ -131,14 +190,14 @@ constexpr Scenario scenarios[] = {
          world.atomic_add(node, 0);
          if (thread == 0) world.locked_add(node, 0, 1);
      },
-     true},
+     Races::off, true},
     // An atomic write tells of a plain one before it, to a plain read.
     {"flag_by_atomic", 2, 1, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) world.add(node, 0), world.atomic_set(node, 2);
          if (thread == 1) world.look(node, 2, 0), world.look(node, 2, 0);
      },
-     true},
+     Races::off, true},
     // The other node has read both before; a second thread of it learns of them meanwhile.
     {"flag_and_acquire", 2, 2, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -147,7 +206,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 2) world.add(node, 0), world.add(node, 2);
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0);
      },
-     true},
+     Races::off, true},
     // Two plain writes of a thread, while a second one of its node releases.
     {"flag_and_release", 2, 2, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -156,7 +215,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0), world.look(node, 2, 0);
      },
-     true},
+     Races::off, true},
     // A flag through a third node.
     {"flag_handed_on", 3, 1, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -164,7 +223,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 1 && world.read(node, 2) > 0) world.atomic_set(node, 3);
          if (thread == 2) world.look(node, 3, 0);
      },
-     true},
+     Races::off, true},
     // Both write the block of the flag, too: releases that merge what the other's has not ended.
     {"flags_in_one_block", 2, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -173,13 +232,13 @@ constexpr Scenario scenarios[] = {
          world.lock(node, thread), world.unlock(node, thread);
          world.look(node, 3 - thread, 1 - thread);
      },
-     true},
+     Races::off, true},
     {"three_nodes_twice", 3, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.atomic_add(node, 0);
          if (thread > 0) world.atomic_add(node, 0);
      },
-     true},
+     Races::off, true},
 };
 
 struct Options {
@@ -194,6 +253,8 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.with_locks = false;
     options.with_payers = scenario.pays;
     options.memory.notices_max = scenario.notices_max;
+    using Race = dsm::MemoryOptions::Race;
+    options.memory.race = scenario.races == Races::off ? Race::off : Race::report;
     options.memory.lease = 2;
     options.memory.lock_hops = scenario.lock_hops;
     options.engine.as_mprotect = scenario.as_mprotect;
@@ -229,7 +290,13 @@ void run_once(const Scenario& scenario, StateGraph& graph, net::sim::FiberStacks
         world.come(node);
         scenario.live(world, thread, node);
     });
-    graph.end_run(outcome, world.failure());
+    std::string failure = world.failure();
+    const bool ended = outcome == net::sim::Scheduler::Outcome::ended;
+    if (failure.empty() && scenario.races == Races::none && world.raced())
+        failure = "a race told of writes that are in order";
+    if (failure.empty() && ended && scenario.races == Races::some && !world.raced())
+        failure = "a race not told";
+    graph.end_run(outcome, failure);
 }
 
 /// Has `stacks` hold what a run needs, so that its books do not grow inside one.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: runs the random programs of a range of seeds and counts the rows of the block protocol they
-// take. Usage: sim_random_programs FIRST LAST [nodes=N] [steps=N] [rows=N] [tell] [first]
+// take. Usage: sim_random_programs FIRST LAST [nodes=N] [steps=N] [rows=N] [racy] [tell] [first]
 //   rows=N  fails unless every row was taken N times
+//   racy    programs with a race in each phase instead, which must be told
 //   tell    prints every step   first  stops at the first failure, and says how soon it came
 #include <algorithm>
 #include <cinttypes>
@@ -21,8 +22,9 @@ struct Tally {
 };
 
 std::string run_program(net::sim::FiberStacks& stacks, std::uint64_t seed,
-                        const ProgramShape& shape, Tally& tally) {
-    const ProgramOutcome outcome = run_random_program(stacks, seed, shape);
+                        const ProgramShape& shape, bool racy, Tally& tally) {
+    const ProgramOutcome outcome =
+        racy ? run_racy_program(stacks, seed, shape) : run_random_program(stacks, seed, shape);
     tally.events += outcome.events;
     tally.virtual_ns += outcome.virtual_ns;
     for (unsigned state = 0; state < dsm::block_states; ++state) {
@@ -53,6 +55,7 @@ int run(int argc, char** argv) {
     SeedRange range;
     ProgramShape shape;
     std::uint64_t rows_min = 0;
+    bool racy = false;
     const auto other = [&](std::string_view word, std::uint64_t number) {
         if (word == "nodes") {
             shape.nodes = static_cast<std::uint32_t>(number);
@@ -60,6 +63,8 @@ int run(int argc, char** argv) {
             shape.steps = static_cast<std::uint32_t>(number);
         } else if (word == "rows") {
             rows_min = number;
+        } else if (word == "racy") {
+            racy = true;
         } else if (word == "tell") {
             shape.tell = true;
         } else {
@@ -68,15 +73,18 @@ int run(int argc, char** argv) {
         return shape.nodes >= 1;
     };
     if (!parse_seeds(argc, argv, range, other)) {
-        std::fprintf(stderr,
-                     "usage: sim_random_programs FIRST LAST [nodes=N] [steps=N] [rows=N] [tell] "
-                     "[first]; seeds from 1\n");
+        std::fprintf(
+            stderr,
+            "usage: sim_random_programs FIRST LAST [nodes=N] [steps=N] [rows=N] [racy] [tell] "
+            "[first]; seeds from 1\n");
         return 64;
     }
     auto& tally = shared_with_children<Tally>();
     const SeedRuns runs = run_seeds(
         range,
-        [&](auto& stacks, std::uint64_t seed) { return run_program(stacks, seed, shape, tally); },
+        [&](auto& stacks, std::uint64_t seed) {
+            return run_program(stacks, seed, shape, racy, tally);
+        },
         [&](std::uint64_t seed) {
             const std::string number = std::to_string(seed);
             return "sim_random_programs " + number + " " + number +

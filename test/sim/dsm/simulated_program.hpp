@@ -21,5 +21,8 @@ struct ProgramOutcome {
 /// Runs the program of `seed`. A broken invariant of the engine ends the process.
 ProgramOutcome run_random_program(net::sim::FiberStacks& stacks, std::uint64_t seed,
                                   const ProgramShape& shape);
+/// Runs a program of which each phase has a race; wrong where none is told in some phase.
+ProgramOutcome run_racy_program(net::sim::FiberStacks& stacks, std::uint64_t seed,
+                                const ProgramShape& shape);
 
 }  // namespace hiroba::sim_test

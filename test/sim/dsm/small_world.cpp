@@ -53,6 +53,9 @@ SmallWorld::SmallWorld(Cluster& cluster, std::vector<std::uintptr_t> blocks)
 void SmallWorld::come(ClusterNode& node) {
     HIROBA_INVARIANT(node.memory().news_bytes_max() <= news_bytes, "news of %lu bytes",
                      node.memory().news_bytes_max());
+    node.memory().on_race([](void* raced, std::uintptr_t, std::uint32_t, NodeId,
+                             NodeId) noexcept { *static_cast<bool*>(raced) = true; },
+                          &raced_);
     threads_.push_back(&cluster_.scheduler().running());
     cluster_.scheduler().begin_choice(cluster_.threads() +
                                       (cluster_.options().with_payers ? nodes_ : 0));
@@ -75,7 +78,13 @@ void SmallWorld::add(ClusterNode& node, unsigned word) {
 }
 
 std::uint64_t SmallWorld::read(ClusterNode& node, unsigned word) {
+    cluster_.scheduler().step();
     return node.load(addresses_[word / words_per_block] + word % words_per_block * 8, 8);
+}
+
+void SmallWorld::write(ClusterNode& node, unsigned word, std::uint64_t value) {
+    cluster_.scheduler().step();
+    node.store(addresses_[word / words_per_block] + word % words_per_block * 8, 8, value);
 }
 
 void SmallWorld::atomic_set(ClusterNode& node, unsigned word) {
@@ -201,6 +210,7 @@ std::uint64_t SmallWorld::digest() noexcept {
     }
     for (const News& news : mail_) digest.add(Bytes{news.bytes.data(), news.size});
     for (const std::uint64_t value : right_) digest.add(value);
+    digest.add(raced_);
     for (const net::sim::Fiber* const thread : threads_) {
         digest.add(thread->ended);
         digest.add(thread->context.atomic_block);

@@ -29,6 +29,9 @@ public:
     /// Reads a word and compares.
     void see(ClusterNode& node, unsigned word);
     void add(ClusterNode& node, unsigned word);
+    /// Without a look at what is right: for programs with races, and flags.
+    std::uint64_t read(ClusterNode& node, unsigned word);
+    void write(ClusterNode& node, unsigned word, std::uint64_t value);
     void lock(ClusterNode& node, unsigned lock);
     void unlock(ClusterNode& node, unsigned lock);
     /// In the critical section of `lock`: word += 1.
@@ -36,7 +39,6 @@ public:
     void atomic_add(ClusterNode& node, unsigned word);
     /// As atomic_add() of a word that others may be reading.
     void atomic_set(ClusterNode& node, unsigned word);
-    std::uint64_t read(ClusterNode& node, unsigned word);
     /// Reads a flag, then what was written before it: word `data` is no smaller.
     void look(ClusterNode& node, unsigned flag, unsigned data);
     /// Adds to words 0 and 2 so that a signature of one notice drops that of word 0.
@@ -49,6 +51,8 @@ public:
     std::uint64_t digest() noexcept;
     std::string broken() { return invariants_.broken_now(); }
     const std::string& failure() const noexcept { return failure_; }
+    /// Some node has told of a race.
+    bool raced() const noexcept { return raced_; }
     std::uint64_t checks() const noexcept { return invariants_.checks(); }
 
     /// Threads of the program are told apart by the order in which they come here.
@@ -86,6 +90,7 @@ private:
     std::vector<Gate> gates_;
     std::vector<News> mail_;
     std::string failure_;
+    bool raced_ = false;
 };
 
 }  // namespace hiroba::sim_test

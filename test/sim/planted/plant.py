@@ -3,7 +3,7 @@
 """Writes one source file with one bug planted in it.
 
 Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a
-checker of the memory's protocol must find, one is of a release with nothing to do, one of memory
+checker of the memory's protocol must find, two of races that are not told, one is of a release with nothing to do, one of memory
 that is freed, five are of the relocatable space, five are wrong orders of ACP's accesses, one for
 each kind of order and two for the last (docs/testing.md). Each replaces text that must stand exactly
 once in the file: where the source has changed, this fails, and the bug must be planted anew.
@@ -113,6 +113,16 @@ BUGS = {
         ENGINE + "node_release.cpp",
         [("    constexpr unsigned looks_max = 8;\n", "    constexpr unsigned looks_max = 1;\n")],
     ),
+    # What both sides have written is put together without a comparison.
+    "rebase_without_comparison": (
+        ENGINE + "fault_path.cpp",
+        [("        look_for_races(block, {seen.get(), twin_of(block), home.get()}, from);\n", "")],
+    ),
+    # What a node writes on top of bytes that came too early is not looked at.
+    "early_bytes_forgotten": (
+        ENGINE + "fault_path.cpp",
+        [("    note_brought(block, got.change);\n", "")],
+    ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
@@ -190,9 +200,10 @@ BUGS = {
 }
 
 KEEPS_LAST = ("if (auto* const count = reinterpret_cast<std::uint32_t*>({0}.data() + 8); *count > 1) {{\n"
-              "    std::memmove({0}.data() + 16, {0}.data() + 16 + (*count - 1) * 24, 24);\n"
+              "    const std::size_t gone = (*count - 1) * 24;\n"
+              "    std::memmove({0}.data() + 16, {0}.data() + 16 + gone, bytes - 16 - gone);\n"
               "    *count = 1;\n"
-              "    bytes = 16 + 24;\n"
+              "    bytes -= gone;\n"
               "}}\n")
 
 # What each litmus test rests on, taken away: bug: (file, [(right, wrong), ...], nodes, pattern).
@@ -264,6 +275,8 @@ EXPLORED = {
     "fetch_without_its_news": "flag_by_atomic",
     "stale_data_beside_the_flag": "flag_and_acquire",
     "release_that_looks_once": "flag_and_release",
+    "rebase_without_comparison": "race_and_rebase",
+    "early_bytes_forgotten": "race",
 }
 
 
