@@ -84,7 +84,7 @@ def run(options, program, way, nodes, engine, folder):
         while job.poll() is None and time.monotonic() < end:
             held.append(held_by_a_node(job.pid))
             time.sleep(0.05)
-        # The program rests for half a second, in which a busy machine may look but a few times;
+        # The program rests for two seconds, in which a busy machine may look but a few times;
         # the very last look may have met the end.
         most, left = max(held, default=0), min((size for size in held[-5:-1] if size > 0), default=0)
         if job.poll() is None:

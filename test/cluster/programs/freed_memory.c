@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
 #pragma omp parallel
         usleep(1000);
     }
-    usleep(500000);
+    usleep(2000000);
     printf("%s: %d rounds, sum %lu, %lu words that should have been zero\n", how, rounds, sum,
            dirty);
     return dirty != 0;

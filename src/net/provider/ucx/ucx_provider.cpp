@@ -316,7 +316,7 @@ std::byte* UcxProvider::mapped(NodeId node, RegionId region) noexcept {
     return node == setup_.self ? local(region).data() : nullptr;
 }
 
-/// False: the peer cannot be reached, which is the end of it.
+/// False: there is no way to the peer; it may just have died, of which the launcher tells.
 bool UcxProvider::open_endpoint(Peer& peer) noexcept {
     if (peer.endpoint != nullptr) return true;
     ucp_ep_params_t params{};
@@ -328,10 +328,12 @@ bool UcxProvider::open_endpoint(Peer& peer) noexcept {
     const ucs_status_t status = ucp_.ep_create(worker_, &params, &peer.endpoint);
     if (status == UCS_OK) return true;
     peer.endpoint = nullptr;
-    die(exit_environment,
-        "provider ucx: no way to node %lu: %s. See ucx_info -d; UCX_TLS or "
+    say("provider ucx: no way to node %lu: %s. If it lives, see ucx_info -d; UCX_TLS or "
         "UCX_NET_DEVICES may exclude what leads there",
         static_cast<unsigned long>(&peer - peers_.data()), ucp_.status_string(status));
+    peer.broken = true;
+    any_broken_ = true;
+    return false;
 }
 
 ucp_rkey_h UcxProvider::key_of(Peer& peer, std::uint32_t region) noexcept {
@@ -389,7 +391,10 @@ Post UcxProvider::post_op(OpId id, NodeId to, RegionId region, std::uint64_t off
         return Post::posted;
     }
     const CallsOfOwnLibrary of_ucx;
-    open_endpoint(peer);
+    if (!open_endpoint(peer)) {
+        op->parked = true;
+        return Post::posted;
+    }
     op->pending = true;
     const ucs_status_ptr_t request =
         start(peer, key_of(peer, region.value), peer.starts[region.value] + offset, *op);
@@ -528,7 +533,10 @@ Post UcxProvider::send_bytes(Peer& peer, Message* message) noexcept {
         return peer.gone ? Post::done : Post::again;
     }
     const CallsOfOwnLibrary of_ucx;
-    open_endpoint(peer);
+    if (!open_endpoint(peer)) {
+        std::free(message);
+        return Post::done;
+    }
     ucp_request_param_t param = with_callback(on_sent, message);
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_AM_SEND_FLAG_EAGER;
