@@ -34,13 +34,42 @@ function(hiroba_public_library target component name)
 
   install(TARGETS ${target} EXPORT hiroba-${component}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libraries NAMELINK_COMPONENT development)
+  hiroba_install_component(${component} ${library_HEADERS})
+  set(library_BINARY ${name})
+  hiroba_install_pkg_config(${name})
+endfunction()
+
+# hiroba_public_headers(<component> <name> ON <component> <package> DESCRIPTION <text> HEADERS <files>)
+# A component that is headers over another's library.
+function(hiroba_public_headers component name)
+  cmake_parse_arguments(library "" "DESCRIPTION" "ON;HEADERS" ${ARGN})
+  list(GET library_ON 0 below)
+  list(GET library_ON 1 library_BINARY)
+  set(target hiroba_${component}_headers)
+  add_library(${target} INTERFACE)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${component})
+  target_link_libraries(${target} INTERFACE hiroba::${below})
+  add_library(hiroba::${component} ALIAS ${target})
+  set_property(GLOBAL APPEND PROPERTY HIROBA_COMPONENTS ${component})
+  set_property(GLOBAL APPEND PROPERTY HIROBA_COMPONENTS_ON "${component}=${below}")
+  install(TARGETS ${target} EXPORT hiroba-${component})
+  hiroba_install_component(${component} ${library_HEADERS})
+  set(library_CFLAGS " -std=c++20")
+  hiroba_install_pkg_config(${name})
+endfunction()
+
+# The headers of a component, and its CMake package.
+function(hiroba_install_component component)
   install(EXPORT hiroba-${component} NAMESPACE hiroba:: FILE hiroba-${component}-targets.cmake
     DESTINATION ${HIROBA_PACKAGE_DIR} COMPONENT development)
-  foreach(header ${library_HEADERS})
+  foreach(header ${ARGN})
     get_filename_component(folder ${header} DIRECTORY)
     install(FILES ${PROJECT_SOURCE_DIR}/include/${header}
       DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT development)
   endforeach()
+endfunction()
+
+function(hiroba_install_pkg_config name)
   configure_file(${PROJECT_SOURCE_DIR}/packaging/library.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
@@ -70,6 +99,7 @@ function(hiroba_install_product)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT commands)
 
   get_property(HIROBA_COMPONENTS GLOBAL PROPERTY HIROBA_COMPONENTS)
+  get_property(HIROBA_COMPONENTS_ON GLOBAL PROPERTY HIROBA_COMPONENTS_ON)
   configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/hiroba-config.cmake.in
     ${CMAKE_BINARY_DIR}/hiroba-config.cmake INSTALL_DESTINATION ${HIROBA_PACKAGE_DIR}
     NO_SET_AND_CHECK_MACRO)

@@ -45,7 +45,7 @@ bool good_shape(const AtomicParams& params) noexcept {
 
 }  // namespace
 
-Async::Async(Endpoint& endpoint, offload::Mode mode)
+Async::Async(Endpoint& endpoint, offload::Mode mode, std::uint32_t queues)
     : endpoint_(endpoint),
       nodes_(endpoint.nodes()),
       maps_peers_(endpoint.provider().limits().maps_peers),
@@ -53,7 +53,7 @@ Async::Async(Endpoint& endpoint, offload::Mode mode)
                        mode != offload::Mode::always),
       payload_bytes_max_(endpoint.provider().limits().message_bytes_max -
                          sizeof(wire::ActiveWords)),
-      engine_(endpoint, mode) {
+      engine_(endpoint, mode, queues) {
     endpoint.on(MessageKind::active, &Async::arrived, this);
 }
 
@@ -256,6 +256,12 @@ Submission Async::send_directly(const MessageParams& params, const std::byte* pa
     return Submission::accepted;
 }
 
+Submission Async::try_call(const CallParams& params) noexcept {
+    if (params.function == nullptr) [[unlikely]]
+        return Submission::refused;
+    return engine_.submit_call(params) ? Submission::accepted : Submission::again;
+}
+
 void Async::arrived(void* context, NodeId from, Bytes body) noexcept {
     auto& self = *static_cast<Async*>(context);
     wire::ActiveHeader header;
@@ -351,6 +357,11 @@ Result<void> Async::check(const MessageParams& params) const {
     }
     if (params.payload_bytes == 0) return {};
     return check_local("payload", params.payload, params.payload_bytes);
+}
+
+Result<void> Async::check(const CallParams& params) const {
+    if (params.function == nullptr) return refused("a call of no function");
+    return {};
 }
 
 }  // namespace hiroba::net

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,85 +21,18 @@
 #include "base/ids.hpp"
 #include "base/latch.hpp"
 #include "base/result.hpp"
+#include "hiroba/net_requests.hpp"
 #include "net/net.hpp"
 #include "net/offload/engine.hpp"
 
 namespace hiroba::net {
 
-/// Registered memory; allocate() and register_local() make them. Never reused.
-struct Handle {
-    std::uint32_t value = 0;
-};
-
-/// A place in registered memory of another node. Move within the memory by changing `offset`.
-struct RemoteAddress {
-    Handle handle;
-    std::uint64_t offset = 0;
-};
-/// A place in registered memory of this node.
-struct LocalAddress {
-    Handle handle;
-    std::uint64_t offset = 0;
-};
-
-/// `accepted`: the callback will run, or has run. `again`: a queue is full; try later. `refused`:
-/// an argument is wrong; Async::check() says which.
-enum class Submission : std::uint8_t { accepted, again, refused };
-
-/// Bytes written meanwhile may be old or new. `to` must not be looked at before the callback.
-struct ReadParams {
-    NodeId source;
-    RemoteAddress from;
-    LocalAddress to;
-    std::size_t bytes = 0;
-    Callback on_complete;
-};
-/// `from` is borrowed until the callback, which says that the bytes are visible at the target.
-struct WriteParams {
-    NodeId target;
-    LocalAddress from;
-    RemoteAddress to;
-    std::size_t bytes = 0;
-    Callback on_complete;
-};
-/// Sequentially consistent, of 4 or 8 bytes at an aligned offset, atomic against every other one.
-struct AtomicParams {
-    NodeId target;
-    RemoteAddress at;
-    AtomicOp op{};
-    std::uint32_t bytes = 8;     ///< 4 or 8
-    std::uint64_t operand = 0;   ///< the low 4 bytes, or all
-    std::uint64_t expected = 0;  ///< of compare_swap
-    LocalAddress old;            ///< where the value before goes, before the callback
-    Callback on_complete;
-};
-
-/// Names a handler of active messages, the same on every node.
-struct ActiveId {
-    std::uint8_t value = 0;
-    static constexpr std::uint32_t count = 64;
-};
-/// Runs on the polling thread, as net::Handler. Everything is borrowed. It may make requests.
-using ActiveHandler = void (*)(void* context, NodeId from, std::span<const std::uint64_t> arguments,
-                               Bytes payload) noexcept;
-/// Short with arguments alone, medium with a payload. The payload is borrowed until the callback,
-/// which says that it has left: not that the handler has run.
-struct MessageParams {
-    NodeId target;
-    ActiveId id;
-    std::span<const std::uint64_t> arguments;  ///< up to arguments_max, copied
-    LocalAddress payload;                      ///< ignored when payload_bytes is 0
-    std::size_t payload_bytes = 0;
-    Urgency urgency = Urgency::wake_service;
-    Callback on_complete;
-    static constexpr std::size_t arguments_max = offload::arguments_max;
-};
-
 /// The requests of one node. Make it, allocate() and on(), connect the endpoint, attach().
 class Async {
 public:
     /// @param mode  how requests reach the provider (offload/engine.hpp)
-    Async(Endpoint& endpoint, offload::Mode mode);
+    /// @param queues  of commands, 1 to offload::Engine::queues_max
+    Async(Endpoint& endpoint, offload::Mode mode, std::uint32_t queues = 1);
     /// The mode HIROBA_OFFLOAD asks for.
     static offload::Mode mode_of_setting() noexcept;
 
@@ -114,6 +48,18 @@ public:
     /// Resolves what connect() has brought.
     void attach();
 
+    struct Allocated {
+        RegionId region;
+        std::uint64_t bytes;
+    };
+    /// What allocate() made; nothing for other handles. After attach() any thread.
+    std::optional<Allocated> allocated(Handle handle) const noexcept {
+        if (handle.value >= handles_max || !registrations_[handle.value].is_symmetric) return {};
+        return Allocated{registrations_[handle.value].region, registrations_[handle.value].bytes};
+    }
+    /// Longest payload of a message.
+    std::size_t payload_bytes_max() const noexcept { return payload_bytes_max_; }
+
     /// This node's memory of `handle`; empty when it is not registered.
     MutableBytes local(Handle handle) const noexcept;
 
@@ -128,12 +74,14 @@ public:
     Submission try_write(const WriteParams& params) noexcept;
     Submission try_atomic(const AtomicParams& params) noexcept;
     Submission try_message(const MessageParams& params) noexcept;
+    Submission try_call(const CallParams& params) noexcept;
 
     /// Why a request is refused: names the argument and the numbers.
     Result<void> check(const ReadParams& params) const;
     Result<void> check(const WriteParams& params) const;
     Result<void> check(const AtomicParams& params) const;
     Result<void> check(const MessageParams& params) const;
+    Result<void> check(const CallParams& params) const;
 
     /// Waits until `predicate()`, looking at it alone for a moment before it polls: for what peers
     /// store directly and then announce by Endpoint::wake(). Any thread; not from a handler or

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -48,16 +49,29 @@ public:
     template <class Value, class Reduce>
     void all_reduce(std::span<Value> values, Reduce&& reduce) noexcept {
         static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) <= chunk_bytes);
-        constexpr std::size_t step = chunk_bytes / sizeof(Value);
+        const auto each = [&reduce](std::byte* into, const std::byte* other, std::size_t count) {
+            auto* const mine = reinterpret_cast<Value*>(into);
+            const auto* const theirs = reinterpret_cast<const Value*>(other);
+            for (std::size_t i = 0; i < count; ++i) mine[i] = reduce(mine[i], theirs[i]);
+        };
+        reduce_bytes(std::as_writable_bytes(values), sizeof(Value), each);
+    }
+    /// As all_reduce() for values of `value_bytes` bytes each (1 to chunk_bytes) in `values`.
+    /// @param each  each(into, other, count): puts `other` to `into`, `count` values of each
+    template <class Each>
+    void reduce_bytes(MutableBytes values, std::size_t value_bytes, Each&& each) noexcept {
+        const std::size_t step = chunk_bytes / value_bytes * value_bytes;
         for (std::size_t at = 0; at < values.size(); at += step) {
-            const std::span<Value> part = values.subspan(at, std::min(step, values.size() - at));
-            give_to_all(std::as_bytes(part));
+            const MutableBytes part = values.subspan(at, std::min(step, values.size() - at));
+            give_to_all(part);
             // The first term is node 0's, wherever that is.
             for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
-                const auto* theirs = reinterpret_cast<const Value*>(
-                    rank == self_.value ? own_.data() : taken(NodeId{rank}).data());
-                for (std::size_t i = 0; i < part.size(); ++i) {
-                    part[i] = rank == 0 ? theirs[i] : reduce(part[i], theirs[i]);
+                const std::byte* const theirs =
+                    rank == self_.value ? own_.data() : taken(NodeId{rank}).data();
+                if (rank == 0) {
+                    std::memcpy(part.data(), theirs, part.size());
+                } else {
+                    each(part.data(), theirs, part.size() / value_bytes);
                 }
             }
             end_exchange();

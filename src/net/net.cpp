@@ -266,6 +266,7 @@ void Endpoint::serve() noexcept {
         worked = false;
     };
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop()
+        if (has_calls()) run_calls();
         if (poll()) {
             worked = true;
             continue;
@@ -293,12 +294,13 @@ void Endpoint::serve() noexcept {
 
 void Endpoint::sleep_service(Sleep how) noexcept {
     const auto stopping = [](void* p) {
-        return static_cast<Endpoint*>(p)->stopping_.load(std::memory_order_acquire);  // stop()
+        auto* self = static_cast<Endpoint*>(p);
+        return self->stopping_.load(std::memory_order_acquire) || self->has_calls();  // stop()
     };
     const auto needed = [](void* p) {
         auto* self = static_cast<Endpoint*>(p);
         return self->stopping_.load(std::memory_order_acquire) || self->outbox_.any() ||
-               (self->part_ != nullptr && !self->part_->may_sleep());
+               self->has_calls() || (self->part_ != nullptr && !self->part_->may_sleep());
     };
     switch (how) {
         case Sleep::tick:
@@ -313,6 +315,16 @@ void Endpoint::sleep_service(Sleep how) noexcept {
     if (part_ != nullptr) part_->awake();
     // Returns at once while another thread is emptying the queues; then leave it the core.
     if (now_ns() - before_ns < CoreShortage::shared_core_yield_ns) yield();
+}
+
+// Foreign calls bear nothing beside them, so the thread waits for the role instead of trying.
+void Endpoint::run_calls() noexcept {
+    progress_.lock();
+    poller_.store(&this_thread(), std::memory_order_relaxed);
+    part_->run_calls();
+    poller_.store(nullptr, std::memory_order_relaxed);
+    progress_.unlock();
+    wake_local();
 }
 
 void Endpoint::stop() noexcept {

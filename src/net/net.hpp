@@ -147,6 +147,8 @@ private:
     void wait_until_sent(NodeId to, Sent&& sent) noexcept;
     enum class Sleep : std::uint8_t { tick, until_room, until_needed };
     void sleep_service(Sleep how) noexcept;
+    bool has_calls() const noexcept { return part_ != nullptr && part_->has_calls(); }
+    void run_calls() noexcept;
     bool in_handler() const noexcept {
         // Relaxed: only the thread's own store can make this true for it.
         return poller_.load(std::memory_order_relaxed) == &this_thread();

@@ -26,6 +26,10 @@ public:
     virtual bool queued_since_last_asked() noexcept = 0;
     /// The service thread is up again.
     virtual void awake() noexcept = 0;
+    /// Foreign calls wait. Any thread; whoever brings one wakes the service thread.
+    virtual bool has_calls() const noexcept { return false; }
+    /// Carries out those that wait. The service thread, with the progress role.
+    virtual void run_calls() noexcept {}
 };
 
 }  // namespace hiroba::net

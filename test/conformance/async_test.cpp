@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the asynchronous requests and the collectives between real processes, over every provider
-// and with every way a request can take.
+// Role: the asynchronous requests and the collectives between real processes, over every provider,
+// with every way a request can take, by the layer's classes and by the face that programs have.
 #include "net/async.hpp"
 
 #include <atomic>
 #include <cstring>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "conformance/async_node.hpp"
 #include "conformance/suite.hpp"
 
 namespace hiroba::conformance {
 namespace {
 
-using net::Async;
 using net::AtomicOp;
-using net::Collectives;
 using net::Submission;
-using net::offload::Mode;
 
 HIROBA_CONFORMANCE(Requests);
-
-constexpr Mode every_mode[] = {Mode::automatic, Mode::always, Mode::never};
 
 void count_up(void* data, net::Outcome) noexcept {
     static_cast<std::atomic<std::uint64_t>*>(data)->fetch_add(1);
@@ -29,8 +25,7 @@ void count_up(void* data, net::Outcome) noexcept {
 
 TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
     run([](Rig& rig) {
-        for (const Mode mode : every_mode) {
-            AsyncNode node{rig, mode};
+        on_every_surface(rig, [&](auto& node) {
             node.connect();
             constexpr std::uint64_t count = 250, threads = 4;
             const auto work = [&](std::uint64_t thread) {
@@ -84,13 +79,14 @@ TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
                 EXPECT_EQ(sums[1], 3 * count / 2 * threads * rig.nodes);
             }
             rig.meet();
-        }
+        });
     });
 }
 
 /// Answers every message with one of the same arguments, plus one.
+template <class Requests>
 struct Echo {
-    Async* async;
+    Requests* async;
     std::atomic<std::uint64_t> answers{0};
     static void asked(void* context, NodeId from, std::span<const std::uint64_t> arguments,
                       Bytes payload) noexcept {
@@ -109,11 +105,11 @@ struct Echo {
 
 TEST_P(Requests, by_active_message_are_answered_by_a_node_that_computes) {
     run([](Rig& rig) {
-        for (const Mode mode : every_mode) {
-            AsyncNode node{rig, mode};
-            Echo echo{node.async.get()};
-            node.async->on({0}, Echo::asked, &echo);
-            node.async->on({1}, Echo::answered, &echo);
+        on_every_surface(rig, [&](auto& node) {
+            using EchoHere = Echo<std::remove_reference_t<decltype(*node.async)>>;
+            EchoHere echo{node.async.get()};
+            node.async->on({0}, EchoHere::asked, &echo);
+            node.async->on({1}, EchoHere::answered, &echo);
             node.connect();
             rig.meet();
             std::vector<std::byte> payload(3000);
@@ -137,7 +133,93 @@ TEST_P(Requests, by_active_message_are_answered_by_a_node_that_computes) {
                 }
             }
             rig.meet();
+        });
+    });
+}
+
+/// A library that belongs to one thread and bears no call beside another.
+struct ForeignLibrary {
+    const ThreadContext* owner = nullptr;
+    std::atomic<int> inside{0};
+    std::uint64_t sum = 0;
+    bool misused = false;
+    std::atomic<std::uint64_t> after{0};  ///< callbacks
+    struct Amount {
+        ForeignLibrary* library;
+        std::uint64_t value;
+    };
+    static void add(void* data) noexcept {
+        const auto& amount = *static_cast<Amount*>(data);
+        ForeignLibrary& self = *amount.library;
+        if (self.owner == nullptr) self.owner = &this_thread();
+        self.misused =
+            self.misused || self.owner != &this_thread() || self.inside.fetch_add(1) != 0;
+        self.sum += amount.value;
+        self.inside.fetch_sub(1);
+    }
+};
+
+TEST_P(Requests, of_foreign_calls_run_once_on_one_thread_beside_everything_else) {
+    run([](Rig& rig) {
+        on_every_surface(rig, [&](auto& node) {
+            node.connect();
+            rig.meet();
+            ForeignLibrary library;
+            const std::uint64_t count = rig.rounds(400), threads = 3;
+            const auto work = [&](std::uint64_t thread) {
+                alignas(8) std::byte memory[8];
+                const net::Handle mine = *node.async->register_local(memory);
+                std::atomic<std::uint64_t> done{0};
+                for (std::uint64_t i = 0; i < count; ++i) {
+                    ForeignLibrary::Amount amount{&library, thread * count + i};
+                    const std::uint64_t before = done;
+                    until_accepted([&] {
+                        return node.async->try_call(
+                            {ForeignLibrary::add, &amount, {count_up, &done}});
+                    });
+                    until_accepted([&] {
+                        return node.async->try_read(
+                            {rig.next(), {node.memory, 0}, {mine, 0}, 8, {count_up, &done}});
+                    });
+                    node.endpoint->wait_until([&] { return done == before + 2; });
+                }
+            };
+            std::vector<Thread> others;
+            for (std::uint64_t thread = 1; thread < threads; ++thread)
+                others.emplace_back(work, thread);
+            work(0);
+            for (Thread& other : others) other.join();
+            const std::uint64_t all = threads * count;
+            EXPECT_EQ(library.sum, all * (all - 1) / 2);
+            EXPECT_FALSE(library.misused);
+            EXPECT_NE(library.owner, &this_thread());
+            EXPECT_EQ(node.async->try_call({}), Submission::refused);
+            rig.meet();
+        });
+    });
+}
+
+TEST_P(Requests, of_foreign_calls_reach_a_thread_that_sleeps) {
+    run([](Rig& rig) {
+        FaceNode node{rig, net::Offload::automatic, 1};
+        node.connect();
+        ForeignLibrary library;
+        constexpr std::uint64_t rounds = 20, safety_net_ns = 100'000'000;
+        std::uint64_t spent_ns = 0;
+        for (std::uint64_t i = 1; i <= rounds; ++i) {
+            node.made->wait_until([] { return false; }, 2'000'000);  // longer than it stays up
+            ForeignLibrary::Amount amount{&library, i};
+            std::atomic<std::uint64_t> done{0};
+            const std::uint64_t begun_ns = now_ns();
+            until_accepted([&] {
+                return node.async->try_call({ForeignLibrary::add, &amount, {count_up, &done}});
+            });
+            node.endpoint->wait_until([&] { return done == 1; });
+            spent_ns += now_ns() - begun_ns;
         }
+        EXPECT_EQ(library.sum, rounds * (rounds + 1) / 2);
+        EXPECT_LT(spent_ns, rounds / 2 * safety_net_ns);
+        rig.meet();
     });
 }
 
@@ -149,97 +231,101 @@ std::byte byte_of(std::uint32_t from, std::uint32_t to, std::size_t at) {
 
 TEST_P(CollectiveOperations, bring_everybody_the_same_answers_at_every_size) {
     run([](Rig& rig) {
-        AsyncNode node{rig, Mode::automatic};
-        node.connect();
-        Collectives& all = *node.collectives;
-        const std::uint32_t self = rig.self.value;
-        for (const std::size_t bytes :
-             {std::size_t{0}, std::size_t{1}, std::size_t{56}, std::size_t{8192}, std::size_t{8193},
-              std::size_t{30'000}}) {
-            std::vector<std::byte> out(bytes * rig.nodes), in(bytes * rig.nodes), want = in;
-            for (std::uint32_t rank = 0; rank < rig.nodes; ++rank) {
+        on_both_surfaces(rig, [&](auto& node) {
+            node.connect();
+            auto& all = *node.collectives;
+            const std::uint32_t self = rig.self.value;
+            for (const std::size_t bytes :
+                 {std::size_t{0}, std::size_t{1}, std::size_t{56}, std::size_t{8192},
+                  std::size_t{8193}, std::size_t{30'000}}) {
+                std::vector<std::byte> out(bytes * rig.nodes), in(bytes * rig.nodes), want = in;
+                for (std::uint32_t rank = 0; rank < rig.nodes; ++rank) {
+                    for (std::size_t i = 0; i < bytes; ++i) {
+                        out[rank * bytes + i] = byte_of(self, rank, i);
+                        want[rank * bytes + i] = byte_of(rank, self, i);
+                    }
+                }
+                all.all_to_all(out, in, bytes);
+                EXPECT_EQ(in, want) << bytes;
+
+                for (std::uint32_t rank = 0; rank < rig.nodes; ++rank) {
+                    for (std::size_t i = 0; i < bytes; ++i) {
+                        want[rank * bytes + i] = byte_of(rank, 0, i);
+                    }
+                }
+                all.all_gather(Bytes{out}.first(bytes), in);
+                EXPECT_EQ(in, want) << bytes;
+
+                const NodeId root{rig.nodes - 1};
+                std::vector<std::byte> data(bytes);
+                if (rig.self == root) data.assign(out.begin(), out.begin() + bytes);
+                all.broadcast(root, data);
                 for (std::size_t i = 0; i < bytes; ++i) {
-                    out[rank * bytes + i] = byte_of(self, rank, i);
-                    want[rank * bytes + i] = byte_of(rank, self, i);
+                    ASSERT_EQ(data[i], byte_of(root.value, 0, i)) << bytes;
                 }
             }
-            all.all_to_all(out, in, bytes);
-            EXPECT_EQ(in, want) << bytes;
-
-            for (std::uint32_t rank = 0; rank < rig.nodes; ++rank) {
-                for (std::size_t i = 0; i < bytes; ++i) {
-                    want[rank * bytes + i] = byte_of(rank, 0, i);
-                }
-            }
-            all.all_gather(Bytes{out}.first(bytes), in);
-            EXPECT_EQ(in, want) << bytes;
-
-            const NodeId root{rig.nodes - 1};
-            std::vector<std::byte> data(bytes);
-            if (rig.self == root) data.assign(out.begin(), out.begin() + bytes);
-            all.broadcast(root, data);
-            for (std::size_t i = 0; i < bytes; ++i) {
-                ASSERT_EQ(data[i], byte_of(root.value, 0, i)) << bytes;
-            }
-        }
-        rig.meet();
+            rig.meet();
+        });
     });
 }
 
 TEST_P(CollectiveOperations, reduce_to_the_same_bits_everywhere) {
     run([](Rig& rig) {
-        AsyncNode node{rig, Mode::automatic};
-        node.connect();
-        // Sums whose value depends on the order of the terms.
-        std::vector<double> values(3000);
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            values[i] = (rig.self.value % 2 == 0 ? 1e16 : -1e16) + static_cast<double>(i);
-        }
-        node.collectives->all_reduce(std::span(values), [](double a, double b) { return a + b; });
-        std::vector<double> everyones(values.size() * rig.nodes);
-        node.collectives->all_gather(std::as_bytes(std::span(values)),
-                                     std::as_writable_bytes(std::span(everyones)));
-        for (std::size_t i = 0; i < everyones.size(); ++i) {
-            ASSERT_EQ(everyones[i], values[i % values.size()]);
-        }
-        std::uint64_t most[] = {rig.self.value * 10ull, 100 - rig.self.value};
-        node.collectives->all_reduce(
-            std::span<std::uint64_t>(most),
-            [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
-        EXPECT_EQ(most[0], (rig.nodes - 1) * 10ull);
-        EXPECT_EQ(most[1], 100u);
-        rig.meet();
+        on_both_surfaces(rig, [&](auto& node) {
+            node.connect();
+            // Sums whose value depends on the order of the terms.
+            std::vector<double> values(3000);
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                values[i] = (rig.self.value % 2 == 0 ? 1e16 : -1e16) + static_cast<double>(i);
+            }
+            node.collectives->all_reduce(std::span(values),
+                                         [](double a, double b) { return a + b; });
+            std::vector<double> everyones(values.size() * rig.nodes);
+            node.collectives->all_gather(std::as_bytes(std::span(values)),
+                                         std::as_writable_bytes(std::span(everyones)));
+            for (std::size_t i = 0; i < everyones.size(); ++i) {
+                ASSERT_EQ(everyones[i], values[i % values.size()]);
+            }
+            std::uint64_t most[] = {rig.self.value * 10ull, 100 - rig.self.value};
+            node.collectives->all_reduce(
+                std::span<std::uint64_t>(most),
+                [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
+            EXPECT_EQ(most[0], (rig.nodes - 1) * 10ull);
+            EXPECT_EQ(most[1], 100u);
+            rig.meet();
+        });
     });
 }
 
 TEST_P(CollectiveOperations, let_nobody_out_of_a_barrier_before_all_are_in) {
     run([](Rig& rig) {
-        AsyncNode node{rig, Mode::automatic};
-        node.connect();
-        alignas(8) std::byte memory[8];
-        const net::Handle old = *node.async->register_local(memory);
-        for (std::uint64_t round = 1; round <= 500; ++round) {
-            std::atomic<std::uint64_t> done{0};
-            until_accepted([&] {
-                return node.async->try_atomic({NodeId{0},
-                                               {node.memory, 0},
-                                               AtomicOp::fetch_add,
-                                               8,
-                                               1,
-                                               0,
-                                               {old, 0},
-                                               {count_up, &done}});
-            });
-            node.endpoint->wait_until([&] { return done == 1; });
-            node.collectives->barrier();
-            if (rig.self == NodeId{0}) {
-                std::uint64_t arrived = 0;
-                std::memcpy(&arrived, node.async->local(node.memory).data(), sizeof arrived);
-                ASSERT_EQ(arrived, round * rig.nodes);
+        on_both_surfaces(rig, [&](auto& node) {
+            node.connect();
+            alignas(8) std::byte memory[8];
+            const net::Handle old = *node.async->register_local(memory);
+            for (std::uint64_t round = 1; round <= 500; ++round) {
+                std::atomic<std::uint64_t> done{0};
+                until_accepted([&] {
+                    return node.async->try_atomic({NodeId{0},
+                                                   {node.memory, 0},
+                                                   AtomicOp::fetch_add,
+                                                   8,
+                                                   1,
+                                                   0,
+                                                   {old, 0},
+                                                   {count_up, &done}});
+                });
+                node.endpoint->wait_until([&] { return done == 1; });
+                node.collectives->barrier();
+                if (rig.self == NodeId{0}) {
+                    std::uint64_t arrived = 0;
+                    std::memcpy(&arrived, node.async->local(node.memory).data(), sizeof arrived);
+                    ASSERT_EQ(arrived, round * rig.nodes);
+                }
+                node.collectives->barrier();
             }
-            node.collectives->barrier();
-        }
-        rig.meet();
+            rig.meet();
+        });
     });
 }
 

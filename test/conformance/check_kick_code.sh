@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A kick to a mapped page is one store: no call, no lock, no fence, no loop; where the page may not
-# be mapped, one test goes before it. Usage: check_kick_code.sh OBJECT
+# be mapped, one test goes before it; so it is in what programs include. Usage: check_kick_code.sh OBJECT
 set -euo pipefail
 object=$1
 status=0
 for width in u8 u16 u32 u64; do
-    for form in mapped any; do
+    for form in mapped any face; do
         code=$(objdump -dC --no-show-raw-insn "$object" |
             awk -v name="::${form}_$width(" 'index($0, name) && /^[0-9a-f]+ </ {inside = 1; next}
                 /^$/ {inside = 0} inside' | sed 's/^[^:]*:[[:space:]]*//')

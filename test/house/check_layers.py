@@ -13,8 +13,8 @@ from pathlib import Path
 
 # What a layer may include: itself and those below. `tools` and `abi` stand above all.
 BELOW = {
-    "base": ["base"],
-    "net": ["net", "base"],
+    "base": ["base", "hiroba"],  # Ids and requests are compiled into programs.
+    "net": ["net", "base", "hiroba"],
     "gas": ["gas", "net", "base", "hiroba"],  # Its face is compiled into programs.
     "acp": ["acp", "gas", "net", "base"],
     "dsm": ["dsm", "gas", "net", "base"],

@@ -19,12 +19,20 @@ from pathlib import Path
 
 OPTIONS = None
 CXX = {"gcc": "g++", "clang": "clang++"}
-# Each library: pkg-config's name, an example, how it is run.
-LIBRARIES = {
-    "dsm": ("hiroba_dsm", "spmd_sum.cpp", ["--spmd"], []),
-    "gas": ("hiroba_gas", "gas_table.cpp", ["--spmd"], ["8", "2000"]),
-    "acp": ("acp", "acp_ring.c", [], []),
-}
+# Each example: its component, pkg-config's name, its source, how it is run, and over what.
+BOTH = ("shm", "udp")
+EXAMPLES = [
+    ("dsm", "hiroba_dsm", "spmd_sum.cpp", ["--spmd"], [], ("shm",)),
+    ("gas", "hiroba_gas", "gas_table.cpp", ["--spmd"], ["8", "2000"], ("shm",)),
+    ("acp", "acp", "acp_ring.c", [], [], ("shm",)),
+    ("net", "hiroba_net", "net_histogram.cpp", ["--spmd"], ["2000", "2"], BOTH),
+    ("net", "hiroba_net", "net_heat.cpp", ["--spmd"], ["100", "50"], BOTH),
+    ("net", "hiroba_net", "net_farm.cpp", ["--spmd"], ["7"], BOTH),
+    ("kick", "hiroba_kick", "kick_pingpong.cpp", ["--spmd"], ["1000"], BOTH),
+    ("kick", "hiroba_kick", "kick_sieve.cpp", ["--spmd"], ["2000"], BOTH),
+    ("kick", "hiroba_kick", "kick_plate.cpp", ["--spmd"], ["16", "50"], BOTH),
+]
+COMPONENTS = list(dict.fromkeys(example[0] for example in EXAMPLES))
 SUM = """
 #include <stdio.h>
 int main(void) {
@@ -72,11 +80,13 @@ class InstalledTree(unittest.TestCase):
         text = call("pkg-config", *which, package, env=environment(PKG_CONFIG_PATH=self.pc_folder))
         return text.split()
 
-    def run_example(self, library, program):
-        _, _, launch, words = LIBRARIES[library]
-        said = call(self.hiroba, "run", *launch, "-n", "2", program, *words,
-                    env=environment(LD_LIBRARY_PATH=self.library_folder))
-        self.assertIn("VERIFICATION SUCCESSFUL", said)
+    def run_example(self, example, program):
+        _, _, _, launch, words, providers = example
+        for provider in providers:
+            said = call(self.hiroba, "run", *launch, "-n", "2", program, *words,
+                        env=environment(LD_LIBRARY_PATH=self.library_folder,
+                                        HIROBA_PROVIDER=provider))
+            self.assertIn("VERIFICATION SUCCESSFUL", said)
 
     def test_an_openmp_program_runs_on_four_nodes(self):
         source = self.write("sum.c", SUM)
@@ -102,24 +112,26 @@ class InstalledTree(unittest.TestCase):
         call(link, "run", "-n", "2", program, status=7, cwd="/")
 
     def test_pkg_config_builds_programs(self):
-        for library, (package, example, _, _) in LIBRARIES.items():
+        for example in EXAMPLES:
+            _, package, source, *_ = example
             for compiler in OPTIONS.compilers:
-                with self.subTest(library=library, compiler=compiler):
-                    compile_it = CXX[compiler] if example.endswith(".cpp") else compiler
-                    program = self.place / f"pc_{library}_{compiler}"
+                with self.subTest(source=source, compiler=compiler):
+                    compile_it = CXX[compiler] if source.endswith(".cpp") else compiler
+                    program = self.place / f"pc_{Path(source).stem}_{compiler}"
                     # The standard comes from pkg-config.
-                    call(compile_it, OPTIONS.source / "examples" / example,
+                    call(compile_it, "-Wall", "-Wextra", "-Werror",
+                         OPTIONS.source / "examples" / source,
                          *self.flags(package, "--cflags", "--libs"), "-o", program)
-                    self.run_example(library, program)
+                    self.run_example(example, program)
 
     def test_find_package_builds_programs(self):
         targets = "\n".join(
-            f"add_executable(use_{library} {OPTIONS.source}/examples/{example})\n"
-            f"target_link_libraries(use_{library} PRIVATE hiroba::{library})"
-            for library, (_, example, _, _) in LIBRARIES.items())
+            f"add_executable(use_{Path(source).stem} {OPTIONS.source}/examples/{source})\n"
+            f"target_link_libraries(use_{Path(source).stem} PRIVATE hiroba::{component})"
+            for component, _, source, *_ in EXAMPLES)
         self.write("project/CMakeLists.txt",
                    "cmake_minimum_required(VERSION 3.16)\nproject(user LANGUAGES C CXX)\n"
-                   "find_package(hiroba 0.1 REQUIRED COMPONENTS dsm gas acp)\n"
+                   f"find_package(hiroba 0.1 REQUIRED COMPONENTS {' '.join(COMPONENTS)})\n"
                    "if(NOT EXISTS \"${HIROBA_COMMAND}\")\n  message(FATAL_ERROR no command)\nendif()\n"
                    + targets)
         for compiler in OPTIONS.compilers:
@@ -129,8 +141,27 @@ class InstalledTree(unittest.TestCase):
                      f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={compiler}",
                      f"-DCMAKE_CXX_COMPILER={CXX[compiler]}")
                 call(OPTIONS.cmake, "--build", build)
-                for library in LIBRARIES:
-                    self.run_example(library, build / f"use_{library}")
+                for example in EXAMPLES:
+                    self.run_example(example, build / f"use_{Path(example[2]).stem}")
+
+    def test_a_component_on_another_brings_it_along(self):
+        self.configure("find_package(hiroba REQUIRED COMPONENTS kick)\n"
+                       "add_library(user INTERFACE)\ntarget_link_libraries(user INTERFACE hiroba::kick)\n"
+                       "if(NOT TARGET hiroba::net)\n  message(FATAL_ERROR no net)\nendif()", 0)
+
+    def test_installed_headers_include_no_other(self):
+        """Each compiles alone, strictly, and what it includes was installed."""
+        for header in sorted((self.prefix / "include").rglob("*.h*")):
+            name = header.relative_to(self.prefix / "include")
+            if name.suffix == ".h":
+                continue
+            for compiler in OPTIONS.compilers:
+                source = self.write(f"alone/{name.stem}.cpp", f'#include "{name}"\nint main() {{}}\n')
+                said = call(CXX[compiler], "-std=c++20", "-Wall", "-Wextra", "-Wpedantic",
+                            "-Wconversion", "-Werror", "-M", source, "-I", self.prefix / "include")
+                call(CXX[compiler], "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                     "-fsyntax-only", source, "-I", self.prefix / "include")
+                self.assertNotIn(str(OPTIONS.source), said)
 
     def configure(self, find, status):
         folder = Path(tempfile.mkdtemp(dir=self.place))
@@ -148,7 +179,7 @@ class InstalledTree(unittest.TestCase):
         self.configure("find_package(acp REQUIRED)\nget_target_property(x hiroba::acp LOCATION)", 0)
 
     def test_an_older_standard_is_refused_with_one_line(self):
-        for header in ("dsm", "gas"):
+        for header in ("dsm", "gas", "net", "kick"):
             source = self.write("old.cpp", f'#include "hiroba/{header}.hpp"\nint main() {{}}\n')
             said = call("g++", "-std=c++17", "-fsyntax-only", "-fmax-errors=1", source,
                         "-I", self.prefix / "include", status=1)
@@ -163,7 +194,7 @@ class InstalledTree(unittest.TestCase):
                 self.assertNotIn(wrong.encode(), content, str(path))
 
     def test_libraries_have_names_with_a_version_and_no_path(self):
-        for name in ("libhiroba_dsm", "libhiroba_gas", "libacp"):
+        for name in ("libhiroba_dsm", "libhiroba_net", "libhiroba_gas", "libacp"):
             said = call("readelf", "-d", self.library_folder / f"{name}.so")
             self.assertRegex(said, rf"SONAME.*\[{name}\.so\.\d+\]")
             self.assertNotRegex(said, "RPATH|RUNPATH")

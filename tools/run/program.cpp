@@ -170,7 +170,8 @@ bool calls_openmp(const std::string& path) {
 
 std::string spmd_library_of(const std::string& path) {
     const auto file = ElfFile::open(path);
-    for (const char* const library : {"libacp.so", "libhiroba_gas.so", "libhiroba_dsm.so"})
+    for (const char* const library :
+         {"libacp.so", "libhiroba_net.so", "libhiroba_gas.so", "libhiroba_dsm.so"})
         if (file && file->needs_library(library)) return library;
     return {};
 }

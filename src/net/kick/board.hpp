@@ -65,6 +65,9 @@ public:
         return Kick<T>{*this, *header};
     }
 
+    /// What kicks to a target are made of: from the cache of headers, else from the table.
+    Result<Header> resolve(Target target);
+
     /// This node's LLCM from `place` on. After attach().
     std::byte* at(Place place) noexcept { return local_ + place; }
     /// The peer's, or nullptr where the provider maps nothing.
@@ -127,7 +130,6 @@ private:
     wire::LandingBytes stamp_for(NodeId node, RegionId region,
                                  std::uint64_t page_offset) const noexcept;
     Board(Endpoint& endpoint, std::uint64_t job_key, RegionId llcm, std::size_t llcm_bytes);
-    Result<Header> resolve(Target target);
     Header refill(const Seed& seed, Target target) noexcept;
     void land(NodeId from, Bytes body) noexcept;
     bool may_land(const wire::Landing& landing, std::size_t bytes) const noexcept;

@@ -9,25 +9,12 @@
 #include <cstring>
 
 #include "base/ids.hpp"
+#include "hiroba/net_requests.hpp"
 #include "net/provider/provider.hpp"
-
-namespace hiroba::net {
-
-/// How a request ended. `peer_lost`: whether it happened is unknown.
-enum class Outcome : std::uint8_t { done, peer_lost };
-
-/// Runs once when a request is complete, on whichever thread finds out, perhaps at the same time as
-/// others. May make requests, never wait. Without a function nothing runs.
-struct Callback {
-    void (*function)(void* data, Outcome outcome) noexcept = nullptr;
-    void* data = nullptr;
-};
-
-}  // namespace hiroba::net
 
 namespace hiroba::net::offload {
 
-inline constexpr std::size_t arguments_max = 6;
+inline constexpr std::size_t arguments_max = MessageParams::arguments_max;
 
 /// Initializes nothing: whoever makes one sets what its kind has. All but the arguments share a
 /// cache line with the queue's own word, so that reads and writes touch one line of the queue.

@@ -2,6 +2,8 @@
 // Role: see engine.hpp. First the requester's side, then the executor, then the completer.
 #include "net/offload/engine.hpp"
 
+#include <pthread.h>
+
 #include <cstring>
 
 #include "base/fatal.hpp"
@@ -23,7 +25,11 @@ struct Engine::Parts {
     std::array<Bytes, 2> bytes;
 };
 
-Engine::Engine(Endpoint& endpoint, Mode mode) : endpoint_(endpoint), mode_(mode) {
+Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
+    : endpoint_(endpoint), mode_(mode) {
+    HIROBA_INVARIANT(queues >= 1 && queues <= queues_max, "%u command queues; 1 to %u", queues,
+                     queues_max);
+    for (std::uint32_t i = 0; i < queues; ++i) queues_.push_back(std::make_unique<Queue>());
     endpoint.attach(*this);
 }
 
@@ -41,13 +47,27 @@ bool Engine::submit(const Command& command) noexcept {
     return outcome != Post::again;
 }
 
+Engine::Queue& Engine::own_queue() noexcept {
+    if (queues_.size() == 1) return *queues_[0];
+    const auto self = static_cast<std::uint64_t>(pthread_self());
+    return *queues_[(self * 0x9E37'79B9'7F4A'7C15u >> 32) % queues_.size()];
+}
+
 bool Engine::enqueue(const Command& command) noexcept {
-    using Put = decltype(queue_)::Put;
-    const Put put = queue_.put([&](Command& place) { place.assign(command); });
+    using Put = Queue::Put;
+    const Put put = own_queue().put([&](Command& place) { place.assign(command); });
     if (put == Put::done_wake) [[unlikely]] {
         endpoint_.provider().wake(endpoint_.self(), Provider::Sleeper::service);
     }
     return put != Put::full;
+}
+
+bool Engine::submit_call(const CallParams& call) noexcept {
+    const auto put = calls_.put([&](CallParams& place) { place = call; });
+    if (put == decltype(calls_)::Put::full) return false;
+    // Not by the queue's own flag: the thread may sleep for other reasons than an empty queue.
+    endpoint_.provider().wake(endpoint_.self(), Provider::Sleeper::service);
+    return true;
 }
 
 /// Hands one request to the provider on this thread.
@@ -106,24 +126,25 @@ void Engine::describe(std::uint32_t index, const Command& command, Work& work,
 
 std::size_t Engine::progress() noexcept {
     std::size_t done = repeat_guesses();
-    // No more than a queueful, so that producers cannot keep the role from polling.
-    for (std::size_t batch = 0; batch < queue_capacity / batch_max; ++batch) {
-        const std::size_t executed = execute_batch();
-        done += executed;
-        if (executed < batch_max) break;
+    bool stuck = false;
+    for (const auto& queue : queues_) {
+        // No more than a queueful, so that producers cannot keep the role from polling.
+        for (std::size_t batch = 0; batch < queue_capacity / batch_max; ++batch) {
+            const std::size_t executed = execute_batch(*queue, stuck);
+            done += executed;
+            if (executed < batch_max) break;
+        }
     }
+    // Relaxed: only says how long to sleep.
+    if (blocked_.load(std::memory_order_relaxed) != stuck)
+        blocked_.store(stuck, std::memory_order_relaxed);
     return done;
 }
 
-std::size_t Engine::execute_batch() noexcept {
+std::size_t Engine::execute_batch(Queue& queue, bool& stuck) noexcept {
     std::array<Command*, batch_max> commands;
-    const std::size_t count = queue_.peek(commands);
-    // Relaxed: only says how long to sleep.
-    if (count == 0) {
-        if (blocked_.load(std::memory_order_relaxed))
-            blocked_.store(false, std::memory_order_relaxed);
-        return 0;
-    }
+    const std::size_t count = queue.peek(commands);
+    if (count == 0) return 0;
     std::array<Work, batch_max> works;
     std::array<Parts, batch_max> parts;
     std::array<std::uint32_t, batch_max> indexes;
@@ -141,8 +162,8 @@ std::size_t Engine::execute_batch() noexcept {
         endpoint_.provider().wake(commands[taken]->peer, Provider::Sleeper::service);
     }
     for (std::size_t i = taken; i < described; ++i) slots_.release(indexes[i]);
-    blocked_.store(taken < count, std::memory_order_relaxed);
-    queue_.take(taken);
+    stuck = stuck || taken < count;
+    queue.take(taken);
     for (std::size_t i = 0; i < taken; ++i) {
         if (works[i].outcome == Post::done) settle(indexes[i]);
     }
@@ -161,6 +182,18 @@ std::size_t Engine::repeat_guesses() noexcept {
         ++repeated;
     }
     return repeated;
+}
+
+// No more than a queueful, so that producers cannot keep the role from polling.
+void Engine::run_calls() noexcept {
+    for (std::size_t i = 0; i < calls_capacity; ++i) {
+        std::array<CallParams*, 1> first;
+        if (calls_.peek(first) == 0) return;
+        const CallParams call = *first[0];
+        call.function(call.data);
+        calls_.take(1);
+        run_callback(this_thread(), call.on_complete, Outcome::done);
+    }
 }
 
 // --- completer -----------------------------------------------------------------------------------

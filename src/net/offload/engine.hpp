@@ -14,13 +14,18 @@
 //           is parallel;
 //   auto    on the caller's thread if the provider is parallel or the progress role is free, else
 //           through the queue: whoever has the role executes it, and nobody waits for a latch.
+//
+// Foreign calls, which belong to one thread and bear no call beside them, have a queue of their
+// own: the service thread alone empties it, with the progress role.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/thread_context.hpp"
 #include "net/net.hpp"
@@ -35,14 +40,18 @@ enum class Mode : std::uint8_t { automatic, always, never };
 class Engine final : public ProgressPart {
 public:
     /// Attaches itself to `endpoint`.
-    Engine(Endpoint& endpoint, Mode mode);
+    /// @param queues  1 to queues_max; a thread always uses the same one
+    Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues = 1);
 
     Mode mode() const noexcept { return mode_; }
     /// False when a queue is full: nothing was done. Any thread, handlers and callbacks too; never
     /// blocks.
     bool submit(const Command& command) noexcept;
+    /// Queues a foreign call for the service thread. False when the queue is full. Any thread,
+    /// handlers and callbacks too; never blocks.
+    bool submit_call(const CallParams& call) noexcept;
     /// Nothing is queued or in flight. Any thread.
-    bool idle() const noexcept { return queue_.empty() && !slots_.any_busy(); }
+    bool idle() const noexcept { return queues_empty() && calls_.empty() && !slots_.any_busy(); }
 
     std::size_t progress() noexcept override;
     void completed(OpId id) noexcept override;
@@ -52,21 +61,39 @@ public:
         return blocked_.load(std::memory_order_relaxed) ||
                guesses_waiting_.load(std::memory_order_relaxed) != 0;
     }
-    bool may_sleep() noexcept override { return queue_.sleep_if_empty(); }
-    bool queued_since_last_asked() noexcept override {
-        const std::uint64_t taken = queue_.taken();
-        return std::exchange(taken_seen_, taken) != taken || !queue_.empty();
+    bool may_sleep() noexcept override {
+        // Flags set before one that cannot be are taken away by awake().
+        return std::all_of(queues_.begin(), queues_.end(),
+                           [](const auto& queue) { return queue->sleep_if_empty(); });
     }
-    void awake() noexcept override { queue_.awake(); }
+    bool queued_since_last_asked() noexcept override {
+        std::uint64_t taken = 0;
+        for (const auto& queue : queues_) taken += queue->taken();
+        return std::exchange(taken_seen_, taken) != taken || !queues_empty();
+    }
+    void awake() noexcept override {
+        for (const auto& queue : queues_) queue->awake();
+    }
+    bool has_calls() const noexcept override { return !calls_.empty(); }
+    void run_calls() noexcept override;
 
+    static constexpr std::uint32_t queues_max = 16;
     static constexpr std::size_t queue_capacity = 1024;
     static constexpr std::size_t batch_max = 32;
+    static constexpr std::size_t calls_capacity = 64;
 
 private:
     struct Parts;
+    using Queue = CommandQueue<Command, queue_capacity>;
+    bool queues_empty() const noexcept {
+        return std::all_of(queues_.begin(), queues_.end(),
+                           [](const auto& queue) { return queue->empty(); });
+    }
+    Queue& own_queue() noexcept;
     bool enqueue(const Command& command) noexcept;
     Post issue(const Command& command) noexcept;
-    std::size_t execute_batch() noexcept;
+    /// `stuck` becomes true when the provider has no room for all of it.
+    std::size_t execute_batch(Queue& queue, bool& stuck) noexcept;
     std::size_t repeat_guesses() noexcept;
     void describe(std::uint32_t index, const Command& command, Work& work, Parts& parts) noexcept;
     /// The provider is done with the slot. Progress role, or the caller of a parallel provider.
@@ -77,9 +104,10 @@ private:
     Endpoint& endpoint_;
     Mode mode_;
     SlotTable slots_;
-    CommandQueue<Command, queue_capacity> queue_;
-    std::uint64_t taken_seen_ = 0;  ///< service thread
-    std::atomic<bool> blocked_{false};
+    std::vector<std::unique_ptr<Queue>> queues_;
+    CommandQueue<CallParams, calls_capacity> calls_;  ///< consumer: the service thread
+    std::uint64_t taken_seen_ = 0;                    ///< service thread
+    std::atomic<bool> blocked_{false};                ///< some queue's first command
     std::atomic<std::uint32_t> guesses_waiting_{0};
     /// Narrow atomics that the provider had no room for when they had to guess again.
     std::array<std::atomic<bool>, SlotTable::slots_max> guess_waits_{};

@@ -10,6 +10,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "hiroba/net_requests.hpp"
 
 namespace hiroba::net {
 
@@ -43,9 +44,6 @@ enum class MessageKind : std::uint8_t {
     count
 };
 
-/// Whether a sleeping service thread of the target is woken (about 40 us) or only its waiters.
-enum class Urgency : std::uint8_t { when_polled, wake_service };
-
 /// Outcome of posting work: `done` already happened, `posted` completes through poll(), `again`
 /// means a queue was full and nothing was done.
 enum class Post : std::uint8_t { done, posted, again };
@@ -65,15 +63,6 @@ struct Limits {
 
 struct OpId {
     std::uint64_t value = 0;
-};
-
-enum class AtomicOp : std::uint8_t {
-    fetch_add,
-    fetch_and,
-    fetch_or,
-    fetch_xor,
-    swap,
-    compare_swap
 };
 
 /// One operation of a list; the fields are the parameters of the call of that name.

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the C++ face of the communication layer: requests from any thread to any node's memory,
+// each with a callback; active messages; collectives; foreign calls; waits that sleep.
+// Source: Endo & Taura, low-level communication layer, sections 3.1 to 3.4.
+//
+// A program that uses it is started with `hiroba run --spmd -n N ./program`: every node enters
+// main. Link with hiroba::net (CMake) or hiroba_net (pkg-config). First pages:
+// docs/tutorials/net.md; examples/net_*.cpp; what is promised: docs/layers/async.md. C++20.
+#pragma once
+
+#if __cplusplus < 202002L
+#error "hiroba needs C++20: compile with -std=c++20 (pkg-config and find_package say so)"
+#endif
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "hiroba/net_requests.hpp"
+
+namespace hiroba::net {
+
+/// How a request reaches the device. `as_set`: as HIROBA_OFFLOAD says, else automatic.
+/// `always`: through the command queue, which the communication thread empties; `never`: on the
+/// caller's thread; `automatic`: on the caller's thread unless another has the device, else through
+/// the queue. Source: sections 3.3 and 5, with and without offloading.
+enum class Offload : std::uint8_t { as_set, automatic, always, never };
+
+struct Options {
+    Offload offload = Offload::as_set;
+    /// Command queues, 1 to 16. A thread always uses the same one; more of them keep threads that
+    /// enqueue at the same time out of each other's cache lines. 128 KiB each.
+    std::uint32_t queues = 1;
+};
+
+/// Counts requests under way: give callback() to each, then Network::wait(). It outlives them.
+/// Thread: any.
+class Pending {
+public:
+    /// For one request. A request that was not accepted never calls it: take_back().
+    Callback callback() noexcept {
+        under_way_.fetch_add(1, std::memory_order_relaxed);
+        return {&Pending::ended, this};
+    }
+    void take_back() noexcept { under_way_.fetch_sub(1, std::memory_order_relaxed); }
+    bool done() const noexcept {
+        return under_way_.load(std::memory_order_acquire) == 0;  // pairs with ended()
+    }
+    /// How many of those that are over ended with Outcome::peer_lost.
+    std::uint32_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+
+private:
+    static void ended(void* data, Outcome outcome) noexcept {
+        auto& self = *static_cast<Pending*>(data);
+        if (outcome == Outcome::peer_lost) self.lost_.fetch_add(1, std::memory_order_relaxed);
+        self.under_way_.fetch_sub(1, std::memory_order_release);  // pairs with done()
+    }
+    std::atomic<std::uint32_t> under_way_{0};
+    std::atomic<std::uint32_t> lost_{0};
+};
+
+/// This process's end of the job's communication.
+///
+/// Life: open(); allocate() and on(), the same on every node; connect(); requests; destruction,
+/// which is collective. Both ends of a request are a handle and an offset. Nothing is promised
+/// about the order of requests or of their callbacks. Nobody need poll: whoever waits here does,
+/// else the node's communication thread, which sleeps while there is nothing to do. Thread: any, at
+/// once, unless said otherwise; not in signal handlers.
+///
+/// A call that finds an invariant broken (a rank outside the job in a collective, a handler that
+/// nobody registered) ends the process with one line. A node that dies ends the job, unless
+/// HIROBA_LOSS_GRACE gives the others time: then requests to it end with Outcome::peer_lost.
+class __attribute__((visibility("default"))) Network {
+public:
+    /// Joins the job; before any other thread starts. A process not started by `hiroba run` is a
+    /// job of one node. On failure: nullptr, and `*why` is one line that says what to change.
+    static std::unique_ptr<Network> open(std::string* why, const Options& options = {});
+    Network(const Network&) = delete;
+    Network& operator=(const Network&) = delete;
+    /// Collective once connected: waits for what this node requested, then for every node.
+    virtual ~Network() = default;
+
+    NodeId self() const noexcept { return self_; }
+    std::uint32_t nodes() const noexcept { return nodes_; }
+    /// The transport: "shm", "udp", ...
+    virtual const char* provider() const noexcept = 0;
+
+    // --- before connect(): the same calls in the same order on every node ------------------------
+
+    /// Zeroed memory of `bytes` bytes on every node, both ends of requests, aligned to a page.
+    /// Untouched pages cost nothing. Nothing on failure, and `*why` says why.
+    virtual std::optional<Handle> allocate(std::size_t bytes, std::string* why = nullptr) = 0;
+    /// Registers the handler of an active message.
+    virtual void on(ActiveId id, ActiveHandler handler, void* context) noexcept = 0;
+    /// Collective: opens the way to every node. Once.
+    virtual bool connect(std::string* why) = 0;
+
+    // --- memory, after connect() -----------------------------------------------------------------
+
+    /// Lets this node's own memory be the local end of requests; it must outlive them. At most 1024
+    /// handles in all; nothing beyond that.
+    virtual std::optional<Handle> register_local(std::span<std::byte> memory,
+                                                 std::string* why = nullptr) = 0;
+    template <class T, std::size_t count>
+    std::optional<Handle> register_local(std::span<T, count> memory, std::string* why = nullptr) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        return register_local(std::span<std::byte>(std::as_writable_bytes(memory)), why);
+    }
+    /// The handle is refused from now on. Not while requests use it.
+    virtual void deregister(Handle handle) noexcept = 0;
+    /// This node's memory of `handle`; empty when it is not registered.
+    virtual std::span<std::byte> local(Handle handle) const noexcept = 0;
+    /// As above, as values of T.
+    template <class T>
+    std::span<T> local(Handle handle) const noexcept {
+        static_assert(std::is_trivially_copyable_v<T>);
+        const std::span<std::byte> bytes = local(handle);
+        return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+    }
+    /// `node`'s part of allocated memory for loads and stores; nullptr where nothing is mapped.
+    virtual std::byte* mapped(Handle handle, NodeId node) const noexcept = 0;
+
+    // --- requests: return at once, end with a callback -------------------------------------------
+
+    virtual Submission try_read_async(const ReadParams& params) noexcept = 0;
+    virtual Submission try_write_async(const WriteParams& params) noexcept = 0;
+    virtual Submission try_atomic_async(const AtomicParams& params) noexcept = 0;
+    virtual Submission try_message_async(const MessageParams& params) noexcept = 0;
+    /// Foreign calls. While other threads poll it may begin 0.2 ms late.
+    virtual Submission try_call_async(const CallParams& params) noexcept = 0;
+    virtual std::size_t payload_bytes_max() const noexcept = 0;
+
+    /// Why a request is refused: one line that names the argument and the numbers; empty if it
+    /// would not be.
+    virtual std::string why_refused(const ReadParams& params) const = 0;
+    virtual std::string why_refused(const WriteParams& params) const = 0;
+    virtual std::string why_refused(const AtomicParams& params) const = 0;
+    virtual std::string why_refused(const MessageParams& params) const = 0;
+    virtual std::string why_refused(const CallParams& params) const = 0;
+
+    /// Makes a request again and again, polling in between, until it is no longer `again`. Not from
+    /// a handler or callback.
+    template <class Attempt>
+    Submission insist(Attempt&& attempt) noexcept {
+        Submission made = attempt();
+        while (made == Submission::again) {
+            make_room();
+            made = attempt();
+        }
+        return made;
+    }
+
+    // --- waits: spin, poll, yield, sleep. Not from a handler or callback -------------------------
+
+    static constexpr std::uint64_t forever = ~std::uint64_t{0};
+    /// Waits until `predicate()`. A callback or handler of this node that makes it true wakes the
+    /// waiter; a thread of this node calls wake() after its store; another node's write is seen by
+    /// whoever polls, but a store to mapped() memory must be followed by wake(node).
+    /// @return false: `timeout_ns` nanoseconds passed first
+    template <class Predicate>
+    bool wait_until(Predicate&& predicate, std::uint64_t timeout_ns = forever) noexcept {
+        using Plain = std::remove_reference_t<Predicate>;
+        return wait_for([](void* p) -> bool { return (*static_cast<Plain*>(p))(); },
+                        const_cast<std::remove_const_t<Plain>*>(&predicate), timeout_ns);
+    }
+    /// Waits until all is over. @return false when a peer was lost
+    bool wait(const Pending& pending) noexcept {
+        wait_until([&pending] { return pending.done(); });
+        return pending.lost() == 0;
+    }
+    /// Wakes this node's waiters, or those of another node.
+    virtual void wake() noexcept = 0;
+    virtual void wake(NodeId node) noexcept = 0;
+    /// Everything this node requested is complete.
+    virtual bool idle() const noexcept = 0;
+
+    // --- collectives: the same calls in the same order on every node, one thread of each ---------
+
+    /// Returns once every node has called it.
+    virtual void barrier() noexcept = 0;
+    /// `data` of `root`, of equal size on all, to every node.
+    virtual void broadcast(NodeId root, std::span<std::byte> data) noexcept = 0;
+    /// Everybody's `mine`, in rank order. @param all  nodes() * mine.size() bytes
+    virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) noexcept = 0;
+    /// Piece r of `out` to node r, whose piece for this node becomes piece r of `in`.
+    /// @param out,in  nodes() * piece_bytes bytes
+    virtual void all_to_all(std::span<const std::byte> out, std::span<std::byte> in,
+                            std::size_t piece_bytes) noexcept = 0;
+    /// Everybody's `values` put together by `combine(value, other)` in rank order: every node has
+    /// the same bits, of floating-point sums too.
+    template <class T, class Combine>
+    void all_reduce(std::span<T> values, Combine&& combine) noexcept {
+        static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 1024 && alignof(T) <= 8);
+        using Plain = std::remove_reference_t<Combine>;
+        reduce(
+            std::as_writable_bytes(values), sizeof(T),
+            [](void* with, std::byte* into, const std::byte* other, std::size_t count) {
+                auto* const mine = reinterpret_cast<T*>(into);
+                const auto* const theirs = reinterpret_cast<const T*>(other);
+                for (std::size_t i = 0; i < count; ++i)
+                    mine[i] = static_cast<T>((*static_cast<Plain*>(with))(mine[i], theirs[i]));
+            },
+            const_cast<std::remove_const_t<Plain>*>(&combine));
+    }
+    template <class T, class Combine>
+    T all_reduce(T value, Combine&& combine) noexcept {
+        all_reduce(std::span<T>(&value, 1), combine);
+        return value;
+    }
+
+protected:
+    Network() = default;
+    using Each = void (*)(void* with, std::byte* into, const std::byte* other, std::size_t count);
+    virtual bool wait_for(bool (*ready)(void*), void* argument,
+                          std::uint64_t timeout_ns) noexcept = 0;
+    virtual void make_room() noexcept = 0;
+    virtual void reduce(std::span<std::byte> values, std::size_t value_bytes, Each each,
+                        void* with) noexcept = 0;
+
+    NodeId self_;
+    std::uint32_t nodes_ = 1;
+};
+
+}  // namespace hiroba::net

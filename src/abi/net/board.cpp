@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the face of kicks: reserves in net/kick before the network connects, resolves when it has,
+// and converts calls. Invariant: what a user drops before connecting was reserved all the same, so
+// every node has the same places.
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "abi/net/network.hpp"
+#include "base/fatal.hpp"
+#include "hiroba/kick.hpp"
+#include "net/kick/kick.hpp"
+
+namespace hiroba::kick {
+namespace {
+
+namespace inner = net::kick;
+
+void tell(std::string* why, std::string text) {
+    if (why != nullptr) *why = std::move(text);
+}
+/// False, and `why`, for an error.
+template <class Value>
+bool good(const Result<Value>& result, std::string* why) {
+    if (!result) tell(why, result.error().text);
+    return static_cast<bool>(result);
+}
+
+/// The two ends of a node's window.
+struct WindowEnds {
+    std::optional<inner::Window> out;
+    std::optional<inner::Landed> in;
+};
+
+class WindowOver final : public Window {
+public:
+    WindowOver(inner::Board& board, std::shared_ptr<WindowEnds> ends)
+        : board_(board), ends_(std::move(ends)) {}
+    bool may_overwrite() noexcept override { return out().may_overwrite(); }
+    void await_room() noexcept override { out().await_room(); }
+    std::span<std::byte> payload() noexcept override { return out().payload(); }
+    bool send(std::uint32_t bytes, std::string* why) noexcept override {
+        return good(out().send(bytes), why);
+    }
+    bool arrived() noexcept override { return in().arrived(); }
+    std::span<const std::byte> receive() noexcept override {
+        inner::Landed& landed = in();
+        if (!landed.arrived()) board_.wait_for([&landed] { return landed.arrived(); });
+        return landed.bytes();
+    }
+    void take() noexcept override { in().take(); }
+
+private:
+    inner::Window& out() noexcept {
+        HIROBA_INVARIANT(ends_->out,
+                         "a kick window of node %u is used to send: made without `to`, "
+                         "or not connected",
+                         board_.self().value);
+        return *ends_->out;
+    }
+    inner::Landed& in() noexcept {
+        HIROBA_INVARIANT(ends_->in,
+                         "a kick window of node %u is used to receive: made without "
+                         "`from`, or not connected",
+                         board_.self().value);
+        return *ends_->in;
+    }
+    inner::Board& board_;
+    std::shared_ptr<WindowEnds> ends_;
+};
+
+template <class Item>
+struct ItemEnds {
+    std::optional<inner::ChannelSender<Item>> out;
+    std::optional<inner::ChannelReceiver<Item>> in;
+};
+
+/// Items of one size, as the unsigned integer of that size.
+template <class Item>
+class ChannelOver final : public ChannelEnds {
+public:
+    ChannelOver(NodeId self, std::shared_ptr<ItemEnds<Item>> ends)
+        : self_(self), ends_(std::move(ends)) {}
+    bool try_stream(const void* item) noexcept override { return out().try_stream(of(item)); }
+    void stream(const void* item) noexcept override { out().stream(of(item)); }
+    void flush() noexcept override { out().flush(); }
+    bool try_receive(void* item) noexcept override {
+        const std::optional<Item> came = in().try_receive();
+        if (came) std::memcpy(item, &*came, sizeof *came);
+        return came.has_value();
+    }
+    void receive(void* item) noexcept override {
+        const Item came = in().receive();
+        std::memcpy(item, &came, sizeof came);
+    }
+
+private:
+    static Item of(const void* bytes) noexcept {
+        Item item;
+        std::memcpy(&item, bytes, sizeof item);
+        return item;
+    }
+    inner::ChannelSender<Item>& out() noexcept {
+        HIROBA_INVARIANT(ends_->out,
+                         "a channel of node %u is used to send: made without `to`, or "
+                         "not connected",
+                         self_.value);
+        return *ends_->out;
+    }
+    inner::ChannelReceiver<Item>& in() noexcept {
+        HIROBA_INVARIANT(ends_->in,
+                         "a channel of node %u is used to receive: made without `from`, "
+                         "or not connected",
+                         self_.value);
+        return *ends_->in;
+    }
+    NodeId self_;
+    std::shared_ptr<ItemEnds<Item>> ends_;
+};
+
+class BarrierOver final : public Barrier {
+public:
+    explicit BarrierOver(std::shared_ptr<std::optional<inner::Barrier>> made)
+        : made_(std::move(made)) {}
+    void arrive() noexcept override { barrier().arrive(); }
+    bool passed() noexcept override { return barrier().passed(); }
+    void wait() noexcept override { barrier().wait(); }
+
+private:
+    inner::Barrier& barrier() noexcept {
+        HIROBA_INVARIANT(*made_, "a kick barrier is used before %s", "Network::connect()");
+        return **made_;
+    }
+    std::shared_ptr<std::optional<inner::Barrier>> made_;
+};
+
+template <std::size_t words>
+struct Words {
+    std::uint64_t word[words];
+};
+
+template <std::size_t words>
+class ReductionOver final : public Reduction {
+public:
+    using Value = Words<words>;
+    using Made = std::shared_ptr<std::optional<inner::AllReduce<Value>>>;
+    explicit ReductionOver(Made made) : made_(std::move(made)) {}
+    void run(void* value, Combine combine, void* with) noexcept override {
+        HIROBA_INVARIANT(*made_, "a kick reduction is used before %s", "Network::connect()");
+        Value mine;
+        std::memcpy(&mine, value, sizeof mine);
+        mine = (**made_)(mine, [&](Value a, const Value& b) {
+            combine(with, &a, &b);
+            return a;
+        });
+        std::memcpy(value, &mine, sizeof mine);
+    }
+
+private:
+    Made made_;
+};
+
+class BoardOver final : public Board {
+public:
+    BoardOver(net::NetworkOver& network, std::shared_ptr<inner::Board> board)
+        : network_(network), board_(std::move(board)) {
+        self_ = network.self();
+        nodes_ = network.nodes();
+        network_.at_connect([link = link_, kept = board_] {
+            kept->attach();
+            if (*link != nullptr) (*link)->polled_ = kept->at(inner::Place{0});
+            return Result<void>{};
+        });
+    }
+    ~BoardOver() override { *link_ = nullptr; }
+
+    std::optional<Place> reserve(std::size_t bytes, std::size_t alignment,
+                                 std::string* why) override {
+        if (late(why)) return std::nullopt;
+        if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > page_bytes) {
+            tell(why, "kick: polled memory aligned to " + std::to_string(alignment) +
+                          " bytes; a power of two up to " + std::to_string(page_bytes));
+            return std::nullopt;
+        }
+        const auto place = board_->reserve(bytes, alignment);
+        return good(place, why) ? std::optional(*place) : std::nullopt;
+    }
+    bool expose(net::Handle memory, std::string* why) override;
+    std::unique_ptr<Window> window(std::uint32_t bytes, std::optional<NodeId> to,
+                                   std::optional<NodeId> from, std::string* why) override;
+    std::unique_ptr<Barrier> barrier(const Group& group, Shape shape, std::string* why) override;
+    void wake(NodeId node) noexcept override { board_->wake(node); }
+    HeaderCounts header_counts() const noexcept override {
+        const inner::HeaderCache::Counts counts = board_->header_counts();
+        return {counts.hits, counts.misses, counts.evictions};
+    }
+    std::uint64_t refused() const noexcept override { return board_->refused(); }
+
+protected:
+    bool prepare(NodeId node, const net::Handle* memory, std::uint64_t page_offset,
+                 std::uint32_t value_bytes, Page& page, std::string* why) override;
+    void post(const void* seed, std::uint32_t offset, std::uint64_t value,
+              bool more) noexcept override {
+        board_->post(*static_cast<const net::PreparedKick*>(seed), offset, value, more);
+    }
+    void post_from_handler(const void* seed, std::uint32_t offset,
+                           std::uint64_t value) noexcept override {
+        board_->post_from_handler(*static_cast<const net::PreparedKick*>(seed), offset, value);
+    }
+    void wait(bool (*look)(void*), void* argument) noexcept override {
+        board_->endpoint().wait(look, argument);
+    }
+    std::unique_ptr<ChannelEnds> channel_ends(std::uint32_t item_bytes, std::optional<NodeId> to,
+                                              std::optional<NodeId> from,
+                                              std::string* why) override;
+    std::unique_ptr<Reduction> reduction(std::uint32_t value_bytes, const Group& group, Shape shape,
+                                         std::string* why) override;
+
+private:
+    /// Too late to reserve: other nodes have their places.
+    bool late(std::string* why) const {
+        if (network_.connected())
+            tell(why, "kick: reserve before Network::connect(), on all nodes");
+        return network_.connected();
+    }
+    bool in_job(std::optional<NodeId> node, std::string* why) const {
+        if (!node || node->value < nodes_) return true;
+        tell(why, "kick: node " + std::to_string(node->value) + " of a job of " +
+                      std::to_string(nodes_) + " nodes");
+        return false;
+    }
+    enum class Membership : std::uint8_t { none, member, wrong };
+    Membership membership(const Group& group, std::string* why) const;
+    inner::Group members(const Group& group) const {
+        return group.empty() ? inner::everyone(board_->endpoint()) : group;
+    }
+    inner::Shape shape_of(const Group& group, Shape shape) const {
+        const auto count = static_cast<std::uint32_t>(group.empty() ? nodes_ : group.size());
+        return shape == Shape::tree ? inner::Shape::tree : inner::shape_for(count);
+    }
+    template <class Item>
+    std::unique_ptr<ChannelEnds> make_channel(std::optional<NodeId> to, std::optional<NodeId> from,
+                                              std::string* why);
+    template <std::size_t words>
+    std::unique_ptr<Reduction> make_reduction(const Group& group, Shape shape, std::string* why);
+
+    net::NetworkOver& network_;
+    std::shared_ptr<inner::Board> board_;
+    /// For the network, which sets polled_ when it connects if this board is still there.
+    std::shared_ptr<BoardOver*> link_ = std::make_shared<BoardOver*>(this);
+    std::mutex preparing_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, net::PreparedKick> prepared_;
+};
+
+BoardOver::Membership BoardOver::membership(const Group& group, std::string* why) const {
+    if (late(why)) return Membership::wrong;
+    std::vector<bool> seen(nodes_);
+    bool here = group.empty();
+    for (const NodeId node : group) {
+        if (!in_job(node, why)) return Membership::wrong;
+        if (seen[node.value]) {
+            tell(why, "kick: node " + std::to_string(node.value) + " is a member twice");
+            return Membership::wrong;
+        }
+        seen[node.value] = true;
+        here = here || node == self_;
+    }
+    if (!here) tell(why, {});
+    return here ? Membership::member : Membership::none;
+}
+
+bool BoardOver::expose(net::Handle memory, std::string* why) {
+    if (late(why)) return false;
+    const auto allocated = network_.async().allocated(memory);
+    if (!allocated) {
+        tell(why, "kick: handle " + std::to_string(memory.value) +
+                      " is not memory that the network allocated");
+        return false;
+    }
+    board_->expose(allocated->region, allocated->bytes);
+    return true;
+}
+
+bool BoardOver::prepare(NodeId node, const net::Handle* memory, std::uint64_t page_offset,
+                        std::uint32_t value_bytes, Page& page, std::string* why) {
+    if (!network_.connected()) {
+        tell(why, "kick: targets are resolved after Network::connect()");
+        return false;
+    }
+    net::RegionId region = board_->llcm();
+    if (memory != nullptr) {
+        const auto found = network_.async().allocated(*memory);
+        if (!found) {
+            tell(why, "kick: handle " + std::to_string(memory->value) +
+                          " is not memory that the network allocated");
+            return false;
+        }
+        region = found->region;
+    }
+    const auto target = board_->target(node, region, page_offset);
+    if (!good(target, why)) return false;
+    const auto header = board_->resolve(*target);
+    if (!good(header, why)) return false;
+    const std::scoped_lock guard{preparing_};
+    const auto place = prepared_.try_emplace({target->number(), value_bytes});
+    if (place.second) place.first->second = board_->prepare(*header, value_bytes);
+    page = {header->page, header->bytes, &place.first->second};
+    return true;
+}
+
+std::unique_ptr<Window> BoardOver::window(std::uint32_t bytes, std::optional<NodeId> to,
+                                          std::optional<NodeId> from, std::string* why) {
+    if (late(why) || !in_job(to, why) || !in_job(from, why)) return nullptr;
+    const auto place = inner::WindowPlace::reserve(*board_, bytes);
+    if (!good(place, why)) return nullptr;
+    const auto ends = std::make_shared<WindowEnds>();
+    network_.at_connect([=, board = board_, place = *place]() -> Result<void> {
+        if (to) {
+            auto made = inner::Window::open(*board, place, *to);
+            if (!made) return made.error();
+            ends->out.emplace(std::move(*made));
+        }
+        if (!from) return {};
+        auto made = inner::Landed::open(*board, place, *from);
+        if (!made) return made.error();
+        ends->in.emplace(std::move(*made));
+        return {};
+    });
+    return std::make_unique<WindowOver>(*board_, ends);
+}
+
+template <class Item>
+std::unique_ptr<ChannelEnds> BoardOver::make_channel(std::optional<NodeId> to,
+                                                     std::optional<NodeId> from, std::string* why) {
+    const auto place = inner::ChannelPlace::reserve(*board_);
+    if (!good(place, why)) return nullptr;
+    const auto ends = std::make_shared<ItemEnds<Item>>();
+    network_.at_connect([=, board = board_, place = *place]() -> Result<void> {
+        if (to) {
+            auto made = inner::ChannelSender<Item>::open(*board, place, *to);
+            if (!made) return made.error();
+            ends->out.emplace(std::move(*made));
+        }
+        if (!from) return {};
+        auto made = inner::ChannelReceiver<Item>::open(*board, place, *from);
+        if (!made) return made.error();
+        ends->in.emplace(std::move(*made));
+        return {};
+    });
+    return std::make_unique<ChannelOver<Item>>(self_, ends);
+}
+
+std::unique_ptr<ChannelEnds> BoardOver::channel_ends(std::uint32_t item_bytes,
+                                                     std::optional<NodeId> to,
+                                                     std::optional<NodeId> from, std::string* why) {
+    if (late(why) || !in_job(to, why) || !in_job(from, why)) return nullptr;
+    switch (item_bytes) {
+        case 1: return make_channel<std::uint8_t>(to, from, why);
+        case 2: return make_channel<std::uint16_t>(to, from, why);
+        case 4: return make_channel<std::uint32_t>(to, from, why);
+        default: return make_channel<std::uint64_t>(to, from, why);
+    }
+}
+
+std::unique_ptr<Barrier> BoardOver::barrier(const Group& group, Shape shape, std::string* why) {
+    const Membership membership = this->membership(group, why);
+    if (membership == Membership::wrong) return nullptr;
+    const auto place = inner::Barrier::reserve(*board_);
+    if (!good(place, why) || membership == Membership::none) return nullptr;
+    const auto made = std::make_shared<std::optional<inner::Barrier>>();
+    network_.at_connect([=, board = board_, place = *place, everyone = members(group),
+                         form = shape_of(group, shape)]() -> Result<void> {
+        auto opened = inner::Barrier::open(*board, place, everyone, form);
+        if (!opened) return opened.error();
+        made->emplace(std::move(*opened));
+        return {};
+    });
+    return std::make_unique<BarrierOver>(made);
+}
+
+template <std::size_t words>
+std::unique_ptr<Reduction> BoardOver::make_reduction(const Group& group, Shape shape,
+                                                     std::string* why) {
+    using Reduce = inner::AllReduce<Words<words>>;
+    const Membership membership = this->membership(group, why);
+    if (membership == Membership::wrong) return nullptr;
+    const auto place = Reduce::reserve(*board_);
+    if (!good(place, why) || membership == Membership::none) return nullptr;
+    const auto made = std::make_shared<std::optional<Reduce>>();
+    network_.at_connect([=, board = board_, place = *place, everyone = members(group),
+                         form = shape_of(group, shape)]() -> Result<void> {
+        auto opened = Reduce::open(*board, place, everyone, form);
+        if (!opened) return opened.error();
+        made->emplace(std::move(*opened));
+        return {};
+    });
+    return std::make_unique<ReductionOver<words>>(made);
+}
+
+std::unique_ptr<Reduction> BoardOver::reduction(std::uint32_t value_bytes, const Group& group,
+                                                Shape shape, std::string* why) {
+    return value_bytes <= 8 ? make_reduction<1>(group, shape, why)
+                            : make_reduction<2>(group, shape, why);
+}
+
+}  // namespace
+
+std::unique_ptr<Board> Board::make(net::Network& network, std::string* why,
+                                   std::size_t polled_bytes) {
+    auto& over = static_cast<net::NetworkOver&>(network);  // there is no other
+    if (over.connected() || !over.claim_board()) {
+        tell(why, over.connected() ? "kick: the board is made before Network::connect()"
+                                   : "kick: a network has one board");
+        return nullptr;
+    }
+    auto made = inner::Board::create(over.endpoint(), over.job_key(), polled_bytes);
+    if (!good(made, why)) return nullptr;
+    return std::make_unique<BoardOver>(over, std::shared_ptr<inner::Board>(std::move(*made)));
+}
+
+}  // namespace hiroba::kick

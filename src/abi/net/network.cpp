@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see network.hpp.
+#include "abi/net/network.hpp"
+
+#include "base/clock.hpp"
+#include "base/turns.hpp"
+
+namespace hiroba::net {
+namespace {
+
+/// How long a node that leaves looks after what it sent.
+constexpr std::uint64_t settle_ns = 1'000'000'000;
+
+offload::Mode mode_of(Offload offload) noexcept {
+    switch (offload) {
+        case Offload::always: return offload::Mode::always;
+        case Offload::never: return offload::Mode::never;
+        case Offload::automatic: return offload::Mode::automatic;
+        case Offload::as_set: break;
+    }
+    return Async::mode_of_setting();
+}
+
+/// Tells `why` if anybody asked.
+template <class Value>
+bool tell(const Result<Value>& result, std::string* why) {
+    if (result) return true;
+    if (why != nullptr) *why = result.error().text;
+    return false;
+}
+
+}  // namespace
+
+NetworkOver::NetworkOver(std::unique_ptr<Endpoint> endpoint, Surroundings surroundings)
+    : endpoint_(std::move(endpoint)), surroundings_(std::move(surroundings)) {
+    self_ = endpoint_->self();
+    nodes_ = endpoint_->nodes();
+}
+
+Result<std::unique_ptr<NetworkOver>> NetworkOver::make(std::unique_ptr<Endpoint> endpoint,
+                                                       const Options& options,
+                                                       Surroundings surroundings) {
+    if (options.queues < 1 || options.queues > offload::Engine::queues_max) {
+        return Error{ErrorKind::usage,
+                     std::to_string(options.queues) + " command queues; there may be 1 to " +
+                         std::to_string(offload::Engine::queues_max) + " (Options::queues)"};
+    }
+    std::unique_ptr<NetworkOver> made(
+        new NetworkOver(std::move(endpoint), std::move(surroundings)));
+    auto collectives = Collectives::make(*made->endpoint_);
+    if (!collectives) return collectives.error();
+    made->collectives_ = std::move(*collectives);
+    made->async_ =
+        std::make_unique<Async>(*made->endpoint_, mode_of(options.offload), options.queues);
+    return made;
+}
+
+NetworkOver::~NetworkOver() {
+    if (!connected_) return;
+    endpoint_->wait_until([this] { return async_->idle(); });
+    collectives_->barrier();
+    if (surroundings_.leave) surroundings_.leave();
+    endpoint_->settle(settle_ns);
+    endpoint_->stop();
+    surroundings_.join();
+}
+
+std::optional<Handle> NetworkOver::allocate(std::size_t bytes, std::string* why) {
+    if (connected_) {
+        if (why != nullptr) *why = "memory allocated after connect(): allocate it before";
+        return std::nullopt;
+    }
+    const Result<Handle> made = async_->allocate(bytes);
+    return tell(made, why) ? std::optional(*made) : std::nullopt;
+}
+
+bool NetworkOver::connect(std::string* why) { return tell(begin(), why); }
+
+Result<void> NetworkOver::begin() {
+    if (connected_) return Error{ErrorKind::usage, "connect() is called a second time"};
+    if (auto done = endpoint_->connect(); !done) return done;
+    async_->attach();
+    collectives_->attach();
+    for (const auto& part : parts_)
+        if (auto done = part(); !done) return done;
+    surroundings_.start([this] { endpoint_->serve(); });
+    connected_ = true;
+    return surroundings_.meet ? surroundings_.meet() : Result<void>{};
+}
+
+std::optional<Handle> NetworkOver::register_local(std::span<std::byte> memory, std::string* why) {
+    const Result<Handle> made = async_->register_local(memory);
+    return tell(made, why) ? std::optional(*made) : std::nullopt;
+}
+
+bool NetworkOver::wait_for(bool (*ready)(void*), void* argument,
+                           std::uint64_t timeout_ns) noexcept {
+    if (timeout_ns == forever) {
+        async_->wait_until([&] { return ready(argument); });
+        return true;
+    }
+    return endpoint_->wait(ready, argument, now_ns() + timeout_ns);
+}
+
+void NetworkOver::make_room() noexcept {
+    if (!endpoint_->poll()) yield();
+}
+
+void NetworkOver::reduce(std::span<std::byte> values, std::size_t value_bytes, Each each,
+                         void* with) noexcept {
+    collectives_->reduce_bytes(values, value_bytes,
+                               [=](std::byte* into, const std::byte* other, std::size_t count) {
+                                   each(with, into, other, count);
+                               });
+}
+
+}  // namespace hiroba::net

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the communication layer's face over an endpoint, whatever that stands on: a node of a job
+// (open.cpp), or one of a test or a simulation.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "hiroba/net.hpp"
+#include "net/async.hpp"
+#include "net/collectives.hpp"
+
+namespace hiroba::net {
+
+/// What a network's node stands in.
+struct Surroundings {
+    /// Starts the thread that runs `body`, and waits for its end.
+    std::function<void(std::function<void()> body)> start{};
+    std::function<void()> join{};
+    /// After the service thread has started: waits for every node. Perhaps nothing.
+    std::function<Result<void>()> meet{};
+    /// Before the end, when nothing is under way. Perhaps nothing.
+    std::function<void()> leave{};
+    std::uint64_t job_key = 0;  ///< stamp of kicks
+};
+
+/// Converts calls; requests are net::Async's, collectives net::Collectives'.
+class NetworkOver final : public Network {
+public:
+    static Result<std::unique_ptr<NetworkOver>> make(std::unique_ptr<Endpoint> endpoint,
+                                                     const Options& options,
+                                                     Surroundings surroundings);
+    ~NetworkOver() override;
+
+    Endpoint& endpoint() noexcept { return *endpoint_; }
+    Async& async() noexcept { return *async_; }
+    std::uint64_t job_key() const noexcept { return surroundings_.job_key; }
+    bool connected() const noexcept { return connected_; }
+    /// True for the first who asks: there is one board.
+    bool claim_board() noexcept { return !std::exchange(has_board_, true); }
+    /// Has `part` resolve what connecting brought, before anybody leaves connect(). In order.
+    void at_connect(std::function<Result<void>()> part) { parts_.push_back(std::move(part)); }
+
+    const char* provider() const noexcept override { return endpoint_->provider().limits().name; }
+    std::optional<Handle> allocate(std::size_t bytes, std::string* why) override;
+    void on(ActiveId id, ActiveHandler handler, void* context) noexcept override {
+        async_->on(id, handler, context);
+    }
+    bool connect(std::string* why) override;
+    std::optional<Handle> register_local(std::span<std::byte> memory, std::string* why) override;
+    void deregister(Handle handle) noexcept override { async_->deregister(handle); }
+    std::span<std::byte> local(Handle handle) const noexcept override {
+        return async_->local(handle);
+    }
+    std::byte* mapped(Handle handle, NodeId node) const noexcept override {
+        return async_->mapped(handle, node);
+    }
+    Submission try_read_async(const ReadParams& params) noexcept override {
+        return async_->try_read(params);
+    }
+    Submission try_write_async(const WriteParams& params) noexcept override {
+        return async_->try_write(params);
+    }
+    Submission try_atomic_async(const AtomicParams& params) noexcept override {
+        return async_->try_atomic(params);
+    }
+    Submission try_message_async(const MessageParams& params) noexcept override {
+        return async_->try_message(params);
+    }
+    Submission try_call_async(const CallParams& params) noexcept override {
+        return async_->try_call(params);
+    }
+    std::size_t payload_bytes_max() const noexcept override { return async_->payload_bytes_max(); }
+    std::string why_refused(const ReadParams& params) const override { return why(params); }
+    std::string why_refused(const WriteParams& params) const override { return why(params); }
+    std::string why_refused(const AtomicParams& params) const override { return why(params); }
+    std::string why_refused(const MessageParams& params) const override { return why(params); }
+    std::string why_refused(const CallParams& params) const override { return why(params); }
+    void wake() noexcept override { endpoint_->wake_local(); }
+    void wake(NodeId node) noexcept override { endpoint_->wake(node); }
+    bool idle() const noexcept override { return async_->idle(); }
+    void barrier() noexcept override { collectives_->barrier(); }
+    void broadcast(NodeId root, std::span<std::byte> data) noexcept override {
+        collectives_->broadcast(root, data);
+    }
+    void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) noexcept override {
+        collectives_->all_gather(mine, all);
+    }
+    void all_to_all(std::span<const std::byte> out, std::span<std::byte> in,
+                    std::size_t piece_bytes) noexcept override {
+        collectives_->all_to_all(out, in, piece_bytes);
+    }
+
+protected:
+    bool wait_for(bool (*ready)(void*), void* argument, std::uint64_t timeout_ns) noexcept override;
+    void make_room() noexcept override;
+    void reduce(std::span<std::byte> values, std::size_t value_bytes, Each each,
+                void* with) noexcept override;
+
+private:
+    NetworkOver(std::unique_ptr<Endpoint> endpoint, Surroundings surroundings);
+    template <class Params>
+    std::string why(const Params& params) const {
+        const Result<void> good = async_->check(params);
+        return good ? std::string() : good.error().text;
+    }
+    Result<void> begin();
+
+    std::unique_ptr<Endpoint> endpoint_;
+    Surroundings surroundings_;
+    std::unique_ptr<Collectives> collectives_;
+    std::unique_ptr<Async> async_;
+    std::vector<std::function<Result<void>()>> parts_;
+    bool connected_ = false;
+    bool has_board_ = false;
+};
+
+}  // namespace hiroba::net
