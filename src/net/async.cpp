@@ -153,7 +153,7 @@ Submission Async::try_read(const ReadParams& params) noexcept {
     command.local = to;
     command.bytes = params.bytes;
     command.on_complete = params.on_complete;
-    return submit(command);
+    return submit(command, is_far(*source, params.source));
 }
 
 Submission Async::try_write(const WriteParams& params) noexcept {
@@ -176,7 +176,7 @@ Submission Async::try_write(const WriteParams& params) noexcept {
     command.local = from;
     command.bytes = params.bytes;
     command.on_complete = params.on_complete;
-    return submit(command);
+    return submit(command, is_far(*target, params.target));
 }
 
 Submission Async::try_atomic(const AtomicParams& params) noexcept {
@@ -210,7 +210,7 @@ Submission Async::try_atomic(const AtomicParams& params) noexcept {
     command.on_complete = params.on_complete;
     command.arguments[0] = params.operand;
     command.arguments[1] = params.expected;
-    return submit(command);
+    return submit(command, is_far(*target, params.target));
 }
 
 Submission Async::try_message(const MessageParams& params) noexcept {
@@ -235,7 +235,7 @@ Submission Async::try_message(const MessageParams& params) noexcept {
     if (!params.arguments.empty()) {
         std::memcpy(command.arguments, params.arguments.data(), params.arguments.size_bytes());
     }
-    return submit(command);
+    return submit(command, false);
 }
 
 /// The provider copies and is done at once: nothing of the request need be kept.

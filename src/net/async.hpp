@@ -137,8 +137,12 @@ private:
     Result<void> check_remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const;
     Result<void> check_local(const char* argument, LocalAddress at, std::uint64_t bytes) const;
     Result<Registration*> new_registration();
-    Submission submit(const offload::Command& command) noexcept {
-        return engine_.submit(command) ? Submission::accepted : Submission::again;
+    Submission submit(const offload::Command& command, bool may_join) noexcept {
+        return engine_.submit(command, may_join) ? Submission::accepted : Submission::again;
+    }
+    /// A request there is a packet, and several may share one.
+    static bool is_far(const Registration& memory, NodeId node) noexcept {
+        return memory.peers[node.value] == nullptr;
     }
     Submission send_directly(const MessageParams& params, const std::byte* payload) noexcept;
     static void arrived(void* context, NodeId from, Bytes body) noexcept;

@@ -90,6 +90,7 @@ bool Endpoint::poll() noexcept {
     // nothing would have to send on their own.
     std::size_t delivered = part_ != nullptr ? part_->progress() : 0;
     delivered += provider_->poll(*this, poll_count_max);
+    while (part_ != nullptr && part_->take_joined()) delivered += part_->progress();
     if (outbox_.any()) outbox_.flush(*provider_);
     poller_.store(nullptr, std::memory_order_relaxed);
     progress_.unlock();

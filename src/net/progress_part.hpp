@@ -14,6 +14,9 @@ public:
     virtual ~ProgressPart() = default;
     /// Does what can be done now; returns how much. Never blocks. Progress role.
     virtual std::size_t progress() noexcept = 0;
+    /// True once when work was queued behind what is under way: nobody was woken for it, so the
+    /// poll that ends what is under way carries it out. Progress role.
+    virtual bool take_joined() noexcept { return false; }
     /// An operation whose OpId has bit 0 set is complete, or its peer is lost. Progress role.
     virtual void completed(OpId id) noexcept = 0;
     virtual void failed(OpId id) noexcept = 0;

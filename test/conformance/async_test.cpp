@@ -223,6 +223,43 @@ TEST_P(Requests, of_foreign_calls_reach_a_thread_that_sleeps) {
     });
 }
 
+TEST_P(Requests, behind_others_under_way_complete_while_nobody_waits) {
+    run([](Rig& rig) {
+        on_both_surfaces(rig, [&](auto& node) {
+            node.connect();
+            rig.meet();
+            constexpr std::uint64_t rounds = 40, together = 8, safety_net_ns = 100'000'000;
+            alignas(8) std::byte memory[8 * together];
+            const net::Handle mine = *node.async->register_local(memory);
+            std::atomic<std::uint64_t> done{0};
+            const std::uint64_t begun_ns = now_ns();
+            for (std::uint64_t round = 1; round <= rounds; ++round) {
+                // Some while answers to the first come in, whoever takes those.
+                for (std::uint64_t i = 0; i < together; ++i) {
+                    if (round % 4 == i % 4) yield();
+                    until_accepted([&] {
+                        return node.async->try_atomic({rig.next(),
+                                                       {node.memory, 0},
+                                                       AtomicOp::fetch_add,
+                                                       8,
+                                                       1,
+                                                       0,
+                                                       {mine, 8 * i},
+                                                       {count_up, &done}});
+                    });
+                }
+                while (done != round * together) yield();
+            }
+            EXPECT_TRUE(rig.storm || now_ns() - begun_ns < rounds / 2 * safety_net_ns);
+            rig.meet();
+            std::uint64_t sum = 0;
+            std::memcpy(&sum, node.async->local(node.memory).data(), sizeof sum);
+            EXPECT_EQ(sum, rounds * together);
+            rig.meet();
+        });
+    });
+}
+
 HIROBA_CONFORMANCE(CollectiveOperations);
 
 std::byte byte_of(std::uint32_t from, std::uint32_t to, std::size_t at) {

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/bytes.hpp"
 
@@ -47,6 +48,18 @@ public:
     /// `fill(Command&)` writes the command in its place. Any thread; never blocks.
     template <class Fill>
     Put put(Fill&& fill) noexcept {
+        return put_and_keep(std::forward<Fill>(fill), 0);
+    }
+    /// As put(), but leaves a consumer that sleeps marked as asleep and wakes nobody: for what
+    /// somebody else takes soon.
+    template <class Fill>
+    Put put_quietly(Fill&& fill) noexcept {
+        return put_and_keep(std::forward<Fill>(fill), sleeping);
+    }
+
+private:
+    template <class Fill>
+    Put put_and_keep(Fill&& fill, std::uint64_t kept) noexcept {
         Step::before();
         std::uint64_t tail = tail_.load(std::memory_order_relaxed);
         do {
@@ -55,17 +68,19 @@ public:
             const auto used = static_cast<std::int64_t>(tail / 2 - head_.load(acquire));
             if (used >= static_cast<std::int64_t>(capacity)) return Put::full;
             Step::before();
-        } while (!tail_.compare_exchange_weak(
-            tail, (tail & ~sleeping) + 2, std::memory_order_acq_rel, std::memory_order_relaxed));
+        } while (!tail_.compare_exchange_weak(tail, (tail & (~sleeping | kept)) + 2,
+                                              std::memory_order_acq_rel,
+                                              std::memory_order_relaxed));
         const std::uint64_t position = tail / 2;
         Element& element = elements_[position % capacity];
         Step::before();
         fill(element.command);
         Step::before();
         element.visible.store(position + 1, std::memory_order_release);
-        return (tail & sleeping) != 0 ? Put::done_wake : Put::done;
+        return (tail & (sleeping & ~kept)) != 0 ? Put::done_wake : Put::done;
     }
 
+public:
     /// Points `commands` at the first that are there, in order; returns how many. Consumer.
     std::size_t peek(std::span<Command*> commands) noexcept {
         const std::uint64_t head = head_.load(std::memory_order_relaxed);  // its own

@@ -26,7 +26,7 @@ struct Engine::Parts {
 };
 
 Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
-    : endpoint_(endpoint), mode_(mode) {
+    : endpoint_(endpoint), mode_(mode), counts_(!endpoint.provider().limits().completes_inline) {
     HIROBA_INVARIANT(queues >= 1 && queues <= queues_max, "%u command queues; 1 to %u", queues,
                      queues_max);
     for (std::uint32_t i = 0; i < queues; ++i) queues_.push_back(std::make_unique<Queue>());
@@ -35,8 +35,9 @@ Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
 
 // --- requester -----------------------------------------------------------------------------------
 
-bool Engine::submit(const Command& command) noexcept {
+bool Engine::submit(const Command& command, bool may_join) noexcept {
     if (mode_ == Mode::always) return enqueue(command);
+    if (may_join && mode_ == Mode::automatic && in_flight_.load() != 0) return join(command);
     Post outcome = Post::again;
     const auto call = [&] { return issue(command); };
     if (mode_ == Mode::never) {
@@ -62,6 +63,18 @@ bool Engine::enqueue(const Command& command) noexcept {
     return put != Put::full;
 }
 
+// Nobody is woken: the poll that ends the last of what is under way takes it along. It decrements
+// in_flight_ and then looks at joined_; here it is the other way round, so one of both sees the
+// other (all four accesses are sequentially consistent).
+bool Engine::join(const Command& command) noexcept {
+    const auto put = own_queue().put_quietly([&](Command& place) { place.assign(command); });
+    if (put == Queue::Put::full) return false;
+    joined_.store(true);
+    if (in_flight_.load() == 0)
+        endpoint_.provider().wake(endpoint_.self(), Provider::Sleeper::service);
+    return true;
+}
+
 bool Engine::submit_call(const CallParams& call) noexcept {
     const auto put = calls_.put([&](CallParams& place) { place = call; });
     if (put == decltype(calls_)::Put::full) return false;
@@ -79,7 +92,9 @@ Post Engine::issue(const Command& command) noexcept {
     Work work;
     Parts parts;
     describe(index, command, work, parts);
+    if (counts_) in_flight_.fetch_add(1);
     if (endpoint_.provider().post({&work, 1}) == 0) {
+        if (counts_) in_flight_.fetch_sub(1);
         slots_.release(index);
         return Post::again;
     }
@@ -156,7 +171,9 @@ std::size_t Engine::execute_batch(Queue& queue, bool& stuck) noexcept {
         if (indexes[described] == SlotTable::none) break;
         describe(indexes[described], command, works[described], parts[described]);
     }
+    if (counts_) in_flight_.fetch_add(static_cast<std::uint32_t>(described));
     const std::size_t taken = endpoint_.provider().post(std::span(works).first(described));
+    if (counts_) in_flight_.fetch_sub(static_cast<std::uint32_t>(described - taken));
     if (taken < described && commands[taken]->kind == Work::Kind::send) {
         // The target's threads may be busy with the program for long; its service thread is not.
         endpoint_.provider().wake(commands[taken]->peer, Provider::Sleeper::service);
@@ -252,6 +269,7 @@ void Engine::guess_again(std::uint32_t index) noexcept {
 void Engine::finish(std::uint32_t index, Outcome outcome) noexcept {
     const Callback callback = slots_[index].command.on_complete;
     slots_.release(index);
+    if (counts_) in_flight_.fetch_sub(1);
     run_callback(this_thread(), callback, outcome);
 }
 

@@ -13,7 +13,9 @@
 //   never   on the caller's thread, which takes the progress role for the call unless the provider
 //           is parallel;
 //   auto    on the caller's thread if the provider is parallel or the progress role is free, else
-//           through the queue: whoever has the role executes it, and nobody waits for a latch.
+//           through the queue: whoever has the role executes it, and nobody waits for a latch. What
+//           may share datagrams with others joins them in the queue while something is under way:
+//           the next poll, which the answers to that bring at the latest, sends all of it as lists.
 //
 // Foreign calls, which belong to one thread and bear no call beside them, have a queue of their
 // own: the service thread alone empties it, with the progress role.
@@ -46,7 +48,8 @@ public:
     Mode mode() const noexcept { return mode_; }
     /// False when a queue is full: nothing was done. Any thread, handlers and callbacks too; never
     /// blocks.
-    bool submit(const Command& command) noexcept;
+    /// @param may_join  it need not leave before the next poll while something is under way
+    bool submit(const Command& command, bool may_join = false) noexcept;
     /// Queues a foreign call for the service thread. False when the queue is full. Any thread,
     /// handlers and callbacks too; never blocks.
     bool submit_call(const CallParams& call) noexcept;
@@ -54,6 +57,10 @@ public:
     bool idle() const noexcept { return queues_empty() && calls_.empty() && !slots_.any_busy(); }
 
     std::size_t progress() noexcept override;
+    bool take_joined() noexcept override {
+        // Sequentially consistent, as all of both words: see join().
+        return joined_.load() && joined_.exchange(false);
+    }
     void completed(OpId id) noexcept override;
     void failed(OpId id) noexcept override;
     bool blocked() const noexcept override {
@@ -91,6 +98,7 @@ private:
     }
     Queue& own_queue() noexcept;
     bool enqueue(const Command& command) noexcept;
+    bool join(const Command& command) noexcept;
     Post issue(const Command& command) noexcept;
     /// `stuck` becomes true when the provider has no room for all of it.
     std::size_t execute_batch(Queue& queue, bool& stuck) noexcept;
@@ -107,7 +115,10 @@ private:
     std::vector<std::unique_ptr<Queue>> queues_;
     CommandQueue<CallParams, calls_capacity> calls_;  ///< consumer: the service thread
     std::uint64_t taken_seen_ = 0;                    ///< service thread
-    std::atomic<bool> blocked_{false};                ///< some queue's first command
+    bool counts_;                                     ///< in_flight_: where posting is dear
+    alignas(cache_line_bytes) std::atomic<std::uint32_t> in_flight_{0};  ///< slots at the provider
+    std::atomic<bool> joined_{false};
+    std::atomic<bool> blocked_{false};  ///< some queue's first command
     std::atomic<std::uint32_t> guesses_waiting_{0};
     /// Narrow atomics that the provider had no room for when they had to guess again.
     std::array<std::atomic<bool>, SlotTable::slots_max> guess_waits_{};
