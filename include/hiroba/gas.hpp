@@ -119,6 +119,7 @@ public:
 
 private:
     friend class SpaceParts;
+    friend class space;
     std::atomic<std::uint32_t> count_{0};
     std::atomic<std::uint64_t> first_fault_{0};  ///< packed, 0: none
 };
@@ -244,17 +245,38 @@ public:
     /// Starts an access; returns once it is under way, which may wait for a page that moves.
     template <class T>
     Status start_get(ptr<T> from, std::span<T> to, Pending& pending) noexcept {
+        if (get_hit(from.address(), reinterpret_cast<std::byte*>(to.data()), to.size_bytes()))
+            return {};
         return start(from.address(), to.data(), to.size_bytes(), false, pending);
     }
     template <class T>
     Status start_put(ptr<T> to, std::span<const T> from, Pending& pending) noexcept {
+        if (put_hit(to.address(), reinterpret_cast<const std::byte*>(from.data()),
+                    from.size_bytes()))
+            return {};
         return start(to.address(), const_cast<T*>(from.data()), from.size_bytes(), true, pending);
     }
     /// Waits for everything started with `pending`. @return the first fault
-    virtual Status wait(Pending& pending) noexcept = 0;
+    Status wait(Pending& pending) noexcept {
+        if (pending.done() && pending.first_fault_.load(std::memory_order_relaxed) == 0) return {};
+        return wait_slowly(pending);
+    }
 
+    /// A list of places anywhere in global memory, `length` elements each, one after the other in
+    /// local memory. What goes to one owner travels together.
+    template <class T>
+    Status get_list(std::span<const ptr<T>> from, std::size_t length, T* to) noexcept {
+        static_assert(sizeof(ptr<T>) == sizeof(std::uint64_t));
+        return list(reinterpret_cast<const std::uint64_t*>(from.data()), from.size(),
+                    length * sizeof(T), to, false);
+    }
+    template <class T>
+    Status put_list(std::span<const ptr<T>> to, std::size_t length, const T* from) noexcept {
+        return list(reinterpret_cast<const std::uint64_t*>(to.data()), to.size(),
+                    length * sizeof(T), const_cast<T*>(from), true);
+    }
     /// `count` pieces of `length` elements, `stride` elements apart in global memory, one after the
-    /// other in local memory.
+    /// other in local memory. What goes to one owner travels together.
     template <class T>
     Status get_strided(ptr<T> from, std::int64_t stride, std::size_t length, std::size_t count,
                        T* to) noexcept {
@@ -310,7 +332,8 @@ public:
     /// The range itself, if this rank owns all of it.
     template <class T>
     LocalView<T> local(ptr<T> first, std::uint64_t count) noexcept {
-        std::byte* const bytes = pin(first.address(), count * sizeof(T));
+        std::byte* bytes = pin_hit(first.address(), count * sizeof(T));
+        if (bytes == nullptr) bytes = pin(first.address(), count * sizeof(T));
         if (bytes == nullptr) return {};
         return {*this, first, std::span<T>(reinterpret_cast<T*>(bytes), count)};
     }
@@ -333,6 +356,9 @@ protected:
                               std::size_t bytes) noexcept = 0;
     virtual Status start(std::uint64_t at, void* local, std::size_t bytes, bool is_put,
                          Pending& pending) noexcept = 0;
+    virtual Status wait_slowly(Pending& pending) noexcept = 0;
+    virtual Status list(const std::uint64_t* places, std::size_t count, std::size_t bytes,
+                        void* local, bool is_put) noexcept = 0;
     virtual Status strided(std::uint64_t at, std::int64_t stride, std::size_t bytes,
                            std::size_t count, void* local, bool is_put) noexcept = 0;
     virtual Status atomic_slowly(Operation operation, std::uint64_t at, std::uint32_t bytes,
@@ -396,6 +422,33 @@ protected:
         return true;
     }
 
+    /// Where the range is in this rank's memory, kept here until unpin_hit(); nullptr: not by a
+    /// hit. The page is counted as written while its use is announced, so whoever moves it, who
+    /// looks for announcements and then at the count, meets one of the two.
+    std::byte* pin_hit(std::uint64_t at, std::size_t bytes) noexcept {
+        ThreadSlot* const slot = this_slot;
+        CachedPage* const page = cached(at);
+        if (slot == nullptr || page == nullptr || bytes == 0) [[unlikely]]
+            return nullptr;
+        std::byte* const base = page->writes.load(std::memory_order_acquire);
+        if (base == nullptr || !is_here(base)) [[unlikely]]
+            return nullptr;
+        const Announced announced{slot->writing, page->writes, base};
+        const std::uint64_t offset = offset_of(at);
+        if (!announced || !fits(*page, offset, bytes)) [[unlikely]]
+            return nullptr;
+        page->writers.fetch_add(1);
+        return base + offset;
+    }
+    /// Ends a guard of either kind.
+    void unpin_any(std::uint64_t at, std::size_t bytes) noexcept {
+        if (offset_of(at) + bytes <= page_bytes()) {
+            cached(at)->writers.fetch_sub(1);
+        } else {
+            unpin(at, bytes);
+        }
+    }
+
     // What a hit needs; set once, before the space is used.
     CachedPage* cached_ = nullptr;
     std::uint64_t pages_ = 0;
@@ -451,7 +504,7 @@ private:
 
 template <class T>
 LocalView<T>::~LocalView() {
-    if (space_ != nullptr) space_->unpin(first_.address(), span_.size_bytes());
+    if (space_ != nullptr) space_->unpin_any(first_.address(), span_.size_bytes());
 }
 
 }  // namespace hiroba::gas

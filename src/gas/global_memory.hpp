@@ -10,6 +10,7 @@
 #include "gas/address_layout.hpp"
 #include "gas/gas.hpp"
 #include "gas/registration_table.hpp"
+#include "hiroba/gas_cache.hpp"
 
 namespace hiroba::gas {
 
@@ -72,6 +73,25 @@ public:
         return parts.node == self_ ? symmetric_.local() + offset
                                    : symmetric_.reach({parts.node, offset}, bytes);
     }
+    /// Calls work(dst, src) where both ends of an access are within reach or in registered memory
+    /// of this node that the calling thread used lately, which stays registered until `work`
+    /// returns.
+    /// @param dst,src  what reach() says of them
+    /// @return false: not by this way, nothing was done
+    template <class Work>
+    bool with_remembered(std::uint64_t dst_address, std::byte* dst, std::uint64_t src_address,
+                         std::byte* src, std::uint64_t bytes, Work&& work) const noexcept {
+        ThreadSlot* const slot = this_slot;
+        if (slot == nullptr) return false;
+        if (dst == nullptr) dst = announce(dst_address, bytes, slot->writing);
+        if (dst != nullptr && src == nullptr) src = announce(src_address, bytes, slot->reading);
+        const bool both = dst != nullptr && src != nullptr;
+        if (both) work(dst, src);
+        // Release, pairs with RegistrationTable::is_unannounced(): the access is over.
+        slot->writing.store(nullptr, std::memory_order_release);
+        slot->reading.store(nullptr, std::memory_order_release);
+        return both;
+    }
     /// Address of the first byte of `node`'s part of the symmetric segment.
     std::uint64_t symmetric_address(NodeId node) const noexcept {
         return layout_.pack({node, 0, AddressLayout::place_of(symmetric_segment)});
@@ -83,6 +103,12 @@ public:
     Segment& symmetric() noexcept { return symmetric_; }
 
 private:
+    std::byte* announce(std::uint64_t address, std::uint64_t bytes,
+                        std::atomic<std::byte*>& announcement) const noexcept {
+        const AddressParts parts = layout_.parts(address);
+        if (parts.node != self_) return nullptr;
+        return table_.announce(parts.place, parts.color, bytes, announcement);
+    }
     Place fault_of(std::uint64_t address) const noexcept;
     Place resolve_registered(const AddressParts& parts, std::uint64_t bytes) noexcept;
 

@@ -4,7 +4,12 @@
 #include <mutex>
 #include <string>
 
+#include "gas/relocatable/thread_slots.hpp"
+
 namespace hiroba::gas {
+
+constinit thread_local RememberedRegistration remembered[2];
+
 namespace {
 
 constexpr std::uint64_t segment_bytes = std::uint64_t{1} << AddressLayout::offset_bits;
@@ -26,7 +31,9 @@ std::uint64_t segments_of(const Registration& memory) {
 
 RegistrationTable::RegistrationTable(const AddressLayout& layout, NodeId self,
                                      std::uint64_t first_segment)
-    : layout_(layout), self_(self), first_segment_(first_segment), next_segment_(first_segment) {}
+    : layout_(layout), self_(self), first_segment_(first_segment), next_segment_(first_segment) {
+    changes_.fetch_add(1);
+}
 
 /// The first of `numbers` free segment numbers in [start, end), or 0.
 std::uint64_t RegistrationTable::gap_from(std::uint64_t start, std::uint64_t end,
@@ -86,13 +93,42 @@ Registration* RegistrationTable::remove(std::uint64_t key) noexcept {
     if (found == by_segment_.end()) return nullptr;
     Registration& memory = found->second;
     if (memory.key != key || memory.count == 0) return nullptr;
-    if (--memory.count == 0) by_range_.erase({memory.first, memory.bytes, memory.color});
+    if (--memory.count != 0) return &memory;
+    by_range_.erase({memory.first, memory.bytes, memory.color});
+    changes_.fetch_add(1, std::memory_order_release);  // pairs with announce()
+    fence_all_threads();
     return &memory;
 }
 
 void RegistrationTable::forget(Registration* removed) noexcept {
     const std::scoped_lock guard{latch_};
     by_segment_.erase(AddressLayout::segment_of(layout_.parts(removed->key).place));
+}
+
+bool RegistrationTable::is_unannounced(const Registration& removed) noexcept {
+    for (const ThreadSlot& slot : thread_slots()) {
+        // Acquire: what the thread stored is there.
+        if (slot.reading.load(std::memory_order_acquire) == removed.first ||
+            slot.writing.load(std::memory_order_acquire) == removed.first)
+            return false;
+    }
+    return true;
+}
+
+/// The latch is held, so nothing is unregistered meanwhile.
+void RegistrationTable::remember(const Registration& memory,
+                                 std::uint64_t first_place) const noexcept {
+    if (this_slot == nullptr) this_slot = slot_of_this_thread();
+    if (this_slot == nullptr) return;
+    for (const RememberedRegistration& known : remembered) {
+        const bool is_known = known.table == this && known.first_place == first_place &&
+                              known.changes == changes_.load(std::memory_order_relaxed);
+        if (is_known) return;
+    }
+    remembered[1] = remembered[0];
+    remembered[0] = {this,         changes_.load(std::memory_order_relaxed),
+                     first_place,  memory.bytes,
+                     memory.first, memory.color};
 }
 
 Registration* RegistrationTable::pin(std::uint64_t place, std::uint32_t color, std::uint64_t bytes,
@@ -108,6 +144,7 @@ Registration* RegistrationTable::pin(std::uint64_t place, std::uint32_t color, s
     // Relaxed: remove() comes before or after this under the latch.
     memory.pins.fetch_add(1, std::memory_order_relaxed);
     *at = memory.first + offset;
+    remember(memory, first);
     return &memory;
 }
 

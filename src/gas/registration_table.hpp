@@ -31,7 +31,25 @@ struct Registration {
     bool idle() const noexcept { return pins.load(std::memory_order_acquire) == 0; }  // unpin()
 };
 
+/// What a thread remembers of a registration that it used lately: copies, so that an access by them
+/// looks at nothing that may be gone.
+struct RememberedRegistration {
+    const void* table = nullptr;
+    std::uint64_t changes = 0;  ///< RegistrationTable::changes() when it was remembered
+    std::uint64_t first_place = 0;
+    std::uint64_t bytes = 0;
+    std::byte* first = nullptr;
+    std::uint32_t color = 0;
+};
+/// The thread's last two; an access has two ends.
+extern constinit thread_local RememberedRegistration remembered[2];
+
 /// The registrations of one node. Any thread.
+///
+/// An access to memory that its thread used lately takes no latch and counts nothing: it announces
+/// the memory in the thread's slot, looks whether anything was unregistered since, accesses, and
+/// strikes the announcement out. Whoever unregisters first counts that, then has all threads
+/// execute a barrier, then waits for announcements (thread_slots.hpp has the argument).
 class RegistrationTable {
 public:
     /// @param first_segment  numbers below are somebody else's
@@ -47,6 +65,29 @@ public:
     /// `count` is not 0 and nothing remains to be done.
     Registration* remove(std::uint64_t key) noexcept;
     void forget(Registration* removed) noexcept;
+    /// No thread accesses memory that remove() took out of reach.
+    static bool is_unannounced(const Registration& removed) noexcept;
+
+    /// Announces by `announcement` the memory at `place` if this thread remembers it. Then whoever
+    /// called accesses it and stores nullptr to `announcement`. nullptr: not remembered, nothing is
+    /// announced.
+    std::byte* announce(std::uint64_t place, std::uint32_t color, std::uint64_t bytes,
+                        std::atomic<std::byte*>& announcement) const noexcept {
+        for (const RememberedRegistration& known : remembered) {
+            const std::uint64_t offset = place - known.first_place;
+            const bool inside = known.table == this && known.color == color &&
+                                offset <= known.bytes && bytes <= known.bytes - offset;
+            if (!inside) continue;
+            // Relaxed and a compiler's fence: the barrier of whoever unregisters does the rest.
+            announcement.store(known.first, std::memory_order_relaxed);
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            if (known.changes == changes_.load(std::memory_order_acquire))  // pairs with remove()
+                return known.first + offset;
+            announcement.store(nullptr, std::memory_order_relaxed);
+            return nullptr;
+        }
+        return nullptr;
+    }
 
     /// Pins the registration that has [place, place + bytes); nullptr when none has.
     /// @param place  AddressParts::place
@@ -57,6 +98,10 @@ public:
     std::size_t size() const noexcept { return by_segment_.size(); }
 
 private:
+    /// Unregistrations and tables of this process: a table may lie where another one was.
+    inline static std::atomic<std::uint64_t> changes_{0};
+    void remember(const Registration& memory, std::uint64_t first_place) const noexcept;
+
     using Range = std::tuple<std::byte*, std::uint64_t, std::uint32_t>;
     std::uint64_t find_gap(std::uint64_t numbers) const noexcept;
     std::uint64_t gap_from(std::uint64_t start, std::uint64_t end,

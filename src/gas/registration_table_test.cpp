@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
+#include <thread>
 #include <vector>
+
+#include "hiroba/gas_cache.hpp"
 
 namespace hiroba::gas {
 namespace {
@@ -141,6 +145,86 @@ TEST(RegistrationTable, RefusesNothingAndWhatWrapsAround) {
     EXPECT_FALSE(t.table.add(nullptr, 1, 0));
     EXPECT_FALSE(t.table.add(&byte, ~std::uint64_t{0}, 0));
     EXPECT_EQ(t.table.remove(0), nullptr);
+}
+
+/// What the thread used lately is reached without a pin, until anything is unregistered.
+TEST(RegistrationTable, IsRememberedByTheThreadThatUsedItUntilAnythingGoes) {
+    Table t;
+    std::vector<std::byte> memory(100), other(100);
+    const std::uint64_t key = *t.table.add(memory.data(), 64, 0);
+    const std::uint64_t second = *t.table.add(other.data(), 64, 0);
+    std::atomic<std::byte*> announcement{nullptr};
+    const auto announce = [&](std::uint64_t address, std::uint64_t bytes, std::uint32_t color) {
+        return t.table.announce(t.place(address), color, bytes, announcement);
+    };
+    EXPECT_EQ(announce(key, 8, 0), nullptr);
+    t.pin(key, 1)->unpin();
+    if (announce(key, 8, 0) == nullptr) GTEST_SKIP() << "membarrier(2) is refused here";
+    EXPECT_EQ(announcement.load(), memory.data());
+    EXPECT_EQ(announce(key + 60, 4, 0), memory.data() + 60);
+    EXPECT_EQ(announce(key + 60, 5, 0), nullptr);
+    EXPECT_EQ(announce(key - 1, 1, 0), nullptr);
+    EXPECT_EQ(announce(key, 8, 1), nullptr);
+    Table elsewhere;  // another table, as after a reset: nothing of the first is its own
+    EXPECT_EQ(elsewhere.table.announce(t.place(key), 0, 8, announcement), nullptr);
+
+    t.pin(key, 1)->unpin();
+    t.pin(second, 1)->unpin();
+    ASSERT_NE(announce(key, 8, 0), nullptr);
+    announcement.store(nullptr);
+    t.remove(second);
+    EXPECT_EQ(announce(key, 8, 0), nullptr);
+    EXPECT_EQ(announcement.load(), nullptr);
+    t.pin(key, 1)->unpin();
+    EXPECT_EQ(announce(key, 8, 0), memory.data());
+}
+
+/// Whoever unregisters waits for who has announced: nobody touches the memory afterwards.
+TEST(RegistrationTable, IsNotTouchedOnceUnregistered) {
+    Table t;
+    alignas(8) static std::byte memory[64];
+    std::atomic<bool> over{false};
+    std::atomic<std::uint64_t> generation{0}, accesses{0};  // of the registration; odd: it is there
+    std::atomic<std::uint64_t> address{0};
+    std::thread user{[&] {
+        std::byte* at = nullptr;
+        while (!over) {
+            const std::uint64_t key = address;
+            if (key == 0) continue;
+            Registration* const pinned = t.table.pin(t.place(key), 0, 8, &at);
+            if (pinned == nullptr) continue;
+            pinned->unpin();
+            for (int i = 0; i < 50; ++i) {
+                std::byte* const found = t.table.announce(t.place(key), 0, 8, this_slot->reading);
+                if (found == nullptr) break;
+                const std::uint64_t begun = generation;
+                EXPECT_EQ(begun % 2, 1u);
+                accesses.fetch_add(1);
+                EXPECT_EQ(generation.load(), begun);
+                this_slot->reading.store(nullptr, std::memory_order_release);
+            }
+        }
+    }};
+    const auto until_used = [&] {
+        for (const std::uint64_t before = accesses; accesses == before;) std::this_thread::yield();
+    };
+    const auto probe = *t.table.add(memory, 64, 0);
+    t.pin(probe, 8)->unpin();
+    const bool is_possible = this_slot != nullptr;
+    t.remove(probe);
+    for (int round = 0; is_possible && round < 2000; ++round) {
+        const std::uint64_t key = *t.table.add(memory, 64, 0);
+        generation.fetch_add(1);
+        address = key;
+        if (round % 16 == 0) until_used();
+        Registration* const removed = t.table.remove(key);
+        while (!removed->idle() || !RegistrationTable::is_unannounced(*removed)) continue;
+        generation.fetch_add(1);
+        address = 0;
+        t.table.forget(removed);
+    }
+    over = true;
+    user.join();
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: every kind of access, of every size and alignment, between all ranks, before and after the
 // pages have moved. Usage: gas_matrix [largest size]
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -53,6 +54,39 @@ void strides(space& space, ptr<Byte> memory) {
         std::uint32_t one = 0;
         insist(space.get(matrix + static_cast<std::int64_t>(5 + row * columns + 1), one), "get");
         insist(one == out[row * width + 1], "a strided put went elsewhere");
+    }
+}
+
+/// Places in no order, of all owners, some across two pages.
+void lists(space& space, ptr<Byte> memory) {
+    const auto words = memory.as<std::uint32_t>();
+    const auto page_words = static_cast<std::int64_t>(space.page_bytes() / sizeof(std::uint32_t));
+    constexpr std::size_t length = 3, count = 60;
+    std::vector<ptr<std::uint32_t>> places;
+    std::vector<std::uint32_t> out(count * length), in(count * length);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto page = static_cast<std::int64_t>(i * 7 % 3);
+        // The last of each page crosses into the next.
+        const auto slot = static_cast<std::int64_t>(i * 11 % 20);
+        const auto inside = 8 + 4 * (slot + 20 * static_cast<std::int64_t>(i / 3 % 2));
+        places.push_back(words + page * page_words + (slot == 19 ? page_words - 2 : inside));
+        for (std::size_t k = 0; k < length; ++k) {
+            out[i * length + k] = static_cast<std::uint32_t>(i * 31 + k + space.rank());
+        }
+    }
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+    std::reverse(places.begin(), places.end());
+    out.resize(places.size() * length);
+    in.resize(out.size());
+    const std::span<const ptr<std::uint32_t>> all(places);
+    insist(space.put_list(all, length, out.data()), "put_list");
+    insist(space.get_list(all, length, in.data()), "get_list");
+    insist(in == out, "puts and gets of lists differ");
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        std::uint32_t one = 0;
+        insist(space.get(places[i] + 2, one), "get");
+        insist(one == out[i * length + 2], "a put of a list went elsewhere");
     }
 }
 
@@ -153,6 +187,7 @@ void one_distribution(space& space, const Distribution& where, std::uint64_t byt
             insist(space.own(memory, bytes / 2), "own of half");
             sizes(space, memory, bytes_max, turn + 50);
             strides(space, memory);
+            lists(space, memory);
             asynchronous(space, memory);
             std::vector<Byte> zeros(bytes);
             insist(space.put(memory, std::span<const Byte>(zeros)), "zeros");

@@ -51,6 +51,9 @@ void ends(space& space, ptr<Word> memory, std::uint64_t count) {
            "past the end", "long strided get");
     expect(space.own(memory, count + 1), Fault::past_end, "past the end", "long own");
     insist(!space.local(memory, count + 1), "a view past the end");
+    const ptr<std::uint64_t> one_bad[] = {memory, memory + count, memory + 1};
+    expect(space.get_list(std::span<const ptr<std::uint64_t>>(one_bad), 1, many.data()),
+           Fault::past_end, "past the end", "list with one place past the end");
     insist(space.get(end - 1, word), "the last word is allocated");
     const auto odd = ptr<Word>::at(memory.address() + 4);
     expect(space.fetch_add(odd, 1, old), Fault::misaligned, "no multiple", "misaligned atomic");

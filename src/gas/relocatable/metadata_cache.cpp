@@ -237,8 +237,9 @@ bool MetadataCache::is_announced(std::byte* base,
 bool MetadataCache::writes_drained(std::uint64_t page) const noexcept {
     const CacheWord now = word(page);
     if (now.state != PageState::stopped) return true;
-    return table_[page].writers.load() == 0 &&
-           !is_announced(reach(page, now.owner), &ThreadSlot::writing);
+    // In this order: a guard is counted while it is announced (space::pin_hit()).
+    return !is_announced(reach(page, now.owner), &ThreadSlot::writing) &&
+           table_[page].writers.load() == 0;
 }
 
 bool MetadataCache::reads_drained(std::uint64_t page) const noexcept {

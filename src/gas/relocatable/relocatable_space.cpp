@@ -380,7 +380,40 @@ Status RelocatableSpace::transfer(std::uint64_t at, std::byte* local, std::size_
     return started ? ended : started;
 }
 
+/// Pages in a row that can all be reached by hits: one look at each before the first byte moves,
+/// since a refused access does nothing. `done` bytes are copied; the rest, if a page moved
+/// meanwhile, is the caller's.
+bool RelocatableSpace::run_of_hits(std::uint64_t at, std::byte* local, std::size_t bytes,
+                                   bool is_put, std::size_t& done) noexcept {
+    const std::uint64_t first = at >> page_shift_;
+    if (this_slot == nullptr || bytes == 0 || bytes > (pages_ << page_shift_) - at) return false;
+    const std::uint64_t last = (at + bytes - 1) >> page_shift_;
+    if (first == last) return false;
+    for (std::uint64_t page = first; page <= last; ++page) {
+        const CachedPage& known = cached_[page];
+        const auto& base = is_put ? known.writes : known.reads;
+        const std::uint64_t end = std::min((page + 1) << page_shift_, at + bytes);
+        const bool is_there =
+            base.load(std::memory_order_acquire) != nullptr &&
+            end - (page << page_shift_) <= known.limit.load(std::memory_order_relaxed);
+        if (!is_there) return false;
+    }
+    while (done != bytes) {
+        const std::uint64_t here = at + done;
+        const std::size_t part = std::min(bytes - done, page_bytes() - (here & (page_bytes() - 1)));
+        const bool hit =
+            is_put ? put_hit(here, local + done, part) : get_hit(here, local + done, part);
+        if (!hit) break;
+        done += part;
+    }
+    return true;
+}
+
 Status RelocatableSpace::get_slowly(std::uint64_t from, std::byte* to, std::size_t bytes) noexcept {
+    std::size_t done = 0;
+    if (run_of_hits(from, to, bytes, false, done)) {
+        return done == bytes ? Status{} : transfer(from + done, to + done, bytes - done, false);
+    }
     if (learn(from, bytes) && get_hit(from, to, bytes)) {
         this_slot->hit_was_miss();
         return {};
@@ -390,6 +423,11 @@ Status RelocatableSpace::get_slowly(std::uint64_t from, std::byte* to, std::size
 
 Status RelocatableSpace::put_slowly(std::uint64_t to, const std::byte* from,
                                     std::size_t bytes) noexcept {
+    auto* const local = const_cast<std::byte*>(from);
+    std::size_t done = 0;
+    if (run_of_hits(to, local, bytes, true, done)) {
+        return done == bytes ? Status{} : transfer(to + done, local + done, bytes - done, true);
+    }
     if (learn(to, bytes) && put_hit(to, from, bytes)) {
         this_slot->hit_was_miss();
         return {};
@@ -397,17 +435,35 @@ Status RelocatableSpace::put_slowly(std::uint64_t to, const std::byte* from,
     return transfer(to, const_cast<std::byte*>(from), bytes, true);
 }
 
-Status RelocatableSpace::strided(std::uint64_t at, std::int64_t stride, std::size_t bytes,
-                                 std::size_t count, void* local, bool is_put) noexcept {
+/// What is here, or mapped, is accessed at once; the rest starts together, so that what goes to one
+/// owner shares datagrams (net/offload/engine.hpp).
+template <class PlaceOf>
+Status RelocatableSpace::scattered(PlaceOf&& place_of, std::size_t count, std::size_t bytes,
+                                   void* local, bool is_put) noexcept {
     Pending pending;
     auto* const first = static_cast<std::byte*>(local);
     Status started;
     for (std::size_t i = 0; started && i < count; ++i) {
-        const std::uint64_t piece = at + static_cast<std::uint64_t>(stride) * i;
-        started = start(piece, first + i * bytes, bytes, is_put, pending);
+        const std::uint64_t at = place_of(i);
+        std::byte* const here = first + i * bytes;
+        if (is_put ? put_hit(at, here, bytes) : get_hit(at, here, bytes)) continue;
+        started = start(at, here, bytes, is_put, pending);
     }
     const Status ended = accessor_.wait(pending);
     return started ? ended : started;
+}
+
+Status RelocatableSpace::strided(std::uint64_t at, std::int64_t stride, std::size_t bytes,
+                                 std::size_t count, void* local, bool is_put) noexcept {
+    const auto place_of = [=](std::size_t i) {
+        return at + static_cast<std::uint64_t>(stride) * i;
+    };
+    return scattered(place_of, count, bytes, local, is_put);
+}
+
+Status RelocatableSpace::list(const std::uint64_t* places, std::size_t count, std::size_t bytes,
+                              void* local, bool is_put) noexcept {
+    return scattered([=](std::size_t i) { return places[i]; }, count, bytes, local, is_put);
 }
 
 Status RelocatableSpace::atomic_slowly(Operation operation, std::uint64_t at, std::uint32_t bytes,

@@ -49,7 +49,6 @@ public:
 
     void barrier() noexcept override { collectives_.barrier(); }
     std::uint64_t broadcast(std::uint64_t value, std::uint32_t from) noexcept override;
-    Status wait(Pending& pending) noexcept override { return accessor_.wait(pending); }
     std::uint32_t owner_hint(std::uint64_t address) const noexcept override;
     void forget(std::uint64_t first, std::uint64_t bytes) noexcept override;
     Counts counts() const noexcept override;
@@ -68,6 +67,9 @@ protected:
     Status put_slowly(std::uint64_t to, const std::byte* from, std::size_t bytes) noexcept override;
     Status start(std::uint64_t at, void* local, std::size_t bytes, bool is_put,
                  Pending& pending) noexcept override;
+    Status wait_slowly(Pending& pending) noexcept override { return accessor_.wait(pending); }
+    Status list(const std::uint64_t* places, std::size_t count, std::size_t bytes, void* local,
+                bool is_put) noexcept override;
     Status strided(std::uint64_t at, std::int64_t stride, std::size_t bytes, std::size_t count,
                    void* local, bool is_put) noexcept override;
     Status atomic_slowly(Operation operation, std::uint64_t at, std::uint32_t bytes,
@@ -91,6 +93,11 @@ private:
     bool learn(std::uint64_t at, std::uint64_t bytes) noexcept;
     Status check_range(std::uint64_t at, std::uint64_t bytes) noexcept;
     Status check_known(std::uint64_t at, std::uint64_t bytes) noexcept;
+    bool run_of_hits(std::uint64_t at, std::byte* local, std::size_t bytes, bool is_put,
+                     std::size_t& done) noexcept;
+    template <class PlaceOf>
+    Status scattered(PlaceOf&& place_of, std::size_t count, std::size_t bytes, void* local,
+                     bool is_put) noexcept;
     Status transfer(std::uint64_t at, std::byte* local, std::size_t bytes, bool is_put) noexcept;
     Status move(std::uint64_t first, std::uint64_t last, Relocator::Goal goal) noexcept;
     void publish(const PublishedRun& run);
