@@ -89,12 +89,40 @@ Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlCh
     if (!starter) return starter.error();
     auto node = std::unique_ptr<Node>(
         new Node(std::move(*endpoint), control, std::move(*starter), std::move(life)));
+    // A fact of the provider, so that all ranks decide alike.
+    std::optional<net::kick::Place> meeting_place;
+    if (node->endpoint_->provider().limits().completes_inline) {
+        auto board = net::kick::Board::create(*node->endpoint_, job.job_key, page_bytes);
+        if (!board) return board.error();
+        node->board_ = std::move(*board);
+        auto place = net::kick::Barrier::reserve(*node->board_);
+        if (!place) return place.error();
+        meeting_place = *place;
+    }
     if (auto connected = node->endpoint_->connect(); !connected) return connected.error();
     node->memory_.attach();
+    if (meeting_place) {
+        if (auto made = node->meet_by_kicks(*meeting_place); !made) return made.error();
+    }
     node->service_ = start_service_thread("serves other nodes",
                                           [served = node.get()] { served->endpoint_->serve(); });
     if (auto met = control.barrier(); !met) return met.error();
     return node;
+}
+
+Result<void> Node::meet_by_kicks(net::kick::Place place) {
+    board_->attach();
+    auto made = net::kick::Barrier::open(*board_, place, net::kick::everyone(*endpoint_));
+    if (!made) return made.error();
+    kick_barrier_.emplace(std::move(*made));
+    return {};
+}
+
+void Node::sync() {
+    if (!kick_barrier_) return barrier_.wait(delegate_);
+    delegate_.courier().flush(gas::Courier::When::now);  // others may wait for it
+    const std::scoped_lock guard{one_at_a_time_};
+    kick_barrier_->arrive_and_wait();
 }
 
 Node::~Node() {
@@ -169,7 +197,8 @@ Result<void> Node::unregister_memory(std::uint64_t key) {
     if (memory == nullptr) return refused("key " + hexadecimal(key) + " is not registered here");
     if (memory->count != 0) return {};
     delegate_.courier().flush(gas::Courier::When::now);
-    endpoint_->wait_until([memory] { return memory->idle(); });
+    endpoint_->wait_until(
+        [memory] { return memory->idle() && gas::RegistrationTable::is_unannounced(*memory); });
     memory_.table().forget(memory);
     return {};
 }
@@ -230,6 +259,15 @@ bool Node::understand(std::int64_t order, Order& understood) const noexcept {
     // Never issued: nothing to wait for.
     if (order > 0 && handle <= station_.last_handle()) understood = {Order::Kind::up_to, handle};
     return order > 0;
+}
+
+std::int64_t Node::try_registered(const Access& access, std::byte* dst, std::byte* src) noexcept {
+    std::int64_t handle = 0;
+    memory_.with_remembered(
+        access.dst, dst, access.src, src, access.bytes, [&](std::byte* to, std::byte* from) {
+            handle = static_cast<std::int64_t>(station_.submit_here(access, to, from));
+        });
+    return handle;
 }
 
 std::int64_t Node::try_any_access(const Access& access, std::int64_t order) {

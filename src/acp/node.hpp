@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "gas/delegate.hpp"
 #include "gas/global_memory.hpp"
 #include "net/bootstrap/job.hpp"
+#include "net/kick/kick.hpp"
 #include "net/net.hpp"
 
 namespace hiroba::acp {
@@ -60,7 +63,7 @@ public:
     std::uint32_t rank_of(NodeId node) const noexcept {
         return ranks_.rank_of_node.empty() ? node.value : ranks_.rank_of_node[node.value];
     }
-    void sync() { barrier_.wait(delegate_); }
+    void sync();
 
     // --- memory. Addresses and keys: gas/address_layout.hpp; 0 is none.
     static constexpr std::uint32_t colors = 1;
@@ -84,6 +87,8 @@ public:
             if (dst != nullptr && src != nullptr) {
                 return static_cast<std::int64_t>(station_.submit_here(access, dst, src));
             }
+            if (const std::int64_t handle = try_registered(access, dst, src); handle != 0)
+                return handle;
         }
         return try_any_access(access, order);
     }
@@ -97,10 +102,13 @@ public:
 private:
     Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control,
          gas::Segment starter, Life life);
+    Result<void> meet_by_kicks(net::kick::Place place);
     Result<Life> go(RankNumbers ranks);
     static bool is_aligned(const Access& access) noexcept {
         return !access.is_atomic || ((access.dst | access.src) & (access.width - 1)) == 0;
     }
+    /// Of both ends, those that are nullptr may be registered memory of this node. 0: not at once.
+    std::int64_t try_registered(const Access& access, std::byte* dst, std::byte* src) noexcept;
     std::int64_t try_any_access(const Access& access, std::int64_t order);
     bool understand(std::int64_t order, Order& understood) const noexcept;
     /// Null, and handles that were never issued: nothing to wait for.
@@ -125,6 +133,10 @@ private:
     gas::Delegate delegate_;
     CommandStation station_;
     Barrier barrier_;
+    /// Where all ranks are mapped; else barrier_ alone.
+    std::unique_ptr<net::kick::Board> board_;
+    std::optional<net::kick::Barrier> kick_barrier_;
+    std::mutex one_at_a_time_;  ///< threads in kick_barrier_
     std::thread service_;
 };
 

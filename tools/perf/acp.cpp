@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: what the ACP layer takes beside the operation of net that it stands for.
-// Rank 0 asks. The others wait inside whichever is measured, so that both find them polling.
+// Role: what the ACP layer takes beside the machine's own loads and stores where memory is mapped,
+// else beside the operation of net that it stands for. Local ends are registered memory, as in
+// programs. Rank 0 asks. The others wait inside whichever is measured, so that both find them
+// polling.
 #include <atomic>
 #include <cstring>
+#include <vector>
 
 #include "acp/node.hpp"
 #include "base/clock.hpp"
 #include "tools/perf/done.hpp"
+#include "tools/perf/floors.hpp"
 #include "tools/perf/tests.hpp"
 
 namespace hiroba::tools::perf_parts {
@@ -21,8 +25,13 @@ public:
         auto opened = acp::Node::open(rig.job(), rig.control(), {});
         if (!opened) die(exit_environment, "%s", opened.error().text.c_str());
         node_ = std::move(*opened);
+        const auto key = node_->register_memory(own_.data(), own_.size() * sizeof own_[0], 0);
+        if (!key) die(exit_environment, "%s", key.error().text.c_str());
+        key_ = *key;
     }
     ~AcpRank() {
+        if (auto done = node_->unregister_memory(key_); !done)
+            die(exit_environment, "%s", done.error().text.c_str());
         if (auto left = node_->leave(); !left)
             die(exit_environment, "%s", left.error().text.c_str());
     }
@@ -32,6 +41,9 @@ public:
     std::uint64_t* words() {
         return static_cast<std::uint64_t*>(*node_->local(starter(node_->rank())));
     }
+    /// Memory of this rank's own that it registered, as programs do; 32 KiB and their address.
+    std::uint64_t* own() { return own_.data(); }
+    std::uint64_t registered() const { return *node_->address_of(key_, own_.data()); }
     std::int64_t access(const acp::Access& access) {
         const std::int64_t handle = node_->try_access(access, acp::handle_null);
         if (handle == 0) [[unlikely]]
@@ -41,6 +53,8 @@ public:
 
 private:
     std::unique_ptr<acp::Node> node_;
+    std::vector<std::uint64_t> own_ = std::vector<std::uint64_t>(4096);
+    std::uint64_t key_ = 0;
 };
 
 /// Nanoseconds of one `operation` on rank 0; on the others 0. `meet` is where the others wait.
@@ -56,12 +70,17 @@ double timed(Rig& rig, std::uint64_t iterations, Operation&& operation, Meet&& m
     return spent_ns / static_cast<double>(iterations);
 }
 
-/// One access of ACP at a time beside one request of net at a time.
-template <class Request>
-Measured beside_net(Rig& rig, AcpRank& rank, const acp::Access& access, Request&& request) {
+/// One access of ACP at a time beside the machine's own where memory is mapped, else beside one
+/// request of net at a time.
+/// @param bare  does the same by loads and stores in mapped memory
+template <class Request, class Bare>
+Measured beside_net(Rig& rig, AcpRank& rank, const acp::Access& access, Request&& request,
+                    Bare&& bare) {
     Done done;
     std::uint64_t made = 0;
+    const bool is_mapped = rig.mapped_landing(NodeId{1}) != nullptr;
     const auto floor = [&](std::uint64_t n) {
+        if (is_mapped) return timed(rig, n, bare, [&] { rig.collectives().barrier(); });
         const auto one = [&] {
             insist(rig, [&] { return request(done.callback()); });
             done.wait_for(rig, ++made);
@@ -102,12 +121,47 @@ constexpr std::uint64_t dst_offset = 4096 * 8;
 
 Measured measure_acp_copy(Rig& rig) {
     AcpRank rank{rig};
-    const acp::Access access = copy_of(rank.starter(1) + dst_offset, rank.starter(0), rig.bytes());
-    Measured measured = beside_net(rig, rank, access, [&](net::Callback done) {
-        return rig.async().try_write(
-            {NodeId{1}, {rig.source(), 0}, {rig.landing(), 0}, rig.bytes(), done});
-    });
-    measured.verified = arrives(rank, access, 0, 1);
+    const acp::Access access =
+        copy_of(rank.starter(1) + dst_offset, rank.registered(), rig.bytes());
+    Measured measured = beside_net(
+        rig, rank, access,
+        [&](net::Callback done) {
+            return rig.async().try_write(
+                {NodeId{1}, {rig.source(), 0}, {rig.landing(), 0}, rig.bytes(), done});
+        },
+        [&] { raw_copy(rig.mapped_landing(NodeId{1}), rig.source_bytes(), rig.bytes()); });
+    rank.own()[rig.bytes() / 8 - 1] = 77;
+    if (rig.self() == 0) rank.node().complete(rank.access(access));
+    rank.node().sync();
+    measured.verified = rig.self() != 1 || rank.words()[4096 + rig.bytes() / 8 - 1] == 77;
+    return measured;
+}
+
+Measured measure_acp_sync(Rig& rig) {
+    AcpRank rank{rig};
+    std::uint64_t met = 0;
+    const auto timed_by_all = [&](std::uint64_t n, auto&& meet) {
+        const std::uint64_t begun_ns = now_ns();
+        for (std::uint64_t i = 0; i < n; ++i) meet();
+        return static_cast<double>(now_ns() - begun_ns) / static_cast<double>(n);
+    };
+    Measured measured = rig.alternate(
+        [&](std::uint64_t n) { return timed_by_all(n, [&] { rig.collectives().barrier(); }); },
+        [&](std::uint64_t n) {
+            met += n;
+            return timed_by_all(n, [&] { rank.node().sync(); });
+        },
+        8, iterations_max);
+    // Nobody is out before all are in: each tells node 0 how often it came, before the last.
+    acp::Access access = copy_of(rank.registered(), rank.starter(0), 8);
+    access.is_atomic = true;
+    access.op = net::AtomicOp::fetch_add;
+    access.width = 8;
+    access.operand = met;
+    rank.node().complete(rank.access(access));
+    rank.node().sync();
+    measured.verified = rig.self() != 0 || rank.words()[0] == met * rig.plan().nodes;
+    rank.node().sync();
     return measured;
 }
 
@@ -134,27 +188,34 @@ Measured measure_acp_copies(Rig& rig) {
 
 Measured measure_acp_add8(Rig& rig) {
     AcpRank rank{rig};
-    acp::Access access = copy_of(rank.starter(0), rank.starter(1), 8);
+    acp::Access access = copy_of(rank.registered(), rank.starter(1), 8);
     access.is_atomic = true;
     access.op = net::AtomicOp::fetch_add;
     access.width = 8;
     access.operand = 1;
-    Measured measured = beside_net(rig, rank, access, [&](net::Callback done) {
-        return rig.async().try_atomic({NodeId{1},
-                                       {rig.landing(), 0},
-                                       net::AtomicOp::fetch_add,
-                                       8,
-                                       1,
-                                       0,
-                                       {rig.source(), 0},
-                                       done});
-    });
+    Measured measured = beside_net(
+        rig, rank, access,
+        [&](net::Callback done) {
+            return rig.async().try_atomic({NodeId{1},
+                                           {rig.landing(), 0},
+                                           net::AtomicOp::fetch_add,
+                                           8,
+                                           1,
+                                           0,
+                                           {rig.source(), 0},
+                                           done});
+        },
+        [&] {
+            auto* const word = reinterpret_cast<std::uint64_t*>(rig.mapped_landing(NodeId{1}));
+            const std::uint64_t old = std::atomic_ref(*word).fetch_add(1);
+            std::memcpy(rig.source_bytes(), &old, sizeof old);
+        });
     // Each found what the one before had left: the last old value is the count of the others.
     rank.node().sync();
     if (rig.self() == 0) {
-        const std::uint64_t before = rank.words()[0];
+        const std::uint64_t before = rank.own()[0];
         rank.node().complete(rank.access(access));
-        measured.verified = before > 0 && rank.words()[0] == before + 1;
+        measured.verified = before > 0 && rank.own()[0] == before + 1;
     } else {
         measured.verified = true;
     }
@@ -164,10 +225,15 @@ Measured measure_acp_add8(Rig& rig) {
 Measured measure_acp_third_party(Rig& rig) {
     AcpRank rank{rig};
     const acp::Access access = copy_of(rank.starter(2) + dst_offset, rank.starter(1), rig.bytes());
-    Measured measured = beside_net(rig, rank, access, [&](net::Callback done) {
-        return rig.async().try_read(
-            {NodeId{1}, {rig.landing(), 0}, {rig.source(), 0}, rig.bytes(), done});
-    });
+    Measured measured = beside_net(
+        rig, rank, access,
+        [&](net::Callback done) {
+            return rig.async().try_read(
+                {NodeId{1}, {rig.landing(), 0}, {rig.source(), 0}, rig.bytes(), done});
+        },
+        [&] {
+            raw_copy(rig.mapped_landing(NodeId{2}), rig.mapped_landing(NodeId{1}), rig.bytes());
+        });
     measured.verified = arrives(rank, access, 1, 2);
     return measured;
 }

@@ -30,7 +30,8 @@ constexpr std::size_t datagram_bytes_max = 60'000;
 constexpr std::size_t segment_bytes = 1'400;
 constexpr int socket_bytes = 8 << 20;
 
-/// A bound socket on the loopback interface, and where those of all nodes are.
+/// A bound socket on the loopback interface that receives, and one connected to each node's, which
+/// sends: the kernel then looks up no route for each datagram.
 class Sockets {
 public:
     explicit Sockets(Rig& rig) : rig_(rig) {
@@ -45,21 +46,23 @@ public:
             die(exit_environment, "a UDP socket on 127.0.0.1 for the floor: %s", ::strerror(errno));
         }
         ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &socket_bytes, sizeof socket_bytes);
-        ::setsockopt(fd_, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
-        addresses_.resize(rig.plan().nodes);
+        std::vector<sockaddr_in> addresses(rig.plan().nodes);
         rig.collectives().all_gather(std::as_bytes(std::span(&address, 1)),
-                                     std::as_writable_bytes(std::span(addresses_)));
+                                     std::as_writable_bytes(std::span(addresses)));
+        for (const sockaddr_in& peer : addresses) senders_.push_back(connected_to(peer));
     }
-    ~Sockets() { ::close(fd_); }
+    ~Sockets() {
+        ::close(fd_);
+        for (const int sender : senders_) ::close(sender);
+    }
     Sockets(const Sockets&) = delete;
     Sockets& operator=(const Sockets&) = delete;
 
     int fd() const { return fd_; }
-    const sockaddr* address(NodeId node) const {
-        return reinterpret_cast<const sockaddr*>(&addresses_[node.value]);
-    }
+    /// What sends to `node`.
+    int sender(NodeId node) const { return senders_[node.value]; }
     void send(NodeId to, const std::byte* from, std::size_t bytes) {
-        while (::sendto(fd_, from, bytes, 0, address(to), sizeof(sockaddr_in)) < 0) sched_yield();
+        while (::send(sender(to), from, bytes, 0) < 0) sched_yield();
     }
     /// @return the datagram's bytes; 0: none came, and a loss was counted
     std::size_t receive(std::byte* to, std::size_t bytes) {
@@ -78,9 +81,16 @@ public:
     }
 
 private:
+    static int connected_to(const sockaddr_in& peer) {
+        const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0)
+            die(exit_environment, "a connected UDP socket for the floor: %s", ::strerror(errno));
+        ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
+        return fd;
+    }
     Rig& rig_;
     int fd_ = -1;
-    std::vector<sockaddr_in> addresses_;
+    std::vector<int> senders_;
 };
 
 /// Every exchange has a number. One whose datagram or answer is lost is given up by both sides
@@ -239,7 +249,9 @@ public:
     GsoStream(Rig& rig, Content content)
         : rig_(rig), content_(content), sockets_(rig), buffer_(65'536) {
         const int segment = segment_bytes, on = 1;
-        ::setsockopt(sockets_.fd(), SOL_UDP, UDP_SEGMENT, &segment, sizeof segment);
+        for (std::uint32_t rank = 0; rank < rig.plan().nodes; ++rank)
+            ::setsockopt(sockets_.sender(NodeId{rank}), SOL_UDP, UDP_SEGMENT, &segment,
+                         sizeof segment);
         ::setsockopt(sockets_.fd(), SOL_UDP, UDP_GRO, &on, sizeof on);
     }
     void lead(std::size_t bytes) override {

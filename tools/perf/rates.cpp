@@ -14,24 +14,29 @@
 namespace hiroba::tools::perf_parts {
 namespace {
 
-/// Runs `work(thread)` on the plan's threads at once; returns each one's nanoseconds, added up.
+/// Runs `work(thread)` on the plan's threads at once; returns the nanoseconds from their common
+/// start until the last has ended. One clock: a thread that waits for a core is part of it.
 template <class Work>
 double on_threads(const Rig& rig, Work&& work) {
     const std::uint32_t count = rig.plan().threads;
-    std::atomic<std::uint32_t> ready{0};
-    std::atomic<std::uint64_t> spent_ns{0};
+    std::atomic<std::uint32_t> ready{0}, ended{0};
+    std::atomic<bool> begun{false};
     const auto run = [&](std::uint32_t thread) {
         ready.fetch_add(1);
-        rig.spin_until([&] { return ready.load() == count; });
-        const std::uint64_t begun_ns = now_ns();
+        rig.spin_until([&] { return begun.load(); });
         work(thread);
-        spent_ns.fetch_add(now_ns() - begun_ns);
+        ended.fetch_add(1);
     };
     std::vector<std::thread> others;
     for (std::uint32_t thread = 1; thread < count; ++thread) others.emplace_back(run, thread);
-    run(0);
+    rig.spin_until([&] { return ready.load() == count - 1; });
+    const std::uint64_t begun_ns = now_ns();
+    begun.store(true);
+    work(0);
+    rig.spin_until([&] { return ended.load() == count - 1; });
+    const std::uint64_t spent_ns = now_ns() - begun_ns;
     for (std::thread& other : others) other.join();
-    return static_cast<double>(spent_ns.load());
+    return static_cast<double>(spent_ns);
 }
 
 /// A queue as small as can be: a ticket by one atomic addition, a line for each place.
@@ -75,7 +80,9 @@ Measured measure_enqueue(Rig& rig) {
             });
             drain();
         }
-        return spent_ns / static_cast<double>(iterations * rig.plan().threads);
+        // What a put takes of its thread: as many at once as have a core.
+        const auto at_once = std::min(rig.plan().threads, std::thread::hardware_concurrency());
+        return spent_ns * at_once / static_cast<double>(iterations * rig.plan().threads);
     };
     const auto request = [&](std::uint32_t thread, std::uint64_t i) {
         const net::Submission submission = rig.async().try_write({rig.partner(),
@@ -167,9 +174,8 @@ public:
 private:
     template <class Work>
     double per_write(std::uint64_t iterations, Work&& work) {
-        // All threads run all the time: their sum over the number of threads is the wall's time.
         const auto threads = static_cast<double>(rig_.plan().threads);
-        return on_threads(rig_, work) / threads / (static_cast<double>(iterations) * threads);
+        return on_threads(rig_, work) / (static_cast<double>(iterations) * threads);
     }
     std::uint64_t offset(std::uint32_t thread, std::uint64_t i) const {
         return (thread * places_ + i % places_) * stride_;

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "gas/relocatable/relocatable_space.hpp"
 #include "tools/perf/done.hpp"
+#include "tools/perf/floors.hpp"
 #include "tools/perf/tests.hpp"
 
 namespace hiroba::tools::perf_parts {
@@ -117,6 +118,20 @@ public:
         });
         done_.wait_for(rig_, ++made_);
     }
+    /// So many words of them, all under way at once.
+    void get_many(std::uint64_t words) {
+        for (std::uint64_t i = 0; i < words; ++i) {
+            const std::uint64_t at = i * (rig_.bytes() / words);
+            insist(rig_, [&] {
+                return rig_.async().try_read({NodeId{SpaceRig::owner},
+                                              {rig_.landing(), at},
+                                              {rig_.source(), at},
+                                              sizeof(Word),
+                                              done_.callback()});
+            });
+        }
+        done_.wait_for(rig_, made_ += words);
+    }
     void put() {
         insist(rig_, [&] {
             return rig_.async().try_write({NodeId{SpaceRig::owner},
@@ -141,8 +156,15 @@ public:
         done_.wait_for(rig_, ++made_);
     }
 
+    /// By the machine alone where the owner's memory is mapped: its own loads and stores, no call.
+    bool is_mapped() const { return there_ != nullptr; }
+    const std::byte* there() const { return there_; }
+    void load() { raw_copy(rig_.source_bytes(), there_, rig_.bytes()); }
+    void store() { raw_copy(there_, rig_.source_bytes(), rig_.bytes()); }
+
 private:
     Rig& rig_;
+    std::byte* there_ = rig_.mapped_landing(NodeId{SpaceRig::owner});
     Done done_;
     std::uint64_t made_ = 0;
 };
@@ -189,7 +211,10 @@ Measured measure_gas_get(Rig& rig) {
     const auto get = [&] { prepared->good(space.get(at, words)); };
     const auto get_word = [&] { prepared->good(space.get(at, words[0])); };
     Measured measured = rig.alternate(
-        [&](std::uint64_t n) { return timed(rig, n, [&] { bare.get(); }); },
+        [&](std::uint64_t n) {
+            return bare.is_mapped() ? timed(rig, n, [&] { bare.load(); })
+                                    : timed(rig, n, [&] { bare.get(); });
+        },
         [&](std::uint64_t n) {
             return rig.bytes() == sizeof(Word) ? timed(rig, n, get_word) : timed(rig, n, get);
         },
@@ -207,12 +232,54 @@ Measured measure_gas_put(Rig& rig) {
     const auto put = [&] { prepared->good(space.put(at, std::span<const Word>(words))); };
     const auto put_word = [&] { prepared->good(space.put(at, words[0])); };
     Measured measured = rig.alternate(
-        [&](std::uint64_t n) { return timed(rig, n, [&] { bare.put(); }); },
+        [&](std::uint64_t n) {
+            return bare.is_mapped() ? timed(rig, n, [&] { bare.store(); })
+                                    : timed(rig, n, [&] { bare.put(); });
+        },
         [&](std::uint64_t n) {
             return rig.bytes() == sizeof(Word) ? timed(rig, n, put_word) : timed(rig, n, put);
         },
         8, iterations_max);
     measured.verified = keeps_bytes(rig);
+    return measured;
+}
+
+Measured measure_gas_start_get(Rig& rig) {
+    prepared->attach();
+    BareAccess bare{rig};
+    gas::RelocatableSpace& space = prepared->space();
+    constexpr std::uint64_t together = 64;
+    static std::vector<Word> to(together);
+    const ptr<Word> at = prepared->first();
+    const std::int64_t apart = static_cast<std::int64_t>(rig.bytes() / sizeof(Word)) / together;
+    const auto start_many = [&] {
+        gas::Pending pending;
+        for (std::uint64_t i = 0; i < together; ++i) {
+            prepared->good(space.start_get(at + static_cast<std::int64_t>(i) * apart,
+                                           std::span(&to[i], 1), pending));
+        }
+        prepared->good(space.wait(pending));
+    };
+    const auto load_many = [&] {
+        for (std::uint64_t i = 0; i < together; ++i)
+            raw_copy(reinterpret_cast<std::byte*>(&to[i]),
+                     bare.there() + i * static_cast<std::uint64_t>(apart) * sizeof(Word),
+                     sizeof(Word));
+    };
+    Measured measured = rig.alternate(
+        [&](std::uint64_t n) {
+            return bare.is_mapped() ? timed(rig, n, load_many) / together
+                                    : timed(rig, n, [&] { bare.get_many(together); }) / together;
+        },
+        [&](std::uint64_t n) { return timed(rig, n, start_many) / together; }, 8, iterations_max);
+    measured.verified = keeps_bytes(rig);
+    if (rig.self() == 0) {
+        start_many();
+        for (std::uint64_t i = 0; i < together; ++i) {
+            const auto place = i * static_cast<std::uint64_t>(apart);
+            measured.verified = measured.verified && to[i] == place * 977 + 5;
+        }
+    }
     return measured;
 }
 

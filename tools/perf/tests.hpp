@@ -21,6 +21,7 @@ Measured measure_idle(Rig& rig);
 Measured measure_acp_copy(Rig& rig);
 Measured measure_acp_copies(Rig& rig);
 Measured measure_acp_add8(Rig& rig);
+Measured measure_acp_sync(Rig& rig);
 Measured measure_acp_third_party(Rig& rig);
 
 /// Makes the shared memory that all dsm_* tests measure (memory_rig.hpp).
@@ -49,6 +50,7 @@ Measured measure_omp_shared_local(Rig& rig);
 Result<void> prepare_space(Rig& rig);
 Measured measure_gas_get(Rig& rig);
 Measured measure_gas_put(Rig& rig);
+Measured measure_gas_start_get(Rig& rig);
 Measured measure_gas_get_miss(Rig& rig);
 Measured measure_gas_own(Rig& rig);
 Result<void> prepare_kicks(Rig& rig);
