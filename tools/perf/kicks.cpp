@@ -2,8 +2,8 @@
 // Role: how long kicks take, and what is built of them.
 // Invariant: what one measurement needs of the polled memory is reserved before the nodes meet and
 // used by all its repetitions, since phases and positions go on from one to the next.
-#include <cmath>
-#include <limits>
+#include <atomic>
+#include <cstring>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -47,6 +47,7 @@ double ping_pong(const Rig& rig, PingPong& both, std::uint64_t iterations) {
 // Of this process, between prepare and measure.
 Place place = 0, marks = 0;
 ChannelPlace channel_place;
+WindowPlace window_place;
 
 // --- one kick ------------------------------------------------------------------------------------
 
@@ -170,6 +171,7 @@ Result<void> prepare_kicks(Rig& rig) {
     place = need(rig.board().reserve(page_bytes, page_bytes));
     marks = need(rig.board().reserve(cache_line_bytes));
     channel_place = need(ChannelPlace::reserve(rig.board()));
+    window_place = need(WindowPlace::reserve(rig.board(), WindowPlace::payload_bytes_max));
     return {};
 }
 
@@ -201,29 +203,33 @@ Measured measure_kick_tree(Rig& rig) {
         rig, Shape::tree, [&](std::uint64_t n) { return levels * ping_pong(rig, *round_trip, n); });
 }
 
-Measured measure_kick_all_reduce(Rig& rig) {
-    static std::optional<AllReduce<double>> reduce;
-    if (!reduce) {
-        reduce.emplace(need(AllReduce<double>::open(rig.board(), place, everyone(rig.endpoint()))));
-    }
+namespace {
+
+/// The sum of a T of each node. Source: Tanabe et al., DIMMnet-1, table 8.
+template <class T>
+Measured measure_sum(Rig& rig) {
+    static std::optional<AllReduce<T>> reduce;
+    if (!reduce)
+        reduce.emplace(need(AllReduce<T>::open(rig.board(), place, everyone(rig.endpoint()))));
     const std::uint32_t nodes = rig.plan().nodes;
-    const auto raw = make_raw_exchange(rig, sizeof(double));
-    std::vector<double> all(nodes);
+    const auto raw = make_raw_exchange(rig, sizeof(T));
+    std::vector<T> all(nodes);
     std::uint64_t wrong = 0;
+    // Small enough that a sum of floats is exact.
     const auto round = [&](std::uint64_t i, auto&& sum_of) {
-        const double sum = sum_of(static_cast<double>(i + rig.self()));
-        if (std::isnan(sum)) return;  // the floor lost a datagram
-        wrong += sum != static_cast<double>(nodes * i + nodes * (nodes - 1) / 2);
+        const std::optional<T> sum = sum_of(static_cast<T>(i + rig.self()));
+        if (!sum) return;  // the floor lost a datagram
+        wrong += *sum != static_cast<T>(nodes * i + nodes * (nodes - 1) / 2);
     };
     Measured measured = rig.alternate(
         [&](std::uint64_t n) {
             return timed(n, [&] {
                 for (std::uint64_t i = 0; i < n; ++i) {
-                    round(i, [&](double mine) {
+                    round(i, [&](T mine) -> std::optional<T> {
                         const bool whole = raw->exchange(reinterpret_cast<const std::byte*>(&mine),
                                                          reinterpret_cast<std::byte*>(all.data()));
-                        if (!whole) return std::numeric_limits<double>::quiet_NaN();
-                        return std::accumulate(all.begin(), all.end(), 0.0);
+                        if (!whole) return std::nullopt;
+                        return std::accumulate(all.begin(), all.end(), T{});
                     });
                 }
             });
@@ -231,7 +237,8 @@ Measured measure_kick_all_reduce(Rig& rig) {
         [&](std::uint64_t n) {
             return timed(n, [&] {
                 for (std::uint64_t i = 0; i < n; ++i) {
-                    round(i, [&](double mine) { return (*reduce)(mine, op::Sum{}); });
+                    round(i,
+                          [&](T mine) -> std::optional<T> { return (*reduce)(mine, op::Sum{}); });
                 }
             });
         },
@@ -239,6 +246,13 @@ Measured measure_kick_all_reduce(Rig& rig) {
     measured.verified = wrong == 0;
     return measured;
 }
+
+}  // namespace
+
+Measured measure_kick_all_reduce(Rig& rig) { return measure_sum<double>(rig); }
+Measured measure_kick_sum_float(Rig& rig) { return measure_sum<float>(rig); }
+Measured measure_kick_sum_ull(Rig& rig) { return measure_sum<unsigned long long>(rig); }
+Measured measure_kick_sum_unsigned(Rig& rig) { return measure_sum<unsigned>(rig); }
 
 Measured measure_channel(Rig& rig) {
     static std::optional<Stream> stream;
@@ -248,6 +262,112 @@ Measured measure_channel(Rig& rig) {
         rig.alternate([&](std::uint64_t n) { return ping_pong(rig, *floor, n) / 2; },
                       [&](std::uint64_t n) { return stream->run(n); }, 512, iterations_max);
     measured.verified = stream->verified();
+    return measured;
+}
+
+// Source: Tanabe et al., DIMMnet-1, table 4: what the store itself costs the CPU.
+Measured measure_kick_store(Rig& rig) {
+    Board& board = rig.board();
+    const NodeId to = rig.has_partner() ? rig.partner() : board.self();
+    auto kick = need(board.kick<std::uint64_t>(need(board.target(to, marks))));
+    alignas(cache_line_bytes) static std::uint64_t own[8];
+    std::uint64_t sent = 0;
+    const auto offset = static_cast<std::uint32_t>(marks % page_bytes);
+    const auto if_leads = [&](std::uint64_t n, auto&& one) {
+        if (!rig.leads()) return 0.0;
+        return timed(n, [&] {
+            for (std::uint64_t i = 0; i < n; ++i) one();
+        });
+    };
+    Measured measured = rig.alternate(
+        [&](std::uint64_t n) {
+            return if_leads(
+                n, [&] { std::atomic_ref(own[0]).store(++own[1], std::memory_order_release); });
+        },
+        [&](std::uint64_t n) { return if_leads(n, [&] { kick.store(offset, ++sent); }); }, 64,
+        iterations_max);
+    // The last one is there once everybody has met: kicks and what follows them come in order.
+    std::uint64_t wanted = sent;
+    rig.collectives().broadcast(NodeId{0}, std::as_writable_bytes(std::span(&wanted, 1)));
+    if (rig.self() == 0) board.wake(to);
+    if (rig.self() == 1)
+        board.wait_until<std::uint64_t>(marks, [&](std::uint64_t v) { return v == wanted; });
+    rig.collectives().barrier();
+    measured.verified = true;
+    return measured;
+}
+
+// Source: the same, the header TLB of 1024 entries, 4-way: more pages than ways in one set.
+Measured measure_kick_resolve(Rig& rig) {
+    Board& board = rig.board();
+    constexpr std::uint64_t pages = HeaderCache::sets * (HeaderCache::ways + 1);
+    static_assert(pages * page_bytes <= Rig::area_bytes);
+    const auto region = rig.async().allocated(rig.landing())->region;
+    static const bool exposed = [&] {
+        board.expose(region, Rig::area_bytes);
+        return true;
+    }();
+    std::vector<Target> conflicting;
+    for (std::uint64_t page = 0; exposed && page < pages; ++page) {
+        const Target target = need(board.target(board.self(), region, page * page_bytes));
+        if (target.number() % HeaderCache::sets == 0) conflicting.push_back(target);
+    }
+    const auto resolve = [&](Target target) { need(board.resolve(target)); };
+    const HeaderCache::Counts before = board.header_counts();
+    Measured measured = rig.alternate(
+        [&](std::uint64_t n) {
+            return timed(n, [&] {
+                for (std::uint64_t i = 0; i < n; ++i) resolve(conflicting[0]);
+            });
+        },
+        [&](std::uint64_t n) {
+            return timed(n, [&] {
+                for (std::uint64_t i = 0; i < n; ++i) resolve(conflicting[i % conflicting.size()]);
+            });
+        },
+        64, iterations_max);
+    const HeaderCache::Counts after = board.header_counts();
+    measured.verified = conflicting.size() > HeaderCache::ways && after.misses > before.misses &&
+                        after.hits > before.hits;
+    return measured;
+}
+
+// Source: the same, table 9: a block is composed, sent, taken, and its place given back.
+Measured measure_window(Rig& rig) {
+    Board& board = rig.board();
+    static std::optional<Window> window;
+    static std::optional<Landed> landed;
+    const auto bytes = static_cast<std::uint32_t>(rig.bytes());
+    if (!window && rig.has_partner()) {
+        window.emplace(need(Window::open(board, window_place, rig.partner())));
+        landed.emplace(need(Landed::open(board, window_place, rig.partner())));
+    }
+    const auto floor = make_ping_pong(rig, 8, 8);
+    static std::uint64_t number = 0;
+    std::uint64_t wrong = 0;
+    const auto blocks = [&](std::uint64_t n) {
+        if (!rig.has_partner()) return 0.0;
+        return timed(n, [&] {
+            for (std::uint64_t i = 0; i < n; ++i) {
+                ++number;
+                if (rig.leads()) {
+                    window->await_room();
+                    std::memset(window->payload().data(), static_cast<int>(number), bytes);
+                    const auto sent = window->send(bytes);
+                    wrong += !sent;
+                    continue;
+                }
+                board.wait_for([&] { return landed->arrived(); });
+                const Bytes came = landed->bytes();
+                wrong += came.size() != bytes || came[0] != static_cast<std::byte>(number) ||
+                         came[bytes - 1] != static_cast<std::byte>(number);
+                landed->take();
+            }
+        });
+    };
+    Measured measured = rig.alternate([&](std::uint64_t n) { return ping_pong(rig, *floor, n); },
+                                      blocks, 64, iterations_max);
+    measured.verified = wrong == 0;
     return measured;
 }
 

@@ -14,6 +14,10 @@ Result<void> prepare_am_latency(Rig& rig);
 Measured measure_am_latency(Rig& rig);
 Measured measure_enqueue(Rig& rig);
 Measured measure_stream(Rig& rig);
+Measured measure_read_latency(Rig& rig);
+Measured measure_read_overhead(Rig& rig);
+Measured measure_read_rate(Rig& rig);
+Measured measure_overlap(Rig& rig);
 Measured measure_barrier(Rig& rig);
 Measured measure_all_reduce(Rig& rig);
 Measured measure_all_gather(Rig& rig);
@@ -59,5 +63,11 @@ Measured measure_kick_barrier(Rig& rig);
 Measured measure_kick_tree(Rig& rig);
 Measured measure_kick_all_reduce(Rig& rig);
 Measured measure_channel(Rig& rig);
+Measured measure_kick_sum_float(Rig& rig);
+Measured measure_kick_sum_ull(Rig& rig);
+Measured measure_kick_sum_unsigned(Rig& rig);
+Measured measure_kick_store(Rig& rig);
+Measured measure_kick_resolve(Rig& rig);
+Measured measure_window(Rig& rig);
 
 }  // namespace hiroba::tools::perf_parts
