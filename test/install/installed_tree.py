@@ -144,6 +144,23 @@ class InstalledTree(unittest.TestCase):
                 for example in EXAMPLES:
                     self.run_example(example, build / f"use_{Path(example[2]).stem}")
 
+    def test_tutorials_do_what_they_say(self):
+        """The program on each page, by the page's own lines, prints what the page says."""
+        for page in sorted((OPTIONS.source / "docs" / "tutorials").glob("*.md")):
+            text = page.read_text()
+            program = re.search(r"```cpp\n// (\w+)\.cpp.*?```", text, re.S)
+            session = re.search(r"```console\n(.*?)```", text, re.S)
+            if program is None or session is None:
+                continue
+            with self.subTest(page=page.name):
+                source = self.write(f"{program[1]}.cpp", program[0][7:-3])
+                compile_it, run_it, *wanted = session[1].strip().splitlines()
+                script = f"cd {source.parent}\n{compile_it[2:]}\n{run_it[2:]}\n"
+                said = call("bash", "-euc", script, env=environment(
+                    PATH=f"{self.hiroba.parent}:{os.environ['PATH']}",
+                    PKG_CONFIG_PATH=self.pc_folder, LD_LIBRARY_PATH=self.library_folder))
+                self.assertEqual(sorted(said.splitlines()), sorted(wanted))
+
     def test_a_component_on_another_brings_it_along(self):
         self.configure("find_package(hiroba REQUIRED COMPONENTS kick)\n"
                        "add_library(user INTERFACE)\ntarget_link_libraries(user INTERFACE hiroba::kick)\n"

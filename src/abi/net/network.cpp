@@ -108,10 +108,10 @@ void NetworkOver::make_room() noexcept {
 
 void NetworkOver::reduce(std::span<std::byte> values, std::size_t value_bytes, Each each,
                          void* with) noexcept {
-    collectives_->reduce_bytes(values, value_bytes,
-                               [=](std::byte* into, const std::byte* other, std::size_t count) {
-                                   each(with, into, other, count);
-                               });
+    together().reduce_bytes(values, value_bytes,
+                            [=](std::byte* into, const std::byte* other, std::size_t count) {
+                                each(with, into, other, count);
+                            });
 }
 
 }  // namespace hiroba::net

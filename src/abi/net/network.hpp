@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fatal.hpp"
 #include "hiroba/net.hpp"
 #include "net/async.hpp"
 #include "net/collectives.hpp"
@@ -81,16 +82,16 @@ public:
     void wake() noexcept override { endpoint_->wake_local(); }
     void wake(NodeId node) noexcept override { endpoint_->wake(node); }
     bool idle() const noexcept override { return async_->idle(); }
-    void barrier() noexcept override { collectives_->barrier(); }
+    void barrier() noexcept override { together().barrier(); }
     void broadcast(NodeId root, std::span<std::byte> data) noexcept override {
-        collectives_->broadcast(root, data);
+        together().broadcast(root, data);
     }
     void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) noexcept override {
-        collectives_->all_gather(mine, all);
+        together().all_gather(mine, all);
     }
     void all_to_all(std::span<const std::byte> out, std::span<std::byte> in,
                     std::size_t piece_bytes) noexcept override {
-        collectives_->all_to_all(out, in, piece_bytes);
+        together().all_to_all(out, in, piece_bytes);
     }
 
 protected:
@@ -107,6 +108,11 @@ private:
         return good ? std::string() : good.error().text;
     }
     Result<void> begin();
+    Collectives& together() noexcept {
+        HIROBA_INVARIANT(connected_, "node %u calls a collective before Network::connect()",
+                         self_.value);
+        return *collectives_;
+    }
 
     std::unique_ptr<Endpoint> endpoint_;
     Surroundings surroundings_;
