@@ -502,6 +502,7 @@ private:
     NewsSequence flush_sequence_ = 0;      ///< what this node had when it last flushed, likewise
     Latch flush_latch_;
     std::atomic<std::uint32_t> vain_flushes_{0};  ///< in a row
+    std::atomic<bool> program_flushes_{false};    ///< it has done so here
 
     void (*before_release_)() noexcept = nullptr;
     std::atomic<RaceReport> race_report_{nullptr};

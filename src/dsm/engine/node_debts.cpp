@@ -47,6 +47,7 @@ void Node::catch_up_with(Stamp stamp) noexcept {
         while (!may_show(stamp)) {
             if (stamp.writer() != self_) pull(stamp);
             acquire_on_runtime_stack();
+            if (program_flushes_.load(std::memory_order_relaxed)) acquire_known();
             if (!may_show(stamp)) backoff.pause();
         }
     });
@@ -63,8 +64,12 @@ void Node::pull(Stamp stamp) noexcept {
             const std::scoped_lock guard{pull_latch_};
             const auto news =
                 board_.read(writer, stamp.release(), {pulled_.data(), pulled_.size()});
-            // From nobody in particular: the others need not have all of it.
-            if (news) return learn_notices(NodeId{~0u}, *news);
+            if (news) {
+                // As a flush that the program is about to make would tell it.
+                if (program_flushes_.load(std::memory_order_relaxed)) learn_known(*news);
+                // From nobody in particular: the others need not have all of it.
+                return learn_notices(NodeId{~0u}, *news);
+            }
         }
         if (!asked) {
             asked = true;

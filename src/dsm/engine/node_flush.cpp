@@ -11,6 +11,9 @@ namespace hiroba::dsm {
 
 void Node::flush() noexcept {
     count(&PlaceCounters::flushes);
+    // Relaxed: whatever reads an old value is silent about a race a little later.
+    if (!program_flushes_.load(std::memory_order_relaxed))
+        program_flushes_.store(true, std::memory_order_relaxed);
     on_runtime_stack([&] {
         if (flush_on_runtime_stack(Flusher::program)) {
             vain_flushes_.store(0, std::memory_order_relaxed);
@@ -50,6 +53,10 @@ bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
 
 // The merges happen inside the object's critical section, so that all flushes have one order.
 bool Node::flush_in_order(Flusher flusher) noexcept {
+    // A program that flushes orders its writes by flags: a flag that the publisher has told of, or
+    // learned of, a moment before the program's own flush orders them as well.
+    const bool orders =
+        flusher == Flusher::program || program_flushes_.load(std::memory_order_relaxed);
     const std::scoped_lock guard{flush_latch_};
     const std::scoped_lock role{release_};
     begin_release();
@@ -59,7 +66,7 @@ bool Node::flush_in_order(Flusher flusher) noexcept {
     if (!untold && !flush_object_.newer_than(flush_seen_)) {
         end_release();
         // What the publisher has learned the program knows after a flush of its own.
-        if (flusher == Flusher::program) know_what_was_flushed();
+        if (orders) know_what_was_flushed();
         return false;
     }
     const FlushObject::Content flushed = flush_object_.lock(flush_seen_);
@@ -72,7 +79,7 @@ bool Node::flush_in_order(Flusher flusher) noexcept {
         join_pending();
         flush_seen_ = flushed.version;
     }
-    if (flusher == Flusher::program) know_what_was_flushed();
+    if (orders) know_what_was_flushed();
     if (untold) {
         ++flush_seen_;
         const std::size_t bytes = news_for_anyone(flush_object_.own_news());
