@@ -94,12 +94,14 @@ static int pipeline(void) {
         for (int k = 0; k < 8; ++k) {
 #pragma omp for nowait schedule(static)
             for (int j = 1; j < columns; ++j) {
-                if (j != 1) while (flag[j - 1] == 0) {
+                if (j != 1)
+                    while (flag[j - 1] == 0) {
 #pragma omp flush
-                }
-                if (j != columns - 1) while (flag[j] == 1) {
+                    }
+                if (j != columns - 1)
+                    while (flag[j] == 1) {
 #pragma omp flush
-                }
+                    }
                 value[k][j] = value[k][j - 1] + 1;
                 if (j != columns - 1) flag[j] = 1;
                 if (j != 1) flag[j - 1] = 0;
