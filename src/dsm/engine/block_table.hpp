@@ -47,8 +47,7 @@ struct BlockEntry {
 /// the public copy. A cache line, so that blocks of different nodes never share one.
 struct alignas(64) BlockRecord {
     std::uint64_t link;        ///< LinkWord
-    std::uint64_t token_home;  ///< valid at the lock's place: home + 1, 0: initial home; and
-                               ///< whether it was handed over by the former holder
+    std::uint64_t token_home;  ///< at the lock's place: home + 1, 0: initial; bit 63: handed over
     std::uint64_t token_wts;
     std::uint64_t token_rts;     ///< LeaseWord: readers extend it at the home
     std::uint64_t copy_version;  ///< odd while the public copy changes
