@@ -161,8 +161,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 1) world.lock(node, 0), world.unlock(node, 0), world.atomic_add(node, 0);
          world.meet(node);
          if (thread == 0) world.see(node, 0);
-     },
-     Races::off, true},
+     }},
     // Two nodes write two words of one block, each under its own lock: merges and rebases.
     {"two_words", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
