@@ -95,7 +95,9 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
 /// More nodes of one host than can map each other's heaps get smaller ones, unless the user has
 /// said how large they are to be.
 Result<void> lower_heap(const RunPlan& plan) {
-    if (::getenv("HIROBA_HEAP") != nullptr || setting("HIROBA_PROVIDER") == "udp") return {};
+    const std::string_view provider = setting("HIROBA_PROVIDER");
+    const bool maps_peers = provider == "auto" || provider.starts_with("shm");
+    if (::getenv("HIROBA_HEAP") != nullptr || !maps_peers) return {};
     const auto sizes = space_sizes(plan.threads_per_node);
     if (!sizes) return sizes.error();
     const std::uint64_t fitting = heap_that_fits(plan, *sizes);
@@ -109,6 +111,7 @@ Result<void> prepare_command(const RunOptions& options) {
     fill_standard_descriptors();
     if (!options.starter_memory.empty())
         ::setenv("HIROBA_ACP_STARTER", options.starter_memory.c_str(), 1);
+    if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
     if (auto valid = check_settings(); !valid) return valid;
     return set_up_diagnostics();
 }

@@ -18,6 +18,7 @@
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/exchange_cards.hpp"
 #include "net/provider/store_whole.hpp"
 
 namespace hiroba::net::ucx {
@@ -28,8 +29,6 @@ constexpr Limits ucx_limits{.name = "ucx",
                             .completes_inline = false,
                             .parallel = true,
                             .maps_peers = false};
-/// Of one round of the exchange; whoever brings nodes together bears no more.
-constexpr std::size_t exchange_bytes = 960;
 
 Error refused(NodeId self, std::string text) {
     return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
@@ -228,38 +227,6 @@ Result<std::vector<std::byte>> UcxProvider::make_card() {
     return card;
 }
 
-/// Cards have any length, and the exchange takes equal pieces: first the lengths, then round by
-/// round as many pieces as the longest has.
-Result<void> UcxProvider::meet(const std::vector<std::byte>& mine) {
-    const std::uint64_t length = mine.size();
-    const auto lengths = setup_.exchange(std::as_bytes(std::span(&length, 1)), -1);
-    if (!lengths) return lengths.error();
-    std::vector<std::uint64_t> wanted(setup_.nodes);
-    for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
-        if (lengths->bytes[rank].size() != sizeof length)
-            return refused(setup_.self, "node " + std::to_string(rank) + " has another provider");
-        std::memcpy(&wanted[rank], lengths->bytes[rank].data(), sizeof length);
-    }
-    const std::uint64_t longest = *std::ranges::max_element(wanted);
-    for (std::uint64_t done = 0; done < longest; done += exchange_bytes) {
-        std::vector<std::byte> piece(exchange_bytes);
-        if (done < length)
-            std::memcpy(piece.data(), mine.data() + done, std::min(exchange_bytes, length - done));
-        const auto pieces = setup_.exchange(piece, -1);
-        if (!pieces) return pieces.error();
-        for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
-            std::vector<std::byte>& card = peers_[rank].card;
-            const auto& given = pieces->bytes[rank];
-            if (card.size() < wanted[rank]) card.insert(card.end(), given.begin(), given.end());
-        }
-    }
-    for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
-        peers_[rank].card.resize(wanted[rank]);
-        if (const auto learned = learn(peers_[rank], rank); !learned) return learned;
-    }
-    return {};
-}
-
 Result<void> UcxProvider::learn(Peer& peer, std::uint32_t rank) {
     std::span<const std::byte> at = peer.card;
     const auto number = [&at] {
@@ -297,11 +264,13 @@ Result<void> UcxProvider::connect() {
     if (!mine) return mine.error();
     peers_.resize(setup_.nodes);
     for (Peer& peer : peers_) peer.provider = this;
-    if (setup_.nodes == 1) {
-        peers_[0].card = std::move(*mine);
-        return learn(peers_[0], 0);
+    auto cards = exchange_cards(setup_, *mine);
+    if (!cards) return cards.error();
+    for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
+        peers_[rank].card = std::move((*cards)[rank]);
+        if (auto learned = learn(peers_[rank], rank); !learned) return learned;
     }
-    return meet(*mine);
+    return {};
 }
 
 // --- posting -------------------------------------------------------------------------------------
