@@ -499,6 +499,12 @@ def all_cases(options):
         yield "cg_three_hosts", lambda b: example(b, "cg", ["S"], b.spread(1, 1, 1), 3)
         yield "cg_pairs", lambda b: example(b, "cg", ["S"], b.spread(2, 2), 4)
     yield "heat", lambda b: example(b, "heat", ["64", "20"], b.spread(2, 1), 3)
+    # Where UCX is missing these say so, and fail.
+    wire = {"UCX_TLS": "tcp,self"}
+    yield "ucx", lambda b: example(b, "heat", ["64", "20"], b.spread(1, 1, 1), 3,
+                                   HIROBA_PROVIDER="ucx", **wire)
+    yield "shm_and_ucx", lambda b: example(b, "heat", ["64", "20"], b.spread(2, 2), 4,
+                                           HIROBA_PROVIDER="shm+ucx", **wire)
     yield "heat_three_hosts", lambda b: example(b, "heat", ["64", "10"], b.spread(1, 2, 1), 4)
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "base/own_libraries.hpp"
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
+#include "net/bootstrap/device.hpp"
 #include "net/provider/apply_atomic.hpp"
 #include "net/provider/exchange_cards.hpp"
 #include "net/provider/store_whole.hpp"
@@ -44,6 +46,24 @@ ucp_atomic_op_t opcode_of(AtomicOp op) {
         case AtomicOp::compare_swap: return UCP_ATOMIC_OP_CSWAP;
     }
     fatal("atomic operation %u does not exist", static_cast<unsigned>(op));
+}
+
+/// The device that bears `address`, by which other hosts reach this one, and all RDMA devices. UCX
+/// alone would also take those that lead to no other host: a container's bridge, loopback.
+/// Empty: any will do.
+std::string devices_towards(const std::string& address) {
+    std::string names;
+    for (const NetworkDevice& device : network_devices())
+        if (!address.empty() && device.address == address) names = device.name;
+    if (names.empty()) return names;
+    std::error_code none;
+    for (const auto& device : std::filesystem::directory_iterator("/sys/class/infiniband", none)) {
+        const std::filesystem::path ports = device.path() / "ports";
+        for (const auto& port : std::filesystem::directory_iterator(ports, none))
+            names +=
+                "," + device.path().filename().string() + ":" + port.path().filename().string();
+    }
+    return names;
 }
 
 /// Fields of a card: a length, then the bytes.
@@ -142,6 +162,9 @@ Result<void> UcxProvider::open_worker() {
     ucp_.config_modify(config, "MAX_EAGER_RAILS", "1");
     const std::string silence = silence_max_s_ == 0 ? "inf" : std::to_string(silence_max_s_) + "s";
     ucp_.config_modify(config, "KEEPALIVE_INTERVAL", silence.c_str());
+    const std::string devices = devices_towards(setup_.network);
+    if (!devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr)
+        ucp_.config_modify(config, "NET_DEVICES", devices.c_str());
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED |
                         UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
