@@ -49,6 +49,12 @@ CommandWords run_words(RunOptions& options) {
                      "file that names them: a line a host, with :N or slots=N for its nodes");
     words.add_option("--ssh", options.ssh,
                      "command that runs a command on a host (default: HIROBA_SSH, ssh)");
+    words.add_option("--ports", options.ports,
+                     "ports A-B to listen on, where a firewall lets only those through");
+    words.add_option("--hiroba", options.hiroba,
+                     "path of hiroba on the hosts, where it is another: PATH, or a:PATH,b:PATH");
+    words.add_flag("--copy", options.copy,
+                   "send hiroba and the program to the hosts, for as long as the job runs");
     words.add_option(
         "--provider", options.provider,
         "transport between the nodes (default: HIROBA_PROVIDER); hiroba info lists them");

@@ -60,6 +60,10 @@ constexpr Setting table[] = {
     {"HIROBA_OFFLOAD", "auto", "whether requests are handed to the progress thread",
      "auto|always|never"},
     {"HIROBA_PEER_TIMEOUT", "30", "seconds of a node's silence that others bear; 0: any", "count"},
+    {"HIROBA_PORTS", "",
+     "ports A-B on which a job over hosts listens: one of TCP at the launcher, two of UDP a node; "
+     "unset: any",
+     "text"},
     {"HIROBA_PROVIDER", "shm",
      "transport between the nodes; auto: shm within a host, udp beyond; shm+ucx, shm+verbs: as "
      "auto",

@@ -39,7 +39,7 @@ failed=0
 # run NODES LABEL PROGRAM...: verified, and every node took part.
 run() {{
     nodes=$1; shift
-    HIROBA_STATS=1 {build}/bin/hiroba run -n $nodes -t 1 {options} "$@" >/tmp/out 2>/tmp/err
+    HIROBA_STATS=1 timeout {seconds} {build}/bin/hiroba run -n $nodes -t 1 {options} "$@" >/tmp/out 2>/tmp/err
     status=$?
     row=$(grep -h '^parallel_regions' /tmp/out /tmp/err)
     took_part=$(echo "$row" | awk '{{n = 0; for (i = 2; i <= NF; i++) if ($i > 0) n++; print n}}')
@@ -53,7 +53,7 @@ run() {{
 
 def heat_under_engines(build):
     """Each engine verifies, or is refused with a line that says what the kernel lacks."""
-    script = RUN_AND_COMPARE.format(build=build, options="")
+    script = RUN_AND_COMPARE.format(build=build, options="", seconds=120)
     script += "export HIROBA_FAULT_ENGINE=mprotect\n"
     script += f"for n in 2 4; do run $n {build}/examples/heat; done\n"
     script += "export HIROBA_FAULT_ENGINE=uffd\n"
@@ -66,9 +66,10 @@ def heat_under_engines(build):
 
 
 def programs_over_verbs(build, programs):
-    script = SOFT_ROCE + RUN_AND_COMPARE.format(build=build, options="--provider verbs")
-    for name in ("ep", "heat", "histogram", "cg"):
-        script += f"for n in 2 4; do run $n {build}/examples/{name}; done\n"
+    script = SOFT_ROCE + RUN_AND_COMPARE.format(
+        build=build, options="--provider verbs", seconds=240)
+    for name, words in (("ep", ""), ("heat", "64 20"), ("mandelbrot", ""), ("vectors", "")):
+        script += f"for n in 2 4; do run $n {build}/examples/{name} {words}; done\n"
     if programs is not None:
         for name in ("ep", "is", "mg", "ft", "cg", "bt", "sp", "lu"):
             script += f"run 2 {programs.resolve()}/{name}.S\n"

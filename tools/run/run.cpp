@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "net/bootstrap/port_range.hpp"
 #include "tools/hosts/allocation.hpp"
 #include "tools/hosts/run_on_hosts.hpp"
 #include "tools/line.hpp"
@@ -112,7 +113,9 @@ Result<void> prepare_command(const RunOptions& options) {
     if (!options.starter_memory.empty())
         ::setenv("HIROBA_ACP_STARTER", options.starter_memory.c_str(), 1);
     if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
+    if (!options.ports.empty()) ::setenv("HIROBA_PORTS", options.ports.c_str(), 1);
     if (auto valid = check_settings(); !valid) return valid;
+    if (const auto ports = net::port_range(setting("HIROBA_PORTS")); !ports) return ports.error();
     return set_up_diagnostics();
 }
 

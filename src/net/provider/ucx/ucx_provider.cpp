@@ -162,6 +162,8 @@ Result<void> UcxProvider::open_worker() {
     ucp_.config_modify(config, "MAX_EAGER_RAILS", "1");
     const std::string silence = silence_max_s_ == 0 ? "inf" : std::to_string(silence_max_s_) + "s";
     ucp_.config_modify(config, "KEEPALIVE_INTERVAL", silence.c_str());
+    const std::string ports{setting("HIROBA_PORTS")};
+    if (!ports.empty()) ucp_.config_modify(config, "TCP_PORT_RANGE", ports.c_str());
     const std::string devices = devices_towards(setup_.network);
     if (!devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr)
         ucp_.config_modify(config, "NET_DEVICES", devices.c_str());
