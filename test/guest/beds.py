@@ -92,7 +92,7 @@ def scripts(bed, only, build, programs):
             found[part] = programs_over_verbs(build, programs)
         elif part == "latency":
             tool = Path(__file__).resolve().parents[2] / "bench/beside_perftest.py"
-            found[part] = SOFT_ROCE + f"python3 {tool} --build {build} --tool ib\n"
+            found[part] = SOFT_ROCE + f"python3 {tool} --build {build} --tool ib --rounds 3\n"
         elif part == "info":
             found[part] = f"{build}/bin/hiroba info\n"
         else:

@@ -36,7 +36,8 @@ public:
     ~MetadataCache();
     /// @param bases  for each node, where its pages are in this process; nullptr: out of reach
     /// @param is_pinned  a device holds the frames (net::Limits::pins_memory)
-    void attach(std::vector<std::byte*> bases, std::uint64_t spare_bytes_max, bool is_pinned);
+    void attach(std::vector<std::byte*> bases, std::uint64_t spare_bytes_max,
+                bool is_pinned = false);
 
     CachedPage* table() noexcept { return table_; }
     CacheWord word(std::uint64_t page) const noexcept {
