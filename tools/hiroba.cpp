@@ -49,6 +49,15 @@ CommandWords run_words(RunOptions& options) {
                      "file that names them: a line a host, with :N or slots=N for its nodes");
     words.add_option("--ssh", options.ssh,
                      "command that runs a command on a host (default: HIROBA_SSH, ssh)");
+    words.add_option("--ports", options.ports,
+                     "ports A-B to listen on, where a firewall lets only those through");
+    words.add_option("--hiroba", options.hiroba,
+                     "path of hiroba on the hosts, where it is another: PATH, or a:PATH,b:PATH");
+    words.add_flag("--copy", options.copy,
+                   "send hiroba and the program to the hosts, for as long as the job runs");
+    words.add_option(
+        "--provider", options.provider,
+        "transport between the nodes (default: HIROBA_PROVIDER); hiroba info lists them");
     words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
     words.add_flag("--spmd", options.spmd,
                    "every node enters main: for programs linked with hiroba's own interface");
@@ -69,6 +78,9 @@ CommandWords exec_words(RunOptions& options) {
         "exec", "Take part in a job of another launcher: mpirun -n N hiroba exec PROGRAM ...");
     words.add_option("-t,--threads", options.threads,
                      "threads of each node (default: the cores a host's nodes may use / nodes)");
+    words.add_option(
+        "--provider", options.provider,
+        "transport between the nodes (default: HIROBA_PROVIDER); hiroba info lists them");
     words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
     words.add_flag("--spmd", options.spmd,
                    "every node enters main: for programs linked with hiroba's own interface");

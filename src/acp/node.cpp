@@ -85,7 +85,7 @@ Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlCh
     if (!starter_bytes) return starter_bytes.error();
     auto endpoint = net::Endpoint::open(job_of_life(job, life.number), control);
     if (!endpoint) return endpoint.error();
-    auto starter = gas::Segment::allocate(**endpoint, *starter_bytes);
+    auto starter = gas::Segment::allocate(**endpoint, *starter_bytes, true);
     if (!starter) return starter.error();
     auto node = std::unique_ptr<Node>(
         new Node(std::move(*endpoint), control, std::move(*starter), std::move(life)));

@@ -60,8 +60,14 @@ constexpr Setting table[] = {
     {"HIROBA_OFFLOAD", "auto", "whether requests are handed to the progress thread",
      "auto|always|never"},
     {"HIROBA_PEER_TIMEOUT", "30", "seconds of a node's silence that others bear; 0: any", "count"},
-    {"HIROBA_PROVIDER", "shm", "transport between the nodes; auto: shm within a host, udp beyond",
-     "shm|udp|auto|ucx"},
+    {"HIROBA_PORTS", "",
+     "ports A-B on which a job over hosts listens: one of TCP at the launcher, two of UDP a node; "
+     "unset: any",
+     "text"},
+    {"HIROBA_PROVIDER", "shm",
+     "transport between the nodes; auto: shm within a host, udp beyond; shm+ucx, shm+verbs: as "
+     "auto",
+     "shm|udp|auto|ucx|shm+ucx|verbs|shm+verbs"},
     {"HIROBA_RACE", "report", "what to do when two nodes write the same bytes",
      "off|report|all|abort"},
     {"HIROBA_SSH", "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10",
@@ -83,6 +89,12 @@ constexpr Setting table[] = {
     {"HIROBA_UDP_LOSS", "0", "percent of datagrams lost, each way, for tests", "count"},
     {"HIROBA_UDP_REORDER", "0", "percent of datagrams held back, each way, for tests", "count"},
     {"HIROBA_UDP_SEED", "1", "what the ill luck of datagrams is drawn from", "count"},
+    {"HIROBA_VERBS_DEVICE", "", "RDMA device of provider verbs, mlx5_0, or its port, mlx5_0:2",
+     "text"},
+    {"HIROBA_VERBS_QUEUES", "4",
+     "completion queues of provider verbs, with queue pairs of their own, among which threads are "
+     "dealt out; 1 to 16",
+     "count"},
 };
 
 const Setting* find(std::string_view name) noexcept {

@@ -6,14 +6,17 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "base/thread_context.hpp"
 
 namespace hiroba::gas {
 
-Result<Segment> Segment::allocate(net::Endpoint& endpoint, std::size_t bytes) {
+Result<Segment> Segment::allocate(net::Endpoint& endpoint, std::size_t bytes,
+                                  bool processor_atomics) {
     Result<net::RegionId> region = endpoint.provider().allocate(bytes);
     if (!region) return region.error();
+    if (processor_atomics) endpoint.provider().processor_atomics(*region);
     Segment segment;
     segment.endpoint_ = &endpoint;
     segment.region_ = *region;
@@ -43,6 +46,10 @@ void Segment::discard(std::uint64_t offset, std::size_t bytes) noexcept {
                      "%lu bytes at offset %lu of a segment of %lu",
                      static_cast<unsigned long>(bytes), static_cast<unsigned long>(offset), bytes_);
     std::byte* const from = local_ + offset;
+    if (endpoint_->provider().limits().pins_memory) {
+        std::memset(from, 0, bytes);
+        return;
+    }
     if (madvise(from, bytes, MADV_REMOVE) == 0) return;
     HIROBA_INVARIANT(errno == EINVAL && madvise(from, bytes, MADV_DONTNEED) == 0,
                      "madvise of %lu bytes at %p: errno %d", static_cast<unsigned long>(bytes),

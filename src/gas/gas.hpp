@@ -40,7 +40,9 @@ __attribute__((no_sanitize("thread"))) inline void copy_shared(std::byte* to, co
 /// Offsets and sizes outside the segment are fatal.
 class Segment {
 public:
-    static Result<Segment> allocate(net::Endpoint& endpoint, std::size_t bytes);
+    /// @param processor_atomics  as net::Provider::processor_atomics()
+    static Result<Segment> allocate(net::Endpoint& endpoint, std::size_t bytes,
+                                    bool processor_atomics = false);
     /// Resolves the mappings. After Endpoint::connect().
     void attach();
 

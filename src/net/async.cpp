@@ -73,9 +73,10 @@ Result<Async::Registration*> Async::new_registration() {
     return &registrations_[handles_++];
 }
 
-Result<Handle> Async::allocate(std::size_t bytes) {
+Result<Handle> Async::allocate(std::size_t bytes, bool processor_atomics) {
     Result<RegionId> region = endpoint_.provider().allocate(bytes);
     if (!region) return region.error();
+    if (processor_atomics) endpoint_.provider().processor_atomics(*region);
     registering_.lock();
     Result<Registration*> made = new_registration();
     registering_.unlock();

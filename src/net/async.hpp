@@ -37,7 +37,7 @@ public:
     static offload::Mode mode_of_setting() noexcept;
 
     /// Memory of equal size on every node, both ends of requests. Collective, before connect().
-    Result<Handle> allocate(std::size_t bytes);
+    Result<Handle> allocate(std::size_t bytes, bool processor_atomics = false);
     /// Lets this node's own memory be the local end of requests. At any time; the memory must
     /// outlive them. Private memory only: a fault inside a provider finds its latches held.
     Result<Handle> register_local(MutableBytes memory);

@@ -187,9 +187,15 @@ TEST(Registry, names_what_there_is_when_asked_for_what_is_not) {
     const auto made = make_provider("carrier-pigeon", {});
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().kind, ErrorKind::usage);
-    EXPECT_EQ(made.error().text,
-              "HIROBA_PROVIDER=carrier-pigeon: no such provider; there is shm, udp, auto, ucx");
-    for (const char* name : provider_names()) EXPECT_TRUE(make_provider(name, {})) << name;
+    EXPECT_EQ(
+        made.error().text,
+        "HIROBA_PROVIDER=carrier-pigeon: no such provider; there is shm, udp, auto, ucx, shm+ucx, "
+        "verbs, shm+verbs");
+    // A library or a device may be missing here.
+    for (const char* name : provider_names()) {
+        const auto known = make_provider(name, {});
+        EXPECT_TRUE(known || known.error().kind == ErrorKind::environment) << name;
+    }
 }
 
 TEST(Registry, refuses_a_rank_outside_the_job) {

@@ -78,6 +78,16 @@ class Hosts:
                "netns", name)
             ip("-n", self.home, "link", "set", f"port{i}", "master", "br0", "up")
             self._give(name, "eth0", self.address(i + 1))
+        for name in self.names:
+            self._await_carrier(name)
+
+    def _await_carrier(self, name):
+        """The kernel takes a while to see the other end."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            if "state UP" in ip("-n", name, "link", "show", "eth0").stdout:
+                return
+            time.sleep(0.05)
 
     def __exit__(self, *_):
         for name in [*self.names, self.home]:
@@ -94,12 +104,8 @@ class Hosts:
 
     def mend(self, index):
         ip("-n", self.home, "link", "set", f"port{index}", "up")
-        # The kernel takes a while to see the carrier, and remembers whom it did not reach.
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            if "state UP" in ip("-n", self.names[index], "link", "show", "eth0").stdout:
-                break
-            time.sleep(0.05)
+        self._await_carrier(self.names[index])
+        # Who was not reached is remembered.
         for name in [self.home, *self.names]:
             ip("-n", name, "neigh", "flush", "all")
 

@@ -26,6 +26,7 @@ import host_nets  # noqa: E402
 from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LIMIT_SECONDS,  # noqa: E402
                          LONG, RACE, STREAM, Bench, differences, ends, environment, example, expect,
                          launcher_of, on_host, regions, start_busy, state_of, command_line, wrapper)
+from hosts_places import copied, other_paths, ports  # noqa: E402
 
 SKIPPED = 77
 
@@ -499,10 +500,16 @@ def all_cases(options):
         yield "cg_three_hosts", lambda b: example(b, "cg", ["S"], b.spread(1, 1, 1), 3)
         yield "cg_pairs", lambda b: example(b, "cg", ["S"], b.spread(2, 2), 4)
     yield "heat", lambda b: example(b, "heat", ["64", "20"], b.spread(2, 1), 3)
+    # Where UCX is missing these say so, and fail.
+    wire = {"UCX_TLS": "tcp,self"}
+    yield "ucx", lambda b: example(b, "heat", ["64", "20"], b.spread(1, 1, 1), 3,
+                                   HIROBA_PROVIDER="ucx", **wire)
+    yield "shm_and_ucx", lambda b: example(b, "heat", ["64", "20"], b.spread(2, 2), 4,
+                                           HIROBA_PROVIDER="shm+ucx", **wire)
     yield "heat_three_hosts", lambda b: example(b, "heat", ["64", "10"], b.spread(1, 2, 1), 4)
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
-    for case in (files, device, ipv6, path_mtu, bad_network, spmd, flood, named_places, races,
+    for case in (files, ports, other_paths, copied, device, ipv6, path_mtu, bad_network, spmd, flood, named_places, races,
                  grace, stopped_for_a_second,
                  killed_node, killed_agent, killed_agent_of_rank_0,
                  silent_host, terminated, hangup, hung_command, interrupted_twice, killed_launcher, stacks,

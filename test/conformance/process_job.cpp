@@ -277,7 +277,8 @@ std::unique_ptr<net::Endpoint> Rig::open(std::uint64_t job_key) {
         // Even ranks are near each other, each odd one is alone on a host: neighbours are far.
         // Namespaces are told apart as hosts are.
         const bool one_host = std::getenv("HIROBA_TEST_NETNS") == nullptr;
-        if (provider == "auto" && one_host) setup.host = self.value % 2 == 0 ? 1 : 1 + self.value;
+        const bool is_mixed = provider == "auto" || provider.starts_with("shm+");
+        if (is_mixed && one_host) setup.host = self.value % 2 == 0 ? 1 : 1 + self.value;
         auto result = net::make_provider(provider, std::move(setup));
         if (!result) die(1, "%s", result.error().text.c_str());
         made = std::move(*result);

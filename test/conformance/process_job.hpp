@@ -5,6 +5,7 @@
 // test program has started a thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -77,7 +78,9 @@ struct Setting {
     bool simulated() const { return provider.starts_with("sim"); }
     std::string name() const {
         const char* const kind = storm ? "_storm_" : *network != 0 ? "_ipv6_" : "_";
-        return provider + kind + std::to_string(nodes);
+        std::string word = provider;
+        std::ranges::replace(word, '+', '_');
+        return word + kind + std::to_string(nodes);
     }
 };
 inline void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name(); }

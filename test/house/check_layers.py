@@ -33,7 +33,7 @@ FACES = {
         "net/bootstrap/job.hpp",
         "net/kick/kick.hpp",
         "net/bootstrap/control_packet.hpp",  # The launcher speaks the other end of it.
-        "net/bootstrap/device.hpp",
+        "net/bootstrap/device.hpp", "net/bootstrap/port_range.hpp",
         "net/bootstrap/host_link.hpp",  # Between the launcher and its agents.
         "net/provider/this_host.hpp",
         "net/provider/apply_atomic.hpp",

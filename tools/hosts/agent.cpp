@@ -74,6 +74,32 @@ std::optional<net::HostFrame> await_frame(net::HostLink& link) {
     }
 }
 
+/// The link that stands for the runtime's folder while this lives.
+class RuntimeLink {
+public:
+    RuntimeLink() = default;
+    RuntimeLink(const RuntimeLink&) = delete;
+    ~RuntimeLink() {
+        if (!name_.empty()) ::unlink(name_.c_str());
+    }
+    /// Has `plan` name the runtime by it. Hosts of a test may share a disk: what is there is kept
+    /// if it is this user's.
+    Result<void> make(const std::string& name, RunPlan& plan) {
+        if (name.empty() || plan.library.empty()) return {};
+        const std::size_t slash = plan.library.rfind('/');
+        struct stat there {};
+        if (::symlink(plan.library.substr(0, slash).c_str(), name.c_str()) != 0 &&
+            (::lstat(name.c_str(), &there) != 0 || there.st_uid != ::geteuid()))
+            return unfit(fmt::format("cannot make {}: {}", name, ::strerror(errno)));
+        name_ = name;
+        plan.library = name + plan.library.substr(slash);
+        return {};
+    }
+
+private:
+    std::string name_;
+};
+
 /// All checks of this host that a job on one host makes before it starts, and the network.
 Result<net::DeviceChoice> prepare(const std::string& host, RunPlan& plan,
                                   const net::HostFrame& peers) {
@@ -125,6 +151,9 @@ int serve(Letter& letter, net::HostLink& link) {
     if (!peers || peers->header.kind != net::HostKind::peers) return exit_environment;
     const auto device = prepare(letter.host, letter.plan, *peers);
     if (!device) return refuse(link, device.error());
+    RuntimeLink runtime;
+    if (const auto made = runtime.make(letter.runtime_folder, letter.plan); !made)
+        return refuse(link, made.error());
     link.send({net::HostKind::ready, 0, 0}, bytes_of(device->name + "\n" + device->address));
 
     const auto go = await_frame(link);

@@ -57,13 +57,14 @@ Result<std::vector<std::string>> own_agent_words() {
     return std::vector<std::string>{*self, "agent"};
 }
 
-Result<std::vector<std::string>> agent_words(const std::string& command, const std::string& host) {
+Result<std::vector<std::string>> agent_words(const std::string& command, const std::string& host,
+                                             const std::string& hiroba) {
     std::istringstream stream(command);
     std::vector<std::string> words;
     for (std::string word; stream >> word;) words.push_back(word);
     if (words.empty())
         return Error{ErrorKind::usage, "--ssh names no command. Leave it out for ssh"};
-    const auto self = own_path();
+    const auto self = hiroba.empty() ? own_path() : Result<std::string>(hiroba);
     if (!self) return self.error();
     constexpr std::string_view plain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,@%=:~";

@@ -22,7 +22,8 @@ struct HostCommand {
 /// "ssh -T", "node7" -> {"ssh", "-T", "node7", "<this executable>", "agent"}. ssh joins the words
 /// and gives them to a shell on the host, other commands do not, so none may need quoting.
 /// Errors: usage when `command` is empty; environment when this executable's path needs quoting.
-Result<std::vector<std::string>> agent_words(const std::string& command, const std::string& host);
+Result<std::vector<std::string>> agent_words(const std::string& command, const std::string& host,
+                                             const std::string& hiroba);
 
 /// The agent of this host: {"<this executable>", "agent"}.
 Result<std::vector<std::string>> own_agent_words();

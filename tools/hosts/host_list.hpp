@@ -17,6 +17,8 @@ struct HostPlan {
     std::uint32_t nodes = 0;
     /// Processors of each node, as cpu_list() writes them; empty: those of whoever starts it.
     std::vector<std::string> node_cpus = {};
+    std::string hiroba = {};   ///< path of this command there; empty: as here
+    std::string program = {};  ///< path of the program there; empty: as it was named
 };
 
 /// Reads "a,b:2,c": a host carries one node, or as many as stand behind its colon; [::1]:2 for a

@@ -117,6 +117,7 @@ void each_number(Letter& letter, const Visit& visit) {
 template <class Letter, class Visit>
 void each_text(Letter& letter, const Visit& visit) {
     visit(letter.host);
+    visit(letter.runtime_folder);
     visit(letter.directory);
     visit(letter.plan.command);
     visit(letter.plan.node_cpus);

@@ -17,7 +17,10 @@
 namespace hiroba::tools {
 
 struct Letter {
-    std::string host;                  ///< as the user named it
+    std::string host;  ///< as the user named it
+    /// Name of a link to the runtime's folder that every host is to make, since nodes compare where
+    /// their libraries are; empty: it lies at the same path everywhere.
+    std::string runtime_folder;
     std::uint32_t host_index = 0;      ///< its position among the job's hosts
     JobIdentity job;                   ///< control_fd is each host's own
     RunPlan plan;                      ///< of this host; program and library are looked up there

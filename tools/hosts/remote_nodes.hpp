@@ -27,7 +27,8 @@ namespace hiroba::tools {
 /// What the launcher asks of its hosts.
 struct HostsRequest {
     std::vector<HostPlan> hosts;
-    std::string command;  ///< ssh, or what stands for it
+    std::string command;         ///< ssh, or what stands for it
+    std::string runtime_folder;  ///< as of Letter
     /// Agents are started by whoever started this process; this host's is started here.
     bool agents_come = false;
     RunPlan plan;                     ///< of the job; threads_per_node 0: as the hosts have cores

@@ -63,6 +63,7 @@ Letter RemoteNodes::letter_for(std::size_t index, std::uint16_t port) const {
     Letter letter;
     const HostPlan& host = hosts_[index].plan;
     letter.host = host.name;
+    letter.runtime_folder = request_.runtime_folder;
     letter.host_index = static_cast<std::uint32_t>(index);
     letter.job = job_;
     letter.plan = request_.plan;
@@ -71,6 +72,7 @@ Letter RemoteNodes::letter_for(std::size_t index, std::uint16_t port) const {
     letter.callers = reachable_addresses();
     letter.port = port;
     letter.plan.node_cpus = host.node_cpus;
+    if (!host.program.empty()) letter.plan.command[0] = host.program;
     describe_this_process(letter);
     return letter;
 }
@@ -86,8 +88,9 @@ bool RemoteNodes::call_hosts() {
         host.command_text = "hiroba agent";
         // The outer launcher has started the other hosts' agents, and this one has its own.
         if (request_.agents_come && i > 0) continue;
-        const auto words = request_.agents_come ? own_agent_words()
-                                                : agent_words(request_.command, host.plan.name);
+        const auto words = request_.agents_come
+                               ? own_agent_words()
+                               : agent_words(request_.command, host.plan.name, host.plan.hiroba);
         if (!words) return fail(report(words.error()), ""), false;
         auto command = start_command(*words, signals_);
         if (!command) return fail(report(command.error()), ""), false;

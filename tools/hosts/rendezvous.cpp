@@ -12,7 +12,9 @@
 #include <cstring>
 #include <utility>
 
+#include "base/settings.hpp"
 #include "net/bootstrap/device.hpp"
+#include "net/bootstrap/port_range.hpp"
 
 namespace hiroba::tools {
 
@@ -28,9 +30,10 @@ int listen_on(int family, std::uint16_t& port) {
     name.ss_family = static_cast<sa_family_t>(family);
     socklen_t bytes = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
     auto* const generic = reinterpret_cast<sockaddr*>(&name);
+    // The port lies at one place in both families' addresses.
+    reinterpret_cast<sockaddr_in&>(name).sin_port = htons(port);
     if (::bind(socket, generic, bytes) == 0 && ::listen(socket, SOMAXCONN) == 0 &&
         ::getsockname(socket, generic, &bytes) == 0) {
-        // The port lies at one place in both families' addresses.
         port = ntohs(reinterpret_cast<sockaddr_in&>(name).sin_port);
         return socket;
     }
@@ -43,9 +46,21 @@ int listen_on(int family, std::uint16_t& port) {
 }  // namespace
 
 Result<Rendezvous> Rendezvous::open(net::wire::HashKey key) {
+    const auto range = net::port_range(setting("HIROBA_PORTS"));
+    if (!range) return range.error();
     std::uint16_t port = 0;
-    int socket = listen_on(AF_INET6, port);
-    if (socket < 0) socket = listen_on(AF_INET, port);
+    int socket = -1;
+    // From the end: nodes of this host begin at the start.
+    for (std::uint32_t wanted = range->last; socket < 0 && wanted >= range->first; --wanted) {
+        port = static_cast<std::uint16_t>(wanted);
+        socket = listen_on(AF_INET6, port);
+        if (socket < 0) socket = listen_on(AF_INET, port);
+        if (range->any()) break;
+    }
+    if (socket < 0 && !range->any())
+        return Error{ErrorKind::environment,
+                     fmt::format("no port is free in HIROBA_PORTS={}: {}. Give more",
+                                 setting("HIROBA_PORTS"), ::strerror(errno))};
     if (socket < 0)
         return Error{ErrorKind::environment,
                      fmt::format("cannot listen for the agents of other hosts: {}. Allow TCP "

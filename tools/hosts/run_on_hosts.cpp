@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/hosts/run_on_hosts.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "net/bootstrap/device.hpp"
+#include "tools/hosts/copies.hpp"
 #include "tools/hosts/host_list.hpp"
 #include "tools/hosts/remote_nodes.hpp"
 #include "tools/line.hpp"
@@ -40,6 +46,9 @@ Result<HostsRequest> make_request(const RunOptions& options) {
     }
     auto hosts = parse_hosts(options.hosts, nodes);
     if (!hosts) return hosts.error();
+    if (!options.hiroba.empty())
+        request->runtime_folder = fmt::format("/tmp/hiroba-{}-{:x}", ::getpid(), now_ns());
+    for (HostPlan& host : *hosts) host.hiroba = net::network_for_host(options.hiroba, host.name);
     request->plan.nodes = hosts->back().first_rank + hosts->back().nodes;
     request->hosts = std::move(*hosts);
     return request;
@@ -78,6 +87,11 @@ int run_on_hosts(const RunOptions& options) {
     if (!request) return report(request.error());
     const auto job = draw_job_key();
     if (!job) return report(job.error());
+    Copies copies;
+    if (options.copy) {
+        const auto sent = copies.send(request->command, options.command[0], request->hosts);
+        if (!sent) return report(sent.error());
+    }
     return run_request(std::move(*request), *job);
 }
 

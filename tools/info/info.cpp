@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "base/settings.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "net/bootstrap/device.hpp"
+#include "net/provider/provider.hpp"
 #include "tools/build.hpp"
 #include "tools/info/features.hpp"
 #include "tools/info/limits.hpp"
@@ -35,31 +35,28 @@ Json build_facts() {
         {{"version", build_version}, {"build_type", build_type}, {"compiler", build_compiler}});
 }
 
-/// What the setting `name` may be: the parts of "a|b|c".
-std::vector<std::string> choices_of(std::string_view name) {
-    std::vector<std::string> choices;
-    for (const Setting& each : all_settings()) {
-        if (each.name != name) continue;
-        std::istringstream values(each.values);
-        for (std::string choice; std::getline(values, choice, '|');) choices.push_back(choice);
-    }
-    return choices;
-}
-
+/// Those that need a library or a device say which they found, or what is missing.
 Json provider_facts() {
     Json all = Json::array();
-    const std::string_view chosen = setting("HIROBA_PROVIDER");
+    const std::string_view wanted = setting("HIROBA_PROVIDER");
+    const char* const given = std::getenv("HIROBA_PROVIDER");
+    const char* const why = given && *given != '\0' ? "HIROBA_PROVIDER" : "the default";
     const auto memory = [] {
         for (const Feature& feature : try_features())
             if (feature.name == "memfd_create") return feature;
         return Feature{};
     }();
-    for (const std::string& name : choices_of("HIROBA_PROVIDER"))
-        all.push_back(Json::object({{"name", name},
-                                    {"usable", memory.usable},
-                                    {"chosen", name == chosen},
-                                    {"reason", memory.usable ? "the nodes are processes of one host"
-                                                             : "memfd_create: " + memory.detail}}));
+    for (const net::ProviderFinding& found : net::find_providers()) {
+        const bool needs_memfd = found.name == "auto" || found.name.starts_with("shm");
+        const bool lacks_memfd = needs_memfd && !memory.usable;
+        const bool chosen = found.name == wanted;
+        const std::string reason = lacks_memfd ? "memfd_create: " + memory.detail : found.detail;
+        all.push_back(Json::object({{"name", found.name},
+                                    {"usable", found.usable && !lacks_memfd},
+                                    {"chosen", chosen},
+                                    {"why", chosen ? why : "not asked for (--provider)"},
+                                    {"reason", reason}}));
+    }
     return all;
 }
 
@@ -116,7 +113,8 @@ Json machine_facts(const Machine& machine) {
 
 Json limit_facts(const Machine& machine, std::uint64_t heap_bytes) {
     Json all = Json::array();
-    for (const LimitVerdict& limit : judge_limits(machine, usual_nodes, heap_bytes))
+    for (const LimitVerdict& limit : judge_limits(machine, usual_nodes, heap_bytes,
+                                                  setting("HIROBA_PROVIDER").ends_with("verbs")))
         all.push_back(Json::object({{"name", limit.name},
                                     {"value", limit.value},
                                     {"enough", limit.enough},
@@ -157,7 +155,8 @@ void print_facts(const Json& facts, std::uint64_t heap_bytes) {
     for (const Json& each : facts["providers"].elements())
         fmt::print("provider      {}: {}{}: {}\n", text_of(each["name"]),
                    each["usable"].is_true() ? "usable" : "not usable",
-                   each["chosen"].is_true() ? ", chosen" : "", text_of(each["reason"]));
+                   each["chosen"].is_true() ? ", chosen (" + text_of(each["why"]) + ")" : "",
+                   text_of(each["reason"]));
     fmt::print("network       {}: {}\n", text_of(facts["network"]["chosen"]),
                text_of(facts["network"]["why"]));
     for (const Json& each : facts["network"]["devices"].elements())

@@ -17,7 +17,7 @@ std::string count_text(std::uint64_t count) {
 }  // namespace
 
 std::vector<LimitVerdict> judge_limits(const Machine& machine, std::uint32_t nodes,
-                                       std::uint64_t heap_bytes) {
+                                       std::uint64_t heap_bytes, bool pins) {
     std::vector<LimitVerdict> all;
     const auto bytes = [&](const char* name, std::uint64_t has, std::uint64_t needs,
                            const char* setting) {
@@ -42,8 +42,10 @@ std::vector<LimitVerdict> judge_limits(const Machine& machine, std::uint32_t nod
     bytes("file size (ulimit -f)", machine.file_bytes, space,
           "raise ulimit -f or lower HIROBA_HEAP");
     bytes("stack (ulimit -s)", machine.stack_bytes, std::uint64_t{1} << 20, "raise ulimit -s");
-    // Nothing is locked today; the value is shown because transports ask for it.
-    bytes("locked memory (ulimit -l)", machine.locked_bytes, 0, "");
+    // Of each process; what a program uses comes on top.
+    bytes("locked memory (ulimit -l)", machine.locked_bytes, pins ? node_memory_min : 0,
+          "raise ulimit -l to unlimited (memlock in /etc/security/limits.conf): provider verbs "
+          "pins what is used");
     count("open files (ulimit -n)", machine.open_files, 64 + 8 * std::uint64_t{nodes},
           "raise ulimit -n");
     count("processes (ulimit -u)", machine.processes, 4 * std::uint64_t{nodes}, "raise ulimit -u");

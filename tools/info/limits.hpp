@@ -17,7 +17,8 @@ struct LimitVerdict {
 };
 
 /// Pure: the verdicts for `nodes` nodes with arenas of `heap_bytes` each.
+/// @param pins  the provider pins the memory that is used
 std::vector<LimitVerdict> judge_limits(const Machine& machine, std::uint32_t nodes,
-                                       std::uint64_t heap_bytes);
+                                       std::uint64_t heap_bytes, bool pins);
 
 }  // namespace hiroba::tools

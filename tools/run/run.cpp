@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "net/bootstrap/port_range.hpp"
 #include "tools/hosts/allocation.hpp"
 #include "tools/hosts/run_on_hosts.hpp"
 #include "tools/line.hpp"
@@ -95,7 +96,9 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
 /// More nodes of one host than can map each other's heaps get smaller ones, unless the user has
 /// said how large they are to be.
 Result<void> lower_heap(const RunPlan& plan) {
-    if (::getenv("HIROBA_HEAP") != nullptr || setting("HIROBA_PROVIDER") == "udp") return {};
+    const std::string_view provider = setting("HIROBA_PROVIDER");
+    const bool maps_peers = provider == "auto" || provider.starts_with("shm");
+    if (::getenv("HIROBA_HEAP") != nullptr || !maps_peers) return {};
     const auto sizes = space_sizes(plan.threads_per_node);
     if (!sizes) return sizes.error();
     const std::uint64_t fitting = heap_that_fits(plan, *sizes);
@@ -109,7 +112,10 @@ Result<void> prepare_command(const RunOptions& options) {
     fill_standard_descriptors();
     if (!options.starter_memory.empty())
         ::setenv("HIROBA_ACP_STARTER", options.starter_memory.c_str(), 1);
+    if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
+    if (!options.ports.empty()) ::setenv("HIROBA_PORTS", options.ports.c_str(), 1);
     if (auto valid = check_settings(); !valid) return valid;
+    if (const auto ports = net::port_range(setting("HIROBA_PORTS")); !ports) return ports.error();
     return set_up_diagnostics();
 }
 

@@ -16,6 +16,10 @@ struct RunOptions {
     bool spmd = false;
     std::string hosts;     ///< "a,b:2"; empty: those of the allocation, or this host
     std::string hostfile;  ///< a file that names them; empty: none
+    std::string ports;     ///< empty: HIROBA_PORTS
+    std::string hiroba;    ///< its path on hosts: PATH, or a:PATH,b:PATH; empty: as here
+    bool copy = false;     ///< sends hiroba and the program to the hosts
+    std::string provider;  ///< empty: HIROBA_PROVIDER
     std::string ssh;       ///< command that runs a command on a host; empty: HIROBA_SSH
     bool verbose = false;
     std::string starter_memory;  ///< empty: HIROBA_ACP_STARTER

@@ -35,7 +35,9 @@ MetadataCache::MetadataCache(const SpaceShape& shape, NodeId self, const DeadNod
 
 MetadataCache::~MetadataCache() { munmap(table_, shape_.pages() * sizeof(CachedPage)); }
 
-void MetadataCache::attach(std::vector<std::byte*> bases, std::uint64_t spare_bytes_max) {
+void MetadataCache::attach(std::vector<std::byte*> bases, std::uint64_t spare_bytes_max,
+                           bool is_pinned) {
+    is_pinned_ = is_pinned;
     bases_ = std::move(bases);
     spare_.limit_to(spare_bytes_max >> shape_.page_shift);
 }
@@ -202,7 +204,7 @@ void MetadataCache::resume(std::uint64_t page, const PageWord& next,
                 set(page, now);
             }
             spare_.drop(page);
-            scrub(reach(page, self_.value), shape_.page_bytes());
+            scrub(reach(page, self_.value), shape_.page_bytes(), is_pinned_);
             return;
         }
         if (now.state == PageState::moved && now.version == next.version) {
@@ -221,7 +223,7 @@ void MetadataCache::keep_frame(std::uint64_t page) noexcept {
     const auto oldest = spare_.keep(page);
     if (!oldest) return;
     const std::scoped_lock guard{latch_of(*oldest)};
-    if (spare_.drop(*oldest)) scrub(reach(*oldest, self_.value), shape_.page_bytes());
+    if (spare_.drop(*oldest)) scrub(reach(*oldest, self_.value), shape_.page_bytes(), is_pinned_);
 }
 
 bool MetadataCache::is_announced(std::byte* base,

@@ -35,7 +35,9 @@ public:
                                                        const DeadNodes& dead);
     ~MetadataCache();
     /// @param bases  for each node, where its pages are in this process; nullptr: out of reach
-    void attach(std::vector<std::byte*> bases, std::uint64_t spare_bytes_max);
+    /// @param is_pinned  a device holds the frames (net::Limits::pins_memory)
+    void attach(std::vector<std::byte*> bases, std::uint64_t spare_bytes_max,
+                bool is_pinned = false);
 
     CachedPage* table() noexcept { return table_; }
     CacheWord word(std::uint64_t page) const noexcept {
@@ -104,6 +106,7 @@ private:
     CachedPage* table_;
     std::vector<std::byte*> bases_;
     SpareFrames spare_;
+    bool is_pinned_ = false;
     Latch latches_[latches_count];
     Latch known_latch_;
     std::vector<std::uint64_t> known_;  ///< pages that were ever asked for or moved here

@@ -80,9 +80,9 @@ Result<std::unique_ptr<RelocatableSpace>> RelocatableSpace::make(net::Async& asy
     auto dead = std::make_unique<DeadNodes>();
     auto cache = MetadataCache::make(shape, endpoint.self(), *dead);
     if (!cache) return cache.error();
-    const auto frames = async.allocate(shape.pages() << shape.page_shift);
+    const auto frames = async.allocate(shape.pages() << shape.page_shift, true);
     if (!frames) return frames.error();
-    const auto words = async.allocate(shape.directory_pages() * sizeof(DirectoryEntry));
+    const auto words = async.allocate(shape.directory_pages() * sizeof(DirectoryEntry), true);
     if (!words) return words.error();
     const auto everything = async.register_local(everything_local());
     if (!everything) return everything.error();
@@ -135,7 +135,8 @@ void RelocatableSpace::attach() {
     }
     const MutableBytes local = async_.local(frames_);
     bases[endpoint.self().value] = local.data();
-    cache_->attach(std::move(bases), options_.spare_bytes_max);
+    cache_->attach(std::move(bases), options_.spare_bytes_max,
+                   endpoint.provider().limits().pins_memory);
     station_.attach(reinterpret_cast<DirectoryEntry*>(async_.local(words_).data()));
     cached_ = cache_->table();
     pages_ = shape_.pages();

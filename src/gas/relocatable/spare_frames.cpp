@@ -9,7 +9,11 @@
 
 namespace hiroba::gas {
 
-void scrub(std::byte* at, std::size_t bytes) noexcept {
+void scrub(std::byte* at, std::size_t bytes, bool is_pinned) noexcept {
+    if (is_pinned) {
+        std::memset(at, 0, bytes);
+        return;
+    }
     // A hole in the file is a hole for every node that maps it.
     if (madvise(at, bytes, MADV_REMOVE) == 0) return;
     if (errno == EINVAL && madvise(at, bytes, MADV_DONTNEED) == 0) return;

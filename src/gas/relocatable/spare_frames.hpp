@@ -16,7 +16,8 @@ namespace hiroba::gas {
 
 /// Gives [at, at + bytes) back to the kernel; it reads as zeros afterwards. Whole pages of the
 /// machine, of a shared mapping of a memory file or of private memory.
-void scrub(std::byte* at, std::size_t bytes) noexcept;
+/// @param is_pinned  a device holds the pages: they are cleared, and stay
+void scrub(std::byte* at, std::size_t bytes, bool is_pinned) noexcept;
 
 /// Thread: any.
 class SpareFrames {

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
@@ -60,6 +62,9 @@ struct Limits {
     /// brings was read after what earlier gets bring, and after all earlier puts and atomics. (Puts
     /// and atomics may overtake earlier gets.) False where nobody promises that.
     bool lists_in_order = false;
+    /// A device keeps pages of regions: memory given back to the machine would leave the device on
+    /// the former pages, so it is cleared instead.
+    bool pins_memory = false;
 };
 
 struct OpId {
@@ -126,6 +131,10 @@ public:
 
     /// Registers `bytes` of zeroed memory, sparse: untouched pages cost nothing. Before connect().
     virtual Result<RegionId> allocate(std::size_t bytes) = 0;
+    /// This node's processor does atomics on the region's words without asking the provider, so all
+    /// atomics on them have to be the processor's. Before connect(). Nothing to do where a
+    /// processor carries them out anyway.
+    virtual void processor_atomics(RegionId region) noexcept { static_cast<void>(region); }
     /// This node's memory of the region. Valid after connect().
     virtual MutableBytes local(RegionId region) noexcept = 0;
     /// The peer's memory for loads and stores, or nullptr unless limits().maps_peers.
@@ -184,5 +193,14 @@ public:
     /// Wakes sleepers of `node` after a one-sided store they may be waiting for.
     virtual void wake(NodeId node, Sleeper role) noexcept = 0;
 };
+
+/// Whether this machine has what a provider needs, and which: versions and devices, or what is
+/// missing. Loads libraries; for a command that ends soon.
+struct ProviderFinding {
+    std::string name;
+    bool usable = false;
+    std::string detail;
+};
+std::vector<ProviderFinding> find_providers();
 
 }  // namespace hiroba::net

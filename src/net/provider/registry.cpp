@@ -11,6 +11,7 @@
 #include "net/provider/this_host.hpp"
 #include "net/provider/ucx/make_ucx_provider.hpp"
 #include "net/provider/udp/udp_provider.hpp"
+#include "net/provider/verbs/make_verbs_provider.hpp"
 #include "net/wire/address_card.hpp"
 
 namespace hiroba::net {
@@ -18,24 +19,67 @@ namespace {
 
 using Maker = Result<std::unique_ptr<Provider>> (*)(ProviderSetup);
 
-/// shm to nodes on the same host, udp to all others.
-Result<std::unique_ptr<Provider>> make_auto_provider(ProviderSetup setup) {
+/// shm to nodes on the same host, another provider to all others.
+Result<std::unique_ptr<Provider>> make_mixed(ProviderSetup setup, Maker far, bool lists_in_order,
+                                             bool pins_memory) {
     if (setup.self.value >= setup.nodes) {
         return Error{ErrorKind::refused, "node " + std::to_string(setup.self.value) +
                                              ": a job of " + std::to_string(setup.nodes) +
                                              " nodes has no such rank"};
     }
     mixed::Parts parts{.near = shm::make_shm_provider,
-                       .far = udp::make_udp_provider,
+                       .far = far,
                        .near_card_bytes = sizeof(wire::AddressCard),
+                       .lists_in_order = lists_in_order,
+                       .pins_memory = pins_memory,
                        .host = setup.host != 0 ? setup.host : this_host()};
     return std::unique_ptr<Provider>(
         std::make_unique<mixed::MixedProvider>(std::move(setup), std::move(parts)));
 }
 
-constexpr std::array<const char*, 4> names{"shm", "udp", "auto", "ucx"};
-constexpr std::array<Maker, names.size()> makers{shm::make_shm_provider, udp::make_udp_provider,
-                                                 make_auto_provider, ucx::make_ucx_provider};
+Result<std::unique_ptr<Provider>> make_auto_provider(ProviderSetup setup) {
+    return make_mixed(std::move(setup), udp::make_udp_provider, true, false);
+}
+
+Result<std::unique_ptr<Provider>> make_shm_and_ucx(ProviderSetup setup) {
+    return make_mixed(std::move(setup), ucx::make_ucx_provider, false, false);
+}
+
+Result<std::unique_ptr<Provider>> make_shm_and_verbs(ProviderSetup setup) {
+    return make_mixed(std::move(setup), verbs::make_verbs_provider, true, true);
+}
+
+/// What the machine has for it, or what is missing.
+using Look = Result<std::string> (*)();
+
+Result<std::string> look_for_shm() { return std::string("between processes of one host"); }
+Result<std::string> look_for_udp() { return std::string("any hosts with IP"); }
+Result<std::string> look_for_auto() { return std::string("shm within a host, udp between hosts"); }
+Result<std::string> look_for_verbs() {
+    const auto devices = verbs::describe_devices();
+    if (!devices) return devices.error();
+    std::string all;
+    for (const std::string& device : *devices) all += (all.empty() ? "" : "; ") + device;
+    return all;
+}
+
+struct Named {
+    const char* name;
+    Maker make;
+    Look look;
+};
+constexpr Named providers[] = {{"shm", shm::make_shm_provider, look_for_shm},
+                               {"udp", udp::make_udp_provider, look_for_udp},
+                               {"auto", make_auto_provider, look_for_auto},
+                               {"ucx", ucx::make_ucx_provider, ucx::describe_library},
+                               {"shm+ucx", make_shm_and_ucx, ucx::describe_library},
+                               {"verbs", verbs::make_verbs_provider, look_for_verbs},
+                               {"shm+verbs", make_shm_and_verbs, look_for_verbs}};
+constexpr auto names = [] {
+    std::array<const char*, std::size(providers)> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = providers[i].name;
+    return all;
+}();
 
 }  // namespace
 
@@ -43,12 +87,22 @@ std::span<const char* const> provider_names() noexcept { return names; }
 
 Result<std::unique_ptr<Provider>> make_provider(std::string_view name, ProviderSetup setup) {
     std::string known;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (name == names[i]) return makers[i](std::move(setup));
-        known += (i == 0 ? "" : ", ") + std::string(names[i]);
+    for (const Named& provider : providers) {
+        if (name == provider.name) return provider.make(std::move(setup));
+        known += (known.empty() ? "" : ", ") + std::string(provider.name);
     }
     return Error{ErrorKind::usage,
                  "HIROBA_PROVIDER=" + std::string(name) + ": no such provider; there is " + known};
+}
+
+std::vector<ProviderFinding> find_providers() {
+    std::vector<ProviderFinding> all;
+    for (const Named& provider : providers) {
+        const auto found = provider.look();
+        all.push_back(
+            {provider.name, static_cast<bool>(found), found ? *found : found.error().text});
+    }
+    return all;
 }
 
 }  // namespace hiroba::net

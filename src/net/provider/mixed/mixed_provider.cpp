@@ -21,8 +21,7 @@ constexpr Limits mixed_limits{.name = "auto",
                               .message_bytes_max = std::size_t{64} << 10,
                               .completes_inline = false,
                               .parallel = true,
-                              .maps_peers = true,
-                              .lists_in_order = true};
+                              .maps_peers = true};
 constexpr std::uint64_t card_version = 1;
 constexpr std::uint64_t listen_ns = 100'000'000;
 
@@ -42,7 +41,10 @@ struct Renumbered final : Arrivals {
 }  // namespace
 
 MixedProvider::MixedProvider(ProviderSetup setup, Parts parts)
-    : setup_(std::move(setup)), parts_(std::move(parts)) {}
+    : setup_(std::move(setup)), parts_(std::move(parts)), limits_(mixed_limits) {
+    limits_.lists_in_order = parts_.lists_in_order;
+    limits_.pins_memory = parts_.pins_memory;
+}
 
 MixedProvider::~MixedProvider() {
     if (!listener_.joinable()) return;
@@ -51,7 +53,7 @@ MixedProvider::~MixedProvider() {
     listener_.join();
 }
 
-const Limits& MixedProvider::limits() const noexcept { return mixed_limits; }
+const Limits& MixedProvider::limits() const noexcept { return limits_; }
 
 Result<RegionId> MixedProvider::allocate(std::size_t bytes) {
     region_bytes_.push_back(bytes);

@@ -23,7 +23,8 @@ using Maker = std::function<Result<std::unique_ptr<Provider>>(ProviderSetup)>;
 struct Parts {
     Maker near, far;
     std::size_t near_card_bytes = 0;
-    std::uint64_t host = 0;  ///< of this node
+    bool lists_in_order = false, pins_memory = false;  ///< of the far one's Limits
+    std::uint64_t host = 0;                            ///< of this node
 };
 
 class MixedProvider final : public Provider {
@@ -75,6 +76,7 @@ private:
 
     ProviderSetup setup_;
     Parts parts_;
+    Limits limits_;
     std::vector<std::size_t> region_bytes_;
     std::vector<std::uint32_t> near_rank_;  ///< by node; not_near
     std::vector<NodeId> near_nodes_;        ///< the reverse

@@ -4,10 +4,18 @@
 
 namespace hiroba::net::ucx {
 
-Result<std::unique_ptr<Provider>> make_ucx_provider(ProviderSetup) {
-    return Error{ErrorKind::environment,
-                 "HIROBA_PROVIDER=ucx: this hiroba was built without UCX's headers. Build it where "
-                 "they are (Debian: libucx-dev), or choose another provider"};
+namespace {
+
+Error absent() {
+    return {ErrorKind::environment,
+            "HIROBA_PROVIDER=ucx: this hiroba was built without UCX's headers. Build it where "
+            "they are (Debian: libucx-dev), or choose another provider"};
 }
+
+}  // namespace
+
+Result<std::unique_ptr<Provider>> make_ucx_provider(ProviderSetup) { return absent(); }
+
+Result<std::string> describe_library() { return absent(); }
 
 }  // namespace hiroba::net::ucx

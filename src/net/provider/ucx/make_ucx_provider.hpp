@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/result.hpp"
 #include "net/provider/address_exchange.hpp"
@@ -13,5 +14,8 @@ namespace hiroba::net::ucx {
 /// As ProviderSetup says; refuses a rank outside the job. Environment errors: this machine has no
 /// UCX, or this build was made without its headers.
 Result<std::unique_ptr<Provider>> make_ucx_provider(ProviderSetup setup);
+
+/// Which version is found, fit for people. Errors as above.
+Result<std::string> describe_library();
 
 }  // namespace hiroba::net::ucx

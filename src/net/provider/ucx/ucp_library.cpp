@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/own_libraries.hpp"
+#include "net/provider/ucx/make_ucx_provider.hpp"
 
 namespace hiroba::net::ucx {
 namespace {
@@ -90,6 +91,12 @@ Result<const UcpLibrary*> UcpLibrary::load() {
                      ". Install UCX 1.10 or later");
     loaded = true;
     return &library;
+}
+
+Result<std::string> describe_library() {
+    const auto ucp = UcpLibrary::load();
+    if (!ucp) return ucp.error();
+    return std::string("UCX ") + (*ucp)->get_version_string() + "; its devices: ucx_info -d";
 }
 
 }  // namespace hiroba::net::ucx

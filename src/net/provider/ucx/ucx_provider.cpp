@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -17,7 +18,9 @@
 #include "base/own_libraries.hpp"
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
+#include "net/bootstrap/device.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/exchange_cards.hpp"
 #include "net/provider/store_whole.hpp"
 
 namespace hiroba::net::ucx {
@@ -28,8 +31,6 @@ constexpr Limits ucx_limits{.name = "ucx",
                             .completes_inline = false,
                             .parallel = true,
                             .maps_peers = false};
-/// Of one round of the exchange; whoever brings nodes together bears no more.
-constexpr std::size_t exchange_bytes = 960;
 
 Error refused(NodeId self, std::string text) {
     return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
@@ -45,6 +46,24 @@ ucp_atomic_op_t opcode_of(AtomicOp op) {
         case AtomicOp::compare_swap: return UCP_ATOMIC_OP_CSWAP;
     }
     fatal("atomic operation %u does not exist", static_cast<unsigned>(op));
+}
+
+/// The device that bears `address`, by which other hosts reach this one, and all RDMA devices. UCX
+/// alone would also take those that lead to no other host: a container's bridge, loopback.
+/// Empty: any will do.
+std::string devices_towards(const std::string& address) {
+    std::string names;
+    for (const NetworkDevice& device : network_devices())
+        if (!address.empty() && device.address == address) names = device.name;
+    if (names.empty()) return names;
+    std::error_code none;
+    for (const auto& device : std::filesystem::directory_iterator("/sys/class/infiniband", none)) {
+        const std::filesystem::path ports = device.path() / "ports";
+        for (const auto& port : std::filesystem::directory_iterator(ports, none))
+            names +=
+                "," + device.path().filename().string() + ":" + port.path().filename().string();
+    }
+    return names;
 }
 
 /// Fields of a card: a length, then the bytes.
@@ -143,6 +162,11 @@ Result<void> UcxProvider::open_worker() {
     ucp_.config_modify(config, "MAX_EAGER_RAILS", "1");
     const std::string silence = silence_max_s_ == 0 ? "inf" : std::to_string(silence_max_s_) + "s";
     ucp_.config_modify(config, "KEEPALIVE_INTERVAL", silence.c_str());
+    const std::string ports{setting("HIROBA_PORTS")};
+    if (!ports.empty()) ucp_.config_modify(config, "TCP_PORT_RANGE", ports.c_str());
+    const std::string devices = devices_towards(setup_.network);
+    if (!devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr)
+        ucp_.config_modify(config, "NET_DEVICES", devices.c_str());
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED |
                         UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
@@ -228,38 +252,6 @@ Result<std::vector<std::byte>> UcxProvider::make_card() {
     return card;
 }
 
-/// Cards have any length, and the exchange takes equal pieces: first the lengths, then round by
-/// round as many pieces as the longest has.
-Result<void> UcxProvider::meet(const std::vector<std::byte>& mine) {
-    const std::uint64_t length = mine.size();
-    const auto lengths = setup_.exchange(std::as_bytes(std::span(&length, 1)), -1);
-    if (!lengths) return lengths.error();
-    std::vector<std::uint64_t> wanted(setup_.nodes);
-    for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
-        if (lengths->bytes[rank].size() != sizeof length)
-            return refused(setup_.self, "node " + std::to_string(rank) + " has another provider");
-        std::memcpy(&wanted[rank], lengths->bytes[rank].data(), sizeof length);
-    }
-    const std::uint64_t longest = *std::ranges::max_element(wanted);
-    for (std::uint64_t done = 0; done < longest; done += exchange_bytes) {
-        std::vector<std::byte> piece(exchange_bytes);
-        if (done < length)
-            std::memcpy(piece.data(), mine.data() + done, std::min(exchange_bytes, length - done));
-        const auto pieces = setup_.exchange(piece, -1);
-        if (!pieces) return pieces.error();
-        for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
-            std::vector<std::byte>& card = peers_[rank].card;
-            const auto& given = pieces->bytes[rank];
-            if (card.size() < wanted[rank]) card.insert(card.end(), given.begin(), given.end());
-        }
-    }
-    for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
-        peers_[rank].card.resize(wanted[rank]);
-        if (const auto learned = learn(peers_[rank], rank); !learned) return learned;
-    }
-    return {};
-}
-
 Result<void> UcxProvider::learn(Peer& peer, std::uint32_t rank) {
     std::span<const std::byte> at = peer.card;
     const auto number = [&at] {
@@ -297,11 +289,13 @@ Result<void> UcxProvider::connect() {
     if (!mine) return mine.error();
     peers_.resize(setup_.nodes);
     for (Peer& peer : peers_) peer.provider = this;
-    if (setup_.nodes == 1) {
-        peers_[0].card = std::move(*mine);
-        return learn(peers_[0], 0);
+    auto cards = exchange_cards(setup_, *mine);
+    if (!cards) return cards.error();
+    for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
+        peers_[rank].card = std::move((*cards)[rank]);
+        if (auto learned = learn(peers_[rank], rank); !learned) return learned;
     }
-    return meet(*mine);
+    return {};
 }
 
 // --- posting -------------------------------------------------------------------------------------

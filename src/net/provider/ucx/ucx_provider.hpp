@@ -123,7 +123,6 @@ private:
     Result<void> open_worker();
     Result<void> take_memory();
     Result<std::vector<std::byte>> make_card();
-    Result<void> meet(const std::vector<std::byte>& mine);
     Result<void> learn(Peer& peer, std::uint32_t rank);
     Error wrong(const char* call, ucs_status_t status) const;
     bool open_endpoint(Peer& peer) noexcept;

@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "base/settings.hpp"
+
 namespace hiroba::net::udp {
 namespace {
 
@@ -64,6 +66,9 @@ Socket::~Socket() {
 
 /// Somebody else may have the port behind the one that was free: then another pair is tried.
 Result<void> Socket::bind_pair(const Address& on) {
+    const auto range = port_range(setting("HIROBA_PORTS"));
+    if (!range) return range.error();
+    if (!range->any()) return bind_within(on, *range);
     constexpr int tries_max = 64;
     for (int i = 0; i < tries_max; ++i) {
         port_ = 0;
@@ -77,6 +82,22 @@ Result<void> Socket::bind_pair(const Address& on) {
         errno = saved_errno;
     }
     return failed("two ports one behind the other", "; see net.ipv4.ip_local_port_range");
+}
+
+/// The first two that are free, one behind the other.
+Result<void> Socket::bind_within(const Address& on, const PortRange& range) {
+    for (std::uint32_t first = range.first; first < range.last; first += 2) {
+        port_ = static_cast<std::uint16_t>(first);
+        auto bell_port = static_cast<std::uint16_t>(first + 1);
+        fd_ = bound(on, port_);
+        if (fd_ >= 0) bell_fd_ = bound(on, bell_port);
+        if (bell_fd_ >= 0) return {};
+        if (fd_ >= 0) close(std::exchange(fd_, -1));
+    }
+    return Error{ErrorKind::environment,
+                 "provider udp: no two ports are free in HIROBA_PORTS=" +
+                     std::string(setting("HIROBA_PORTS")) +
+                     "; each node of a host needs two, the launcher one more"};
 }
 
 Result<void> Socket::open(const Address& on) {

@@ -14,6 +14,7 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "net/bootstrap/port_range.hpp"
 
 namespace hiroba::net::udp {
 
@@ -106,6 +107,7 @@ private:
                  std::size_t members) const noexcept;
 
     Result<void> bind_pair(const Address& on);
+    Result<void> bind_within(const Address& on, const PortRange& range);
 
     int fd_ = -1;
     int bell_fd_ = -1;

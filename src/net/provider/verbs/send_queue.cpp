@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: see send_queue.hpp.
+#include "net/provider/verbs/send_queue.hpp"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/fatal.hpp"
+#include "base/thread_context.hpp"
+
+namespace hiroba::net::verbs {
+namespace {
+
+constexpr std::uint64_t ask_first_ns = 2'000'000, ask_last_ns = 100'000'000;
+constexpr std::uint32_t unreported_max = SendQueue::depth / 4;
+constexpr std::uint32_t first_packet = 0;
+
+}  // namespace
+
+SendQueue::SendQueue(Device& device, Introducer& introducer, std::uint32_t index,
+                     std::uint32_t nodes, bool reports_each_list)
+    : device_(device),
+      introducer_(introducer),
+      index_(index),
+      reports_each_list_(reports_each_list),
+      connections_(nodes) {}
+
+SendQueue::~SendQueue() {
+    const CallsOfOwnLibrary of_verbs;
+    for (const auto& to : connections_)
+        if (to != nullptr && to->qp != nullptr) device_.ibv().destroy_qp(to->qp);
+    if (pieces_mr_ != nullptr) device_.ibv().dereg_mr(pieces_mr_);
+    if (pieces_ != nullptr)
+        munmap(pieces_, big_pieces * big_piece_bytes + small_pieces * small_piece_bytes);
+    if (cq_ != nullptr) device_.ibv().destroy_cq(cq_);
+}
+
+Result<void> SendQueue::open() {
+    auto cq = device_.make_cq(cqe_);
+    if (!cq) return cq.error();
+    cq_ = *cq;
+    constexpr std::size_t bytes = big_pieces * big_piece_bytes + small_pieces * small_piece_bytes;
+    // Shared, so that a fork of the program leaves the device and this node the same pages.
+    void* const start =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) return device_.wrong("mmap", errno);
+    pieces_ = static_cast<std::byte*>(start);
+    pieces_mr_ = device_.pin(pieces_, bytes);
+    if (pieces_mr_ == nullptr) return device_.cannot_pin(bytes, errno);
+    for (std::size_t i = 0; i < big_pieces; ++i)
+        free_big_.push_back({pieces_ + i * big_piece_bytes, true});
+    for (std::size_t i = 0; i < small_pieces; ++i)
+        free_small_.push_back(
+            {pieces_ + big_pieces * big_piece_bytes + i * small_piece_bytes, false});
+    return {};
+}
+
+// --- connections ---------------------------------------------------------------------------------
+
+bool SendQueue::is_open(NodeId peer) noexcept {
+    auto& slot = connections_[peer.value];
+    if (slot == nullptr) slot = std::make_unique<Connection>();
+    Connection& to = *slot;
+    if (to.state == Connection::State::open) return true;
+    if (to.state != Connection::State::none) return false;
+    const CallsOfOwnLibrary of_verbs;
+    to.qp = device_.make_qp(cq_, cq_, nullptr, depth, inline_bytes_);
+    if (to.qp == nullptr)
+        die(exit_environment, "provider verbs (%s): no queue pair to node %u: %s; see ulimit -l",
+            device_.name().c_str(), peer.value, strerror(errno));
+    to.state = Connection::State::asking;
+    to.ask_after_ns = ask_first_ns;
+    to.waits_since_ns = now_ns();
+    to.ask_at_ns = to.waits_since_ns + to.ask_after_ns;
+    asking_.push_back(peer);
+    introducer_.ask(peer, index_, to.qp->qp_num);
+    return false;
+}
+
+void SendQueue::ask_again(std::uint64_t now) noexcept {
+    for (const NodeId peer : asking_) {
+        Connection& to = *connection(peer);
+        if (now < to.ask_at_ns) continue;
+        to.ask_after_ns = std::min(2 * to.ask_after_ns, ask_last_ns);
+        to.ask_at_ns = now + to.ask_after_ns;
+        introducer_.ask(peer, index_, to.qp->qp_num);
+    }
+}
+
+bool SendQueue::opened(NodeId peer, const PortAddress& address, std::uint32_t own_number,
+                       std::uint32_t number) noexcept {
+    Connection* const to = connection(peer);
+    // An answer that came twice.
+    if (to == nullptr || to->state != Connection::State::asking || to->qp->qp_num != own_number)
+        return true;
+    const CallsOfOwnLibrary of_verbs;
+    std::erase(asking_, peer);
+    to->waits_since_ns = 0;
+    to->state = device_.accept_from(to->qp, address, number, first_packet) &&
+                        device_.send_to(to->qp, address, first_packet)
+                    ? Connection::State::open
+                    : Connection::State::broken;
+    return to->state == Connection::State::open;
+}
+
+void SendQueue::give_up(NodeId peer) noexcept {
+    Connection* const to = connection(peer);
+    if (to == nullptr || to->qp == nullptr) return;
+    const CallsOfOwnLibrary of_verbs;
+    std::erase(asking_, peer);
+    to->state = Connection::State::broken;
+    device_.give_up(to->qp);
+}
+
+std::uint32_t SendQueue::under_way(NodeId peer) const noexcept {
+    const Connection* const to = connection(peer);
+    return to == nullptr ? 0 : to->posted - to->reaped;
+}
+
+bool SendQueue::is_silent(NodeId peer, std::uint64_t now, std::uint64_t silence_ns) noexcept {
+    Connection* const to = connection(peer);
+    if (to == nullptr || to->state == Connection::State::broken) return false;
+    if (to->posted == to->reaped && to->state != Connection::State::asking) return false;
+    // What does not report is not waited for.
+    if (to->state == Connection::State::open && to->posted - to->reaped == to->unreported)
+        return false;
+    if (to->waits_since_ns == 0) to->waits_since_ns = now;
+    return now - to->waits_since_ns > silence_ns;
+}
+
+bool SendQueue::reports_last(NodeId peer) const noexcept {
+    const Connection* const to = connection(peer);
+    return to == nullptr || to->unreported == 0;
+}
+
+// --- posting -------------------------------------------------------------------------------------
+
+std::uint32_t SendQueue::room(NodeId peer) const noexcept {
+    const Connection* const to = connection(peer);
+    if (to == nullptr || to->state != Connection::State::open) return 0;
+    // The queue must hold a completion of each, should all fail.
+    return std::min(depth - (to->posted - to->reaped), cqe_ - under_way_);
+}
+
+Piece SendQueue::take_piece(std::size_t bytes) noexcept {
+    auto& free = bytes <= small_piece_bytes && !free_small_.empty() ? free_small_ : free_big_;
+    if (free.empty()) return {};
+    const Piece piece = free.back();
+    free.pop_back();
+    return piece;
+}
+
+void SendQueue::give_piece(Piece piece) noexcept {
+    // As many as there were at open(): no allocation.
+    if (piece.memory != nullptr) (piece.is_big ? free_big_ : free_small_).push_back(piece);
+}
+
+void SendQueue::add(NodeId peer, const ibv_send_wr& wr, const ibv_sge& local,
+                    const Request& request) noexcept {
+    if (list_count_ == list_max || (list_count_ != 0 && list_peer_ != peer)) ring();
+    Connection& to = *connection(peer);
+    list_peer_ = peer;
+    const std::size_t at = list_count_++;
+    list_[at] = wr;
+    list_[at].wr_id = std::uint64_t{peer.value} << 32 | to.posted;
+    list_[at].next = nullptr;
+    list_memory_[at] = local;
+    // A short word need not outlive this call.
+    if ((wr.send_flags & IBV_SEND_INLINE) != 0 && local.length <= 8 && local.length != 0) {
+        std::byte* const word = &list_words_[at * 8];
+        std::memcpy(word, reinterpret_cast<const void*>(local.addr), local.length);
+        list_memory_[at].addr = reinterpret_cast<std::uintptr_t>(word);
+    }
+    list_[at].sg_list = &list_memory_[at];
+    list_[at].num_sge = local.length == 0 ? 0 : 1;
+    if (at != 0) list_[at - 1].next = &list_[at];
+    to.requests[to.posted % depth] = request;
+    ++to.posted;
+    ++under_way_;
+    ++to.unreported;
+    if (to.unreported >= unreported_max ||
+        (!reports_each_list_ && request.piece.memory != nullptr)) {
+        list_[at].send_flags |= IBV_SEND_SIGNALED;
+        to.unreported = 0;
+    }
+}
+
+void SendQueue::ring() noexcept {
+    if (list_count_ == 0) return;
+    Connection& to = *connection(list_peer_);
+    if (reports_each_list_) {
+        list_[list_count_ - 1].send_flags |= IBV_SEND_SIGNALED;
+        to.unreported = 0;
+    }
+    ibv_send_wr* bad = nullptr;
+    const CallsOfOwnLibrary of_verbs;
+    const int error = ibv_post_send(to.qp, &list_[0], &bad);
+    const std::size_t count = std::exchange(list_count_, 0);
+    if (error == 0) return;
+    HIROBA_INVARIANT(error != ENOMEM, "send queue of depth %u to node %u is full: %u under way",
+                     depth, list_peer_.value, to.posted - to.reaped);
+    to.state = Connection::State::broken;
+    device_.give_up(to.qp);
+    // They have not been posted, and fail at the next reap().
+    const std::size_t first = bad == nullptr ? 0 : static_cast<std::size_t>(bad - &list_[0]);
+    for (std::size_t i = first; i < count; ++i) {
+        const auto number = static_cast<std::uint32_t>(list_[i].wr_id);
+        refused_.push_back({list_peer_, to.requests[number % depth]});
+    }
+    to.posted -= static_cast<std::uint32_t>(count - first);
+    under_way_ -= static_cast<std::uint32_t>(count - first);
+}
+
+// --- completions ---------------------------------------------------------------------------------
+
+std::size_t SendQueue::take_completions(std::size_t count_max) noexcept {
+    next_ = kept_ = 0;
+    if (under_way_ == 0) return 0;
+    const CallsOfOwnLibrary of_verbs;
+    const int count = ibv_poll_cq(cq_, static_cast<int>(std::min(count_max, completions_.size())),
+                                  completions_.data());
+    HIROBA_INVARIANT(count >= 0, "ibv_poll_cq gave %d", count);
+    kept_ = static_cast<std::size_t>(count);
+    return kept_;
+}
+
+bool SendQueue::arm() noexcept {
+    if (next_ != kept_ || !refused_.empty()) return true;
+    if (under_way_ == 0) return false;
+    const CallsOfOwnLibrary of_verbs;
+    ibv_req_notify_cq(cq_, 0);
+    return take_completions(completions_.size()) != 0;
+}
+
+}  // namespace hiroba::net::verbs

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs hiroba in a guest: an emulated machine with Debian's stock kernel and this host's files.
+
+Beds (--bed): soft_roce: provider verbs over an RDMA device in software (rdma_rxe); stock_kernel:
+programs on Linux 6.1 under both fault engines; shell: a script of one's own (--script).
+
+The machine is emulated, so times there are figures of nothing but each other. One run takes a core.
+Needs qemu-system-x86, busybox-static, cpio, dpkg, apt: see --folder for what it leaves.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import beds
+import image
+
+COMMANDS = [("qemu-system-x86_64", "qemu-system-x86"), ("busybox", "busybox-static"),
+            ("cpio", "cpio"), ("dpkg-deb", "dpkg")]
+EXIT_ENVIRONMENT = 78
+
+
+def run(kernel, files, script, seconds, memory_mib, processors):
+    """Runs `script` in the guest; returns its exit status, or None when the time was over."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "command").write_text(script)
+        together = Path(folder, "initrd")
+        together.write_bytes(files.read_bytes() + image.archive(folder, "command"))
+        # Without "fast short copies" the guest's kernel copies aligned words whole, as devices do.
+        words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm",
+                 "-smp", str(processors), "-m", str(memory_mib), "-nodefaults", "-display", "none",
+                 "-serial", "stdio", "-no-reboot",
+                 "-device", "isa-debug-exit,iobase=0xf4,iosize=4",
+                 "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,"
+                            "multidevs=remap",
+                 "-kernel", str(kernel), "-initrd", str(together),
+                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr"]
+        try:
+            ended = subprocess.run(words, stdin=subprocess.DEVNULL, timeout=seconds,
+                                   preexec_fn=lambda: os.nice(5))
+        except subprocess.TimeoutExpired:
+            return None
+    # The device turns a status into 2 * status + 1; anything else is qemu's own.
+    return ended.returncode >> 1 if ended.returncode & 1 else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--bed", choices=[*beds.BEDS, "shell"], required=True)
+    parser.add_argument("--only", default="", help="one part of the bed: " + ", ".join(
+        f"{name}: {' '.join(parts)}" for name, parts in beds.BEDS.items()))
+    parser.add_argument("--build", type=Path, default=Path("build"), help="hiroba's build folder")
+    parser.add_argument("--programs", type=Path, help="folder of kernels ep.S, cg.S, ... to run too")
+    parser.add_argument("--script", type=Path, help="for --bed shell")
+    parser.add_argument("--folder", type=Path, help="of the images; default: guest in the build")
+    parser.add_argument("--seconds", type=int, default=1800, help="for each part")
+    parser.add_argument("--memory", type=int, default=3072, help="MiB")
+    parser.add_argument("--processors", type=int, default=2)
+    given = parser.parse_args()
+    if missing := image.needed(COMMANDS):
+        print(f"guest: {missing}", file=sys.stderr)
+        return EXIT_ENVIRONMENT
+    build = given.build.resolve()
+    folder = (given.folder or build / "guest").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    kernel, files = image.build(folder)
+    if given.bed == "shell":
+        parts = {"script": given.script.read_text()}
+    else:
+        parts = beds.scripts(given.bed, given.only, build, given.programs)
+    failed = []
+    for name, script in parts.items():
+        before = time.monotonic()
+        print(f"--- {given.bed} {name}", flush=True)
+        status = run(kernel, files, script, given.seconds, given.memory, given.processors)
+        how = "time is over" if status is None else f"status {status}"
+        print(f"--- {given.bed} {name}: {how}, {time.monotonic() - before:.0f} s", flush=True)
+        if status != 0:
+            failed.append(name)
+    if failed:
+        print(f"guest: failed: {' '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
