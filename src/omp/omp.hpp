@@ -16,6 +16,7 @@
 #include "omp/loop/loop.hpp"
 #include "omp/task/dependences.hpp"
 #include "omp/task/task_loop.hpp"
+#include "omp/team/cancellation.hpp"
 
 namespace hiroba::net {
 class Endpoint;
@@ -132,7 +133,18 @@ public:
     virtual std::uint32_t parallel_reductions(OutlinedFunction function, void* data,
                                               std::uint32_t threads,
                                               std::uintptr_t* reductions) noexcept = 0;
+    /// Of a cancelled region: returns at once, and those who wait leave it.
     virtual void barrier() noexcept = 0;
+
+    /// Cancels what the calling thread is in: its innermost region, the worksharing construct it
+    /// executes, or its innermost taskgroup. Whatever is running goes on to its next cancellation
+    /// point. False: OMP_CANCELLATION is not set; true: the caller leaves the construct.
+    virtual bool cancel(Cancel what) noexcept = 0;
+    /// Whether the caller is to leave the construct. A cancelled region is also a reason for a task
+    /// to leave its taskgroup.
+    virtual bool cancellation_point(Cancel what) noexcept = 0;
+    /// As barrier(). True: the region is cancelled, and the caller leaves it.
+    virtual bool barrier_cancel() noexcept = 0;
 
     /// Runs function(data) as an initial thread of its own would. `thread_limit`: 0 none.
     virtual void run_apart(OutlinedFunction function, void* data,
@@ -149,6 +161,8 @@ public:
     /// Takes the next chunk [*first, *end). False: none left.
     virtual bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept = 0;
     virtual void loop_end(bool wait) noexcept = 0;
+    /// Waits. True: the region is cancelled, and the caller leaves it.
+    virtual bool loop_end_cancel() noexcept = 0;
     /// Zeroed memory that the team's threads share until the end of the loop they are about to
     /// start.
     virtual void* loop_memory(std::size_t bytes) noexcept = 0;

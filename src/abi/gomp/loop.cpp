@@ -112,8 +112,7 @@ void GOMP_loop_end() {
 void GOMP_loop_end_nowait() { runtime().loop_end(false); }
 bool GOMP_loop_end_cancel() {
     synchronizes_at(SyncKind::loop, __builtin_return_address(0));
-    runtime().loop_end(true);
-    return false;
+    return runtime().loop_end_cancel();
 }
 
 void GOMP_ordered_start() { runtime().ordered_start(); }

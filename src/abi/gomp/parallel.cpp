@@ -9,6 +9,7 @@
 using namespace hiroba::abi;
 using hiroba::synchronizes_at;
 using hiroba::SyncKind;
+using hiroba::omp::Cancel;
 using hiroba::omp::OutlinedFunction;
 using hiroba::omp::Schedule;
 
@@ -21,6 +22,16 @@ hiroba::omp::Loop sections_loop(unsigned count) noexcept {
 unsigned next_section() noexcept {
     unsigned long long first = 0, end = 0;
     return next_chunk(&first, &end) ? static_cast<unsigned>(first) : 0;
+}
+
+/// One of gcc's four bits.
+Cancel cancel_of(int which) noexcept {
+    switch (which) {
+        case 1: return Cancel::parallel;
+        case 2: return Cancel::loop;
+        case 4: return Cancel::sections;
+        default: return Cancel::taskgroup;
+    }
 }
 
 std::uint64_t key_of(void** critical_name) noexcept {
@@ -70,8 +81,7 @@ void GOMP_sections_end() {
 void GOMP_sections_end_nowait() { runtime().loop_end(false); }
 bool GOMP_sections_end_cancel() {
     synchronizes_at(SyncKind::loop, __builtin_return_address(0));
-    runtime().loop_end(true);
-    return false;
+    return runtime().loop_end_cancel();
 }
 
 bool GOMP_single_start() { return runtime().single_start(); }
@@ -106,17 +116,15 @@ void GOMP_atomic_end() {
     runtime().unlock(hiroba::omp::atomic_key);
 }
 
-// Cancellation. Nothing can have been cancelled: a cancel that would take effect is refused.
-bool GOMP_cancel(int, bool cancels) {
-    if (cancels && runtime().environment().cancellation)
-        refuse("GOMP_cancel", "cancellation (OMP_CANCELLATION=true) is");
-    return false;
+// `cancels` is the construct's if clause.
+bool GOMP_cancel(int which, bool cancels) {
+    const Cancel what = cancel_of(which);
+    return cancels ? runtime().cancel(what) : runtime().cancellation_point(what);
 }
-bool GOMP_cancellation_point(int) { return false; }
+bool GOMP_cancellation_point(int which) { return runtime().cancellation_point(cancel_of(which)); }
 bool GOMP_barrier_cancel() {
     synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
-    runtime().barrier();
-    return false;
+    return runtime().barrier_cancel();
 }
 
 }  // extern "C"

@@ -53,7 +53,7 @@ std::optional<bool> truth(std::string_view text) {
 }
 
 bool set_threads(std::string_view text, Environment& to) {
-    std::array<std::uint32_t, 8> list{};
+    std::array<std::uint32_t, 32> list{};
     std::uint32_t levels = 0;
     for (;;) {
         const std::size_t comma = text.find(',');
@@ -66,8 +66,8 @@ bool set_threads(std::string_view text, Environment& to) {
     to.threads_by_level = list;
     to.levels = levels;
     to.initial.threads = list[0];
-    // A list asks for nested regions.
-    if (levels > 1) to.initial.max_active_levels = levels_supported;
+    // A list asks for regions inside regions, unless something else says how many.
+    if (levels > 1 && !to.levels_are_set) to.initial.max_active_levels = levels_supported;
     return true;
 }
 
@@ -171,8 +171,8 @@ bool set_display(std::string_view text, Environment& to) {
 bool set_nested(std::string_view text, Environment& to) {
     bool nested = false;
     if (!set_truth(text, &nested)) return false;
-    // With one supported level both answers mean one active level.
-    to.initial.max_active_levels = levels_supported;
+    to.initial.max_active_levels = nested ? levels_supported : 1;
+    to.levels_are_set = true;
     return true;
 }
 
@@ -180,6 +180,7 @@ bool set_active_levels(std::string_view text, Environment& to) {
     std::uint32_t levels = 0;
     if (!set_number(text, 0, INT_MAX, &levels)) return false;
     to.initial.max_active_levels = levels < levels_supported ? levels : levels_supported;
+    to.levels_are_set = true;
     return true;
 }
 
@@ -190,11 +191,11 @@ struct Variable {
 
 constexpr Variable variables[] = {
     {"OMP_NESTED", set_nested},
+    {"OMP_MAX_ACTIVE_LEVELS", set_active_levels},
     {"OMP_NUM_THREADS", set_threads},
     {"OMP_SCHEDULE", set_schedule},
     {"OMP_DYNAMIC",
      [](std::string_view t, Environment& e) { return set_truth(t, &e.initial.dynamic); }},
-    {"OMP_MAX_ACTIVE_LEVELS", set_active_levels},
     {"OMP_THREAD_LIMIT",
      [](std::string_view t, Environment& e) { return set_number(t, 1, INT_MAX, &e.thread_limit); }},
     {"OMP_STACKSIZE", set_stack},

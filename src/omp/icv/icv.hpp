@@ -12,7 +12,7 @@
 
 namespace hiroba::omp {
 
-inline constexpr std::uint32_t levels_supported = 1;  ///< nested regions have one thread
+inline constexpr std::uint32_t levels_supported = 255;  ///< of active regions, as with gcc
 inline constexpr std::uint32_t thread_limit_none = UINT32_MAX;
 
 /// The data environment of one task.
@@ -36,8 +36,9 @@ enum class WaitPolicy : std::uint8_t { unset, active, passive };
 /// What the environment says about the whole program.
 struct Environment {
     Icvs initial;
-    std::array<std::uint32_t, 8> threads_by_level{};  ///< OMP_NUM_THREADS' list
-    std::uint32_t levels = 0;                         ///< entries used; 0: variable not set
+    std::array<std::uint32_t, 32> threads_by_level{};  ///< OMP_NUM_THREADS' list
+    std::uint32_t levels = 0;                          ///< entries used; 0: variable not set
+    bool levels_are_set = false;                       ///< by OMP_NESTED or OMP_MAX_ACTIVE_LEVELS
     std::uint32_t thread_limit = thread_limit_none;
     std::uint64_t stack_bytes = 0;  ///< 0: the system's default
     WaitPolicy wait_policy = WaitPolicy::unset;
