@@ -189,6 +189,7 @@ public:
     /// Makes tasks of a loop. `wanted.front` is set here.
     virtual void task_loop(NewTask& wanted, const TaskLoop& loop) noexcept = 0;
     virtual bool in_final() noexcept = 0;
+    virtual bool in_explicit_task() noexcept = 0;
     /// The innermost descriptor of task reductions of the calling task (task/reductions.hpp).
     virtual std::uintptr_t* task_reductions() noexcept = 0;
     /// Makes the calling task's taskgroup one with reductions, described by the compiler at `data`.

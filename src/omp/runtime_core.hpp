@@ -83,6 +83,7 @@ public:
     void end_shared_reductions(bool cancelled) noexcept override;
     void remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept override;
     bool in_final() noexcept override;
+    bool in_explicit_task() noexcept override;
     void fulfill_event(std::uint64_t event) noexcept override;
     TaskCounts task_counts() const noexcept override;
 
@@ -126,8 +127,9 @@ private:
     /// Runs the region on threads of this node. @return how many, at most `wanted`
     std::uint32_t run_inner(ThreadState& thread, const Fork& fork, std::uint32_t wanted) noexcept;
     bool is_in_team(const Frame& frame) const noexcept;
-    std::uint32_t helpers_allowed() noexcept;
-    Team& take_team(std::uint32_t wanted) noexcept;
+    std::uint32_t helpers_allowed(const Frame& frame, std::uint32_t limit) noexcept;
+    std::uint32_t contention_limit() noexcept;
+    Team& take_team(const Frame& outer, std::uint32_t wanted, std::uint32_t limit) noexcept;
     void give_team_back(Team& team) noexcept;
     void start_helpers(Team& team) noexcept;
     void finish_inner(ThreadState& thread, Team& team) noexcept;
@@ -238,6 +240,7 @@ private:
     };
 
     std::uint32_t* lock_at(std::uint64_t key) noexcept;
+    const void* holder(Frame& frame) noexcept;
 
     Parts parts_;
     Environment environment_;

@@ -12,17 +12,28 @@
 
 namespace hiroba::omp {
 
-/// Under the latch: how many more threads of this node may be in teams, by OMP_THREAD_LIMIT. On
-/// several nodes each has its share of what the team that is spread over them leaves.
-std::uint32_t RuntimeCore::helpers_allowed() noexcept {
-    const std::uint32_t limit = environment_.thread_limit;
+/// Under the latch: how many more threads of this node may be in teams, where their number is
+/// limited. On several nodes each has its share of what the team that is spread over them leaves.
+/// A target region inside that team begins to count anew.
+std::uint32_t RuntimeCore::helpers_allowed(const Frame& frame, std::uint32_t limit) noexcept {
     if (limit == thread_limit_none) return limit;
+    const Frame* each = &frame;
+    while (each->team != &everywhere_ && each->place.level > 0 && each->parent != nullptr)
+        each = each->parent;
+    if (each->team != &everywhere_ && each->place.level == 0) return limit - 1;
     const std::uint32_t taken = everywhere_.fork.place.team_size;
     const std::uint32_t share = limit > taken ? (limit - taken) / nodes_ : 0;
     return share > helping_ ? share - helping_ : 0;
 }
 
-Team& RuntimeCore::take_team(std::uint32_t wanted) noexcept {
+/// Of the contention group; what there is of threads and stacks is another matter.
+std::uint32_t RuntimeCore::contention_limit() noexcept {
+    const std::uint32_t own = icvs().thread_limit;
+    return std::min(environment_.thread_limit, own != 0 ? own : thread_limit_none);
+}
+
+Team& RuntimeCore::take_team(const Frame& outer, std::uint32_t wanted,
+                             std::uint32_t limit) noexcept {
     const std::scoped_lock guard{helpers_latch_};
     if (free_teams_.empty()) {
         Team& made = *teams_.emplace_back(std::make_unique<Team>());
@@ -36,7 +47,7 @@ Team& RuntimeCore::take_team(std::uint32_t wanted) noexcept {
     Team& team = *free_teams_.back();
     free_teams_.pop_back();
     const std::uint32_t most = threads_max_here();
-    const std::uint32_t helpers = std::min(wanted - 1, helpers_allowed());
+    const std::uint32_t helpers = std::min(wanted - 1, helpers_allowed(outer, limit));
     for (std::uint32_t t = members_here_; team.helpers.size() < helpers && t < most; ++t) {
         if (t >= threads_.size() || (link_ == nullptr && t > pool_.size())) make_threads(t + 1);
         if (threads_[t]->helps) continue;
@@ -87,7 +98,8 @@ void RuntimeCore::finish_inner(ThreadState& thread, Team& team) noexcept {
 std::uint32_t RuntimeCore::run_inner(ThreadState& thread, const Fork& fork,
                                      std::uint32_t wanted) noexcept {
     Team* team = nullptr;
-    const auto take = [&] { team = &take_team(wanted); };
+    const std::uint32_t limit = contention_limit();
+    const auto take = [&] { team = &take_team(*thread.frame, wanted, limit); };
     if (link_ != nullptr) {
         on_runtime_stack(take);
     } else {
@@ -95,8 +107,7 @@ std::uint32_t RuntimeCore::run_inner(ThreadState& thread, const Fork& fork,
         take();
     }
     const auto size = static_cast<std::uint32_t>(team->helpers.size()) + 1;
-    if (size < wanted && environment_.thread_limit == thread_limit_none)
-        tell_of_node_limit(wanted, size);
+    if (size < wanted && limit == thread_limit_none) tell_of_node_limit(wanted, size);
     make_copies(fork, size);
     if (size == 1) {
         give_team_back(*team);

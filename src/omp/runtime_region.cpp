@@ -42,9 +42,10 @@ std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_
         return 1;
     std::uint32_t threads = requested != 0 ? requested : own.threads;
     if (own.dynamic) threads = std::min(threads, processors_);
-    if (threads_max != 0) threads = std::min(threads, threads_max);
+    if (own.dynamic && threads_max != 0) threads = std::min(threads, threads_max);
     const std::uint32_t most = std::min(thread_limit(), pool_threads_max);
-    if (threads > most && environment_.thread_limit > most) tell_of_limit(threads, most);
+    if (threads > most && most == nodes_ * parts_.threads_per_node_max)
+        tell_of_limit(threads, most);
     return std::max(1u, std::min(threads, most));
 }
 

@@ -64,6 +64,11 @@ bool RuntimeCore::in_final() noexcept {
     return frame.task != nullptr && frame.task->final;
 }
 
+bool RuntimeCore::in_explicit_task() noexcept {
+    const Frame& frame = *self().frame;
+    return frame.inlined || frame.task != frame.implicit;
+}
+
 TaskCounts RuntimeCore::task_counts() const noexcept {
     auto& tasks = const_cast<TaskPool&>(tasks_);
     TaskExchange* const exchange = tasks.exchange();

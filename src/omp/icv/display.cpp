@@ -58,7 +58,7 @@ std::string display_text(const Environment& environment, const Icvs& icvs, bool 
     line("OMP_MAX_TASK_PRIORITY", std::to_string(environment.task_priority_max));
     line("OMP_DISPLAY_AFFINITY", truth(environment.display_affinity));
     line("OMP_AFFINITY_FORMAT", environment.affinity_format);
-    line("OMP_ALLOCATOR", "omp_default_mem_alloc");
+    line("OMP_ALLOCATOR", allocator_names[environment.initial.default_allocator - 1]);
     line("OMP_TARGET_OFFLOAD", "DEFAULT");
     if (verbose) {
         line("GOMP_CPU_AFFINITY", "");

@@ -168,6 +168,16 @@ bool set_display(std::string_view text, Environment& to) {
     return true;
 }
 
+bool set_allocator(std::string_view text, Environment& to) {
+    text = trim(text);
+    for (std::size_t i = 0; i < std::size(allocator_names); ++i) {
+        if (!same_word(text, allocator_names[i])) continue;
+        to.initial.default_allocator = i + 1;
+        return true;
+    }
+    return false;
+}
+
 bool set_nested(std::string_view text, Environment& to) {
     bool nested = false;
     if (!set_truth(text, &nested)) return false;
@@ -220,6 +230,7 @@ constexpr Variable variables[] = {
     {"OMP_DISPLAY_AFFINITY",
      [](std::string_view t, Environment& e) { return set_truth(t, &e.display_affinity); }},
     {"OMP_DISPLAY_ENV", set_display},
+    {"OMP_ALLOCATOR", set_allocator},
 };
 
 }  // namespace

@@ -31,6 +31,12 @@ struct Icvs {
     std::uintptr_t default_allocator = 1;  ///< omp_default_mem_alloc
 };
 
+/// Predefined allocators, by their handles from 1 on.
+inline constexpr const char* allocator_names[] = {
+    "omp_default_mem_alloc", "omp_large_cap_mem_alloc", "omp_const_mem_alloc",
+    "omp_high_bw_mem_alloc", "omp_low_lat_mem_alloc",   "omp_cgroup_mem_alloc",
+    "omp_pteam_mem_alloc",   "omp_thread_mem_alloc"};
+
 enum class WaitPolicy : std::uint8_t { unset, active, passive };
 
 /// What the environment says about the whole program.

@@ -19,7 +19,7 @@ namespace hiroba::omp {
 
 class Doacross {
 public:
-    static constexpr std::size_t dimensions_max = 16;
+    static constexpr std::size_t dimensions_max = 64;
     static constexpr std::size_t threads_max = 4096;
     static constexpr std::size_t words = Workshare::slots * threads_max;
 

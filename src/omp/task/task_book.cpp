@@ -133,6 +133,7 @@ bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
 void TaskBook::make_ready(Task& task) {
     move_to(task, TaskState::ready);
     ++ready_;
+    ready_preferred_ += task.priority != 0;
     if (task.team != nullptr) {
         enqueue(task);
         if (task.team->everywhere && !task.origin) ++offers_;
@@ -148,6 +149,7 @@ void TaskBook::start(Task& task) {
     if (task.team != nullptr) dequeue(task);
     move_to(task, TaskState::started);
     --ready_;
+    ready_preferred_ -= task.priority != 0;
 }
 
 Task* TaskBook::take_any(TaskTeam& team) {
@@ -158,9 +160,9 @@ Task* TaskBook::take_any(TaskTeam& team) {
 }
 
 Task* TaskBook::take_descendant(Task& of) {
-    const auto newest = [](Task& parent) {
+    const auto newest = [this](Task& parent) {
         Task* best = parent.ready_children.last();
-        if (best == nullptr || best->team == nullptr || best->team->preferred.empty()) return best;
+        if (best == nullptr || ready_preferred_ == 0) return best;
         for (Task* each = best; each != nullptr; each = each->in_tree.before)
             if (each->priority > best->priority) best = each;
         return best;

@@ -161,7 +161,7 @@ private:
     std::uint64_t cancelled_in_ = 0;
     std::vector<Task*> before_;  ///< of depend()
     std::uint64_t events_ = 0, offers_ = 0;
-    std::size_t ready_ = 0;
+    std::size_t ready_ = 0, ready_preferred_ = 0;  ///< of these, have a priority
 };
 
 }  // namespace hiroba::omp

@@ -15,9 +15,11 @@ static void loops(void) {
     const long long end = endless();
 #pragma omp parallel reduction(+ : after)
     {
+        int first = 1;
 #pragma omp for
         for (long long i = 0; i < end; ++i) {
-            if (i == end / 2) {
+            if (first && omp_get_thread_num() == omp_get_num_threads() - 1) {
+                first = 0;
 #pragma omp atomic
                 found += 1;
 #pragma omp cancel for
