@@ -58,6 +58,7 @@ struct Parts {
     /// work(t). A team that needs more threads than there were at first has its nodes grow.
     std::uint32_t threads_per_node_max = 0;
     void (*start_thread)(std::uint32_t local_thread) = nullptr;
+    void (*show_affinity)() = nullptr;  ///< tells where the calling thread runs; may be null
     void (*flush_streams)() = nullptr;  ///< writes out stdout of this process (C, Fortran)
     /// Node 0, before a region of several nodes; the others, before their threads run it. Maybe
     /// null.
@@ -133,6 +134,10 @@ public:
     virtual std::uint32_t parallel_reductions(OutlinedFunction function, void* data,
                                               std::uint32_t threads,
                                               std::uintptr_t* reductions) noexcept = 0;
+    /// The caller's next region has a proc_bind clause.
+    virtual void want_binding(ProcBind policy) noexcept = 0;
+    /// Where the caller is, in environment().places; those are of its node.
+    virtual Binding binding() noexcept = 0;
     /// Of a cancelled region: returns at once, and those who wait leave it.
     virtual void barrier() noexcept = 0;
 

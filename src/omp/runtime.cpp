@@ -115,8 +115,12 @@ void RuntimeCore::attach() {
 }
 
 void RuntimeCore::become_initial_thread() noexcept {
-    threads_[0]->initial = true;
-    this_thread().omp = threads_[0].get();
+    ThreadState& thread = *threads_[0];
+    thread.initial = true;
+    this_thread().omp = &thread;
+    if (environment_.places.empty()) return;
+    thread.base.binding = {0, 0, static_cast<std::uint32_t>(environment_.places.size())};
+    bind(thread);
 }
 
 ThreadState& RuntimeCore::self() noexcept {

@@ -17,6 +17,7 @@ void RuntimeCore::run_apart(OutlinedFunction function, void* data,
     ThreadState& thread = self();
     Frame frame;
     frame.parent = thread.frame;
+    frame.binding = thread.frame->binding;
     frame.icvs = environment_.initial;  // Those of an initial task, not of the one around it.
     if (thread_limit != 0) frame.icvs.thread_limit = thread_limit;
     thread.frame = &frame;

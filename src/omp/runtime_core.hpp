@@ -45,6 +45,8 @@ public:
                        const Loop& loop, std::uint32_t threads_max) noexcept override;
     std::uint32_t parallel_reductions(OutlinedFunction function, void* data, std::uint32_t threads,
                                       std::uintptr_t* reductions) noexcept override;
+    void want_binding(ProcBind policy) noexcept override { self().wanted_binding = policy; }
+    Binding binding() noexcept override { return self().frame->binding; }
     void barrier() noexcept override;
     bool cancel(Cancel what) noexcept override;
     bool cancellation_point(Cancel what) noexcept override;
@@ -150,7 +152,12 @@ private:
     /// Sets up the frames of this node's members and lets them start, except the caller.
     void start_members() noexcept;
     void enter_region(ThreadState& thread) noexcept;
-    void enter_frame(Frame& frame, Team& team, std::uint32_t thread) noexcept;
+    /// `member`: its number among this node's.
+    void enter_frame(Frame& frame, Team& team, std::uint32_t thread, std::uint32_t member) noexcept;
+    ProcBind policy_of(ThreadState& thread) noexcept;
+    void deal_out_members(Team& team, std::uint32_t members) noexcept;
+    void bind(ThreadState& thread) noexcept;
+    void show_affinity(ThreadState& thread) noexcept;
     void make_copies(const Fork& fork, std::uint32_t threads) noexcept;
     static bool arrive(Standing& standing, LocalBarrier& barrier) noexcept;
     void join_nodes(ThreadState& thread, bool several) noexcept;

@@ -120,9 +120,12 @@ std::uint32_t RuntimeCore::run_inner(ThreadState& thread, const Fork& fork,
     team->fork.icvs = icvs_inside(*outer);
     team->fork.sequence = team->sequence;
     team->outer = outer;
+    team->leader_binding = outer->binding;
+    deal_out_members(*team, size);
     start_helpers(*team);
-    enter_frame(team->leader, *team, 0);
+    enter_frame(team->leader, *team, 0, 0);
     thread.frame = &team->leader;
+    show_affinity(thread);
     if (fork.has_loop) loop_start(fork.loop);
     call_program(fork.function, fork.data);
     finish_inner(thread, *team);

@@ -96,9 +96,11 @@ std::uint32_t RuntimeCore::parallel_reductions(OutlinedFunction function, void* 
     return run(fork, threads, 0);
 }
 
-std::uint32_t RuntimeCore::run(const Fork& fork, std::uint32_t requested,
+std::uint32_t RuntimeCore::run(const Fork& wanted, std::uint32_t requested,
                                std::uint32_t threads_max) noexcept {
     ThreadState& thread = self();
+    Fork fork = wanted;
+    fork.bind = policy_of(thread);
     const std::uint32_t size = team_size_for(thread, requested, threads_max);
     if (size > 1 && is_in_team(*thread.frame)) return run_inner(thread, fork, size);
     // Whoever finds the team taken does not wait: its holder may wait for the caller.
@@ -129,6 +131,7 @@ Icvs RuntimeCore::icvs_inside(const Frame& outer) noexcept {
     Icvs inside = icvs();
     const std::uint32_t level = outer.place.level + 1;
     if (level < environment_.levels) inside.threads = environment_.threads_by_level[level];
+    if (level < environment_.bind_by_level.size()) inside.bind = environment_.bind_by_level[level];
     return inside;
 }
 
@@ -136,6 +139,7 @@ void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
     Frame frame;
     frame.parent = thread.frame;
     frame.icvs = icvs_inside(*thread.frame);
+    frame.binding = thread.frame->binding;
     frame.reductions = fork.reductions;
     frame.place.level = thread.frame->place.level + 1;
     frame.place.active_level = thread.frame->place.active_level;
@@ -156,6 +160,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     fork.icvs = icvs_inside(outer);
     // The numbers go on from region to region: the last thread to leave a slot may do so late.
     fork.sequence = team.sequence;
+    team.leader_binding = outer.binding;
     synchronizes_at(SyncKind::region, reinterpret_cast<const void*>(fork.function));
     if (parts_.flush_streams != nullptr && link_ != nullptr) parts_.flush_streams();
     if (parts_.publish_process != nullptr && nodes_of(team_size) > 1)
@@ -208,6 +213,7 @@ void RuntimeCore::start_members() noexcept {
     members_here_ = members;
     team.barrier.set_members(members);
     team.join.set_members(members);
+    deal_out_members(team, members);
     regions_.fetch_add(1, std::memory_order_relaxed);
     for (std::uint32_t t = 0; t < members; ++t) threads_[t]->next_team = &team;
     for (std::uint32_t t = 1; t < members; ++t) threads_[t]->start.advance(patience_);
@@ -219,23 +225,27 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     Frame& frame = thread.region;
     release_implicit(frame);
     const bool is_spread_team = &team == &everywhere_;
-    enter_frame(frame, team,
-                is_spread_team ? TeamShape{team.fork.place.team_size, nodes_}.first_of(node_) +
-                                     thread.local_thread
-                               : thread.position);
+    const std::uint32_t member = is_spread_team ? thread.local_thread : thread.position;
+    const std::uint32_t first =
+        is_spread_team ? TeamShape{team.fork.place.team_size, nodes_}.first_of(node_) : 0;
+    enter_frame(frame, team, first + member, member);
     thread.frame = &frame;
     thread.in_region = true;
     if (is_spread_team) thread.region_entered = regions_.load(std::memory_order_relaxed);
+    bind(thread);
+    show_affinity(thread);
     if (team.fork.has_loop) loop_start(team.fork.loop);
 }
 
-void RuntimeCore::enter_frame(Frame& frame, Team& team, std::uint32_t thread) noexcept {
+void RuntimeCore::enter_frame(Frame& frame, Team& team, std::uint32_t thread,
+                              std::uint32_t member) noexcept {
     const Fork& fork = team.fork;
     frame.parent = team.outer;
     frame.place = fork.place;
     frame.place.thread = thread;
     frame.icvs = fork.icvs;
     frame.team = &team;
+    frame.binding = member < team.bindings.size() ? team.bindings[member] : Binding{};
     frame.phase = 0;
     frame.sequence = fork.sequence;
     frame.reductions = fork.reductions;

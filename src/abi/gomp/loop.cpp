@@ -118,15 +118,17 @@ bool GOMP_loop_end_cancel() {
 void GOMP_ordered_start() { runtime().ordered_start(); }
 void GOMP_ordered_end() { runtime().ordered_end(); }
 
-#define HIROBA_PARALLEL_LOOP(name, schedule)                                                \
-    void GOMP_parallel_loop_##name(OutlinedFunction function, void* data, unsigned threads, \
-                                   long start, long end, long step, long chunk, unsigned) { \
-        runtime().parallel_loop(function, data, threads,                                    \
-                                signed_loop(start, end, step, schedule, chunk), 0);         \
+#define HIROBA_PARALLEL_LOOP(name, schedule)                                                      \
+    void GOMP_parallel_loop_##name(OutlinedFunction function, void* data, unsigned threads,       \
+                                   long start, long end, long step, long chunk, unsigned flags) { \
+        read_flags(flags);                                                                        \
+        runtime().parallel_loop(function, data, threads,                                          \
+                                signed_loop(start, end, step, schedule, chunk), 0);               \
     }
 #define HIROBA_PARALLEL_LOOP_RUNTIME(name)                                                  \
     void GOMP_parallel_loop_##name(OutlinedFunction function, void* data, unsigned threads, \
-                                   long start, long end, long step, unsigned) {             \
+                                   long start, long end, long step, unsigned flags) {       \
+        read_flags(flags);                                                                  \
         runtime().parallel_loop(function, data, threads,                                    \
                                 signed_loop(start, end, step, Schedule::runtime, 0), 0);    \
     }

@@ -42,11 +42,13 @@ std::uint64_t key_of(void** critical_name) noexcept {
 
 extern "C" {
 
-void GOMP_parallel(OutlinedFunction function, void* data, unsigned threads, unsigned) {
+void GOMP_parallel(OutlinedFunction function, void* data, unsigned threads, unsigned flags) {
+    read_flags(flags);
     runtime().parallel(function, data, threads);
 }
 unsigned GOMP_parallel_reductions(OutlinedFunction function, void* data, unsigned threads,
-                                  unsigned) {
+                                  unsigned flags) {
+    read_flags(flags);
     // The first of the shared variables is the descriptor.
     return runtime().parallel_reductions(function, data, threads,
                                          *static_cast<std::uintptr_t**>(data));
@@ -62,7 +64,8 @@ void GOMP_barrier() {
 }
 
 void GOMP_parallel_sections(OutlinedFunction function, void* data, unsigned threads, unsigned count,
-                            unsigned) {
+                            unsigned flags) {
+    read_flags(flags);
     runtime().parallel_loop(function, data, threads, sections_loop(count), count);
 }
 unsigned GOMP_sections_start(unsigned count) {

@@ -78,7 +78,7 @@ void omp_get_schedule(int* kind, int* chunk) {
 }
 
 int omp_get_cancellation() { return runtime().environment().cancellation; }
-int omp_get_proc_bind() { return 0; }
+int omp_get_proc_bind() { return static_cast<int>(runtime().icvs().bind); }
 int omp_get_max_task_priority() { return runtime().environment().task_priority_max; }
 int omp_in_final() { return runtime().in_final(); }
 

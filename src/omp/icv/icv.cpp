@@ -194,6 +194,43 @@ bool set_active_levels(std::string_view text, Environment& to) {
     return true;
 }
 
+// Before the variables that name places: those mean nothing where threads are not to be bound.
+bool set_proc_bind(std::string_view text, Environment& to) {
+    if (!read_proc_bind(text, to.bind_by_level)) return false;
+    to.initial.bind = to.bind_by_level[0];
+    if (to.bind_by_level.size() > 1 && !to.levels_are_set)
+        to.initial.max_active_levels = levels_supported;
+    return true;
+}
+
+bool bind_at_all(const Environment& environment) {
+    return environment.bind_by_level.empty() || environment.bind_by_level[0] != ProcBind::none;
+}
+
+bool set_places(std::string_view text, Environment& to) {
+    std::vector<Processors> places;
+    if (!read_places(trim(text), own_processors(), places)) return false;
+    if (!bind_at_all(to)) return true;
+    to.places = places;
+    to.places_text = trim(text);
+    return true;
+}
+
+bool set_cpu_affinity(std::string_view text, Environment& to) {
+    std::vector<Processors> places;
+    if (!read_cpu_affinity(text, own_processors(), places)) return false;
+    to.affinity_text = trim(text);
+    if (bind_at_all(to) && to.places.empty()) to.places = places;
+    return true;
+}
+
+/// What follows from some of the variables together.
+void settle_binding(Environment& to) {
+    if (!to.places.empty() && to.initial.bind == ProcBind::none) to.initial.bind = ProcBind::any;
+    if (to.places.empty() && to.initial.bind != ProcBind::none)
+        to.places = group_processors(PlaceKind::threads, own_processors());
+}
+
 struct Variable {
     const char* name;
     bool (*set)(std::string_view, Environment&);
@@ -203,6 +240,9 @@ constexpr Variable variables[] = {
     {"OMP_NESTED", set_nested},
     {"OMP_MAX_ACTIVE_LEVELS", set_active_levels},
     {"OMP_NUM_THREADS", set_threads},
+    {"OMP_PROC_BIND", set_proc_bind},
+    {"OMP_PLACES", set_places},
+    {"GOMP_CPU_AFFINITY", set_cpu_affinity},
     {"OMP_SCHEDULE", set_schedule},
     {"OMP_DYNAMIC",
      [](std::string_view t, Environment& e) { return set_truth(t, &e.initial.dynamic); }},
@@ -253,6 +293,7 @@ Environment read_environment(bool complain) {
     }
     if (const char* const format = std::getenv("OMP_AFFINITY_FORMAT"))
         environment.affinity_format = format;
+    settle_binding(environment);
     return environment;
 }
 

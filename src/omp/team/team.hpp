@@ -25,6 +25,8 @@ struct Team {
     WordStore* words = nullptr;     ///< of worksharing constructs
     WordStore* progress = nullptr;  ///< of doacross loops
     TaskTeam* tasks = nullptr;      ///< guarded by the latch of the node's TaskPool
+    Binding leader_binding;         ///< of this node's first member
+    std::vector<Binding> bindings;  ///< of this node's members; none: they are not bound
     std::uint64_t sequence = 0;     ///< number of the next region's first construct
     std::unique_ptr<LocalWords> own_words, own_progress;
 

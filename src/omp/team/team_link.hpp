@@ -43,7 +43,8 @@ struct Fork {
     bool has_loop = false;
     Loop loop;
     std::uintptr_t* reductions = nullptr;  ///< the compiler's descriptor of task reductions
-    ProcessState process;                  ///< what the members' processes must be like
+    ProcBind bind = ProcBind::none;
+    ProcessState process;  ///< what the members' processes must be like
 };
 
 /// Something else a waiting thread may be needed for.

@@ -26,6 +26,7 @@ struct Frame {
     /// Null: a team of one thread. Of a helper in a team inside this node: set to null, under the
     /// books' latch, when that team is over.
     Team* team = nullptr;
+    Binding binding;
     std::uint64_t phase = 0;           ///< barriers the thread has passed
     bool cancelled = false;            ///< a region of one thread
     std::uint64_t cancelled_work = 0;  ///< the same: 1 + the phase whose construct is cancelled
@@ -79,8 +80,11 @@ struct ThreadState {
     Team* next_team = nullptr;   ///< to which it is called; written by who advances `start`
     std::uint32_t position = 0;  ///< the same: its number among the members on this node
     bool helps = false;          ///< in a team inside this node; under the latch of helpers
-    Frame base;                  ///< outside all regions
-    Frame region;                ///< of the active region
+    ProcBind wanted_binding = ProcBind::none;      ///< by its next region, if not none
+    std::uint32_t bound_place = Binding::nowhere;  ///< what the kernel was told last
+    std::uint32_t shown_size = 0;                  ///< of the team, when its affinity was displayed
+    Frame base;                                    ///< outside all regions
+    Frame region;                                  ///< of the active region
     Frame* frame = &base;
     NestedHolds holds;
     Standing standing;
