@@ -137,6 +137,8 @@ void GOMP_task_reduction_remap(std::size_t count, std::size_t originals, void** 
 int omp_in_explicit_task() { return runtime().in_explicit_task(); }
 int omp_in_explicit_task_() { return omp_in_explicit_task(); }
 void omp_fulfill_event(std::uint64_t event) { runtime().fulfill_event(event); }
-void omp_fulfill_event_(std::uint64_t event) { runtime().fulfill_event(event); }  // by value there too
+void omp_fulfill_event_(std::uint64_t event) {
+    runtime().fulfill_event(event);
+}  // by value there too
 
 }  // extern "C"
