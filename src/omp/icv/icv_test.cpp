@@ -14,9 +14,9 @@ protected:
     void SetUp() override { clear(); }
     void TearDown() override { clear(); }
     static void clear() {
-        for (const char* name :
-             {"OMP_NUM_THREADS", "OMP_SCHEDULE", "OMP_DYNAMIC", "OMP_MAX_ACTIVE_LEVELS",
-              "OMP_THREAD_LIMIT", "OMP_STACKSIZE", "OMP_WAIT_POLICY", "OMP_CANCELLATION"})
+        for (const char* name : {"OMP_NUM_THREADS", "OMP_SCHEDULE", "OMP_DYNAMIC",
+                                 "OMP_MAX_ACTIVE_LEVELS", "OMP_THREAD_LIMIT", "OMP_STACKSIZE",
+                                 "OMP_WAIT_POLICY", "OMP_CANCELLATION", "OMP_NESTED"})
             unsetenv(name);
     }
     static Environment with(const char* name, const char* value) {
@@ -78,7 +78,9 @@ TEST_F(OmpVariables, a_list_of_threads_asks_for_levels_unless_something_else_say
     setenv("OMP_MAX_ACTIVE_LEVELS", "2", 1);
     EXPECT_EQ(with("OMP_NUM_THREADS", "4,2,2").initial.max_active_levels, 2u);
     unsetenv("OMP_MAX_ACTIVE_LEVELS");
+    unsetenv("OMP_NUM_THREADS");
     EXPECT_EQ(with("OMP_NESTED", "true").initial.max_active_levels, levels_supported);
+    unsetenv("OMP_NESTED");
 }
 
 TEST_F(OmpVariables, truths_limits_and_policies) {
