@@ -335,7 +335,8 @@ void TaskBook::give_descendants(NodeId thief, std::span<const TaskHandle> wanted
         return std::find(wanted.begin(), wanted.end(), handle) != wanted.end();
     };
     std::vector<Task*> found;
-    for (const auto& [origin, guest] : guests_) {
+    for (const auto& entry : guests_) {
+        Task* const guest = entry.second;
         if (std::none_of(guest->path.begin(), guest->path.end(), is_wanted)) continue;
         if (guest->state == TaskState::ready) {
             found.push_back(guest);
