@@ -43,6 +43,8 @@ CommandWords run_words(RunOptions& options) {
     words.add_option("-n,--nodes", options.nodes, "number of node processes, 1 to 1024");
     words.add_option("-t,--threads", options.threads,
                      "threads of each node (default: the cores this job may use / nodes)");
+    words.add_option("--bind-to", options.bind_to,
+                     "core, numa or none: processors of its own for each node (default: none)");
     words.add_option("--hosts", options.hosts,
                      "hosts to run on, each with its number of nodes: a,b:2 (default: this one)");
     words.add_option("--hostfile", options.hostfile,

@@ -11,6 +11,8 @@ extern "C" {
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_5_0 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_5_0_1 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_5_1 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_5_1_1 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_5_1_2 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_1_0 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_2_0 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_3_0 = 0;
@@ -21,6 +23,8 @@ extern "C" {
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_5_0_1 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_5_0_2 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_5_1 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_5_1_1 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_5_2 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOACC_2_0 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OACC_2_0 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_VERSION = 0;

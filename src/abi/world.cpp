@@ -9,6 +9,7 @@
 #include <cstring>
 #include <thread>
 
+#include "abi/gomp/runtime.hpp"
 #include "abi/libc/job_end.hpp"
 #include "abi/libc/malloc_place.hpp"
 #include "abi/libc/memory_of_others.hpp"
@@ -146,6 +147,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                                          .threads_per_node = node.job.threads_per_node,
                                          .threads_per_node_max = node.map->shape().threads_per_node,
                                          .start_thread = &start_another_thread,
+                                         .show_affinity = &show_affinity,
                                          .flush_streams = &flush_streams,
                                          .publish_process = &publish_process_state,
                                          .apply_process = &apply_process_state,
@@ -252,8 +254,9 @@ Result<void> assemble_alone(const net::JobInfo& job) {
     auto node = std::make_unique<World>();
     node->job = job;
     node->control = std::make_unique<net::ControlChannel>(job);
-    auto runtime = omp::Runtime::create(
-        {.threads_per_node = job.threads_per_node, .flush_streams = &flush_streams});
+    auto runtime = omp::Runtime::create({.threads_per_node = job.threads_per_node,
+                                         .show_affinity = &show_affinity,
+                                         .flush_streams = &flush_streams});
     if (!runtime) return runtime.error();
     node->omp = std::move(*runtime);
     node->omp->attach();

@@ -16,6 +16,7 @@
 #include "omp/loop/loop.hpp"
 #include "omp/task/dependences.hpp"
 #include "omp/task/task_loop.hpp"
+#include "omp/team/cancellation.hpp"
 
 namespace hiroba::net {
 class Endpoint;
@@ -57,6 +58,7 @@ struct Parts {
     /// work(t). A team that needs more threads than there were at first has its nodes grow.
     std::uint32_t threads_per_node_max = 0;
     void (*start_thread)(std::uint32_t local_thread) = nullptr;
+    void (*show_affinity)() = nullptr;  ///< tells where the calling thread runs; may be null
     void (*flush_streams)() = nullptr;  ///< writes out stdout of this process (C, Fortran)
     /// Node 0, before a region of several nodes; the others, before their threads run it. Maybe
     /// null.
@@ -132,7 +134,22 @@ public:
     virtual std::uint32_t parallel_reductions(OutlinedFunction function, void* data,
                                               std::uint32_t threads,
                                               std::uintptr_t* reductions) noexcept = 0;
+    /// The caller's next region has a proc_bind clause.
+    virtual void want_binding(ProcBind policy) noexcept = 0;
+    /// Where the caller is, in environment().places; those are of its node.
+    virtual Binding binding() noexcept = 0;
+    /// Of a cancelled region: returns at once, and those who wait leave it.
     virtual void barrier() noexcept = 0;
+
+    /// Cancels what the calling thread is in: its innermost region, the worksharing construct it
+    /// executes, or its innermost taskgroup. Whatever is running goes on to its next cancellation
+    /// point. False: OMP_CANCELLATION is not set; true: the caller leaves the construct.
+    virtual bool cancel(Cancel what) noexcept = 0;
+    /// Whether the caller is to leave the construct. A cancelled region is also a reason for a task
+    /// to leave its taskgroup.
+    virtual bool cancellation_point(Cancel what) noexcept = 0;
+    /// As barrier(). True: the region is cancelled, and the caller leaves it.
+    virtual bool barrier_cancel() noexcept = 0;
 
     /// Runs function(data) as an initial thread of its own would. `thread_limit`: 0 none.
     virtual void run_apart(OutlinedFunction function, void* data,
@@ -149,6 +166,8 @@ public:
     /// Takes the next chunk [*first, *end). False: none left.
     virtual bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept = 0;
     virtual void loop_end(bool wait) noexcept = 0;
+    /// Waits. True: the region is cancelled, and the caller leaves it.
+    virtual bool loop_end_cancel() noexcept = 0;
     /// Zeroed memory that the team's threads share until the end of the loop they are about to
     /// start.
     virtual void* loop_memory(std::size_t bytes) noexcept = 0;
@@ -175,6 +194,7 @@ public:
     /// Makes tasks of a loop. `wanted.front` is set here.
     virtual void task_loop(NewTask& wanted, const TaskLoop& loop) noexcept = 0;
     virtual bool in_final() noexcept = 0;
+    virtual bool in_explicit_task() noexcept = 0;
     /// The innermost descriptor of task reductions of the calling task (task/reductions.hpp).
     virtual std::uintptr_t* task_reductions() noexcept = 0;
     /// Makes the calling task's taskgroup one with reductions, described by the compiler at `data`.

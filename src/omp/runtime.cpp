@@ -63,17 +63,20 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
       tasks_(parts) {
     if (parts.endpoint != nullptr) node_ = parts.endpoint->self().value;
     environment_ = read_environment(node_ == 0);
+    everywhere_.tasks = &tasks_.everywhere();
+    if (link_ != nullptr)
+        link_->set_cancellation(everywhere_.cancellation, environment_.cancellation);
     if (link_ != nullptr) {
         nodes_ = parts.endpoint->nodes();
-        words_ = segment_words_.get();
-        progress_ = segment_progress_.get();
+        everywhere_.words = segment_words_.get();
+        everywhere_.progress = segment_progress_.get();
         processors_ = nodes_ * parts.threads_per_node;
         parts_.threads_per_node_max = std::max(parts.threads_per_node, parts.threads_per_node_max);
     } else {
-        local_words_ = std::make_unique<LocalWords>(store_words);
-        words_ = local_words_.get();
-        local_progress_ = std::make_unique<LocalWords>(Doacross::words);
-        progress_ = local_progress_.get();
+        everywhere_.own_words = std::make_unique<LocalWords>(store_words);
+        everywhere_.words = everywhere_.own_words.get();
+        everywhere_.own_progress = std::make_unique<LocalWords>(Doacross::words);
+        everywhere_.progress = everywhere_.own_progress.get();
         processors_ = usable_processors();
         if (parts_.threads_per_node == 0) parts_.threads_per_node = processors_;
     }
@@ -87,7 +90,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
                              usable_processors());
     if (link_ != nullptr) patience_.endpoint = parts.endpoint;
     // Others look into it while the leader adds threads.
-    threads_.reserve(std::max(parts_.threads_per_node, parts_.threads_per_node_max));
+    threads_.reserve(std::max(parts_.threads_per_node, threads_max_here()));
     add_thread_states(parts_.threads_per_node);
     if (node_ == 0 && environment_.display != Environment::Display::off) {
         const bool verbose = environment_.display == Environment::Display::verbose;
@@ -112,8 +115,12 @@ void RuntimeCore::attach() {
 }
 
 void RuntimeCore::become_initial_thread() noexcept {
-    threads_[0]->initial = true;
-    this_thread().omp = threads_[0].get();
+    ThreadState& thread = *threads_[0];
+    thread.initial = true;
+    this_thread().omp = &thread;
+    if (environment_.places.empty()) return;
+    thread.base.binding = {0, 0, static_cast<std::uint32_t>(environment_.places.size())};
+    bind(thread);
 }
 
 ThreadState& RuntimeCore::self() noexcept {

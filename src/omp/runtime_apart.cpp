@@ -17,9 +17,8 @@ void RuntimeCore::run_apart(OutlinedFunction function, void* data,
     ThreadState& thread = self();
     Frame frame;
     frame.parent = thread.frame;
-    frame.icvs = icvs();
-    frame.icvs.league_size = 1;
-    frame.icvs.team_number = 0;
+    frame.binding = thread.frame->binding;
+    frame.icvs = environment_.initial;  // Those of an initial task, not of the one around it.
     if (thread_limit != 0) frame.icvs.thread_limit = thread_limit;
     thread.frame = &frame;
     call_program(function, data);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the one implementation of Runtime: teams of threads over one node or several.
-// Invariant: a team is spread over all nodes (team_shape.hpp). There is one team. It is
-// forked by the initial thread, or by one that the program has made on node 0, which then is thread
-// 0, and only outside an active region; every other region has one thread. With `link_` null this
-// is the whole job, and nothing but threads, gates and plain words is used.
+// Invariant: one team, `everywhere_`, is spread over all nodes (team_shape.hpp). It is forked by
+// the initial thread, or by one that the program has made on node 0, which then is thread 0, and
+// only outside an active region. The team of a region inside a region is on the node of its leader.
+// With `link_` null this is the whole job, and nothing but threads, gates and plain words is used.
 //
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
-// runtime_sharing.cpp (loops, single, ordered), runtime_tasks.cpp, runtime_locks.cpp.
+// runtime_inner.cpp (regions inside regions), runtime_cancel.cpp, runtime_sharing.cpp (loops,
+// single, ordered), runtime_tasks.cpp, runtime_locks.cpp.
 #pragma once
 
 #include <pthread.h>
@@ -20,6 +21,7 @@
 #include "omp/omp.hpp"
 #include "omp/task/task_pool.hpp"
 #include "omp/team/gate.hpp"
+#include "omp/team/team.hpp"
 #include "omp/team/team_link.hpp"
 #include "omp/team/thread_state.hpp"
 
@@ -43,7 +45,12 @@ public:
                        const Loop& loop, std::uint32_t threads_max) noexcept override;
     std::uint32_t parallel_reductions(OutlinedFunction function, void* data, std::uint32_t threads,
                                       std::uintptr_t* reductions) noexcept override;
+    void want_binding(ProcBind policy) noexcept override { self().wanted_binding = policy; }
+    Binding binding() noexcept override { return self().frame->binding; }
     void barrier() noexcept override;
+    bool cancel(Cancel what) noexcept override;
+    bool cancellation_point(Cancel what) noexcept override;
+    bool barrier_cancel() noexcept override;
     void run_apart(OutlinedFunction function, void* data,
                    std::uint32_t thread_limit) noexcept override;
     void league(OutlinedFunction function, void* data, std::uint32_t teams,
@@ -53,6 +60,7 @@ public:
     void loop_start(const Loop& loop) noexcept override;
     bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept override;
     void loop_end(bool wait) noexcept override;
+    bool loop_end_cancel() noexcept override;
     void* loop_memory(std::size_t bytes) noexcept override;
     void doacross_start(std::span<const std::uint64_t> counts, Schedule schedule,
                         std::uint64_t chunk) noexcept override;
@@ -77,6 +85,7 @@ public:
     void end_shared_reductions(bool cancelled) noexcept override;
     void remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept override;
     bool in_final() noexcept override;
+    bool in_explicit_task() noexcept override;
     void fulfill_event(std::uint64_t event) noexcept override;
     TaskCounts task_counts() const noexcept override;
 
@@ -114,11 +123,42 @@ private:
                       std::uint32_t threads_max) noexcept;
     void run_alone(ThreadState& thread, const Fork& fork) noexcept;
     void run_team(ThreadState& thread, std::uint32_t team_size) noexcept;
+    Icvs icvs_inside(const Frame& outer) noexcept;
+
+    // Regions inside regions (runtime_inner.cpp).
+    /// Runs the region on threads of this node. @return how many, at most `wanted`
+    std::uint32_t run_inner(ThreadState& thread, const Fork& fork, std::uint32_t wanted) noexcept;
+    bool is_in_team(const Frame& frame) const noexcept;
+    std::uint32_t helpers_allowed(const Frame& frame, std::uint32_t limit) noexcept;
+    std::uint32_t contention_limit() noexcept;
+    Team& take_team(const Frame& outer, std::uint32_t wanted, std::uint32_t limit) noexcept;
+    void give_team_back(Team& team) noexcept;
+    void start_helpers(Team& team) noexcept;
+    void finish_inner(ThreadState& thread, Team& team) noexcept;
+    void tell_of_node_limit(std::uint32_t wanted, std::uint32_t has) noexcept;
+
+    // Cancellation (runtime_cancel.cpp).
+    static bool is_cancelled(const Frame& frame) noexcept {
+        return frame.team != nullptr ? frame.team->cancellation.region() : frame.cancelled;
+    }
+    void cancel_team(Frame& frame) noexcept;
+    void cancel_work(Frame& frame) noexcept;
+    void cancel_group(Frame& frame) noexcept;
+    bool is_group_cancelled(const Frame& frame) noexcept;
+    bool is_discarded(const Frame& frame, const Task& task) noexcept;
+    static void clean_after_cancellation(Team& team) noexcept;
     std::uint32_t nodes_of(std::uint32_t team_size) const noexcept;
     std::uint32_t local_members(std::uint32_t team_size) const noexcept;
     /// Sets up the frames of this node's members and lets them start, except the caller.
     void start_members() noexcept;
     void enter_region(ThreadState& thread) noexcept;
+    /// `member`: its number among this node's.
+    void enter_frame(Frame& frame, Team& team, std::uint32_t thread, std::uint32_t member) noexcept;
+    ProcBind policy_of(ThreadState& thread) noexcept;
+    void deal_out_members(Team& team, std::uint32_t members) noexcept;
+    void bind(ThreadState& thread) noexcept;
+    void show_affinity(ThreadState& thread) noexcept;
+    void make_copies(const Fork& fork, std::uint32_t threads) noexcept;
     static bool arrive(Standing& standing, LocalBarrier& barrier) noexcept;
     void join_nodes(ThreadState& thread, bool several) noexcept;
     /// Arrives at the end of the former region, if any, and waits for the next. False: over.
@@ -127,13 +167,25 @@ private:
     TeamLink::Called await_region_step(ThreadState& thread) noexcept;
     TeamLink::Called await_region_as_leader(Distraction distraction) noexcept;
     void leave_region(ThreadState& thread) noexcept;
+    void barrier_here(ThreadState& thread, Team& team) noexcept;
     bool barrier_step(ThreadState& thread, bool several) noexcept;
+    bool is_spread(const Frame& frame) const noexcept {
+        return link_ != nullptr && frame.team == &everywhere_;
+    }
     void tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept;
     void add_thread_states(std::uint32_t threads);
+    std::uint32_t threads_max_here() const noexcept;
+    /// So that there are at least so many on this node.
+    void make_threads(std::uint32_t threads);
     void grow_node(std::uint32_t threads);
     void grow_pool(std::uint32_t threads);
     static void* pool_thread(void* argument) noexcept;
 
+    /// What waits in constructs of the frame's team give up for.
+    static const Cancellation* cancellation_of(const Frame& frame) noexcept {
+        return frame.team != nullptr ? &frame.team->cancellation : nullptr;
+    }
+    static Workshare join_construct(Frame& frame) noexcept;
     /// Calls make() on one thread of the team, and returns what it returned on all, who then see
     /// what it did. `share` is to be left.
     template <class Make>
@@ -151,8 +203,8 @@ private:
     void* copy_argument(const NewTask& wanted) noexcept;
     void execute_inline(Frame& frame, const NewTask& wanted) noexcept;
     void run_undeferred(ThreadState& thread, Task& task, const NewTask& wanted) noexcept;
-    /// Executes descendants of `of`, or any of the team of all nodes if it is null, until done(),
-    /// which is asked under the books' latch.
+    /// Executes descendants of `of`, or any of the thread's team if it is null, until done(),
+    /// which is asked under the books' latch, and also without it if `of` is null.
     template <class Done>
     void work_until(ThreadState& thread, Task* of, Done&& done) noexcept {
         using Plain = std::remove_reference_t<Done>;
@@ -168,47 +220,53 @@ private:
     void work_until(ThreadState& thread, Task* of, Condition done) noexcept;
     void wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& patience_ns,
                        Condition done) noexcept;
-    /// Whether it may execute any task of the region: the last one here was its own.
-    bool is_member(const ThreadState& thread) const noexcept {
-        return thread.region_entered == regions_.load(std::memory_order_acquire);
+    /// The team any of whose tasks it may execute: that of the region it is in, or was in last, if
+    /// that is not over. Null: none. Under the books' latch.
+    TaskTeam* tasks_of(const ThreadState& thread) const noexcept {
+        const Team* const team = thread.frame->team;
+        if (team == nullptr) return nullptr;
+        const bool is_member = team != &everywhere_ ||
+                               thread.region_entered == regions_.load(std::memory_order_acquire);
+        return is_member ? team->tasks : nullptr;
     }
     /// Executes tasks while there are any to be had.
     void help(ThreadState& thread) noexcept;
-    /// What makes a thread leave a barrier or a join for a while: tasks.
+    /// What makes a thread leave a barrier or a join for a while: tasks; a barrier also for good.
     struct Lookout {
         const TaskPool& tasks;
         std::uint64_t seen;
+        const Cancellation* cancellation = nullptr;
         Distraction distraction() const noexcept {
             return {[](const void* self) noexcept {
                         const auto& here = *static_cast<const Lookout*>(self);
-                        return here.tasks.stirs(here.seen);
+                        return here.tasks.stirs(here.seen) ||
+                               (here.cancellation != nullptr && here.cancellation->region());
                     },
                     this};
         }
     };
 
     std::uint32_t* lock_at(std::uint64_t key) noexcept;
+    const void* holder(Frame& frame) noexcept;
 
     Parts parts_;
     Environment environment_;
     std::unique_ptr<TeamLink> link_;  ///< null on one node
     std::unique_ptr<SegmentWords> segment_words_, segment_progress_;
-    std::unique_ptr<LocalWords> local_words_, local_progress_;
-    WordStore* words_;
-    WordStore* progress_;  ///< of doacross loops
     Patience patience_;
     TaskPool tasks_;
     std::atomic<std::uint64_t> tasks_executed_{0};
     std::uint32_t node_ = 0, nodes_ = 1, processors_ = 1;
 
-    Fork fork_;  ///< the present region; written by the leader while all others stand still
-    std::uint64_t sequence_ = 0;  ///< number of the next region's first construct; as fork_
-    std::atomic<bool> team_taken_{false};
+    Team everywhere_;
+    std::atomic<bool> team_taken_{false};  ///< everywhere_
     std::atomic<bool> told_of_limit_{false};
-    LocalBarrier barrier_;
-    LocalBarrier join_;
-    std::vector<std::unique_ptr<ThreadState>>
-        threads_;  ///< by local number; moves on one node only
+    std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local number; never moves
+    Latch helpers_latch_;             ///< the next four, and who makes more threads inside a region
+    std::uint32_t members_here_ = 1;  ///< of everywhere_: threads 0, 1, ... of this node
+    std::uint32_t helping_ = 0;
+    std::vector<std::unique_ptr<Team>> teams_;
+    std::vector<Team*> free_teams_;
     std::vector<pthread_t> pool_;
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> regions_{0};

@@ -35,18 +35,23 @@ void RuntimeCore::forget_lock(std::uint64_t key) noexcept {
     if (link_ != nullptr) parts_.locks->forget(key);
 }
 
-// A region of one thread is a task of its own, with a frame of its own: what the task around it
-// holds it does not.
+// A lock belongs to a task: to an implicit one, which its frame stands for, or to an explicit one.
+// What the task around it holds it does not.
+const void* RuntimeCore::holder(Frame& frame) noexcept {
+    if (frame.inlined) return &current_task(frame);
+    return frame.task == frame.implicit ? static_cast<const void*>(&frame) : frame.task;
+}
+
 std::uint32_t RuntimeCore::lock_nested(std::uint64_t key) noexcept {
     ThreadState& thread = self();
-    std::uint32_t& count = thread.holds.of(key, thread.frame);
+    std::uint32_t& count = thread.holds.of(key, holder(*thread.frame));
     if (count == 0) lock(key);
     return ++count;
 }
 
 std::uint32_t RuntimeCore::try_lock_nested(std::uint64_t key) noexcept {
     ThreadState& thread = self();
-    std::uint32_t& count = thread.holds.of(key, thread.frame);
+    std::uint32_t& count = thread.holds.of(key, holder(*thread.frame));
     if (count == 0 && !try_lock(key)) return 0;
     return ++count;
 }

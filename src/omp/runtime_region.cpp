@@ -37,14 +37,15 @@ std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_
     const Frame& frame = *thread.frame;
     const Icvs& own = icvs();
     const std::uint32_t levels = std::min(own.max_active_levels, levels_supported);
-    if (requested == 1 || !may_lead(thread) || over_.load(std::memory_order_relaxed) ||
-        frame.place.active_level >= levels)
+    if (requested == 1 || over_.load(std::memory_order_relaxed) ||
+        frame.place.active_level >= levels || !(may_lead(thread) || is_in_team(frame)))
         return 1;
     std::uint32_t threads = requested != 0 ? requested : own.threads;
     if (own.dynamic) threads = std::min(threads, processors_);
-    if (threads_max != 0) threads = std::min(threads, threads_max);
+    if (own.dynamic && threads_max != 0) threads = std::min(threads, threads_max);
     const std::uint32_t most = std::min(thread_limit(), pool_threads_max);
-    if (threads > most && environment_.thread_limit > most) tell_of_limit(threads, most);
+    if (threads > most && most == nodes_ * parts_.threads_per_node_max)
+        tell_of_limit(threads, most);
     return std::max(1u, std::min(threads, most));
 }
 
@@ -54,6 +55,13 @@ void RuntimeCore::tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexce
     say("a team of %u threads was asked for and has %u: %u nodes have room for the stacks of %u "
         "threads each. Use more nodes, or --threads",
         wanted, most, nodes_, parts_.threads_per_node_max);
+}
+
+/// Whether it is inside a region of several threads, maybe in one of one thread.
+bool RuntimeCore::is_in_team(const Frame& frame) const noexcept {
+    for (const Frame* each = &frame; each != nullptr; each = each->parent)
+        if (each->team != nullptr) return true;
+    return false;
 }
 
 bool RuntimeCore::may_lead(const ThreadState& thread) const noexcept {
@@ -88,34 +96,50 @@ std::uint32_t RuntimeCore::parallel_reductions(OutlinedFunction function, void* 
     return run(fork, threads, 0);
 }
 
-std::uint32_t RuntimeCore::run(const Fork& fork, std::uint32_t requested,
+std::uint32_t RuntimeCore::run(const Fork& wanted, std::uint32_t requested,
                                std::uint32_t threads_max) noexcept {
     ThreadState& thread = self();
-    const auto make_copies = [&](std::uint32_t threads) {
-        if (fork.reductions == nullptr) return;
-        reductions::allocate(fork.reductions, nullptr, threads,
-                             [this](std::size_t bytes, std::size_t alignment) {
-                                 return tasks_.allocate_argument(bytes, alignment);
-                             });
-    };
+    Fork fork = wanted;
+    fork.bind = policy_of(thread);
     const std::uint32_t size = team_size_for(thread, requested, threads_max);
-    // There is one team. Whoever finds it taken does not wait: its holder may wait for the caller.
+    if (size > 1 && is_in_team(*thread.frame)) return run_inner(thread, fork, size);
+    // Whoever finds the team taken does not wait: its holder may wait for the caller.
     if (size == 1 || team_taken_.exchange(true, std::memory_order_acquire)) {
-        make_copies(1);
+        make_copies(fork, 1);
         run_alone(thread, fork);
         return 1;
     }
-    make_copies(size);
-    fork_ = fork;
+    make_copies(fork, size);
+    everywhere_.fork = fork;
     run_team(thread, size);
     team_taken_.store(false, std::memory_order_release);  // pairs with the exchange above
     return size;
 }
 
+/// Of task reductions of the region.
+void RuntimeCore::make_copies(const Fork& fork, std::uint32_t threads) noexcept {
+    if (fork.reductions == nullptr) return;
+    reductions::allocate(fork.reductions, nullptr, threads,
+                         [this](std::size_t bytes, std::size_t alignment) {
+                             return tasks_.allocate_argument(bytes, alignment);
+                         });
+}
+
+/// What the tasks of a region met in `outer` start with. As gcc's runtime does it: behind the end
+/// of OMP_NUM_THREADS' list, what the task around it has.
+Icvs RuntimeCore::icvs_inside(const Frame& outer) noexcept {
+    Icvs inside = icvs();
+    const std::uint32_t level = outer.place.level + 1;
+    if (level < environment_.levels) inside.threads = environment_.threads_by_level[level];
+    if (level < environment_.bind_by_level.size()) inside.bind = environment_.bind_by_level[level];
+    return inside;
+}
+
 void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
     Frame frame;
     frame.parent = thread.frame;
-    frame.icvs = icvs();
+    frame.icvs = icvs_inside(*thread.frame);
+    frame.binding = thread.frame->binding;
     frame.reductions = fork.reductions;
     frame.place.level = thread.frame->place.level + 1;
     frame.place.active_level = thread.frame->place.active_level;
@@ -129,21 +153,24 @@ void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
 
 void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcept {
     const Frame& outer = *thread.frame;
-    trace("omp.fork", team_size, sequence_);
-    fork_.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
-    fork_.icvs = icvs();
-    if (environment_.levels > 1)
-        fork_.icvs.threads =
-            environment_.threads_by_level[std::min(outer.place.level + 1, environment_.levels - 1)];
+    Team& team = everywhere_;
+    Fork& fork = team.fork;
+    trace("omp.fork", team_size, team.sequence);
+    fork.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
+    fork.icvs = icvs_inside(outer);
     // The numbers go on from region to region: the last thread to leave a slot may do so late.
-    fork_.sequence = sequence_;
-    synchronizes_at(SyncKind::region, reinterpret_cast<const void*>(fork_.function));
+    fork.sequence = team.sequence;
+    team.leader_binding = outer.binding;
+    synchronizes_at(SyncKind::region, reinterpret_cast<const void*>(fork.function));
     if (parts_.flush_streams != nullptr && link_ != nullptr) parts_.flush_streams();
     if (parts_.publish_process != nullptr && nodes_of(team_size) > 1)
-        fork_.process = parts_.publish_process();
-    const std::uint32_t join_phase = join_.phase();
-    const auto start = [this, team_size] {
-        if (link_ != nullptr && nodes_of(team_size) > 1) link_->fork(fork_, nodes_of(team_size));
+        fork.process = parts_.publish_process();
+    const std::uint32_t join_phase = team.join.phase();
+    const auto start = [this, team_size, &team] {
+        if (link_ != nullptr && nodes_of(team_size) > 1)
+            link_->fork(team.fork, nodes_of(team_size));
+        else
+            team.cancellation.begin(team.cancellation.number() + 1);
         if (link_ != nullptr) tasks_.exchange()->begin_region(link_->region(), nodes_of(team_size));
         start_members();
     };
@@ -152,18 +179,21 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     else
         start();
     Frame* const parent = thread.frame;
+    thread.next_team = &team;
     enter_region(thread);
     thread.region.parent = parent;
-    run_function(fork_);
-    sequence_ = thread.region.sequence;
+    run_function(fork);
+    team.sequence = thread.region.sequence;
     thread.in_region = false;
     trace("omp.join", join_phase);
     if (link_ != nullptr) {
         join_nodes(thread, nodes_of(team_size) > 1);
     } else {
-        if (join_.arrive()) join_.open(patience_);
-        work_until(thread, nullptr, [&] { return join_.phase() != join_phase && tasks_.quiet(); });
+        if (team.join.arrive()) team.join.open(patience_);
+        work_until(thread, nullptr,
+                   [&] { return team.join.phase() != join_phase && tasks_.quiet(); });
     }
+    clean_after_cancellation(team);
     release_implicit(thread.region);
     thread.frame = parent;
 }
@@ -177,31 +207,50 @@ std::uint32_t RuntimeCore::local_members(std::uint32_t team_size) const noexcept
 }
 
 void RuntimeCore::start_members() noexcept {
-    const std::uint32_t members = local_members(fork_.place.team_size);
-    if (link_ == nullptr && threads_.size() < members) grow_pool(members);
-    if (link_ == nullptr && pool_.size() + 1 < members) grow_pool(members);
-    if (link_ != nullptr && threads_.size() < members) grow_node(members);
-    barrier_.set_members(members);
-    join_.set_members(members);
+    Team& team = everywhere_;
+    const std::uint32_t members = local_members(team.fork.place.team_size);
+    make_threads(members);
+    members_here_ = members;
+    team.barrier.set_members(members);
+    team.join.set_members(members);
+    deal_out_members(team, members);
     regions_.fetch_add(1, std::memory_order_relaxed);
+    for (std::uint32_t t = 0; t < members; ++t) threads_[t]->next_team = &team;
     for (std::uint32_t t = 1; t < members; ++t) threads_[t]->start.advance(patience_);
     if (link_ == nullptr && tasks_.has_waiting()) tasks_.ring();
 }
 
 void RuntimeCore::enter_region(ThreadState& thread) noexcept {
+    Team& team = *thread.next_team;
     Frame& frame = thread.region;
     release_implicit(frame);
-    frame.parent = nullptr;
-    frame.place = fork_.place;
-    frame.place.thread =
-        TeamShape{fork_.place.team_size, nodes_}.first_of(node_) + thread.local_thread;
-    frame.icvs = fork_.icvs;
-    frame.sequence = fork_.sequence;
-    frame.reductions = fork_.reductions;
+    const bool is_spread_team = &team == &everywhere_;
+    const std::uint32_t member = is_spread_team ? thread.local_thread : thread.position;
+    const std::uint32_t first =
+        is_spread_team ? TeamShape{team.fork.place.team_size, nodes_}.first_of(node_) : 0;
+    enter_frame(frame, team, first + member, member);
     thread.frame = &frame;
     thread.in_region = true;
-    thread.region_entered = regions_.load(std::memory_order_relaxed);
-    if (fork_.has_loop) loop_start(fork_.loop);
+    if (is_spread_team) thread.region_entered = regions_.load(std::memory_order_relaxed);
+    bind(thread);
+    show_affinity(thread);
+    if (team.fork.has_loop) loop_start(team.fork.loop);
+}
+
+void RuntimeCore::enter_frame(Frame& frame, Team& team, std::uint32_t thread,
+                              std::uint32_t member) noexcept {
+    const Fork& fork = team.fork;
+    frame.parent = team.outer;
+    frame.place = fork.place;
+    frame.place.thread = thread;
+    frame.icvs = fork.icvs;
+    frame.team = &team;
+    frame.binding = member < team.bindings.size() ? team.bindings[member] : Binding{};
+    frame.phase = 0;
+    frame.sequence = fork.sequence;
+    frame.reductions = fork.reductions;
+    frame.loop_memory = nullptr;
+    frame.doacross.forget();
 }
 
 /// True for the last, which goes on alone; false: wait for `barrier` to leave the phase.
@@ -220,10 +269,11 @@ void RuntimeCore::join_nodes(ThreadState& thread, bool several) noexcept {
     thread.standing = {};
     const auto step = [this, &thread, several] {
         Standing& standing = thread.standing;
-        if (!standing.arrived && arrive(standing, join_)) join_.open(patience_);
+        LocalBarrier& joins = everywhere_.join;
+        if (!standing.arrived && arrive(standing, joins)) joins.open(patience_);
         TaskPool::Waiting waiting{tasks_};
         const Lookout lookout{tasks_, thread.events_seen};
-        const auto here = [&] { return join_.phase() != standing.phase && tasks_.quiet(); };
+        const auto here = [&] { return joins.phase() != standing.phase && tasks_.quiet(); };
         const bool over = link_->await(here, lookout.distraction()) &&
                           (!several || link_->join(lookout.distraction()));
         if (!over) waiting.will_attend();
@@ -237,14 +287,15 @@ void RuntimeCore::work(std::uint32_t local_thread) noexcept {
     this_thread().omp = &thread;
     while (link_ != nullptr ? await_region(thread) : await_region_here(thread)) {
         enter_region(thread);
-        run_function(fork_);
+        run_function(thread.next_team->fork);
     }
     thread.frame = &thread.base;
 }
 
 bool RuntimeCore::await_region_here(ThreadState& thread) noexcept {
-    if (thread.in_region && join_.arrive()) {
-        join_.open(patience_);
+    LocalBarrier* const join = thread.in_region ? &thread.next_team->join : nullptr;
+    if (join != nullptr && join->arrive()) {
+        join->open(patience_);
         if (tasks_.has_waiting()) tasks_.ring();
     }
     thread.in_region = false;
@@ -275,10 +326,13 @@ TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
     const Distraction distraction = lookout.distraction();
     Standing& standing = thread.standing;
     if (thread.in_region) {
-        if (!standing.arrived && arrive(standing, join_) && node_ == 0) join_.open(patience_);
-        if (standing.last && node_ != 0) {
+        Team& team = *thread.next_team;
+        const bool speaks_for_node = node_ != 0 && &team == &everywhere_;
+        if (!standing.arrived && arrive(standing, team.join) && !speaks_for_node)
+            team.join.open(patience_);
+        if (standing.last && speaks_for_node) {
             // It may have tasks of those it waits for, so it goes on executing them.
-            const auto joins = [this] { return tasks_.quiet() && link_->children_have_come(); };
+            const auto joins = [this] { return tasks_.quiet() && link_->children_have_joined(); };
             if (!link_->await_region(joins, distraction)) return TeamLink::Called::elsewhere;
             leave_region(thread);
         }
@@ -296,11 +350,12 @@ TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
 void RuntimeCore::leave_region(ThreadState&) noexcept {
     if (parts_.flush_streams != nullptr) parts_.flush_streams();
     link_->arrive_at_join();
-    join_.open(patience_);
+    everywhere_.join.open(patience_);
 }
 
 TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) noexcept {
-    const TeamLink::Called called = link_->await_fork(&fork_, distraction);
+    Fork& fork = everywhere_.fork;
+    const TeamLink::Called called = link_->await_fork(&fork, distraction);
     if (called == TeamLink::Called::handlers || called == TeamLink::Called::elsewhere)
         return called;
     if (called == TeamLink::Called::end) {
@@ -308,11 +363,11 @@ TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) no
         for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
         return called;
     }
-    const std::uint32_t members = nodes_of(fork_.place.team_size);
+    const std::uint32_t members = nodes_of(fork.place.team_size);
     link_->set_members(members);
     tasks_.exchange()->begin_region(link_->region(), members);
-    if (parts_.apply_process != nullptr && fork_.process.bytes != nullptr)
-        parts_.apply_process(fork_.process);
+    if (parts_.apply_process != nullptr && fork.process.bytes != nullptr)
+        parts_.apply_process(fork.process);
     start_members();
     return called;
 }
@@ -326,20 +381,18 @@ void RuntimeCore::quit() noexcept {
 
 void RuntimeCore::barrier() noexcept {
     ThreadState& thread = self();
-    const Frame& frame = *thread.frame;
-    if (frame.place.team_size == 1) {
+    Frame& frame = *thread.frame;
+    if (frame.team == nullptr) {
+        ++frame.phase;
         Task* const task = frame.implicit;
         if (task == nullptr) return;
         return work_until(thread, task, [task] { return task->descendants.count == 0; });
     }
+    if (is_cancelled(frame)) return;
     trace("omp.barrier", frame.place.thread, frame.sequence);
-    if (link_ == nullptr) {
-        const std::uint32_t phase = barrier_.phase();
-        if (!barrier_.arrive())
-            return work_until(thread, nullptr, [&] { return barrier_.phase() != phase; });
-        if (!tasks_.quiet()) work_until(thread, nullptr, [this] { return tasks_.quiet(); });
-        barrier_.open(patience_);
-        if (tasks_.has_waiting()) tasks_.ring();
+    if (!is_spread(frame)) {
+        barrier_here(thread, *frame.team);
+        ++frame.phase;
         return;
     }
     thread.standing = {};
@@ -351,21 +404,44 @@ void RuntimeCore::barrier() noexcept {
         return through;
     };
     link_->in_steps(step, [this, &thread] { help(thread); });
+    ++frame.phase;
+}
+
+/// Of a team whose threads are all on this node.
+void RuntimeCore::barrier_here(ThreadState& thread, Team& team) noexcept {
+    const Cancellation& cancelled = team.cancellation;
+    LocalBarrier& barrier = team.barrier;
+    const std::uint32_t phase = barrier.phase();
+    if (!barrier.arrive())
+        return work_until(thread, nullptr,
+                          [&] { return barrier.phase() != phase || cancelled.region(); });
+    if (!TaskPool::quiet(*team.tasks))
+        work_until(thread, nullptr,
+                   [&] { return TaskPool::quiet(*team.tasks) || cancelled.region(); });
+    if (cancelled.region()) return;
+    barrier.open(patience_);
+    if (tasks_.has_waiting()) tasks_.ring();
 }
 
 bool RuntimeCore::barrier_step(ThreadState& thread, bool several) noexcept {
     Standing& standing = thread.standing;
-    const Lookout lookout{tasks_, thread.events_seen};
+    LocalBarrier& barrier = everywhere_.barrier;
+    const Cancellation& cancelled = everywhere_.cancellation;
+    const Lookout lookout{tasks_, thread.events_seen, &cancelled};
     const Distraction distraction = lookout.distraction();
-    if (!arrive(standing, barrier_))
-        return link_->await([&] { return barrier_.phase() != standing.phase; }, distraction);
+    if (cancelled.region()) return true;
+    if (!arrive(standing, barrier)) {
+        const bool passed =
+            link_->await([&] { return barrier.phase() != standing.phase; }, distraction);
+        return passed || cancelled.region();
+    }
     if (!standing.begun) {
         if (!link_->await([this] { return tasks_.quiet(); }, distraction)) return false;
         if (several) link_->begin_barrier();
         standing.begun = true;
     }
     if (several && !link_->finish_barrier(distraction)) return false;
-    barrier_.open(patience_);
+    barrier.open(patience_);
     return true;
 }
 
@@ -386,6 +462,18 @@ void RuntimeCore::add_thread_states(std::uint32_t threads) {
         threads_[t]->runtime = this;
         threads_[t]->local_thread = t;
         threads_[t]->base.icvs = environment_.initial;
+    }
+}
+
+std::uint32_t RuntimeCore::threads_max_here() const noexcept {
+    return link_ != nullptr ? parts_.threads_per_node_max : pool_threads_max;
+}
+
+void RuntimeCore::make_threads(std::uint32_t threads) {
+    if (link_ == nullptr) {
+        if (threads_.size() < threads || pool_.size() + 1 < threads) grow_pool(threads);
+    } else if (threads_.size() < threads) {
+        grow_node(threads);
     }
 }
 

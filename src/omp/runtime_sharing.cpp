@@ -20,8 +20,10 @@ void RuntimeCore::loop_start(const Loop& loop) noexcept {
         resolved.schedule = frame.icvs.schedule;
         resolved.chunk = frame.icvs.chunk;
     }
-    if (frame.loop.begin(resolved, frame.place.team_size, frame.place.thread, *words_,
-                         frame.sequence))
+    Team* const team = frame.team;
+    WordStore& words = team != nullptr ? *team->words : *everywhere_.words;
+    if (frame.loop.begin(resolved, frame.place.team_size, frame.place.thread, words, frame.sequence,
+                         cancellation_of(frame)))
         ++frame.sequence;
 }
 
@@ -35,11 +37,16 @@ void RuntimeCore::loop_end(bool wait) noexcept {
     frame.loop.finish();
     if (frame.doacross.used()) frame.doacross.finish();
     if (frame.loop_memory != nullptr) {
-        if (team_size == 1 || frame.loop_memory_share.leave(team_size))
+        if (team_size == 1 || !frame.loop_memory_share.joined() ||
+            frame.loop_memory_share.leave(team_size))
             tasks_.free_argument(frame.loop_memory);
         frame.loop_memory = nullptr;
     }
     if (wait) barrier();
+}
+
+Workshare RuntimeCore::join_construct(Frame& frame) noexcept {
+    return {*frame.team->words, frame.sequence++, cancellation_of(frame)};
 }
 
 // --- what the threads of a construct share -------------------------------------------------------
@@ -47,17 +54,19 @@ void RuntimeCore::loop_end(bool wait) noexcept {
 template <class Make>
 void* RuntimeCore::make_for_all(Frame& frame, Workshare& share, Make&& make) noexcept {
     if (frame.place.team_size == 1) return make();
-    share = Workshare(*words_, frame.sequence++);
+    share = join_construct(frame);
+    if (!share.joined()) return make();  // Nobody will use it together with this thread.
+    const bool travels = is_spread(frame);
     if (share.fetch_add_next(1) == 0) {
-        lock(share_key);
+        if (travels) lock(share_key);
         void* const made = make();
         share.publish(made);
-        unlock(share_key);
+        if (travels) unlock(share_key);
         return made;
     }
     void* const made = share.await_published();
     // Whoever made it releases when it opens the lock.
-    if (link_ != nullptr) {
+    if (travels) {
         lock(share_key);
         unlock(share_key);
     }
@@ -88,8 +97,11 @@ void RuntimeCore::start_shared_reductions(std::uintptr_t* data) noexcept {
         return static_cast<void*>(data);
     });
     if (made != data) reductions::share(data, outer, static_cast<std::uintptr_t*>(made));
-    if (threads > 1) share.leave(threads);
-    tasks_.with_books([&](TaskBook&) { task.group->reductions = data; });
+    if (threads > 1 && share.joined()) share.leave(threads);
+    tasks_.with_books([&](TaskBook&) {
+        task.group->reductions = data;
+        task.group->implied = true;
+    });
 }
 
 void RuntimeCore::end_shared_reductions(bool cancelled) noexcept {
@@ -118,9 +130,12 @@ void RuntimeCore::doacross_start(std::span<const std::uint64_t> counts, Schedule
     loop_start(loop);
     bool empty = false;
     for (const std::uint64_t count : counts) empty |= count == 0;
-    if (frame.place.team_size == 1 || empty) return;
+    Team* const team = frame.team;
+    if (team == nullptr || empty) return;
+    if (environment_.cancellation) team->words->store(Workshare::doacross_begun, 1);
     if (!frame.doacross.begin(counts, loop.chunk, frame.place.team_size, frame.place.thread,
-                              *words_, *progress_, frame.sequence++))
+                              *team->words, *team->progress, frame.sequence++,
+                              cancellation_of(frame)))
         die(exit_environment,
             "a doacross loop nest of depth %lu in a team of %u threads has too many iterations to "
             "number in 64 bits, more than %lu loops or more than %lu threads",
@@ -133,7 +148,7 @@ void RuntimeCore::doacross_start(std::span<const std::uint64_t> counts, Schedule
 void RuntimeCore::doacross_post(const std::uint64_t* at) noexcept {
     Frame& frame = *self().frame;
     if (!frame.doacross.used()) return;
-    if (link_ != nullptr) parts_.memory->flush();
+    if (is_spread(frame)) parts_.memory->flush();
     frame.doacross.post(at);
 }
 
@@ -141,7 +156,7 @@ void RuntimeCore::doacross_wait(const std::uint64_t* at) noexcept {
     Frame& frame = *self().frame;
     if (!frame.doacross.used()) return;
     frame.doacross.wait(at);
-    if (link_ != nullptr) parts_.memory->flush();
+    if (is_spread(frame)) parts_.memory->flush();
 }
 
 // --- ordered and single --------------------------------------------------------------------------
@@ -151,36 +166,36 @@ void RuntimeCore::ordered_start() noexcept {
     Frame& frame = *self().frame;
     if (frame.place.team_size == 1) return;
     frame.loop.await_turn();
-    if (link_ != nullptr) lock(ordered_key);
+    if (is_spread(frame)) lock(ordered_key);
 }
 
 void RuntimeCore::ordered_end() noexcept {
-    if (link_ != nullptr && self().frame->place.team_size > 1) unlock(ordered_key);
+    if (is_spread(*self().frame)) unlock(ordered_key);
 }
 
 bool RuntimeCore::single_start() noexcept {
     Frame& frame = *self().frame;
     if (frame.place.team_size == 1) return true;
-    return Workshare(*words_, frame.sequence++).first_and_leave(frame.place.team_size);
+    Workshare workshare = join_construct(frame);
+    return workshare.joined() && workshare.first_and_leave(frame.place.team_size);
 }
 
 void* RuntimeCore::single_copy_start() noexcept {
     Frame& frame = *self().frame;
     if (frame.place.team_size == 1) return nullptr;
-    Workshare workshare(*words_, frame.sequence++);
-    if (workshare.fetch_add_next(1) == 0) {
-        frame.single_copy = workshare;
-        return nullptr;
-    }
+    frame.single_copy = join_construct(frame);
+    Workshare& workshare = frame.single_copy;
+    // Behind a cancelled construct nobody has anything to copy: each does it by itself.
+    if (!workshare.joined() || workshare.fetch_add_next(1) == 0) return nullptr;
     barrier();
-    void* const data = workshare.published();
+    void* const data = workshare.await_published();
     workshare.leave(frame.place.team_size);
     return data;
 }
 
 void RuntimeCore::single_copy_end(void* data) noexcept {
     Frame& frame = *self().frame;
-    if (frame.place.team_size == 1) return;
+    if (frame.place.team_size == 1 || !frame.single_copy.joined()) return;
     frame.single_copy.publish(data);
     barrier();
     frame.single_copy.leave(frame.place.team_size);

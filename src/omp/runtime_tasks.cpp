@@ -22,10 +22,9 @@ constexpr std::uint64_t ask_again_min_ns = 500'000, ask_again_max_ns = 20'000'00
 
 Task& RuntimeCore::current_task(Frame& frame) noexcept {
     if (frame.task == nullptr) {
-        const bool shared = frame.place.team_size > 1;
-        frame.implicit = tasks_.with_books([&frame, shared](TaskBook& book) {
+        frame.implicit = tasks_.with_books([&frame](TaskBook& book) {
             Task& task = book.make();
-            book.make_implicit(task, shared);
+            book.make_implicit(task, frame.team != nullptr ? frame.team->tasks : nullptr);
             task.descendants.reductions = frame.reductions;
             return &task;
         });
@@ -65,6 +64,11 @@ bool RuntimeCore::in_final() noexcept {
     return frame.task != nullptr && frame.task->final;
 }
 
+bool RuntimeCore::in_explicit_task() noexcept {
+    const Frame& frame = *self().frame;
+    return frame.inlined || frame.task != frame.implicit;
+}
+
 TaskCounts RuntimeCore::task_counts() const noexcept {
     auto& tasks = const_cast<TaskPool&>(tasks_);
     TaskExchange* const exchange = tasks.exchange();
@@ -77,6 +81,7 @@ TaskCounts RuntimeCore::task_counts() const noexcept {
 void RuntimeCore::task(const NewTask& wanted) noexcept {
     ThreadState& thread = self();
     Frame& frame = *thread.frame;
+    if (environment_.cancellation && (is_cancelled(frame) || is_group_cancelled(frame))) return;
     const bool may_wait = wanted.deferred && !in_final() && frame.place.level > 0;
     const bool plain = wanted.dependences.empty() && wanted.event == nullptr;
     if (plain && (!may_wait || tasks_.has_enough())) return execute_inline(frame, wanted);
@@ -110,6 +115,7 @@ Task& RuntimeCore::make_task(Frame& frame, const NewTask& wanted, bool deferred)
         task.function = wanted.function;
         task.priority = wanted.priority;
         task.final = wanted.final || parent.final;
+        task.runs_anyway = wanted.copy != nullptr;
         task.icvs = own;
         task.detached = wanted.event != nullptr;
         book.create(task, parent);
@@ -163,7 +169,8 @@ void RuntimeCore::execute(ThreadState& thread, Task& task) noexcept {
     Frame& frame = *thread.frame;
     Task* const outer = frame.task;
     frame.task = &task;
-    if (task.function != nullptr) call_program(task.function, task.argument);
+    task.discarded = is_discarded(frame, task);
+    if (task.function != nullptr && !task.discarded) call_program(task.function, task.argument);
     frame.task = outer;
     tasks_executed_.fetch_add(1, std::memory_order_relaxed);
     end_body(task);
@@ -191,7 +198,8 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
             over = done();
             if (over) return nullptr;
             if (of != nullptr) return book.take_descendant(*of);
-            return is_member(thread) ? book.take_any() : nullptr;
+            TaskTeam* const team = tasks_of(thread);
+            return team != nullptr ? book.take_any(*team) : nullptr;
         });
         if (over) break;
         if (task != nullptr) {
@@ -221,7 +229,11 @@ void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& pat
         waiting.will_attend();
         on_runtime_stack([&] {
             parts_.endpoint->wait_until(
-                [&] { return tasks_.stirs(seen) || parts_.interruptions.are_pending(); }, until_ns);
+                [&] {
+                    return tasks_.stirs(seen) || parts_.interruptions.are_pending() ||
+                           (of == nullptr && done());
+                },
+                until_ns);
         });
     }
     if (parts_.interruptions.are_pending()) parts_.interruptions.serve();
@@ -231,13 +243,17 @@ void RuntimeCore::help(ThreadState& thread) noexcept {
     for (;;) {
         const std::uint64_t seen = tasks_.events();
         tasks_.attend();
-        Task* const task = tasks_.with_books(
-            [&](TaskBook& book) { return is_member(thread) ? book.take_any() : nullptr; });
+        bool is_member = false;  // Of a team whose tasks travel.
+        Task* const task = tasks_.with_books([&](TaskBook& book) -> Task* {
+            TaskTeam* const team = tasks_of(thread);
+            is_member = team != nullptr && team->everywhere;
+            return team != nullptr ? book.take_any(*team) : nullptr;
+        });
         if (task != nullptr) {
             execute(thread, *task);
         } else if (tasks_.events() == seen) {
             thread.events_seen = seen;
-            if (is_member(thread)) tasks_.exchange()->ask_any();
+            if (is_member) tasks_.exchange()->ask_any();
             return;
         }
     }

@@ -214,7 +214,9 @@ TEST_P(Team, a_nested_lock_counts_its_holder_and_excludes_others) {
     runtime_->unlock(key);
 }
 
-TEST_P(Team, a_nested_region_has_one_thread_and_leaves_the_outer_one_as_it_was) {
+TEST_P(
+    Team,
+    an_inner_region_has_one_thread_where_one_level_is_active_and_leaves_the_outer_one_as_it_was) {
     std::atomic<int> wrong{0}, inner_runs{0};
     parallel(
         [&] {

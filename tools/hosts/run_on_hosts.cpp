@@ -60,6 +60,10 @@ Result<HostsRequest> request_for(const RunOptions& options) {
     HostsRequest request;
     if (options.command.empty())
         return Error{ErrorKind::usage, "no program was named. Name it behind the options"};
+    if (!options.bind_to.empty() && options.bind_to != "none")
+        return Error{ErrorKind::usage, "--bind-to " + options.bind_to +
+                                           ": nodes are bound on one host only; on several, let "
+                                           "the batch system bind them"};
     request.plan.threads_per_node = 0;
     if (!options.threads.empty()) {
         const auto threads = count_option("--threads", options.threads, threads_max);

@@ -46,6 +46,11 @@ TEST(Refusal, WrongWordsAreUsageErrors) {
     expect_refusal(run({"-n", "99999999999", node}), 64, "-n 99999999999:");
     expect_refusal(run({"-n", "2", "--threads", "0", node}), 64, "--threads 0: wanted");
     expect_refusal(run({"-n", "2", "--bogus", node}), 64, "--bogus");
+    expect_refusal(run({"-n", "2", "--bind-to", "socket", node}), 64,
+                   "--bind-to socket: wanted core, numa or none");
+    expect_refusal(run({"-n", "1000", "--threads", "200", "--bind-to", "core", node}), 78,
+                   "need 200000 cores, this job may use");
+    expect_refusal(run({"--hosts", "a,b", "--bind-to", "core", node}), 64, "on one host only");
     expect_refusal(run({node}), 64, "-n");
     expect_refusal(run({"-n"}), 64, "-n");
     expect_refusal(run({"-n", "2"}), 64, "no program was named");

@@ -14,6 +14,7 @@
 #include "tools/hosts/run_on_hosts.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
+#include "tools/run/bind.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/control_server.hpp"
 #include "tools/run/local_nodes.hpp"
@@ -46,6 +47,7 @@ Result<RunPlan> make_plan(const RunOptions& options, const Machine& machine) {
         if (!threads) return threads.error();
         plan.threads_per_node = *threads;
     }
+    if (auto bound = bind_nodes(plan, options.bind_to); !bound) return bound.error();
     if (auto found = look_up_program(plan); !found) return found.error();
     return plan;
 }

@@ -13,6 +13,7 @@ namespace hiroba::tools {
 struct RunOptions {
     std::string nodes;    ///< may be empty with hosts
     std::string threads;  ///< empty: the cores this job may use, shared out
+    std::string bind_to;  ///< core, numa or none; empty: none
     bool spmd = false;
     std::string hosts;     ///< "a,b:2"; empty: those of the allocation, or this host
     std::string hostfile;  ///< a file that names them; empty: none

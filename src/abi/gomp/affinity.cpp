@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: places (there are none: threads are bound by the launcher) and the affinity format.
-// Invariant: answers are those of a program whose OMP_PLACES is not set.
+// Role: places and the affinity format.
+// Invariant: places are those of the node the calling thread is on; places that are none have no
+// processors.
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -146,26 +147,55 @@ std::string_view unpadded(const char* text, std::size_t length) {
     return {text, length};
 }
 
+const hiroba::omp::Processors& place_at(std::int64_t place) {
+    static const hiroba::omp::Processors none;
+    const auto& places = runtime().environment().places;
+    const bool is_one = place >= 0 && static_cast<std::uint64_t>(place) < places.size();
+    return is_one ? places[static_cast<std::size_t>(place)] : none;
+}
+
+template <class Number>
+void copy_ids(const hiroba::omp::Processors& from, Number* to) {
+    for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Number>(from[i]);
+}
+
+template <class Number>
+void copy_partition(Number* to) {
+    const hiroba::omp::Binding binding = runtime().binding();
+    for (std::uint32_t i = 0; i < binding.count; ++i)
+        to[i] = static_cast<Number>(binding.first + i);
+}
+
 }  // namespace
+
+namespace hiroba::abi {
+void show_affinity() { show(affinity_text("")); }
+}  // namespace hiroba::abi
 
 extern "C" {
 
-int omp_get_num_places() { return 0; }
-int omp_get_place_num() { return -1; }
-int omp_get_place_num_procs(int) { return 0; }
-void omp_get_place_proc_ids(int, int*) {}
-int omp_get_partition_num_places() { return 0; }
-void omp_get_partition_place_nums(int*) {}
+int omp_get_num_places() { return static_cast<int>(runtime().environment().places.size()); }
+int omp_get_place_num() { return static_cast<int>(runtime().binding().place); }
+int omp_get_place_num_procs(int place) { return static_cast<int>(place_at(place).size()); }
+void omp_get_place_proc_ids(int place, int* ids) { copy_ids(place_at(place), ids); }
+int omp_get_partition_num_places() { return static_cast<int>(runtime().binding().count); }
+void omp_get_partition_place_nums(int* places) { copy_partition(places); }
 
-int omp_get_num_places_() { return 0; }
-int omp_get_place_num_() { return -1; }
-int omp_get_place_num_procs_(const std::int32_t*) { return 0; }
-int omp_get_place_num_procs_8_(const std::int64_t*) { return 0; }
-void omp_get_place_proc_ids_(const std::int32_t*, std::int32_t*) {}
-void omp_get_place_proc_ids_8_(const std::int64_t*, std::int64_t*) {}
-int omp_get_partition_num_places_() { return 0; }
-void omp_get_partition_place_nums_(std::int32_t*) {}
-void omp_get_partition_place_nums_8_(std::int64_t*) {}
+int omp_get_num_places_() { return omp_get_num_places(); }
+int omp_get_place_num_() { return omp_get_place_num(); }
+int omp_get_place_num_procs_(const std::int32_t* place) { return omp_get_place_num_procs(*place); }
+int omp_get_place_num_procs_8_(const std::int64_t* place) {
+    return omp_get_place_num_procs(static_cast<int>(*place));
+}
+void omp_get_place_proc_ids_(const std::int32_t* place, std::int32_t* ids) {
+    copy_ids(place_at(*place), ids);
+}
+void omp_get_place_proc_ids_8_(const std::int64_t* place, std::int64_t* ids) {
+    copy_ids(place_at(*place), ids);
+}
+int omp_get_partition_num_places_() { return omp_get_partition_num_places(); }
+void omp_get_partition_place_nums_(std::int32_t* places) { copy_partition(places); }
+void omp_get_partition_place_nums_8_(std::int64_t* places) { copy_partition(places); }
 
 void omp_set_affinity_format(const char* format) {
     runtime().environment().affinity_format = format;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: omp_alloc and its kin, and GOMP_alloc for the allocate clause.
-// Invariant: all memory spaces are the job's memory. A trait that cannot be kept (a pool size,
-// pinning) makes omp_init_allocator return omp_null_allocator, as the specification allows.
+// Invariant: all memory spaces are the job's memory. A trait that cannot be kept (pinning) makes
+// omp_init_allocator return omp_null_allocator, as the specification allows. Each block has a
+// header in front, so that it can be freed without naming its allocator. What is taken of a pool is
+// counted under a lock that is named by the allocator: any thread of any node may take and give.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -47,10 +49,51 @@ enum Fallback : std::uintptr_t {
 
 /// What a handle above the predefined ones points to, in memory of the program.
 struct Allocator {
+    std::uint32_t lock = 0;  ///< its address names the lock, and is it on one node
+    std::size_t pool_bytes = SIZE_MAX, taken_bytes = 0;
     std::size_t alignment = 1;
     std::uintptr_t fallback = default_memory;
     Handle next = 0;  ///< asked where this one has no room (allocator_fb)
 };
+
+/// In front of each block.
+struct Header {
+    void* base;
+    std::size_t bytes;
+    Handle allocator;  ///< that had room for it
+    std::uintptr_t unused;
+};
+static_assert(sizeof(Header) == 32);
+
+Header& header_of(void* block) noexcept { return static_cast<Header*>(block)[-1]; }
+
+Allocator* allocator_at(Handle handle) noexcept {
+    return handle > predefined_last ? reinterpret_cast<Allocator*>(handle) : nullptr;
+}
+
+/// Counts `more` bytes in and `less` bytes out. False: they do not fit, nothing was done.
+bool count(Allocator* allocator, std::size_t more, std::size_t less) noexcept {
+    if (allocator == nullptr || allocator->pool_bytes == SIZE_MAX) return true;
+    const auto key = reinterpret_cast<std::uintptr_t>(&allocator->lock);
+    runtime().lock(key);
+    const std::size_t left = allocator->pool_bytes - (allocator->taken_bytes - less);
+    const bool fits = more <= left;
+    if (fits) allocator->taken_bytes += more - less;
+    runtime().unlock(key);
+    return fits;
+}
+
+/// Not counted. `align`: a power of two.
+void* make_block(Handle handle, std::size_t align, std::size_t bytes, bool zero) noexcept {
+    align = std::max(align, alignof(std::max_align_t));
+    const std::size_t front = (sizeof(Header) + align - 1) & ~(align - 1);
+    std::size_t all = 0;
+    if (__builtin_add_overflow(front, bytes, &all)) return nullptr;
+    auto* const base = static_cast<std::byte*>(allocate_by_allocator(all, align, zero));
+    if (base == nullptr) return nullptr;
+    header_of(base + front) = {base, bytes, handle, 0};
+    return base + front;
+}
 
 Handle chosen(Handle handle) noexcept {
     return handle != 0 ? handle : runtime().icvs().default_allocator;
@@ -66,15 +109,17 @@ void* allocate(Handle handle, std::size_t align, std::size_t bytes, bool zero) n
     if (bytes == 0) return nullptr;
     // An allocator's next one was made before it, so the chain ends.
     for (handle = chosen(handle);;) {
-        const auto* const made =
-            handle > predefined_last ? reinterpret_cast<const Allocator*>(handle) : nullptr;
+        Allocator* const made = allocator_at(handle);
         if (made != nullptr) align = std::max(align, made->alignment);
-        void* const block = allocate_by_allocator(bytes, align, zero);
+        const bool fits = count(made, bytes, 0);
+        void* const block = fits ? make_block(handle, align, bytes, zero) : nullptr;
         if (block != nullptr || made == nullptr) return block;
-        // All memory spaces are one: the default memory has no more room than this.
+        if (fits) count(made, 0, bytes);
         if (made->fallback == abort_program) abort_for_lack_of(bytes);
-        if (made->fallback != other_allocator) return nullptr;
-        handle = made->next;
+        if (made->fallback == null_pointer) return nullptr;
+        // The default memory has room where merely the pool has none.
+        handle = made->fallback == other_allocator ? made->next : 1;
+        if (handle == 0) handle = 1;
     }
 }
 
@@ -97,17 +142,32 @@ void* omp_aligned_calloc(std::size_t align, std::size_t count, std::size_t bytes
     return multiply(count, bytes, &bytes) ? allocate(handle, align, bytes, true) : nullptr;
 }
 void omp_free(void* block, Handle) {
-    if (block != nullptr) free_for_program(block);
+    if (block == nullptr) return;
+    const Header header = header_of(block);
+    count(allocator_at(header.allocator), 0, header.bytes);
+    free_for_program(header.base);
 }
 void* omp_realloc(void* block, std::size_t bytes, Handle handle, Handle old_handle) {
+    if (block == nullptr) return omp_alloc(bytes, handle);
     if (bytes == 0) {
         omp_free(block, old_handle);
         return nullptr;
     }
-    void* const moved = omp_alloc(bytes, handle);
-    if (moved == nullptr || block == nullptr) return moved;
-    std::memcpy(moved, block, std::min(bytes, hiroba::abi::usable_bytes(block)));
-    omp_free(block, old_handle);
+    const Header old = header_of(block);
+    if (handle == 0) handle = old.allocator;
+    Allocator* const made = allocator_at(handle);
+    void* moved = nullptr;
+    // Within a pool only the difference counts.
+    const bool stays = handle == old.allocator && count(made, bytes, old.bytes);
+    if (stays) moved = make_block(handle, made != nullptr ? made->alignment : 1, bytes, false);
+    if (stays && moved == nullptr) count(made, old.bytes, bytes);
+    if (!stays) moved = omp_alloc(bytes, handle);
+    if (moved == nullptr) return nullptr;
+    std::memcpy(moved, block, std::min(bytes, old.bytes));
+    if (stays)
+        free_for_program(old.base);
+    else
+        omp_free(block, old_handle);
     return moved;
 }
 void* GOMP_alloc(std::size_t align, std::size_t bytes, Handle handle) {
@@ -134,7 +194,7 @@ Handle omp_init_allocator(Handle, int trait_count, const Trait* traits) {
                 wanted.fallback = value;
                 break;
             case pool_size:
-                if (value != value_default) return 0;
+                if (value != value_default) wanted.pool_bytes = value;
                 break;
             case pinned:
                 if (value == 1) return 0;

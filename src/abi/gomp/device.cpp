@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: device memory functions where the only device is the host.
-// Invariant: device number 0 is the host; any other number is an error of the caller, answered as
-// the specification says (null or a nonzero value).
+// Invariant: device numbers 0 and -1 (omp_initial_device) are the host; any other is an error of
+// the caller, answered as the specification says (null or a nonzero value).
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "abi/gomp/runtime.hpp"
+#include "abi/gomp/task_clauses.hpp"
 
 #pragma GCC visibility push(default)
 
 namespace {
 
-constexpr int host = 0;
+constexpr bool is_host(int device) noexcept { return device == 0 || device == -1; }
+
+/// Depend objects as those of a depend clause.
+void wait_for_objects(int count, void** objects) {
+    if (count <= 0 || objects == nullptr) return;
+    std::vector<hiroba::omp::Dependence> dependences;
+    for (int i = 0; i < count; ++i)
+        dependences.push_back(hiroba::abi::read_depend_object(objects[i]));
+    hiroba::abi::runtime().task_wait_for(std::move(dependences));
+}
 
 /// A box of a multidimensional array, as omp_target_memcpy_rect describes it.
 struct Side {
@@ -45,15 +57,20 @@ void copy_box(std::size_t element, int dimensions, const std::size_t* volume, Si
 extern "C" {
 
 void* omp_target_alloc(std::size_t bytes, int device) {
-    return device == host ? hiroba::abi::allocate_by_allocator(bytes, 0, false) : nullptr;
+    return is_host(device) ? hiroba::abi::allocate_by_allocator(bytes, 0, false) : nullptr;
 }
 void omp_target_free(void* block, int device) {
-    if (block != nullptr && device == host) hiroba::abi::free_for_program(block);
+    if (block != nullptr && is_host(device)) hiroba::abi::free_for_program(block);
 }
-int omp_target_is_present(const void*, int device) { return device == host; }
+int omp_target_is_present(const void*, int device) { return is_host(device); }
+int omp_target_is_accessible(const void*, std::size_t, int device) { return is_host(device); }
+void* omp_get_mapped_ptr(const void* pointer, int device) {
+    return is_host(device) ? const_cast<void*>(pointer) : nullptr;
+}
+void* GOMP_target_map_indirect_ptr(void* pointer) { return pointer; }
 int omp_target_memcpy(void* to, const void* from, std::size_t bytes, std::size_t to_offset,
                       std::size_t from_offset, int to_device, int from_device) {
-    if (to_device != host || from_device != host) return EINVAL;
+    if (!is_host(to_device) || !is_host(from_device)) return EINVAL;
     std::memcpy(static_cast<std::byte*>(to) + to_offset,
                 static_cast<const std::byte*>(from) + from_offset, bytes);
     return 0;
@@ -64,10 +81,27 @@ int omp_target_memcpy_rect(void* to, const void* from, std::size_t element, int 
                            const std::size_t* from_dimensions, int to_device, int from_device) {
     constexpr int dimensions_max = 1 << 20;
     if (to == nullptr && from == nullptr) return dimensions_max;  // The caller asks for the limit.
-    if (to_device != host || from_device != host || dimensions < 1) return EINVAL;
+    if (!is_host(to_device) || !is_host(from_device) || dimensions < 1) return EINVAL;
     copy_box(element, dimensions, volume, {static_cast<std::byte*>(to), to_offsets, to_dimensions},
              {static_cast<std::byte*>(const_cast<void*>(from)), from_offsets, from_dimensions});
     return 0;
+}
+// Done when they return: whoever waits for them later finds nothing to wait for.
+int omp_target_memcpy_async(void* to, const void* from, std::size_t bytes, std::size_t to_offset,
+                            std::size_t from_offset, int to_device, int from_device, int objects,
+                            void** object_list) {
+    if (!is_host(to_device) || !is_host(from_device)) return EINVAL;
+    wait_for_objects(objects, object_list);
+    return omp_target_memcpy(to, from, bytes, to_offset, from_offset, to_device, from_device);
+}
+int omp_target_memcpy_rect_async(void* to, const void* from, std::size_t element, int dimensions,
+                                 const std::size_t* volume, const std::size_t* to_offsets,
+                                 const std::size_t* from_offsets, const std::size_t* to_dimensions,
+                                 const std::size_t* from_dimensions, int to_device, int from_device,
+                                 int objects, void** object_list) {
+    if (to != nullptr || from != nullptr) wait_for_objects(objects, object_list);
+    return omp_target_memcpy_rect(to, from, element, dimensions, volume, to_offsets, from_offsets,
+                                  to_dimensions, from_dimensions, to_device, from_device);
 }
 int omp_target_associate_ptr(const void*, const void*, std::size_t, std::size_t, int) {
     return EINVAL;

@@ -112,22 +112,23 @@ void GOMP_loop_end() {
 void GOMP_loop_end_nowait() { runtime().loop_end(false); }
 bool GOMP_loop_end_cancel() {
     synchronizes_at(SyncKind::loop, __builtin_return_address(0));
-    runtime().loop_end(true);
-    return false;
+    return runtime().loop_end_cancel();
 }
 
 void GOMP_ordered_start() { runtime().ordered_start(); }
 void GOMP_ordered_end() { runtime().ordered_end(); }
 
-#define HIROBA_PARALLEL_LOOP(name, schedule)                                                \
-    void GOMP_parallel_loop_##name(OutlinedFunction function, void* data, unsigned threads, \
-                                   long start, long end, long step, long chunk, unsigned) { \
-        runtime().parallel_loop(function, data, threads,                                    \
-                                signed_loop(start, end, step, schedule, chunk), 0);         \
+#define HIROBA_PARALLEL_LOOP(name, schedule)                                                      \
+    void GOMP_parallel_loop_##name(OutlinedFunction function, void* data, unsigned threads,       \
+                                   long start, long end, long step, long chunk, unsigned flags) { \
+        read_flags(flags);                                                                        \
+        runtime().parallel_loop(function, data, threads,                                          \
+                                signed_loop(start, end, step, schedule, chunk), 0);               \
     }
 #define HIROBA_PARALLEL_LOOP_RUNTIME(name)                                                  \
     void GOMP_parallel_loop_##name(OutlinedFunction function, void* data, unsigned threads, \
-                                   long start, long end, long step, unsigned) {             \
+                                   long start, long end, long step, unsigned flags) {       \
+        read_flags(flags);                                                                  \
         runtime().parallel_loop(function, data, threads,                                    \
                                 signed_loop(start, end, step, Schedule::runtime, 0), 0);    \
     }

@@ -45,6 +45,11 @@ inline void start_extras(std::uintptr_t* reductions, void** memory) noexcept {
         *memory = runtime().loop_memory(reinterpret_cast<std::uintptr_t>(*memory));
 }
 
+/// Of a parallel construct: its low bits are a proc_bind clause.
+inline void read_flags(unsigned flags) noexcept {
+    if ((flags & 7) != 0) runtime().want_binding(static_cast<omp::ProcBind>(flags & 7));
+}
+
 /// The schedule in an entry point's number: its low bits, without the monotonic modifier.
 inline omp::Schedule schedule_of(long number) noexcept {
     return static_cast<omp::Schedule>(number & 7);

@@ -9,6 +9,7 @@
 using namespace hiroba::abi;
 using hiroba::synchronizes_at;
 using hiroba::SyncKind;
+using hiroba::omp::Cancel;
 using hiroba::omp::OutlinedFunction;
 using hiroba::omp::Schedule;
 
@@ -23,6 +24,16 @@ unsigned next_section() noexcept {
     return next_chunk(&first, &end) ? static_cast<unsigned>(first) : 0;
 }
 
+/// One of gcc's four bits.
+Cancel cancel_of(int which) noexcept {
+    switch (which) {
+        case 1: return Cancel::parallel;
+        case 2: return Cancel::loop;
+        case 4: return Cancel::sections;
+        default: return Cancel::taskgroup;
+    }
+}
+
 std::uint64_t key_of(void** critical_name) noexcept {
     return reinterpret_cast<std::uintptr_t>(critical_name);
 }
@@ -31,11 +42,13 @@ std::uint64_t key_of(void** critical_name) noexcept {
 
 extern "C" {
 
-void GOMP_parallel(OutlinedFunction function, void* data, unsigned threads, unsigned) {
+void GOMP_parallel(OutlinedFunction function, void* data, unsigned threads, unsigned flags) {
+    read_flags(flags);
     runtime().parallel(function, data, threads);
 }
 unsigned GOMP_parallel_reductions(OutlinedFunction function, void* data, unsigned threads,
-                                  unsigned) {
+                                  unsigned flags) {
+    read_flags(flags);
     // The first of the shared variables is the descriptor.
     return runtime().parallel_reductions(function, data, threads,
                                          *static_cast<std::uintptr_t**>(data));
@@ -51,7 +64,8 @@ void GOMP_barrier() {
 }
 
 void GOMP_parallel_sections(OutlinedFunction function, void* data, unsigned threads, unsigned count,
-                            unsigned) {
+                            unsigned flags) {
+    read_flags(flags);
     runtime().parallel_loop(function, data, threads, sections_loop(count), count);
 }
 unsigned GOMP_sections_start(unsigned count) {
@@ -70,8 +84,7 @@ void GOMP_sections_end() {
 void GOMP_sections_end_nowait() { runtime().loop_end(false); }
 bool GOMP_sections_end_cancel() {
     synchronizes_at(SyncKind::loop, __builtin_return_address(0));
-    runtime().loop_end(true);
-    return false;
+    return runtime().loop_end_cancel();
 }
 
 bool GOMP_single_start() { return runtime().single_start(); }
@@ -106,17 +119,15 @@ void GOMP_atomic_end() {
     runtime().unlock(hiroba::omp::atomic_key);
 }
 
-// Cancellation. Nothing can have been cancelled: a cancel that would take effect is refused.
-bool GOMP_cancel(int, bool cancels) {
-    if (cancels && runtime().environment().cancellation)
-        refuse("GOMP_cancel", "cancellation (OMP_CANCELLATION=true) is");
-    return false;
+// `cancels` is the construct's if clause.
+bool GOMP_cancel(int which, bool cancels) {
+    const Cancel what = cancel_of(which);
+    return cancels ? runtime().cancel(what) : runtime().cancellation_point(what);
 }
-bool GOMP_cancellation_point(int) { return false; }
+bool GOMP_cancellation_point(int which) { return runtime().cancellation_point(cancel_of(which)); }
 bool GOMP_barrier_cancel() {
     synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
-    runtime().barrier();
-    return false;
+    return runtime().barrier_cancel();
 }
 
 }  // extern "C"

@@ -51,8 +51,15 @@ void omp_set_max_active_levels(int levels) {
     runtime().icvs().max_active_levels =
         std::min(static_cast<unsigned>(levels), hiroba::omp::levels_supported);
 }
-int omp_get_nested() { return runtime().icvs().max_active_levels > 1; }
-void omp_set_nested(int) { omp_set_max_active_levels(1); }  // One level is all there is.
+int omp_get_nested() {
+    const unsigned levels = runtime().icvs().max_active_levels;
+    return levels > 1 && levels > runtime().place().active_level;
+}
+void omp_set_nested(int on) {
+    unsigned& levels = runtime().icvs().max_active_levels;
+    if (on != 0 && levels <= 1) levels = hiroba::omp::levels_supported;
+    if (on == 0 && levels > 1) levels = 1;
+}
 
 void omp_set_schedule(int kind, int chunk) {
     const unsigned number = static_cast<unsigned>(kind) & ~monotonic_bit;
@@ -71,7 +78,7 @@ void omp_get_schedule(int* kind, int* chunk) {
 }
 
 int omp_get_cancellation() { return runtime().environment().cancellation; }
-int omp_get_proc_bind() { return 0; }
+int omp_get_proc_bind() { return static_cast<int>(runtime().icvs().bind); }
 int omp_get_max_task_priority() { return runtime().environment().task_priority_max; }
 int omp_in_final() { return runtime().in_final(); }
 

@@ -12,6 +12,9 @@ namespace hiroba::abi {
 /// have one thread.
 omp::Runtime& runtime() noexcept;
 
+/// Where the calling thread runs, in OMP_AFFINITY_FORMAT, on standard error.
+void show_affinity();
+
 /// Ends the job with one line and exit status 78.
 [[noreturn]] void refuse(const char* entry_point, const char* construct) noexcept;
 

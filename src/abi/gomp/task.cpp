@@ -112,6 +112,11 @@ void GOMP_taskwait_depend(void** depend) {
     synchronizes_at(SyncKind::wait, __builtin_return_address(0));
     runtime().task_wait_for(read_depend_clause(depend));
 }
+void GOMP_taskwait_depend_nowait(void** depend) {
+    NewTask nothing;
+    nothing.dependences = read_depend_clause(depend);
+    runtime().task(nothing);
+}
 void GOMP_taskyield() { runtime().task_yield(); }
 void GOMP_taskgroup_start() { runtime().taskgroup_start(); }
 void GOMP_taskgroup_end() {
@@ -129,7 +134,11 @@ void GOMP_task_reduction_remap(std::size_t count, std::size_t originals, void** 
     runtime().remap_reductions({pointers, count}, originals);
 }
 
+int omp_in_explicit_task() { return runtime().in_explicit_task(); }
+int omp_in_explicit_task_() { return omp_in_explicit_task(); }
 void omp_fulfill_event(std::uint64_t event) { runtime().fulfill_event(event); }
-void omp_fulfill_event_(const std::uint64_t* event) { runtime().fulfill_event(*event); }
+void omp_fulfill_event_(std::uint64_t event) {
+    runtime().fulfill_event(event);
+}  // by value there too
 
 }  // extern "C"

@@ -24,6 +24,15 @@ inline std::int32_t task_priority(unsigned flags, int wanted) noexcept {
     return std::clamp(wanted, 0, runtime().environment().task_priority_max);
 }
 
+/// A depend object: an address and a kind.
+inline omp::Dependence read_depend_object(const void* object) {
+    const auto* const words = static_cast<const std::uintptr_t*>(object);
+    if (words[1] < 1 || words[1] > 5)
+        die(1, "a depend object at %p has kind %lu, which is none", object,
+            static_cast<unsigned long>(words[1]));
+    return {words[0], static_cast<omp::DependenceKind>(words[1])};
+}
+
 /// Words: total (not 0), how many are out or inout; then the addresses, those first. Or: 0, total,
 /// out or inout, mutexinoutset, in; then these addresses, then depend objects, each an address and
 /// a kind.
@@ -47,11 +56,7 @@ inline std::vector<omp::Dependence> read_depend_clause(void** depend) {
             read[i] = {word(first + i), kind};
             continue;
         }
-        const auto* const object = static_cast<const std::uintptr_t*>(depend[first + i]);
-        if (object[1] < 1 || object[1] > 5)
-            die(1, "a depend object at %p has kind %lu, which is none",
-                static_cast<const void*>(object), static_cast<unsigned long>(object[1]));
-        read[i] = {object[0], static_cast<DependenceKind>(object[1])};
+        read[i] = read_depend_object(depend[first + i]);
     }
     return read;
 }

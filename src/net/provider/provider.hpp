@@ -42,6 +42,7 @@ enum class MessageKind : std::uint8_t {
     delegation,      ///< gas: commands for memory of the receiver, and their answers
     kick,            ///< net: bytes that land where nothing is mapped
     relocation,      ///< gas: directories of relocatable pages, and pages that move
+    cancelled,       ///< omp: the sender has cancelled a region or a worksharing construct
     tasks,           ///< omp: tasks that go to another node, and what became of them
     test,            ///< conformance suite
     count

@@ -32,6 +32,31 @@ std::string threads_text(const Environment& environment, const Icvs& icvs) {
     return text;
 }
 
+std::string bind_text(const Environment& environment, const Icvs& icvs) {
+    constexpr const char* names[] = {"FALSE", "TRUE", "PRIMARY", "CLOSE", "SPREAD"};
+    std::string text = names[static_cast<int>(icvs.bind)];
+    for (std::size_t level = 1; level < environment.bind_by_level.size(); ++level)
+        text += std::string(",") + names[static_cast<int>(environment.bind_by_level[level])];
+    return text;
+}
+
+/// "{0},{1:3}", runs of processors as first and length.
+std::string places_text(const Environment& environment) {
+    std::string text;
+    for (const Processors& place : environment.places) {
+        text += text.empty() ? "{" : ",{";
+        for (std::size_t at = 0; at < place.size();) {
+            std::size_t end = at + 1;
+            while (end < place.size() && place[end] == place[end - 1] + 1) ++end;
+            text += (at != 0 ? "," : "") + std::to_string(place[at]);
+            if (end - at > 1) text += ":" + std::to_string(end - at);
+            at = end;
+        }
+        text += "}";
+    }
+    return text;
+}
+
 const char* truth(bool value) { return value ? "TRUE" : "FALSE"; }
 
 }  // namespace
@@ -45,8 +70,8 @@ std::string display_text(const Environment& environment, const Icvs& icvs, bool 
     line("OMP_NESTED", truth(icvs.max_active_levels > 1));
     line("OMP_NUM_THREADS", threads_text(environment, icvs));
     line("OMP_SCHEDULE", schedule_text(icvs));
-    line("OMP_PROC_BIND", "FALSE");
-    line("OMP_PLACES", "");
+    line("OMP_PROC_BIND", bind_text(environment, icvs));
+    line("OMP_PLACES", places_text(environment));
     line("OMP_STACKSIZE", std::to_string(environment.stack_bytes));
     line("OMP_WAIT_POLICY", environment.wait_policy == WaitPolicy::active ? "ACTIVE" : "PASSIVE");
     line("OMP_THREAD_LIMIT", std::to_string(environment.thread_limit));
@@ -58,10 +83,10 @@ std::string display_text(const Environment& environment, const Icvs& icvs, bool 
     line("OMP_MAX_TASK_PRIORITY", std::to_string(environment.task_priority_max));
     line("OMP_DISPLAY_AFFINITY", truth(environment.display_affinity));
     line("OMP_AFFINITY_FORMAT", environment.affinity_format);
-    line("OMP_ALLOCATOR", "omp_default_mem_alloc");
+    line("OMP_ALLOCATOR", allocator_names[environment.initial.default_allocator - 1]);
     line("OMP_TARGET_OFFLOAD", "DEFAULT");
     if (verbose) {
-        line("GOMP_CPU_AFFINITY", "");
+        line("GOMP_CPU_AFFINITY", environment.affinity_text);
         line("GOMP_STACKSIZE", std::to_string(environment.stack_bytes));
     }
     return text + "OPENMP DISPLAY ENVIRONMENT END\n";

@@ -53,7 +53,7 @@ std::optional<bool> truth(std::string_view text) {
 }
 
 bool set_threads(std::string_view text, Environment& to) {
-    std::array<std::uint32_t, 8> list{};
+    std::array<std::uint32_t, 32> list{};
     std::uint32_t levels = 0;
     for (;;) {
         const std::size_t comma = text.find(',');
@@ -66,8 +66,8 @@ bool set_threads(std::string_view text, Environment& to) {
     to.threads_by_level = list;
     to.levels = levels;
     to.initial.threads = list[0];
-    // A list asks for nested regions.
-    if (levels > 1) to.initial.max_active_levels = levels_supported;
+    // A list asks for regions inside regions, unless something else says how many.
+    if (levels > 1 && !to.levels_are_set) to.initial.max_active_levels = levels_supported;
     return true;
 }
 
@@ -168,11 +168,21 @@ bool set_display(std::string_view text, Environment& to) {
     return true;
 }
 
+bool set_allocator(std::string_view text, Environment& to) {
+    text = trim(text);
+    for (std::size_t i = 0; i < std::size(allocator_names); ++i) {
+        if (!same_word(text, allocator_names[i])) continue;
+        to.initial.default_allocator = i + 1;
+        return true;
+    }
+    return false;
+}
+
 bool set_nested(std::string_view text, Environment& to) {
     bool nested = false;
     if (!set_truth(text, &nested)) return false;
-    // With one supported level both answers mean one active level.
-    to.initial.max_active_levels = levels_supported;
+    to.initial.max_active_levels = nested ? levels_supported : 1;
+    to.levels_are_set = true;
     return true;
 }
 
@@ -180,7 +190,45 @@ bool set_active_levels(std::string_view text, Environment& to) {
     std::uint32_t levels = 0;
     if (!set_number(text, 0, INT_MAX, &levels)) return false;
     to.initial.max_active_levels = levels < levels_supported ? levels : levels_supported;
+    to.levels_are_set = true;
     return true;
+}
+
+// Before the variables that name places: those mean nothing where threads are not to be bound.
+bool set_proc_bind(std::string_view text, Environment& to) {
+    if (!read_proc_bind(text, to.bind_by_level)) return false;
+    to.initial.bind = to.bind_by_level[0];
+    if (to.bind_by_level.size() > 1 && !to.levels_are_set)
+        to.initial.max_active_levels = levels_supported;
+    return true;
+}
+
+bool bind_at_all(const Environment& environment) {
+    return environment.bind_by_level.empty() || environment.bind_by_level[0] != ProcBind::none;
+}
+
+bool set_places(std::string_view text, Environment& to) {
+    std::vector<Processors> places;
+    if (!read_places(trim(text), own_processors(), places)) return false;
+    if (!bind_at_all(to)) return true;
+    to.places = places;
+    to.places_text = trim(text);
+    return true;
+}
+
+bool set_cpu_affinity(std::string_view text, Environment& to) {
+    std::vector<Processors> places;
+    if (!read_cpu_affinity(text, own_processors(), places)) return false;
+    to.affinity_text = trim(text);
+    if (bind_at_all(to) && to.places.empty()) to.places = places;
+    return true;
+}
+
+/// What follows from some of the variables together.
+void settle_binding(Environment& to) {
+    if (!to.places.empty() && to.initial.bind == ProcBind::none) to.initial.bind = ProcBind::any;
+    if (to.places.empty() && to.initial.bind != ProcBind::none)
+        to.places = group_processors(PlaceKind::threads, own_processors());
 }
 
 struct Variable {
@@ -190,11 +238,14 @@ struct Variable {
 
 constexpr Variable variables[] = {
     {"OMP_NESTED", set_nested},
+    {"OMP_MAX_ACTIVE_LEVELS", set_active_levels},
     {"OMP_NUM_THREADS", set_threads},
+    {"OMP_PROC_BIND", set_proc_bind},
+    {"OMP_PLACES", set_places},
+    {"GOMP_CPU_AFFINITY", set_cpu_affinity},
     {"OMP_SCHEDULE", set_schedule},
     {"OMP_DYNAMIC",
      [](std::string_view t, Environment& e) { return set_truth(t, &e.initial.dynamic); }},
-    {"OMP_MAX_ACTIVE_LEVELS", set_active_levels},
     {"OMP_THREAD_LIMIT",
      [](std::string_view t, Environment& e) { return set_number(t, 1, INT_MAX, &e.thread_limit); }},
     {"OMP_STACKSIZE", set_stack},
@@ -219,6 +270,7 @@ constexpr Variable variables[] = {
     {"OMP_DISPLAY_AFFINITY",
      [](std::string_view t, Environment& e) { return set_truth(t, &e.display_affinity); }},
     {"OMP_DISPLAY_ENV", set_display},
+    {"OMP_ALLOCATOR", set_allocator},
 };
 
 }  // namespace
@@ -241,6 +293,7 @@ Environment read_environment(bool complain) {
     }
     if (const char* const format = std::getenv("OMP_AFFINITY_FORMAT"))
         environment.affinity_format = format;
+    settle_binding(environment);
     return environment;
 }
 

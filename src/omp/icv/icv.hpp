@@ -7,12 +7,14 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "omp/affinity/places.hpp"
 #include "omp/loop/loop.hpp"
 
 namespace hiroba::omp {
 
-inline constexpr std::uint32_t levels_supported = 1;  ///< nested regions have one thread
+inline constexpr std::uint32_t levels_supported = 255;  ///< of active regions, as with gcc
 inline constexpr std::uint32_t thread_limit_none = UINT32_MAX;
 
 /// The data environment of one task.
@@ -27,17 +29,28 @@ struct Icvs {
     std::int32_t teams = 0;
     std::int32_t teams_thread_limit = 0;
     std::uint32_t thread_limit = 0;  ///< of the construct around it; 0: none
+    ProcBind bind = ProcBind::none;
     std::uint32_t league_size = 1, team_number = 0;
     std::uintptr_t default_allocator = 1;  ///< omp_default_mem_alloc
 };
+
+/// Predefined allocators, by their handles from 1 on.
+inline constexpr const char* allocator_names[] = {
+    "omp_default_mem_alloc", "omp_large_cap_mem_alloc", "omp_const_mem_alloc",
+    "omp_high_bw_mem_alloc", "omp_low_lat_mem_alloc",   "omp_cgroup_mem_alloc",
+    "omp_pteam_mem_alloc",   "omp_thread_mem_alloc"};
 
 enum class WaitPolicy : std::uint8_t { unset, active, passive };
 
 /// What the environment says about the whole program.
 struct Environment {
     Icvs initial;
-    std::array<std::uint32_t, 8> threads_by_level{};  ///< OMP_NUM_THREADS' list
-    std::uint32_t levels = 0;                         ///< entries used; 0: variable not set
+    std::array<std::uint32_t, 32> threads_by_level{};  ///< OMP_NUM_THREADS' list
+    std::uint32_t levels = 0;                          ///< entries used; 0: variable not set
+    bool levels_are_set = false;                       ///< by OMP_NESTED or OMP_MAX_ACTIVE_LEVELS
+    std::vector<Processors> places;          ///< of this node; none: threads are not bound
+    std::vector<ProcBind> bind_by_level;     ///< OMP_PROC_BIND's list
+    std::string places_text, affinity_text;  ///< OMP_PLACES and GOMP_CPU_AFFINITY as they were set
     std::uint32_t thread_limit = thread_limit_none;
     std::uint64_t stack_bytes = 0;  ///< 0: the system's default
     WaitPolicy wait_policy = WaitPolicy::unset;

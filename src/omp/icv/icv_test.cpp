@@ -14,9 +14,9 @@ protected:
     void SetUp() override { clear(); }
     void TearDown() override { clear(); }
     static void clear() {
-        for (const char* name :
-             {"OMP_NUM_THREADS", "OMP_SCHEDULE", "OMP_DYNAMIC", "OMP_MAX_ACTIVE_LEVELS",
-              "OMP_THREAD_LIMIT", "OMP_STACKSIZE", "OMP_WAIT_POLICY", "OMP_CANCELLATION"})
+        for (const char* name : {"OMP_NUM_THREADS", "OMP_SCHEDULE", "OMP_DYNAMIC",
+                                 "OMP_MAX_ACTIVE_LEVELS", "OMP_THREAD_LIMIT", "OMP_STACKSIZE",
+                                 "OMP_WAIT_POLICY", "OMP_CANCELLATION", "OMP_NESTED"})
             unsetenv(name);
     }
     static Environment with(const char* name, const char* value) {
@@ -63,9 +63,24 @@ TEST_F(OmpVariables, stack_sizes_are_in_kib_unless_they_name_a_unit) {
 }
 
 TEST_F(OmpVariables, more_levels_than_supported_are_as_many_as_supported) {
-    EXPECT_EQ(with("OMP_MAX_ACTIVE_LEVELS", "7").initial.max_active_levels, 1u);
+    EXPECT_EQ(with("OMP_MAX_ACTIVE_LEVELS", "7").initial.max_active_levels, 7u);
+    EXPECT_EQ(with("OMP_MAX_ACTIVE_LEVELS", "1000").initial.max_active_levels, levels_supported);
     EXPECT_EQ(with("OMP_MAX_ACTIVE_LEVELS", "0").initial.max_active_levels, 0u);
     EXPECT_EQ(with("OMP_MAX_ACTIVE_LEVELS", "x").initial.max_active_levels, 1u);
+}
+
+TEST_F(OmpVariables, a_list_of_threads_asks_for_levels_unless_something_else_says_how_many) {
+    EXPECT_EQ(with("OMP_NUM_THREADS", "4").initial.max_active_levels, 1u);
+    EXPECT_EQ(with("OMP_NUM_THREADS", "4,2").initial.max_active_levels, levels_supported);
+    setenv("OMP_NESTED", "false", 1);
+    EXPECT_EQ(with("OMP_NUM_THREADS", "4,2").initial.max_active_levels, 1u);
+    unsetenv("OMP_NESTED");
+    setenv("OMP_MAX_ACTIVE_LEVELS", "2", 1);
+    EXPECT_EQ(with("OMP_NUM_THREADS", "4,2,2").initial.max_active_levels, 2u);
+    unsetenv("OMP_MAX_ACTIVE_LEVELS");
+    unsetenv("OMP_NUM_THREADS");
+    EXPECT_EQ(with("OMP_NESTED", "true").initial.max_active_levels, levels_supported);
+    unsetenv("OMP_NESTED");
 }
 
 TEST_F(OmpVariables, truths_limits_and_policies) {

@@ -7,7 +7,8 @@ namespace hiroba::omp {
 
 bool Doacross::begin(std::span<const std::uint64_t> counts, std::uint64_t chunk,
                      std::uint32_t threads, std::uint32_t thread, WordStore& constructs,
-                     WordStore& progress, std::uint64_t sequence) noexcept {
+                     WordStore& progress, std::uint64_t sequence,
+                     const Cancellation* cancellation) noexcept {
     std::uint64_t all = 1;
     for (const std::uint64_t count : counts)
         if (__builtin_mul_overflow(all, count, &all)) return false;
@@ -19,7 +20,9 @@ bool Doacross::begin(std::span<const std::uint64_t> counts, std::uint64_t chunk,
     threads_ = threads;
     thread_ = thread;
     progress_ = &progress;
-    share_ = Workshare(constructs, sequence);
+    cancellation_ = cancellation;
+    share_ = Workshare(constructs, sequence, cancellation);
+    if (!share_.joined()) dimensions_ = 0;
     first_word_ = sequence % Workshare::slots * threads_max;
     return true;
 }
@@ -30,7 +33,7 @@ void Doacross::post(const std::uint64_t* at) noexcept {
 
 void Doacross::wait(const std::uint64_t* at) noexcept {
     const std::uint32_t owner = owner_of(at[0], counts_[0], chunk_, threads_);
-    progress_->await_at_least(word_of(owner), number_of(counts(), at) + 1);
+    progress_->await_at_least(word_of(owner), number_of(counts(), at) + 1, cancellation_);
 }
 
 void Doacross::finish() noexcept {

@@ -19,7 +19,7 @@ namespace hiroba::omp {
 
 class Doacross {
 public:
-    static constexpr std::size_t dimensions_max = 16;
+    static constexpr std::size_t dimensions_max = 64;
     static constexpr std::size_t threads_max = 4096;
     static constexpr std::size_t words = Workshare::slots * threads_max;
 
@@ -27,7 +27,7 @@ public:
     /// @return false: there are too many to number
     bool begin(std::span<const std::uint64_t> counts, std::uint64_t chunk, std::uint32_t threads,
                std::uint32_t thread, WordStore& constructs, WordStore& progress,
-               std::uint64_t sequence) noexcept;
+               std::uint64_t sequence, const Cancellation* cancellation = nullptr) noexcept;
     bool used() const noexcept { return dimensions_ != 0; }
     std::size_t dimensions() const noexcept { return dimensions_; }
 
@@ -37,6 +37,8 @@ public:
     void wait(const std::uint64_t* at) noexcept;
     /// Each thread, once, behind its last iteration.
     void finish() noexcept;
+    /// Of a region that was cancelled in the middle.
+    void forget() noexcept { dimensions_ = 0; }
 
     /// Number of an iteration. Pure.
     static std::uint64_t number_of(std::span<const std::uint64_t> counts, const std::uint64_t* at) {
@@ -64,6 +66,7 @@ private:
     std::uint32_t threads_ = 1, thread_ = 0;
     Workshare share_;
     WordStore* progress_ = nullptr;
+    const Cancellation* cancellation_ = nullptr;
 };
 
 }  // namespace hiroba::omp

@@ -9,7 +9,8 @@
 namespace hiroba::omp {
 
 bool LoopCursor::begin(const Loop& loop, std::uint32_t threads, std::uint32_t thread,
-                       WordStore& words, std::uint64_t sequence) noexcept {
+                       WordStore& words, std::uint64_t sequence,
+                       const Cancellation* cancellation) noexcept {
     HIROBA_INVARIANT(loop.schedule != Schedule::runtime, "the schedule was not looked up");
     space_ = IterationSpace(loop);
     schedule_ = loop.schedule == Schedule::automatic ? Schedule::static_chunks : loop.schedule;
@@ -26,8 +27,13 @@ bool LoopCursor::begin(const Loop& loop, std::uint32_t threads, std::uint32_t th
     ordered_ = loop.ordered && threads > 1;
     shared_ = ordered_ || schedule_ != Schedule::static_chunks;
     has_turn_ = exhausted_ = block_taken_ = false;
-    if (shared_) workshare_ = Workshare(words, sequence);
-    return shared_;
+    if (!shared_) return false;
+    workshare_ = Workshare(words, sequence, cancellation);
+    if (!workshare_.joined()) {  // The region is cancelled: nothing of the loop is left to do.
+        exhausted_ = true;
+        shared_ = ordered_ = false;
+    }
+    return true;
 }
 
 bool LoopCursor::next(std::uint64_t* first, std::uint64_t* end) noexcept {

@@ -18,7 +18,7 @@ public:
     /// @param loop  its schedule is not Schedule::runtime
     /// @return whether the loop uses construct number `sequence` (static ones need no shared word)
     bool begin(const Loop& loop, std::uint32_t threads, std::uint32_t thread, WordStore& words,
-               std::uint64_t sequence) noexcept;
+               std::uint64_t sequence, const Cancellation* cancellation = nullptr) noexcept;
     /// Takes the next chunk as values of the loop variable, [*first, *end). False: none left.
     bool next(std::uint64_t* first, std::uint64_t* end) noexcept;
     void finish() noexcept;

@@ -15,9 +15,10 @@ constexpr long sleep_ns = 50'000;
 }  // namespace
 
 template <class Holds>
-void WordStore::await_that(Holds&& holds) noexcept {
+bool WordStore::await_that(Holds&& holds, const Cancellation* cancellation) noexcept {
     Backoff backoff;
     while (!holds()) {
+        if (cancellation != nullptr && cancellation->region()) return false;
         between_looks();
         if (backoff.yields() < yields_before_sleep) {
             backoff.pause();
@@ -26,14 +27,17 @@ void WordStore::await_that(Holds&& holds) noexcept {
             nanosleep(&pause, nullptr);
         }
     }
+    return true;
 }
 
-void WordStore::await(std::size_t word, std::uint64_t value) noexcept {
-    await_that([&] { return load(word) == value; });
+bool WordStore::await(std::size_t word, std::uint64_t value,
+                      const Cancellation* cancellation) noexcept {
+    return await_that([&] { return load(word) == value; }, cancellation);
 }
 
-void WordStore::await_at_least(std::size_t word, std::uint64_t value) noexcept {
-    await_that([&] { return load(word) >= value; });
+bool WordStore::await_at_least(std::size_t word, std::uint64_t value,
+                               const Cancellation* cancellation) noexcept {
+    return await_that([&] { return load(word) >= value; }, cancellation);
 }
 
 }  // namespace hiroba::omp

@@ -14,6 +14,7 @@
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 #include "gas/gas.hpp"
+#include "omp/team/cancellation.hpp"
 
 namespace hiroba::omp {
 
@@ -30,14 +31,16 @@ public:
     virtual std::uint64_t compare_swap(std::size_t word, std::uint64_t expected,
                                        std::uint64_t desired) noexcept = 0;
     /// Returns once the word has the value: spins, yields, then sleeps between looks; messages are
-    /// handled meanwhile.
-    void await(std::size_t word, std::uint64_t value) noexcept;
+    /// handled meanwhile. False: the region was cancelled first, so nobody may ever store it.
+    bool await(std::size_t word, std::uint64_t value,
+               const Cancellation* cancellation = nullptr) noexcept;
     /// The same, until it has this value or a greater one.
-    void await_at_least(std::size_t word, std::uint64_t value) noexcept;
+    bool await_at_least(std::size_t word, std::uint64_t value,
+                        const Cancellation* cancellation = nullptr) noexcept;
 
 private:
     template <class Holds>
-    void await_that(Holds&& holds) noexcept;
+    bool await_that(Holds&& holds, const Cancellation* cancellation) noexcept;
     virtual void between_looks() noexcept {}
 };
 

@@ -3,7 +3,8 @@
 // Invariant: a team's constructs are numbered 0, 1, 2, ... over the whole job, equally on every
 // thread, and number s uses slot s % 64. A slot's `uses` word is s / 64 exactly while construct s
 // may use it: the last thread to leave clears the slot and raises `uses`, so a thread that runs
-// ahead waits for the slowest one only 64 constructs later.
+// ahead waits for the slowest one only 64 constructs later. In a cancelled region some threads
+// leave constructs out, so waiting may be in vain and is given up; the words are cleared behind it.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,23 @@ namespace hiroba::omp {
 class Workshare {
 public:
     static constexpr std::uint64_t slots = 64;
+    /// A word no construct uses: not 0 once a region that may be cancelled has begun a doacross
+    /// loop.
+    static constexpr std::size_t doacross_begun = 11;
 
     Workshare() = default;
     /// Joins construct `sequence`; waits while the slot's former construct is still in use.
-    Workshare(WordStore& words, std::uint64_t sequence) noexcept
-        : words_(&words), base_(sequence % slots * words_per_slot), uses_(sequence / slots) {
-        if (words_->load(base_ + uses_word) != uses_) words_->await(base_ + uses_word, uses_);
+    Workshare(WordStore& words, std::uint64_t sequence,
+              const Cancellation* cancellation = nullptr) noexcept
+        : words_(&words),
+          cancellation_(cancellation),
+          base_(sequence % slots * words_per_slot),
+          uses_(sequence / slots) {
+        if (words_->load(base_ + uses_word) != uses_)
+            joined_ = words_->await(base_ + uses_word, uses_, cancellation_);
     }
+    /// False: the region was cancelled while the slot was in use, and it must not be touched.
+    bool joined() const noexcept { return joined_; }
 
     std::uint64_t fetch_add_next(std::uint64_t value) noexcept {
         return words_->fetch_add(base_ + next_word, value);
@@ -32,7 +43,7 @@ public:
     }
 
     void await_turn(std::uint64_t iteration) noexcept {
-        words_->await(base_ + turn_word, iteration);
+        words_->await(base_ + turn_word, iteration, cancellation_);
     }
     void give_turn(std::uint64_t iteration) noexcept {
         words_->store(base_ + turn_word, iteration);
@@ -82,6 +93,8 @@ private:
     static_assert(slots * words_per_slot <= store_words);
 
     WordStore* words_ = nullptr;
+    const Cancellation* cancellation_ = nullptr;
+    bool joined_ = true;
     std::size_t base_ = 0;
     std::uint64_t uses_ = 0;
 };

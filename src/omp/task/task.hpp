@@ -6,7 +6,10 @@
 // can tell.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -18,15 +21,7 @@
 namespace hiroba::omp {
 
 struct Task;
-
-/// Tasks created in a taskgroup region, and their descendants outside inner ones, that are not
-/// over.
-struct TaskGroup {
-    TaskGroup* outer = nullptr;
-    std::uint64_t count = 0;
-    bool cancelled = false;
-    std::uintptr_t* reductions = nullptr;  ///< the program's innermost descriptor (reductions.hpp)
-};
+struct TaskTeam;
 
 /// Where a task is linked: one of these for the node's queue, one for its place in the tree.
 struct TaskLinks {
@@ -71,6 +66,27 @@ struct TaskHandle {
     bool operator==(const TaskHandle&) const = default;
 };
 
+/// Tasks created in a taskgroup region, and their descendants outside inner ones, that are not
+/// over.
+struct TaskGroup {
+    TaskGroup* outer = nullptr;
+    std::uint64_t count = 0;
+    bool cancelled = false;
+    std::uintptr_t* reductions = nullptr;  ///< the program's innermost descriptor (reductions.hpp)
+    bool implied = false;  ///< by the task reductions of a worksharing construct; cannot be named
+    /// Stands for the group of this guest at its origin, which is one of the program's iff
+    /// `named`.
+    TaskHandle guest;
+    bool named = false;
+
+    /// Whether the program can name it: not what merely gathers the tasks of an implicit one.
+    bool is_named() const noexcept { return outer != nullptr || named; }
+    /// The one that `cancel taskgroup` means.
+    TaskGroup& meant() noexcept {
+        return implied && outer != nullptr && outer->is_named() ? *outer : *this;
+    }
+};
+
 enum class TaskState : std::uint8_t {
     unused,
     blocked,   ///< waits for tasks it depends on
@@ -86,8 +102,9 @@ struct Task {
     void* argument = nullptr;
     bool owns_argument = false;  ///< the block at `argument` is freed when the body has ended
     bool final = false;
-    bool shared = false;    ///< of the team of all nodes, not of one of a single thread
-    bool detached = false;  ///< over only when its event is fulfilled, too
+    bool runs_anyway = false;  ///< even when cancelled: its argument was made by constructors
+    TaskTeam* team = nullptr;  ///< whose threads may execute it; null: of a team of one thread
+    bool detached = false;     ///< over only when its event is fulfilled, too
     std::int32_t priority = 0;
     Icvs icvs;
     TaskGroup* group = nullptr;
@@ -101,6 +118,7 @@ struct Task {
 
     // How far it is.
     TaskState state = TaskState::unused;
+    bool discarded = false;  ///< cancelled: nobody will fulfil its event
     bool body_over = false, event_fulfilled = false, drained = false;
     bool complete = false;       ///< for its parent and for those that depend on it
     std::uint32_t unmet = 0;     ///< tasks it waits for
@@ -117,6 +135,16 @@ struct Task {
 
     std::uint32_t index = 0;  ///< in the table, for good
     std::uint32_t serial = 0;
+};
+
+/// The tasks of one team of several threads, on this node.
+struct TaskTeam {
+    using Queue = TaskList<&Task::in_queue>;
+    bool everywhere = false;  ///< of the team that is spread over all nodes: its tasks travel
+    Queue queue;              ///< ready ones of priority 0
+    std::map<std::int32_t, Queue, std::greater<>> preferred;  ///< of higher ones
+    std::size_t queued = 0;
+    std::atomic<std::uint64_t> live{0};  ///< created here and not over; read without the latch
 };
 
 template <TaskLinks Task::*links>

@@ -26,9 +26,9 @@ Task& TaskBook::make() {
     return task;
 }
 
-void TaskBook::make_implicit(Task& task, bool shared) {
+void TaskBook::make_implicit(Task& task, TaskTeam* team) {
     task.state = TaskState::implicit;
-    task.shared = shared;
+    task.team = team;
     task.group = &task.descendants;
 }
 
@@ -44,8 +44,9 @@ void TaskBook::release(Task& task) {
     task.origin = {};
     task.descendants = {};
     task.in_queue = task.in_tree = {};
-    task.owns_argument = task.final = task.shared = task.detached = task.counted = false;
-    task.body_over = task.event_fulfilled = task.drained = task.complete = false;
+    task.team = nullptr;
+    task.owns_argument = task.final = task.runs_anyway = task.detached = task.counted = false;
+    task.discarded = task.body_over = task.event_fulfilled = task.drained = task.complete = false;
     task.priority = 0;
     task.unmet = task.children = 0;
     task.state = TaskState::unused;
@@ -53,32 +54,33 @@ void TaskBook::release(Task& task) {
     free_.push_back(task.index);
 }
 
+bool TaskBook::has(TaskHandle handle) const noexcept {
+    return handle.node() == self_ && handle.index() < table_.size() &&
+           handle_of(*table_[handle.index()]).raw == handle.raw;
+}
+
 Task& TaskBook::task_of(TaskHandle handle) {
-    HIROBA_INVARIANT(
-        handle.node() == self_ && handle.index() < table_.size() &&
-            TaskHandle::make(self_, handle.index(), table_[handle.index()]->serial).raw ==
-                handle.raw,
-        "node %u is asked for task %lx, which it does not have", self_.value,
-        static_cast<unsigned long>(handle.raw));
+    HIROBA_INVARIANT(has(handle), "node %u is asked for task %lx, which it does not have",
+                     self_.value, static_cast<unsigned long>(handle.raw));
     return *table_[handle.index()];
 }
 
 // --- the queue -----------------------------------------------------------------------------------
 
 TaskBook::Queue& TaskBook::queue_of(const Task& task) {
-    return task.priority == 0 ? queue_ : preferred_[task.priority];
+    return task.priority == 0 ? task.team->queue : task.team->preferred[task.priority];
 }
 
 void TaskBook::enqueue(Task& task) {
     queue_of(task).push_back(task);
-    ++queued_;
+    ++task.team->queued;
 }
 
 void TaskBook::dequeue(Task& task) {
     Queue& queue = queue_of(task);
     queue.remove(task);
-    if (task.priority != 0 && queue.empty()) preferred_.erase(task.priority);
-    --queued_;
+    if (task.priority != 0 && queue.empty()) task.team->preferred.erase(task.priority);
+    --task.team->queued;
 }
 
 // --- the tree ------------------------------------------------------------------------------------
@@ -103,14 +105,14 @@ void TaskBook::move_to(Task& task, TaskState state) {
 void TaskBook::create(Task& task, Task& parent) {
     task.parent = &parent;
     task.root = parent.root;
-    task.shared = parent.shared;
+    task.team = parent.team;
     task.group = parent.group;
     task.counted = true;
     task.state = TaskState::blocked;
     brothers(task).push_back(task);
     ++parent.children;
     ++task.group->count;
-    if (task.shared) ++live_;
+    if (task.team != nullptr) task.team->live.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
@@ -131,8 +133,11 @@ bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
 void TaskBook::make_ready(Task& task) {
     move_to(task, TaskState::ready);
     ++ready_;
-    if (task.shared) enqueue(task);
-    if (task.shared && !task.origin) ++offers_;
+    ready_preferred_ += task.priority != 0;
+    if (task.team != nullptr) {
+        enqueue(task);
+        if (task.team->everywhere && !task.origin) ++offers_;
+    }
     ++events_;
 }
 
@@ -141,13 +146,15 @@ void TaskBook::start_undeferred(Task& task) { move_to(task, TaskState::started);
 // --- running -------------------------------------------------------------------------------------
 
 void TaskBook::start(Task& task) {
-    if (task.shared) dequeue(task);
+    if (task.team != nullptr) dequeue(task);
     move_to(task, TaskState::started);
     --ready_;
+    ready_preferred_ -= task.priority != 0;
 }
 
-Task* TaskBook::take_any() {
-    Task* const task = preferred_.empty() ? queue_.first() : preferred_.begin()->second.first();
+Task* TaskBook::take_any(TaskTeam& team) {
+    Task* const task =
+        team.preferred.empty() ? team.queue.first() : team.preferred.begin()->second.first();
     if (task != nullptr) start(*task);
     return task;
 }
@@ -155,7 +162,7 @@ Task* TaskBook::take_any() {
 Task* TaskBook::take_descendant(Task& of) {
     const auto newest = [this](Task& parent) {
         Task* best = parent.ready_children.last();
-        if (best == nullptr || preferred_.empty()) return best;
+        if (best == nullptr || ready_preferred_ == 0) return best;
         for (Task* each = best; each != nullptr; each = each->in_tree.before)
             if (each->priority > best->priority) best = each;
         return best;
@@ -198,7 +205,7 @@ void TaskBook::end_body(Task& task) {
     }
     task.dependences.reset();
     task.drained = task.descendants.count == 0;
-    reports_.push_back({task.origin, true, task.drained});
+    reports_.push_back({task.origin, true, task.drained, task.discarded});
     if (task.drained) forget_guest(task);
 }
 
@@ -224,7 +231,8 @@ void TaskBook::fulfill(TaskHandle event) {
 }
 
 void TaskBook::settle(Task& task) {
-    if (!task.complete && task.body_over && (!task.detached || task.event_fulfilled))
+    if (!task.complete && task.body_over &&
+        (!task.detached || task.event_fulfilled || task.discarded))
         make_complete(task);
     if (task.complete && task.drained) finish(task);
 }
@@ -245,7 +253,8 @@ void TaskBook::make_complete(Task& task) {
 }
 
 void TaskBook::finish(Task& task) {
-    if (task.shared) --live_;
+    // Pairs with who waits for the last one without the latch.
+    if (task.team != nullptr) task.team->live.fetch_sub(1, std::memory_order_release);
     task.parent->started_children.remove(task);
     leave_group(task);
     release(task);
@@ -256,7 +265,7 @@ void TaskBook::leave_group(Task& task) {
     Task* const root = task.root;
     if (--task.group->count != 0 || root == nullptr) return;
     if (task.group != &root->descendants || !root->body_over) return;
-    reports_.push_back({root->origin, false, true});
+    reports_.push_back({root->origin, false, true, false});
     forget_guest(*root);
 }
 
@@ -286,6 +295,9 @@ bool TaskBook::give(Task& task, NodeId thief, std::vector<GivenTask>& given) {
     out.reductions = task.group->reductions;
     out.priority = task.priority;
     out.final = task.final;
+    out.runs_anyway = task.runs_anyway;
+    out.in_group = task.group->is_named();
+    out.cancelled = is_cancelled(task);
     out.icvs = task.icvs;
     out.path_count = static_cast<std::uint32_t>(path.size());
     std::copy(path.begin(), path.end(), out.path);
@@ -298,7 +310,8 @@ bool TaskBook::give(Task& task, NodeId thief, std::vector<GivenTask>& given) {
 }
 
 void TaskBook::give_any(NodeId thief, std::size_t count_max, std::vector<GivenTask>& given) {
-    const std::size_t most = std::min(count_max, (queued_ + 1) / 2);
+    TaskTeam& team = everywhere_;
+    const std::size_t most = std::min(count_max, (team.queued + 1) / 2);
     const auto from = [&](Queue& queue) {
         for (Task* task = queue.first(); task != nullptr && given.size() < most;) {
             Task* const next = task->in_queue.after;
@@ -307,13 +320,13 @@ void TaskBook::give_any(NodeId thief, std::size_t count_max, std::vector<GivenTa
         }
     };
     for (std::int32_t last = INT32_MAX; given.size() < most;) {
-        const auto next = std::find_if(preferred_.begin(), preferred_.end(),
+        const auto next = std::find_if(team.preferred.begin(), team.preferred.end(),
                                        [last](const auto& each) { return each.first < last; });
-        if (next == preferred_.end()) break;
+        if (next == team.preferred.end()) break;
         last = next->first;  // The list may vanish.
         from(next->second);
     }
-    from(queue_);
+    from(team.queue);
 }
 
 void TaskBook::give_descendants(NodeId thief, std::span<const TaskHandle> wanted,
@@ -322,7 +335,8 @@ void TaskBook::give_descendants(NodeId thief, std::span<const TaskHandle> wanted
         return std::find(wanted.begin(), wanted.end(), handle) != wanted.end();
     };
     std::vector<Task*> found;
-    for (const auto& [origin, guest] : guests_) {
+    for (const auto& entry : guests_) {
+        Task* const guest = entry.second;
         if (std::none_of(guest->path.begin(), guest->path.end(), is_wanted)) continue;
         if (guest->state == TaskState::ready) {
             found.push_back(guest);
@@ -354,10 +368,14 @@ void TaskBook::adopt(const GivenTask& given) {
     task.priority = given.priority;
     task.final = given.final;
     task.icvs = given.icvs;
-    task.shared = true;
+    task.runs_anyway = given.runs_anyway;
+    task.team = &everywhere_;
     task.origin = self;
     task.root = &task;
     task.descendants.reductions = given.reductions;
+    task.descendants.guest = self;
+    task.descendants.named = given.in_group;
+    task.descendants.cancelled = given.cancelled || cancelled_guests_.contains(self.raw);
     task.group = &task.descendants;
     task.state = TaskState::blocked;
     const TaskHandle under = given.path[0];
@@ -376,10 +394,44 @@ void* TaskBook::hear(const GuestReport& report) {
     HIROBA_INVARIANT(task.state == TaskState::away, "a report on task %lx, which is not away",
                      static_cast<unsigned long>(report.task.raw));
     void* const argument = report.body_over && task.owns_argument ? task.argument : nullptr;
+    task.discarded |= report.discarded;
     task.body_over |= report.body_over;
     task.drained |= report.drained;
     settle(task);
     return argument;
+}
+
+// --- cancellation --------------------------------------------------------------------------------
+
+/// Whoever has tasks of the group learns of it; what they have made of them in turn is theirs to
+/// tell of.
+void TaskBook::mark_cancelled(TaskGroup& group, bool tell_origin) {
+    if (group.cancelled) return;
+    group.cancelled = true;
+    if (tell_origin && group.guest) cancelled_.groups_of.push_back(group.guest);
+    for (const auto& each : table_)
+        if (each->state == TaskState::away && &each->group->meant() == &group)
+            cancelled_.away.push_back(handle_of(*each));
+}
+
+bool TaskBook::cancel_group(Task& task) {
+    TaskGroup& group = task.group->meant();
+    if (!group.is_named()) return false;
+    mark_cancelled(group, true);
+    return true;
+}
+
+void TaskBook::hear_cancel(TaskHandle own) {
+    // It may be over by now: a descendant of its outlives it.
+    if (has(own) && task_of(own).group != nullptr) cancel_group(task_of(own));
+}
+
+void TaskBook::hear_cancelled(TaskHandle origin, std::uint64_t region) {
+    if (region > cancelled_in_) cancelled_guests_.clear();  // Those of former ones are over.
+    cancelled_in_ = region;
+    cancelled_guests_.insert(origin.raw);
+    const auto guest = guests_.find(origin.raw);
+    if (guest != guests_.end()) mark_cancelled(guest->second->descendants, false);
 }
 
 void TaskBook::list_away(Task& of, std::vector<TaskHandle>& away) {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "omp/task/task.hpp"
@@ -29,6 +30,8 @@ struct GivenTask {
     std::uintptr_t* reductions = nullptr;
     std::int32_t priority = 0;
     bool final = false;
+    bool runs_anyway = false;
+    bool in_group = false, cancelled = false;  ///< TaskGroup::named, and of that group
     /// Task::path; the last is the task itself. One whose path is full goes only to nodes in it.
     std::uint32_t path_count = 0;
     TaskHandle path[path_max];
@@ -40,15 +43,21 @@ struct GuestReport {
     TaskHandle task;  ///< of its origin
     bool body_over = false;
     bool drained = false;  ///< nothing that descends from it is left
+    bool discarded = false;
 };
 
 class TaskBook {
 public:
-    explicit TaskBook(NodeId self) : self_(self) {}
+    explicit TaskBook(NodeId self) : self_(self) { everywhere_.everywhere = true; }
+
+    /// The team that is spread over all nodes.
+    TaskTeam& everywhere() noexcept { return everywhere_; }
+    const TaskTeam& everywhere() const noexcept { return everywhere_; }
 
     /// An implicit task, or a new one to be filled in and given to create().
     Task& make();
-    void make_implicit(Task& task, bool shared);
+    /// `team` is null for a team of one thread.
+    void make_implicit(Task& task, TaskTeam* team);
     /// An implicit task whose region is over.
     void release(Task& task);
 
@@ -61,8 +70,9 @@ public:
     /// Of a task that is created and not ready: its creator executes it itself.
     void start_undeferred(Task& task);
 
-    /// The oldest task in the queue, of the highest priority, started; nullptr: there is none.
-    Task* take_any();
+    /// The oldest task in the team's queue, of the highest priority, started; nullptr: there is
+    /// none.
+    Task* take_any(TaskTeam& team);
     /// The newest ready child of `of`, or another descendant of it.
     Task* take_descendant(Task& of);
     /// The body has returned.
@@ -73,7 +83,7 @@ public:
         return TaskHandle::make(self_, task.index, task.serial);
     }
 
-    /// Takes at most half of the queue, rounded up, oldest first.
+    /// Takes at most half of the queue of the team of all nodes, rounded up, oldest first.
     void give_any(NodeId thief, std::size_t count_max, std::vector<GivenTask>& given);
     /// The same of what descends from `wanted`, tasks of the thief that are away.
     void give_descendants(NodeId thief, std::span<const TaskHandle> wanted, std::size_t count_max,
@@ -88,9 +98,27 @@ public:
     /// Appends this node's tasks that descend from `of` and are away.
     void list_away(Task& of, std::vector<TaskHandle>& away);
 
+    /// Cancels the innermost taskgroup of `task`. False: it is in none.
+    bool cancel_group(Task& task);
+    /// A guest elsewhere has cancelled the group of `own`, a task of this node.
+    void hear_cancel(TaskHandle own);
+    /// The group of `origin`, a guest that is or may be about to come here, has been cancelled.
+    void hear_cancelled(TaskHandle origin, std::uint64_t region);
+    /// Whether the innermost taskgroup of `task` is cancelled.
+    static bool is_cancelled(const Task& task) noexcept {
+        return task.group != nullptr && task.group->meant().cancelled;
+    }
+    /// What other nodes are to be told; the caller takes it out.
+    struct Cancelled {
+        std::vector<TaskHandle> groups_of;  ///< to their nodes: hear_cancel()
+        std::vector<TaskHandle> away;       ///< to all nodes: hear_cancelled()
+        bool empty() const noexcept { return groups_of.empty() && away.empty(); }
+    };
+    Cancelled& cancelled() noexcept { return cancelled_; }
+
     /// Tasks of the team of all nodes that this node created and that are not over.
-    std::uint64_t live() const noexcept { return live_; }
-    std::size_t queued() const noexcept { return queued_; }
+    std::uint64_t live() const noexcept { return everywhere_.live.load(std::memory_order_relaxed); }
+    std::size_t queued() const noexcept { return everywhere_.queued; }
     /// In the queue, or a team of one thread's.
     std::size_t ready() const noexcept { return ready_; }
     /// All descriptors in use.
@@ -102,11 +130,13 @@ public:
     void note_event() noexcept { ++events_; }
 
 private:
-    using Queue = TaskList<&Task::in_queue>;
+    using Queue = TaskTeam::Queue;
+    bool has(TaskHandle handle) const noexcept;
     Task& task_of(TaskHandle handle);
+    void mark_cancelled(TaskGroup& group, bool tell_origin);
     static TaskList<&Task::in_tree>& brothers(const Task& task);
     static void move_to(Task& task, TaskState state);
-    Queue& queue_of(const Task& task);
+    static Queue& queue_of(const Task& task);
     void enqueue(Task& task);
     void dequeue(Task& task);
     void start(Task& task);
@@ -123,13 +153,15 @@ private:
     NodeId self_;
     std::vector<std::unique_ptr<Task>> table_;
     std::vector<std::uint32_t> free_;
-    Queue queue_;                                              ///< priority 0
-    std::map<std::int32_t, Queue, std::greater<>> preferred_;  ///< higher ones
-    std::unordered_map<std::uint64_t, Task*> guests_;          ///< by origin
+    TaskTeam everywhere_;
+    std::unordered_map<std::uint64_t, Task*> guests_;  ///< by origin
     std::vector<GuestReport> reports_;
+    Cancelled cancelled_;
+    std::unordered_set<std::uint64_t> cancelled_guests_;  ///< in the next word's region
+    std::uint64_t cancelled_in_ = 0;
     std::vector<Task*> before_;  ///< of depend()
-    std::uint64_t live_ = 0, events_ = 0, offers_ = 0;
-    std::size_t queued_ = 0, ready_ = 0;
+    std::uint64_t events_ = 0, offers_ = 0;
+    std::size_t ready_ = 0, ready_preferred_ = 0;  ///< of these, have a priority
 };
 
 }  // namespace hiroba::omp

@@ -19,8 +19,8 @@ namespace hiroba::omp {
 namespace {
 
 struct Op {
-    enum Kind { spawn, wait, begin_group, end_group, fulfill } kind;
-    int task = 0;
+    enum Kind { spawn, wait, begin_group, end_group, fulfill, cancel } kind;
+    int task = 0;  // of a cancel: the group
 };
 
 struct Spec {
@@ -34,7 +34,8 @@ struct Spec {
 /// What a program does; task 0 is the implicit one.
 class Program {
 public:
-    Program(std::uint64_t seed, int budget) : random_(seed), budget_(budget) {
+    Program(std::uint64_t seed, int budget)
+        : random_(seed), budget_(budget), cancels_(seed % 3 == 0) {
         tasks.push_back({});
         fill(0, 0);
     }
@@ -63,6 +64,8 @@ private:
             } else if (kind == 2 && open_groups_.size() > outside.size()) {
                 open_groups_.pop_back();
                 tasks[task].ops.push_back({Op::end_group});
+            } else if (kind == 3 && cancels_ && !open_groups_.empty()) {
+                tasks[task].ops.push_back({Op::cancel, open_groups_.back()});
             } else {
                 spawn_one(task, depth);
             }
@@ -91,6 +94,7 @@ private:
 
     std::mt19937_64 random_;
     int budget_, groups_ = 0;
+    bool cancels_;
     std::vector<int> open_groups_;
 };
 
@@ -102,7 +106,14 @@ bool conflict(const Spec& a, const Spec& b) {
     return false;
 }
 
-enum class Bug { none, report_lost, no_acquire, dependence_dropped, told_without_release };
+enum class Bug {
+    none,
+    report_lost,
+    no_acquire,
+    dependence_dropped,
+    told_without_release,
+    cancel_lost
+};
 
 /// N nodes with some threads each. Throws a line when the oracle objects.
 class World {
@@ -114,7 +125,7 @@ public:
             nodes_.push_back({std::make_unique<TaskBook>(NodeId{n}), {}, {}, false});
             for (std::uint32_t t = 0; t < threads; ++t) {
                 Task& task = nodes_[n].book->make();
-                nodes_[n].book->make_implicit(task, true);
+                nodes_[n].book->make_implicit(task, &nodes_[n].book->everywhere());
                 Thread thread;
                 const bool main = n == 0 && t == 0;
                 thread.stack.push_back({main ? 0 : -1, &task, 0, false, {}});
@@ -139,7 +150,7 @@ public:
         }
         throw std::runtime_error("hangs");
     }
-    std::uint64_t stolen = 0;
+    std::uint64_t stolen = 0, discarded = 0;
 
 private:
     struct Level {
@@ -160,7 +171,7 @@ private:
         bool announced = false;
     };
     struct Mail {
-        enum Kind { wanted, wanted_of, given, told, fulfilled } kind;
+        enum Kind { wanted, wanted_of, given, told, fulfilled, group_cancelled, cancelled } kind;
         std::vector<TaskHandle> handles;
         std::vector<GivenTask> tasks;
         std::vector<GuestReport> reports;
@@ -168,7 +179,7 @@ private:
     };
     struct State {
         int runs = 0;
-        bool ended = false, fulfilled = false;
+        bool ended = false, fulfilled = false, discarded = false;
         TaskHandle handle;
     };
 
@@ -189,6 +200,31 @@ private:
             if (bug_ == Bug::report_lost && random_() % 8 == 0) continue;
             send(n, report.task.node().value, {Mail::told, {}, {}, {report}, {}},
                  bug_ != Bug::told_without_release);
+        }
+    }
+    void send_cancelled(std::uint32_t n) {
+        TaskBook::Cancelled cancelled;
+        std::swap(cancelled, nodes_[n].book->cancelled());
+        const auto tell = [&](std::uint32_t to, Mail mail) {
+            if (bug_ == Bug::cancel_lost && random_() % 2 == 0) return;
+            send(n, to, std::move(mail), false);
+        };
+        for (const TaskHandle each : cancelled.groups_of)
+            tell(each.node().value, {Mail::group_cancelled, {each}, {}, {}, {}});
+        if (cancelled.away.empty()) return;
+        for (std::uint32_t to = 0; to < nodes_.size(); ++to)
+            if (to != n) tell(to, {Mail::cancelled, cancelled.away, {}, {}, {}});
+    }
+    /// Everybody has heard of everything: whatever starts now and is cancelled was not told of.
+    void deliver_all() {
+        const auto width = static_cast<std::uint32_t>(nodes_.size());
+        for (;;) {
+            std::vector<std::uint32_t> full;
+            for (std::uint32_t mail = 0; mail < mails_.size(); ++mail)
+                if (!mails_[mail].empty()) full.push_back(mail);
+            if (full.empty()) return;
+            const std::uint32_t mail = full[random_() % full.size()];
+            deliver(mail / width, mail % width);
         }
     }
 
@@ -212,7 +248,12 @@ private:
                 for (const GuestReport& each : mail.reports) (void)node.book->hear(each);
                 break;
             case Mail::fulfilled: node.book->fulfill(mail.handles[0]); break;
+            case Mail::group_cancelled: node.book->hear_cancel(mail.handles[0]); break;
+            case Mail::cancelled:
+                for (const TaskHandle each : mail.handles) node.book->hear_cancelled(each, 1);
+                break;
         }
+        send_cancelled(to);
         if (!tasks.empty()) send(to, from, {Mail::given, {}, tasks, {}, {}});
         send_reports(to);
     }
@@ -223,7 +264,7 @@ private:
         if (level.unmet) {
             if (level.task->unmet != 0) return look_for_work(n, thread, level.task->parent);
             level.unmet = false;
-            begin(n, level.spec);
+            begin(n, level);
         }
         const Spec* const spec = level.spec < 0 ? nullptr : &program_.tasks[level.spec];
         if (spec != nullptr && level.at < spec->ops.size()) return perform(n, thread, *spec);
@@ -252,7 +293,8 @@ private:
                     if (spec.ops[i].kind == Op::spawn) must_know_end(n, spec.ops[i].task);
                 break;
             case Op::begin_group:
-                level.groups.push_back(new TaskGroup{level.task->group, 0, false, nullptr});
+                level.groups.push_back(new TaskGroup);
+                level.groups.back()->outer = level.task->group;
                 level.task->group = level.groups.back();
                 break;
             case Op::end_group: {
@@ -264,19 +306,28 @@ private:
                 delete group;
                 break;
             }
-            case Op::fulfill: {
-                const TaskHandle handle = state_[op.task].handle;
-                state_[op.task].fulfilled = true;
-                node.knows.insert(fulfilled(op.task));
-                if (handle.node().value == n)
-                    node.book->fulfill(handle);
-                else
-                    send(n, handle.node().value, {Mail::fulfilled, {handle}, {}, {}, {}});
-                send_reports(n);
+            case Op::fulfill: fulfill(n, op.task); break;
+            case Op::cancel:
+                cancelled_.insert(op.task);
+                if (!node.book->cancel_group(*level.task)) fail("names no group:", level.spec);
+                send_cancelled(n);
+                deliver_all();
+                told_.insert(op.task);
                 break;
-            }
         }
         ++level.at;
+    }
+
+    void fulfill(std::uint32_t n, int task) {
+        Node& node = nodes_[n];
+        const TaskHandle handle = state_[task].handle;
+        state_[task].fulfilled = true;
+        node.knows.insert(fulfilled(task));
+        if (handle.node().value == n)
+            node.book->fulfill(handle);
+        else
+            send(n, handle.node().value, {Mail::fulfilled, {handle}, {}, {}, {}});
+        send_reports(n);
     }
 
     void spawn(std::uint32_t n, Thread& thread, int id) {
@@ -295,7 +346,7 @@ private:
             node.book->start_undeferred(task);
             const bool now = dependences.empty() || node.book->depend(task, dependences);
             thread.stack.push_back({id, &task, 0, !now, {}});
-            if (now) begin(n, id);
+            if (now) begin(n, thread.stack.back());
         } else if (dependences.empty() || node.book->depend(task, dependences)) {
             node.book->make_ready(task);
         }
@@ -305,12 +356,13 @@ private:
         Node& node = nodes_[n];
         if (node.announced && of != nullptr && thread.stack.size() == 1)
             fail("left the barrier", 0);
-        Task* const task = of == nullptr ? node.book->take_any() : node.book->take_descendant(*of);
+        Task* const task = of == nullptr ? node.book->take_any(node.book->everywhere())
+                                         : node.book->take_descendant(*of);
         if (task != nullptr) {
             const int id = static_cast<int>(reinterpret_cast<std::intptr_t>(task->argument));
             if (of != nullptr) check_constraint(thread.stack.back(), id);
             thread.stack.push_back({id, task, 0, false, {}});
-            return begin(n, id);
+            return begin(n, thread.stack.back());
         }
         if (random_() % 4 != 0) return;
         const auto other = static_cast<std::uint32_t>(random_() % nodes_.size());
@@ -332,12 +384,30 @@ private:
     void must_know_end(std::uint32_t n, int task) {
         if (!state_[task].ended || !nodes_[n].knows.contains(ended(task)))
             fail("did not wait for", task);
-        if (!program_.tasks[task].detached) return;
+        if (!program_.tasks[task].detached || state_[task].discarded) return;
         if (!state_[task].fulfilled || !nodes_[n].knows.contains(fulfilled(task)))
             fail("did not wait for the event of", task);
     }
-    void begin(std::uint32_t n, int task) {
+    /// A discarded task only fulfils events: others wait for those.
+    void discard(std::uint32_t n, Level& level, int group) {
+        if (!cancelled_.contains(group)) fail("is discarded, and nobody cancelled", level.spec);
+        ++discarded;
+        state_[level.spec].discarded = level.task->discarded = true;
+        const std::vector<Op>& ops = program_.tasks[level.spec].ops;
+        level.at = ops.size();
+        for (const Op& op : ops)
+            if (op.kind == Op::fulfill && state_[op.task].runs != 0) fulfill(n, op.task);
+    }
+
+    void begin(std::uint32_t n, Level& level) {
+        const int task = level.spec;
         if (++state_[task].runs != 1) fail("runs twice:", task);
+        const std::vector<int>& groups = program_.tasks[task].groups;
+        const int group = groups.empty() ? 0 : groups.back();
+        if (TaskBook::is_cancelled(*level.task))
+            discard(n, level, group);
+        else if (told_.contains(group))
+            fail("starts though it is cancelled:", task);
         if (!nodes_[n].knows.contains(created(task))) fail("does not see what was before", task);
         for (const Op& op : program_.tasks[program_.tasks[task].parent].ops) {
             if (op.kind != Op::spawn) continue;
@@ -357,8 +427,15 @@ private:
         for (; at < end; ++at) {
             if (ops[at].kind != Op::spawn) continue;
             for (int task = ops[at].task; task < static_cast<int>(state_.size()); ++task)
-                if (descends(task, ops[at].task)) must_know_end(n, task);
+                if (descends(task, ops[at].task) && !is_left_out(task)) must_know_end(n, task);
         }
+    }
+
+    /// Never created, because one it descends from was discarded.
+    bool is_left_out(int task) const {
+        while ((task = program_.tasks[task].parent) > 0)
+            if (state_[task].discarded) return true;
+        return false;
     }
 
     bool is_over() {
@@ -373,7 +450,8 @@ private:
     }
     void check_end() {
         for (std::size_t task = 1; task < state_.size(); ++task)
-            if (state_[task].runs != 1 || !state_[task].ended)
+            if (!is_left_out(static_cast<int>(task)) &&
+                (state_[task].runs != 1 || !state_[task].ended))
                 fail("not over at the barrier:", static_cast<int>(task));
         for (Node& node : nodes_)
             if (node.book->used() != node.threads.size()) fail("a descriptor is left over;", 0);
@@ -385,6 +463,7 @@ private:
     std::vector<Node> nodes_;
     std::vector<std::deque<Mail>> mails_;
     std::vector<State> state_;
+    std::set<int> cancelled_, told_;  // groups
 };
 
 std::uint64_t seeds() {
@@ -393,7 +472,7 @@ std::uint64_t seeds() {
 }
 
 TEST(TaskBook, random_programs_run_each_task_once_and_in_order) {
-    std::uint64_t stolen = 0;
+    std::uint64_t stolen = 0, discarded = 0;
     for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
         World world(seed, static_cast<std::uint32_t>(1 + seed % 4),
                     static_cast<std::uint32_t>(1 + seed / 4 % 2), Bug::none);
@@ -403,14 +482,16 @@ TEST(TaskBook, random_programs_run_each_task_once_and_in_order) {
             FAIL() << "seed " << seed << ": " << wrong.what();
         }
         stolen += world.stolen;
+        discarded += world.discarded;
     }
     EXPECT_GT(stolen, seeds());
+    EXPECT_GT(discarded, seeds() / 2);
 }
 
 class Planted : public testing::TestWithParam<Bug> {};
 INSTANTIATE_TEST_SUITE_P(Bugs, Planted,
                          testing::Values(Bug::report_lost, Bug::no_acquire, Bug::dependence_dropped,
-                                         Bug::told_without_release));
+                                         Bug::told_without_release, Bug::cancel_lost));
 
 TEST_P(Planted, is_found) {
     int found = 0;
@@ -427,7 +508,7 @@ TEST_P(Planted, is_found) {
 TEST(Dependences, readers_run_side_by_side_and_writers_alone) {
     TaskBook book(NodeId{0});
     Task& parent = book.make();
-    book.make_implicit(parent, true);
+    book.make_implicit(parent, &book.everywhere());
     const auto add = [&](DependenceKind kind) -> Task& {
         Task& task = book.make();
         book.create(task, parent);
@@ -443,19 +524,19 @@ TEST(Dependences, readers_run_side_by_side_and_writers_alone) {
     EXPECT_EQ(reader.unmet, 1u);
     EXPECT_EQ(other.unmet, 1u);
     EXPECT_EQ(last.unmet, 2u);
-    book.end_body(*book.take_any());
+    book.end_body(*book.take_any(book.everywhere()));
     EXPECT_EQ(reader.state, TaskState::ready);
     EXPECT_EQ(other.state, TaskState::ready);
-    book.end_body(*book.take_any());
+    book.end_body(*book.take_any(book.everywhere()));
     EXPECT_EQ(last.state, TaskState::blocked);
-    book.end_body(*book.take_any());
+    book.end_body(*book.take_any(book.everywhere()));
     EXPECT_EQ(last.state, TaskState::ready);
 }
 
 TEST(TaskBook, higher_priorities_come_first) {
     TaskBook book(NodeId{0});
     Task& parent = book.make();
-    book.make_implicit(parent, true);
+    book.make_implicit(parent, &book.everywhere());
     for (const int priority : {0, 5, 1, 5}) {
         Task& task = book.make();
         task.priority = priority;
@@ -463,7 +544,7 @@ TEST(TaskBook, higher_priorities_come_first) {
         book.make_ready(task);
     }
     std::vector<int> order;
-    while (Task* const task = book.take_any()) order.push_back(task->priority);
+    while (Task* const task = book.take_any(book.everywhere())) order.push_back(task->priority);
     EXPECT_EQ(order, (std::vector<int>{5, 5, 1, 0}));
 }
 

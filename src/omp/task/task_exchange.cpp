@@ -21,6 +21,7 @@ namespace hiroba::omp {
 namespace {
 /// Of one mail. A busy node's guests wait for it, while their origin may take them back.
 constexpr std::size_t given_max = 32;
+constexpr std::size_t handles_max = 64;
 using Kind = TaskMailHeader::Kind;
 }  // namespace
 
@@ -131,12 +132,15 @@ void TaskExchange::read_mails() noexcept {
     inbox_.rewind();
     std::vector<void*> arguments;
     std::vector<GuestReport> reports;
+    TaskBook::Cancelled cancelled;
     pool_.with_books([&](TaskBook& book) {
         while (const auto mail = inbox_.next()) apply(*mail, book, arguments);
         reports.swap(book.reports());
+        std::swap(cancelled, book.cancelled());
     });
     reading_.unlock();
     if (!reports.empty()) tell(reports);
+    if (!cancelled.empty()) tell_cancelled(cancelled);
     for (void* const argument : arguments) pool_.free_argument(argument);
 }
 
@@ -177,6 +181,13 @@ void TaskExchange::apply(const TaskInbox::Mail& mail, TaskBook& book,
         case Kind::fulfilled:
             for (std::uint32_t i = 0; i < count; ++i) book.fulfill(mail.record<TaskHandle>(i));
             break;
+        case Kind::group_cancelled:
+            for (std::uint32_t i = 0; i < count; ++i) book.hear_cancel(mail.record<TaskHandle>(i));
+            break;
+        case Kind::guests_cancelled:
+            for (std::uint32_t i = 0; i < count; ++i)
+                book.hear_cancelled(mail.record<TaskHandle>(i), mail.header.region);
+            break;
     }
     wanting_.store(static_cast<std::uint32_t>(std::count_if(
                        peers_.begin(), peers_.end(),
@@ -204,15 +215,16 @@ void TaskExchange::see_offers(std::uint64_t offers) noexcept {
 void TaskExchange::tell_here() noexcept {
     const std::uint64_t region = current_region_.load(std::memory_order_relaxed);
     if (told_region_.exchange(region) == region) return;
-    std::uint32_t members = 1;
-    {
-        const std::scoped_lock guard{peers_latch_};
-        members = members_;
-    }
+    const std::uint32_t all = members();
     on_runtime_stack([&] {
-        for (std::uint32_t node = 0; node < members; ++node)
+        for (std::uint32_t node = 0; node < all; ++node)
             if (node != self_.value) send(NodeId{node}, Kind::here, {}, 0);
     });
+}
+
+std::uint32_t TaskExchange::members() noexcept {
+    const std::scoped_lock guard{peers_latch_};
+    return members_;
 }
 
 void TaskExchange::serve() noexcept {
@@ -297,13 +309,9 @@ void TaskExchange::ask_any() noexcept {
 }
 
 void TaskExchange::ask_for(std::span<const TaskHandle> away) noexcept {
-    std::uint32_t members = 1;
-    {
-        const std::scoped_lock guard{peers_latch_};
-        members = members_;
-    }
+    const std::uint32_t all = members();
     on_runtime_stack([&] {
-        for (std::uint32_t node = 0; node < members; ++node)
+        for (std::uint32_t node = 0; node < all; ++node)
             if (node != self_.value) send<TaskHandle>(NodeId{node}, Kind::wanted_of, away);
     });
 }
@@ -324,6 +332,21 @@ void TaskExchange::fulfill_elsewhere(TaskHandle event) noexcept {
         parts_.memory->release(dsm::Others::running);
         const std::vector<std::byte> with = news();
         send<TaskHandle>(event.node(), Kind::fulfilled, std::span{&event, 1}, with);
+    });
+}
+
+void TaskExchange::tell_cancelled(const TaskBook::Cancelled& cancelled) noexcept {
+    const std::uint32_t all = members();
+    on_runtime_stack([&] {
+        for (const TaskHandle& each : cancelled.groups_of)
+            send<TaskHandle>(each.node(), Kind::group_cancelled, std::span{&each, 1});
+        for (std::size_t at = 0; at < cancelled.away.size(); at += handles_max) {
+            const auto some = std::span(cancelled.away)
+                                  .subspan(at, std::min(handles_max, cancelled.away.size() - at));
+            for (std::uint32_t node = 0; node < all; ++node)
+                if (node != self_.value)
+                    send<TaskHandle>(NodeId{node}, Kind::guests_cancelled, some);
+        }
     });
 }
 

@@ -56,6 +56,8 @@ public:
     /// Before the program's thread goes on: its guests' ends, with all this node has written.
     void tell(std::span<const GuestReport> reports) noexcept;
     void fulfill_elsewhere(TaskHandle event) noexcept;
+    /// Cancellation orders no memory: no news go along.
+    void tell_cancelled(const TaskBook::Cancelled& cancelled) noexcept;
 
     /// Tasks that have come, and have gone.
     std::uint64_t tasks_taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
@@ -88,6 +90,7 @@ private:
     }
     std::vector<std::byte> news() noexcept;
     void want_attention() noexcept;
+    std::uint32_t members() noexcept;
     void work_as_clerk() noexcept;
 
     Parts parts_;

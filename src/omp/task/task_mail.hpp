@@ -25,6 +25,8 @@ struct TaskMailHeader {
         given,      ///< GivenTask; none: there is nothing now, and the request is remembered
         told,       ///< GuestReport
         fulfilled,  ///< TaskHandle of the receiver's tasks whose events are
+        group_cancelled,   ///< TaskHandle of the receiver's tasks in whose groups a guest cancelled
+        guests_cancelled,  ///< TaskHandle of the sender's tasks that are away and are cancelled
     } kind{};
     std::uint32_t count = 0;
     std::uint64_t region = 0;

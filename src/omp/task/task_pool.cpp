@@ -33,8 +33,7 @@ void TaskPool::end_change() noexcept {
         book_.ready() >= ready_per_thread_max * per_thread || book_.used() >= used_max;
     if (enough != has_enough()) has_enough_.store(enough, std::memory_order_relaxed);
     const bool moved = book_.events() != events_.load(std::memory_order_relaxed);
-    // Under the latch, so the newest value stays. Release, pairs with quiet() and events().
-    live_.store(book_.live(), std::memory_order_release);
+    // Under the latch, so the newest value stays.
     if (moved) events_.store(book_.events(), std::memory_order_seq_cst);  // before has_waiting()
     const std::uint64_t offers = book_.offers();
     latch_.unlock();

@@ -38,8 +38,12 @@ public:
     std::uint64_t events() const noexcept { return events_.load(std::memory_order_acquire); }
     /// So many tasks wait that further ones are better executed by whoever makes them.
     bool has_enough() const noexcept { return has_enough_.load(std::memory_order_relaxed); }
-    /// No task of the team of all nodes that this node created is left.
-    bool quiet() const noexcept { return live_.load(std::memory_order_acquire) == 0; }
+    TaskTeam& everywhere() noexcept { return book_.everywhere(); }
+    /// No task of the team that this node created is left.
+    static bool quiet(const TaskTeam& team) noexcept {
+        return team.live.load(std::memory_order_acquire) == 0;  // pairs with TaskBook::finish()
+    }
+    bool quiet() const noexcept { return quiet(book_.everywhere()); }
 
     /// Something has happened since events() was `seen`, or a mail is to be read.
     bool stirs(std::uint64_t seen) const noexcept {
@@ -100,8 +104,8 @@ private:
     Patience patience_;
     Latch latch_;
     TaskBook book_;
-    std::atomic<std::uint64_t> events_{0}, live_{0};  // of the book, for those without the latch
-    std::atomic<bool> has_enough_{false};             // a hint
+    std::atomic<std::uint64_t> events_{0};  // of the book, for those without the latch
+    std::atomic<bool> has_enough_{false};   // a hint
     std::atomic<std::uint32_t> waiting_{0};
     Gate bell_;  ///< on one node
     std::unique_ptr<TaskExchange> exchange_;

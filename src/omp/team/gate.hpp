@@ -41,8 +41,12 @@ private:
 /// Counts arrivals of a team's threads on this node; the last one opens the gate.
 class LocalBarrier {
 public:
-    /// Between regions: `members` threads will arrive each time.
-    void set_members(std::uint32_t members) noexcept { members_ = members; }
+    /// Between regions: `members` threads will arrive each time. Forgets those who have arrived at
+    /// a barrier of a cancelled region.
+    void set_members(std::uint32_t members) noexcept {
+        members_ = members;
+        arrived_.store(0, std::memory_order_relaxed);
+    }
 
     /// Read before arriving; to be passed to wait().
     std::uint32_t phase() const noexcept { return gate_.value(); }

@@ -46,6 +46,12 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
         net::MessageKind::quit,
         [](void* context, NodeId, Bytes) noexcept { static_cast<TeamLink*>(context)->on_quit(); },
         link.get());
+    parts.endpoint->on(
+        net::MessageKind::cancelled,
+        [](void* context, NodeId, Bytes body) noexcept {
+            static_cast<TeamLink*>(context)->on_cancelled(body);
+        },
+        link.get());
     return link;
 }
 
@@ -76,7 +82,8 @@ void TeamLink::acquire() noexcept {
 }
 
 void TeamLink::send(std::uint32_t to, Kind kind, Bytes extra) noexcept {
-    const Header header{kind, phase_, region_};
+    const bool cancelled = cancellation_->region();
+    const Header header{kind, phase_, region_, cancelled ? 1u : 0u};
     const MutableBytes mail = mail_->compose(to);
     std::memcpy(mail.data(), &header, sizeof header);
     if (!extra.empty()) std::memcpy(mail.data() + sizeof header, extra.data(), extra.size());
@@ -86,14 +93,17 @@ void TeamLink::send(std::uint32_t to, Kind kind, Bytes extra) noexcept {
 }
 
 void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexcept {
-    if (!mail_->has_come(from)) mail_->wait_for([this, from] { return mail_->has_come(from); });
+    if (!next_is(from, kind)) mail_->wait_for([this, from, kind] { return next_is(from, kind); });
     const Bytes body = mail_->front(from);
     HIROBA_INVARIANT(body.size() >= sizeof(Header) + extra.size(), "%lu bytes from node %u",
                      static_cast<unsigned long>(body.size()), from);
     Header header{};
     std::memcpy(&header, body.data(), sizeof header);
     if (kind == Kind::fork) region_ = header.region;
-    HIROBA_INVARIANT(header.kind == kind && header.phase == phase_ && header.region == region_,
+    if (header.cancelled != 0) cancellation_->cancel_region(header.region);
+    // Members of a cancelled region have not all passed as many barriers.
+    const bool in_phase = header.phase == phase_ || (kind == Kind::join && cancellable_);
+    HIROBA_INVARIANT(header.kind == kind && in_phase && header.region == region_,
                      "node %u sent kind %u of phase %u, region %lu; expected %u, %u, %lu", from,
                      static_cast<unsigned>(header.kind), header.phase,
                      static_cast<unsigned long>(header.region), static_cast<unsigned>(kind), phase_,
@@ -103,12 +113,62 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
     mail_->take(from);
 }
 
+// --- cancelled regions ---------------------------------------------------------------------------
+
+bool TeamLink::next_is(std::uint32_t from, Kind kind) noexcept {
+    while (mail_->has_come(from)) {
+        if (!cancellable_) return true;
+        const Bytes body = mail_->front(from);
+        Header header{};
+        HIROBA_INVARIANT(body.size() >= sizeof header, "%lu bytes from node %u",
+                         static_cast<unsigned long>(body.size()), from);
+        std::memcpy(&header, body.data(), sizeof header);
+        if (kind == Kind::gather && header.kind == Kind::join && header.region == region_) {
+            // It has left the barrier that this node is at.
+            cancellation_->cancel_region(region_);
+            return false;
+        }
+        const bool is_left_over = (kind == Kind::join && header.kind == Kind::gather) ||
+                                  (kind == Kind::fork && header.kind == Kind::spread);
+        if (!is_left_over) return true;
+        parts_.memory->learn(NodeId{from}, body.subspan(sizeof header));
+        mail_->take(from);
+    }
+    return false;
+}
+
+void TeamLink::tell_cancelled(const Cancelled& cancelled) noexcept {
+    const Bytes body = std::as_bytes(std::span(&cancelled, 1));
+    on_runtime_stack([&] {
+        for (std::uint32_t node = 0; node < members_; ++node)
+            if (node != self_)
+                parts_.endpoint->send(NodeId{node}, net::MessageKind::cancelled,
+                                      net::Urgency::wake_service, std::span(&body, 1));
+    });
+}
+
+void TeamLink::on_cancelled(Bytes body) noexcept {
+    Cancelled cancelled;
+    HIROBA_INVARIANT(body.size() == sizeof cancelled, "a cancellation of %lu bytes",
+                     static_cast<unsigned long>(body.size()));
+    std::memcpy(&cancelled, body.data(), sizeof cancelled);
+    if (cancelled.whole_region)
+        cancellation_->cancel_region(cancelled.region);
+    else
+        cancellation_->cancel_work(cancelled.region, cancelled.phase);
+    parts_.endpoint->wake_local();
+}
+
 // --- the tree ------------------------------------------------------------------------------------
 
-bool TeamLink::children_have_come() noexcept {
+bool TeamLink::goes_along_tree() const noexcept {
+    return cancellable_ || members_ > all_to_all_max;
+}
+
+bool TeamLink::children_have_come(Kind kind) noexcept {
     const TreeNode here = place();
     for (std::uint32_t branch = 0; branch < here.children(); ++branch)
-        if (!mail_->has_come(here.child(branch))) return false;
+        if (!next_is(here.child(branch), kind)) return false;
     return true;
 }
 
@@ -153,6 +213,7 @@ void TeamLink::fork(const Fork& fork, std::uint32_t members) noexcept {
     region_runs(true);
     ++region_;
     phase_ = 0;
+    cancellation_->begin(region_);
     release();
     pass_down(Kind::fork, std::as_bytes(std::span(&fork, 1)));
     tree_knows();
@@ -165,7 +226,7 @@ bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
 }
 
 bool TeamLink::join(Distraction distraction) noexcept {
-    if (!await([this] { return children_have_come(); }, distraction)) return false;
+    if (!await([this] { return children_have_joined(); }, distraction)) return false;
     pass_up(Kind::join);
     region_runs(false);
     members_ = 1;
@@ -174,7 +235,8 @@ bool TeamLink::join(Distraction distraction) noexcept {
 
 TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexcept {
     const std::uint32_t parent = place().parent();
-    const auto is_called = [&] { return mail_->has_come(parent) || over_.load(); };
+    const auto has_come = [&] { return next_is(parent, Kind::fork); };
+    const auto is_called = [&] { return has_come() || over_.load(); };
     const auto are_handlers_waiting = [this] { return parts_.interruptions.are_pending(); };
     while (!is_called()) {
         if (are_handlers_waiting()) return Called::handlers;
@@ -185,11 +247,12 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
         heap.return_freed_pages();
         if (!is_called() && distraction()) return Called::elsewhere;
     }
-    if (!mail_->has_come(parent)) return Called::end;
+    if (!has_come()) return Called::end;
     in_region_.store(true);
     region_runs(true);
     phase_ = 0;
     receive(parent, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
+    cancellation_->begin(region_);
     acquire();
     members_ = TeamShape{fork->place.team_size, parts_.endpoint->nodes()}.nodes_used();
     pass_down(Kind::fork, std::as_bytes(std::span(fork, 1)));
@@ -218,12 +281,12 @@ void TeamLink::arrive_at_join() noexcept {
 void TeamLink::begin_barrier() noexcept {
     release();
     gathered_ = false;
-    if (members_ > all_to_all_max) return;
+    if (goes_along_tree()) return;
     for (std::uint32_t i = 1; i < members_; ++i) send((self_ + i) % members_, Kind::barrier);
 }
 
 bool TeamLink::finish_barrier(Distraction distraction) noexcept {
-    if (members_ > all_to_all_max) return finish_along_tree(distraction);
+    if (goes_along_tree()) return finish_along_tree(distraction);
     if (!await([&] { return have_come(0, members_); }, distraction)) return false;
     for (std::uint32_t node = 0; node < members_; ++node)
         if (node != self_) receive(node, Kind::barrier);
@@ -236,7 +299,7 @@ bool TeamLink::finish_barrier(Distraction distraction) noexcept {
 bool TeamLink::finish_along_tree(Distraction distraction) noexcept {
     const TreeNode here = place();
     if (!gathered_) {
-        if (!await([this] { return children_have_come(); }, distraction)) return false;
+        if (!await([this] { return children_have_come(Kind::gather); }, distraction)) return false;
         pass_up(Kind::gather);
         gathered_ = true;
     }
@@ -246,7 +309,8 @@ bool TeamLink::finish_along_tree(Distraction distraction) noexcept {
         acquire();
     }
     pass_down(Kind::spread);
-    tree_knows();
+    // Whoever leaves a cancelled region's barrier here does not know it before the next fork.
+    if (!cancellable_) tree_knows();
     ++phase_;
     return true;
 }

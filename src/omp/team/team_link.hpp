@@ -12,6 +12,9 @@
 //            their own children included
 //   spread   the way down
 //   join     children to parents, as gather
+// Where regions may be cancelled all barriers go along the tree. Some nodes then leave a barrier
+// that others have begun; what is left of it in a mailbox lies before a join or a fork of the same
+// sender, and is passed over with its news learned. All to all, such mails could pile up.
 // A node without threads in the region gets nothing: its news waits for its next fork.
 #pragma once
 
@@ -26,6 +29,7 @@
 #include "net/kick/kick.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
+#include "omp/team/cancellation.hpp"
 
 namespace hiroba::omp {
 
@@ -39,7 +43,8 @@ struct Fork {
     bool has_loop = false;
     Loop loop;
     std::uintptr_t* reductions = nullptr;  ///< the compiler's descriptor of task reductions
-    ProcessState process;                  ///< what the members' processes must be like
+    ProcBind bind = ProcBind::none;
+    ProcessState process;  ///< what the members' processes must be like
 };
 
 /// Something else a waiting thread may be needed for.
@@ -59,6 +64,19 @@ public:
     TeamLink& operator=(const TeamLink&) = delete;
     /// After Endpoint::connect().
     void attach() { mail_->attach(); }
+    /// Before attach(): what is cancelled in regions of several nodes; `possible`: something may
+    /// be.
+    void set_cancellation(Cancellation& cancellation, bool possible) noexcept {
+        cancellation_ = &cancellation;
+        cancellable_ = possible;
+    }
+    /// Any thread of the present region: tells the others of a cancelled construct, or of the
+    /// cancelled region.
+    struct Cancelled {
+        std::uint64_t region = 0, phase = 0;
+        bool whole_region = false;
+    };
+    void tell_cancelled(const Cancelled& cancelled) noexcept;
 
     /// Node 0: starts a region on `members` nodes (at least 2); join() ends it.
     void fork(const Fork& fork, std::uint32_t members) noexcept;
@@ -76,10 +94,9 @@ public:
     /// Number of the region that runs or was last, the same on its members.
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
-    /// Once children_have_come().
+    /// Once children_have_joined().
     void arrive_at_join() noexcept;
-    /// Whether all of this node's children in the tree have joined, or come to the barrier.
-    bool children_have_come() noexcept;
+    bool children_have_joined() noexcept { return children_have_come(Kind::join); }
 
     /// Every member: all writes of all members before begin_ are visible to all after finish_.
     void begin_barrier() noexcept;
@@ -113,6 +130,7 @@ private:
         Kind kind;
         std::uint32_t phase;
         std::uint64_t region;
+        std::uint32_t cancelled;  ///< so the root knows it once all have joined
     };
 
     TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail);
@@ -126,6 +144,11 @@ private:
     /// phase.
     void receive(std::uint32_t from, Kind kind, MutableBytes extra = {}) noexcept;
     bool have_come(std::uint32_t from, std::uint32_t to) noexcept;
+    bool children_have_come(Kind kind) noexcept;
+    /// Whether the next mail of `from` is a `kind`, behind what is left of a cancelled region.
+    bool next_is(std::uint32_t from, Kind kind) noexcept;
+    bool goes_along_tree() const noexcept;
+    void on_cancelled(Bytes body) noexcept;
     net::kick::TreeNode place() const noexcept { return {self_, members_}; }
     bool finish_along_tree(Distraction distraction) noexcept;
     void pass_up(Kind kind) noexcept;
@@ -145,6 +168,8 @@ private:
     std::uint32_t phase_ = 0;  ///< barriers passed in this region
     bool gathered_ = false;    ///< in a barrier along the tree: the way up is done
     std::unique_ptr<net::kick::Mailboxes> mail_;
+    Cancellation* cancellation_ = nullptr;
+    bool cancellable_ = false;
     std::atomic<bool> over_{false}, in_region_{false};
     std::atomic<int> program_threads_{0};
     Latch still_;  ///< held by a release that takes the program for standing still

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what the runtime knows of one thread: the chain of regions it is in, and its nested locks.
-// Invariant: private to the node; only the owning thread writes it. The frame of the one active
-// region is here; frames of nested regions, which have one thread, lie on that thread's stack.
+// Invariant: private to the node; only the owning thread writes it, but for what is said. The frame
+// of the region it was called to is here; that of one it leads inside another is in the team, and
+// frames of regions of one thread lie on that thread's stack.
 #pragma once
 
 #include <array>
@@ -15,12 +16,20 @@
 namespace hiroba::omp {
 
 struct Task;
+struct Team;
 
 /// One region as seen by one of its threads.
 struct Frame {
     Frame* parent = nullptr;
     Place place;
     Icvs icvs;
+    /// Null: a team of one thread. Of a helper in a team inside this node: set to null, under the
+    /// books' latch, when that team is over.
+    Team* team = nullptr;
+    Binding binding;
+    std::uint64_t phase = 0;           ///< barriers the thread has passed
+    bool cancelled = false;            ///< a region of one thread
+    std::uint64_t cancelled_work = 0;  ///< the same: 1 + the phase whose construct is cancelled
     Task* implicit = nullptr;  ///< made when the thread first does something with tasks here
     Task* task = nullptr;  ///< the one the thread executes; null: the implicit one, not yet made
     /// It executes a child of `task` that has no descriptor yet, because nobody has asked for one.
@@ -65,11 +74,17 @@ struct Standing {
 struct ThreadState {
     const void* runtime = nullptr;  ///< whose state this is
     std::uint32_t local_thread = 0;
-    bool initial = false;    ///< global thread 0
-    bool foreign = false;    ///< made by the program
-    bool in_region = false;  ///< has a region to arrive at the end of
-    Frame base;              ///< outside all regions
-    Frame region;            ///< of the active region
+    bool initial = false;        ///< global thread 0
+    bool foreign = false;        ///< made by the program
+    bool in_region = false;      ///< has a region to arrive at the end of
+    Team* next_team = nullptr;   ///< to which it is called; written by who advances `start`
+    std::uint32_t position = 0;  ///< the same: its number among the members on this node
+    bool helps = false;          ///< in a team inside this node; under the latch of helpers
+    ProcBind wanted_binding = ProcBind::none;      ///< by its next region, if not none
+    std::uint32_t bound_place = Binding::nowhere;  ///< what the kernel was told last
+    std::uint32_t shown_size = 0;                  ///< of the team, when its affinity was displayed
+    Frame base;                                    ///< outside all regions
+    Frame region;                                  ///< of the active region
     Frame* frame = &base;
     NestedHolds holds;
     Standing standing;

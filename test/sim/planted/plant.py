@@ -5,7 +5,7 @@
 Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a
 checker of the memory's protocol must find, two of races that are not told, one is of a release with nothing to do, one of memory
 that is freed, five are of the relocatable space, five are wrong orders of ACP's accesses, one for
-each kind of order and two for the last (docs/testing.md). Each replaces text that must stand exactly
+each kind of order and two for the last, three are of cancelled regions (docs/testing.md). Each replaces text that must stand exactly
 once in the file: where the source has changed, this fails, and the bug must be planted anew.
 Usage: plant.py <root of the tree> <bug> <output>
        plant.py --list <folder>    lines of: bug, file, perhaps a scenario of sim_explore_all
@@ -21,6 +21,22 @@ SPACE = "src/gas/relocatable/"
 
 # bug: (file, [(right, wrong), ...])
 BUGS = {
+    # Whoever cancels a region does not wake those who sleep at its barriers.
+    "cancel_wakes_nobody": (
+        "src/omp/runtime_cancel.cpp",
+        [("    tasks_.ring();  // Threads of this node that wait at a barrier.\n", "")],
+    ),
+    # Who waits at a barrier does not look whether the region is cancelled.
+    "barrier_not_left": (
+        "src/omp/runtime_region.cpp",
+        [("[&] { return barrier.phase() != phase || cancelled.region(); }",
+          "[&] { return barrier.phase() != phase; }")],
+    ),
+    # Constructs that only some threads came to are left as they are.
+    "cancelled_constructs_kept": (
+        "src/omp/runtime_cancel.cpp",
+        [("    if (!team.cancellation.region()) return;\n", "    if (team.words != nullptr) return;\n")],
+    ),
     # A notice is used although a newer write may have been dropped into min_wts.
     "notice_older_than_min_wts": (
         ENGINE + "fault_path.cpp",
