@@ -93,6 +93,7 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
         task.argument = copy_argument(wanted);
         task.owns_argument = true;
     }
+    if (wanted.gives_data) task.owns_argument = true;
     if (wanted.front != nullptr)
         std::memcpy(task.argument, wanted.front, 2 * sizeof(*wanted.front));
     if (!deferred) return run_undeferred(thread, task, wanted);
@@ -134,7 +135,7 @@ void RuntimeCore::execute_inline(Frame& frame, const NewTask& wanted) noexcept {
     frame.inlined = outer_inlined;
     frame.inlined_final = outer_final;
     tasks_executed_.fetch_add(1, std::memory_order_relaxed);
-    if (copies) tasks_.free_argument(argument);
+    if (copies || wanted.gives_data) tasks_.free_argument(argument);
     if (made != nullptr) end_body(*made);
 }
 
