@@ -25,6 +25,7 @@
 #include "omp/process/fingerprint.hpp"
 #include "omp/process/node_threads.hpp"
 #include "omp/process/stack_sizes.hpp"
+#include "omp/process/system_libraries.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -206,6 +207,8 @@ Result<std::size_t> rewrite_atomics(World& node, std::span<const omp::LoadedObje
                                           hooks);
         if (!summary) return summary.error();
         flushes += summary->flushes;
+        // clang's code calls for its flushes.
+        if (omp::asks_for_symbol(object.bias, object.dynamic, "__kmpc_flush")) ++flushes;
         log(LogLayer::omp, LogLevel::debug,
             "%s: %zu atomics and %zu flushes, %zu by jump, %zu by trap, %zu left alone",
             object.path.c_str(), summary->atomics, summary->flushes, summary->jumps, summary->traps,

@@ -3,6 +3,7 @@
 // Invariant: flags and the layout of depend clauses are those of gcc 4.9 to 14.
 #include "abi/gomp/runtime.hpp"
 #include "abi/gomp/task_clauses.hpp"
+#include "abi/kmp/events.hpp"
 #include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
@@ -129,7 +130,7 @@ void GOMP_task_reduction_remap(std::size_t count, std::size_t originals, void** 
     runtime().remap_reductions({pointers, count}, originals);
 }
 
-void omp_fulfill_event(std::uint64_t event) { runtime().fulfill_event(event); }
-void omp_fulfill_event_(const std::uint64_t* event) { runtime().fulfill_event(*event); }
+void omp_fulfill_event(std::uint64_t event) { runtime().fulfill_event(kmp::event_handle(event)); }
+void omp_fulfill_event_(const std::uint64_t* event) { omp_fulfill_event(*event); }
 
 }  // extern "C"

@@ -53,6 +53,8 @@ constexpr Runtime runtimes[] = {{"libstdc++", "__gxx_personality_v0"},
                                 {"libgomp", "GOMP_parallel"},
                                 {"libomp", "__kmpc_fork_call"},
                                 {"libiomp5", "__kmpc_fork_call"},
+                                {"libomp", "hiroba_version_VERSION"},  // our stand-ins
+                                {"libiomp5", "hiroba_version_VERSION"},
                                 {"libasan", "__asan_init"},
                                 {"libubsan", "__ubsan_handle_add_overflow"},
                                 {"libtsan", "__tsan_init"},
@@ -215,6 +217,28 @@ bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_vie
     for (std::uint32_t i = 0; i < table[1]; ++i)
         if (matches(symbols[i], strings, name)) return true;
     return false;
+}
+
+bool asks_for_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept {
+    const auto* const symbols =
+        reinterpret_cast<const ElfW(Sym)*>(pointer_in(bias, dynamic, DT_SYMTAB));
+    const auto* const strings = reinterpret_cast<const char*>(pointer_in(bias, dynamic, DT_STRTAB));
+    if (symbols == nullptr || strings == nullptr) return false;
+    std::size_t bytes = 0, call_bytes = 0;
+    for_each_entry(dynamic, [&](const ElfW(Dyn) & entry) {
+        if (entry.d_tag == DT_RELASZ) bytes = entry.d_un.d_val;
+        if (entry.d_tag == DT_PLTRELSZ) call_bytes = entry.d_un.d_val;
+    });
+    const auto any = [&](ElfW(Sxword) table, std::size_t size) {
+        const auto* const first =
+            reinterpret_cast<const ElfW(Rela)*>(pointer_in(bias, dynamic, table));
+        if (first == nullptr) return false;
+        return std::ranges::any_of(std::span(first, size / sizeof *first), [&](const auto& each) {
+            const ElfW(Sym)& symbol = symbols[ELF64_R_SYM(each.r_info)];
+            return symbol.st_shndx == SHN_UNDEF && name == strings + symbol.st_name;
+        });
+    };
+    return any(DT_JMPREL, call_bytes) || any(DT_RELA, bytes);
 }
 
 bool is_system_library(std::string_view path, std::uintptr_t bias,
