@@ -162,7 +162,8 @@ bool calls_openmp(const std::string& path) {
     if (const auto file = ElfFile::open(path))
         file->each_symbol([&](const ElfSymbol& symbol) {
             const std::string_view name = symbol.name;
-            calls = !symbol.is_defined && (name.starts_with("GOMP_") || name.starts_with("omp_"));
+            calls = !symbol.is_defined && (name.starts_with("GOMP_") || name.starts_with("omp_") ||
+                                           name.starts_with("__kmpc_"));
             return !calls;
         });
     return calls;
