@@ -171,18 +171,18 @@ static long sum_of_table(void) {
 }
 
 // Of the last column nobody waits for the one behind it: LLVM's runtime would wait for ever.
-#define WAVE(clauses)                                                                              \
-    _Pragma(clauses) for (int i = 1; i <= rows; i++) for (int j = 1; j <= columns; j++) {          \
-        if (j < columns) {                                                                         \
-            _Pragma(                                                                               \
-                "omp ordered depend(sink : i - 1, j) depend(sink : i, j - 1) depend(sink : i - "   \
-                "1, j + 1)")                                                                       \
-        } else {                                                                                   \
-            _Pragma("omp ordered depend(sink : i - 1, j) depend(sink : i, j - 1)")                 \
-        }                                                                                          \
-        table[i][j] = (table[i - 1][j] + table[i][j - 1] + table[i - 1][j + 1] + i * j) % 1000003; \
-        _Pragma("omp ordered depend(source)")                                                      \
+// clang-format off
+#define WAVE(clauses)                                                                            \
+    _Pragma(clauses) for (int i = 1; i <= rows; i++) for (int j = 1; j <= columns; j++) {        \
+        _Pragma("omp ordered depend(sink : i - 1, j) depend(sink : i, j - 1)")                   \
+        if (j < columns) {                                                                       \
+            _Pragma("omp ordered depend(sink : i - 1, j + 1)")                                   \
+        }                                                                                        \
+        table[i][j] =                                                                            \
+            (table[i - 1][j] + table[i][j - 1] + table[i - 1][j + 1] + i * j) % 1000003;         \
+        _Pragma("omp ordered depend(source)")                                                    \
     }
+// clang-format on
 
 static void waiting(void) {
     const long wanted = along_one_thread();
