@@ -206,6 +206,7 @@ public:
     /// Makes tasks of a loop. `wanted.front` is set here.
     virtual void task_loop(NewTask& wanted, const TaskLoop& loop) noexcept = 0;
     virtual bool in_final() noexcept = 0;
+    virtual bool in_explicit_task() noexcept = 0;
     /// The innermost descriptor of task reductions of the calling task (task/reductions.hpp).
     virtual std::uintptr_t* task_reductions() noexcept = 0;
     /// The same if its innermost taskgroup itself has one; else null.

@@ -91,6 +91,7 @@ public:
     void end_shared_reductions(bool cancelled) noexcept override;
     void remap_reductions(std::span<void*> pointers, std::size_t originals) noexcept override;
     bool in_final() noexcept override;
+    bool in_explicit_task() noexcept override;
     void fulfill_event(std::uint64_t event) noexcept override;
     TaskCounts task_counts() const noexcept override;
 

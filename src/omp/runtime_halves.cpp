@@ -48,6 +48,11 @@ void RuntimeCore::end_task(const SuspendedTask& outer) noexcept {
     if (made != nullptr) end_body(*made);
 }
 
+bool RuntimeCore::in_explicit_task() noexcept {
+    const Frame& frame = *self().frame;
+    return frame.inlined || frame.task != frame.implicit;
+}
+
 std::uintptr_t* RuntimeCore::group_reductions() noexcept {
     const TaskGroup& group = *current_task(*self().frame).group;
     if (group.outer == nullptr || group.reductions == group.outer->reductions) return nullptr;

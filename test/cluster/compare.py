@@ -161,6 +161,7 @@ def clang_cases():
         Case("clang_target.c"),
         Case("clang_target.c", flags=["-fopenmp-targets=x86_64-pc-linux-gnu"]),
         Case("clang_calls.c"),
+        Case("clang_atomics.c"),
         Case("two_compilers.c", library=("two_compilers_library.c", "gcc")),
     ]
     mixed = Case("two_compilers.c", library=("two_compilers_library.c", "clang"))
