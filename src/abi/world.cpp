@@ -25,7 +25,6 @@
 #include "omp/process/fingerprint.hpp"
 #include "omp/process/node_threads.hpp"
 #include "omp/process/stack_sizes.hpp"
-#include "omp/process/system_libraries.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -191,13 +190,11 @@ Result<void> arrive(World& node) {
     return arrived;
 }
 
-/// @return how many flushes the code of `objects` has
-Result<std::size_t> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
+Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
     const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
     omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
     // Code of today meets variables of libraries that are opened later.
     if (node.library_place.range().bytes > 0) hooks.global.push_back(node.library_place.range());
-    std::size_t flushes = 0;
     for (const omp::LoadedObject& object : objects) {
         if (!object.is_global()) continue;
         const bool program = object.kind == omp::LoadedObject::Kind::program;
@@ -206,15 +203,12 @@ Result<std::size_t> rewrite_atomics(World& node, std::span<const omp::LoadedObje
                                            .executable = {}},
                                           hooks);
         if (!summary) return summary.error();
-        flushes += summary->flushes;
-        // clang's code calls for its flushes.
-        if (omp::asks_for_symbol(object.bias, object.dynamic, "__kmpc_flush")) ++flushes;
         log(LogLayer::omp, LogLevel::debug,
             "%s: %zu atomics and %zu flushes, %zu by jump, %zu by trap, %zu left alone",
             object.path.c_str(), summary->atomics, summary->flushes, summary->jumps, summary->traps,
             summary->left_alone);
     }
-    return flushes;
+    return {};
 }
 
 Result<std::unique_ptr<dsm::AddressMap>> make_map(const net::JobInfo& job, std::size_t block_bytes,
@@ -286,11 +280,7 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     allow_code_on_stacks(*node, objects);
     if (auto reserved = node->library_place.reserve(); !reserved)
         log(LogLayer::abi, LogLevel::info, "dlopen: %s", reserved.error().text.c_str());
-    const auto flushes = rewrite_atomics(*node, objects);
-    if (!flushes) return flushes.error();
-    // A program with flushes of its own says when writes must be seen, and may rely on their order;
-    // an extra one in between could show a flag before the data written ahead of it.
-    node->publishes = *flushes == 0;
+    if (auto rewritten = rewrite_atomics(*node, objects); !rewritten) return rewritten.error();
     if (auto arrived = arrive(*node); !arrived) return arrived;
     auto losses = net::LossWatch::start(node->job, node->endpoint->provider());
     if (!losses) return losses.error();

@@ -40,7 +40,6 @@ struct World {
     std::unique_ptr<dsm::Publisher> publisher;
     std::unique_ptr<net::kick::Board> board;  ///< null where no peer is mapped
     bool executable_stacks = false;           ///< some loaded object keeps code on them
-    bool publishes = false;                   ///< the publisher has a thread
     std::unique_ptr<omp::Runtime> omp;
 };
 

@@ -20,8 +20,8 @@ constexpr std::string_view internal_prefix = "HIROBA_JOB_";
 constexpr Setting table[] = {
     {"HIROBA_ACP_STARTER", "64K", "starter memory of each rank of an ACP program, 1K to 32G",
      "size"},
-    {"HIROBA_ATOMICS", "relaxed", "what an atomic operation orders: itself, or all memory",
-     "relaxed|seq_cst"},
+    {"HIROBA_ATOMICS", "acq_rel", "what an atomic operation orders: all memory, or itself alone",
+     "acq_rel|relaxed|seq_cst"},
     {"HIROBA_FAULT_ENGINE", "auto", "how accesses to shared pages are noticed",
      "auto|uffd|mprotect"},
     {"HIROBA_GAS", "1G",

@@ -29,6 +29,8 @@ struct MemoryOptions {
     bool by_place = false;             ///< counts for each SyncPlace too (HIROBA_STATS)
     bool watch_ahead = false;  ///< notices the use of some blocks fetched ahead (HIROBA_STATS)
     enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
+    /// What an atomic orders: all memory, as a release and an acquire, or itself (HIROBA_ATOMICS).
+    enum class Atomics : std::uint8_t { acq_rel, relaxed } atomics = Atomics::acq_rel;
 
     /// What the settings ask for; a number that is none is a usage error with its name.
     static Result<MemoryOptions> from_settings();
@@ -50,6 +52,7 @@ struct MemoryCounts {
     std::uint64_t ahead_watched = 0, ahead_used = 0, releases = 0, acquires = 0;
     std::uint64_t blocks_merged = 0, notices_made = 0, notices_dropped = 0, invalidations = 0;
     std::uint64_t lease_expiries = 0, home_migrations = 0, atomics = 0, flushes = 0, races = 0;
+    std::uint64_t pulls = 0;  ///< news asked for because bytes were newer than what was acquired
     /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
     std::uint64_t fault_ns = 0, release_ns = 0, acquire_ns = 0;
 };
@@ -152,6 +155,9 @@ public:
     virtual void flush() noexcept = 0;
     /// A flush made by the publisher; returns whether there was anything to tell or to learn.
     virtual bool publish() noexcept = 0;
+    /// Makes the release that other nodes have come to want; false: there is none. Nodes on threads
+    /// of the machine have one of their own for this. Thread: any, with nothing held.
+    virtual bool pay() noexcept { return false; }
 
     /// Called at the start of every release(), on the releasing thread, with nothing held: what
     /// must have left the process before another node learns of it. It touches no global memory.

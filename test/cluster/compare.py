@@ -78,6 +78,7 @@ def all_cases():
         Case("team_sizes.c"),
         Case("runtime_calls.c"),
         Case("spin_on_flag.c"),
+        Case("flags.c"),
         Case("tasks.c", tasks=True),
         Case("tasks.c", tasks=True, environment={"HIROBA_PROVIDER": "udp"}),
         Case("tasks_depend.c"),

@@ -74,6 +74,7 @@ void RandomProgram::lay_out(Random& random) {
             at += bytes;
         }
     }
+    lay_out_messages(random);
 }
 
 void RandomProgram::draw_phase(Random& random) {
@@ -217,8 +218,10 @@ void RandomProgram::use_unlocked(Self& self) {
     const std::uint64_t draw = self.random.below(100);
     if (draw < 60) {
         use_plain(self);
-    } else if (draw < 82) {
+    } else if (draw < 75) {
         use_atomic(self);
+    } else if (draw < 85) {
+        use_message(self);
     } else {
         use_in_system_call(self);
     }

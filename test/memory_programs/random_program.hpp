@@ -94,6 +94,11 @@ private:
         std::size_t last = 0;           ///< variable used last
         std::uint32_t discards_at = 0;  ///< step from which on its node discards a freed block
         bool discarded = false;
+        std::uint64_t sent = 0;  ///< messages
+    };
+    /// Of one thread: what it says, that it has said so, and whose word it has read last.
+    struct Messages {
+        std::uintptr_t data = 0, flag = 0, relay = 0;
     };
 
     void lay_out(Random& random);
@@ -105,6 +110,13 @@ private:
     void use_unlocked(Self& self);
     void use_atomic(Self& self);
     void use_in_system_call(Self& self);
+    // Messages: words that one thread writes and all may read at any time (random_messages.cpp).
+    void lay_out_messages(Random& random);
+    void use_message(Self& self);
+    void send(Self& self);
+    void look(Self& self);
+    std::uint64_t look_at(Self& self, std::uintptr_t address);
+    void put(Self& self, std::uintptr_t address, std::uint64_t value);
     void synchronize_for_nothing(Self& self);
     void discard(Self& self, std::size_t block);
     void maybe_discard(Self& self);
@@ -140,6 +152,7 @@ private:
     Oracle& oracle_;
     Failed failed_;
     std::vector<Variable> variables_;
+    std::vector<Messages> messages_;
     std::vector<Phase> phases_drawn_;
     std::uint32_t phases_ = 0;
 };

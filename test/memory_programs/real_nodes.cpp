@@ -60,7 +60,7 @@ dsm::SpaceShape shape_of(std::uint32_t nodes, std::uint32_t threads, std::size_t
     shape.threads_per_node = threads;
     shape.stack_bytes = 2 * block_bytes;
     shape.early_bytes = block_bytes;
-    shape.heap_bytes = 2 * block_bytes;
+    shape.heap_bytes = 4 * block_bytes;
     shape.block_bytes = block_bytes;
     return shape;
 }

@@ -106,7 +106,6 @@ void run_thread(std::uint32_t local_thread) {
 
 /// A thread of this process on a private stack; it ends with the process.
 void start_publisher() {
-    if (!world()->publishes) return;
     pthread_t thread;
     const int failure = pthread_create(
         &thread, nullptr,

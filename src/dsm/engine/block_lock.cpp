@@ -10,8 +10,13 @@ namespace hiroba::dsm {
 namespace {
 constexpr std::size_t link_at = offsetof(BlockRecord, link);
 constexpr std::size_t token_at = offsetof(BlockRecord, token_home);
+constexpr std::size_t wts_at = offsetof(BlockRecord, token_wts);
 constexpr std::size_t lease_at = offsetof(BlockRecord, token_rts);
-constexpr std::size_t granted_at = offsetof(BlockRecord, granted);
+
+/// The word that says whose copy is the newest: its number plus one, 0: the initial home's.
+constexpr std::uint64_t home_word(NodeId home) { return home.value + std::uint64_t{1}; }
+/// In that word: a former holder has handed the lock over, and written the rest before.
+constexpr std::uint64_t granted_bit = std::uint64_t{1} << 63;
 }  // namespace
 
 BlockLock::BlockLock(net::Endpoint& endpoint, gas::Segment& records, MovedBlocks& moved,
@@ -30,10 +35,13 @@ NodeId BlockLock::initial_home(BlockId block) const noexcept {
     return map_.initial_home(std::uint64_t{block} * map_.shape().block_bytes);
 }
 
+NodeId BlockLock::home_of(BlockId block, std::uint64_t word) const noexcept {
+    const std::uint64_t home = word & ~granted_bit;
+    return home == 0 ? initial_home(block) : NodeId{static_cast<std::uint32_t>(home - 1)};
+}
+
 LockToken BlockLock::token_of(BlockId block, const std::uint64_t words[3]) const noexcept {
-    const NodeId home =
-        words[0] == 0 ? initial_home(block) : NodeId{static_cast<std::uint32_t>(words[0] - 1)};
-    return {home, Timestamp{words[1]}, LeaseWord::from_raw(words[2]).rts()};
+    return {home_of(block, words[0]), Timestamp{words[1]}, LeaseWord::from_raw(words[2]).rts()};
 }
 
 LockToken BlockLock::read_token(NodeId at, BlockId block) noexcept {
@@ -44,7 +52,7 @@ LockToken BlockLock::read_token(NodeId at, BlockId block) noexcept {
 
 void BlockLock::write_own_token(BlockId block, NodeId home, Timestamp wts,
                                 LeaseWord lease) noexcept {
-    const std::uint64_t words[2] = {home.value + std::uint64_t{1}, wts.value};
+    const std::uint64_t words[2] = {home_word(home), wts.value};
     records_.put(word(self_, block, token_at), std::as_bytes(std::span{words}));
     // Last: from here on readers may find this copy, and extend.
     records_.store(word(self_, block, lease_at), lease.raw());
@@ -72,10 +80,14 @@ bool BlockLock::try_lock_here(BlockId block, LockToken& token) noexcept {
 
 bool BlockLock::is_here(BlockId block) noexcept {
     const auto own = LinkWord::from_raw(records_.load(word(self_, block, link_at)));
-    return own.kind(self_, initial_home(block)) == LinkWord::Kind::unlocked;
+    if (own.kind(self_, initial_home(block)) != LinkWord::Kind::unlocked) return false;
+    // A lock that was given back here is not with the home.
+    return home_of(block, records_.load(word(self_, block, token_at))) == self_;
 }
 
 Timestamp BlockLock::rts_when_it_went(BlockId block) noexcept {
+    // What was given back here is said of another node's copy.
+    if (home_of(block, records_.load(word(self_, block, token_at))) != self_) return {};
     return LeaseWord::from_raw(records_.load(word(self_, block, lease_at))).rts();
 }
 
@@ -217,29 +229,39 @@ LinkWord BlockLock::exchange(NodeId at, BlockId block, LinkWord expected, LinkWo
 
 LockToken BlockLock::wait_for_grant(BlockId block) noexcept {
     Backoff backoff;
-    while (records_.load(word(self_, block, granted_at)) == 0) {
+    std::uint64_t home;
+    while (((home = records_.load(word(self_, block, token_at))) & granted_bit) == 0) {
         // The holder never waits for us, so this ends; a lost peer ends the job.
         if (backoff.yields() > 0) endpoint_.poll();
         backoff.pause();
     }
-    records_.store(word(self_, block, granted_at), 0);
+    records_.store(word(self_, block, token_at), home & ~granted_bit);
     return read_token(self_, block);
 }
 
 void BlockLock::grant(BlockId block, NodeId to, const LockToken& token) noexcept {
-    std::uint64_t words[3] = {token.home.value + std::uint64_t{1}, token.wts.value,
-                              LeaseWord::closed(token.rts).raw()};
+    std::uint64_t words[2] = {token.wts.value, LeaseWord::closed(token.rts).raw()};
     using Access = gas::Segment::Access;
-    Access list[] = {Access::put(records_, word(to, block, token_at).offset,
+    Access list[] = {Access::put(records_, word(to, block, wts_at).offset,
                                  std::as_writable_bytes(std::span{words})),
-                     Access::store(records_, word(to, block, granted_at).offset, 1)};
+                     Access::store(records_, word(to, block, token_at).offset,
+                                   home_word(token.home) | granted_bit)};
     gas::Segment::in_order(to, list);
 }
 
 void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
     HIROBA_INVARIANT(token.wts <= token.rts, "block %u: wts %lu, rts %lu (invariant 2)", block,
                      token.wts.value, token.rts.value);
-    write_own_token(block, self_, token.wts, LeaseWord::open(token.rts));
+    open(block, {self_, token.wts, token.rts}, LeaseWord::open(token.rts));
+}
+
+// Readers find the lease closed, so they take the lock, and with it find the home.
+void BlockLock::give_back(BlockId block, const LockToken& token) noexcept {
+    open(block, token, LeaseWord::closed(token.rts));
+}
+
+void BlockLock::open(BlockId block, const LockToken& token, LeaseWord lease) noexcept {
+    write_own_token(block, token.home, token.wts, lease);
     const auto locked = LinkWord::locked();
     const auto seen = LinkWord::from_raw(records_.compare_swap(
         word(self_, block, link_at), locked.raw(), LinkWord::unlocked().raw()));
@@ -252,7 +274,7 @@ void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
     records_.store(word(self_, block, link_at), LinkWord::link(next).raw());
     const Timestamp rts = close_own_lease(block);
     moved_.mark(self_, block);
-    grant(block, next, {self_, token.wts, rts});
+    grant(block, next, {token.home, token.wts, rts});
 }
 
 void BlockLock::on_chase(void* self, NodeId, Bytes body) noexcept {
@@ -294,7 +316,7 @@ void BlockLock::grant_by_message(BlockId block, NodeId to) noexcept {
     moved_.mark(self_, block);
     records_.get(word(self_, block, token_at), std::as_writable_bytes(std::span{message.words}));
     // Zero stands for the initial home here only: say who it is.
-    message.words[0] = token_of(block, message.words).home.value + std::uint64_t{1};
+    message.words[0] = home_word(token_of(block, message.words).home);
     const Bytes part = std::as_bytes(std::span{&message, 1});
     endpoint_.send(to, net::MessageKind::lock_handover, net::Urgency::wake_service, {&part, 1});
 }
@@ -305,9 +327,9 @@ void BlockLock::on_handover(void* self, NodeId, Bytes body) noexcept {
     std::memcpy(&message, body.data(), sizeof message);
     auto& lock = *static_cast<BlockLock*>(self);
     const auto block = static_cast<BlockId>(message.block);
-    lock.records_.put(lock.word(lock.self_, block, token_at),
-                      std::as_bytes(std::span{message.words}));
-    lock.records_.store(lock.word(lock.self_, block, granted_at), 1);
+    lock.records_.put(lock.word(lock.self_, block, wts_at),
+                      std::as_bytes(std::span{message.words}.subspan(1)));
+    lock.records_.store(lock.word(lock.self_, block, token_at), message.words[0] | granted_bit);
 }
 
 }  // namespace hiroba::dsm

@@ -38,7 +38,8 @@ public:
     /// Whether this node is the block's home, with the lock free. What says so may change at any
     /// time, but then the block is marked as moved here.
     bool is_here(BlockId block) noexcept;
-    /// Until when what this node had may be read, now that it is the home no more.
+    /// Until when what this node had may be read, now that it is the home no more; 0 if the lock
+    /// was here without the home.
     Timestamp rts_when_it_went(BlockId block) noexcept;
     /// A home as it was seen, for extend().
     struct HomeView {
@@ -61,6 +62,8 @@ public:
     /// This node is the home from here on, of `token`'s times. Hands the token on to the successor
     /// if there is one.
     void unlock(BlockId block, const LockToken& token) noexcept;
+    /// As unlock(), with the home where it was: this node has not got the bytes.
+    void give_back(BlockId block, const LockToken& token) noexcept;
 
     /// Where the chase left off when it became a message; for tests and statistics.
     std::uint64_t forwarded() const noexcept { return forwarded_.load(std::memory_order_relaxed); }
@@ -83,7 +86,9 @@ private:
     LockToken wait_for_grant(BlockId block) noexcept;
     void grant(BlockId block, NodeId to, const LockToken& token) noexcept;
     void grant_by_message(BlockId block, NodeId to) noexcept;
+    void open(BlockId block, const LockToken& token, LeaseWord lease) noexcept;
     LockToken read_token(NodeId at, BlockId block) noexcept;
+    NodeId home_of(BlockId block, std::uint64_t word) const noexcept;
     LockToken token_of(BlockId block, const std::uint64_t words[3]) const noexcept;
     void write_own_token(BlockId block, NodeId home, Timestamp wts, LeaseWord lease) noexcept;
     Timestamp close_own_lease(BlockId block) noexcept;

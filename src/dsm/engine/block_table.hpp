@@ -11,6 +11,7 @@
 #include "base/latch.hpp"
 #include "dsm/protocol/block.hpp"
 #include "dsm/protocol/signature.hpp"
+#include "dsm/protocol/stamp.hpp"
 
 namespace hiroba::dsm {
 
@@ -18,10 +19,14 @@ namespace hiroba::dsm {
 struct BlockEntry {
     Latch latch;
     BlockState state = BlockState::invalid;
-    bool queued = false;           ///< in the lease queue
-    bool unmerged = false;         ///< on the list of unmerged blocks
-    bool guards_stack = false;     ///< below a stack of this node: a touch is an overflow
-    bool watched = false;          ///< fetched ahead and not mapped, so that its use is noticed
+    bool queued = false;        ///< in the lease queue
+    bool unmerged = false;      ///< on the list of unmerged blocks
+    bool guards_stack = false;  ///< below a stack of this node: a touch is an overflow
+    bool watched = false;       ///< fetched ahead and not mapped, so that its use is noticed
+    bool brought = false;       ///< bytes of lease rts are here; what came before them is not
+    bool held_back = false;     ///< the private copy lacks bytes that the public one has
+    bool held_back_listed = false;
+    bool stale_pinned = false;     ///< stale and accessible: the acquire under way brings the rest
     bool early = false;            ///< may hold bytes of others the program need not know of
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
     std::uint16_t pins =
@@ -34,6 +39,7 @@ struct BlockEntry {
     NodeId notice_node;    ///< who wrote last, as far as this node knows; also without a notice
     Timestamp notice_wts;  ///< of the remembered notice; 0: none
     Timestamp notice_rts;
+    ReleaseNumber held_back_by = 0;  ///< this node's release that saw the bytes held back
     std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
 };
 
@@ -41,18 +47,19 @@ struct BlockEntry {
 /// the public copy. A cache line, so that blocks of different nodes never share one.
 struct alignas(64) BlockRecord {
     std::uint64_t link;        ///< LinkWord
-    std::uint64_t token_home;  ///< valid at the lock's place: home + 1, 0: initial home
+    std::uint64_t token_home;  ///< at the lock's place: home + 1, 0: initial; bit 63: handed over
     std::uint64_t token_wts;
     std::uint64_t token_rts;     ///< LeaseWord: readers extend it at the home
-    std::uint64_t granted;       ///< set by the former holder after writing the token here
     std::uint64_t copy_version;  ///< odd while the public copy changes
     std::uint64_t copy_wts;      ///< of the public copy; never falls
+    std::uint64_t copy_stamp;    ///< Stamp of the public copy: what came before it
     std::uint64_t copy_change;   ///< of the public copy: who merged last (LastChange)
 };
 static_assert(sizeof(BlockRecord) == 64);
 
-/// What travels with a block's lock. Where the lock is free, the home is: whoever takes it merges
-/// there, and readers do without it.
+/// What travels with a block's lock. Where the lock is free, the home is, in most cases: whoever
+/// takes it merges there, and readers do without it. (A taker that may not have the home's bytes
+/// gives the lock back: then the lock is free there, and closed to readers.)
 struct LockToken {
     NodeId home;  ///< whose copy is the newest: where the lock was taken
     Timestamp wts;

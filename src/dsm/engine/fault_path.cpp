@@ -42,24 +42,24 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{*this, &PlaceCounters::fault_ns};
-    bool newer;
     bool stays;
     std::uint32_t last_time;
-    {
+    for (Stamp missing;; catch_up_with(missing)) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
         note_use(entry);
         stays = must_stay(block);
         last_time = length_of_run(entry);
         const bool absent = !readable(entry.state);
-        newer = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
+        missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
+        if (!missing.is_none()) continue;
         if (entry.early) [[unlikely]]
             note_first_access(block, address - range.address, write && absent);
+        break;
     }
     // Where a first write is a fault of its own, what a write miss brings along would cost one
     // more.
     if (!stays && !(write && engine_->facts().write_faults)) fetch_around(block, last_time);
-    if (newer) catch_up();
     return true;
 }
 
@@ -132,16 +132,17 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     head.latch.unlock();
 }
 
-// With the latch. False where something newer than was told would come, and nothing is changed.
+// With the latch. False where what came must be acquired first, or something newer would come.
 bool Node::fetch_ahead(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
+    Stamp missing;
     if (entry.notice_wts != Timestamp{}) {
-        return fetch_by_notice(block, BlockWork::fetch) == Fetched::as_told &&
+        return fetch_by_notice(block, BlockWork::fetch, missing) && missing.is_none() &&
                entry.rts >= min_wts();
     }
-    bool moves = false;
-    return lock_.is_here(block) ||
-           (fetch_without_lock(block, BlockWork::none, moves) && is_current(block));
+    if (lock_.is_here(block)) return may_place(block, copies_.own_stamp(block));
+    return fetch_without_lock(block, BlockWork::none, missing) && missing.is_none() &&
+           is_current(block);
 }
 
 // With the latches of [first, +count), whose addresses follow each other. Of a sample of them the
@@ -169,12 +170,13 @@ void Node::map_ahead(BlockId first, std::uint32_t count_ahead) noexcept {
     map_run();
 }
 
-bool Node::resolve(BlockId block, BlockEvent event) noexcept {
+Stamp Node::resolve(BlockId block, BlockEvent event) noexcept {
     BlockEntry& entry = entries_[block];
     const BlockStep next = take(entry, event);
-    bool newer = false;
-    if (has(next.work, BlockWork::fetch)) newer = bring_current(block, BlockWork::fetch);
-    if (has(next.work, BlockWork::rebase)) newer = bring_current(block, BlockWork::rebase);
+    Stamp missing;
+    if (has(next.work, BlockWork::fetch)) missing = bring_current(block, BlockWork::fetch);
+    if (has(next.work, BlockWork::rebase)) missing = bring_current(block, BlockWork::rebase);
+    if (!missing.is_none()) return missing;
     if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
     entry.state = next.next;
     if (has(next.work, BlockWork::map_read)) engine_->map(program_range(block), Access::read);
@@ -182,20 +184,27 @@ bool Node::resolve(BlockId block, BlockEvent event) noexcept {
         if (event == BlockEvent::pinned_fault) engine_->keep(program_range(block));
         engine_->map(program_range(block), Access::write);
     }
-    return newer;
+    return {};
 }
 
 // A lease that ended while the bytes were on their way would leave a stale block readable: min_wts
 // is looked at again after the lease is in the queue, and whoever raises min_wts empties the queue
 // after raising it, so one of the two sees the other (invariant 6).
-bool Node::bring_current(BlockId block, BlockWork how) noexcept {
-    bool newer = false;
+// What an earlier try has brought is still current where nobody has told of a newer write.
+Stamp Node::bring_current(BlockId block, BlockWork how) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (entry.brought && entry.notice_wts == Timestamp{}) {
+        if (const Stamp stamp = copies_.own_stamp(block); !may_show(stamp)) return stamp;
+        set_lease(block, entry.rts);  // it may have left the queue while the block was invalid
+        if (is_current(block)) return {};
+    }
+    entry.brought = false;
     do {
-        const Fetched fetched = fetch_by_notice(block, how);
-        newer |= fetched == Fetched::newer;
-        if (fetched == Fetched::not_possible) newer |= fetch_by_home(block, how);
+        Stamp missing;
+        if (!fetch_by_notice(block, how, missing)) missing = fetch_by_home(block, how);
+        if (!missing.is_none()) return missing;
     } while (!is_current(block));
-    return newer;
+    return {};
 }
 
 // The home's copy needs no lease: if the lock leaves it now, the block is marked, and the acquire
@@ -204,47 +213,71 @@ bool Node::is_current(BlockId block) noexcept {
     return entries_[block].rts >= min_wts() || lock_.is_here(block);
 }
 
-Node::Fetched Node::fetch_by_notice(BlockId block, BlockWork how) noexcept {
+bool Node::fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcept {
     BlockEntry& entry = entries_[block];
-    if (entry.notice_wts == Timestamp{}) return Fetched::not_possible;
+    if (entry.notice_wts == Timestamp{}) return false;
     const Timestamp wts = entry.notice_wts;
     const Timestamp rts = entry.notice_rts;
     const NodeId from = entry.notice_node;
     entry.notice_wts = {};
     // Older than min_wts: a newer write may have been dropped into it. Not newer than the copy
     // here: the copy holds what the notice tells of, only its lease has ended.
-    if (rts < min_wts() || wts <= copies_.own_wts(block)) return Fetched::not_possible;
-    const Timestamp got = install(block, from, how, wts);
+    if (rts < min_wts() || wts <= copies_.own_wts(block)) return false;
+    missing = install(block, from, how, wts);
+    if (!missing.is_none() && how == BlockWork::rebase) {
+        entry.notice_wts = wts;  // nothing was brought: the same way again
+        return true;
+    }
     entry.renewals = 0;
     set_lease(block, rts);
+    entry.brought = !missing.is_none();
     count(&PlaceCounters::fetches_by_notice);
-    return got == wts ? Fetched::as_told : Fetched::newer;
+    return true;
 }
 
-bool Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
+Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
     BlockEntry& entry = entries_[block];
-    bool moves = false;
-    if (!lock_.is_here(block) && !fetch_without_lock(block, how, moves)) {
-        // Held just now, or on its way. This node becomes the home, of the version there is.
-        const LockToken token = lock_.lock(block);
-        if (token.wts != copies_.own_wts(block)) {
-            install(block, token.home, how, token.wts);
-            moves = true;
-        }
-        lock_.unlock(block, token);
-        count(moves ? &PlaceCounters::fetches_by_home : &PlaceCounters::renewals);
+    Stamp missing;
+    if (lock_.is_here(block)) {
+        if (!may_place(block, copies_.own_stamp(block))) missing = copies_.own_stamp(block);
+    } else if (!fetch_without_lock(block, how, missing)) {
+        missing = fetch_with_lock(block, how);
     }
+    if (!missing.is_none() && how == BlockWork::rebase) return missing;
     // What the home had at this moment includes whatever a remembered notice tells of.
     entry.notice_wts = {};
-    return moves;
+    entry.brought = !missing.is_none();
+    return missing;
+}
+
+// The lock was held just now, or on its way. This node becomes the home, of the version there is,
+// unless it may not have that yet.
+Stamp Node::fetch_with_lock(BlockId block, BlockWork how) noexcept {
+    const LockToken token = lock_.lock(block);
+    Stamp missing;
+    if (token.wts == copies_.own_wts(block)) {
+        if (!may_place(block, copies_.own_stamp(block))) missing = copies_.own_stamp(block);
+        lock_.unlock(block, token);
+        count(&PlaceCounters::renewals);
+        return missing;
+    }
+    missing = install(block, token.home, how, token.wts);
+    if (!missing.is_none() && how == BlockWork::rebase) {
+        lock_.give_back(block, token);
+        return missing;
+    }
+    lock_.unlock(block, token);
+    count(&PlaceCounters::fetches_by_home);
+    return missing;
 }
 
 // how none: only if the version here is the newest.
 // What is read at a home is the newest version if its lease is extended afterwards; otherwise it
 // was one of the versions, and the next look may find it the newest.
-bool Node::fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcept {
+bool Node::fetch_without_lock(BlockId block, BlockWork how, Stamp& missing) noexcept {
     constexpr unsigned looks = 4;  // others extend it too
     BlockEntry& entry = entries_[block];
+    bool moves = false;
     for (unsigned look = 0; look < looks; ++look) {
         const bool knows = entry.knows_writer && entry.notice_node != self_;
         const Scratch bytes{scratch_};
@@ -255,14 +288,15 @@ bool Node::fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcep
                             entry.renewals == 0 ? &reading : nullptr);
         if (!home) return false;
         const auto read = reading.read_from(home->node);
-        const Timestamp newest = read ? *read : copies_.wts_of(home->node, block);
-        if (how == BlockWork::none && newest != copies_.own_wts(block)) return false;
-        if (newest != copies_.own_wts(block)) {
-            if (read) {
-                put_in_place(block, home->node, bytes.get(), how, *read, reading.last_change());
-            } else {
-                install(block, home->node, how, {});
-            }
+        const Timestamp newest = read ? read->wts : copies_.wts_of(home->node, block);
+        if (newest == copies_.own_wts(block)) {
+            missing =
+                may_place(block, copies_.own_stamp(block)) ? Stamp{} : copies_.own_stamp(block);
+        } else {
+            if (how == BlockWork::none) return false;
+            missing = read ? put_in_place(block, home->node, bytes.get(), how, *read)
+                           : install(block, home->node, how, {});
+            if (!missing.is_none() && how == BlockWork::rebase) return true;
             moves = true;
         }
         const std::uint64_t lease = lease_after(moves ? 0 : entry.renewals, options_.lease);
@@ -284,49 +318,57 @@ bool Node::fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcep
     return false;
 }
 
-Timestamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
+// Returns what must be acquired before the program may see the bytes. fetch: they are here
+// nevertheless; rebase: nothing was brought.
+Stamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
     std::byte* const own = private_copy(block);
-    Timestamp wts;
-    LastChange last;
+    Version got;
+    Stamp missing;
     if (how == BlockWork::fetch) {
-        wts = copies_.read(from, block, own, last);
-        put_in_place(block, from, own, how, wts, last);
+        got = copies_.read(from, block, own);
+        missing = put_in_place(block, from, own, how, got);
     } else {
         const Scratch home{scratch_};
-        wts = copies_.read(from, block, home.get(), last);
-        put_in_place(block, from, home.get(), how, wts, last);
+        got = copies_.read(from, block, home.get());
+        missing = put_in_place(block, from, home.get(), how, got);
     }
-    HIROBA_INVARIANT(wts >= at_least,
+    HIROBA_INVARIANT(got.wts >= at_least,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
-                     from.value, wts.value, at_least.value);
-    return wts;
+                     from.value, got.wts.value, at_least.value);
+    return missing;
 }
 
-// fetch: the block is inaccessible and clean, so its private copy may simply be overwritten.
-// rebase: it holds unmerged bytes, and where it is pinned the program may be writing others.
-void Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
-                        Timestamp wts, LastChange last) noexcept {
-    HIROBA_INVARIANT(wts >= copies_.own_wts(block), "block %u: got %lu for %lu (invariant 11)",
-                     block, wts.value, copies_.own_wts(block).value);
+// fetch: the block is inaccessible and clean, so its private copy may simply be overwritten,
+// whatever must be acquired before it is shown.
+// rebase: it holds unmerged bytes, and where it is pinned the program may be reading and writing.
+Stamp Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
+                         Version got) noexcept {
+    HIROBA_INVARIANT(got.wts >= copies_.own_wts(block), "block %u: got %lu for %lu (invariant 11)",
+                     block, got.wts.value, copies_.own_wts(block).value);
     std::byte* const own = private_copy(block);
+    const bool may = may_place(block, got.stamp);
     if (how == BlockWork::fetch) {
         if (bytes != own) std::memcpy(own, bytes, block_bytes_);
     } else {
+        if (!may) return got.stamp;
         const Scratch seen{scratch_};
         std::memcpy(seen.get(), own, block_bytes_);
         // The twin that tells of what both have written is replaced.
-        look_for_races(block, {seen.get(), copies_.own(block), bytes}, from);
-        store_foreign(own, seen.get(), copies_.own(block), bytes, block_bytes_);
+        look_for_races(block, {seen.get(), twin_of(block), bytes}, from);
+        store_foreign(own, seen.get(), twin_of(block), bytes, block_bytes_);
+        entries_[block].held_back = false;
     }
-    copies_.publish(block, bytes, wts, last);
-    note_brought(block, last);
+    copies_.publish(block, bytes, got);
+    note_brought(block, got.change);
     count(&PlaceCounters::bytes_fetched, block_bytes_);
-    trace("dsm.fetch", block, wts.value);
+    trace("dsm.fetch", block, got.wts.value);
+    return may ? Stamp{} : got.stamp;
 }
 
 void Node::set_lease(BlockId block, Timestamp rts) noexcept {
     BlockEntry& entry = entries_[block];
     entry.rts = rts;
+    entry.brought = false;
     if (entry.queued) return;
     entry.queued = true;
     leases_.push({rts, block});

@@ -21,8 +21,10 @@ constexpr std::size_t blocks_per_invalidation = 1024;
 std::size_t known_count(const net::Endpoint& endpoint, const MemoryOptions& options) noexcept {
     return options.race == MemoryOptions::Race::off ? 0 : endpoint.nodes();
 }
-constexpr std::size_t bytes_of_news(std::size_t notices, std::size_t known) noexcept {
-    return sizeof(NewsHeader) + notices * sizeof(Notice) + known * sizeof(Epoch);
+constexpr std::size_t bytes_of_news(std::size_t clocks, std::size_t notices,
+                                    std::size_t known) noexcept {
+    return sizeof(NewsHeader) + clocks * sizeof(ClockNews) + notices * sizeof(Notice) +
+           known * sizeof(Epoch);
 }
 }  // namespace
 
@@ -51,11 +53,14 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
     if (!records) return records.error();
     auto changes = gas::Segment::allocate(endpoint, Node::bytes_of_changes(map, options));
     if (!changes) return changes.error();
-    auto flushed = FlushObject::allocate(
-        endpoint, bytes_of_news(options.notices_max, known_count(endpoint, options)));
+    const std::size_t news_bytes =
+        bytes_of_news(endpoint.nodes(), options.notices_max, known_count(endpoint, options));
+    auto flushed = FlushObject::allocate(endpoint, news_bytes);
     if (!flushed) return flushed.error();
     auto moved = MovedBlocks::allocate(endpoint, Node::blocks_of(map));
     if (!moved) return moved.error();
+    auto boards = NewsBoard::allocate(endpoint, news_bytes);
+    if (!boards) return boards.error();
     auto memory = PrivateMemory::create(map.space_bytes());
     if (!memory) return memory.error();
     return std::unique_ptr<SharedMemory>{
@@ -64,7 +69,7 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
                  std::move(engine),
                  options,
                  {std::move(*data), std::move(*records), std::move(*changes), std::move(*flushed),
-                  std::move(*moved), std::move(*memory)}}};
+                  std::move(*moved), std::move(*boards), std::move(*memory)}}};
 }
 
 Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -79,8 +84,11 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       data_(std::move(made.data)),
       records_(std::move(made.records)),
       changes_(std::move(made.changes)),
-      flush_object_(endpoint, std::move(made.flushed),
-                    bytes_of_news(options.notices_max, known_count(endpoint, options))),
+      flush_object_(
+          endpoint, std::move(made.flushed),
+          bytes_of_news(endpoint.nodes(), options.notices_max, known_count(endpoint, options))),
+      board_(endpoint, std::move(made.boards),
+             bytes_of_news(endpoint.nodes(), options.notices_max, known_count(endpoint, options))),
       private_memory_(std::move(made.private_memory)),
       entries_(blocks_of(map)),
       moved_(std::move(made.moved), blocks_of(map), self_),
@@ -98,14 +106,25 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       signature_index_(Signature::index_slots(options.notices_max)),
       signature_(options.notices_max, signature_entries_.span(), signature_index_.span()),
       sent_(endpoint.nodes(), 0),
+      clocks_(endpoint.nodes()),
+      acquired_(endpoint.nodes()),
+      inaccessible_(endpoint.nodes()),
+      pulled_(bytes_of_news(endpoint.nodes(), options.notices_max, known_count(endpoint, options))),
       pending_(pending_max),
+      pending_clocks_(endpoint.nodes()),
       work_(blocks_of(map)),
-      made_(blocks_of(map)),
+      made_(2 * blocks_of(map)),
+      made_needs_(endpoint.nodes()),
       unmerged_(blocks_of(map)),
-      taken_(pending_max) {
+      bases_(map.space_bytes()),
+      held_back_(blocks_of(map)),
+      taken_(pending_max),
+      applied_(endpoint.nodes()),
+      stale_pinned_(blocks_of(map)) {
     if (options.by_place) places_ = std::make_unique<PlaceTable>();
     invalidation_.ranges.reserve(blocks_per_invalidation);
     invalidation_.blocks.reserve(blocks_per_invalidation);
+    endpoint.on(net::MessageKind::release_asked, &Node::on_release_asked, this);
     for (auto& epoch : known_) epoch.store(first_epoch, std::memory_order_relaxed);
     const std::uint32_t threads = map.shape().threads_per_node;
     const AddressRange first = map.stack_slice(self_.value * threads);
@@ -114,7 +133,10 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     pinned_end_ = *map.offset_of(last.end() - 1) + 1;
 }
 
-Node::~Node() { engine_->end_faults(*this); }
+Node::~Node() {
+    stop_payer();
+    engine_->end_faults(*this);
+}
 
 Result<void> Node::attach(AddressRange early) {
     data_.attach();
@@ -122,6 +144,7 @@ Result<void> Node::attach(AddressRange early) {
     changes_.attach();
     flush_object_.attach();
     moved_.attach();
+    board_.attach();
     if (self_.value == 0 && early.bytes > 0) {
         const std::uint64_t offset = *map_.offset_of(early.address);
         std::memcpy(private_memory_.at(offset), reinterpret_cast<const void*>(early.address),
@@ -133,8 +156,10 @@ Result<void> Node::attach(AddressRange early) {
     const std::uint64_t offset = *map_.offset_of(range.address);
     auto attached =
         engine_->attach(range, private_memory_.fd(), offset, private_memory_.at(offset));
-    if (attached) keep_cores_small();
-    return attached;
+    if (!attached) return attached;
+    keep_cores_small();
+    start_payer();
+    return {};
 }
 
 // The kernel would walk the whole address space, and fill in what nobody has touched. What a
@@ -169,7 +194,7 @@ void Node::publish_adopted(std::uint64_t offset, std::size_t bytes) noexcept {
     const BlockId last = block_at(offset + bytes - 1);
     for (BlockId block = block_at(offset); block <= last; ++block) {
         lock_.lock(block);
-        copies_.publish(block, private_copy(block), Timestamp{1}, LastChange{});
+        copies_.publish(block, private_copy(block), {Timestamp{1}, {}, {}});
         lock_.unlock(block, {self_, Timestamp{1}, Timestamp{1 + options_.lease}});
     }
 }
@@ -184,7 +209,7 @@ bool Node::is_pinned(std::uint64_t offset) const noexcept {
 }
 
 std::size_t Node::news_bytes_max() const noexcept {
-    return bytes_of_news(options_.notices_max, known_.size());
+    return bytes_of_news(endpoint_.nodes(), options_.notices_max, known_.size());
 }
 
 std::size_t Node::bytes_of_changes(const AddressMap& map, const MemoryOptions& options) {
@@ -221,6 +246,14 @@ std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out
     trim_signature();
     NewsHeader header{signature_.min_wts().value, 0, 0};
     std::size_t at = sizeof header;
+    for (std::uint32_t node = 0; node < clocks_.size(); ++node) {
+        const Clock& clock = clocks_[node];
+        if (clock.changed <= since) continue;
+        const ClockNews told{node, clock.told, clock.needed};
+        std::memcpy(out.data() + at, &told, sizeof told);
+        at += sizeof told;
+        ++header.clocks;
+    }
     signature_.since(since, [&](const Notice& notice) {
         if (notice.node == skip) return;
         HIROBA_INVARIANT(at + sizeof notice <= out.size(), "news of %lu bytes into %lu",
@@ -257,8 +290,9 @@ void Node::everyone_knows_through(std::span<const NodeId> told) noexcept {
     const std::scoped_lock guard{signature_latch_};
     const NewsSequence known = sent_to(told);
     // A notice that another thread here has made since the last news_for() went to nobody; nor did
-    // one that another thread has learned since, by a lock or a flush: peers need not have it.
-    bool untold = learned_aside_ > known;
+    // one that another thread has learned since, by a lock or a flush or because it came upon its
+    // bytes: peers need not have it.
+    bool untold = learned_aside_ > known || clocks_[self_.value].changed > known;
     signature_.since(known, [&](const Notice& n) { untold |= n.node == self_; });
     known_to_all_ = untold ? known : signature_.last_sequence();
     for (NewsSequence& sent : sent_) sent = std::max(sent, known_to_all_);
@@ -279,20 +313,28 @@ void Node::learn_notices(NodeId from, Bytes news) noexcept {
     HIROBA_INVARIANT(news.size() >= sizeof header, "news of %lu bytes from node %u", news.size(),
                      from.value);
     std::memcpy(&header, news.data(), sizeof header);
-    HIROBA_INVARIANT(news.size() == bytes_of_news(header.count, known_.size()),
-                     "news of %lu bytes with %u notices from node %u", news.size(), header.count,
-                     from.value);
+    const std::size_t clock_bytes = header.clocks * sizeof(ClockNews);
+    HIROBA_INVARIANT(news.size() == bytes_of_news(header.clocks, header.count, known_.size()),
+                     "news of %lu bytes with %u notices and %u clocks from node %u", news.size(),
+                     header.count, header.clocks, from.value);
     // Nothing new: what a min_wts that old made stale is inaccessible, but for blocks that this
-    // node was the home of, and its own is not below it. Acquire, pairs with
-    // acquire_on_runtime_stack().
-    if (header.count == 0 && header.min_wts <= expired_to_.load(std::memory_order_acquire) &&
-        !moved_.any()) {
+    // node was the home of, and its own is not below it. Acquire, pairs with acquire_round().
+    if (header.count == 0 && header.clocks == 0 &&
+        header.min_wts <= expired_to_.load(std::memory_order_acquire) && !moved_.any()) {
         return;
     }
     const std::scoped_lock guard{pending_latch_};
     HIROBA_INVARIANT(pending_count_ + header.count <= pending_.size(), "%lu notices pending",
                      pending_count_);
-    std::memcpy(pending_.data() + pending_count_, news.data() + sizeof header,
+    for (std::size_t at = sizeof header; at < sizeof header + clock_bytes;
+         at += sizeof(ClockNews)) {
+        ClockNews told;
+        std::memcpy(&told, news.data() + at, sizeof told);
+        Clock& clock = pending_clocks_[told.node];
+        clock.told = std::max(clock.told, told.told);
+        clock.needed = std::max(clock.needed, told.needed);
+    }
+    std::memcpy(pending_.data() + pending_count_, news.data() + sizeof header + clock_bytes,
                 header.count * sizeof(Notice));
     pending_count_ += header.count;
     pending_min_wts_ = std::max(pending_min_wts_, Timestamp{header.min_wts});
@@ -305,8 +347,9 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
     for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
+        // What must be acquired first stays away until it is asked for.
         if (may_come_unasked(entry.state) && !entry.guards_stack && !must_stay(block)) {
-            resolve(block, BlockEvent::read_fault);
+            static_cast<void>(resolve(block, BlockEvent::read_fault));
         }
     });
 }
@@ -314,19 +357,20 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
 void Node::make_accessible(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope latches;
     for_blocks(address, bytes, [&](BlockId block) {
-        BlockEntry& entry = entries_[block];
-        const std::scoped_lock guard{entry.latch};
-        if (entry.guards_stack) return;  // the kernel's to refuse
-        if (must_stay(block)) {
-            resolve(block, BlockEvent::pinned_fault);
-        } else if (write && entry.state != BlockState::writable) {
-            note_use(entry);
-            resolve(block, BlockEvent::write_fault);
-        } else if (!readable(entry.state) || entry.watched) {
-            note_use(entry);
-            resolve(block, BlockEvent::read_fault);
-        }
+        for (Stamp missing; !(missing = use_block(block, write)).is_none();) catch_up_with(missing);
     });
+}
+
+Stamp Node::use_block(BlockId block, bool write) noexcept {
+    BlockEntry& entry = entries_[block];
+    const std::scoped_lock guard{entry.latch};
+    if (entry.guards_stack) return {};  // the kernel's to refuse
+    if (must_stay(block)) return resolve(block, BlockEvent::pinned_fault);
+    const bool suffices =
+        write ? entry.state == BlockState::writable : readable(entry.state) && !entry.watched;
+    if (suffices) return {};
+    note_use(entry);
+    return resolve(block, write ? BlockEvent::write_fault : BlockEvent::read_fault);
 }
 
 // For the kernel to read, the block keeps its state and make_stale() spares it; to be written, it
@@ -335,27 +379,10 @@ void Node::make_accessible(const void* address, std::size_t bytes, bool write) n
 // has dropped them; that needs no latch, for with its pin none becomes inaccessible.
 void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope here;
-    bool newer = false;
     AddressRange again;
     for_blocks(address, bytes, [&](BlockId block) {
-        BlockEntry& entry = entries_[block];
-        const std::scoped_lock guard{entry.latch};
-        HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
-        const bool stays = must_stay(block);
-        ++entry.pins;
-        note_use(entry);
-        if (entry.guards_stack) return;  // the kernel's to refuse
-        const bool suffices = !write && readable(entry.state) && !stays;
-        if (entry.state == BlockState::pinned || suffices) {
-            const AddressRange range = program_range(block);
-            if (again.bytes == 0) again.address = range.address;
-            again.bytes = range.end() - again.address;
-            return;
-        }
-        if (write || stays) {
-            newer |= resolve(block, BlockEvent::pinned_fault);
-        } else {
-            newer |= resolve(block, BlockEvent::read_fault);
+        for (Stamp missing; !(missing = pin_block(block, write, again)).is_none();) {
+            catch_up_with(missing);
         }
     });
     while (again.bytes > 0) {
@@ -363,7 +390,27 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
         engine_->map({again.address, part}, write ? Access::write : Access::read);
         again = {again.address + part, again.bytes - part};
     }
-    if (newer) catch_up();
+}
+
+Stamp Node::pin_block(BlockId block, bool write, AddressRange& again) noexcept {
+    BlockEntry& entry = entries_[block];
+    const std::scoped_lock guard{entry.latch};
+    HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block, entry.pins);
+    const bool stays = must_stay(block);
+    note_use(entry);
+    const bool suffices = !write && readable(entry.state) && !stays;
+    if (entry.guards_stack) {  // the kernel's to refuse
+    } else if (entry.state == BlockState::pinned || suffices) {
+        const AddressRange range = program_range(block);
+        if (again.bytes == 0) again.address = range.address;
+        again.bytes = range.end() - again.address;
+    } else {
+        const auto event = write || stays ? BlockEvent::pinned_fault : BlockEvent::read_fault;
+        const Stamp missing = resolve(block, event);
+        if (!missing.is_none()) return missing;
+    }
+    ++entry.pins;
+    return {};
 }
 
 // A block pinned to be written keeps that state until it becomes stale: the next call on the same
@@ -400,6 +447,7 @@ std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
     if (!acquiring) acquire_.unlock();
     const bool releasing = !release_.try_lock();
     if (!releasing) release_.unlock();
+    const Stamp stamp = copies_.own_stamp(block);
     const BlockView view{
         entry.state,
         entry.rts,
@@ -407,6 +455,8 @@ std::optional<Node::BlockView> Node::look_at(BlockId block) noexcept {
         moved_.is_marked(block),
         acquiring,
         releasing,
+        may_show(stamp) || stamp.writer() == self_,
+        twin_of(block),
         reinterpret_cast<const BlockRecord*>(records_.local())[block],
         private_copy(block),
         copies_.own(block)};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
-// node_acquire.cpp, node_atomic.cpp, node_discard.cpp, node_flush.cpp, node_races.cpp,
+// node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_flush.cpp,
+// node_races.cpp,
 // node_stacks.cpp, node_state.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
@@ -13,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -23,6 +25,7 @@
 #include "dsm/engine/flush_object.hpp"
 #include "dsm/engine/lease_queue.hpp"
 #include "dsm/engine/moved_blocks.hpp"
+#include "dsm/engine/news_board.hpp"
 #include "dsm/engine/place_table.hpp"
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
@@ -35,12 +38,20 @@
 
 namespace hiroba::dsm {
 
-/// Encoded news: this header, `count` notices, then, unless races are not looked for, an Epoch for
-/// each node: what it did in earlier ones is known to whoever learns the news.
+/// Encoded news: this header, `clocks` of ClockNews, `count` notices, then, unless races are not
+/// looked for, an Epoch for each node: what it did in earlier ones is known to whoever learns it.
 struct NewsHeader {
     std::uint64_t min_wts;
     std::uint32_t count;
-    std::uint32_t unused;
+    std::uint32_t clocks;
+};
+
+/// Up to which releases of `node` the sender's news tell, with all news to the same receiver that
+/// came before; and up to which its bytes make them necessary.
+struct ClockNews {
+    std::uint64_t node;
+    ReleaseNumber told;
+    ReleaseNumber needed;
 };
 
 class Node final : public SharedMemory, private FaultTarget, private WrittenSink {
@@ -51,6 +62,7 @@ public:
         gas::Segment changes;
         gas::Segment flushed;
         gas::Segment moved;
+        gas::Segment boards;
         PrivateMemory private_memory;
     };
     Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -81,6 +93,8 @@ public:
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     void flush() noexcept override;
     bool publish() noexcept override;
+    bool pay() noexcept override;
+    bool has_to_pay() noexcept;
     void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override { return sum_of(counters_); }
@@ -95,10 +109,12 @@ public:
     struct BlockView {
         BlockState state;
         Timestamp rts;
-        Timestamp expired_to;  ///< leases before it have been looked at
-        bool moved;            ///< the block is marked: its lock has left this node
-        bool acquiring;        ///< a thread here is in the middle of an acquire,
-        bool releasing;        ///< or of a release: what it has collected is not merged yet
+        Timestamp expired_to;   ///< leases before it have been looked at
+        bool moved;             ///< the block is marked: its lock has left this node
+        bool acquiring;         ///< a thread here is in the middle of an acquire,
+        bool releasing;         ///< or of a release: what it has collected is not merged yet
+        bool may_be_shown;      ///< what came before the public copy's bytes has been acquired
+        const std::byte* twin;  ///< what of the private copy differs from it was written here
         const BlockRecord& record;
         const std::byte* private_bytes;
         const std::byte* public_bytes;
@@ -187,17 +203,21 @@ private:
 
     // Fault path (fault_path.cpp). All but on_fault() with the block's latch held.
     bool on_fault(std::uintptr_t address, bool write) noexcept override;
-    /// Each of these returns whether the bytes may be newer than any notice this node has.
-    bool resolve(BlockId block, BlockEvent event) noexcept;
-    bool bring_current(BlockId block, BlockWork how) noexcept;
-    enum class Fetched : std::uint8_t { not_possible, as_told, newer };
-    Fetched fetch_by_notice(BlockId block, BlockWork how) noexcept;
-    bool fetch_by_home(BlockId block, BlockWork how) noexcept;
-    bool fetch_without_lock(BlockId block, BlockWork how, bool& moves) noexcept;
+    /// Each of these returns what must be acquired first, nothing having been shown; none: done.
+    Stamp resolve(BlockId block, BlockEvent event) noexcept;
+    Stamp bring_current(BlockId block, BlockWork how) noexcept;
+    Stamp fetch_by_home(BlockId block, BlockWork how) noexcept;
+    Stamp fetch_with_lock(BlockId block, BlockWork how) noexcept;
+    Stamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
+    Stamp put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
+                       Version got) noexcept;
+    /// False: there is no notice to go by.
+    bool fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcept;
+    /// False: the lock is held, or something newer would come where `how` is none.
+    bool fetch_without_lock(BlockId block, BlockWork how, Stamp& missing) noexcept;
     bool is_current(BlockId block) noexcept;
-    Timestamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
-    void put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
-                      Timestamp wts, LastChange last) noexcept;
+    Stamp use_block(BlockId block, bool write) noexcept;
+    Stamp pin_block(BlockId block, bool write, AddressRange& again) noexcept;
     BlockEvent event_of_fault(BlockEntry& entry, bool write) noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
@@ -213,18 +233,38 @@ private:
 
     // Atomics (node_atomic.cpp).
     void let_others_go_on(BlockId block) noexcept;
+    bool try_enter_atomic(BlockId block, Stamp& missing) noexcept;
+    Stamp stamp_of_atomic(BlockId block) noexcept;
+
+    // Debts (node_debts.cpp).
+    /// Whether the program may see bytes of this stamp.
+    bool may_show(Stamp stamp) noexcept;
+    /// Likewise, in place, of this block.
+    bool may_place(BlockId block, Stamp stamp) noexcept;
+    void catch_up_with(Stamp stamp) noexcept;
+    void pull(Stamp stamp) noexcept;
+    bool has_learned(Stamp stamp) noexcept;
+    void show_news() noexcept;
+    void start_payer();
+    void stop_payer() noexcept;
+    static void on_release_asked(void* self, NodeId from, Bytes body) noexcept;
 
     // Release (node_release.cpp).
     enum class Flusher : std::uint8_t { program, background };
     bool flush_on_runtime_stack(Flusher flusher) noexcept;
+    bool flush_in_order(Flusher flusher) noexcept;
     void learn_notices(NodeId from, Bytes news) noexcept;
     void wait_for_flushes() noexcept;
-    void learn_flushed(const FlushObject::Content& flushed) noexcept;
+    bool has_untold_work() noexcept;
     NewsSequence last_sequence() noexcept;
-    void catch_up() noexcept;
     void release_on_runtime_stack(Others others) noexcept;
     bool has_nothing_to_release() noexcept;
     void note_release() noexcept;
+    void begin_release() noexcept;
+    void end_release() noexcept;
+    void merge_until_quiet(Others others) noexcept;
+    void put_off_work() noexcept;
+    void take_over_needs() noexcept;
     void gather_work() noexcept;
     void drop_unchanged_work() noexcept;
     void merge_work(Others others) noexcept;
@@ -234,6 +274,18 @@ private:
     void merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept;
     template <class Publish>
     void publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept;
+    Stamp stamp_of_merge(BlockId block) noexcept;
+    void note_own_changes(BlockId block, const std::byte* ours, const std::byte* twin) noexcept;
+    /// What of the private copy differs from it was written here, and is not merged.
+    const std::byte* twin_of(BlockId block) noexcept {
+        return entries_[block].held_back ? bases_.data() + offset_of(block) : copies_.own(block);
+    }
+    bool has_changed(BlockId block) noexcept {
+        return differs(private_copy(block), twin_of(block), block_bytes_);
+    }
+    bool must_hold_back(BlockId block, Stamp stamp) noexcept;
+    void hold_back(BlockId block, const std::byte* ours) noexcept;
+    void stop_holding_back(BlockId block) noexcept;
     /// Whether nobody has merged the block since this node's public copy was made.
     bool has_bytes_of(const LockToken& token, BlockId block) noexcept {
         return token.home == self_ || token.wts == copies_.own_wts(block);
@@ -296,15 +348,21 @@ private:
     void report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
     void report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept;
     void note_made(BlockId block, Timestamp wts, Timestamp rts) noexcept;
-    void tell_of_made() noexcept;
 
     // Acquire (node_acquire.cpp).
     struct Invalidation {
         std::vector<AddressRange> ranges;
         std::vector<BlockId> blocks;
     };
-    void acquire_on_runtime_stack() noexcept;
-    std::size_t take_pending() noexcept;
+    void acquire_on_runtime_stack(Others others = Others::running) noexcept;
+    Stamp acquire_round(Others others) noexcept;
+    void take_pending() noexcept;
+    void join_pending() noexcept;
+    void join_clocks() noexcept;
+    void put_off(BlockId block) noexcept;
+    Stamp rebase_pinned() noexcept;
+    Stamp open_need() noexcept;
+    bool show_held_back(Others others) noexcept;
     void apply_taken() noexcept;
     void apply_notice(const Notice& notice) noexcept;
     void apply_to_block(BlockId block, const Notice& notice) noexcept;
@@ -337,6 +395,7 @@ private:
     gas::Segment records_;
     gas::Segment changes_;
     FlushObject flush_object_;
+    NewsBoard board_;
     PrivateMemory private_memory_;
     std::uint64_t pinned_begin_ = 0, pinned_end_ = 0;  ///< offsets of this node's stack slices
 
@@ -375,12 +434,35 @@ private:
     std::atomic<bool> has_untold_{false};
     std::atomic<std::uint64_t> min_wts_{0};  ///< copy of the signature's for the fault path
 
+    /// Of one node's releases.
+    struct Clock {
+        ReleaseNumber told = 0;    ///< the signature tells of them
+        ReleaseNumber needed = 0;  ///< bytes that this node has published were read from them
+        NewsSequence changed = 0;
+    };
+    SparseArray<Clock> clocks_;  ///< per node, under signature_latch_
+    /// Per node: what its releases up to this one have made stale is inaccessible here.
+    SparseArray<std::atomic<ReleaseNumber>> acquired_;
+    /// Likewise, but what this node has held back of them may not have been shown yet.
+    SparseArray<std::atomic<ReleaseNumber>> inaccessible_;
+    std::atomic<bool> needs_open_{false};  ///< something needed is not acquired; as clocks_
+    std::atomic<ReleaseNumber> begun_{0}, completed_{0};  ///< change in the release role
+    std::atomic<ReleaseNumber> debt_{0};  ///< of this node's releases, the last that an atomic owes
+    std::atomic<std::uint32_t> show_unasked_{0};
+    Latch board_latch_, pull_latch_;
+    SparseArray<std::byte> pulled_;  ///< under pull_latch_
+    std::atomic<std::uint32_t> asked_{0};
+    std::atomic<bool> stopping_{false};
+    std::thread payer_;
+
     Latch pending_latch_;
     SparseArray<Notice> pending_;  ///< learned, not yet acquired
     std::size_t pending_count_ = 0;
+    SparseArray<Clock> pending_clocks_;
     Timestamp pending_min_wts_;
     bool pending_aside_ = false;  ///< some of them are from nobody in particular
     std::atomic<bool> has_pending_{false};
+    std::atomic<bool> unfinished_{false};  ///< an acquire has rounds to go
     /// Up to which min_wts leases have been looked at: this node's own min_wts may be ahead, since
     /// it also covers what this node has dropped itself, which makes none of its copies stale.
     std::atomic<std::uint64_t> expired_to_{0};
@@ -391,16 +473,27 @@ private:
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0;
     std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written
-    SparseArray<Notice> made_;        ///< by the release under way, not told yet
+    SparseArray<Notice> made_;        ///< by the release under way, told of when it is over
     std::size_t made_count_ = 0;
-    Timestamp release_wts_;  ///< of its newest merge
+    std::size_t merged_count_ = 0;           ///< blocks, by the release under way
+    bool had_work_ = false;                  ///< there were blocks to look at
+    Timestamp release_wts_;                  ///< of its newest merge
+    SparseArray<ReleaseNumber> made_needs_;  ///< per node, likewise
+    std::atomic<bool> made_needs_any_{false};
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
     std::atomic<std::size_t> unmerged_count_{0};  ///< changes under unmerged_latch_
+    SparseArray<std::byte> bases_;                ///< twins of the blocks held back
+    SparseArray<BlockId> held_back_;              ///< under unmerged_latch_
+    std::size_t held_back_count_ = 0;
+    ReleaseNumber shown_up_to_ = 0;  ///< what releases up to it hold back may be shown
 
     Latch acquire_;  ///< the acquire role
     SparseArray<Notice> taken_;
     std::size_t taken_count_ = 0;
+    SparseArray<ReleaseNumber> applied_;  ///< per node: of what was taken
+    SparseArray<BlockId> stale_pinned_;   ///< to be brought up to date when the rest is stale
+    std::size_t stale_pinned_count_ = 0;
     Invalidation invalidation_;
 
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
@@ -409,6 +502,7 @@ private:
     NewsSequence flush_sequence_ = 0;      ///< what this node had when it last flushed, likewise
     Latch flush_latch_;
     std::atomic<std::uint32_t> vain_flushes_{0};  ///< in a row
+    std::atomic<bool> program_flushes_{false};    ///< it has done so here
 
     void (*before_release_)() noexcept = nullptr;
     std::atomic<RaceReport> race_report_{nullptr};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the acquire: what was learned is applied: stale copies become inaccessible, pinned ones
-// are brought up to date in place.
+// Role: the acquire: what was learned is applied: stale copies become inaccessible, then pinned
+// ones are brought up to date in place.
 // Invariant: a block's new notice and state are recorded under its latch, then it is unmapped, then
 // compared with its twin, and only then the latch is opened: nobody can map it in between
 // (invariant 7).
@@ -15,32 +15,82 @@
 
 namespace hiroba::dsm {
 
-void Node::acquire(Others) noexcept {
+void Node::acquire(Others others) noexcept {
     // Pairs with the release store in learn_known().
     if (has_pending_known_.load(std::memory_order_acquire))
         on_runtime_stack([&] { acquire_known(); });
     // Pairs with the release store in learn().
     if (!has_pending_.load(std::memory_order_acquire)) {
-        // Another thread may still be applying what this one has learned.
+        // Another thread may still be applying what this one has learned, in several rounds.
         acquire_.await_open();
-        return;
+        if (!unfinished_.load(std::memory_order_acquire)) return;  // pairs with acquire_round()
     }
-    on_runtime_stack([&] { acquire_on_runtime_stack(); });
+    on_runtime_stack([&] { acquire_on_runtime_stack(others); });
 }
 
-void Node::acquire_on_runtime_stack() noexcept {
+// Nothing is held between two rounds: what is missing takes a release of another node, which may
+// wait for one of this.
+void Node::acquire_on_runtime_stack(Others others) noexcept {
     const Timed timed{*this, &PlaceCounters::acquire_ns};
+    Backoff backoff;
+    for (;;) {
+        const Stamp missing = acquire_round(others);
+        if (missing.is_none()) return;
+        if (missing.writer() != self_) {
+            pull(missing);
+        } else {
+            backoff.pause();  // a release of this node ends, which waits for nobody
+        }
+    }
+}
+
+// Everything that is stale becomes inaccessible, then pinned blocks get their new bytes, and only
+// then do these releases count as acquired: until then whoever fetches bytes of them waits for this
+// role. So no thread that goes on meanwhile sees some of a release and not the rest.
+Stamp Node::acquire_round(Others others) noexcept {
     const std::scoped_lock role{acquire_};
     count(&PlaceCounters::acquires);
-    taken_count_ = take_pending();
+    unfinished_.store(true, std::memory_order_release);  // pairs with acquire()
+    has_pending_.store(false,
+                       std::memory_order_release);  // pairs with acquire(): the role is taken
+    take_pending();
     trace("dsm.acquire", taken_count_);
     apply_taken();
+    taken_count_ = 0;
     finish_invalidations();
     const Timestamp expired_to = min_wts();
     look_at_moved();
     expire_leases();
     finish_invalidations();
+    if (const Stamp missing = open_need(); !missing.is_none()) return missing;
+    for (std::uint32_t node = 0; node < applied_.size(); ++node) {
+        // In one order with what must_hold_back() does: it sees this, or is seen below.
+        inaccessible_[node].store(applied_[node], std::memory_order_seq_cst);
+    }
+    const bool all = show_held_back(others);
+    if (const Stamp missing = rebase_pinned(); !missing.is_none()) return missing;
+    if (!all || made_needs_any_.load(std::memory_order_seq_cst)) {
+        return {self_, begun_.load(std::memory_order_relaxed)};
+    }
+    for (std::uint32_t node = 0; node < applied_.size(); ++node) {
+        // Release, pairs with may_show().
+        acquired_[node].store(applied_[node], std::memory_order_release);
+    }
     expired_to_.store(expired_to.value, std::memory_order_release);  // pairs with learn()
+    unfinished_.store(false, std::memory_order_release);
+    return {};
+}
+
+// What of the acquired bytes was read from releases that are not acquired yet; none: nothing.
+Stamp Node::open_need() noexcept {
+    const std::scoped_lock guard{signature_latch_};
+    for (std::uint32_t node = 0; node < clocks_.size(); ++node) {
+        if (node == self_.value || clocks_[node].needed <= applied_[node]) continue;
+        return {NodeId{node}, clocks_[node].needed};
+    }
+    needs_open_.store(false, std::memory_order_release);        // pairs with may_show()
+    shown_up_to_ = completed_.load(std::memory_order_relaxed);  // changes under the latch
+    return {};
 }
 
 // Extents may overlap, and a block that was made stale keeps its latch until all are unmapped.
@@ -57,33 +107,50 @@ void Node::apply_taken() noexcept {
 
 // Joins the news into the signature (causality through a third node needs it) and sorts them by
 // block, the newest of each extent first. Raises min_wts before anything is looked at.
-std::size_t Node::take_pending() noexcept {
-    std::size_t notices;
-    Timestamp learned_min_wts;
-    bool aside = false;
-    {
-        const std::scoped_lock guard{pending_latch_};
-        // Release, pairs with acquire(): who reads it sees the acquire role taken.
-        has_pending_.store(false, std::memory_order_release);
-        notices = pending_count_;
-        std::memcpy(taken_.data(), pending_.data(), notices * sizeof(Notice));
-        pending_count_ = 0;
-        learned_min_wts = pending_min_wts_;
-        aside = std::exchange(pending_aside_, false);
-    }
-    {
-        const std::scoped_lock guard{signature_latch_};
-        for (std::size_t i = 0; i < notices; ++i) signature_.add(taken_[i], known_to_all());
-        if (notices > 0) note_untold();
-        if (aside) learned_aside_ = signature_.last_sequence();
-        signature_.raise_min_wts(learned_min_wts);
-        show_min_wts();
-    }
-    std::sort(taken_.data(), taken_.data() + notices, [](const Notice& a, const Notice& b) {
+void Node::take_pending() noexcept {
+    join_pending();
+    std::sort(taken_.data(), taken_.data() + taken_count_, [](const Notice& a, const Notice& b) {
         if (a.block != b.block) return a.block < b.block;
         return a.count != b.count ? a.count < b.count : a.wts > b.wts;
     });
-    return notices;
+}
+
+// With the acquire role. What is joined this node tells others; it is applied by the next round.
+void Node::join_pending() noexcept {
+    const std::size_t before = taken_count_;
+    Timestamp learned_min_wts;
+    bool aside;
+    const std::scoped_lock guard{signature_latch_};
+    {
+        const std::scoped_lock pending{pending_latch_};
+        HIROBA_INVARIANT(before + pending_count_ <= taken_.size(), "%lu notices taken", before);
+        std::memcpy(taken_.data() + before, pending_.data(), pending_count_ * sizeof(Notice));
+        taken_count_ += pending_count_;
+        pending_count_ = 0;
+        learned_min_wts = pending_min_wts_;
+        aside = std::exchange(pending_aside_, false);
+        join_clocks();
+    }
+    for (std::size_t i = before; i < taken_count_; ++i) signature_.add(taken_[i], known_to_all());
+    if (taken_count_ > before) note_untold();
+    if (aside) learned_aside_ = signature_.last_sequence();
+    signature_.raise_min_wts(learned_min_wts);
+    show_min_wts();
+}
+
+// With the latches of both.
+void Node::join_clocks() noexcept {
+    for (std::uint32_t node = 0; node < clocks_.size(); ++node) {
+        Clock& clock = clocks_[node];
+        const Clock learned = pending_clocks_[node];
+        if (node != self_.value && (clock.told < learned.told || clock.needed < learned.needed)) {
+            clock.told = std::max(clock.told, learned.told);
+            clock.needed = std::max(clock.needed, learned.needed);
+            clock.changed = signature_.mark();
+            note_untold();
+        }
+        applied_[node] = clock.told;
+    }
 }
 
 void Node::apply_notice(const Notice& notice) noexcept {
@@ -108,25 +175,79 @@ void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
     }
 }
 
+// With the latch, which it opens. A thread that runs may see the new bytes of a pinned block at
+// once: all others that are stale are made inaccessible first.
+void Node::put_off(BlockId block) noexcept {
+    if (!entries_[block].stale_pinned) {
+        entries_[block].stale_pinned = true;
+        stale_pinned_[stale_pinned_count_++] = block;
+    }
+    entries_[block].latch.unlock();
+}
+
+// In the acquire role: what was needed for them has been acquired. Where a thread may be running, a
+// block that need not stay accessible is made stale: its next access finds all bytes. False: of the
+// release under way there are others.
+bool Node::show_held_back(Others others) noexcept {
+    std::size_t kept = 0;
+    for (std::size_t i = 0;; ++i) {
+        BlockId block;
+        {
+            const std::scoped_lock guard{unmerged_latch_};
+            if (i == held_back_count_) {
+                held_back_count_ = kept;
+                break;
+            }
+            block = held_back_[i];
+        }
+        if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_invalidations();
+        BlockEntry& entry = entries_[block];
+        entry.latch.lock();
+        if (entry.held_back && entry.held_back_by > shown_up_to_) {
+            const std::scoped_lock list{unmerged_latch_};
+            held_back_[kept++] = block;
+            entry.latch.unlock();
+            continue;
+        }
+        entry.held_back_listed = false;
+        const bool in_place = !entry.held_back || others == Others::stopped || must_stay(block);
+        if (!in_place && readable(entry.state)) {
+            make_stale(block);
+            continue;
+        }
+        stop_holding_back(block);
+        entry.latch.unlock();
+    }
+    finish_invalidations();
+    return kept == 0;
+}
+
+// In place. What is missing before that may be done to the last of them; none: all are current.
+Stamp Node::rebase_pinned() noexcept {
+    for (; stale_pinned_count_ > 0; --stale_pinned_count_) {
+        const BlockId block = stale_pinned_[stale_pinned_count_ - 1];
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        if (readable(entry.state)) {
+            const Stamp missing = bring_current(block, BlockWork::rebase);
+            if (!missing.is_none()) return missing;
+        }
+        entry.stale_pinned = false;
+    }
+    return {};
+}
+
 // With the latch held; a pinned block's is opened here, others' by finish_invalidations().
 void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     entry.watched = false;  // was not used
-    if (entry.pins > 0) {
-        bring_current(block, BlockWork::rebase);
-        entry.latch.unlock();
-        return;
-    }
+    if (entry.pins > 0) return put_off(block);
     if (entry.state == BlockState::pinned && !is_pinned(offset_of(block))) {
         entry.state = take(entry, BlockEvent::unpinned).next;
     }
     const BlockStep next = take(entry, BlockEvent::stale);
     entry.state = next.next;
-    if (has(next.work, BlockWork::rebase)) {
-        bring_current(block, BlockWork::rebase);
-        entry.latch.unlock();
-        return;
-    }
+    if (has(next.work, BlockWork::rebase)) return put_off(block);
     const AddressRange range = program_range(block);
     auto& ranges = invalidation_.ranges;
     if (!ranges.empty() && ranges.back().end() == range.address) {
@@ -144,7 +265,8 @@ void Node::finish_invalidations() noexcept {
         BlockEntry& entry = entries_[block];
         // A block that was only readable too: a write may have come between a release's look at it
         // and its end.
-        const bool changed = differs(private_copy(block), copies_.own(block), block_bytes_);
+        const bool changed = has_changed(block);
+        stop_holding_back(block);  // nobody sees it
         const BlockStep next =
             take(entry, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
         if (has(next.work, BlockWork::remember)) put_on_unmerged(block);

@@ -48,18 +48,40 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     const BlockId block = block_at(*offset);
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
+    for (Stamp missing; !try_enter_atomic(block, missing);) catch_up_with(missing);
+    return true;
+}
+
+// False: what came before the bytes must be acquired first, and nothing is held.
+bool Node::try_enter_atomic(BlockId block, Stamp& missing) noexcept {
     BlockEntry& entry = entries_[block];
+    const bool orders = options_.atomics == MemoryOptions::Atomics::acq_rel;
     let_others_go_on(block);
     entry.latch.lock();
     note_use(entry);
     const LockToken token = lock_.lock(block);
+    const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
+    missing = {};
+    if (moves) {
+        missing = install(block, token.home, BlockWork::rebase, token.wts);
+    } else if (entry.held_back) {
+        missing = {self_, 0};
+    } else if (orders && !may_show(copies_.own_stamp(block))) {
+        missing = copies_.own_stamp(block);
+    }
+    if (!missing.is_none()) {
+        if (moves) {
+            lock_.give_back(block, token);
+        } else {
+            lock_.unlock(block, token);
+        }
+        entry.latch.unlock();
+        return false;
+    }
     const BlockState before = entry.state;
     const BlockStep next = must_stay(block) && settled(before)
                                ? take(entry, BlockEvent::pinned_fault)
                                : take(entry, BlockEvent::atomic);
-    if (token.home != self_ && token.wts != copies_.own_wts(block)) {
-        install(block, token.home, BlockWork::rebase, token.wts);
-    }
     // Whoever changed the block last may have done so to let this thread go on.
     note_known(block);
     entry.state = next.next;
@@ -73,6 +95,17 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     return true;
 }
 
+// An atomic is a release, which is owed: whoever reads it has the node's next release made first.
+// The one under way may have passed by what this thread wrote before.
+Stamp Node::stamp_of_atomic(BlockId block) noexcept {
+    if (options_.atomics == MemoryOptions::Atomics::relaxed) return copies_.own_stamp(block);
+    const ReleaseNumber owed = begun_.load(std::memory_order_seq_cst) + 1;
+    ReleaseNumber before = debt_.load(std::memory_order_relaxed);
+    while (before < owed && !debt_.compare_exchange_weak(before, owed, std::memory_order_seq_cst)) {
+    }
+    return {self_, owed};
+}
+
 void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const std::uint64_t offset = *map_.offset_of(reinterpret_cast<std::uintptr_t>(address));
     const BlockId block = block_at(offset);
@@ -84,10 +117,11 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     // leaves no trace here, must find its version outdated.
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
-    copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes, wts,
-                         this_change());
+    copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes,
+                         {wts, stamp_of_atomic(block), this_change()});
     entry.notice_wts = {};
     entry.rts = rts;
+    entry.brought = false;
     lock_.unlock(block, {self_, wts, rts});
     add_own_notice(block, wts, rts);
     entry.atomic_at_ns = now_ns();

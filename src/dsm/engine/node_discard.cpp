@@ -53,6 +53,7 @@ bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
         }
         const BlockStep next = take(entry, BlockEvent::freed);
         entry.state = next.next;
+        entry.brought = entry.held_back = false;
         if (has(next.work, BlockWork::unmap)) invalidation_.ranges.push_back(program_range(block));
         invalidation_.blocks.push_back(block);
     }

@@ -11,6 +11,9 @@ namespace hiroba::dsm {
 
 void Node::flush() noexcept {
     count(&PlaceCounters::flushes);
+    // Relaxed: whatever reads an old value is silent about a race a little later.
+    if (!program_flushes_.load(std::memory_order_relaxed))
+        program_flushes_.store(true, std::memory_order_relaxed);
     on_runtime_stack([&] {
         if (flush_on_runtime_stack(Flusher::program)) {
             vain_flushes_.store(0, std::memory_order_relaxed);
@@ -36,24 +39,47 @@ bool Node::publish() noexcept {
     return found;
 }
 
-// The merges happen inside the object's critical section: whoever finds a page newer than it was
-// told (catch_up) takes the lock and then finds the news that belong to it.
 bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
+    const bool found = flush_in_order(flusher);
+    // What others have flushed, this thread or another of the node has learned and joined. Their
+    // releases may wait for one of this node: nothing is held.
+    if (has_pending_.load(std::memory_order_acquire) ||  // as in acquire()
+        unfinished_.load(std::memory_order_acquire) ||
+        needs_open_.load(std::memory_order_acquire)) {
+        acquire_on_runtime_stack();
+    }
+    return found;
+}
+
+// The merges happen inside the object's critical section, so that all flushes have one order.
+bool Node::flush_in_order(Flusher flusher) noexcept {
+    // A program that flushes orders its writes by flags: a flag that the publisher has told of, or
+    // learned of, a moment before the program's own flush orders them as well.
+    const bool orders =
+        flusher == Flusher::program || program_flushes_.load(std::memory_order_relaxed);
     const std::scoped_lock guard{flush_latch_};
     const std::scoped_lock role{release_};
+    begin_release();
     gather_work();
     drop_unchanged_work();
-    const bool untold = work_count_ > 0 || last_sequence() != flush_sequence_;
+    const bool untold = has_untold_work();
     if (!untold && !flush_object_.newer_than(flush_seen_)) {
+        end_release();
         // What the publisher has learned the program knows after a flush of its own.
-        if (flusher == Flusher::program) know_what_was_flushed();
+        if (orders) know_what_was_flushed();
         return false;
     }
-
     const FlushObject::Content flushed = flush_object_.lock(flush_seen_);
-    merge_work(Others::running);
-    learn_flushed(flushed);
-    if (flusher == Flusher::program) know_what_was_flushed();
+    merge_until_quiet(Others::running);
+    end_release();
+    if (flushed.version != flush_seen_) {
+        remember_flushed(flushed.news);
+        learn_notices(NodeId{~0u}, flushed.news);
+        const std::scoped_lock joins{acquire_};
+        join_pending();
+        flush_seen_ = flushed.version;
+    }
+    if (orders) know_what_was_flushed();
     if (untold) {
         ++flush_seen_;
         const std::size_t bytes = news_for_anyone(flush_object_.own_news());
@@ -66,30 +92,14 @@ bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
     return true;
 }
 
-// With the object's lock: acquires what others have flushed.
-void Node::learn_flushed(const FlushObject::Content& flushed) noexcept {
-    if (flushed.version == flush_seen_) return;
-    remember_flushed(flushed.news);
-    learn_notices(NodeId{~0u}, flushed.news);
-    acquire_on_runtime_stack();
-    flush_seen_ = flushed.version;
+bool Node::has_untold_work() noexcept {
+    return work_count_ > 0 || debt_.load(std::memory_order_seq_cst) >= begun_.load() ||
+           last_sequence() != flush_sequence_;
 }
 
 NewsSequence Node::last_sequence() noexcept {
     const std::scoped_lock guard{signature_latch_};
     return signature_.last_sequence();
-}
-
-// Programs that spin on a flag with a flush in the loop and none behind it (NPB LU) rely on memory
-// becoming visible in order. A fault that brings a page newer than any notice told would show the
-// flag before the data written ahead of it; so the rest of that flush is acquired too.
-void Node::catch_up() noexcept {
-    if (!flush_object_.used()) return;
-    on_runtime_stack([&] {
-        const std::scoped_lock guard{flush_latch_};
-        learn_flushed(flush_object_.lock(flush_seen_));
-        flush_object_.unlock();
-    });
 }
 
 }  // namespace hiroba::dsm

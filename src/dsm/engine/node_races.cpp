@@ -145,7 +145,7 @@ void Node::note_known(BlockId block) noexcept {
     if (!looks_for_races()) return;
     const LastChange last = copies_.own_change(block);
     if (is_known(last)) return;
-    if (entries_[block].early) look_for_unordered(block, private_copy(block), copies_.own(block));
+    if (entries_[block].early) look_for_unordered(block, private_copy(block), twin_of(block));
     raise_known(last.node, last.epoch + 1);
 }
 
@@ -267,7 +267,7 @@ void Node::look_at_early_blocks() noexcept {
         BlockEntry& entry = entries_[blocks[i]];
         const std::scoped_lock guard{entry.latch};
         const std::byte* const ours = private_copy(blocks[i]);
-        const std::byte* const twin = copies_.own(blocks[i]);
+        const std::byte* const twin = twin_of(blocks[i]);
         if (entry.early && differs(ours, twin, block_bytes_))
             look_for_unordered(blocks[i], ours, twin);
         entry.early = entry.early && !is_known(early_[blocks[i]].last);

@@ -27,6 +27,9 @@ void Node::release(Others others) noexcept {
 bool Node::has_nothing_to_release() noexcept {
     if (engine_->has_written()) return false;
     acquire_.await_open();
+    // Pairs with leave_atomic().
+    if (debt_.load(std::memory_order_acquire) > completed_.load(std::memory_order_acquire))
+        return false;
     if (unmerged_count_.load(std::memory_order_acquire) != 0) return false;  // as gather_work()
     release_.await_open();
     note_release();
@@ -46,9 +49,78 @@ void Node::release_on_runtime_stack(Others others) noexcept {
     const Timed timed{*this, &PlaceCounters::release_ns};
     const std::scoped_lock role{release_};
     note_release();
+    begin_release();
     gather_work();
     trace("dsm.release", work_count_);
+    merge_until_quiet(others);
+    end_release();
+}
+
+// With the release role, until end_release(). What is written from here on may come too late for
+// this release, and is in the next.
+void Node::begin_release() noexcept {
+    begun_.fetch_add(1, std::memory_order_seq_cst);  // pairs with stamp_of_atomic()
+    made_count_ = merged_count_ = 0;
+    had_work_ = false;
+    release_wts_ = {};
+}
+
+// What other threads have written while this one looked at one block after the other may lie in
+// blocks that it has passed, and be older than what it found behind them. So it looks again, until
+// nothing more was written; all of it is one release, and nobody sees some of it (invariant 14).
+// Threads that never stop writing get the last of these looks without another behind it.
+void Node::merge_until_quiet(Others others) noexcept {
+    constexpr unsigned looks_max = 8;
     merge_work(others);
+    if (others == Others::stopped) return;
+    std::size_t merged_before = 0;
+    for (unsigned looks = 1; looks < looks_max && merged_count_ > merged_before; ++looks) {
+        if (!engine_->has_written() && unmerged_count_.load(std::memory_order_acquire) == 0) return;
+        merged_before = merged_count_;
+        gather_work();
+        drop_unchanged_work();
+        if (made_count_ + work_count_ > made_.size()) return put_off_work();
+        merge_work(others);
+    }
+}
+
+// All in one piece: another thread's news have all of a release or nothing.
+void Node::end_release() noexcept {
+    const ReleaseNumber release = begun_.load(std::memory_order_relaxed);  // with the role
+    {
+        const std::scoped_lock guard{signature_latch_};
+        for (std::size_t i = 0; i < made_count_; ++i) signature_.add(made_[i], known_to_all());
+        if (had_work_) end_epoch();
+        Clock& own = clocks_[self_.value];
+        own.told = own.needed = release;
+        // Nobody has heard of a release that made nothing and that no atomic owes.
+        if (made_count_ > 0 || debt_.load(std::memory_order_seq_cst) >= release) {
+            own.changed = signature_.mark();
+            note_untold();
+        }
+        if (made_needs_any_.load(std::memory_order_relaxed)) take_over_needs();
+        completed_.store(release, std::memory_order_release);  // pairs with pay(), may_show()
+        if (made_count_ > 0) trim_signature();
+    }
+    if (show_unasked_.load(std::memory_order_relaxed) == 0 || made_count_ == 0) return;
+    show_unasked_.fetch_sub(1, std::memory_order_relaxed);
+    show_news();
+}
+
+// Under signature_latch_.
+void Node::take_over_needs() noexcept {
+    for (std::uint32_t node = 0; node < clocks_.size(); ++node) {
+        if (made_needs_[node] > clocks_[node].needed) {
+            clocks_[node].needed = made_needs_[node];
+            clocks_[node].changed = signature_.mark();
+        }
+        // Relaxed: an acquire that ends now finds this under the latch.
+        if (node != self_.value &&
+            clocks_[node].needed > acquired_[node].load(std::memory_order_relaxed)) {
+            needs_open_.store(true, std::memory_order_release);  // pairs with may_show()
+        }
+    }
+    made_needs_any_.store(false, std::memory_order_release);  // pairs with open_need()
 }
 
 // The blocks to look at: what was written since the last time, and what holds unmerged bytes
@@ -77,7 +149,7 @@ void Node::drop_unchanged_work() noexcept {
         const std::scoped_lock guard{entry.latch};
         entry.unmerged = false;
         if (i < reported_count_) entry.state = take(entry, BlockEvent::written).next;
-        if (differs(private_copy(work_[i]), copies_.own(work_[i]), block_bytes_)) {
+        if (has_changed(work_[i])) {
             work_[kept++] = work_[i];
             continue;
         }
@@ -91,7 +163,6 @@ void Node::drop_unchanged_work() noexcept {
 }
 
 void Node::merge_work(Others others) noexcept {
-    release_wts_ = {};
     for (std::size_t i = 0; i < work_count_; ++i) {
         BlockEntry& entry = entries_[work_[i]];
         const std::scoped_lock guard{entry.latch};
@@ -104,20 +175,21 @@ void Node::merge_work(Others others) noexcept {
         merge(work_[i], others);
         entry.state = take(entry, BlockEvent::merged).next;
     }
-    if (work_count_ > 0) tell_of_made();
+    had_work_ |= work_count_ > 0;
 }
 
-void Node::tell_of_made() noexcept {
-    const std::scoped_lock guard{signature_latch_};
-    for (std::size_t i = 0; i < made_count_; ++i) signature_.add(made_[i], known_to_all());
-    if (made_count_ > 0) note_untold();
-    made_count_ = 0;
-    end_epoch();
-    trim_signature();
+// They are what a look behind a long release has found: the next release begins with them.
+void Node::put_off_work() noexcept {
+    for (std::size_t i = 0; i < work_count_; ++i) {
+        BlockEntry& entry = entries_[work_[i]];
+        const std::scoped_lock guard{entry.latch};
+        put_on_unmerged(work_[i]);
+    }
 }
 
 // Blocks in a row that were merged at the same time are one notice.
 void Node::note_made(BlockId block, Timestamp wts, Timestamp rts) noexcept {
+    ++merged_count_;
     const Notice next{wts, rts, block, self_};
     if (made_count_ > 0 && made_[made_count_ - 1].goes_on_with(next)) {
         ++made_[made_count_ - 1].count;
@@ -144,14 +216,14 @@ void Node::written(AddressRange range) noexcept {
 // private copy to the public one, each line as it was when it was read. A write that comes later
 // is reported anew.
 void Node::merge(BlockId block, Others others) noexcept {
-    const std::byte* const live = private_copy(block);
-    if (!differs(live, copies_.own(block), block_bytes_)) {
+    if (!has_changed(block)) {
         entries_[block].write_guess = 0;
         return;
     }
     LockToken token;
     if (!lock_.try_lock_here(block, token)) return merge_with_home(block, std::nullopt, others);
-    if (!has_bytes_of(token, block)) return merge_with_home(block, token, others);
+    if (!has_bytes_of(token, block) || entries_[block].held_back)
+        return merge_with_home(block, token, others);
     publish_live(block, token);
 }
 
@@ -160,15 +232,15 @@ void Node::publish_live(BlockId block, const LockToken& token) noexcept {
     const std::byte* const live = private_copy(block);
     if (entries_[block].early) [[unlikely]]
         look_for_unordered(block, live, copies_.own(block));
-    publish_merged(block, token, [&](Timestamp wts) {
-        copies_.publish_changes(block, live, wts, this_change(), changes_in(block));
+    publish_merged(block, token, [&](Version next) {
+        copies_.publish_changes(block, live, next, changes_in(block));
     });
 }
 
 /// @param held  the block's lock, if this node has it already
 void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept {
     std::byte* const live = private_copy(block);
-    const std::byte* const twin = copies_.own(block);
+    const std::byte* const twin = twin_of(block);
     const Scratch snapshot{scratch_};
     const auto take_snapshot = [&] { std::memcpy(snapshot.get(), live, block_bytes_); };
     if (others == Others::running) take_snapshot();
@@ -177,30 +249,93 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
     const Scratch result{scratch_};
     PublicCopies::Reading reading{copies_, block, home.get()};
     const LockToken token = held ? *held : lock_.lock(block, &reading);
-    if (has_bytes_of(token, block)) {
-        return publish_live(block, token);
-    }
-    if (reading.read_from(token.home) != token.wts) {
-        LastChange last;
-        copies_.read(token.home, block, home.get(), last);
-    }
-    count(&PlaceCounters::bytes_fetched, block_bytes_);
     if (others == Others::stopped) take_snapshot();
     const std::byte* const ours = snapshot.get();
-    const MergeOutcome outcome = merge_block(ours, twin, home.get(), result.get(), block_bytes_);
-    if (outcome.foreign) store_foreign(live, ours, twin, home.get(), block_bytes_);
-    if (is_worth_telling(outcome)) report_races(block, {ours, twin, home.get()}, token.home);
+    if (has_bytes_of(token, block)) {
+        if (!entries_[block].held_back) return publish_live(block, token);
+        merge_block(ours, twin, copies_.own(block), result.get(), block_bytes_);
+        note_own_changes(block, ours, twin);
+        hold_back(block, ours);
+    } else {
+        auto read = reading.read_from(token.home);
+        if (!read || read->wts != token.wts) read = copies_.read(token.home, block, home.get());
+        count(&PlaceCounters::bytes_fetched, block_bytes_);
+        const MergeOutcome outcome =
+            merge_block(ours, twin, home.get(), result.get(), block_bytes_);
+        if (is_worth_telling(outcome)) report_races(block, {ours, twin, home.get()}, token.home);
+        note_own_changes(block, ours, twin);
+        const bool holds =
+            entries_[block].held_back || (outcome.foreign && must_hold_back(block, read->stamp));
+        if (holds) {
+            if (entries_[block].held_back && outcome.foreign)
+                static_cast<void>(must_hold_back(block, read->stamp));
+            hold_back(block, ours);
+        } else if (outcome.foreign) {
+            store_foreign(live, ours, twin, home.get(), block_bytes_);
+        }
+    }
+    publish_merged(block, token, [&](Version next) { copies_.publish(block, result.get(), next); });
+}
+
+void Node::note_own_changes(BlockId block, const std::byte* ours, const std::byte* twin) noexcept {
     if (entries_[block].early) [[unlikely]]
         look_for_unordered(block, ours, twin);
     if (std::uint64_t* const noted = changes_in(block)) {
         note_changes(ours, twin, block_bytes_, noted);
     }
-    publish_merged(block, token, [&](Timestamp wts) {
-        copies_.publish(block, result.get(), wts, this_change());
-    });
 }
 
-/// With the block's lock, which it opens: publish(wts) makes the public copy what was merged.
+// What the home had of others is in the public copy and must be acquired by whoever reads that.
+// This node cannot wait for it here: the others' releases may wait likewise.
+bool Node::must_hold_back(BlockId block, Stamp stamp) noexcept {
+    // In one order with what acquire_round() does: it sees this, or is seen below.
+    made_needs_any_.store(true, std::memory_order_seq_cst);
+    if (stamp.is_none()) return entries_[block].held_back;
+    if (stamp.writer() == self_) {
+        return entries_[block].held_back || needs_open_.load(std::memory_order_acquire);
+    }
+    const std::uint32_t writer = stamp.writer().value;
+    made_needs_[writer] = std::max(made_needs_[writer], stamp.release());
+    return entries_[block].held_back ||
+           inaccessible_[writer].load(std::memory_order_seq_cst) < stamp.release();
+}
+
+// The private copy stays as it is, what others wrote apart, until that is acquired: it is the twin
+// of its own changes meanwhile. With the block's latch.
+void Node::hold_back(BlockId block, const std::byte* ours) noexcept {
+    BlockEntry& entry = entries_[block];
+    std::memcpy(bases_.data() + offset_of(block), ours, block_bytes_);
+    entry.held_back_by = begun_.load(std::memory_order_relaxed);  // with the release role
+    if (entry.held_back) return;
+    entry.held_back = true;
+    if (entry.held_back_listed) return;
+    entry.held_back_listed = true;
+    const std::scoped_lock guard{unmerged_latch_};
+    HIROBA_INVARIANT(held_back_count_ < held_back_.size(), "%lu blocks held back",
+                     held_back_count_);
+    held_back_[held_back_count_++] = block;
+}
+
+// With the block's latch.
+void Node::stop_holding_back(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (!entry.held_back) return;
+    const Scratch seen{scratch_};
+    std::memcpy(seen.get(), private_copy(block), block_bytes_);
+    store_foreign(private_copy(block), seen.get(), twin_of(block), copies_.own(block),
+                  block_bytes_);
+    entry.held_back = false;
+}
+
+// A later release than this one, if an atomic of another thread owes that.
+Stamp Node::stamp_of_merge(BlockId block) noexcept {
+    const Stamp own = copies_.own_stamp(block);
+    const Stamp mine{self_, begun_.load(std::memory_order_relaxed)};  // with the release role
+    const bool later = !own.is_none() && own.writer() == self_ && own.release() > mine.release();
+    return later ? own : mine;
+}
+
+/// With the block's lock, which it opens: publish(version) makes the public copy what was merged.
 template <class Publish>
 void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept {
     if (token.home != self_) count(&PlaceCounters::home_migrations);
@@ -212,11 +347,12 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
                      "block %u: written at %lu, read until %lu (invariant 3)", block, wts.value,
                      token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
-    publish(wts);
+    publish(Version{wts, stamp_of_merge(block), this_change()});
     entries_[block].notice_wts = {};
     // No lease in the queue: if another node takes the lock now it marks the block, and the acquire
     // that has to know of its write waits for this latch.
     entries_[block].rts = rts;
+    entries_[block].brought = false;
     lock_.unlock(block, {self_, wts, rts});
     note_made(block, wts, rts);
     count(&PlaceCounters::blocks_merged);

@@ -28,7 +28,8 @@ private:
 
 // Read while no thread runs: latches are shown as they stand, not taken.
 void show(Shown& shown, const BlockEntry& e) noexcept {
-    shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.write_guess,
+    shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.brought,
+                 e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by, e.write_guess,
                  e.pins, e.early, e.run, e.run_uses, e.renewals, e.knows_writer, e.rts,
                  e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
 }
@@ -43,6 +44,7 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
         show(shown, entries_[block]);
         shown.bytes(private_copy(block), block_bytes);
         shown.bytes(copies_.own(block), block_bytes);
+        if (entries_[block].held_back) shown.bytes(twin_of(block), block_bytes);
         shown.values(reinterpret_cast<const BlockRecord*>(records_.local())[block]);
         if (!looks_for_races()) continue;
         const EarlyBlock& early = early_[block];
@@ -77,6 +79,18 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     for (std::size_t i = 0; i < taken_count_; ++i) shown.notice(taken_[i]);
     shown.bytes(invalidation_.blocks.data(), invalidation_.blocks.size() * sizeof(BlockId));
     for (const LeaseQueue::Lease& lease : leases_.all()) shown.values(lease.until, lease.block);
+    for (std::uint32_t node = 0; node < clocks_.size(); ++node) {
+        shown.values(clocks_[node], pending_clocks_[node], acquired_[node], inaccessible_[node],
+                     applied_[node], made_needs_[node]);
+    }
+    shown.values(needs_open_, begun_, completed_, debt_, made_needs_any_, unfinished_, shown_up_to_,
+                 show_unasked_, board_latch_, pull_latch_, made_count_, held_back_count_,
+                 stale_pinned_count_);
+    for (std::size_t i = 0; i < made_count_; ++i) shown.notice(made_[i]);
+    shown.bytes(held_back_.data(), held_back_count_ * sizeof(BlockId));
+    shown.bytes(stale_pinned_.data(), stale_pinned_count_ * sizeof(BlockId));
+    shown.bytes(pulled_.data(), pulled_.size());
+    board_.show(visit, context);
     const Bytes flushed = flush_object_.shown();
     shown.bytes(flushed.data(), flushed.size());
     shown.values(flush_seen_, flush_sequence_, flush_latch_, flush_object_.told(), vain_flushes_);

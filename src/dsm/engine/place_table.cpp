@@ -41,6 +41,7 @@ MemoryCounts sum_of(const PlaceCounters& counters) noexcept {
     counts.atomics = value(counters.atomics);
     counts.flushes = value(counters.flushes);
     counts.races = value(counters.races);
+    counts.pulls = value(counters.pulls);
     counts.fault_ns = value(counters.fault_ns);
     counts.release_ns = value(counters.release_ns);
     counts.acquire_ns = value(counters.acquire_ns);

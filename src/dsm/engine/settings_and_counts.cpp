@@ -31,6 +31,7 @@ Result<MemoryOptions> MemoryOptions::from_settings() {
                    : race == "all"   ? Race::all
                    : race == "abort" ? Race::abort
                                      : Race::report;
+    if (setting("HIROBA_ATOMICS") == "relaxed") options.atomics = Atomics::relaxed;
     return options;
 }
 
@@ -60,6 +61,7 @@ public:
         add("atomics", c.atomics);
         add("flushes", c.flushes);
         add("races", c.races);
+        add("pulls", c.pulls);
         if (c.fault_ns + c.release_ns + c.acquire_ns == 0) return;
         add("fault_us", c.fault_ns / 1000);
         add("release_us", c.release_ns / 1000);

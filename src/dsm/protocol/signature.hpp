@@ -72,6 +72,8 @@ public:
 
     Timestamp min_wts() const { return min_wts_; }
     NewsSequence last_sequence() const { return next_sequence_ - 1; }
+    /// A place in the order of learning for something that is no notice.
+    NewsSequence mark() { return next_sequence_++; }
     std::size_t live() const { return live_; }
     /// All that was learned and not yet dropped, oldest first.
     std::span<const Entry> entries() const { return entries_.first(used_); }

@@ -226,28 +226,6 @@ bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_vie
     return false;
 }
 
-bool asks_for_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept {
-    const auto* const symbols =
-        reinterpret_cast<const ElfW(Sym)*>(pointer_in(bias, dynamic, DT_SYMTAB));
-    const auto* const strings = reinterpret_cast<const char*>(pointer_in(bias, dynamic, DT_STRTAB));
-    if (symbols == nullptr || strings == nullptr) return false;
-    std::size_t bytes = 0, call_bytes = 0;
-    for_each_entry(dynamic, [&](const ElfW(Dyn) & entry) {
-        if (entry.d_tag == DT_RELASZ) bytes = entry.d_un.d_val;
-        if (entry.d_tag == DT_PLTRELSZ) call_bytes = entry.d_un.d_val;
-    });
-    const auto any = [&](ElfW(Sxword) table, std::size_t size) {
-        const auto* const first =
-            reinterpret_cast<const ElfW(Rela)*>(pointer_in(bias, dynamic, table));
-        if (first == nullptr) return false;
-        return std::ranges::any_of(std::span(first, size / sizeof *first), [&](const auto& each) {
-            const ElfW(Sym)& symbol = symbols[ELF64_R_SYM(each.r_info)];
-            return symbol.st_shndx == SHN_UNDEF && name == strings + symbol.st_name;
-        });
-    };
-    return any(DT_JMPREL, call_bytes) || any(DT_RELA, bytes);
-}
-
 bool is_system_library(std::string_view path, std::uintptr_t bias,
                        std::uintptr_t dynamic) noexcept {
     const std::uint64_t hash = hash_of(path) & ~std::uint64_t{1};

@@ -26,7 +26,4 @@ const char* why_system_library(std::string_view path, std::uintptr_t bias,
 /// Whether the object with this dynamic section defines `name` for others.
 bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept;
 
-/// Whether it leaves `name` to others.
-bool asks_for_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept;
-
 }  // namespace hiroba::omp

@@ -16,7 +16,7 @@ dsm::SpaceShape shape_of(const ClusterOptions& options) {
     shape.threads_per_node = options.threads_of_first;
     shape.stack_bytes = 2 * page_bytes;
     shape.early_bytes = page_bytes;
-    shape.heap_bytes = 2 * page_bytes;
+    shape.heap_bytes = 4 * page_bytes;
     return shape;
 }
 
@@ -157,8 +157,23 @@ net::sim::Scheduler::Outcome Cluster::run(
             });
         }
         if (node.payer_ != nullptr) scheduler().spawn(self, [&node] { node.payer_->work(); });
+        if (options_.with_payers) scheduler().spawn(self, [&] { pay_until_the_end(node); });
         node.endpoint_->serve();
     });
+}
+
+// What the thread of a real node does that makes the releases which others want.
+void Cluster::pay_until_the_end(ClusterNode& node) {
+    if (options_.payer_comes) options_.payer_comes(node);
+    while (running_ > 0) {
+        if (node.coherence().has_to_pay()) {
+            node.memory().pay();
+        } else if (options_.payer_comes) {
+            scheduler().pass();
+        } else {
+            scheduler().work(pay_ns);
+        }
+    }
 }
 
 dsm::Node::RowCounts Cluster::rows() const {

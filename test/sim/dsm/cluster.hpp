@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,10 +22,15 @@
 
 namespace hiroba::sim_test {
 
+class ClusterNode;
+
 struct ClusterOptions {
     std::uint32_t nodes = 3;
     std::uint32_t threads_of_first = 2;  ///< of node 0; every other node has one
     bool with_locks = true;              ///< a lock table
+    bool with_payers = true;             ///< a thread of each node that calls pay()
+    /// Called by each payer before all else; nullptr: it looks every `pay_ns`.
+    std::function<void(ClusterNode& node)> payer_comes;
     dsm::MemoryOptions memory;
     SoftwareEngineOptions engine;
     net::sim::SchedulerOptions scheduling;
@@ -111,6 +117,9 @@ private:
     SimJob job_;
     dsm::AddressMap map_;
     std::vector<std::unique_ptr<ClusterNode>> nodes_;
+    void pay_until_the_end(ClusterNode& node);
+
+    static constexpr std::uint64_t pay_ns = 2'000;
     std::uint32_t running_ = 0;
 };
 

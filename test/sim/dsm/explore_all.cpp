@@ -38,6 +38,9 @@ struct Scenario {
     Second second;
     void (*live)(SmallWorld& world, std::uint32_t thread, ClusterNode& node);
     Races races = Races::off;
+    /// Atomics are releases, and nodes make the releases that others want. Elsewhere an atomic
+    /// orders itself alone, and nobody waits for a release.
+    bool pays = false;
 };
 
 constexpr unsigned hops = 8;
@@ -51,7 +54,7 @@ constexpr Scenario scenarios[] = {
          world.write(node, 0, 111 + thread);
          world.meet(node);
      },
-     Races::some},
+     Races::some, true},
     {"race_after_meeting", 2, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) world.write(node, 0, 7);
@@ -59,7 +62,7 @@ constexpr Scenario scenarios[] = {
          world.write(node, 0, 111 + thread);
          world.meet(node);
      },
-     Races::some},
+     Races::some, true},
     // One node publishes in the background, which the other learns in the background.
     {"race_and_publisher", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -68,7 +71,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 0) node.memory().publish();
          world.meet(node);
      },
-     Races::some},
+     Races::some, true},
     // What a node has written goes on top of newer bytes before its release.
     {"race_and_rebase", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -76,7 +79,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 0) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 1) world.lock(node, 0), world.write(node, 1, 5), world.unlock(node, 0);
      },
-     Races::some},
+     Races::some, true},
     {"locked_writes", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.lock(node, 0);
@@ -86,7 +89,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 1) world.write(node, 0, 9);
          world.meet(node);
      },
-     Races::none},
+     Races::none, true},
     // A flag in another block that is only loaded and stored.
     {"plain_flag", 2, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -99,7 +102,7 @@ constexpr Scenario scenarios[] = {
          }
          world.meet(node);
      },
-     Races::none},
+     Races::none, true},
     // The second block is a stack of node 1: never inaccessible there.
     {"stack", 2, 1, 4, false, hops, Second::stack,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -122,7 +125,8 @@ constexpr Scenario scenarios[] = {
          world.unlock(node, 0);
          world.meet(node);
          world.see(node, 1 - thread);
-     }},
+     },
+     Races::off, true},
     // A remembered notice grows old: a newer one of its block has been dropped.
     {"three_nodes_one_notice", 3, 1, 1, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -130,14 +134,16 @@ constexpr Scenario scenarios[] = {
          if (thread == 1) world.add_and_drop_notice(node);
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 2) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
-     }},
+     },
+     Races::off, true},
     {"atomics_and_meeting", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t, ClusterNode& node) {
          world.see(node, 1);
          world.atomic_add(node, 0);
          world.meet(node);
          world.see(node, 0);
-     }},
+     },
+     Races::off, true},
     // A reader extends a lease at a home that is moving.
     {"extend_and_take", 3, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -161,12 +167,14 @@ constexpr Scenario scenarios[] = {
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.locked_add(node, thread, thread);
          world.locked_add(node, 1 - thread, 1 - thread);
-     }},
+     },
+     Races::off, true},
     {"two_words_mprotect", 2, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.locked_add(node, thread, thread);
          world.locked_add(node, 1 - thread, 1 - thread);
-     }},
+     },
+     Races::off, true},
     // One thread fetches a block by a notice while another learns that leases have ended.
     {"fetch_and_acquire", 2, 2, 1, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -175,9 +183,11 @@ constexpr Scenario scenarios[] = {
          if (thread == 2) world.add_and_drop_notice(node);
          if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 1) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
-     }},
+     },
+     Races::off, true},
     {"three_nodes", 3, 1, 4, true, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t, ClusterNode& node) { world.atomic_add(node, 0); }},
+     [](SmallWorld& world, std::uint32_t, ClusterNode& node) { world.atomic_add(node, 0); },
+     Races::off, false},
     // One thread writes and releases while another makes the block stale, with nothing else to say.
     {"write_and_acquire", 2, 2, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -185,20 +195,65 @@ constexpr Scenario scenarios[] = {
          if (thread == 1) world.lock(node, 1), world.unlock(node, 1);
          if (thread == 2) world.locked_add(node, 1, 1);
          if (thread == 2) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
-     }},
+     },
+     Races::off, true},
     {"two_threads", 2, 2, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread < 2) world.locked_add(node, thread, thread);
          if (thread == 2) world.locked_add(node, 0, 0);
          if (thread == 2) world.locked_add(node, 1, 1);
-     }},
+     },
+     Races::off, true},
     {"atomics", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.atomic_add(node, 0);
          world.locked_add(node, 0, 1);
          world.atomic_add(node, 0);
          if (thread == 0) world.locked_add(node, 0, 1);
-     }},
+     },
+     Races::off, true},
+    // An atomic write tells of a plain one before it, to a plain read.
+    {"flag_by_atomic", 2, 1, 4, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.add(node, 0), world.atomic_set(node, 2);
+         if (thread == 1) world.look(node, 2, 0), world.look(node, 2, 0);
+     },
+     Races::off, true},
+    // The other node has read both before; a second thread of it learns of them meanwhile.
+    {"flag_and_acquire", 2, 2, 4, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.read(node, 0), world.look(node, 2, 0), world.look(node, 2, 0);
+         if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
+         if (thread == 2) world.add(node, 0), world.add(node, 2);
+         if (thread == 2) world.lock(node, 0), world.unlock(node, 0);
+     },
+     Races::off, true},
+    // Two plain writes of a thread, while a second one of its node releases.
+    {"flag_and_release", 2, 2, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.read(node, 0), world.read(node, 2);
+         if (thread == 0) world.add(node, 0), world.add(node, 2);
+         if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
+         if (thread == 2) world.lock(node, 0), world.unlock(node, 0), world.look(node, 2, 0);
+     },
+     Races::off, true},
+    // A flag through a third node.
+    {"flag_handed_on", 3, 1, 4, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.add(node, 0), world.atomic_set(node, 2);
+         if (thread == 1 && world.read(node, 2) > 0) world.atomic_set(node, 3);
+         if (thread == 2) world.look(node, 3, 0);
+     },
+     Races::off, true},
+    // Both write the block of the flag, too: releases that merge what the other's has not ended.
+    {"flags_in_one_block", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.add(node, thread);
+         world.add(node, 2 + thread);
+         world.lock(node, thread), world.unlock(node, thread);
+         world.look(node, 3 - thread, 1 - thread);
+     },
+     Races::off, true},
     {"three_nodes_twice", 3, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.atomic_add(node, 0);
@@ -216,6 +271,8 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.nodes = scenario.nodes;
     options.threads_of_first = scenario.threads_of_first;
     options.with_locks = false;
+    options.with_payers = scenario.pays;
+    if (!scenario.pays) options.memory.atomics = dsm::MemoryOptions::Atomics::relaxed;
     options.memory.notices_max = scenario.notices_max;
     using Race = dsm::MemoryOptions::Race;
     options.memory.race = scenario.races == Races::off ? Race::off : Race::report;
@@ -248,8 +305,12 @@ std::vector<std::uintptr_t> blocks_of(const Scenario& scenario, const dsm::Addre
 void run_once(const Scenario& scenario, StateGraph& graph, net::sim::FiberStacks& stacks) {
     reset_address_hints();
     const RunArena arena;
-    Cluster cluster{stacks, options_of(scenario, graph)};
+    SmallWorld* here = nullptr;
+    ClusterOptions options = options_of(scenario, graph);
+    options.payer_comes = [&](ClusterNode& node) { here->come(node); };
+    Cluster cluster{stacks, options};
     SmallWorld world{cluster, blocks_of(scenario, cluster.map())};
+    here = &world;
     graph.begin_run({[&] { return world.digest(); }, [&] { return world.broken(); }});
     const auto outcome = cluster.run([&](std::uint32_t thread, ClusterNode& node) {
         world.come(node);

@@ -34,7 +34,7 @@ std::string Invariants::broken_locks_and_copies(bool remember) {
         for (std::uint32_t node = 0; node < cluster_.options().nodes; ++node) {
             const auto view = cluster_.node(node).coherence().look_at(blocks_[index]);
             if (view) {
-                unlocked += is_home(node, *view, blocks_[index]);
+                unlocked += has_lock(node, *view, blocks_[index]);
             }
             if (std::string what = broken_here(node, index, remember); !what.empty()) {
                 return "node " + std::to_string(node) + ", block " +
@@ -60,7 +60,7 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
                            (node.engine().is_clean(addresses_[index]) && !view->releasing);
     const bool clean =
         view->state == BlockState::invalid || (view->state == BlockState::readonly && unwritten);
-    if (clean && std::memcmp(view->private_bytes, view->public_bytes, page_bytes) != 0) {
+    if (clean && std::memcmp(view->private_bytes, view->twin, page_bytes) != 0) {
         return "invariant 4: the private copy differs from the public one in state " +
                std::to_string(static_cast<int>(view->state));
     }
@@ -74,14 +74,25 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
     if (view->state == BlockState::pinned && !node.engine().is_readable(addresses_[index])) {
         return "invariant 8: pinned and inaccessible";
     }
+    if (readable(view->state) && !view->may_be_shown && !view->acquiring) {
+        return "invariant 14: readable, and what came before its bytes is not acquired";
+    }
     return remember ? broken_copy(rank, index, *view) : std::string{};
 }
 
-bool Invariants::is_home(std::uint32_t rank, const dsm::Node::BlockView& view,
-                         dsm::BlockId block) const {
+bool Invariants::has_lock(std::uint32_t rank, const dsm::Node::BlockView& view,
+                          dsm::BlockId block) const {
     const NodeId first = cluster_.map().initial_home(std::uint64_t{block} * page_bytes);
     return dsm::LinkWord::from_raw(view.record.link).kind(NodeId{rank}, first) ==
            dsm::LinkWord::Kind::unlocked;
+}
+
+/// The lock is free there, and was not given back by a node that may not have the home's bytes.
+bool Invariants::is_home(std::uint32_t rank, const dsm::Node::BlockView& view,
+                         dsm::BlockId block) const {
+    const NodeId first = cluster_.map().initial_home(std::uint64_t{block} * page_bytes);
+    const std::uint64_t home = view.record.token_home;
+    return has_lock(rank, view, block) && (home == 0 ? first.value : home - 1) == rank;
 }
 
 /// Some node's thread is: it may have taken the lock and not marked the block yet.
@@ -95,7 +106,7 @@ bool Invariants::is_at_work_on(std::size_t index) {
 std::string Invariants::broken_after_release(std::uint32_t rank) {
     for (std::size_t index = 0; index < blocks_.size(); ++index) {
         const auto view = cluster_.node(rank).coherence().look_at(blocks_[index]);
-        if (!view || std::memcmp(view->private_bytes, view->public_bytes, page_bytes) == 0) {
+        if (!view || std::memcmp(view->private_bytes, view->twin, page_bytes) == 0) {
             continue;
         }
         return "node " + std::to_string(rank) + ", block " + std::to_string(blocks_[index]) +

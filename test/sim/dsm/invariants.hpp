@@ -35,6 +35,7 @@ private:
     std::string broken_locks_and_copies(bool remember);
     std::string differing_copies(std::size_t index);
     bool is_home(std::uint32_t node, const dsm::Node::BlockView& view, dsm::BlockId block) const;
+    bool has_lock(std::uint32_t node, const dsm::Node::BlockView& view, dsm::BlockId block) const;
     bool is_at_work_on(std::size_t index);
     std::string broken_copy(std::uint32_t node, std::size_t index,
                             const dsm::Node::BlockView& view);

@@ -47,7 +47,7 @@ SmallWorld::SmallWorld(Cluster& cluster, std::vector<std::uintptr_t> blocks)
         const std::uint64_t offset = *cluster.map().offset_of(address);
         blocks_.push_back(static_cast<dsm::BlockId>(offset / page_bytes));
     }
-    threads_.reserve(cluster.threads());
+    threads_.reserve(cluster.threads() + nodes_);
 }
 
 void SmallWorld::come(ClusterNode& node) {
@@ -57,7 +57,8 @@ void SmallWorld::come(ClusterNode& node) {
                              NodeId) noexcept { *static_cast<bool*>(raced) = true; },
                           &raced_);
     threads_.push_back(&cluster_.scheduler().running());
-    cluster_.scheduler().begin_choice(cluster_.threads());
+    cluster_.scheduler().begin_choice(cluster_.threads() +
+                                      (cluster_.options().with_payers ? nodes_ : 0));
 }
 
 void SmallWorld::see(ClusterNode& node, unsigned word) {
@@ -84,6 +85,24 @@ std::uint64_t SmallWorld::read(ClusterNode& node, unsigned word) {
 void SmallWorld::write(ClusterNode& node, unsigned word, std::uint64_t value) {
     cluster_.scheduler().step();
     node.store(addresses_[word / words_per_block] + word % words_per_block * 8, 8, value);
+}
+
+void SmallWorld::atomic_set(ClusterNode& node, unsigned word) {
+    auto* const address =
+        reinterpret_cast<void*>(addresses_[word / words_per_block] + word % words_per_block * 8);
+    node.memory().enter_atomic(address, 8);
+    add(node, word);
+    node.memory().leave_atomic(address, 8);
+}
+
+void SmallWorld::look(ClusterNode& node, unsigned flag, unsigned data) {
+    const std::uint64_t told = read(node, flag);
+    const std::uint64_t saw = read(node, data);
+    if (saw >= told || !failure_.empty()) return;
+    failure_ = "node " + std::to_string(node.endpoint().self().value) + " sees " +
+               std::to_string(told) + " in word " + std::to_string(flag) + " and " +
+               std::to_string(saw) + " in word " + std::to_string(data) + ", written before";
+    cluster_.scheduler().stop();
 }
 
 void SmallWorld::lock(ClusterNode& node, unsigned which) {

@@ -37,6 +37,10 @@ public:
     /// In the critical section of `lock`: word += 1.
     void locked_add(ClusterNode& node, unsigned lock, unsigned word);
     void atomic_add(ClusterNode& node, unsigned word);
+    /// As atomic_add() of a word that others may be reading.
+    void atomic_set(ClusterNode& node, unsigned word);
+    /// Reads a flag, then what was written before it: word `data` is no smaller.
+    void look(ClusterNode& node, unsigned flag, unsigned data);
     /// Adds to words 0 and 2 so that a signature of one notice drops that of word 0.
     void add_and_drop_notice(ClusterNode& node);
     /// A barrier of all threads.

@@ -79,6 +79,7 @@ void SoftwareEngine::collect(dsm::WrittenSink& sink) noexcept {
         // Where first writes fault, kept pages stay writable: they are reported always.
         if (!always) page.writable = false;
         if (reported) sink.written({range_.address + i * page_bytes, page_bytes});
+        if (page.readable) take_time();  // others write on: it is not one moment
     }
     take_time();
 }

@@ -27,8 +27,11 @@ BUGS = {
         [
             ("if (rts < min_wts() || wts <= copies_.own_wts(block))",
              "if (wts <= copies_.own_wts(block))"),
+            ("        if (!fetch_by_notice(block, how, missing)) missing = fetch_by_home(block, how);\n",
+             "        const bool by_notice = fetch_by_notice(block, how, missing);\n"
+             "        if (!by_notice) missing = fetch_by_home(block, how);\n"),
             ("    } while (!is_current(block));",
-             "        if (fetched != Fetched::not_possible) break;\n"
+             "        if (by_notice) break;\n"
              "    } while (!is_current(block));"),
         ],
     ),
@@ -53,9 +56,8 @@ BUGS = {
     "pinned_block_not_rebased": (
         ENGINE + "node_acquire.cpp",
         [
-            ("    if (has(next.work, BlockWork::rebase)) {\n"
-             "        bring_current(block, BlockWork::rebase);\n",
-             "    if (has(next.work, BlockWork::rebase)) {\n"),
+            ("            const Stamp missing = bring_current(block, BlockWork::rebase);\n",
+             "            const Stamp missing;\n"),
         ],
     ),
     # Unmerged bytes that write tracking does not announce are not remembered.
@@ -124,18 +126,41 @@ BUGS = {
     # A mark is not looked at where no min_wts has risen: a home's copy may be older than all leases.
     "old_mark_overlooked": (
         ENGINE + "node.cpp",
-        [("acquire) &&\n        !moved_.any()) {\n", "acquire)) {\n")],
+        [("acquire) && !moved_.any()) {\n", "acquire)) {\n")],
+    ),
+    # An atomic shows what it wrote, and owes nothing of what came before it.
+    "atomic_without_what_came_before": (
+        ENGINE + "node_atomic.cpp",
+        [("    const ReleaseNumber owed = begun_.load(std::memory_order_seq_cst) + 1;\n",
+          "    const ReleaseNumber owed = completed_.load(std::memory_order_seq_cst);\n")],
+    ),
+    # A fetch shows what it brought, whatever came before.
+    "fetch_without_its_news": (
+        ENGINE + "fault_path.cpp",
+        [("    return may ? Stamp{} : got.stamp;\n", "    return {};\n")],
+    ),
+    # A release counts as acquired before all that it has made stale is inaccessible.
+    "stale_data_beside_the_flag": (
+        ENGINE + "node_acquire.cpp",
+        [("        applied_[node] = clock.told;\n",
+          "        applied_[node] = clock.told;\n"
+          "        acquired_[node].store(clock.told, std::memory_order_release);\n")],
+    ),
+    # A release that other threads' writes have overtaken ends nevertheless.
+    "release_that_looks_once": (
+        ENGINE + "node_release.cpp",
+        [("    constexpr unsigned looks_max = 8;\n", "    constexpr unsigned looks_max = 1;\n")],
     ),
     # What both sides have written is put together without a comparison.
     "rebase_without_comparison": (
         ENGINE + "fault_path.cpp",
-        [("        look_for_races(block, {seen.get(), copies_.own(block), bytes}, from);\n",
+        [("        look_for_races(block, {seen.get(), twin_of(block), bytes}, from);\n",
           "        static_cast<void>(from);\n")],
     ),
     # What a node writes on top of bytes that came too early is not looked at.
     "early_bytes_forgotten": (
         ENGINE + "fault_path.cpp",
-        [("    note_brought(block, last);\n", "")],
+        [("    note_brought(block, got.change);\n", "")],
     ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
@@ -214,8 +239,9 @@ BUGS = {
 }
 
 KEEPS_LAST = ("if (auto* const count = reinterpret_cast<std::uint32_t*>({0}.data() + 8); *count > 1) {{\n"
+              "    const std::size_t at = 16 + 24 * count[1];\n"
               "    const std::size_t gone = (*count - 1) * 32;\n"
-              "    std::memmove({0}.data() + 16, {0}.data() + 16 + gone, bytes - 16 - gone);\n"
+              "    std::memmove({0}.data() + at, {0}.data() + at + gone, bytes - at - gone);\n"
               "    *count = 1;\n"
               "    bytes -= gone;\n"
               "}}\n")
@@ -238,8 +264,8 @@ LITMUS = {
     # An atomic works on the copy that is here.
     "atomic_on_old_copy": (
         ENGINE + "node_atomic.cpp",
-        [("    if (token.home != self_ && token.wts != copies_.own_wts(block)) {\n",
-          "    if (block > ~0u - 1 && token.wts != copies_.own_wts(block)) {\n")],
+        [("    if (moves) {\n        missing",
+          "    if (moves && block > ~0u - 1) {\n        missing")],
         2, "store buffering by atomics"),
     # An unlock does not release.
     "unlock_without_release": (
@@ -256,7 +282,7 @@ LITMUS = {
     # A node hands on what it wrote, not what it has learned.
     "news_not_joined": (
         ENGINE + "node_acquire.cpp",
-        [("        for (std::size_t i = 0; i < notices; ++i) signature_.add(taken_[i], known_to_all());\n",
+        [("    for (std::size_t i = before; i < taken_count_; ++i) signature_.add(taken_[i], known_to_all());\n",
           "")],
         3, "transitivity over a third node"),
     # A flush tells the last of its notices only.
@@ -270,9 +296,7 @@ LITMUS = {
     # A fault that finds a block newer than was told does not ask what else was flushed.
     "fault_without_catching_up": (
         ENGINE + "fault_path.cpp",
-        [("    if (newer) catch_up();\n    return true;\n", "    return true;\n"),
-         ("    bool newer;\n    bool stays;\n", "    bool stays;\n"),
-         ("        newer = resolve(block, stays", "        resolve(block, stays")],
+        [("    return may ? Stamp{} : got.stamp;\n", "    return {};\n")],
         2, "publication, none behind"),
 }
 
@@ -289,6 +313,10 @@ EXPLORED = {
     "lease_left_open": "extend_and_take",
     "old_mark_overlooked": "old_mark",
     "home_not_marked": "old_mark",
+    "atomic_without_what_came_before": "flag_by_atomic",
+    "fetch_without_its_news": "flag_by_atomic",
+    "stale_data_beside_the_flag": "flag_and_acquire",
+    "release_that_looks_once": "flag_and_release",
     "rebase_without_comparison": "race_and_rebase",
     "early_bytes_forgotten": "race",
 }

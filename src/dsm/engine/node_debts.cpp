@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: nobody reads a byte without having acquired what came before it at its writer
+// (docs/protocol.md#before): which releases of each node this one has acquired, and how it gets the
+// others'.
+// Invariant: nothing is held while a release of another node is waited for, and whoever waits makes
+// the releases that others want of this node meanwhile. So no wait for a release is part of a
+// cycle.
+#include <mutex>
+
+#include "base/service_thread.hpp"
+#include "base/thread_context.hpp"
+#include "base/trace.hpp"
+#include "dsm/engine/node.hpp"
+
+namespace hiroba::dsm {
+
+// After so many releases that nobody has asked for, news are no longer shown unasked.
+namespace {
+constexpr std::uint32_t shown_unasked = 64;
+}  // namespace
+
+bool Node::may_show(Stamp stamp) noexcept {
+    if (stamp.is_none()) return true;
+    // What this node wrote itself, perhaps on top of what it must acquire yet.
+    if (stamp.writer() == self_) {
+        return !made_needs_any_.load(std::memory_order_acquire) &&
+               !needs_open_.load(std::memory_order_acquire);
+    }
+    // Pairs with acquire_round(): who reads the number finds stale what the release has made so.
+    return acquired_[stamp.writer().value].load(std::memory_order_acquire) >= stamp.release();
+}
+
+// A pinned block that the acquire under way brings up to date: all else that is stale is
+// inaccessible already.
+bool Node::may_place(BlockId block, Stamp stamp) noexcept {
+    if (may_show(stamp)) return true;
+    return entries_[block].stale_pinned && stamp.writer() != self_ &&
+           inaccessible_[stamp.writer().value].load(std::memory_order_seq_cst) >= stamp.release();
+}
+
+// With nothing held.
+void Node::catch_up_with(Stamp stamp) noexcept {
+    on_runtime_stack([&] {
+        trace("dsm.catch_up", stamp.writer().value, stamp.release());
+        // A release of this node that is not over yet may be in the way: it waits for nobody.
+        Backoff backoff;
+        while (!may_show(stamp)) {
+            if (stamp.writer() != self_) pull(stamp);
+            acquire_on_runtime_stack();
+            if (program_flushes_.load(std::memory_order_relaxed)) acquire_known();
+            if (!may_show(stamp)) backoff.pause();
+        }
+    });
+}
+
+// Learns the news of the release. With nothing held.
+void Node::pull(Stamp stamp) noexcept {
+    const NodeId writer = stamp.writer();
+    if (has_learned(stamp)) return;
+    count(&PlaceCounters::pulls);
+    Backoff backoff;
+    for (bool asked = false;;) {
+        {
+            const std::scoped_lock guard{pull_latch_};
+            const auto news =
+                board_.read(writer, stamp.release(), {pulled_.data(), pulled_.size()});
+            if (news) {
+                // As a flush that the program is about to make would tell it.
+                if (program_flushes_.load(std::memory_order_relaxed)) learn_known(*news);
+                // From nobody in particular: the others need not have all of it.
+                return learn_notices(NodeId{~0u}, *news);
+            }
+        }
+        if (!asked) {
+            asked = true;
+            if (board_.want(writer, stamp.release())) {
+                endpoint_.send(writer, net::MessageKind::release_asked, net::Urgency::wake_service,
+                               {});
+            }
+        }
+        pay();
+        endpoint_.poll();
+        backoff.pause();
+    }
+}
+
+bool Node::has_learned(Stamp stamp) noexcept {
+    const std::uint32_t writer = stamp.writer().value;
+    {
+        const std::scoped_lock guard{signature_latch_};
+        if (clocks_[writer].told >= stamp.release()) return true;
+    }
+    const std::scoped_lock guard{pending_latch_};
+    return pending_clocks_[writer].told >= stamp.release();
+}
+
+// --- the other side ------------------------------------------------------------------------------
+
+bool Node::has_to_pay() noexcept { return board_.written() < board_.wanted(); }
+
+bool Node::pay() noexcept {
+    if (!has_to_pay()) return false;
+    const ReleaseNumber wanted = board_.wanted();
+    on_runtime_stack([&] {
+        show_unasked_.store(shown_unasked, std::memory_order_relaxed);
+        // Acquire: pairs with end_release(). A release that is over is in the signature.
+        if (completed_.load(std::memory_order_acquire) < wanted) {
+            if (before_release_ != nullptr) before_release_();
+            release_on_runtime_stack(Others::running);
+        }
+        show_news();
+    });
+    return true;
+}
+
+void Node::show_news() noexcept {
+    const std::scoped_lock guard{board_latch_};
+    // Before the signature is read: what it tells of is at least as new.
+    const ReleaseNumber release = completed_.load(std::memory_order_acquire);  // end_release()
+    if (board_.written() >= release) return;
+    board_.write(release, news_for_anyone(board_.own_news()));
+}
+
+void Node::on_release_asked(void* self, NodeId, Bytes) noexcept {
+    auto& node = *static_cast<Node*>(self);
+    node.asked_.fetch_add(1, std::memory_order_release);
+    node.asked_.notify_all();
+}
+
+// A thread of the machine's: where threads are simulated, the simulation calls pay().
+void Node::start_payer() {
+    if (turns_of_this_thread() != nullptr) return;
+    payer_ = start_service_thread("makes releases that other nodes ask for", [this] {
+        std::uint32_t seen = 0;
+        while (!stopping_.load(std::memory_order_relaxed)) {  // published by stop_payer()
+            asked_.wait(seen);
+            seen = asked_.load(std::memory_order_acquire);
+            if (!stopping_.load(std::memory_order_relaxed)) pay();
+        }
+    });
+}
+
+void Node::stop_payer() noexcept {
+    if (!payer_.joinable()) return;
+    stopping_.store(true, std::memory_order_relaxed);  // published by the next line
+    asked_.fetch_add(1, std::memory_order_release);
+    asked_.notify_all();
+    payer_.join();
+}
+
+}  // namespace hiroba::dsm
