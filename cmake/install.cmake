@@ -79,9 +79,8 @@ endfunction()
 function(hiroba_install_product)
   install(TARGETS hiroba_command hiroba_perf DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT commands)
   install(TARGETS hiroba LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
-  foreach(alias libgomp.so.1 libomp.so.5)
-    install(FILES $<TARGET_FILE_DIR:hiroba>/${alias} DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
-  endforeach()
+  install(FILES $<TARGET_FILE_DIR:hiroba>/libgomp.so.1 DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
+  install(TARGETS ${HIROBA_STAND_INS} LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
 
   # Made by the command from its own tables.
   set(pages ${CMAKE_BINARY_DIR}/share)

@@ -20,6 +20,9 @@ for purpose in "${@:-build}"; do
         check)
             commands+=(python3:python3 binutils:readelf clang-format:clang-format gdb:gdb
                 gfortran:gfortran clustalo:clustalo sumaclust:sumaclust openmpi-bin:mpirun)
+            # Programs of clang, and the runtime they are compared with.
+            commands+=(clang:clang)
+            others+=(libomp-dev)
             headers+=(libucx-dev:ucp/api/ucp.h libibverbs-dev:infiniband/verbs.h libgtest-dev:gtest/gtest.h nlohmann-json3-dev:nlohmann/json.hpp)
             ;;
         deb) commands+=(dpkg-dev:dpkg-shlibdeps) ;;

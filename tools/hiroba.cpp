@@ -11,6 +11,7 @@
 #include "base/fatal.hpp"
 #include "tools/become.hpp"
 #include "tools/build.hpp"
+#include "tools/check/check.hpp"
 #include "tools/exec/exec.hpp"
 #include "tools/hosts/agent.hpp"
 #include "tools/info/info.hpp"
@@ -103,6 +104,19 @@ CommandWords info_words(InfoOptions& options) {
     return words;
 }
 
+CommandWords check_words(CheckOptions& options) {
+    CommandWords words("check",
+                       "Say what a run would make of a program, without running it: hiroba check "
+                       "PROGRAM");
+    words.add_required("program", options.program, "program, found as hiroba run finds it");
+    words.add_flag("--json", options.json, "as JSON");
+    words.footer(
+        "Reads the program and its libraries: compilers, entry points of OpenMP, atomics, what "
+        "would end a run and where it is called. Status 0: nothing does for certain; 78: "
+        "something does.");
+    return words;
+}
+
 CommandWords stacks_words(std::string& launcher) {
     CommandWords words("stacks",
                        "Have a running job print the stacks of all its threads: hiroba stacks PID");
@@ -127,13 +141,14 @@ int become_perf(const std::vector<std::string>& words) {
 int parse_and_run(const std::vector<std::string>& words) {
     RunOptions run_options;
     InfoOptions info_options;
+    CheckOptions check_options;
     PerfOptions perf_options;
     std::string launcher, pages_folder;
     const CommandWords whole("hiroba",
                              "Runs OpenMP programs, unmodified, over several node processes.");
     const std::vector<CommandWords> commands = {
         run_words(run_options), exec_words(run_options), info_words(info_options),
-        perf_words("perf", perf_options), stacks_words(launcher),
+        check_words(check_options), perf_words("perf", perf_options), stacks_words(launcher),
         // What `run --hosts` starts on each host; what the build makes manual pages with.
         CommandWords("agent", "").hide(), pages_words(pages_folder)};
 
@@ -153,6 +168,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     if (!parsed.command) return parsed.status;
     const std::string& name = parsed.command->name();
     if (name == "info") return info(info_options);
+    if (name == "check") return check(check_options);
     if (name == "agent") return agent();
     if (name == "stacks") return ask_for_stacks(launcher);
     if (name == "pages")

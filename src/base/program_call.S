@@ -25,8 +25,64 @@ hiroba_call_program:
     .cfi_def_cfa %rsp, 8
     ret
     .cfi_endproc
+    .size   hiroba_call_program, . - hiroba_call_program
+
+// hiroba_call_program_with(function, words, count): the first six words go to registers, the others
+// to the stack, the seventh at its end.
+    .globl  hiroba_call_program_with
+    .hidden hiroba_call_program_with
+    .type   hiroba_call_program_with, @function
+    .p2align 4
+hiroba_call_program_with:
+    .cfi_startproc
+    endbr64
+    pushq   %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq    %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    movq    %rdi, %rax
+    movq    %rsi, %r10
+    movq    %rdx, %r11
+    cmpq    $6, %r11
+    jbe     2f
+    // An odd number of words on the stack needs one more, so that it stays aligned.
+    testq   $1, %r11
+    jz      1f
+    subq    $8, %rsp
+1:  cmpq    $6, %r11
+    jbe     2f
+    pushq   -8(%r10,%r11,8)
+    decq    %r11
+    jmp     1b
+    // Fewer words than registers: each is looked at before it is read.
+2:  testq   %r11, %r11
+    jz      3f
+    movq    (%r10), %rdi
+    cmpq    $2, %r11
+    jb      3f
+    movq    8(%r10), %rsi
+    cmpq    $3, %r11
+    jb      3f
+    movq    16(%r10), %rdx
+    cmpq    $4, %r11
+    jb      3f
+    movq    24(%r10), %rcx
+    cmpq    $5, %r11
+    jb      3f
+    movq    32(%r10), %r8
+    cmpq    $6, %r11
+    jb      3f
+    movq    40(%r10), %r9
+3:  movq    %rax, %r10
+    xorl    %eax, %eax
+    callq   *%r10
+    leave
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
     .globl  hiroba_call_program_end
     .hidden hiroba_call_program_end
 hiroba_call_program_end:
-    .size   hiroba_call_program, . - hiroba_call_program
+    .size   hiroba_call_program_with, . - hiroba_call_program_with
     .section .note.GNU-stack, "", @progbits

@@ -5,11 +5,15 @@
 // us. So every call into the program is made from a place that counts as the program's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 extern "C" {
 [[gnu::visibility("hidden")]] void* hiroba_call_program(void* function, void* a, void* b, void* c);
+/// With any number of arguments.
+[[gnu::visibility("hidden")]] void* hiroba_call_program_with(void* function, void* const* words,
+                                                             std::uintptr_t count);
 [[gnu::visibility("hidden")]] extern const char hiroba_call_program_end;
 }
 
@@ -32,6 +36,11 @@ void* call_program(Function* function, Arguments... arguments) {
     static_assert(sizeof...(Arguments) <= 3);
     void* const words[4] = {detail::as_pointer(arguments)..., nullptr};
     return hiroba_call_program(reinterpret_cast<void*>(function), words[0], words[1], words[2]);
+}
+
+/// As above, with any number of pointers.
+inline void* call_program_with(void* function, void* const* words, std::size_t count) {
+    return hiroba_call_program_with(function, words, count);
 }
 
 /// Whether a return address is that of call_program(): the caller seen is a function of the

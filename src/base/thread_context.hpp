@@ -42,6 +42,7 @@ struct ThreadContext {
     bool in_runtime = false;           ///< this thread executes our code, not the program's
     std::uint32_t global_thread = 0;   ///< number over the whole job: node * threads + local number
     void* omp = nullptr;               ///< the OpenMP layer's state of this thread
+    void* kmp = nullptr;               ///< what clang's entry points keep of it (abi/kmp)
     std::uint64_t atomic_block = 0;    ///< 1 + block whose critical section it is in (dsm/engine)
     void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)

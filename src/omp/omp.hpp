@@ -36,7 +36,8 @@ namespace hiroba::omp {
 using OutlinedFunction = void (*)(void*);
 
 /// Locks of the runtime itself; all others are named by an address of the program.
-inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3, share_key = 4;
+inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3, share_key = 4,
+                               threadprivate_key = 5;
 
 /// The process-wide state of node 0 (working directory, ...): numbered, and where it is written in
 /// global memory, null when there is nothing to take over.
@@ -83,6 +84,20 @@ struct NewTask {
     std::int32_t priority = 0;
     std::vector<Dependence> dependences;
     std::uint64_t* event = nullptr;  ///< detached: gets the event, as does the first word of `data`
+    bool runs_anyway = false;        ///< even when cancelled: `function` asks, and cleans up
+    bool gives_data = false;  ///< `data` is from allocate_for_task(), and freed behind the body
+};
+
+/// The task around one that its creator executes itself, while it does.
+struct SuspendedTask {
+    Task* task = nullptr;
+    bool inlined = false, inlined_final = false;
+};
+
+/// Some iterations of a loop whose bounds are closed.
+struct LoopChunk {
+    std::uint64_t first = 0, last = 0, step = 1;
+    bool ends_loop = false;
 };
 
 /// Since start.
@@ -134,12 +149,21 @@ public:
     virtual std::uint32_t parallel_reductions(OutlinedFunction function, void* data,
                                               std::uint32_t threads,
                                               std::uintptr_t* reductions) noexcept = 0;
+    /// As parallel(); `code` is what the program calls the region, where `function` only leads
+    /// there.
+    virtual void parallel_at(const void* code, OutlinedFunction function, void* data,
+                             std::uint32_t threads) noexcept = 0;
+    /// A region of one thread whose code the caller executes in between.
+    virtual void begin_alone() noexcept = 0;
+    virtual void end_alone() noexcept = 0;
     /// The caller's next region has a proc_bind clause.
     virtual void want_binding(ProcBind policy) noexcept = 0;
     /// Where the caller is, in environment().places; those are of its node.
     virtual Binding binding() noexcept = 0;
     /// Of a cancelled region: returns at once, and those who wait leave it.
     virtual void barrier() noexcept = 0;
+    /// A flush of the whole memory.
+    virtual void flush() noexcept = 0;
 
     /// Cancels what the calling thread is in: its innermost region, the worksharing construct it
     /// executes, or its innermost taskgroup. Whatever is running goes on to its next cancellation
@@ -165,6 +189,8 @@ public:
     virtual void loop_start(const Loop& loop) noexcept = 0;
     /// Takes the next chunk [*first, *end). False: none left.
     virtual bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept = 0;
+    /// The same of a loop with `closed` bounds, or a doacross loop.
+    virtual bool loop_next_closed(LoopChunk* chunk) noexcept = 0;
     virtual void loop_end(bool wait) noexcept = 0;
     /// Waits. True: the region is cancelled, and the caller leaves it.
     virtual bool loop_end_cancel() noexcept = 0;
@@ -184,6 +210,12 @@ public:
 
     /// Makes a task of the calling one, or executes it at once.
     virtual void task(const NewTask& wanted) noexcept = 0;
+    /// Memory that every node reaches, never null; aligned to `alignment`, a power of two.
+    virtual void* allocate_for_task(std::size_t bytes, std::size_t alignment) noexcept = 0;
+    virtual void free_for_task(void* block) noexcept = 0;
+    /// An undeferred task whose code the caller executes in between.
+    virtual void begin_task(SuspendedTask* outer, bool final) noexcept = 0;
+    virtual void end_task(const SuspendedTask& outer) noexcept = 0;
     /// Until the calling task's children are complete; executes its descendants meanwhile.
     virtual void task_wait() noexcept = 0;
     /// Until those are complete that a task with these dependences would wait for.
@@ -197,6 +229,8 @@ public:
     virtual bool in_explicit_task() noexcept = 0;
     /// The innermost descriptor of task reductions of the calling task (task/reductions.hpp).
     virtual std::uintptr_t* task_reductions() noexcept = 0;
+    /// The same if its innermost taskgroup itself has one; else null.
+    virtual std::uintptr_t* group_reductions() noexcept = 0;
     /// Makes the calling task's taskgroup one with reductions, described by the compiler at `data`.
     virtual void register_reductions(std::uintptr_t* data) noexcept = 0;
     virtual void unregister_reductions(std::uintptr_t* data) noexcept = 0;
@@ -213,6 +247,9 @@ public:
     /// executor's pointer once it is published.
     virtual void* single_copy_start() noexcept = 0;
     virtual void single_copy_end(void* data) noexcept = 0;
+    /// All threads of the team call it, one of them with `gives`; returns that one's pointer,
+    /// behind a barrier.
+    virtual void* pass_on(void* data, bool gives) noexcept = 0;
 
     /// Mutual exclusion with release and acquire. `key` is one of the runtime's, or the address of
     /// 4 aligned bytes of the program, zero when the lock is made: the lock on one node, never
@@ -228,6 +265,8 @@ public:
     virtual void unlock_nested(std::uint64_t key) noexcept = 0;
 
     virtual Place place() noexcept = 0;
+    /// Whether the calling thread is the one that entered main.
+    virtual bool is_initial_thread() noexcept = 0;
     /// The calling task's control variables, to read and to change.
     virtual Icvs& icvs() noexcept = 0;
     virtual Environment& environment() noexcept = 0;

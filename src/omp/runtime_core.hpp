@@ -7,7 +7,8 @@
 //
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
 // runtime_inner.cpp (regions inside regions), runtime_cancel.cpp, runtime_sharing.cpp (loops,
-// single, ordered), runtime_tasks.cpp, runtime_locks.cpp.
+// single, ordered), runtime_tasks.cpp, runtime_locks.cpp, runtime_halves.cpp (what some compilers
+// ask for in two halves).
 #pragma once
 
 #include <pthread.h>
@@ -45,9 +46,14 @@ public:
                        const Loop& loop, std::uint32_t threads_max) noexcept override;
     std::uint32_t parallel_reductions(OutlinedFunction function, void* data, std::uint32_t threads,
                                       std::uintptr_t* reductions) noexcept override;
+    void parallel_at(const void* code, OutlinedFunction function, void* data,
+                     std::uint32_t threads) noexcept override;
+    void begin_alone() noexcept override;
+    void end_alone() noexcept override;
     void want_binding(ProcBind policy) noexcept override { self().wanted_binding = policy; }
     Binding binding() noexcept override { return self().frame->binding; }
     void barrier() noexcept override;
+    void flush() noexcept override;
     bool cancel(Cancel what) noexcept override;
     bool cancellation_point(Cancel what) noexcept override;
     bool barrier_cancel() noexcept override;
@@ -59,6 +65,7 @@ public:
 
     void loop_start(const Loop& loop) noexcept override;
     bool loop_next(std::uint64_t* first, std::uint64_t* end) noexcept override;
+    bool loop_next_closed(LoopChunk* chunk) noexcept override;
     void loop_end(bool wait) noexcept override;
     bool loop_end_cancel() noexcept override;
     void* loop_memory(std::size_t bytes) noexcept override;
@@ -72,6 +79,12 @@ public:
     void ordered_start() noexcept override;
     void ordered_end() noexcept override;
     void task(const NewTask& wanted) noexcept override;
+    void* allocate_for_task(std::size_t bytes, std::size_t alignment) noexcept override {
+        return tasks_.allocate_argument(bytes, alignment);
+    }
+    void free_for_task(void* block) noexcept override { tasks_.free_argument(block); }
+    void begin_task(SuspendedTask* outer, bool final) noexcept override;
+    void end_task(const SuspendedTask& outer) noexcept override;
     void task_wait() noexcept override;
     void task_wait_for(std::vector<Dependence> dependences) noexcept override;
     void task_yield() noexcept override;
@@ -79,6 +92,7 @@ public:
     void taskgroup_end() noexcept override;
     void task_loop(NewTask& wanted, const TaskLoop& loop) noexcept override;
     std::uintptr_t* task_reductions() noexcept override;
+    std::uintptr_t* group_reductions() noexcept override;
     void register_reductions(std::uintptr_t* data) noexcept override;
     void unregister_reductions(std::uintptr_t* data) noexcept override;
     void start_shared_reductions(std::uintptr_t* data) noexcept override;
@@ -92,6 +106,7 @@ public:
     bool single_start() noexcept override;
     void* single_copy_start() noexcept override;
     void single_copy_end(void* data) noexcept override;
+    void* pass_on(void* data, bool gives) noexcept override;
 
     void lock(std::uint64_t key) noexcept override;
     bool try_lock(std::uint64_t key) noexcept override;
@@ -102,6 +117,7 @@ public:
     void unlock_nested(std::uint64_t key) noexcept override;
 
     Place place() noexcept override { return self().frame->place; }
+    bool is_initial_thread() noexcept override { return self().initial; }
     Icvs& icvs() noexcept override;
     Environment& environment() noexcept override { return environment_; }
     int ancestor_thread(int level) noexcept override;

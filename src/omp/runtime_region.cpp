@@ -23,9 +23,13 @@ namespace {
 /// One node only: more threads than this are not made, whatever the program asks for.
 constexpr std::uint32_t pool_threads_max = 4096;
 
+const void* code_of(const Fork& fork) noexcept {
+    return fork.code != nullptr ? fork.code : reinterpret_cast<const void*>(fork.function);
+}
+
 /// Both ends of a region are one place: what its beginning made necessary, and its join.
 void run_function(const Fork& fork) noexcept {
-    const auto* const place = reinterpret_cast<const void*>(fork.function);
+    const void* const place = code_of(fork);
     synchronizes_at(SyncKind::region, place);
     call_program(fork.function, fork.data);
     synchronizes_at(SyncKind::region, place);
@@ -71,6 +75,15 @@ bool RuntimeCore::may_lead(const ThreadState& thread) const noexcept {
 
 void RuntimeCore::parallel(OutlinedFunction function, void* data, std::uint32_t threads) noexcept {
     Fork fork;
+    fork.function = function;
+    fork.data = data;
+    run(fork, threads, 0);
+}
+
+void RuntimeCore::parallel_at(const void* code, OutlinedFunction function, void* data,
+                              std::uint32_t threads) noexcept {
+    Fork fork;
+    fork.code = code;
     fork.function = function;
     fork.data = data;
     run(fork, threads, 0);
@@ -161,7 +174,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     // The numbers go on from region to region: the last thread to leave a slot may do so late.
     fork.sequence = team.sequence;
     team.leader_binding = outer.binding;
-    synchronizes_at(SyncKind::region, reinterpret_cast<const void*>(fork.function));
+    synchronizes_at(SyncKind::region, code_of(fork));
     if (parts_.flush_streams != nullptr && link_ != nullptr) parts_.flush_streams();
     if (parts_.publish_process != nullptr && nodes_of(team_size) > 1)
         fork.process = parts_.publish_process();

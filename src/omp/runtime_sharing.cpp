@@ -31,6 +31,16 @@ bool RuntimeCore::loop_next(std::uint64_t* first, std::uint64_t* end) noexcept {
     return self().frame->loop.next(first, end);
 }
 
+bool RuntimeCore::loop_next_closed(LoopChunk* chunk) noexcept {
+    std::uint64_t end = 0;
+    if (!loop_next(&chunk->first, &end)) return false;
+    const LoopCursor& loop = self().frame->loop;
+    chunk->step = loop.step();
+    chunk->last = end - chunk->step;
+    chunk->ends_loop = loop.is_at_end();
+    return true;
+}
+
 void RuntimeCore::loop_end(bool wait) noexcept {
     Frame& frame = *self().frame;
     const std::uint32_t team_size = frame.place.team_size;
@@ -199,6 +209,19 @@ void RuntimeCore::single_copy_end(void* data) noexcept {
     frame.single_copy.publish(data);
     barrier();
     frame.single_copy.leave(frame.place.team_size);
+}
+
+void* RuntimeCore::pass_on(void* data, bool gives) noexcept {
+    Frame& frame = *self().frame;
+    if (frame.place.team_size == 1) return data;
+    Workshare workshare = join_construct(frame);
+    // Behind a cancelled construct nobody has anything to copy.
+    if (!workshare.joined()) return data;
+    if (gives) workshare.publish(data);
+    barrier();
+    void* const given = workshare.published();
+    workshare.leave(frame.place.team_size);
+    return given != nullptr ? given : data;
 }
 
 }  // namespace hiroba::omp

@@ -81,7 +81,11 @@ TaskCounts RuntimeCore::task_counts() const noexcept {
 void RuntimeCore::task(const NewTask& wanted) noexcept {
     ThreadState& thread = self();
     Frame& frame = *thread.frame;
-    if (environment_.cancellation && (is_cancelled(frame) || is_group_cancelled(frame))) return;
+    if (environment_.cancellation && !wanted.runs_anyway &&
+        (is_cancelled(frame) || is_group_cancelled(frame))) {
+        if (wanted.gives_data) tasks_.free_argument(wanted.data);
+        return;
+    }
     const bool may_wait = wanted.deferred && !in_final() && frame.place.level > 0;
     const bool plain = wanted.dependences.empty() && wanted.event == nullptr;
     if (plain && (!may_wait || tasks_.has_enough())) return execute_inline(frame, wanted);
@@ -98,6 +102,7 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
         task.argument = copy_argument(wanted);
         task.owns_argument = true;
     }
+    if (wanted.gives_data) task.owns_argument = true;
     if (wanted.front != nullptr)
         std::memcpy(task.argument, wanted.front, 2 * sizeof(*wanted.front));
     if (!deferred) return run_undeferred(thread, task, wanted);
@@ -115,7 +120,7 @@ Task& RuntimeCore::make_task(Frame& frame, const NewTask& wanted, bool deferred)
         task.function = wanted.function;
         task.priority = wanted.priority;
         task.final = wanted.final || parent.final;
-        task.runs_anyway = wanted.copy != nullptr;
+        task.runs_anyway = wanted.copy != nullptr || wanted.runs_anyway;
         task.icvs = own;
         task.detached = wanted.event != nullptr;
         book.create(task, parent);
@@ -140,7 +145,7 @@ void RuntimeCore::execute_inline(Frame& frame, const NewTask& wanted) noexcept {
     frame.inlined = outer_inlined;
     frame.inlined_final = outer_final;
     tasks_executed_.fetch_add(1, std::memory_order_relaxed);
-    if (copies) tasks_.free_argument(argument);
+    if (copies || wanted.gives_data) tasks_.free_argument(argument);
     if (made != nullptr) end_body(*made);
 }
 

@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs each program of test/cluster/programs bare and under `hiroba run`, and compares.
 
-The bare run (stock compiler, stock libgomp, as many threads as the job has) is the truth: standard
+The bare run (stock compiler, its stock runtime, as many threads as the job has) is the truth: standard
 output, exit status and, for runs that end well, standard error must be equal. A run that does not
 end in time is a failure. Every node must have taken part in a region where the program has one.
 
     compare.py --hiroba build/bin/hiroba                 a few minutes
     compare.py --hiroba build/bin/hiroba --smoke         two nodes, one engine, once
     compare.py --hiroba build/bin/hiroba --only status   one program
+    compare.py --hiroba build/bin/hiroba --only clang    what clang builds, which --smoke alone leaves out
 """
 import argparse
+import copy
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,15 +32,25 @@ class Case:
     on several nodes it must end with status 78 and a line that has this in it."""
 
     def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None,
-                 refused=None, tasks=False):
+                 refused=None, tasks=False, compiler="gcc", flags=(), library=None):
         self.source, self.arguments, self.stdin = source, list(arguments), stdin
         self.regions, self.stderr = regions, stderr
         self.tasks = tasks  # each node must have executed some
-        self.environment = environment or {}
+        self.environment = {"KMP_WARNINGS": "0"} | (environment or {})  # of LLVM's runtime alone
         self.refused = refused  # (status, what a line says), where no bare run is the truth
+        self.compiler, self.flags = compiler, list(flags)
+        self.library = library  # (source, compiler): what it is linked with
 
     def __str__(self):
-        return " ".join([self.source] + self.arguments)
+        return " ".join([self.source] + self.arguments +
+                        ([f"by {self.compiler}"] if self.compiler != "gcc" else []) + self.flags +
+                        ([f"with a library by {self.library[1]}"] if self.library else []))
+
+    def by(self, compiler):
+        """The same, built by another compiler."""
+        other = copy.copy(self)
+        other.compiler = compiler
+        return other
 
 
 def all_cases():
@@ -138,20 +151,73 @@ def all_cases():
     ]
 
 
+# What clang 14 does not compile (nested functions, `scope`), what is about gcc's runtime, what
+# LLVM's does not end (target.c), and what clang compiles to a program that ends in a segmentation
+# fault bare: a task of a task reduction inside another (tasks_depend.c).
+GCC_ONLY = {"code_on_stack.c", "runtime_calls.c", "doacross.c", "target.c", "tasks_depend.c"}
+
+
+def clang_cases():
+    """What its entry points are for, each group of them; and every program there is."""
+    own = [
+        Case("clang_regions.c"),
+        Case("clang_loops.c"),
+        Case("clang_loops.c", environment={"OMP_SCHEDULE": "guided,3"}),
+        Case("clang_tasks.c", tasks=True),
+        Case("clang_tasks.c", tasks=True, environment={"HIROBA_PROVIDER": "udp"}),
+        Case("clang_objects.cpp"),
+        Case("clang_reductions.c"),
+        Case("clang_threadprivate.c"),
+        Case("clang_threadprivate.c", flags=["-fnoopenmp-use-tls"]),
+        Case("clang_target.c"),
+        Case("clang_target.c", flags=["-fopenmp-targets=x86_64-pc-linux-gnu"]),
+        Case("clang_calls.c"),
+        Case("clang_atomics.c"),
+        Case("two_compilers.c", library=("two_compilers_library.c", "gcc")),
+    ]
+    mixed = Case("two_compilers.c", library=("two_compilers_library.c", "clang"))
+    return [case.by("clang") for case in own] + [mixed] + [
+        case.by("clang") for case in all_cases()
+        if case.source not in GCC_ONLY and not case.source.endswith(".f90") and not case.refused and
+        case.arguments != ["pthread_exit"]]  # Where LLVM's runtime may not end.
+
+
 STANDARDS = {"sync_atomic_wait.cpp": ["-std=c++20"]}
-COMPILERS = {".c": ["gcc"], ".cpp": ["g++", "-std=c++17", "-pthread"], ".f90": ["gfortran"]}
+COMPILERS = {
+    "gcc": {".c": ["gcc"], ".cpp": ["g++", "-std=c++17", "-pthread"], ".f90": ["gfortran"]},
+    "clang": {".c": ["clang"], ".cpp": ["clang++", "-std=c++17", "-pthread"]},
+}
 
 
-def build(source, flavour, directory):
+def build(case, flavour, directory):
     """Compiles a program as any user would; nothing of hiroba is involved."""
-    path = PROGRAMS / source
-    target = directory / f"{path.stem}-{path.suffix[1:]}-{flavour}"
+    path = PROGRAMS / case.source
+    name = "-".join([path.stem, path.suffix[1:], flavour, case.compiler] + case.flags +
+                    ([case.library[1]] if case.library else []))
+    target = directory / re.sub(r"[^\w-]", "_", name)
     if not target.exists():
-        flags = {"pie": [], "no-pie": ["-no-pie", "-fno-pie"]}[flavour]
+        position = {"pie": [], "no-pie": ["-no-pie", "-fno-pie"]}[flavour]
         openmp = [] if path.stem == "plain" else ["-fopenmp"]
-        subprocess.run(COMPILERS[path.suffix] + ["-O2"] + openmp + flags + STANDARDS.get(source, []) +
-                       [str(path), "-o", str(target)], check=True)
+        more = []
+        if case.library:
+            source, compiler = case.library
+            library = directory / f"lib{pathlib.Path(source).stem}_{compiler}.so"
+            subprocess.run(COMPILERS[compiler][".c"] + ["-O2", "-fopenmp", "-shared", "-fPIC",
+                           str(PROGRAMS / source), "-o", str(library)], check=True)
+            more = [str(library), f"-Wl,-rpath,{directory}"]
+        if "-fopenmp-targets" in name:  # Where the bare run finds what offloads.
+            more += ["-Wl,-rpath," + str(pathlib.Path(clang_file("libomptarget.so")).parent)]
+        subprocess.run(COMPILERS[case.compiler][path.suffix] + ["-O2"] + openmp + position +
+                       STANDARDS.get(case.source, []) + case.flags + [str(path), "-o", str(target)] +
+                       more, check=True)
     return target
+
+
+def clang_file(name):
+    """Where clang has one of its libraries."""
+    said = subprocess.run(["clang", "-print-file-name=" + name], stdout=subprocess.PIPE, text=True,
+                          check=True)
+    return str(pathlib.Path(said.stdout.strip()).resolve())
 
 
 def run(command, case, extra):
@@ -182,13 +248,15 @@ def participation(stderr, counter=b"parallel_regions"):
 
 def check(options, case, flavour, nodes, threads, engine, directory):
     """Returns what is wrong, or nothing."""
-    program = build(case.source, flavour, directory)
+    program = build(case, flavour, directory)
     team = {"OMP_NUM_THREADS": str(nodes * threads)}
     if engine:
         # Present in both runs, so that programs that print their environment agree.
         team["HIROBA_FAULT_ENGINE"] = engine
     team["HIROBA_STATS"] = "1"
-    status, stdout, stderr = run([str(program)], case, team)
+    # LLVM's runtime stands in for gcc's where it comes first, so that the bare run has one, too.
+    one_runtime = {"LD_PRELOAD": clang_file("libomp.so.5")} if case.library else {}
+    status, stdout, stderr = run([str(program)], case, team | one_runtime)
     command = [options.hiroba, "run", "-n", str(nodes), "--threads", str(threads), "--",
                str(program)]
     got_status, got_stdout, got_stderr = run(command, case, team)
@@ -251,11 +319,18 @@ def main():
     shapes = [("pie", 2, 1, "")] if options.smoke else [
         ("pie", 1, 2, ""), ("pie", 2, 1, ""), ("pie", 4, 1, ""), ("pie", 2, 2, ""),
         ("no-pie", 2, 1, ""), ("pie", 2, 1, "mprotect"), ("no-pie", 3, 2, "mprotect")]
+    cases = all_cases()
+    if not options.smoke or "clang" in options.only:
+        if shutil.which("clang"):
+            cases += clang_cases()
+        elif "clang" in options.only:
+            print("there is no clang here")
+            return 77
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="compare") as directory:
         for flavour, nodes, threads, engine in shapes * options.repeat:
-            for case in all_cases():
-                if options.only not in case.source:
+            for case in cases:
+                if options.only not in str(case):
                     continue
                 wrong = check(options, case, flavour, nodes, threads, engine,
                               pathlib.Path(directory))

@@ -219,9 +219,14 @@ class InstalledTree(unittest.TestCase):
     def test_the_runtime_is_where_no_loader_looks(self):
         (runtime,) = self.prefix.rglob("libhiroba.so")
         self.assertEqual(runtime.parent.name, "hiroba")
-        for alias in ("libgomp.so.1", "libomp.so.5"):
-            self.assertEqual((runtime.parent / alias).resolve(), runtime.resolve())
-            self.assertFalse((self.library_folder / alias).exists())
+        self.assertEqual((runtime.parent / "libgomp.so.1").resolve(), runtime.resolve())
+        for name in ("libomp.so.5", "libomp.so", "libiomp5.so"):
+            said = call("readelf", "-d", runtime.parent / name)
+            self.assertRegex(said, rf"SONAME.*\[{re.escape(name)}\]")
+            self.assertRegex(said, r"NEEDED.*\[libgomp\.so\.1\]")
+            self.assertNotRegex(said, "RPATH|RUNPATH")
+        for name in ("libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"):
+            self.assertFalse((self.library_folder / name).exists())
 
     def test_destdir_holds_everything(self):
         stage = self.place / "stage"

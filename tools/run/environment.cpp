@@ -3,6 +3,7 @@
 #include "tools/run/environment.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <string_view>
 
@@ -10,7 +11,19 @@ namespace hiroba::tools {
 
 namespace {
 
+/// SONAMEs of LLVM's runtime: Debian's, its own, Intel's (src/abi/CMakeLists.txt makes them).
+constexpr const char* stand_ins[] = {"libomp.so.5", "libomp.so", "libiomp5.so"};
 constexpr std::string_view rseq_off = "glibc.pthread.rseq=0";
+
+/// The runtime, and what stands in for LLVM's under its names.
+std::string preloaded(const std::string& library) {
+    if (library.empty()) return library;
+    std::string all = library;
+    const std::string folder = library.substr(0, library.rfind('/') + 1);
+    for (const char* const name : stand_ins)
+        if (::access((folder + name).c_str(), R_OK) == 0) all += ':' + folder + name;
+    return all;
+}
 
 /// The value of `name` in `inherited`, or nullptr.
 const char* value_of(std::span<const char* const> inherited, std::string_view name) {
@@ -51,7 +64,7 @@ std::vector<std::string> node_environment(std::span<const char* const> inherited
         return std::string_view(value ? value : "");
     };
     // Saved even when nothing is preloaded: taking the job's variables out drops all three.
-    replace("LD_PRELOAD", join(plan.library, own("LD_PRELOAD")));
+    replace("LD_PRELOAD", join(preloaded(plan.library), own("LD_PRELOAD")));
     // .got.plt shares pages with the program's data: it must not be written later.
     replace("LD_BIND_NOW", "1");
     // The kernel writes a thread's rseq area, which lies in the thread's global memory.

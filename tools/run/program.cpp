@@ -136,18 +136,25 @@ Result<void> check_can_take_over(const std::string& path) {
     return {};
 }
 
-std::vector<std::string> refused_entry_points(const std::string& path, const std::string& library) {
-    std::vector<std::string> found;
-    const auto runtime = ElfFile::open(library), program = ElfFile::open(path);
-    if (!runtime || !program) return found;
+std::vector<std::string> all_refused_entry_points(const std::string& library) {
+    std::vector<std::string> refused;
+    const auto runtime = ElfFile::open(library);
     // Names that end in zeros, with zeros between them.
-    const std::string names = runtime->section("hiroba_refused");
-    std::set<std::string, std::less<>> refused;
+    const std::string names = runtime ? runtime->section("hiroba_refused") : "";
     for (std::size_t at = 0; at < names.size();) {
         const std::string name = names.c_str() + at;
-        if (!name.empty()) refused.insert(name);
+        if (!name.empty()) refused.push_back(name);
         at += name.size() + 1;
     }
+    return refused;
+}
+
+std::vector<std::string> refused_entry_points(const std::string& path, const std::string& library) {
+    std::vector<std::string> found;
+    const auto program = ElfFile::open(path);
+    if (!program) return found;
+    const auto all = all_refused_entry_points(library);
+    std::set<std::string, std::less<>> refused(all.begin(), all.end());
     program->each_symbol([&](const ElfSymbol& symbol) {
         const std::string_view name = symbol.name;
         const std::string plain(name.substr(0, name.find('@')));
@@ -162,7 +169,8 @@ bool calls_openmp(const std::string& path) {
     if (const auto file = ElfFile::open(path))
         file->each_symbol([&](const ElfSymbol& symbol) {
             const std::string_view name = symbol.name;
-            calls = !symbol.is_defined && (name.starts_with("GOMP_") || name.starts_with("omp_"));
+            calls = !symbol.is_defined && (name.starts_with("GOMP_") || name.starts_with("omp_") ||
+                                           name.starts_with("__kmpc_"));
             return !calls;
         });
     return calls;

@@ -18,6 +18,9 @@ Result<std::string> find_program(const std::string& name);
 /// and processors, statically linked programs, a static libgomp inside, sanitizers, setuid.
 Result<void> check_can_take_over(const std::string& path);
 
+/// All entry points of OpenMP that the runtime `library` refuses.
+std::vector<std::string> all_refused_entry_points(const std::string& library);
+
 /// The entry points of OpenMP that `path` asks for by name and the runtime `library` refuses, in
 /// the order of the program's symbols.
 std::vector<std::string> refused_entry_points(const std::string& path, const std::string& library);

@@ -2,16 +2,15 @@
 // Role: entry points of constructs that are not built: each ends the program with one line.
 // Invariant: nothing here ever returns a wrong answer; compilers' start-up registration of device
 // code is accepted, since a program that never offloads runs well without it.
+#include "abi/gomp/refusals.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include "abi/gomp/runtime.hpp"
 #include "base/fatal.hpp"
 
 #pragma GCC visibility push(default)
-
-using hiroba::abi::refuse;
 
 namespace {
 
@@ -21,11 +20,6 @@ int shown_length(const char* message, std::size_t length) {
 }
 
 }  // namespace
-
-/// The names lie in a section of their own, where the launcher finds what this build refuses.
-#define HIROBA_REFUSED(name, construct)                                                           \
-    [[gnu::section("hiroba_refused"), gnu::used]] static constexpr char refused_##name[] = #name; \
-    void name() { refuse(#name, construct); }
 
 extern "C" {
 

@@ -3,6 +3,7 @@
 // Invariant: flags and the layout of depend clauses are those of gcc 4.9 to 14.
 #include "abi/gomp/runtime.hpp"
 #include "abi/gomp/task_clauses.hpp"
+#include "abi/kmp/events.hpp"
 #include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
@@ -136,9 +137,7 @@ void GOMP_task_reduction_remap(std::size_t count, std::size_t originals, void** 
 
 int omp_in_explicit_task() { return runtime().in_explicit_task(); }
 int omp_in_explicit_task_() { return omp_in_explicit_task(); }
-void omp_fulfill_event(std::uint64_t event) { runtime().fulfill_event(event); }
-void omp_fulfill_event_(std::uint64_t event) {
-    runtime().fulfill_event(event);
-}  // by value there too
+void omp_fulfill_event(std::uint64_t event) { runtime().fulfill_event(kmp::event_handle(event)); }
+void omp_fulfill_event_(std::uint64_t event) { omp_fulfill_event(event); }  // by value there too
 
 }  // extern "C"

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "abi/kmp/thread_notes.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/system_call_trap.hpp"
 #include "abi/libc/thread_stacks.hpp"
@@ -56,6 +57,7 @@ void note_end() noexcept {
 
 void end_thread(void*) {
     if (World* const node = world(); node != nullptr && node->omp != nullptr) {
+        kmp::forget_notes();
         node->omp->forget_thread();
     }
     note_end();

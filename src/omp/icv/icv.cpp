@@ -107,10 +107,10 @@ bool set_schedule(std::string_view text, Environment& to) {
     return true;
 }
 
-std::optional<std::uint64_t> stack_size_in(std::string_view text) {
+/// @param shift  of the unit that a value without one is in: KiB, but for LLVM's own variable
+std::optional<std::uint64_t> stack_size_in(std::string_view text, int shift = 10) {
     text = trim(text);
     if (text.empty()) return {};
-    int shift = 10;  // The unit is KiB unless the value says otherwise.
     const char unit = text.back();
     if (unit < '0' || unit > '9') {
         const char* const units = "bkmg";
@@ -135,6 +135,13 @@ bool set_gnu_stack(std::string_view text, Environment& to) {
     const char* const standard = std::getenv("OMP_STACKSIZE");
     if (standard != nullptr && stack_size_in(standard)) return true;
     return set_stack(text, to);
+}
+
+/// LLVM's, in bytes, for which both come first.
+bool set_llvm_stack(std::string_view text, Environment& to) {
+    const auto bytes = stack_size_in(text, 0);
+    if (bytes && to.stack_bytes == 0) to.stack_bytes = *bytes;
+    return bytes.has_value();
 }
 
 bool set_truth(std::string_view text, bool* to) {
@@ -250,6 +257,7 @@ constexpr Variable variables[] = {
      [](std::string_view t, Environment& e) { return set_number(t, 1, INT_MAX, &e.thread_limit); }},
     {"OMP_STACKSIZE", set_stack},
     {"GOMP_STACKSIZE", set_gnu_stack},
+    {"KMP_STACKSIZE", set_llvm_stack},
     {"OMP_WAIT_POLICY", set_wait_policy},
     {"OMP_CANCELLATION",
      [](std::string_view t, Environment& e) { return set_truth(t, &e.cancellation); }},
@@ -281,6 +289,9 @@ std::uint64_t stack_bytes_from_environment() noexcept {
         if (text == nullptr) continue;
         if (const auto bytes = stack_size_in(text)) return *bytes;
     }
+    const char* const text = std::getenv("KMP_STACKSIZE");
+    if (text != nullptr)
+        if (const auto bytes = stack_size_in(text, 0)) return *bytes;
     return 0;
 }
 

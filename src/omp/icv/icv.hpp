@@ -65,7 +65,8 @@ struct Environment {
 /// as gcc's runtime does; silent unless `complain`.
 Environment read_environment(bool complain);
 
-/// OMP_STACKSIZE, else GOMP_STACKSIZE, in bytes; 0: neither is set to a size. Allocates nothing.
+/// OMP_STACKSIZE, else GOMP_STACKSIZE, else KMP_STACKSIZE, in bytes; 0: neither is set to a size.
+/// Allocates nothing.
 std::uint64_t stack_bytes_from_environment() noexcept;
 
 /// The text of OMP_DISPLAY_ENV, in gcc's format. `icvs`: of the initial task.

@@ -14,9 +14,10 @@ protected:
     void SetUp() override { clear(); }
     void TearDown() override { clear(); }
     static void clear() {
-        for (const char* name : {"OMP_NUM_THREADS", "OMP_SCHEDULE", "OMP_DYNAMIC",
-                                 "OMP_MAX_ACTIVE_LEVELS", "OMP_THREAD_LIMIT", "OMP_STACKSIZE",
-                                 "OMP_WAIT_POLICY", "OMP_CANCELLATION", "OMP_NESTED"})
+        for (const char* name :
+             {"OMP_NUM_THREADS", "OMP_SCHEDULE", "OMP_DYNAMIC", "OMP_MAX_ACTIVE_LEVELS",
+              "OMP_THREAD_LIMIT", "OMP_STACKSIZE", "OMP_WAIT_POLICY", "OMP_CANCELLATION",
+              "OMP_NESTED", "KMP_STACKSIZE"})
             unsetenv(name);
     }
     static Environment with(const char* name, const char* value) {
@@ -60,6 +61,14 @@ TEST_F(OmpVariables, stack_sizes_are_in_kib_unless_they_name_a_unit) {
     EXPECT_EQ(with("OMP_STACKSIZE", "1g").stack_bytes, std::uint64_t{1} << 30);
     for (const char* bad : {"", "M", "3Q", "-1", "99999999999999999G"})
         EXPECT_EQ(with("OMP_STACKSIZE", bad).stack_bytes, 0u) << bad;
+}
+
+TEST_F(OmpVariables, llvm_s_stack_size_is_in_bytes_and_comes_last) {
+    EXPECT_EQ(with("KMP_STACKSIZE", "65536").stack_bytes, 65536u);
+    EXPECT_EQ(stack_bytes_from_environment(), 65536u);
+    EXPECT_EQ(with("KMP_STACKSIZE", "2m").stack_bytes, std::uint64_t{2} << 20);
+    EXPECT_EQ(with("OMP_STACKSIZE", "64k").stack_bytes, 65536u);
+    EXPECT_EQ(stack_bytes_from_environment(), 65536u);
 }
 
 TEST_F(OmpVariables, more_levels_than_supported_are_as_many_as_supported) {

@@ -25,17 +25,24 @@ public:
     constexpr IterationSpace() = default;
     explicit constexpr IterationSpace(const Loop& loop) noexcept
         : start_(loop.start), end_(loop.end), step_(loop.step) {
-        const bool any = loop.is_unsigned ? before(loop.start, loop.end, loop.up)
-                                          : before(static_cast<std::int64_t>(loop.start),
-                                                   static_cast<std::int64_t>(loop.end), loop.up);
+        const std::uint64_t a = loop.closed ? loop.end : loop.start;
+        const std::uint64_t b = loop.closed ? loop.start : loop.end;
+        const bool a_first = loop.is_unsigned ? before(a, b, loop.up)
+                                              : before(static_cast<std::int64_t>(a),
+                                                       static_cast<std::int64_t>(b), loop.up);
+        const bool any = a_first != loop.closed;
         const std::uint64_t distance = loop.up ? end_ - start_ : start_ - end_;
         const std::uint64_t stride = loop.up ? step_ : 0 - step_;
-        if (any && stride != 0) count_ = (distance - 1) / stride + 1;
+        if (any && stride != 0)
+            count_ = loop.closed ? distance / stride + 1 : (distance - 1) / stride + 1;
+        if (loop.closed) end_ = start_ + count_ * step_;
     }
 
     constexpr std::uint64_t count() const noexcept { return count_; }
+    constexpr std::uint64_t step() const noexcept { return step_; }
     /// The loop variable at iteration `index`; the loop's own end for index == count(), because
-    /// start + count * step may lie outside the variable's type.
+    /// start + count * step may lie outside the variable's type. With closed bounds it is that,
+    /// modulo 2^64: whoever asks takes a step off again.
     constexpr std::uint64_t value(std::uint64_t index) const noexcept {
         return index >= count_ ? end_ : start_ + index * step_;
     }

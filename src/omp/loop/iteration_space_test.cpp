@@ -49,6 +49,30 @@ TEST(IterationSpace, numbers_every_small_signed_loop_as_running_it_does) {
             }
 }
 
+TEST(IterationSpace, with_closed_bounds_has_the_iterations_of_the_loop_up_to_its_end) {
+    for (std::int64_t start = -7; start < 8; ++start)
+        for (std::int64_t end = -7; end < 8; ++end)
+            for (const std::int64_t step : {1, 2, 5, -1, -3}) {
+                Loop loop = signed_loop(start, end, step);
+                loop.closed = true;
+                const IterationSpace space(loop);
+                std::uint64_t count = 0;
+                for (std::int64_t i = start; step > 0 ? i <= end : i >= end; i += step, ++count)
+                    ASSERT_EQ(static_cast<std::int64_t>(space.value(count)), i);
+                ASSERT_EQ(space.count(), count);
+                // What comes behind the last, one step off.
+                ASSERT_EQ(static_cast<std::int64_t>(space.value(count)),
+                          start + static_cast<std::int64_t>(count) * step);
+            }
+    Loop top = signed_loop(INT64_MAX - 4, INT64_MAX, 2);
+    top.closed = true;
+    EXPECT_EQ(IterationSpace(top).count(), 3u);
+    Loop all = unsigned_loop(true, 1, UINT64_MAX, 1);
+    all.closed = true;
+    EXPECT_EQ(IterationSpace(all).count(), UINT64_MAX);
+    EXPECT_EQ(IterationSpace(all).value(UINT64_MAX) - 1, UINT64_MAX);
+}
+
 TEST(IterationSpace, counts_loops_over_whole_types) {
     const IterationSpace up(signed_loop(INT64_MIN, INT64_MAX, 1));
     EXPECT_EQ(up.count(), UINT64_MAX);

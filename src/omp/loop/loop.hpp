@@ -16,11 +16,12 @@ enum class Schedule : std::uint32_t {
     automatic = 4
 };
 
-/// Iterations start, start + step, ... before end.
+/// Iterations start, start + step, ... before end, or up to and with it.
 struct Loop {
     bool up = true;                              ///< signed loops: step > 0
     std::uint64_t start = 0, end = 0, step = 1;  ///< two's complement; step < 0 when !up
     bool is_unsigned = false;
+    bool closed = false;  ///< an iteration may be at `end` itself
     Schedule schedule = Schedule::static_chunks;
     std::uint64_t chunk = 0;  ///< 0: the schedule's default
     bool ordered = false;

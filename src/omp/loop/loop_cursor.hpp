@@ -22,6 +22,9 @@ public:
     /// Takes the next chunk as values of the loop variable, [*first, *end). False: none left.
     bool next(std::uint64_t* first, std::uint64_t* end) noexcept;
     void finish() noexcept;
+    std::uint64_t step() const noexcept { return space_.step(); }
+    /// The chunk taken last holds the loop's last iteration.
+    bool is_at_end() const noexcept { return current_.end == space_.count(); }
 
     /// Waits until all earlier chunks are done.
     void await_turn() noexcept;

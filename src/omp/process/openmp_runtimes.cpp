@@ -31,10 +31,12 @@ Result<void> refuse_other_runtimes(std::span<const LoadedObject> objects, const 
             defines(handle, object, "GOMP_parallel") || defines(handle, object, "__kmpc_fork_call");
         dlclose(handle);
         if (is_runtime) {
-            return Error{ErrorKind::environment,
-                         object.path +
-                             " is a second OpenMP runtime in the process. Link all parts of the "
-                             "program with libgomp, for which hiroba stands in (gcc -fopenmp)"};
+            return Error{
+                ErrorKind::environment,
+                object.path +
+                    " is a second OpenMP runtime in the process. Link all parts of the "
+                    "program with libgomp or libomp as libraries, for which hiroba stands in "
+                    "(gcc -fopenmp, clang -fopenmp)"};
         }
     }
     return {};

@@ -53,6 +53,8 @@ constexpr Runtime runtimes[] = {{"libstdc++", "__gxx_personality_v0"},
                                 {"libgomp", "GOMP_parallel"},
                                 {"libomp", "__kmpc_fork_call"},
                                 {"libiomp5", "__kmpc_fork_call"},
+                                {"libomp", "hiroba_version_VERSION"},  // our stand-ins
+                                {"libiomp5", "hiroba_version_VERSION"},
                                 {"libasan", "__asan_init"},
                                 {"libubsan", "__ubsan_handle_add_overflow"},
                                 {"libtsan", "__tsan_init"},
@@ -171,12 +173,7 @@ bool decide(std::string_view path, std::uintptr_t bias, std::uintptr_t dynamic) 
     const OwnNeeds own_needs;  // no static: its guard is one of those we stand in for
     if (dynamic != 0 && own_needs.contain(bias)) return true;
     if (bias != 0 && bias == getauxval(AT_BASE)) return true;
-    const std::string_view stem = stem_of(path);
-    if (std::ranges::find(libc_stems, stem) != std::end(libc_stems)) return lies_beside_libc(path);
-    return std::ranges::any_of(runtimes, [&](const Runtime& runtime) {
-        return runtime.stem == stem && (defines_symbol(bias, dynamic, runtime.entry) ||
-                                        (dynamic == 0 && lies_beside_libc(path)));
-    });
+    return why_system_library(path, bias, dynamic) != nullptr;
 }
 
 /// Answers given before. A path's hash and, in the lowest bit, the answer; 0: free.
@@ -189,6 +186,18 @@ std::uint64_t hash_of(std::string_view path) noexcept {
 }
 
 }  // namespace
+
+const char* why_system_library(std::string_view path, std::uintptr_t bias,
+                               std::uintptr_t dynamic) noexcept {
+    const std::string_view stem = stem_of(path);
+    if (std::ranges::find(libc_stems, stem) != std::end(libc_stems))
+        return lies_beside_libc(path) ? "a part of the C library" : nullptr;
+    const bool is_runtime = std::ranges::any_of(runtimes, [&](const Runtime& runtime) {
+        return runtime.stem == stem && (defines_symbol(bias, dynamic, runtime.entry) ||
+                                        (dynamic == 0 && lies_beside_libc(path)));
+    });
+    return is_runtime ? "the runtime of a language or a tool" : nullptr;
+}
 
 bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept {
     const auto* const symbols =

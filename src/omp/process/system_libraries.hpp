@@ -17,6 +17,12 @@ namespace hiroba::omp {
 /// Thread: any; no allocation, a few system calls the first time.
 bool is_system_library(std::string_view path, std::uintptr_t bias, std::uintptr_t dynamic) noexcept;
 
+/// Why such a library is the system's, by its name and what proves it, but not by who needs it;
+/// nullptr: it is the user's. The object may as well be a file that was mapped for reading at
+/// `bias`.
+const char* why_system_library(std::string_view path, std::uintptr_t bias,
+                               std::uintptr_t dynamic) noexcept;
+
 /// Whether the object with this dynamic section defines `name` for others.
 bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept;
 

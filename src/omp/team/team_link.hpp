@@ -37,7 +37,8 @@ namespace hiroba::omp {
 struct Fork {
     OutlinedFunction function = nullptr;
     void* data = nullptr;
-    Place place;  ///< of thread 0
+    const void* code = nullptr;  ///< the region for the program, where `function` only leads there
+    Place place;                 ///< of thread 0
     Icvs icvs;
     std::uint64_t sequence = 0;  ///< number of the region's first worksharing construct
     bool has_loop = false;

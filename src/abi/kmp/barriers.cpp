@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: barriers and flushes.
+// Invariant: each of these is one call of the runtime.
+#include "abi/kmp/kmp.hpp"
+#include "base/sync_place.hpp"
+
+#pragma GCC visibility push(default)
+
+using namespace hiroba::abi;
+using namespace hiroba::abi::kmp;
+using hiroba::synchronizes_at;
+using hiroba::SyncKind;
+
+extern "C" {
+
+void __kmpc_barrier(Location*, Int) {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
+    runtime().barrier();
+}
+
+// A barrier whose master goes on alone, and opens it for the others when it ends it.
+Int __kmpc_barrier_master(Location*, Int) {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
+    runtime().barrier();
+    if (runtime().place().thread == 0) return 1;
+    runtime().barrier();
+    return 0;
+}
+void __kmpc_end_barrier_master(Location*, Int) {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
+    runtime().barrier();
+}
+Int __kmpc_barrier_master_nowait(Location*, Int) {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
+    runtime().barrier();
+    return runtime().place().thread == 0;
+}
+
+void __kmpc_flush(Location*) {
+    synchronizes_at(SyncKind::flush, __builtin_return_address(0));
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    runtime().flush();
+}
+
+}  // extern "C"

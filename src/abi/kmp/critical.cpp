@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: critical sections, locks by their internal names, and reductions of regions and loops.
+// Invariant: as in gomp/locks.cpp a lock is known by its address. A reduction is one critical
+// section after the other: each thread adds what is its own.
+#include "abi/kmp/kmp.hpp"
+#include "base/sync_place.hpp"
+
+#pragma GCC visibility push(default)
+
+using namespace hiroba::abi;
+using namespace hiroba::abi::kmp;
+using hiroba::synchronizes_at;
+using hiroba::SyncKind;
+
+extern "C" {
+
+void omp_init_lock(void* lock);
+void omp_destroy_lock(void* lock);
+void omp_init_nest_lock(void* lock);
+void omp_destroy_nest_lock(void* lock);
+
+void __kmpc_critical(Location*, Int, void* name) {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    runtime().lock(key_of(name));
+}
+void __kmpc_critical_with_hint(Location*, Int, void* name, Unsigned) {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    runtime().lock(key_of(name));
+}
+void __kmpc_end_critical(Location*, Int, void* name) {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    runtime().unlock(key_of(name));
+}
+
+// 1: the caller adds its values to the variables and ends the reduction.
+Int __kmpc_reduce(Location*, Int, Int, std::size_t, void*, void (*)(void*, void*), void* name) {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    if (runtime().place().team_size > 1) runtime().lock(key_of(name));
+    return 1;
+}
+void __kmpc_end_reduce(Location*, Int, void* name) {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
+    if (runtime().place().team_size > 1) runtime().unlock(key_of(name));
+    runtime().barrier();
+}
+Int __kmpc_reduce_nowait(Location*, Int, Int, std::size_t, void*, void (*)(void*, void*),
+                         void* name) {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    if (runtime().place().team_size > 1) runtime().lock(key_of(name));
+    return 1;
+}
+void __kmpc_end_reduce_nowait(Location*, Int, void* name) {
+    synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    if (runtime().place().team_size > 1) runtime().unlock(key_of(name));
+}
+
+void __kmpc_init_lock(Location*, Int, void* lock) { omp_init_lock(lock); }
+void __kmpc_init_lock_with_hint(Location*, Int, void* lock, std::uintptr_t) { omp_init_lock(lock); }
+void __kmpc_destroy_lock(Location*, Int, void* lock) { omp_destroy_lock(lock); }
+void __kmpc_set_lock(Location*, Int, void* lock) {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
+    runtime().lock(key_of(lock));
+}
+void __kmpc_unset_lock(Location*, Int, void* lock) {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
+    runtime().unlock(key_of(lock));
+}
+int __kmpc_test_lock(Location*, Int, void* lock) { return runtime().try_lock(key_of(lock)); }
+
+void __kmpc_init_nest_lock(Location*, Int, void* lock) { omp_init_nest_lock(lock); }
+void __kmpc_init_nest_lock_with_hint(Location*, Int, void* lock, std::uintptr_t) {
+    omp_init_nest_lock(lock);
+}
+void __kmpc_destroy_nest_lock(Location*, Int, void* lock) { omp_destroy_nest_lock(lock); }
+void __kmpc_set_nest_lock(Location*, Int, void* lock) {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
+    runtime().lock_nested(key_of(lock));
+}
+void __kmpc_unset_nest_lock(Location*, Int, void* lock) {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
+    runtime().unlock_nested(key_of(lock));
+}
+int __kmpc_test_nest_lock(Location*, Int, void* lock) {
+    return static_cast<int>(runtime().try_lock_nested(key_of(lock)));
+}
+
+// Names of LLVM's runtime alone; a hint changes nothing.
+void omp_init_lock_with_hint(void* lock, std::uintptr_t) { omp_init_lock(lock); }
+void omp_init_nest_lock_with_hint(void* lock, std::uintptr_t) { omp_init_nest_lock(lock); }
+void omp_init_lock_with_hint_(void* lock, const std::uintptr_t*) { omp_init_lock(lock); }
+void omp_init_nest_lock_with_hint_(void* lock, const std::uintptr_t*) { omp_init_nest_lock(lock); }
+
+}  // extern "C"

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Task reductions as clang compiles them: of taskgroups, of regions and of loops; nested; with
+// types, operators and arrays of the program's own. Right for any number of threads.
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+static int wrong;
+
+static void check(const char* what, int right) {
+    printf("%s %s\n", right ? "right" : "WRONG", what);
+    if (!right) ++wrong;
+}
+
+static void compute(int steps) {
+    volatile double x = 0;
+    for (int k = 0; k < steps; k++) x = x + k;
+}
+
+struct extent {
+    int low, high;
+};
+static void widen(struct extent* into, const struct extent* from) {
+    if (from->low < into->low) into->low = from->low;
+    if (from->high > into->high) into->high = from->high;
+}
+#pragma omp declare reduction(widened                     \
+                              : struct extent             \
+                              : widen(&omp_out, &omp_in)) \
+    initializer(omp_priv = {1 << 20, -(1 << 20)})
+
+static void of_groups(void) {
+    long sum = 5, product = 1;
+    struct extent extent = {0, 0};
+    int counts[10] = {0};
+#pragma omp parallel
+#pragma omp single
+    {
+#pragma omp taskgroup task_reduction(+ : sum, counts) task_reduction(* : product) \
+    task_reduction(widened : extent)
+        for (int i = 0; i < 90; i++) {
+#pragma omp task in_reduction(+ : sum, counts) in_reduction(widened : extent) firstprivate(i)
+            {
+                compute(3000);
+                sum += i;
+                counts[i % 10]++;
+                const struct extent own = {-i, 2 * i};
+                widen(&extent, &own);
+            }
+            if (i % 30 == 0) {
+#pragma omp task in_reduction(* : product)
+                product *= 3;
+            }
+        }
+    }
+    int right = 1;
+    for (int i = 0; i < 10; i++) right &= counts[i] == 9;
+    check("of a taskgroup", sum == 5 + 89 * 45 && product == 27);
+    check("of an array and of a type", right && extent.low == -89 && extent.high == 178);
+
+    long outer = 0, inner = 0;
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskgroup task_reduction(+ : outer)
+    for (int i = 0; i < 10; i++) {
+#pragma omp task in_reduction(+ : outer)
+        {
+            compute(1000);
+            outer += 1;
+        }
+#pragma omp taskgroup task_reduction(+ : inner)
+        for (int k = 0; k < 5; k++)
+#pragma omp task in_reduction(+ : inner)
+        {
+            compute(1000);
+            inner += 10;
+        }
+    }
+    check("one inside another", outer == 10 && inner == 500);
+}
+
+static void of_all_threads(int threads) {
+    long sum = 100, looped = 0;
+#pragma omp parallel reduction(task, + : sum)
+    {
+        sum += 1;
+        for (int i = 0; i < 6; i++)
+#pragma omp task in_reduction(+ : sum)
+        {
+            compute(3000);
+            sum += 10;
+        }
+    }
+    check("reduction(task) of a region", sum == 100 + threads * 61L);
+#pragma omp parallel
+    {
+#pragma omp for reduction(task, + : looped)
+        for (int i = 0; i < 50; i++) {
+            looped += 1;
+#pragma omp task in_reduction(+ : looped) firstprivate(i)
+            {
+                compute(2000);
+                looped += i * 100;
+            }
+        }
+    }
+    check("reduction(task) of a loop", looped == 50 + 1225 * 100);
+}
+
+static void of_taskloops(void) {
+    long sum = 0, twice = 0;
+    double most = -1;
+#pragma omp parallel
+#pragma omp single
+    {
+#pragma omp taskloop reduction(+ : sum) reduction(max : most) num_tasks(16)
+        for (int i = 0; i < 300; i++) {
+            compute(100);
+            sum += i;
+            const double value = i % 100 * 0.5;
+            most = most > value ? most : value;
+        }
+#pragma omp taskgroup task_reduction(+ : twice)
+        {
+#pragma omp taskloop in_reduction(+ : twice) grainsize(9)
+            for (int i = 0; i < 100; i++) twice += i;
+#pragma omp taskloop in_reduction(+ : twice) nogroup
+            for (int i = 0; i < 100; i++) twice += i;
+        }
+    }
+    check("of taskloops", sum == 44850 && most == 49.5 && twice == 9900);
+}
+
+int main(void) {
+    int threads = 0;
+#pragma omp parallel
+#pragma omp master
+    threads = omp_get_num_threads();
+    of_groups();
+    of_all_threads(threads);
+    of_taskloops();
+    return wrong;
+}
