@@ -9,6 +9,7 @@ Each way to crash (programs/crashes.c), on each engine: status, the line, the fr
 import argparse
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from process_runs import Bench  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "programs" / "crashes.c"
 ENGINES = ("uffd", "mprotect")
-HEAD = r"^hiroba: rank (\d+) \(host (\S+)\), thread (\d+): (.*), at (.*)\.$"
+HEAD = r"^hiroba: rank (\d+) \(host (\S+)\), thread (\d+): (.*), at (.*?)(?:, in its call of (.*))?\.$"
 LOOK_SECONDS = 2  # a node waits that long for its launcher
 
 
@@ -55,6 +56,7 @@ WAYS = [
      '"constant"'),
     ("heap", signal.SIGSEGV, r"SIGSEGV: write of 0x[0-9a-f]+ \((heap, freed or not known|nothing is mapped there)\)",
      '"heap"'),
+    ("nonsense", signal.SIGSEGV, "SIGSEGV: access to an address that no memory can have", '"nonsense"'),
     ("jump", signal.SIGSEGV, r"SIGSEGV: execution of 0x10 " + NOWHERE, '"jump"'),
     ("abort", signal.SIGABRT, "SIGABRT", '"abort"'),
     ("divide", signal.SIGFPE, r"SIGFPE \(integer division by zero\)", '"divide"'),
@@ -75,9 +77,10 @@ def check_way(run, rank, number, cause, text):
     assert (status, out) == (128 + number, ""), f"status {status}, {out!r}: {err[-400:]}"
     told = reports(err)
     assert len(told) == 1, f"{len(told)} reports: {err[-600:]}"
-    got_rank, _, _, got_cause, got_place = told[0]
+    got_rank, _, _, got_cause, got_place, called = told[0]
     assert got_rank == str(rank) and re.fullmatch(cause.format(rank=rank), got_cause), told
     stack = frames(err)
+    assert called == "" or (stack[0] != got_place and called in stack), told
     if text is None:
         assert re.fullmatch(r"crashes\.c:\d+ \(deep\)", got_place), told
         assert len(stack) == 32 and len([f for f in stack if "(deep)" in f]) > 28, err[-600:]
@@ -101,6 +104,34 @@ def ways(bench):
                               cause, text)
                 except AssertionError as wrong:
                     raise AssertionError(f"{how} on rank {rank}, {engine}: {wrong}") from None
+
+
+def library_of_others(bench):
+    """A library of another compiler, with lines and without: what was called is named."""
+    source = "volatile int zero; int d(int x) { return x / zero; }"  # `d`: to a demangler, "double"
+    program = """
+        int d(int x);
+        int main(void) {
+            int sum = 0;
+        #pragma omp parallel reduction(+ : sum)
+            if (omp_get_thread_num() == 1) sum += d(3);
+            return sum;
+        }"""
+    for compiler, flag, at in (("gcc", "-g", r"inner\.c:1 \(d\)"), ("gcc", "-g0", None),
+                               ("clang", "-g", r"inner\.c:1 \(d\)")):
+        if shutil.which(compiler) is None:
+            continue
+        (bench.folder / "inner.c").write_text(source)
+        subprocess.run([compiler, flag, "-O1", "-shared", "-fPIC", "inner.c", "-o", "libinner.so"],
+                       check=True, cwd=bench.folder)
+        done = bench.run(bench.build("calls", program, "-fopenmp", "-L.", "-linner"))
+        told = reports(done[2])
+        assert done[0] == 128 + signal.SIGFPE and len(told) == 1, done
+        place, called = told[0][4:]
+        if at:
+            assert re.fullmatch(at, place) and not called, f"{compiler} {flag}: {told}"
+        else:
+            assert place.endswith("(main._omp_fn.0)") and called.endswith(" in libinner.so"), told
 
 
 def handled(bench):
@@ -158,7 +189,7 @@ def deaf_launcher(bench):
         job.wait()
 
 
-CASES = [ways, handled, sent, all_crash, deaf_launcher]
+CASES = [ways, library_of_others, handled, sent, all_crash, deaf_launcher]
 
 
 def main():

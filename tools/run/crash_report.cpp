@@ -6,8 +6,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -60,6 +62,7 @@ std::string place_of(pid_t process, const std::vector<LoadedFile>& files, const 
         case CrashPlace::heap: return "heap, freed or not known";
         case CrashPlace::not_known: break;
     }
+    if (files.empty()) return "what lies there cannot be read";
     const auto mapping = mapping_at(process, crash.address);
     if (mapping && mapping->permissions.find('x') != std::string::npos)
         if (const auto code = name_code(files, crash.address)) return "code, " + *code;
@@ -104,11 +107,11 @@ std::string_view arithmetic(int code) {
     return "";
 }
 
-/// The line of the innermost frame that has one: what the program called may have none.
+/// The line of the innermost frame that has one, and what was called there.
 std::string innermost_line(const std::vector<CodeName>& frames) {
-    for (const CodeName& frame : frames)
-        if (frame.has_line) return frame.text;
-    return frames.front().text;
+    const auto known = std::ranges::find_if(frames, &CodeName::has_line);
+    if (known == frames.begin() || known == frames.end()) return frames.front().text;
+    return fmt::format("{}, in its call of {}", known->text, std::prev(known)->text);
 }
 
 std::string host_name() {
@@ -117,8 +120,7 @@ std::string host_name() {
     return host;
 }
 
-}  // namespace
-
+/// "SIGFPE (integer division by zero)", "SIGSEGV: write of 0x10 (nothing is mapped there)".
 std::string cause_of_crash(const CrashBody& crash, const std::string& place) {
     const std::string signal{name_of_signal(crash.signal)};
     if (crash.code <= 0)
@@ -131,14 +133,19 @@ std::string cause_of_crash(const CrashBody& crash, const std::string& place) {
     return fmt::format("{}: {} of {:#x} ({})", signal, name_of(crash.access), crash.address, place);
 }
 
+}  // namespace
+
 std::string describe_crash(std::uint32_t rank, pid_t process, const CrashBody& crash) {
     const std::vector<LoadedFile> files = loaded_files(process);
     std::vector<std::uint64_t> codes = frames_of(process, crash.registers, frames_max);
     const bool cut = codes.size() == frames_max;
+    const bool unread = codes.empty();
+    if (unread) codes.push_back(crash.registers[CrashBody::instruction]);
     std::vector<CodeName> frames;
+    const std::string_view unknown = files.empty() ? "" : " in no file";
     for (const std::uint64_t code : codes)
         frames.push_back(find_code(files, code)
-                             .value_or(CodeName{"", fmt::format("{:#x} in no file", code), false}));
+                             .value_or(CodeName{"", fmt::format("{:#x}{}", code, unknown), false}));
     // The program has called us, and that is where it crashed.
     std::size_t first = 0;
     while (first < frames.size() && frames[first].object == "libhiroba.so") ++first;
@@ -149,10 +156,11 @@ std::string describe_crash(std::uint32_t rank, pid_t process, const CrashBody& c
     std::string text =
         fmt::format("rank {} (host {}), thread {}: {}", rank, host_name(), crash.thread,
                     cause_of_crash(crash, place_of(process, files, crash)));
-    if (frames.empty()) return text + ", and its stack cannot be read";
     text += ", at " + innermost_line(frames);
     for (std::size_t i = 0; i < frames.size(); ++i)
         text += fmt::format("\n  #{:<2} 0x{:012x} {}", i, codes[i], frames[i].text);
+    if (unread)
+        text += "\n  The stack cannot be read: allow ptrace in the container's seccomp profile";
     if (cut) text += "\n  and further frames";
     return text;
 }

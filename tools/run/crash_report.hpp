@@ -18,9 +18,6 @@ namespace hiroba::tools {
 /// host.
 std::string describe_crash(std::uint32_t rank, pid_t process, const net::CrashBody& crash);
 
-/// "SIGFPE (integer division by zero)", "SIGSEGV: write of 0x10 (nothing is mapped there)".
-std::string cause_of_crash(const net::CrashBody& crash, const std::string& place);
-
 /// Prints reports of nodes: the first whole, of all others the line.
 class CrashReport {
 public:

@@ -22,6 +22,7 @@ namespace hiroba::tools {
 namespace {
 
 std::string readable(const std::string& name) {
+    if (!name.starts_with("_Z")) return name;  // of C: a type's short name might be meant
     int failed = 0;
     const std::unique_ptr<char, void (*)(void*)> plain(
         abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &failed), std::free);

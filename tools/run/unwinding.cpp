@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -21,6 +22,8 @@ constexpr std::size_t frames_max = 256;
 constexpr std::uint64_t frame_bytes_max = std::uint64_t{64} << 20;
 
 std::string readable(const char* name) {
+    // Of C: a type's short name might be meant.
+    if (!std::string_view(name).starts_with("_Z")) return name;
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> text(
         abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ __attribute__((noinline)) static int crash(const char* how) {
     if (!strcmp(how, "null")) *(volatile int*)8 = 1;
     if (!strcmp(how, "wild")) return *(volatile int*)0x210000000000;
     if (!strcmp(how, "constant")) *(volatile int*)(constant + 3) = 1;
+    if (!strcmp(how, "nonsense")) return *(volatile int*)(UINT64_C(1) << 63);
     if (!strcmp(how, "jump")) ((void (*)(void))0x10)();
     if (!strcmp(how, "abort")) abort();
     if (!strcmp(how, "divide")) return 7 / zero;
