@@ -155,6 +155,8 @@ public:
     virtual void flush() noexcept = 0;
     /// A flush made by the publisher; returns whether there was anything to tell or to learn.
     virtual bool publish() noexcept = 0;
+    /// Whether a thread, here or elsewhere, has lately been seen to wait for a plain write.
+    virtual bool somebody_spins() noexcept { return false; }
     /// Makes the release that other nodes have come to want; false: there is none. Nodes on threads
     /// of the machine have one of their own for this. Thread: any, with nothing held.
     virtual bool pay() noexcept { return false; }

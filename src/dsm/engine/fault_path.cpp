@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <mutex>
+#include <utility>
 
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -45,8 +46,9 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{*this, &PlaceCounters::fault_ns};
-    bool stays;
+    bool stays, spins;
     std::uint32_t last_time;
+    const std::uint64_t word = word_at(*offset);
     for (Stamp missing;; catch_up_with(missing)) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
@@ -58,8 +60,10 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         if (!missing.is_none()) continue;
         if (entry.early) [[unlikely]]
             note_first_access(block, address - range.address, write && absent);
+        spins = std::exchange(entry.stale_aside, false) && !write && word_at(*offset) != word;
         break;
     }
+    if (spins) note_spin();
     // Where a first write is a fault of its own, what a write miss brings along would cost one
     // more.
     if (!stays && !(write && engine_->facts().write_faults)) fetch_around(block, last_time);

@@ -93,6 +93,7 @@ public:
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     void flush() noexcept override;
     bool publish() noexcept override;
+    bool somebody_spins() noexcept override;
     bool pay() noexcept override;
     bool has_to_pay() noexcept;
     void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
@@ -219,6 +220,11 @@ private:
     Stamp use_block(BlockId block, bool write) noexcept;
     Stamp pin_block(BlockId block, bool write, AddressRange& again) noexcept;
     BlockEvent event_of_fault(BlockEntry& entry, bool write) noexcept;
+    std::uint64_t word_at(std::uint64_t offset) const noexcept {
+        return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(private_memory_.at(offset & ~7ul))}
+            .load(std::memory_order_relaxed);  // only compared
+    }
+    void note_spin() noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
         if (entry.write_guess < write_guess_sure) ++entry.write_guess;
@@ -354,8 +360,9 @@ private:
         std::vector<AddressRange> ranges;
         std::vector<BlockId> blocks;
     };
-    void acquire_on_runtime_stack(Others others = Others::running) noexcept;
-    Stamp acquire_round(Others others) noexcept;
+    void acquire_on_runtime_stack(Others others = Others::running,
+                                  Flusher flusher = Flusher::program) noexcept;
+    Stamp acquire_round(Others others, Flusher flusher) noexcept;
     void take_pending() noexcept;
     void join_pending() noexcept;
     void join_clocks() noexcept;
@@ -495,6 +502,7 @@ private:
     SparseArray<BlockId> stale_pinned_;   ///< to be brought up to date when the rest is stale
     std::size_t stale_pinned_count_ = 0;
     Invalidation invalidation_;
+    Flusher acquirer_ = Flusher::program;  ///< on whose behalf the role is held
 
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 
@@ -503,6 +511,9 @@ private:
     Latch flush_latch_;
     std::atomic<std::uint32_t> vain_flushes_{0};  ///< in a row
     std::atomic<bool> program_flushes_{false};    ///< it has done so here
+    /// When a thread, here or elsewhere, was last seen to wait for a plain write, 0: never; and
+    /// when the others were last told of one here.
+    std::atomic<std::uint64_t> spun_at_ns_{0}, told_of_spin_ns_{0};
 
     void (*before_release_)() noexcept = nullptr;
     std::atomic<RaceReport> race_report_{nullptr};

@@ -30,11 +30,11 @@ void Node::acquire(Others others) noexcept {
 
 // Nothing is held between two rounds: what is missing takes a release of another node, which may
 // wait for one of this.
-void Node::acquire_on_runtime_stack(Others others) noexcept {
+void Node::acquire_on_runtime_stack(Others others, Flusher flusher) noexcept {
     const Timed timed{*this, &PlaceCounters::acquire_ns};
     Backoff backoff;
     for (;;) {
-        const Stamp missing = acquire_round(others);
+        const Stamp missing = acquire_round(others, flusher);
         if (missing.is_none()) return;
         if (missing.writer() != self_) {
             pull(missing);
@@ -47,8 +47,9 @@ void Node::acquire_on_runtime_stack(Others others) noexcept {
 // Everything that is stale becomes inaccessible, then pinned blocks get their new bytes, and only
 // then do these releases count as acquired: until then whoever fetches bytes of them waits for this
 // role. So no thread that goes on meanwhile sees some of a release and not the rest.
-Stamp Node::acquire_round(Others others) noexcept {
+Stamp Node::acquire_round(Others others, Flusher flusher) noexcept {
     const std::scoped_lock role{acquire_};
+    acquirer_ = flusher;
     count(&PlaceCounters::acquires);
     unfinished_.store(true, std::memory_order_release);  // pairs with acquire()
     has_pending_.store(false,
@@ -241,6 +242,7 @@ Stamp Node::rebase_pinned() noexcept {
 void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     entry.watched = false;  // was not used
+    entry.stale_aside = acquirer_ == Flusher::background;
     if (entry.pins > 0) return put_off(block);
     if (entry.state == BlockState::pinned && !is_pinned(offset_of(block))) {
         entry.state = take(entry, BlockEvent::unpinned).next;

@@ -3,6 +3,7 @@
 // all flushes are totally ordered (design page omp.md section 5).
 #include <mutex>
 
+#include "base/clock.hpp"
 #include "base/thread_context.hpp"
 #include "base/turns.hpp"
 #include "dsm/engine/node.hpp"
@@ -39,6 +40,31 @@ bool Node::publish() noexcept {
     return found;
 }
 
+bool Node::somebody_spins() noexcept {
+    constexpr std::uint64_t remembered_ns = 100'000'000;
+    const std::uint64_t last = spun_at_ns_.load(std::memory_order_relaxed);  // a hint
+    return last != 0 && now_ns() - last < remembered_ns;
+}
+
+// A block that the publisher has made stale was read at once, and the very word read had changed: a
+// thread waits there for what others write. All publishers come often for a while.
+void Node::note_spin() noexcept {
+    constexpr std::uint64_t between_ns = 5'000'000;
+    const std::uint64_t now = now_ns();
+    spun_at_ns_.store(now, std::memory_order_relaxed);  // a hint, as is the other
+    if (now - told_of_spin_ns_.load(std::memory_order_relaxed) < between_ns) return;
+    told_of_spin_ns_.store(now, std::memory_order_relaxed);
+    const std::byte spins{1};
+    const Bytes part{&spins, 1};
+    on_runtime_stack([&] {
+        for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
+            if (NodeId{node} == self_) continue;
+            endpoint_.send(NodeId{node}, net::MessageKind::release_asked, net::Urgency::when_polled,
+                           {&part, 1});
+        }
+    });
+}
+
 bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
     const bool found = flush_in_order(flusher);
     // What others have flushed, this thread or another of the node has learned and joined. Their
@@ -46,7 +72,7 @@ bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
     if (has_pending_.load(std::memory_order_acquire) ||  // as in acquire()
         unfinished_.load(std::memory_order_acquire) ||
         needs_open_.load(std::memory_order_acquire)) {
-        acquire_on_runtime_stack();
+        acquire_on_runtime_stack(Others::running, flusher);
     }
     return found;
 }

@@ -12,6 +12,9 @@ namespace hiroba::dsm {
 namespace {
 // Besides its own time, a flush costs the program a fault for each page it writes again.
 constexpr std::uint64_t share_of_time = 100;
+constexpr std::uint64_t share_in_hurry = 10;
+/// A sleeping publisher looks so often whether it is in a hurry.
+constexpr std::uint64_t nap_ns = 4'000'000;
 
 /// Processor time of this thread. What a flush waits for, a peer or a core, costs the program
 /// nothing.
@@ -23,7 +26,9 @@ std::uint64_t processor_ns() noexcept {
 }
 }  // namespace
 
-std::uint64_t Publisher::next_wait_ns(std::uint64_t wait_ns, bool found, std::uint64_t took_ns) {
+std::uint64_t Publisher::next_wait_ns(std::uint64_t wait_ns, bool found, std::uint64_t took_ns,
+                                      bool hurry) {
+    if (hurry) return std::clamp(share_in_hurry * took_ns, shortest_in_hurry_ns, longest_ns);
     const std::uint64_t wanted = found ? shortest_ns : 2 * wait_ns;
     return std::min(std::max(wanted, share_of_time * took_ns), longest_ns);
 }
@@ -31,9 +36,12 @@ std::uint64_t Publisher::next_wait_ns(std::uint64_t wait_ns, bool found, std::ui
 void Publisher::run() noexcept {
     std::uint64_t wait_ns = shortest_ns;
     while (!stopping_.load(std::memory_order_relaxed)) {
-        const timespec wait{static_cast<time_t>(wait_ns / 1'000'000'000),
-                            static_cast<long>(wait_ns % 1'000'000'000)};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr);
+        for (std::uint64_t left = wait_ns; left > 0;) {
+            const std::uint64_t part = std::min(left, nap_ns);
+            const timespec wait{0, static_cast<long>(part)};
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr);
+            left = memory_.somebody_spins() ? 0 : left - part;
+        }
         bool found = false;
         std::uint64_t took_ns = 0;
         if (active_.load(std::memory_order_relaxed)) {
@@ -41,7 +49,7 @@ void Publisher::run() noexcept {
             found = memory_.publish();
             took_ns = processor_ns() - begin;
         }
-        wait_ns = next_wait_ns(wait_ns, found, took_ns);
+        wait_ns = next_wait_ns(wait_ns, found, took_ns, memory_.somebody_spins());
     }
 }
 

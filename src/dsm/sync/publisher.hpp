@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: makes writes reach threads of other nodes that spin on a plain or relaxed read, which no
 // hook can see: flushes now and then while a region runs on several nodes (design page omp.md 5).
+// While a thread is seen to wait, up to a tenth of a core.
 // Invariant: an extra release and acquire is always legal; the publisher takes about a per cent of
 // a core at most, so it comes later when there is much to publish.
 #pragma once
@@ -26,9 +27,12 @@ public:
     }
 
     static constexpr std::uint64_t shortest_ns = 500'000;
+    static constexpr std::uint64_t shortest_in_hurry_ns = 200'000;
     static constexpr std::uint64_t longest_ns = 100'000'000;
     /// How long to wait after a flush that took `took_ns` of processor time. Pure.
-    static std::uint64_t next_wait_ns(std::uint64_t wait_ns, bool found, std::uint64_t took_ns);
+    /// @param hurry  a thread was seen to wait for a plain write
+    static std::uint64_t next_wait_ns(std::uint64_t wait_ns, bool found, std::uint64_t took_ns,
+                                      bool hurry);
 
 private:
     SharedMemory& memory_;
