@@ -127,6 +127,13 @@ int no_other_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, co
     return -1;
 }
 
+/// Whether `address` lies in a file of code, and not in a mapping of our own memory, or in none.
+bool is_in_file(Dwfl* session, std::uint64_t address) {
+    Dwfl_Module* const module = ::dwfl_addrmodule(session, address);
+    GElf_Addr bias = 0;
+    return module != nullptr && ::dwfl_module_getelf(module, &bias) != nullptr;
+}
+
 /// Where an instruction was before the rewriter of atomics has moved it, with the registers it has
 /// there, to no file's memory: a jump to what followed it follows it there (omp/atomic/trampoline).
 std::optional<std::uint64_t> place_of_moved(Dwfl* session, int memory, std::uint64_t code) {
@@ -138,8 +145,7 @@ std::optional<std::uint64_t> place_of_moved(Dwfl* session, int memory, std::uint
         const auto distance = static_cast<std::int32_t>(word >> 8);
         const std::uint64_t behind =
             code + length + 5 + static_cast<std::uint64_t>(std::int64_t{distance});
-        if ((word & 0xff) == jump && ::dwfl_addrmodule(session, behind) != nullptr)
-            return behind - 1;
+        if ((word & 0xff) == jump && is_in_file(session, behind)) return behind - 1;
     }
     return std::nullopt;
 }
@@ -203,7 +209,7 @@ std::vector<std::uint64_t> frames_of(pid_t process, const Registers& registers,
     Waiting waiting{process, memory, registers, frames_max, {}};
     if (memory >= 0 && session != nullptr) {
         std::uint64_t& code = waiting.registers.back();
-        if (::dwfl_addrmodule(session.get(), code) == nullptr) {
+        if (!is_in_file(session.get(), code)) {
             if (const auto moved = place_of_moved(session.get(), memory, code))
                 code = *moved;
             else

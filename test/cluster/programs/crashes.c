@@ -55,7 +55,9 @@ __attribute__((noinline)) static int crash(const char* how) {
     if (!strcmp(how, "deep")) return deep(&first);
     if (!strcmp(how, "thread")) return overflow_of_thread();
     if (!strcmp(how, "atomic")) __atomic_fetch_add((int*)(size_t)(zero + 16), 1, __ATOMIC_SEQ_CST);
-    if (!strcmp(how, "heap")) *(volatile char*)((size_t)malloc(100) + ((size_t)1 << 37)) = 1;
+    if (!strcmp(how, "heap")) ((void (*)(void))(size_t)memset(malloc(100), 0, 100))();
+    if (!strcmp(how, "stack")) ((void (*)(void))(size_t)&first)();
+    if (!strcmp(how, "code")) *(volatile char*)(size_t)&deep_thread = 1;
     if (!strcmp(how, "raise")) raise(SIGSEGV);
     if (!strcmp(how, "killed")) return system("kill -ABRT $PPID") + (int)sleep(10);
     if (!strcmp(how, "library")) return (int)strlen((const char*)(size_t)(zero + 24));
