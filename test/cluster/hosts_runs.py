@@ -188,6 +188,22 @@ def races(bench):
     yield from expect(bench, done, 0, r"write-write race: .* \(racy in race\) by nodes 0 and 1")
 
 
+def crash(bench):
+    """A crash on another host is told with that host's name, and with the stack."""
+    program = bench.folder / "crashes"
+    source = pathlib.Path(__file__).resolve().parent / "programs" / "crashes.c"
+    subprocess.run(["gcc", "-g", "-O1", "-fopenmp", str(source), "-o", str(program)], check=True)
+    for rank, number, how in ((1, 11, "null"), (0, 6, "abort")):
+        done = bench.run(bench.command(bench.spread(1, 1), "--threads", "1", str(program), how, str(rank)))
+        # Rank 0's death by a signal is told as that of any other node.
+        yield from expect(bench, done, 128 + number,
+                          rf"rank {rank} \(host \S+\), thread \d+: SIG.*, at crashes\.c:\d+ \(crash\)",
+                          rf"rank {rank} \(process \d+ on host {bench.hosts.names[rank]}\) was killed by")
+        stack = re.findall(r"^  #\d+ +0x\w+ (.*)", done.stderr.decode(), re.MULTILINE)
+        if not any("main._omp_fn" in frame for frame in stack):
+            yield f"no stack: {done.stderr[-600:]!r}"
+
+
 def killed_node(bench):
     name = bench.hosts.names[1]
     yield from ends(bench, lambda job: os.kill(on_host(bench, 1, False)[1], signal.SIGKILL), 137,
@@ -509,7 +525,8 @@ def all_cases(options):
     yield "heat_three_hosts", lambda b: example(b, "heat", ["64", "10"], b.spread(1, 2, 1), 4)
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
-    for case in (files, ports, other_paths, copied, device, ipv6, path_mtu, bad_network, spmd, flood, named_places, races,
+    for case in (files, ports, other_paths, copied, device, ipv6, path_mtu, bad_network, spmd, flood, named_places,
+                 races, crash,
                  grace, stopped_for_a_second,
                  killed_node, killed_agent, killed_agent_of_rank_0,
                  silent_host, terminated, hangup, hung_command, interrupted_twice, killed_launcher, stacks,

@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 import compare
+import crash_runs
 import freed_memory
 import process_runs
 import program_runs
@@ -167,6 +168,8 @@ def rows():
         Row("shmat refused", program_runs.memory_of_node_0, hide="shmat|syscall",
             environment=interposed),
         Row("node 0's memory named", program_runs.memory_of_node_0, stub="explain_memory_of"),
+        Row("crashes told", crash_runs.ways, stub="report_crash", result=0),
+        Row("actions of ours hidden", crash_runs.handled, stub="is_action_that_tells", result=0),
         Row("Fortran's standard units", program_runs.standard_units,
             stub="standard_unit_changed"),
         Row("dlopen repeated", process_runs.loading_after_the_start, stub="open_as_on_node_0"),

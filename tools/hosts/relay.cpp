@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/settings.hpp"
+#include "tools/run/crash_report.hpp"
 #include "tools/run/stacks.hpp"
 
 namespace hiroba::tools {
@@ -146,6 +147,7 @@ void Relay::take_packets_of(std::size_t index) {
 }
 
 void Relay::pass_on(std::uint32_t rank, ControlPacket& packet) {
+    if (packet.header.kind == ControlKind::crashed) append_report(rank, packet);
     if (packet.fd >= 0) {
         const auto [held, fresh] = held_.try_emplace(rank, packet.fd);
         if (!fresh) ::close(std::exchange(held->second, packet.fd));
@@ -155,6 +157,17 @@ void Relay::pass_on(std::uint32_t rank, ControlPacket& packet) {
     append(body, std::as_bytes(std::span(&packet.header, 1)));
     append(body, packet.body);
     link_.send({HostKind::packet, rank, 0}, body);
+}
+
+/// The thread waits until its stack has been read, which is done here: only for that.
+void Relay::append_report(std::uint32_t rank, ControlPacket& packet) {
+    net::CrashBody crash;
+    if (packet.body.size() == sizeof crash) {
+        std::memcpy(&crash, packet.body.data(), sizeof crash);
+        const std::string report = describe_crash(rank, nodes_[rank - first_rank_].pid, crash);
+        append(packet.body, std::as_bytes(std::span(report)));
+    }
+    if (packet.fd >= 0) ::close(std::exchange(packet.fd, -1));
 }
 
 /// What a race or a place is called, behind the packet: only here are the files that its addresses

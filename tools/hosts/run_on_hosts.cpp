@@ -17,6 +17,7 @@
 #include "tools/hosts/remote_nodes.hpp"
 #include "tools/line.hpp"
 #include "tools/run/checks.hpp"
+#include "tools/run/crash_report.hpp"
 #include "tools/run/nodes.hpp"
 #include "tools/run/participation.hpp"
 #include "tools/run/reports.hpp"
@@ -114,6 +115,9 @@ int run_request(HostsRequest request, const JobIdentity& job,
     ControlServer control(
         std::vector<int>(plan.nodes, -1), race_sink(races), attach_sink(races),
         [&nodes](const net::ControlHeader& header, Bytes body) { nodes.broadcast(header, body); });
+    CrashReport crashes;
+    control.tell_crashes_to([&crashes](std::uint32_t, const net::CrashBody&,
+                                       const std::string& report) { crashes.add(report); });
     nodes.bind(control);
     if (const auto failed = nodes.start()) return *failed;
     plan.threads_per_node = nodes.threads_per_node();

@@ -95,6 +95,7 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
                               packet.body.size() - sizeof race});
             break;
         }
+        case ControlKind::crashed: understood = take_crash(rank, packet); break;
         case ControlKind::started:
             end.started = {
                 std::string(reinterpret_cast<const char*>(packet.body.data()), packet.body.size()),
@@ -118,6 +119,17 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
             "{} bytes). The runtime and this command must be of one build",
             rank, static_cast<unsigned>(packet.header.kind), packet.header.rank,
             packet.body.size());
+}
+
+/// False when the packet is no crash.
+bool ControlServer::take_crash(std::uint32_t rank, const ControlPacket& packet) {
+    net::CrashBody crash;
+    if (packet.body.size() < sizeof crash) return false;
+    ::memcpy(&crash, packet.body.data(), sizeof crash);
+    const Bytes report = Bytes{packet.body}.subspan(sizeof crash);
+    if (crash_sink_)
+        crash_sink_(rank, crash, {reinterpret_cast<const char*>(report.data()), report.size()});
+    return true;
 }
 
 /// False when the packet is no place.

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/bootstrap/control_packet.hpp"
@@ -42,6 +43,9 @@ public:
     /// @param names  "variable\nplace" as the node's own host calls them; empty: this host is to
     ///               find out
     using RaceSink = std::function<void(const net::RaceBody&, const std::string& names)>;
+    /// @param report  what the node's own host says of the crash; empty: this host is to find out
+    using CrashSink =
+        std::function<void(std::uint32_t rank, const net::CrashBody&, const std::string& report)>;
     using AttachSink = std::function<void(std::uint32_t)>;
     /// Takes an answer that is for every node of the other hosts.
     using FarSink = std::function<void(const net::ControlHeader&, Bytes)>;
@@ -56,6 +60,8 @@ public:
     ControlServer& operator=(const ControlServer&) = delete;
     ~ControlServer();
 
+    /// Where crashes go. The node goes on to its end when the sink returns.
+    void tell_crashes_to(CrashSink sink) { crash_sink_ = std::move(sink); }
     /// What poll() is to wait for; entry i is rank i (a closed channel is fd -1).
     std::vector<pollfd> poll_entries() const;
     /// Takes in and gives out all that can be at once. `now_ns` dates a collective's start.
@@ -113,6 +119,7 @@ private:
     void take(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void arrive(std::uint32_t rank, net::ControlPacket& packet, std::uint64_t now_ns);
     void answer_all();
+    bool take_crash(std::uint32_t rank, const net::ControlPacket& packet);
     static bool take_place(End& end, const net::ControlPacket& packet);
     static std::vector<ReportedCount> counts_in(Bytes body);
     void close(End& end);
@@ -120,6 +127,7 @@ private:
     std::vector<End> ends_;
     RaceSink race_sink_;
     AttachSink attach_sink_;
+    CrashSink crash_sink_;
     FarSink far_;
     std::uint32_t arrived_ = 0;
     std::uint64_t waiting_since_ns_ = 0;

@@ -68,13 +68,21 @@ std::optional<std::string> search(Dwarf_Die* parent, std::uint64_t address) {
     return std::nullopt;
 }
 
+/// The unit that holds the code at `address`. clang leaves out the index that leads there at once.
+bool find_unit(Dwarf* file, std::uint64_t address, Dwarf_Die* found) {
+    if (::dwarf_addrdie(file, address, found) != nullptr) return true;
+    Dwarf_CU* unit = nullptr;
+    while (::dwarf_get_units(file, unit, &unit, nullptr, nullptr, found, nullptr) == 0)
+        if (::dwarf_haspc(found, address) == 1) return true;
+    return false;
+}
+
 }  // namespace
 
 std::optional<std::string> line_of_code(const std::string& path, std::uint64_t address) {
     const DebugFile file(path);
     Dwarf_Die unit;
-    if (file.get() == nullptr || ::dwarf_addrdie(file.get(), address, &unit) == nullptr)
-        return std::nullopt;
+    if (file.get() == nullptr || !find_unit(file.get(), address, &unit)) return std::nullopt;
     Dwarf_Line* const line = ::dwarf_getsrc_die(&unit, address);
     int number = 0;
     if (line == nullptr || ::dwarf_lineno(line, &number) != 0) return std::nullopt;

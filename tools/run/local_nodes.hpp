@@ -26,6 +26,7 @@ public:
     void print_stacks() override;
     void kill_all() override { kill_nodes(nodes_); }
     bool shares_terminal() const override { return true; }
+    pid_t process_of(std::uint32_t rank) const { return nodes_[rank].pid; }
     int first_process() const override { return nodes_[0].pid; }
 
 private:

@@ -17,6 +17,7 @@
 #include "tools/run/bind.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/control_server.hpp"
+#include "tools/run/crash_report.hpp"
 #include "tools/run/local_nodes.hpp"
 #include "tools/run/participation.hpp"
 #include "tools/run/plan.hpp"
@@ -89,6 +90,11 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
     LocalNodes nodes(std::move(*started));
     RaceReport races(race_volume(), nodes.first_process(), plan);
     ControlServer control(sockets, race_sink(races), attach_sink(races));
+    CrashReport crashes;
+    control.tell_crashes_to(
+        [&](std::uint32_t rank, const net::CrashBody& crash, const std::string&) {
+            crashes.add(describe_crash(rank, nodes.process_of(rank), crash));
+        });
     const int status = Supervisor(plan, nodes, control, signals).run();
     sum_up(plan, control, races);
     if (status == 0) tell_idle_nodes(plan, control);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "base/sync_place.hpp"
@@ -21,6 +22,7 @@ namespace hiroba::tools {
 namespace {
 
 std::string readable(const std::string& name) {
+    if (!name.starts_with("_Z")) return name;  // of C: a type's short name might be meant
     int failed = 0;
     const std::unique_ptr<char, void (*)(void*)> plain(
         abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &failed), std::free);
@@ -51,8 +53,9 @@ Found symbol_at(const ElfFile& file, std::uint64_t address, bool ElfSymbol::*kin
 
 /// Calls visit(path, file, address as linked) for the file whose segment holds `address`.
 template <class Visit>
-std::optional<std::string> in_file_of(const std::vector<LoadedFile>& files, std::uint64_t address,
-                                      Visit&& visit) {
+auto in_file_of(const std::vector<LoadedFile>& files, std::uint64_t address, Visit&& visit)
+    -> std::optional<
+        std::invoke_result_t<Visit, const std::string&, const ElfFile&, std::uint64_t>> {
     for (const LoadedFile& loaded : files) {
         if (address < loaded.base) continue;
         const auto file = ElfFile::open(loaded.path);
@@ -104,17 +107,26 @@ std::optional<std::string> name_address(const std::vector<LoadedFile>& files,
     return in_file_of(files, address, name);
 }
 
-std::optional<std::string> name_code(const std::vector<LoadedFile>& files, std::uint64_t address) {
+std::optional<CodeName> find_code(const std::vector<LoadedFile>& files, std::uint64_t address) {
     const auto name = [](const std::string& path, const ElfFile& file, std::uint64_t linked) {
         const Found symbol = symbol_at(file, linked, &ElfSymbol::is_function);
         const auto line = line_of_code(path, linked);
-        if (symbol.name.empty() && !line) return fmt::format("{}+{:#x}", object_of(path), linked);
-        if (!line)
-            return fmt::format("{}+{} in {}", readable(symbol.name), symbol.offset,
-                               object_of(path));
-        return symbol.name.empty() ? *line : fmt::format("{} ({})", *line, readable(symbol.name));
+        const std::string object = object_of(path);
+        std::string text = symbol.name.empty() ? fmt::format("{}+{:#x}", object, linked)
+                                               : fmt::format("{}+{} in {}", readable(symbol.name),
+                                                             symbol.offset, object);
+        if (line)
+            text =
+                symbol.name.empty() ? *line : fmt::format("{} ({})", *line, readable(symbol.name));
+        return CodeName{object, text, line.has_value()};
     };
     return in_file_of(files, address, name);
+}
+
+std::optional<std::string> name_code(const std::vector<LoadedFile>& files, std::uint64_t address) {
+    auto code = find_code(files, address);
+    if (!code) return std::nullopt;
+    return std::move(code->text);
 }
 
 std::string name_place(const std::vector<LoadedFile>& files, const SyncPlace& place) {

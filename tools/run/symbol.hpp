@@ -29,7 +29,14 @@ std::vector<LoadedFile> loaded_files(pid_t pid);
 std::optional<std::string> name_address(const std::vector<LoadedFile>& files,
                                         std::uint64_t address);
 
-/// As name_address() for code: "main.c:12 (work)", "work+20 in a.out" or "a.out+0x1139".
+/// Code and how people write it: "main.c:12 (work)", "work+20 in a.out" or "a.out+0x1139".
+struct CodeName {
+    std::string object;  ///< the file's name, without folders
+    std::string text;
+    bool has_line = false;
+};
+std::optional<CodeName> find_code(const std::vector<LoadedFile>& files, std::uint64_t address);
+/// Its text.
 std::optional<std::string> name_code(const std::vector<LoadedFile>& files, std::uint64_t address);
 
 /// "barrier at main.c:12 (work)"; an address that no file holds is given as a number.

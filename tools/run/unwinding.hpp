@@ -7,6 +7,8 @@
 #include <elfutils/libdwfl.h>
 #include <sys/types.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,6 +25,13 @@ DwflSession attach_to(pid_t process);
 /// The function of the innermost frame of `state`, as people write it; "??": unknown.
 std::string function_of(Dwfl_Frame* state, Dwarf_Addr* address = nullptr,
                         std::string* file = nullptr);
+
+/// Registers by their DWARF numbers (psABI x86-64, figure 3.36); 16 is the instruction's address.
+using Registers = std::array<std::uint64_t, 17>;
+/// Addresses within the calls that a thread of `process` is in, which has these registers and does
+/// not run: innermost first, at most `frames_max`. Empty: its memory cannot be read. Stops nobody.
+std::vector<std::uint64_t> frames_of(pid_t process, const Registers& registers,
+                                     std::size_t frames_max);
 
 /// A frame on a stack.
 struct HoldingFrame {

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "abi/libc/crashes.hpp"
 #include "abi/libc/process_state.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/system_call_trap.hpp"
@@ -25,6 +26,7 @@
 #include "base/program_call.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
+#include "dsm/memory/fault_program.hpp"
 #include "omp/atomic/fault_trap.hpp"
 
 HIROBA_REAL(sigaction);
@@ -45,6 +47,7 @@ using Action = struct sigaction;
 struct Relayed {
     std::atomic<bool> active{false};
     Action wanted{};
+    Action by_default{};  ///< as the program asked for it, where ours stands for it
     std::atomic<bool> deferred{false};
     siginfo_t deferred_info{};  ///< of the oldest deferred signal; further ones merge with it
     timer_t again{};            ///< raises the signal once more
@@ -62,6 +65,18 @@ bool is_fault(int number) noexcept {
     return number == SIGSEGV || number == SIGBUS || number == SIGTRAP;
 }
 
+/// Gives the signal its default action, as the program sees it: what would end the node is told
+/// first (crashes.hpp).
+int set_default(int number, const Action& wanted, Action* before) noexcept {
+    const Action* const ours = action_that_tells(number);
+    if (ours == nullptr) return real_sigaction(number, &wanted, before);
+    if (before != nullptr) real_sigaction(number, nullptr, before);
+    dsm::set_kernel_action(number, *ours, nullptr);
+    relayed[number].by_default = wanted;
+    relayed[number].by_default.sa_flags |= restorer_flag;
+    return 0;
+}
+
 /// Raises the signal again in a millisecond: until then the thread may have left the runtime.
 void defer(Relayed& signal, const siginfo_t& info) noexcept {
     if (!signal.deferred.exchange(true)) {
@@ -77,7 +92,7 @@ void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
     if ((static_cast<unsigned>(wanted.sa_flags) & SA_RESETHAND) != 0) {
         Action initial{};
         initial.sa_handler = SIG_DFL;
-        real_sigaction(number, &initial, nullptr);
+        set_default(number, initial, nullptr);
         signal.active.store(false);
     }
     // Both forms of handler: with one argument the others are ignored.
@@ -129,11 +144,15 @@ int set_relayed(int number, const Action* action, Action* old) noexcept {
     changing.lock();
     const bool was_active = signal.active.load();
     const Action former = signal.wanted;
+    const Action former_default = signal.by_default;
     Action actual{};
     int result = 0;
     if (action == nullptr) {
         result = real_sigaction(number, nullptr, &actual);
-    } else if (wanted.sa_handler == SIG_DFL || wanted.sa_handler == SIG_IGN) {
+    } else if (wanted.sa_handler == SIG_DFL) {
+        result = set_default(number, wanted, &actual);
+        signal.active.store(result != 0 && was_active);
+    } else if (wanted.sa_handler == SIG_IGN) {
         result = real_sigaction(number, &wanted, &actual);
         signal.active.store(result != 0 && was_active);
     } else {
@@ -144,6 +163,7 @@ int set_relayed(int number, const Action* action, Action* old) noexcept {
         result = real_sigaction(number, &action_of_ours, &actual);
         signal.active.store(result == 0);
     }
+    if (is_action_that_tells(number, actual)) actual = former_default;
     changing.unlock();
     if (result == 0 && old != nullptr) *old = was_active ? former : actual;
     return result;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "abi/libc/crashes.hpp"
 #include "abi/libc/descriptors.hpp"
 #include "abi/libc/job_end.hpp"
 #include "abi/libc/memory_limit.hpp"
@@ -124,6 +125,7 @@ void start_publisher() {
     if (job.self.value == 0) require(omp::refuse_other_runtimes(objects, &program));
     require(assemble_node(job, objects));
     program.signal_mask = omp::block_asynchronous_signals();
+    tell_of_crashes();
     learn_memory_limit();
     prepare_system_call_trap();
     share_descriptors(job.self, job.nodes);

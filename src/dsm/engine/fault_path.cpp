@@ -10,6 +10,7 @@
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::dsm {
@@ -21,12 +22,14 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const AddressRange range = program_range(block);
     if (range.address == 0) return false;
     if (entries_[block].guards_stack) {
+        note_guard(address);
         say("stack overflow at 0x%lx, in a thread the program made: ask for more by "
             "pthread_attr_setstacksize, or raise ulimit -s",
             address);
         return false;
     }
     if (is_stack_guard(*offset)) {
+        note_guard(address);
         say("stack overflow at 0x%lx: %lu bytes of stack per thread; raise OMP_STACKSIZE, ulimit "
             "-s or HIROBA_STACK",
             address, map_.shape().stack_bytes);

@@ -56,6 +56,7 @@ private:
 
 constinit RangeTable attached;
 constinit RangeTable executable;
+constinit std::atomic<std::uintptr_t> touched_guard{0};
 
 }  // namespace
 
@@ -75,6 +76,12 @@ void note_executable(AddressRange range) noexcept {
 }
 
 bool is_executable(std::uintptr_t address) noexcept { return executable.contains(address); }
+
+void note_guard(std::uintptr_t address) noexcept { touched_guard.store(address); }
+
+bool is_touched_guard(std::uintptr_t address) noexcept {
+    return address != 0 && touched_guard.load() == address;
+}
 
 void die_without_execution(AddressRange range, long result) noexcept {
     die(exit_environment,

@@ -67,7 +67,8 @@ bool resolve(std::uintptr_t address, bool write, std::uintptr_t instruction) noe
 }
 
 /// A refused access to an attached range is a wild access of the program, to a stack guard for
-/// instance. Without hiroba it would be a SIGSEGV, so it is one.
+/// instance. Without hiroba it would be a SIGSEGV, so it is one. The line is for whoever has no
+/// launcher that tells more.
 void refuse_attached(std::uintptr_t address, bool write, siginfo_t info,
                      ucontext_t& context) noexcept {
     const auto instruction = static_cast<unsigned long>(context.uc_mcontext.gregs[REG_RIP]);
@@ -82,7 +83,7 @@ void refuse_attached(std::uintptr_t address, bool write, siginfo_t info,
 /// known.
 void refuse_foreign(int signal, std::uintptr_t address, bool write, const siginfo_t& info,
                     ucontext_t& context) noexcept {
-    if (pass_to_program(signal, info, context) != Verdict::dies) return;
+    if (pass_to_program(signal, info, context) == Verdict::lives) return;
     if (const auto say_more = explain.load()) say_more(address, write);
 }
 

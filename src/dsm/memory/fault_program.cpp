@@ -8,6 +8,7 @@
 #include "dsm/memory/fault_program.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstring>
 
 #include "base/fatal.hpp"
@@ -29,6 +30,7 @@ struct Slot {
 
 constinit Latch slots_latch;
 constinit std::array<Slot, 2> slots{};
+constinit std::atomic<DeathTeller> teller{nullptr};
 
 Slot& slot_of(int signal) noexcept { return slots[signal == SIGSEGV ? 1 : 0]; }
 
@@ -72,19 +74,6 @@ void run_handler(const struct sigaction& action, int signal, siginfo_t info,
         call_program(action.sa_handler, signal);
 }
 
-void die_on_return(int signal, const siginfo_t& info, ucontext_t& context) noexcept {
-    struct sigaction by_default {};
-    by_default.sa_handler = SIG_DFL;
-    set_kernel_action(signal, by_default, nullptr);
-    change_mask(SIG_BLOCK, mask_of(signal));
-    siginfo_t queued = info;
-    queued.si_signo = signal;
-    const long result = kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid),
-                                    kernel_call(SYS_gettid), signal, &queued);
-    HIROBA_INVARIANT(result == 0, "queueing signal %d to this thread gave %ld", signal, result);
-    sigdelset(&context.uc_sigmask, signal);
-}
-
 }  // namespace
 
 void set_kernel_action(int signal, const struct sigaction& action, struct sigaction* old) noexcept {
@@ -122,6 +111,25 @@ void set_program_action(int signal, const void* action, void* old) noexcept {
     if (old != nullptr) std::memcpy(old, &before, sizeof before);
 }
 
+Verdict die_on_return(int signal, const siginfo_t& info, ucontext_t& context) noexcept {
+    // Before the default action is set: another thread that crashes would end the process by it.
+    const DeathTeller tell = teller.load();
+    const bool told = tell != nullptr && tell(signal, info, context);
+    struct sigaction by_default {};
+    by_default.sa_handler = SIG_DFL;
+    set_kernel_action(signal, by_default, nullptr);
+    change_mask(SIG_BLOCK, mask_of(signal));
+    siginfo_t queued = info;
+    queued.si_signo = signal;
+    const long result = kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid),
+                                    kernel_call(SYS_gettid), signal, &queued);
+    HIROBA_INVARIANT(result == 0, "queueing signal %d to this thread gave %ld", signal, result);
+    sigdelset(&context.uc_sigmask, signal);
+    return told ? Verdict::dies_told : Verdict::dies;
+}
+
+void tell_of_deaths(DeathTeller next) noexcept { teller.store(next); }
+
 Verdict pass_to_program(int signal, const siginfo_t& info, ucontext_t& context) noexcept {
     const bool is_sent = info.si_code <= 0;
     const struct sigaction action = action_of(signal);
@@ -132,10 +140,7 @@ Verdict pass_to_program(int signal, const siginfo_t& info, ucontext_t& context) 
     // blocked as far as the program knows, and the kernel would end the process.
     const bool in_handler =
         !is_sent && on_alternate_stack(context) && (action.sa_flags & SA_NODEFER) == 0;
-    if (ignored || defaulted || in_handler) {
-        die_on_return(signal, info, context);
-        return Verdict::dies;
-    }
+    if (ignored || defaulted || in_handler) return die_on_return(signal, info, context);
     run_handler(action, signal, info, context);
     return Verdict::lives;
 }

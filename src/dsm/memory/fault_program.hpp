@@ -18,12 +18,23 @@ void set_kernel_action(int signal, const struct sigaction& action, struct sigact
 void adopt_program_action(int signal, const struct sigaction& action) noexcept;
 
 enum class Verdict {
-    lives,  ///< the program's handler has run, or the signal is ignored
-    dies,   ///< the process ends when the calling signal handler returns
+    lives,      ///< the program's handler has run, or the signal is ignored
+    dies,       ///< the process ends when the calling signal handler returns
+    dies_told,  ///< and whoever tells of deaths has told all of this one
 };
 
 /// Passes a signal on: runs the program's handler, or arranges that the process dies by the signal
 /// when the calling signal handler returns, the core file showing the interrupted code.
 Verdict pass_to_program(int signal, const siginfo_t& info, ucontext_t& context) noexcept;
+
+/// The second of these, for whoever has decided it: of any signal whose default action ends the
+/// process. All signals but the faults are blocked.
+Verdict die_on_return(int signal, const siginfo_t& info, ucontext_t& context) noexcept;
+
+/// Tells of a death, while the thread's registers and stack are as they were; false: it could not.
+using DeathTeller = bool (*)(int signal, const siginfo_t& info, const ucontext_t& context) noexcept;
+/// Called in the dying thread, on its alternate stack, once the death is decided. One for the
+/// process.
+void tell_of_deaths(DeathTeller teller) noexcept;
 
 }  // namespace hiroba::dsm

@@ -5,6 +5,7 @@
 // most one file descriptor.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -28,6 +29,8 @@ enum class ControlKind : std::uint32_t {
     place,          ///< node: body = SyncPlace, NamedCount[]; agent: and the place's name, of
                     ///< `number` bytes
     started,        ///< node: body = what it starts outside of the job; number 1: in its own place
+    crashed,        ///< node: body = CrashBody; agent: and the report's text. The node waits until
+                    ///< the descriptor is closed
 };
 
 struct ControlHeader {
@@ -44,6 +47,34 @@ struct RaceBody {
     std::uint32_t other = 0;
     std::uint32_t stack_of = 0;  ///< 1 + the thread of the job on whose stack it is
     SyncPlace place;             ///< where the writer synchronized
+};
+
+enum class CrashAccess : std::uint32_t { none, read, write, execute };
+
+/// What a node knows of the memory at an address.
+enum class CrashPlace : std::uint32_t {
+    not_known,
+    stack,         ///< of a thread of the job
+    stack_guard,   ///< below it
+    thread_guard,  ///< below the stack of a thread that the program made
+    heap,
+};
+
+/// Body of ControlKind::crashed: a thread of the program is about to end its node.
+struct CrashBody {
+    static constexpr std::size_t registers_count = 17;
+    static constexpr std::size_t stack_pointer = 7, instruction = 16;
+
+    std::int32_t signal = 0;
+    std::int32_t code = 0;  ///< si_code of its siginfo_t
+    CrashAccess access = CrashAccess::none;
+    CrashPlace place = CrashPlace::not_known;  ///< `address` lies there
+    std::uint32_t place_node = 0;              ///< whose stack it is
+    std::uint32_t place_thread = 0;            ///< and which of that node's threads'
+    std::uint64_t thread = 0;                  ///< the kernel's number of the thread
+    std::uint64_t address = 0;
+    /// By DWARF's numbers (psABI x86-64, figure 3.36), at the instruction that failed.
+    std::array<std::uint64_t, registers_count> registers{};
 };
 
 inline constexpr std::size_t packet_body_max = ControlChannel::gather_bytes_max;
