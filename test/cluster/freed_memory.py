@@ -110,7 +110,7 @@ def freed_memory(bench):
     """The short form, for switched_off.py."""
     options = parser().parse_args(["--hiroba", str(bench.hiroba), "--rounds", "6"])
     options.seconds = 30
-    program = str(compare.build("freed_memory.c", "pie", bench.folder))
+    program = str(compare.build(compare.Case("freed_memory.c"), "pie", bench.folder))
     wrong, _, _ = run(options, program, "malloc", bench.nodes, "auto", bench.folder)
     assert not wrong, wrong
 
@@ -137,7 +137,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory(prefix="freed") as name:
         folder = pathlib.Path(name)
-        program = str(compare.build("freed_memory.c", "pie", folder))
+        program = str(compare.build(compare.Case("freed_memory.c"), "pie", folder))
         for way in options.ways.split(","):
             for nodes in map(int, options.nodes.split(",")):
                 for engine in options.engines.split(","):

@@ -41,6 +41,7 @@ struct Scenario {
     /// Atomics are releases, and nodes make the releases that others want. Elsewhere an atomic
     /// orders itself alone, and nobody waits for a release.
     bool pays = false;
+    bool relaxed = false;  ///< atomics order themselves alone, all the same
 };
 
 constexpr unsigned hops = 8;
@@ -161,7 +162,8 @@ constexpr Scenario scenarios[] = {
          if (thread == 1) world.lock(node, 0), world.unlock(node, 0), world.atomic_add(node, 0);
          world.meet(node);
          if (thread == 0) world.see(node, 0);
-     }},
+     },
+     Races::off, true, true},
     // Two nodes write two words of one block, each under its own lock: merges and rebases.
     {"two_words", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -272,7 +274,8 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.threads_of_first = scenario.threads_of_first;
     options.with_locks = false;
     options.with_payers = scenario.pays;
-    if (!scenario.pays) options.memory.atomics = dsm::MemoryOptions::Atomics::relaxed;
+    if (!scenario.pays || scenario.relaxed)
+        options.memory.atomics = dsm::MemoryOptions::Atomics::relaxed;
     options.memory.notices_max = scenario.notices_max;
     using Race = dsm::MemoryOptions::Race;
     options.memory.race = scenario.races == Races::off ? Race::off : Race::report;
