@@ -63,7 +63,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         spins = std::exchange(entry.stale_aside, false) && !write && word_at(*offset) != word;
         break;
     }
-    if (spins) note_spin();
+    if (spins && seems_to_spin()) note_spin();
     // Where a first write is a fault of its own, what a write miss brings along would cost one
     // more.
     if (!stays && !(write && engine_->facts().write_faults)) fetch_around(block, last_time);

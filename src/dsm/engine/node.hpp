@@ -224,6 +224,7 @@ private:
         return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(private_memory_.at(offset & ~7ul))}
             .load(std::memory_order_relaxed);  // only compared
     }
+    bool seems_to_spin() noexcept;
     void note_spin() noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
@@ -514,6 +515,7 @@ private:
     /// When a thread, here or elsewhere, was last seen to wait for a plain write, 0: never; and
     /// when the others were last told of one here.
     std::atomic<std::uint64_t> spun_at_ns_{0}, told_of_spin_ns_{0};
+    std::atomic<std::uint64_t> acquired_aside_ns_{0};  ///< when the publisher last acquired
 
     void (*before_release_)() noexcept = nullptr;
     std::atomic<RaceReport> race_report_{nullptr};

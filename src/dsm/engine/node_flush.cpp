@@ -46,6 +46,12 @@ bool Node::somebody_spins() noexcept {
     return last != 0 && now_ns() - last < remembered_ns;
 }
 
+// What is read later may be read behind a synchronization of the program.
+bool Node::seems_to_spin() noexcept {
+    constexpr std::uint64_t at_once_ns = 100'000;
+    return now_ns() - acquired_aside_ns_.load(std::memory_order_relaxed) < at_once_ns;
+}
+
 // A block that the publisher has made stale was read at once, and the very word read had changed: a
 // thread waits there for what others write. All publishers come often for a while.
 void Node::note_spin() noexcept {
@@ -73,6 +79,8 @@ bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
         unfinished_.load(std::memory_order_acquire) ||
         needs_open_.load(std::memory_order_acquire)) {
         acquire_on_runtime_stack(Others::running, flusher);
+        if (flusher == Flusher::background)
+            acquired_aside_ns_.store(now_ns(), std::memory_order_relaxed);  // a hint
     }
     return found;
 }

@@ -11,7 +11,7 @@ namespace hiroba::dsm {
 
 namespace {
 // Besides its own time, a flush costs the program a fault for each page it writes again.
-constexpr std::uint64_t share_of_time = 100;
+constexpr std::uint64_t share_of_time = 400;
 constexpr std::uint64_t share_in_hurry = 10;
 /// A sleeping publisher looks so often whether it is in a hurry.
 constexpr std::uint64_t nap_ns = 4'000'000;

@@ -2,8 +2,8 @@
 // Role: makes writes reach threads of other nodes that spin on a plain or relaxed read, which no
 // hook can see: flushes now and then while a region runs on several nodes (design page omp.md 5).
 // While a thread is seen to wait, up to a tenth of a core.
-// Invariant: an extra release and acquire is always legal; the publisher takes about a per cent of
-// a core at most, so it comes later when there is much to publish.
+// Invariant: an extra release and acquire is always legal; the publisher takes a fraction of a per
+// cent of a core, so it comes later when there is much to publish.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ public:
         active_.store(active, std::memory_order_relaxed);  // seen by run() in its own time
     }
 
-    static constexpr std::uint64_t shortest_ns = 500'000;
+    static constexpr std::uint64_t shortest_ns = 1'000'000;
     static constexpr std::uint64_t shortest_in_hurry_ns = 200'000;
     static constexpr std::uint64_t longest_ns = 100'000'000;
     /// How long to wait after a flush that took `took_ns` of processor time. Pure.
