@@ -6,19 +6,17 @@ Each way to crash (programs/crashes.c), on each engine: status, the line, the fr
 
     crash_runs.py --hiroba build/bin/hiroba [--only ways] [--nodes 2]
 """
-import argparse
 import pathlib
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from kill_runs import children  # noqa: E402
-from process_runs import Bench  # noqa: E402
+from process_runs import main  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "programs" / "crashes.c"
 ENGINES = ("uffd", "mprotect")
@@ -194,24 +192,5 @@ def deaf_launcher(bench):
 CASES = [ways, library_of_others, handled, sent, all_crash, deaf_launcher]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--hiroba", required=True)
-    parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("--nodes", type=int, default=2)
-    options = parser.parse_args()
-    failed = 0
-    for case in [one for one in CASES if options.only in one.__name__]:
-        with tempfile.TemporaryDirectory(prefix="crashes") as folder:
-            folder = pathlib.Path(folder).resolve()
-            try:
-                case(Bench(str(pathlib.Path(options.hiroba).resolve()), folder, options.nodes))
-                print(f"ok   {case.__name__}", flush=True)
-            except (AssertionError, subprocess.TimeoutExpired) as wrong:
-                failed += 1
-                print(f"FAIL {case.__name__}: {wrong}", flush=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(CASES))

@@ -5,7 +5,6 @@ for single nodes, limits of processes, calls that are refused.
 
     operator_runs.py --hiroba build/bin/hiroba [--only hangup] [--nodes 2]
 """
-import argparse
 import os
 import pathlib
 import pty
@@ -13,12 +12,11 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from kill_runs import children, is_alive  # noqa: E402
-from process_runs import Bench, expect  # noqa: E402
+from process_runs import expect, main  # noqa: E402
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 END_SECONDS = 3
@@ -303,24 +301,5 @@ CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node, few_processes
          loopback_only, prompt_end]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--hiroba", required=True)
-    parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("--nodes", type=int, default=2)
-    options = parser.parse_args()
-    failed = 0
-    for case in [one for one in CASES if options.only in one.__name__]:
-        with tempfile.TemporaryDirectory(prefix="operator") as folder:
-            folder = pathlib.Path(folder).resolve()
-            try:
-                case(Bench(str(pathlib.Path(options.hiroba).resolve()), folder, options.nodes))
-                print(f"ok   {case.__name__}", flush=True)
-            except (AssertionError, subprocess.TimeoutExpired) as wrong:
-                failed += 1
-                print(f"FAIL {case.__name__}: {wrong}", flush=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(CASES))

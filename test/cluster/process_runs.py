@@ -465,6 +465,7 @@ def main(cases):
     failed = 0
     for case in [one for one in cases if options.only in one.__name__]:
         with tempfile.TemporaryDirectory(prefix="process") as folder:
+            folder = pathlib.Path(folder).resolve()
             try:
                 case(Bench(str(pathlib.Path(options.hiroba).resolve()), folder, options.nodes))
                 print(f"ok   {case.__name__}", flush=True)

@@ -46,9 +46,9 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{*this, &PlaceCounters::fault_ns};
-    bool stays, spins;
+    bool stays;
     std::uint32_t last_time;
-    const std::uint64_t word = word_at(*offset);
+    std::optional<std::uint64_t> word;  // before a block came that the publisher had made stale
     for (Stamp missing;; catch_up_with(missing)) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
@@ -56,14 +56,14 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         stays = must_stay(block);
         last_time = length_of_run(entry);
         const bool absent = !readable(entry.state);
+        if (std::exchange(entry.stale_aside, false)) word = word_at(*offset);
         missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
         if (!missing.is_none()) continue;
         if (entry.early) [[unlikely]]
             note_first_access(block, address - range.address, write && absent);
-        spins = std::exchange(entry.stale_aside, false) && !write && word_at(*offset) != word;
         break;
     }
-    if (spins && seems_to_spin()) note_spin();
+    if (word && !write && word_at(*offset) != *word && seems_to_spin()) note_spin();
     // Where a first write is a fault of its own, what a write miss brings along would cost one
     // more.
     if (!stays && !(write && engine_->facts().write_faults)) fetch_around(block, last_time);

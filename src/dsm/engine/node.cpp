@@ -125,6 +125,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     invalidation_.ranges.reserve(blocks_per_invalidation);
     invalidation_.blocks.reserve(blocks_per_invalidation);
     endpoint.on(net::MessageKind::release_asked, &Node::on_release_asked, this);
+    endpoint.on(net::MessageKind::spin_seen, &Node::on_spin_seen, this);
     for (auto& epoch : known_) epoch.store(first_epoch, std::memory_order_relaxed);
     const std::uint32_t threads = map.shape().threads_per_node;
     const AddressRange first = map.stack_slice(self_.value * threads);

@@ -226,6 +226,7 @@ private:
     }
     bool seems_to_spin() noexcept;
     void note_spin() noexcept;
+    static void on_spin_seen(void* self, NodeId from, Bytes body) noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
         if (entry.write_guess < write_guess_sure) ++entry.write_guess;

@@ -7,7 +7,6 @@
 // cycle.
 #include <mutex>
 
-#include "base/clock.hpp"
 #include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -122,12 +121,8 @@ void Node::show_news() noexcept {
     board_.write(release, news_for_anyone(board_.own_news()));
 }
 
-void Node::on_release_asked(void* self, NodeId, Bytes body) noexcept {
+void Node::on_release_asked(void* self, NodeId, Bytes) noexcept {
     auto& node = *static_cast<Node*>(self);
-    if (!body.empty()) {                                              // for the publisher
-        node.spun_at_ns_.store(now_ns(), std::memory_order_relaxed);  // a hint
-        return;
-    }
     node.asked_.fetch_add(1, std::memory_order_release);
     node.asked_.notify_all();
 }

@@ -60,15 +60,17 @@ void Node::note_spin() noexcept {
     spun_at_ns_.store(now, std::memory_order_relaxed);  // a hint, as is the other
     if (now - told_of_spin_ns_.load(std::memory_order_relaxed) < between_ns) return;
     told_of_spin_ns_.store(now, std::memory_order_relaxed);
-    const std::byte spins{1};
-    const Bytes part{&spins, 1};
     on_runtime_stack([&] {
         for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
             if (NodeId{node} == self_) continue;
-            endpoint_.send(NodeId{node}, net::MessageKind::release_asked, net::Urgency::when_polled,
-                           {&part, 1});
+            endpoint_.send(NodeId{node}, net::MessageKind::spin_seen, net::Urgency::when_polled,
+                           {});
         }
     });
+}
+
+void Node::on_spin_seen(void* self, NodeId, Bytes) noexcept {
+    static_cast<Node*>(self)->spun_at_ns_.store(now_ns(), std::memory_order_relaxed);  // a hint
 }
 
 bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {

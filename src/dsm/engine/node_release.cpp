@@ -265,10 +265,8 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
         if (is_worth_telling(outcome)) report_races(block, {ours, twin, home.get()}, token.home);
         note_own_changes(block, ours, twin);
         const bool holds =
-            entries_[block].held_back || (outcome.foreign && must_hold_back(block, read->stamp));
+            outcome.foreign ? must_hold_back(block, read->stamp) : entries_[block].held_back;
         if (holds) {
-            if (entries_[block].held_back && outcome.foreign)
-                static_cast<void>(must_hold_back(block, read->stamp));
             hold_back(block, ours);
         } else if (outcome.foreign) {
             store_foreign(live, ours, twin, home.get(), block_bytes_);
