@@ -3,7 +3,8 @@
 """Collects the pages of the documentation for mkdocs: those of docs/, the README as the first page,
 and a reference made from the commands themselves. Links that leave the pages lose their target.
 
-Usage: site.py ROOT BUILD TARGET    (BUILD has bin/hiroba; TARGET is emptied)
+Usage: site.py ROOT BUILD TARGET [--libraries]
+BUILD has bin/hiroba; TARGET is emptied; --libraries: Doxygen's pages will lie in the site's folder libraries/.
 """
 
 import json
@@ -21,10 +22,43 @@ CONFIGURATION = """site_name: hiroba
 docs_dir: pages
 site_dir: {site}
 use_directory_urls: false
-theme: readthedocs
+theme:
+  name: readthedocs
+  navigation_depth: 3
 plugins: [search]
-markdown_extensions: [tables, fenced_code, toc]
+markdown_extensions: [tables, fenced_code, toc, sane_lists]
+nav: {nav}
 """
+LIBRARIES = "* <a href='libraries/index.html'>Libraries</a>: the public headers\n"
+# The parts of the site, in order; each names pages, or a folder whose other pages follow its README.
+PARTS = [
+    ("Start", ["index.md"]),
+    ("Guide", ["guide/README.md", "guide/first-ten-minutes.md", "guide/two-machines.md", "guide/fast.md",
+               "guide/statistics.md", "guide/when-it-fails.md", "guide", "tutorials", "examples.md"]),
+    ("Reference", ["reference.md", "reference", "protocol.md", "glossary.md", "versions.md"]),
+    ("Internals", ["internals/README.md", "architecture.md", "internals", "layers"]),
+    ("Decisions", ["decisions/README.md", "decisions"]),
+    ("Results", ["results/README.md", "results", "papers.md"]),
+    ("Project", ["contributing.md", "style.md", "testing.md", "changelog.md", "security.md",
+                 "code_of_conduct.md"]),
+]
+
+
+def navigation(pages):
+    """What mkdocs is to show: every page, once."""
+    left = {str(page.relative_to(pages)) for page in pages.rglob("*.md")}
+    parts = []
+    for name, wanted in PARTS:
+        found = []
+        for each in wanted:
+            here = [each] if each.endswith(".md") else sorted(
+                page for page in left if page.startswith(each + "/"))
+            found += [page for page in here if page in left]
+            left -= set(here)
+        parts.append({name: found})
+    if left:
+        sys.exit(f"pages without a part of the site (scripts/site.py): {', '.join(sorted(left))}")
+    return parts
 
 
 def place_in_site(root, path):
@@ -74,7 +108,8 @@ def commands_page(hiroba):
 
 
 def main():
-    root, build, target = (Path(word).resolve() for word in sys.argv[1:])
+    has_libraries = "--libraries" in sys.argv
+    root, build, target = (Path(word).resolve() for word in sys.argv[1:4])
     pages = target / "pages"
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "docs", pages)
@@ -91,7 +126,12 @@ def main():
     hiroba = build / "bin" / "hiroba"
     (reference / "commands.md").write_text(commands_page(hiroba))
     (reference / "settings.md").write_text(settings_page(hiroba))
-    (target / "mkdocs.yml").write_text(CONFIGURATION.format(site=build / "site"))
+    page = pages / "reference.md"
+    page.write_text(page.read_text() + "\n".join([
+        "", "## Pages made from the program", "", "* [Commands](reference/commands.md)",
+        "* [Settings](reference/settings.md)"]) + "\n" + (LIBRARIES if has_libraries else ""))
+    (target / "mkdocs.yml").write_text(
+        CONFIGURATION.format(site=build / "site", nav=json.dumps(navigation(pages))))
     return 0
 
 

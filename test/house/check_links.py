@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that every link of the pages leads to a file, and every anchor to a heading of it.
+"""Checks that every link of the pages leads to a file, and every anchor to a heading of it; and that each
+page below docs/ is reached by links from the README.
 
 Usage: check_links.py <root of the tree>
 """
@@ -34,8 +35,24 @@ def anchors_of(text):
     return found
 
 
+def unreached(root):
+    """Pages below docs/ to which no links lead from the README."""
+    seen, open_pages = set(), [(root / "README.md").resolve()]
+    while open_pages:
+        page = open_pages.pop()
+        if page in seen or page.suffix != ".md" or not page.is_file():
+            continue
+        seen.add(page)
+        targets = (link[1].partition("#")[0] for link in LINK.finditer(CODE.sub("", page.read_text())))
+        open_pages += [(page.parent / target).resolve() for target in targets
+                       if target and not re.match(r"[a-z]+:", target)]
+    return [page for page in sorted((root / "docs").rglob("*.md")) if page.resolve() not in seen]
+
+
 def faults(root):
     """Every violation as (path, line number, text)."""
+    for page in unreached(root):
+        yield page.relative_to(root), 1, "no way of links from the README leads here"
     for page in sorted(root.rglob("*.md")):
         path = page.relative_to(root)
         if any(part in SKIPPED or part.startswith("build-") for part in path.parts):

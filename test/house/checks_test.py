@@ -9,6 +9,7 @@ from pathlib import Path
 import check_form
 import check_layers
 import check_links
+import check_walks
 
 SPDX = "// SPDX-License-Identifier: BSD-3-Clause\n// Role: one.\n"
 
@@ -89,11 +90,39 @@ class Links(unittest.TestCase):
             "docs/x.md": '# C `D`!\n<a name="e"></a>\n[up](../README.md#a-b) [e](#e)\n',
         }
         self.assertEqual(faults(check_links, pages), [])
+        pages["docs/y.md"] = "# Alone\n"
+        found = faults(check_links, pages)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("docs/y.md:1: no way of links", found[0])
+        pages["docs/x.md"] += "[y](y.md)\n"
         pages["docs/y.md"] = "[gone](z.md)\n\n[no](x.md#f) [nor](#here)\n"
         found = faults(check_links, pages)
         self.assertEqual(len(found), 3, found)
         self.assertIn("docs/y.md:1: there is no z.md", found[0])
         self.assertIn("docs/y.md:3: x.md has no heading #f", found[1])
+
+
+class Walks(unittest.TestCase):
+    FILES = {"src/omp/a.cpp": "void A::f() {}\n", "tools/b.hpp": "void g();\n"}
+    ROWS = "| `A::f` | omp/a.cpp | x |\n| `g` | tools/b.hpp | y |\n"
+
+    def found(self, rows, counts):
+        with tempfile.TemporaryDirectory() as folder:
+            for path, text in self.FILES.items():
+                (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
+                (Path(folder) / path).write_text(text)
+            page = f"# Walks\n## One\n<!-- count -->\n**{counts} files.**\n\n{rows}"
+            return [text for _, text in check_walks.faults(Path(folder), page)]
+
+    def test_a_right_walk_passes(self):
+        self.assertEqual(self.found(self.ROWS, "2 steps in 2"), [])
+
+    def test_stale_rows_are_found(self):
+        rows = self.ROWS.replace("A::f", "A::h").replace("tools/b", "tools/c")
+        self.assertEqual(self.found(rows, "2 steps in 2"),
+                         ["omp/a.cpp has no A::h", "there is no tools/c.hpp"])
+        self.assertEqual(len(self.found(self.ROWS, "3 steps in 2")), 1)
+        self.assertEqual(self.found("", "0 steps in 0"), ["no walk"])
 
 
 class Form(unittest.TestCase):

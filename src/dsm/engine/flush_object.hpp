@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the one object of the job that all flushes lock, with what has been flushed, so that
-// flushes are totally ordered (design page omp.md section 5). It lies on node 0.
+// flushes are totally ordered (docs/decisions/one-object-for-all-flushes.md). It lies on node 0.
 // Invariant: whoever holds its lock sees the newest version, and news at least as new.
 #pragma once
 

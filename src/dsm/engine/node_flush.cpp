@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: flush: a release and an acquire in one critical section on one job-wide object, so that
-// all flushes are totally ordered (design page omp.md section 5).
+// all flushes are totally ordered (docs/decisions/one-object-for-all-flushes.md).
 #include <mutex>
 
 #include "base/clock.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: how many blocks to bring along with a miss: none at first, twice as many each time a miss
-// falls right behind what was brought before (design page dsm.md section 4 item 8); and at once as
+// falls right behind what was brought before (docs/layers/dsm.md, misses in a row); and at once as
 // many as last time, where such a run of misses has begun before.
 // Invariant: only a guess; threads of a node share it and may spoil each other's. Several runs may
 // be under way at once, as in a[i] = b[i] + c[i].

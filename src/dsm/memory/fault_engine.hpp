@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: all contact with the machine's page tables: which pages the program may touch, and which
-// it has written. Two engines behind one interface (design: dsm.md section 3).
+// it has written. Two engines behind one interface (docs/decisions/two-fault-engines.md).
 // Invariant: an engine decides nothing; it knows neither nodes nor states of blocks.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the merge kernels: byte-wise three-way merge of blocks (design: dsm.md section 2.3).
+// Role: the merge kernels: byte-wise three-way merge of blocks.
 // Invariant: a byte counts as changed iff it differs from the twin; nothing is ever invented.
 // All pointers are 64-byte aligned; `bytes` is a multiple of 64. Async-signal-safe.
+// Why by byte: docs/decisions/changes-are-bytes.md.
 #pragma once
 
 #include <cstddef>

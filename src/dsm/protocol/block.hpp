@@ -2,7 +2,8 @@
 // Role: the states of one block at one node and how they change (docs/protocol.md#block).
 // Invariant: private copy == public copy (the twin) in every state but invalid_dirty,
 // readonly_dirty, writable and pinned; a pair without a row means a bug: the node stops.
-// Source: the paper, section 3.4 and figure 3; the rows for rebasing from design page dsm.md 2.1.
+// Source: the paper, section 3.4 and figure 3; rows for rebasing:
+// docs/decisions/unmerged-bytes-stay-on-top.md.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: logical time: the three rules by which timestamps of a block move (docs/protocol.md#time).
 // Invariant: wts <= rts of one home, both never fall; a write is later than every lease given out.
-// Source: the paper, sections 2.5 and 3.3, with the rules marked by design page dsm.md 2.4.
+// Source: the paper, sections 2.5 and 3.3; what it leaves open: docs/protocol.md#time.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct BasicTimestamp {
 using Timestamp = BasicTimestamp<std::uint64_t>;
 
 /// `wts` of a merge that changes bytes: after every lease given out on the home's copy, and not
-/// before what this node has been told to regard as old (rule marked in dsm.md 2.4).
+/// before what this node has been told to regard as old (docs/protocol.md#time).
 template <class Word>
 constexpr BasicTimestamp<Word> write_time(BasicTimestamp<Word> home_rts,
                                           BasicTimestamp<Word> min_wts) {

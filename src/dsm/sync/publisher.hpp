@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: makes writes reach threads of other nodes that spin on a plain or relaxed read, which no
-// hook can see: flushes now and then while a region runs on several nodes (design page omp.md 5).
+// hook can see: flushes now and then while a region runs on several nodes
+// (docs/decisions/one-object-for-all-flushes.md).
 // While a thread is seen to wait, up to a tenth of a core.
 // Invariant: an extra release and acquire is always legal; the publisher takes a fraction of a per
 // cent of a core, so it comes later when there is much to publish.

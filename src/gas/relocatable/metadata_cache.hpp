@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what this node knows of pages, and how that changes: answers of directory nodes, and the
 // three waves of whoever moves a page.
-// Source: Endo & Taura, MGAS-2, sections 3.1 and 3.2; the third wave: docs/layers/gas.md.
+// Source: Endo & Taura, MGAS-2, sections 3.1 and 3.2; the third wave: docs/layers/relocatable.md.
 //
 //   unknown --ask--> asking --told--> live --stop--> stopped --move--> moved --resume--> live
 //   unknown --learn--> live      where the directory node's words are within this CPU's reach
