@@ -54,10 +54,14 @@ if [[ ! -e $sysroot/made ]]; then
     done
     touch "$sysroot/made"
 fi
+# Libraries that are loaded where a job asks for them: of these only headers. Without them the tarball has no such provider.
+for folder in ucp uct ucs ucm infiniband rdma; do
+    [[ -d /usr/include/$folder ]] && cp -a "/usr/include/$folder" "$sysroot/usr/include/"
+done
 
 cmake -S . -B "$place/build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D CMAKE_SYSROOT="$sysroot" \
     -D CMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER -D CMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY \
-    -D CMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -D CMAKE_INSTALL_LIBDIR=lib \
+    -D CMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -D CMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY -D CMAKE_INSTALL_LIBDIR=lib \
     -D HIROBA_PORTABLE=ON -D HIROBA_ZYDIS_SOURCE="$place/zydis"
 cmake --build "$place/build" --parallel "${jobs:-$(nproc)}" --target product
 (cd "$place/build" && cpack -G TGZ >/dev/null && mv ./*.tar.gz "$place/")

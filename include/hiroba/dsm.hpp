@@ -65,8 +65,8 @@ public:
 
     /// A barrier that brings every node's `value` to `all`, nodes() words in rank order.
     virtual void all_gather(std::uint64_t value, std::uint64_t* all) noexcept = 0;
-    /// A barrier that combines everybody's `value`: combine(combine(node 0's, node 1's), ...), so
-    /// that all nodes have the same bits, of floating-point sums too.
+    /// A barrier that combines the nodes' values in rank order, combine(combine(v0, v1), v2) and so
+    /// on: all nodes get the same bits, of floating-point sums too.
     template <class T, class Combine>
     T all_reduce(const T& value, Combine&& combine) noexcept {
         static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));

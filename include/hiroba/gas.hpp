@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the C++ face of the relocatable global address space: memory of the whole job that any rank
-// reads and writes by calls, and whose pages move to whoever works on them.
+// reads and writes by calls, and whose pages move to the rank that works on them.
 // Source: Endo & Taura, MGAS-2 (relocatable GAS with RDMA), sections 3.1 and 3.2.
 //
 // A program that uses it is started with `hiroba run --spmd -n N ./program`: every rank enters
@@ -423,8 +423,8 @@ protected:
     }
 
     /// Where the range is in this rank's memory, kept here until unpin_hit(); nullptr: not by a
-    /// hit. The page is counted as written while its use is announced, so whoever moves it, who
-    /// looks for announcements and then at the count, meets one of the two.
+    /// hit. Counts the page as written while the use is still announced: a mover looks for
+    /// announcements first and at the count then, so it sees one of the two.
     std::byte* pin_hit(std::uint64_t at, std::size_t bytes) noexcept {
         ThreadSlot* const slot = this_slot;
         CachedPage* const page = cached(at);

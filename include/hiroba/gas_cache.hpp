@@ -4,9 +4,9 @@
 //
 // A hit takes no lock and calls nothing. The thread writes down the address it is about to access
 // (ThreadSlot), looks again whether the page is still there, accesses, and strikes the address out.
-// Whoever moves a page first changes the entry, then has every thread of this process execute a
-// barrier (membarrier(2)), then reads the slots: either the thread sees the changed entry, or the
-// slot tells of the thread. So the thread itself needs no barrier, only the compiler's.
+// A mover changes the entry, then has every thread of this process execute a barrier
+// (membarrier(2)), then reads the slots: either the thread sees the changed entry, or the mover
+// sees the slot. So the thread itself needs no barrier of the machine, only the compiler's.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,7 @@ public:
     Announced(std::atomic<std::byte*>& announcement, const std::atomic<std::byte*>& now,
               std::byte* base) noexcept
         : announcement_(announcement) {
-        // Relaxed and a compiler's fence: membarrier() of whoever moves the page does the rest.
+        // Relaxed and a compiler's fence: the mover's membarrier() does the rest.
         announcement_.store(base, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
         valid_ = now.load(std::memory_order_acquire) == base;  // pairs with MetadataCache's stores

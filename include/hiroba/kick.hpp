@@ -6,10 +6,10 @@
 // Link with hiroba::kick (CMake) or hiroba_kick (pkg-config). First pages: docs/tutorials/kick.md;
 // examples/kick_*.cpp; what is promised: docs/layers/kick.md. C++20.
 //
-// Kicks and windows of one thread to one node land in the order given. Whoever sees a kick sees
-// what its author stored or kicked to that node before. A kick wakes nobody: who kicks something
-// that may be slept on calls Board::wake(node); windows, channels and collectives do that by
-// themselves.
+// Kicks and windows of one thread to one node land in the order given. A thread that
+// sees a kick sees what its author stored or kicked to that node before. A kick wakes no thread:
+// after a kick to a word that a thread may sleep on, call Board::wake(node). Windows, channels and
+// collectives do that themselves.
 #pragma once
 
 #include <algorithm>
@@ -179,8 +179,8 @@ private:
 /// The nodes that take part in a collective, in the order of their indices; empty: all.
 using Group = std::vector<NodeId>;
 
-/// Up to 8 members kick a byte into everybody's word; more stand in a tree of arity 8, whose
-/// parents read all flags with one load (section 5.3). `tree`: the tree always.
+/// `fastest`: up to 8 members kick a byte into each other's words; more form a tree of arity 8,
+/// whose parents read all flags with one load (section 5.3). `tree`: always the tree.
 enum class Shape : std::uint8_t { fastest, tree };
 
 /// A barrier in two phases. Owned by one thread of the node at a time.
@@ -383,7 +383,7 @@ public:
         wait([](void* p) -> bool { return (*static_cast<Plain*>(p))(); },
              const_cast<std::remove_const_t<Plain>*>(&look));
     }
-    /// Ends the sleep of whoever waits at `node` for what was kicked before: a fence and a load.
+    /// Wakes threads of `node` that sleep on what was kicked before. Costs a fence and a load.
     virtual void wake(NodeId node) noexcept = 0;
 
     virtual HeaderCounts header_counts() const noexcept = 0;

@@ -68,12 +68,12 @@ private:
 ///
 /// Life: open(); allocate() and on(), the same on every node; connect(); requests; destruction,
 /// which is collective. Both ends of a request are a handle and an offset. Nothing is promised
-/// about the order of requests or of their callbacks. Nobody need poll: whoever waits here does,
-/// else the node's communication thread, which sleeps while there is nothing to do. Thread: any, at
-/// once, unless said otherwise; not in signal handlers.
+/// about the order of requests or of their callbacks. The program need not poll: a thread that
+/// waits here polls, else the node's communication thread, which sleeps while there is nothing to
+/// do. Thread: any, at once, unless said otherwise; not in signal handlers.
 ///
-/// A call that finds an invariant broken (a rank outside the job in a collective, a handler that
-/// nobody registered) ends the process with one line. A node that dies ends the job, unless
+/// A call that finds an invariant broken (a rank outside the job in a collective, a message
+/// without a handler) ends the process with one line. A node that dies ends the job, unless
 /// HIROBA_LOSS_GRACE gives the others time: then requests to it end with Outcome::peer_lost.
 class __attribute__((visibility("default"))) Network {
 public:
@@ -159,8 +159,8 @@ public:
 
     static constexpr std::uint64_t forever = ~std::uint64_t{0};
     /// Waits until `predicate()`. A callback or handler of this node that makes it true wakes the
-    /// waiter; a thread of this node calls wake() after its store; another node's write is seen by
-    /// whoever polls, but a store to mapped() memory must be followed by wake(node).
+    /// waiter; a thread of this node calls wake() after its store; another node's write is seen
+    /// by the polling thread, but a store to mapped() memory must be followed by wake(node).
     /// @return false: `timeout_ns` nanoseconds passed first
     template <class Predicate>
     bool wait_until(Predicate&& predicate, std::uint64_t timeout_ns = forever) noexcept {
@@ -185,14 +185,14 @@ public:
     virtual void barrier() noexcept = 0;
     /// `data` of `root`, of equal size on all, to every node.
     virtual void broadcast(NodeId root, std::span<std::byte> data) noexcept = 0;
-    /// Everybody's `mine`, in rank order. @param all  nodes() * mine.size() bytes
+    /// Gathers the nodes' `mine` in rank order. @param all  nodes() * mine.size() bytes
     virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) noexcept = 0;
-    /// Piece r of `out` to node r, whose piece for this node becomes piece r of `in`.
+    /// Sends piece r of `out` to node r; its piece for this node becomes piece r of `in`.
     /// @param out,in  nodes() * piece_bytes bytes
     virtual void all_to_all(std::span<const std::byte> out, std::span<std::byte> in,
                             std::size_t piece_bytes) noexcept = 0;
-    /// Everybody's `values` put together by `combine(value, other)` in rank order: every node has
-    /// the same bits, of floating-point sums too.
+    /// Combines the nodes' `values` by `combine(value, other)` in rank order: all nodes get the
+    /// same bits, of floating-point sums too.
     template <class T, class Combine>
     void all_reduce(std::span<T> values, Combine&& combine) noexcept {
         static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 1024 && alignof(T) <= 8);

@@ -110,9 +110,9 @@ struct MessageParams {
     static constexpr std::size_t arguments_max = 6;
 };
 
-/// A call of somebody else's library that may not run beside the layer's own calls, nor beside
+/// A call of a foreign library that may not run beside the layer's own calls, nor beside
 /// another such call. It always runs on the node's communication thread, so a library that belongs
-/// to one thread (MPI_THREAD_FUNNELED) is content. It may make requests; while it runs the node
+/// to one thread (MPI_THREAD_FUNNELED) may be used so. It may make requests; while it runs the node
 /// neither polls nor answers, so it should be short and must not wait for another node's use of
 /// this layer. Source: section 4.1, MPI calls put into the command queue.
 struct CallParams {

@@ -195,7 +195,8 @@ Result<void> arrive(World& node) {
 Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
     const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
     omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
-    // Code of today meets variables of libraries that are opened later.
+    // Atomics rewritten now may later touch data of libraries opened by dlopen(): that range is
+    // global, too.
     if (node.library_place.range().bytes > 0) hooks.global.push_back(node.library_place.range());
     for (const omp::LoadedObject& object : objects) {
         if (!object.is_global()) continue;

@@ -48,7 +48,7 @@ struct World {
 World* world() noexcept;
 
 /// The sizes of the global address space for this job, from the settings and the stack limit.
-/// Allocates nothing unless a setting is no size. `block_bytes` is left at its default.
+/// Does not allocate, except for an error's text. `block_bytes` is left at its default.
 Result<dsm::SpaceShape> space_shape(std::uint32_t nodes, std::uint32_t threads_per_node);
 
 /// Puts a node that is alone together: OpenMP on the process's own memory.

@@ -18,7 +18,8 @@ struct LastOfThread {
 };
 thread_local LastOfThread last_of_thread;
 
-/// What follows it (a new handle, a retired command) is a release: whoever sees that sees this.
+/// The caller's next store (the handle counter or `oldest_`) has release order and makes this copy
+/// visible.
 void carry_out(const Access& access, std::byte* dst, std::byte* src) noexcept {
     if (access.is_atomic) {
         const std::uint64_t old =

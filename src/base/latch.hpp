@@ -51,8 +51,8 @@ public:
                word_.exchange(1, std::memory_order_acquire) == 0;
     }
     void unlock() noexcept { word_.store(0, std::memory_order_release); }  // pairs with try_lock()
-    /// Waits until nobody holds it, and sees what its holders have done up to then. Cheaper than
-    /// taking it: no locked instruction.
+    /// Waits until it is open, and sees what its holders have done up to then. Cheaper than taking
+    /// it: no locked instruction.
     void await_open() const noexcept {
         Backoff backoff;
         while (word_.load(std::memory_order_acquire) != 0) backoff.pause();  // as try_lock()

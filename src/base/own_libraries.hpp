@@ -28,7 +28,7 @@ bool is_own_library(std::uintptr_t bias) noexcept;
 bool is_own_library_code(std::uintptr_t address) noexcept;
 
 /// Counts in what own libraries have opened since they were loaded, if any was: the program has not
-/// begun, so nobody else has. What they open after it has is told apart by its number instead.
+/// begun, so no other thread has. What they open after it has is told apart by its number instead.
 /// Thread: as LoadingOwnLibraries.
 void note_own_descriptors() noexcept;
 /// As is_own_library().

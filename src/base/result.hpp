@@ -15,7 +15,7 @@ enum class ErrorKind {
     environment,  ///< the machine or its settings: exit status 78
     peer_lost,    ///< another node died or was disconnected
     refused,      ///< an argument outside what was registered or promised
-    internal,     ///< a system call failed in a way nobody expected
+    internal,     ///< a system call failed in a way that was not expected
 };
 
 /// One failure: `text` is one line naming the number that was wrong and the setting to change.

@@ -5,12 +5,13 @@
 
 namespace hiroba {
 
-/// From now on this thread, when woken, goes before threads of ordinary slices that compute on its
-/// core, as far as it has used less than its share. Costs nobody anything over time: the share
-/// stays the same, it is only handed out in smaller pieces.
+/// Makes this thread, when woken, run before threads of ordinary slices that compute on its core,
+/// as far as it has used less than its share. The share stays the same; it is handed out in smaller
+/// pieces.
 ///
-/// Linux 6.6 to 6.11 let whoever computes finish its slice of some milliseconds and know no
-/// request for less: there nothing happens. Before 6.6 whoever has slept goes first anyway.
+/// Linux 6.6 to 6.11 let a computing thread finish its slice of some milliseconds and know no
+/// request for less: the call does nothing there. Before 6.6 a thread that has slept goes first
+/// anyway.
 /// Needs no privilege; not inherited by threads and processes that this one starts.
 /// Source: sched_setattr(2), sched(7); slices of EEVDF, Linux 6.12.
 void ask_for_short_slices() noexcept;

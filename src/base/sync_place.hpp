@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: which construct of the program a thread synchronized at last, and from where it was called:
 // what statistics are kept by, and what a race report names.
-// Invariant: written by the thread itself; whoever acts on the thread's behalf runs on it.
+// Invariant: written by the thread itself; code that acts on the thread's behalf runs on it.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 
 namespace hiroba {
 
-/// Whoever gives the calling thread its turns instead of the kernel.
+/// A scheduler of the calling thread that takes the kernel's place, in tests.
 class Turns {
 public:
     virtual ~Turns() = default;

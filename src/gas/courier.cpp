@@ -85,7 +85,8 @@ void Courier::send_letters(Peer& peer) {
     while (!peer.letters.empty()) {
         Letter letter = std::move(peer.letters.front());
         peer.letters.pop_front();
-        // Counted for the whole queue with its first letter: what matters is that it is not 0.
+        // Counts all queued requests when the first batch leaves: only "zero or not" is ever
+        // tested.
         peer.asked += peer.to_ask;
         peer.to_ask = 0;
         latch_.unlock();

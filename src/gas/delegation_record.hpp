@@ -29,7 +29,7 @@ struct DelegationRecord {
     Kind kind{};
     net::AtomicOp op{};
     std::uint8_t width = 0;  ///< of an atomic: 4 or 8
-    NodeId origin;           ///< who asked first, and is told
+    NodeId origin;           ///< the rank that issued the command and gets the answer
     std::uint64_t token = 0;
     std::uint64_t dst = 0;
     std::uint64_t src = 0;

@@ -78,7 +78,7 @@ public:
             const bool inside = known.table == this && known.color == color &&
                                 offset <= known.bytes && bytes <= known.bytes - offset;
             if (!inside) continue;
-            // Relaxed and a compiler's fence: the barrier of whoever unregisters does the rest.
+            // Relaxed and a compiler's fence: the unregistering thread's barrier does the rest.
             announcement.store(known.first, std::memory_order_relaxed);
             std::atomic_signal_fence(std::memory_order_seq_cst);
             if (known.changes == changes_.load(std::memory_order_acquire))  // pairs with remove()

@@ -4,8 +4,8 @@
 // Source: Endo & Taura, low-level communication layer, section 3.1.
 //
 // Invariant: a request that is refused or finds a queue full has done nothing. Nothing is promised
-// about the order of requests or of their callbacks. Nobody need poll: whoever waits inside hiroba
-// does, else the endpoint's service thread, which must run (Endpoint::serve).
+// about the order of requests or of their callbacks. No thread need poll: a thread that waits
+// inside hiroba does, else the endpoint's service thread, which must run (Endpoint::serve).
 #pragma once
 
 #include <array>

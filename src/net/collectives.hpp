@@ -38,13 +38,13 @@ public:
     void barrier() noexcept;
     /// `data` of `root` to every node; returns once every node has it.
     void broadcast(NodeId root, MutableBytes data) noexcept;
-    /// Everybody's `mine`, in rank order.
+    /// Gathers the nodes' `mine` in rank order.
     /// @param all  nodes * mine.size() bytes
     void all_gather(Bytes mine, MutableBytes all) noexcept;
     /// Piece r of `out` to node r, whose piece for this node becomes piece r of `in`.
     /// @param out,in  nodes * piece_bytes bytes
     void all_to_all(Bytes out, MutableBytes in, std::size_t piece_bytes) noexcept;
-    /// Everybody's `values` put together by `reduce(value, other)`, in rank order: every node has
+    /// Combines the nodes' `values` by `reduce(value, other)`, in rank order: every node has
     /// the same bits, of floating-point sums too.
     template <class Value, class Reduce>
     void all_reduce(std::span<Value> values, Reduce&& reduce) noexcept {

@@ -17,7 +17,7 @@ namespace hiroba::net {
 /// One sleeping thread, from start() to the end of its life.
 class LossWatch {
 public:
-    /// Nothing when the launcher would tell nobody: HIROBA_LOSS_GRACE is 0, or there is no
+    /// Does nothing where the launcher does not tell: HIROBA_LOSS_GRACE is 0, or there is no
     /// launcher.
     /// @param provider  its peer_lost() is called for each node that dies; outlives the watch
     /// @param lost  called after it, on the watch's thread, for layers that wait for messages

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the face of the communication layer: messages with handlers, and waiting.
-// Invariant: at most one thread polls the provider at a time (the progress role); whoever waits
-// inside hiroba takes the role while it waits, the service thread has it otherwise. What a waiter
-// waits for is either in memory, and whoever stores it wakes, or made by a handler, and whoever
-// polled wakes.
+// Invariant: at most one thread polls the provider at a time (the progress role): a thread that
+// waits inside hiroba while it waits, the service thread otherwise. What a waiter waits for is
+// either in memory, and the thread that stores it wakes the waiter, or made by a handler, and the
+// thread that polled wakes the waiter.
 #pragma once
 
 #include <atomic>
@@ -100,7 +100,7 @@ public:
         if (!as_it_is) progress_.unlock();
         return true;
     }
-    /// False while messages of handlers wait for room at `to`: nobody may overtake them.
+    /// Returns false while messages of handlers wait for room at `to`: none may overtake them.
     bool may_send(NodeId to) const noexcept { return outbox_.empty(to); }
 
     /// Polls once if no other thread is polling. True if something was delivered.
@@ -125,8 +125,9 @@ public:
     /// Wakes waiters on another node after a one-sided store they may be waiting for.
     void wake(NodeId node) noexcept { provider_->wake(node, Provider::Sleeper::waiter); }
 
-    /// Before leaving the job: waits until what this node has sent was received, so that nobody
-    /// waits for it in vain. False when `timeout_ns` passed first. Any thread; not from a handler.
+    /// Waits until what this node has sent was received. Call it before leaving the job: only the
+    /// sender repeats what was lost. Returns false when `timeout_ns` passed first. Any thread; not
+    /// from a handler.
     bool settle(std::uint64_t timeout_ns) noexcept;
 
     /// The service role: sleeps until urgent messages come, polls, returns after stop().

@@ -2,10 +2,10 @@
 // Role: how a waiting thread spends its time: it spins, then yields, then should sleep.
 // Invariant: decides only; it never sleeps itself and allocates nothing.
 //
-// Spinning finds news fastest while every waiter has a core, and starves the one who would bring
-// the news when it has none. Nobody tells us which it is, but a yield does: when no other thread
-// wants the core it returns at once, else only after the other had its turn. So the length of a
-// yield teaches how long to spin before the next one.
+// Spinning sees an event fastest while every waiter has a core, and starves the thread that would
+// bring the event when it has none. A yield tells which it is: when no other thread wants the core
+// it returns at once, else only after the other had its turn. So the length of a yield teaches how
+// long to spin before the next one.
 #pragma once
 
 #include <sched.h>
@@ -34,12 +34,13 @@ public:
         }
     }
 
-    /// As if nobody had yielded yet.
+    /// Forgets what yields have taught.
     void forget() noexcept { spins_.store(spins_max, std::memory_order_relaxed); }
 
     static constexpr std::uint32_t spins_min = 1;
     static constexpr std::uint32_t spins_max = 100;
-    /// Between a yield to nobody (0.2 to 0.5 us) and one switch there and back (over 1.5 us).
+    /// Between a yield without another thread (0.2 to 0.5 us) and a switch there and back (over 1.5
+    /// us).
     static constexpr std::uint64_t shared_core_yield_ns = 1'000;
 
 private:
@@ -77,7 +78,7 @@ public:
         budget_ns_ = budget_first_ns;
     }
 
-    /// After sleeping: news woke us (or the safety net did), so look again, but not for long.
+    /// After a wake-up (or the time limit of sleeps): poll again, for 50 us only.
     void slept() noexcept {
         spun_ = 0;
         yield_until_ns_ = 0;

@@ -174,8 +174,8 @@ void kill_nodes(const std::vector<Node>& nodes) {
 
 namespace {
 
-/// Whoever reads a thread's stack waits for the thread to stop, and so takes its status when it
-/// ends instead (libdw, in this process): then nobody tells of it any more.
+/// libdw, which reads stacks in this process, waits on the thread it reads. If the node ends
+/// meanwhile libdw takes its status, and waitpid() never reports it: found out here.
 bool ended_untold(const Node& node) {
     siginfo_t info{};
     return node.alive &&

@@ -58,7 +58,7 @@ Value fail(const char* function, const Error& error, Value value) {
     return value;
 }
 
-/// False, with the reason said, without a node.
+/// Returns false and prints why if acp_init has not been called.
 bool is_ready(const char* function) {
     if (node != nullptr) [[likely]]
         return true;
@@ -95,7 +95,7 @@ Result<void> join_job() {
         auto job = hiroba::net::read_job_info();
         if (!job) return job.error();
         mine.job = *job;
-        // What this process executes is no rank.
+        // Programs that this one executes must not take themselves for ranks.
         hiroba::net::restore_user_environment(environ);
         char host[HOST_NAME_MAX + 1] = {};
         ::gethostname(host, sizeof host - 1);

@@ -70,7 +70,7 @@ constinit Latch stand_ins_latch;
 
 NodeId none() noexcept { return world()->job.self; }
 
-/// This node's own rank when the stream is its own.
+/// Rank of the node that opened the stream.
 NodeId owner_of(FILE* stream) noexcept {
     if (stream == stdin) return NodeId{0};
     return foreign_private_heap(stream).value_or(none());

@@ -149,7 +149,7 @@ void adopt_here(Opening& now, const Objects& objects) noexcept {
     process_state_changed("dlopen()");
 }
 
-/// `mapped`: the loader is through, whatever seems to be missing.
+/// @param mapped  dlopen() has returned: adopt even if a library it needs was not found
 void look_at_new(Opening& now, bool mapped) noexcept {
     if (now.record != nullptr) return;
     const Objects objects = omp::objects_since(now.known);
@@ -172,8 +172,8 @@ void* open_watched(Opening& now, const char* file) noexcept {
     return handle;
 }
 
-/// Node 0: the loader has taken it back after it was adopted (a symbol it lacks). Its place stays
-/// reserved, and its images are nobody's.
+/// Node 0: dlopen() failed after the library was adopted (a symbol it lacks). Forgets it; its
+/// address range is not used again.
 void strike_out(const LibraryRecord* record) noexcept {
     LibraryRecord* before = nullptr;
     for (LibraryRecord* each = first_record; each != record; each = each->next) before = each;

@@ -23,7 +23,7 @@ public:
         return get()(arguments...);
     }
     Function* get() const noexcept {
-        // Relaxed: whoever finds null finds the same address again; nothing hangs on the order.
+        // Relaxed: a thread that finds null looks up the same address again; no order is needed.
         void* address = address_.load(std::memory_order_relaxed);
         if (address == nullptr) [[unlikely]] {
             address = find_real(name_);

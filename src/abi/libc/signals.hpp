@@ -12,8 +12,8 @@ const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept;
 
 /// Whether a handler of the program waits until its thread leaves the runtime. Any thread.
 bool is_signal_deferred() noexcept;
-/// Stays out of the runtime for long enough that the handler runs. For whoever would wait in the
-/// runtime for what that handler does.
+/// Stays out of the runtime for long enough that the handler runs. For a thread that would wait in
+/// the runtime for what that handler does.
 void let_signals_in() noexcept;
 /// As the program's own sigaction() on this node would. Nothing of it travels.
 void set_program_signal(int number, const struct sigaction& action) noexcept;

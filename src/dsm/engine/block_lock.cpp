@@ -1,4 +1,45 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Role: see block_lock.hpp. How the lock works, and why:
+//
+// Each block has a lock without a fixed place. Every node keeps one word of it: `unlocked` (free,
+// and here), `locked` (held by a thread here, or on its way here), `locked + successor` (as well,
+// and that node is next), or `link(node)` (it went that way). Zero is a link to the initial home,
+// so the words of a block that nobody has used need not exist. Whoever follows links from any word
+// comes to the one node whose word is no link: the end of the chain.
+//
+// Taking it. Free here: one compare-and-swap of the own word. Otherwise the own word becomes
+// `locked` first. From then on others who come here by old links queue behind this node, although
+// the lock is still elsewhere: the chain grows at its end and cannot close to a circle. Then the
+// chase: at each node the own number is put into what is found there, by compare-and-swap.
+// `unlocked` becomes link(self): the lock is taken, and its token {home, wts, rts} lies there.
+// `locked` becomes `locked + self`: queued, the holder will hand over. Anything else names the next
+// node. The first compare-and-swap at each node expects `unlocked`, which is what it finds most
+// often; a miss costs nothing but the answer, which says how to go on.
+//
+// Why a busy word is no hint. A link may be replaced by a shorter way. `locked + successor` may
+// not: it is the only place where the queue remembers who is next. Overwritten, that node waits for
+// ever (planted: busy_link_shortened).
+//
+// Opening it. The token is written to the own words, then `locked` becomes `unlocked`. If that
+// fails a successor has come: the own word becomes link(successor) by a plain store, since nobody
+// else changes a busy word that has a successor, and the token is put into the successor's words,
+// the home's with the grant bit last. The successor polls its own memory for that bit.
+//
+// A lock that moves faster than it is chased. After `hops_before_message_` links the request
+// becomes a message, forwarded by each node's handler along its own link. It takes one way to each
+// node, where a chase takes two, and finds the word where it arrives. A handler may not wait for a
+// remote store, so where it finds the lock free it sends the token as a message.
+//
+// Leases. Readers need not take the lock: they read at the home and raise `rts` by a
+// compare-and-swap on the lease word, which carries an open bit. Whoever takes the lock closes that
+// word first (fetch-or), and gets with it all the time that readers were given; the next write lies
+// behind it (invariant 3). The node that loses the lock is marked (MovedBlocks): its copy needed no
+// lease while it was the home's, and does from now on. Both happen before the taker can write, so
+// no acquire that has to know of the write can miss the mark (invariant 6).
+//
+// Waiting. A thread waits for one block at a time and holds no other (invariant 10), and a holder
+// waits for no successor: the queue always moves. The latch of the block, which the caller holds,
+// keeps the other threads of the node out: each node is in a queue at most once.
 #include "dsm/engine/block_lock.hpp"
 
 #include <array>

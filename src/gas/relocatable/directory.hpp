@@ -59,7 +59,7 @@ public:
     virtual void ask(std::span<const AskedPage> pages) = 0;
     /// Claims pages under the number of a change's owner. Grants may come at once or later, in
     /// parts, as letters (MailKind::granted).
-    /// @return those that somebody else has and for which nothing will come: claim them again
+    /// @return those that another mover has and for which no grant will come: claim them again
     virtual std::vector<std::uint64_t> claim(std::uint64_t token,
                                              std::span<const std::uint64_t> pages) = 0;
     virtual void commit(std::span<const CommittedPage> pages) = 0;

@@ -58,7 +58,7 @@ constexpr std::uint32_t tag_of(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(word >> page_tag_shift);
 }
 
-/// Sends letters; whoever receives them may send, not wait. Thread: any. No latch may be held.
+/// Sends letters. The receiving handler may send, not wait. Thread: any. No latch may be held.
 class Mail {
 public:
     using Words = std::span<const std::uint64_t>;
@@ -74,10 +74,9 @@ public:
     void send_all(std::span<const Letter> letters) noexcept {
         for (const Letter& letter : letters) send(letter);
     }
-    /// Waits until `ready(argument)`; has the service threads of `nodes` (by bit) look at what was
-    /// sent to them if that takes long. Letters wake nobody: to wake a thread costs as much as
-    /// several round trips between nodes that wait, and a letter that somebody waits for is looked
-    /// after here. Not from handlers.
+    /// Waits until `ready(argument)`. If that takes long it wakes the service threads of `nodes`
+    /// (by bit), which then look at what was sent to them. Letters themselves wake no thread: a
+    /// wake-up costs as much as several round trips between nodes that wait. Not from handlers.
     void wait(bool (*ready)(void*), void* argument, std::uint64_t nodes) noexcept;
     template <class Predicate>
     void wait_until(Predicate&& predicate, std::uint64_t nodes) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what this node knows of pages, and how that changes: answers of directory nodes, and the
-// three waves of whoever moves a page.
+// three waves of a mover.
 // Source: Endo & Taura, MGAS-2, sections 3.1 and 3.2; the third wave: docs/layers/relocatable.md.
 //
 //   unknown --ask--> asking --told--> live --stop--> stopped --move--> moved --resume--> live
@@ -52,7 +52,8 @@ public:
 
     // --- answers ---------------------------------------------------------------------------------
 
-    /// The token to ask with, if nobody is asking and it is unknown (or was refused) here.
+    /// Returns the token to ask with if the page is unknown (or was refused) here and no thread
+    /// asks.
     std::optional<std::uint16_t> begin_ask(std::uint64_t page) noexcept;
     void told(std::uint64_t page, std::uint16_t token, const PageWord& word) noexcept;
     /// Asks `directory` while the latch is held, so that a mover's stop comes before or after.
@@ -63,8 +64,7 @@ public:
     /// Unless it is being moved or is owned here.
     void forget(std::uint64_t page) noexcept;
 
-    // --- the waves; `word` is as it will be, `former` the owner until then
-    // ------------------------
+    // --- the waves: `word` as it will be, `former` the owner until then --------------------------
 
     void stop(std::uint64_t page, const PageWord& word, std::uint32_t former) noexcept;
     void move(std::uint64_t page, const PageWord& word, std::uint32_t former) noexcept;
@@ -76,10 +76,10 @@ public:
     /// A node was added to the dead; it had pages, or was moving them.
     void lose() noexcept;
 
-    // --- posted accesses and guards
-    // ---------------------------------------------------------------
+    // --- posted accesses and guards --------------------------------------------------------------
 
-    /// Counts a write as under way if one may begin; `word` is what it goes by, or why not.
+    /// Registers a write if the page is live. @param word  the entry: where to write, or the state
+    /// that forbids it
     bool begin_write(std::uint64_t page, CacheWord& word) noexcept;
     void end_write(std::uint64_t page) noexcept { table_[page].writers.fetch_sub(1); }
     bool begin_read(std::uint64_t page, CacheWord& word) noexcept;

@@ -13,6 +13,31 @@
 // Freeing pages is the same, to nowhere and without the copy. Invariant: no mover waits for a grant
 // while it has stopped another page, so movers never wait for each other. Sharers keep nothing but
 // the pages' states: one that has not drained says so and is asked again.
+//
+// Why three waves. Accesses of sharers are plain loads and stores (or one-sided requests) that
+// nobody is told of. Two things may go wrong. A store to the old copy behind the mover's copying is
+// lost: so writes are held back everywhere, and those under way have ended, before the first byte
+// is copied. And a store to the new copy, of which its author then tells another sharer that still
+// reads the old one, runs backwards in time: so nobody writes before everybody has turned to the
+// new copy and the reads of the old have ended. The paper sends the second and third wave together
+// and has this fault (planted: resumed_with_the_move). Reads go on all the while.
+//
+// How a sharer knows that accesses under way have ended. Hits announce their page in the thread's
+// slot by a plain store and look at the page's state again. apply() changes the state, has all
+// threads execute a barrier (fence_all_threads(), membarrier(2)), and then looks at the slots: a
+// thread either was seen in its slot, or sees the new state (thread_slots.hpp). Accesses that go by
+// requests are counted in the page's entry. A sharer that still has some answers "not drained",
+// keeps nothing, and is asked again: so a mover that dies leaves no debt behind.
+//
+// Letters cross, because they come from different nodes. The stop of the next mover, granted by the
+// directory node at commit, may overtake this mover's resume: it has a higher version and implies
+// it. The directory node's answer to a miss may be older than a stop that has come meanwhile:
+// entries have versions and questions have tokens, and what is older is dropped (planted:
+// late_answer_taken).
+//
+// Death. A sharer that dies counts as ready. If the owner dies before the copy, the page is lost;
+// the mover commits that. If the mover dies, the sharers it told and the directory node give its
+// pages up when the launcher tells of the death (dead_nodes.hpp).
 #pragma once
 
 #include <atomic>

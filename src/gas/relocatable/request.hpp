@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: one-sided requests of net that somebody waits for, and naming any local memory in them.
+// Role: one-sided requests of net with a waiting thread, and naming any local memory in them.
 #pragma once
 
 #include <atomic>

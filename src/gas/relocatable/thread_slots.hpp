@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the slots in which threads of this process announce their hits, and the barrier that makes
-// announcements visible to whoever moves a page (include/hiroba/gas_cache.hpp).
+// announcements visible to movers (include/hiroba/gas_cache.hpp).
 // Invariant: process-wide, as threads and membarrier(2) are; several spaces share it, since the
 // addresses announced differ. A slot's sums survive its thread.
 #pragma once

@@ -98,8 +98,8 @@ public:
         }
         endpoint_.wait_until(look);
     }
-    /// Ends the sleep of whoever waits at `node` for what was kicked before.
-    /// What travels as a packet wakes whoever waits for it.
+    /// Wakes threads of `node` that sleep on what was kicked before.
+    /// A kick that travels as a packet wakes them by itself.
     void wake(NodeId node) noexcept {
         if (bases_[node.value] != nullptr) endpoint_.wake(node);
     }

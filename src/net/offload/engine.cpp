@@ -143,7 +143,7 @@ std::size_t Engine::progress() noexcept {
     std::size_t done = repeat_guesses();
     bool stuck = false;
     for (const auto& queue : queues_) {
-        // No more than a queueful, so that producers cannot keep the role from polling.
+        // Takes one queue's length at most: busy producers would starve poll() otherwise.
         for (std::size_t batch = 0; batch < queue_capacity / batch_max; ++batch) {
             const std::size_t executed = execute_batch(*queue, stuck);
             done += executed;
@@ -201,7 +201,7 @@ std::size_t Engine::repeat_guesses() noexcept {
     return repeated;
 }
 
-// No more than a queueful, so that producers cannot keep the role from polling.
+// Takes one queue's length at most: busy producers would starve poll() otherwise.
 void Engine::run_calls() noexcept {
     for (std::size_t i = 0; i < calls_capacity; ++i) {
         std::array<CallParams*, 1> first;

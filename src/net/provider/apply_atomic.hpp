@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: what each remote atomic does to its word; one copy for whoever has a CPU do it: providers,
-// requests on mapped memory, delegated commands.
+// Role: what each remote atomic does to its word; one copy for all processors that do it:
+// providers, requests on mapped memory, delegated commands.
 #pragma once
 
 #include <atomic>

@@ -27,13 +27,13 @@ enum class MessageKind : std::uint8_t {
     team_news,       ///< omp: fork, barrier, join
     lock_chase,      ///< dsm: a block lock request that follows the links by message
     lock_handover,   ///< dsm: wake-up of a queued lock waiter
-    flushed,         ///< dsm: somebody has flushed something
+    flushed,         ///< dsm: a node has flushed
     remote_free,     ///< dsm: blocks freed on another node than the one they came from
     freed_pages,     ///< dsm: free pages on their way back to the machine
     quit,            ///< omp: the program is over
-    release_wanted,  ///< dsm: a node owes a release to whoever wants an object of the program
+    release_wanted,  ///< dsm: a release that is owed is asked for
     lock_request,    ///< dsm: a lock kept here is wanted, or unset, elsewhere; and the answer
-    release_asked,   ///< dsm: somebody has come upon bytes of a release and wants its news
+    release_asked,   ///< dsm: bytes of a release were found; its news is asked for
     spin_seen,       ///< dsm: a thread was seen to wait for a plain write
     exit_request,    ///< abi: the program calls exit() on a node other than 0
     file_request,    ///< abi: a call on a descriptor or stream of the receiver
@@ -62,7 +62,7 @@ struct Limits {
     bool maps_peers;                ///< mapped() gives load/store access to peers' regions
     /// The works of one post(list) to one peer are done there one after the other: what a get
     /// brings was read after what earlier gets bring, and after all earlier puts and atomics. (Puts
-    /// and atomics may overtake earlier gets.) False where nobody promises that.
+    /// and atomics may overtake earlier gets.) False: no such promise.
     bool lists_in_order = false;
     /// A device keeps pages of regions: memory given back to the machine would leave the device on
     /// the former pages, so it is cleared instead.
@@ -160,8 +160,8 @@ public:
     /// taken, with their outcomes. Here one after the other; a provider that pays for each entry
     /// into its device does better.
     virtual std::size_t post(std::span<Work> list) noexcept;
-    /// Completes everything pending to `peer`, now and later, with Arrivals::failed(): whoever
-    /// knows that it died (the launcher) says so. Messages to it vanish. Any thread.
+    /// Completes everything pending to `peer`, now and later, with Arrivals::failed(). Called when
+    /// the launcher tells that it died. Messages to it vanish. Any thread.
     virtual void peer_lost(NodeId peer) noexcept { static_cast<void>(peer); }
 
     /// Makes the header of kicks to a page that this node does not map. False: there is no form for
@@ -178,8 +178,8 @@ public:
     virtual Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
                       bool more) noexcept;
 
-    /// Whether everything sent and posted here has reached its node, unless that was lost, and
-    /// nobody waits for this one to say so. Not from a handler.
+    /// Whether everything sent and posted here has reached its node (unless that was lost), and no
+    /// peer waits for an acknowledgement of this one. Not from a handler.
     virtual bool settled() noexcept { return true; }
 
     /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: sleeping until a datagram comes or somebody of this node rings, whichever is first.
+// Role: sleeping until a datagram comes or a thread of this node rings, whichever is first.
 //
 // Each sleeper has a bell (an eventfd) of its own: a bell shared by several would be silenced by
 // the first that wakes while another has looked but not yet gone to bed. The argument why no
-// wake-up is lost is that of shm's doorbell: whoever rings publishes its news, passes a
+// wake-up is lost is that of shm's doorbell: a ringing thread publishes, passes a
 // sequentially consistent fence and looks who is announced; a sleeper announces itself, passes such
 // a fence and looks for news. A bell that rings before its sleeper is in bed stays readable.
 #pragma once

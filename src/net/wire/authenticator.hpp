@@ -15,7 +15,7 @@
 
 namespace hiroba::net::wire {
 
-/// The keys of one direction between two nodes; nobody who knows them learns another's.
+/// The keys of one direction between two nodes; from them no other direction's follow.
 struct DirectionKey {
     HashKey small;  ///< of whole small datagrams
     HashKey lanes;
@@ -25,7 +25,7 @@ struct DirectionKey {
 /// @param from, to  numbers that each end drew at random for this run
 DirectionKey direction_key(const HashKey& job, std::uint64_t from, std::uint64_t to) noexcept;
 
-/// Whoever does not know the key finds it only by guessing.
+/// Without the key it is found only by guessing.
 std::uint64_t authenticator(const DirectionKey& key, Bytes datagram) noexcept;
 
 // --- the parts, for tests ------------------------------------------------------------------------

@@ -3,6 +3,34 @@
 // them executable, announce the traps, change the code.
 // Invariant: the code is changed last, when nothing that a site needs can fail any more; each page
 // of it is writable only while it is not executable.
+//
+// Why. An atomic add on a page that is mapped and writable here makes no fault, so the shared
+// memory does not see it; two nodes would add to their own copies and lose one sum. So each locked
+// instruction is replaced by a jump to a trampoline of its own, which compares the operand's
+// address with the ranges of global memory. Outside: the displaced instruction runs and jumps back,
+// 2 ns more than before. Inside: enter() brings the block here and keeps it, the same instruction
+// runs on the private copy, leave() publishes the word and makes the notice. Nothing is emulated:
+// flags and registers are what the processor makes of them.
+//
+// What makes it hard:
+// 1. Length. A jump has 5 bytes, `lock incl (%rax)` has 3. Shorter sites keep their own first bytes
+//    as the jump's opcode and half its distance; the rest of the distance is the next instruction's
+//    bytes, which stay as they are (landing_pads.hpp maps memory where such jumps happen to lead).
+//    Where that cannot be had, the site is an int3, and a SIGTRAP handler (fault_trap.hpp) goes on
+//    in the trampoline. A branch into the middle of a site, or a second site within 5 bytes, has
+//    int3, too.
+// 2. Finding. Code is decoded from each section's beginning (code_scan.hpp); compilers put no data
+//    into code, and bytes that do not decode are stepped over one by one and counted.
+// 3. State. At a site every register may be in use, the red zone below the stack pointer too, and
+//    the flags. The short way saves two registers and the flags; the long way (slow_path_entry.S)
+//    all of them, vectors included, since the hooks copy memory with them. Which vectors can be in
+//    use is a property of the object: where no instruction of it has a VEX prefix, sixteen are
+//    saved.
+// 4. Operands that are relative to the instruction or on the stack are counted anew, because the
+//    trampoline lies elsewhere and has moved the stack pointer.
+// 5. Time. Other threads of the process must not run the code while it is changed: rewrite() is
+//    called before the program's threads exist, or, for libraries that are opened later, before the
+//    loader has relocated them.
 #include "omp/atomic/rewriter.hpp"
 
 #include <string.h>

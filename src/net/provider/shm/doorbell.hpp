@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: sleeping until another process has something, and waking those who sleep.
 //
-// Whoever wants to wake first makes visible what it has (W1: a queue's tail, any word), then looks
-// for sleepers (W2). Whoever wants to sleep first announces itself (S1), then looks once more for
+// A thread that wakes first makes visible what it has (W1: a queue's tail, any word), then looks
+// for sleepers (W2). A thread that will sleep first announces itself (S1), then looks once more for
 // what it waits for (S2). A sequentially consistent fence stands between W1 and W2 and between S1
 // and S2, so in the order of the two fences the later one sees what came before the earlier: either
 // the waker sees the sleeper, or the sleeper sees the news. Both may happen; neither cannot.

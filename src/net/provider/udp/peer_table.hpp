@@ -18,7 +18,7 @@ namespace hiroba::net::udp {
 
 struct Peer;
 
-/// Owned by whoever meets, then by the provider's latch.
+/// Owned by the thread that calls connect(), then by the provider's latch.
 class PeerTable {
 public:
     PeerTable() = default;

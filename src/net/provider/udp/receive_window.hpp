@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the receiving half of a connection: which packets were executed, which wait for their turn.
 // Invariant: every packet is executed once and in order. A packet that comes early, or whose
-// messages nobody has taken yet, is kept; it is acknowledged selectively, and with all before it
+// messages are not taken yet, is kept; it is acknowledged selectively, and with all before it
 // only once it was executed: to the sender of a put, acknowledged means visible.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace hiroba::net::udp {
 
-/// Owned by the provider's latch; the bytes of the front packet by whoever polls.
+/// Owned by the provider's latch; the bytes of the front packet by the polling thread.
 class ReceiveWindow {
 public:
     /// @param memory  window_packets slots of slot_bytes

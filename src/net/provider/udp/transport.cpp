@@ -1,5 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: see udp_provider.hpp; what leaves, what arrives, what time brings. All under the latch.
+//
+// The transport makes one promise, from which the others follow: every packet is executed once, in
+// the order in which its sender composed it. So an atomic happens once though its request was sent
+// three times, a message's parts need no numbers of their own, and a list of reads is done in its
+// order.
+//
+// A packet is a datagram with a sequence number and up to 16 KiB of records: parts of messages,
+// puts, questions (gets, atomics), answers, wakes. Packets of one direction are kept in the send
+// window until the peer has *executed* them; acknowledgements say that, not that they arrived.
+// Therefore a put is complete when its last packet is acknowledged, without an answer of its own.
+//
+// Out: compose() fills the window in the order wakes, answers, own work, so that a peer never waits
+// for an answer behind this node's own flood; transmit() sends what the congestion window allows.
+// In: take() authenticates, then sorts by sequence: seen (counted, and acknowledged again, since
+// the acknowledgement was lost), early (kept), next (executed, and after it what was kept).
+// execute() stops at a message that its reader has no room for; the packet stays in front and goes
+// on with the next poll (`front_done` says from which record).
+//
+// Acknowledgements wait for something to ride on. They leave alone with the first poll that finds
+// nothing where a put waits, else after 10 us, and at once after a loss, after 16 packets, or when
+// the peer asks (its window is half full). That a node owes one is `dirty_`; owes_ tells sleep()
+// so.
+//
+// Loss has two signs. Something sent later was acknowledged: send_window.cpp finds that. Or nothing
+// was: keep_time() finds that, and probes with one packet, twice, before it believes in a loss,
+// because a peer that computes is silent, too; the first time it also rings the peer's bell. Of the
+// last packets of a flight nothing later can tell, so where the path loses much they are sent twice
+// (repeat()).
+//
+// Handlers. take_message() opens the latch while a message is delivered: handlers send. So anything
+// may have changed when it returns, but for the front packet of that peer, which only the poller
+// (one thread at a time) takes off.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -188,7 +220,8 @@ Bytes UdpProvider::sealed_header(Peer& peer, HeaderSpace& space) noexcept {
             header.bytes()};
 }
 
-/// Perhaps nobody polls there. Not disturbed by the bad weather: what it says is said elsewhere.
+/// Wakes a peer whose threads may all be computing. Bypasses the bad weather of tests: it carries
+/// no data.
 void UdpProvider::ring_bell(Peer& peer) noexcept {
     HeaderSpace space;
     ++counts_.sent;

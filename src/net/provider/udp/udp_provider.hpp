@@ -175,7 +175,7 @@ private:
     std::atomic<bool> unfinished_{false};  ///< the next poll must not be waited for
     std::atomic<bool> owes_{false};        ///< acknowledgements that have a little time
     Sleepers waiters_, service_;
-    std::atomic<bool> bell_rang_{false};             ///< a hint to whoever polls next
+    std::atomic<bool> bell_rang_{false};             ///< a hint to the next poll
     std::atomic<std::uint64_t> polls_of_others_{0};  ///< than the service thread
     std::atomic<std::uint64_t> service_until_ns_{0};
     std::atomic<pthread_t> service_thread_{};
