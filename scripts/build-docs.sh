@@ -9,8 +9,14 @@ build=$(realpath "${1:-build}")
 libraries=()
 if command -v doxygen >/dev/null; then libraries=(--libraries); else echo "build-docs: no doxygen, so no pages of the libraries" >&2; fi
 scripts/site.py . "$build" "$build/site-pages" "${libraries[@]}"
-mkdocs build --quiet --strict --clean --config-file "$build/site-pages/mkdocs.yml"
+PYTHONPATH=test/house PYTHONDONTWRITEBYTECODE=1 mkdocs build --quiet --strict --clean --config-file "$build/site-pages/mkdocs.yml"
+# Debian's package names scripts that it does not have, or has by another name: jQuery, help for old browsers, wide tables.
+for script in jquery-3.6.0.min html5shiv.min theme_extra; do
+    [[ -e $build/site/js/$script.js ]] && continue
+    if [[ $script == jquery* ]]; then cp "$build"/site/js/jquery-*.js "$build/site/js/$script.js"; else : >"$build/site/js/$script.js"; fi
+done
 if [[ ${#libraries[@]} -ne 0 ]]; then
     (cat scripts/libraries.doxygen && echo "OUTPUT_DIRECTORY = $build/site") | doxygen -
 fi
+scripts/check_site.py "$build/site"
 echo "$build/site/index.html"

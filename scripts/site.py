@@ -26,7 +26,12 @@ theme:
   name: readthedocs
   navigation_depth: 3
 plugins: [search]
-markdown_extensions: [tables, fenced_code, toc, sane_lists]
+markdown_extensions:
+  - tables
+  - fenced_code
+  - sane_lists
+  - toc:
+      slugify: !!python/name:check_links.slug
 nav: {nav}
 """
 LIBRARIES = "* <a href='libraries/index.html'>Libraries</a>: the public headers\n"

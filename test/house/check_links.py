@@ -23,6 +23,11 @@ def anchor_of(heading):
     return re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
 
 
+def slug(heading, _separator):
+    """For mkdocs, so that the site's anchors are the forge's (scripts/build-docs.sh)."""
+    return anchor_of(heading)
+
+
 def anchors_of(text):
     found = set(NAMED.findall(text))
     for heading in HEADING.findall(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)):
