@@ -5,7 +5,7 @@
 Every row is one program measured in one go: its variants run in turn, A B C A B C ..., and the
 medians of what the program itself reports as seconds are compared. Every run must verify.
 
-    openmp_programs.py --hiroba build/bin/hiroba --examples build/examples [--repeat 5] [--json]
+    openmp_programs.py --hiroba build/bin/hiroba --examples build/examples [--repeat 5] [--json] [--record FILE]
 """
 import argparse
 import json
@@ -16,12 +16,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import record
+
 SECONDS = re.compile(r"seconds\s+([0-9.]+)")
 ROWS = [
-    # name, arguments, sequential program or None
-    ("ep", ["A"], None),
-    ("cg", ["A"], "cg-serial"),
-    ("heat", ["1024", "400"], None),
+    # name, arguments, sequential program or None, as the results call it
+    ("ep", ["A"], None, "NAS EP, class A"),
+    ("cg", ["A"], "cg-serial", "NAS CG, class A"),
+    ("heat", ["1024", "400"], None, "heat, 1024², 400 steps"),
 ]
 
 
@@ -52,8 +54,9 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only")
+    parser.add_argument("--record", help="file to add the figures to")
     options = parser.parse_args()
-    for name, arguments, serial in ROWS:
+    for name, arguments, serial, title in ROWS:
         if options.only not in (None, name):
             continue
         candidates = dict(variants(options.hiroba, options.examples, name, arguments, serial))
@@ -62,6 +65,11 @@ def main():
             for label, (command, threads) in candidates.items():
                 seconds[label].append(run(command, threads))
         median = {label: statistics.median(each) for label, each in seconds.items()}
+        if options.record:
+            record.append(options.record, options.hiroba, {
+                "program": title, "one thread": f"{median['sequential']:.2f} s",
+                "libgomp, 2 threads": f"{median['libgomp 2']:.2f} s",
+                "hiroba 2 nodes × 1 thread": f"{median['hiroba -n 2']:.2f} s"})
         row = {"program": " ".join([name, *arguments]), **{k: round(v, 3) for k, v in median.items()},
                "n1/libgomp1": round(median["hiroba -n 1"] / median["libgomp 1"], 3),
                "n2/libgomp2": round(median["hiroba -n 2"] / median["libgomp 2"], 3),

@@ -89,7 +89,7 @@ private:
     explicit Collectives(Endpoint& endpoint);
 
     static std::size_t place_offset(NodeId giver, std::uint64_t number) noexcept {
-        return (2 * giver.value + number % 2) * sizeof(Place);
+        return (std::size_t{2} * giver.value + number % 2) * sizeof(Place);
     }
     Place& own_place(NodeId giver, std::uint64_t number) const noexcept;
     void give(NodeId to, Bytes bytes) noexcept;

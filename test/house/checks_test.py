@@ -9,6 +9,7 @@ from pathlib import Path
 import check_form
 import check_layers
 import check_links
+import check_results
 import check_walks
 
 SPDX = "// SPDX-License-Identifier: BSD-3-Clause\n// Role: one.\n"
@@ -123,6 +124,25 @@ class Walks(unittest.TestCase):
                          ["omp/a.cpp has no A::h", "there is no tools/c.hpp"])
         self.assertEqual(len(self.found(self.ROWS, "3 steps in 2")), 1)
         self.assertEqual(self.found("", "0 steps in 0"), ["no walk"])
+
+
+class Results(unittest.TestCase):
+    def test_a_page_with_other_figures_than_the_file_is_found(self):
+        page = "<!-- results: programs.csv -->\n<!-- end -->\n"
+        rows = "program,time,date,commit,machine\na,1 s,d1,c1,m\na,2 s,d2,c2,m\n"
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "docs/results").mkdir(parents=True)
+            (root / "docs/results/programs.csv").write_text(rows)
+            for name in check_results.PAGES:
+                (root / name).write_text(page)
+            self.assertEqual(len(list(check_results.faults(root))), 2)
+            text = check_results.renewed(root, page)
+            self.assertIn("| a | 2 s | d2 | c2 |", text)
+            self.assertNotIn("1 s", text)
+            for name in check_results.PAGES:
+                (root / name).write_text(check_results.renewed(root, page))
+            self.assertEqual(list(check_results.faults(root)), [])
 
 
 class Form(unittest.TestCase):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recipe for Spack: copy this folder into a repository's packages/, or point Spack at a checkout
+"""Recipe for Spack: copy this folder, and zydis beside it, into a repository's packages/, or point Spack at a checkout
 with `spack dev-build hiroba@main`."""
 
 from spack.package import *

@@ -26,7 +26,7 @@ std::uint64_t number_of(Bytes message) noexcept {
 
 std::size_t Mailboxes::llcm_bytes(const Endpoint& endpoint) {
     // A window does not straddle pages: a part of each may stay empty.
-    return 2 * endpoint.nodes() * places * WindowPlace::bytes_for(window_bytes);
+    return std::size_t{2} * endpoint.nodes() * places * WindowPlace::bytes_for(window_bytes);
 }
 
 Result<std::unique_ptr<Board>> Mailboxes::make_board(Endpoint& endpoint, std::uint64_t job_key) {
@@ -97,7 +97,7 @@ void Mailboxes::open_windows(std::uint32_t node) {
         HIROBA_INVARIANT(out && in, "window %lu of node %u: %s", i, node,
                          (out ? in.error() : out.error()).text.c_str());
         peer.out.push_back(std::move(*out));
-        peer.in.push_back(std::move(*in));
+        peer.in.push_back(*in);
     }
 }
 

@@ -26,8 +26,8 @@ using ActiveWords = std::array<std::uint64_t, 1 + active_arguments_max>;
 inline Bytes encode_active(const ActiveHeader& header, const std::uint64_t* arguments,
                            ActiveWords& words) noexcept {
     words[0] = header.handler | std::uint64_t{header.arguments} << 8;
-    if (header.arguments != 0) std::memcpy(&words[1], arguments, 8u * header.arguments);
-    return std::as_bytes(std::span(words)).first(8u * (1u + header.arguments));
+    if (header.arguments != 0) std::memcpy(&words[1], arguments, std::size_t{8} * header.arguments);
+    return std::as_bytes(std::span(words)).first(std::size_t{8} * (1u + header.arguments));
 }
 
 /// False for bytes that no sender writes. `payload` is borrowed from `body`.
@@ -37,7 +37,7 @@ inline bool decode_active(Bytes body, ActiveHeader& header, ActiveWords& argumen
     if (body.size() < sizeof word) return false;
     std::memcpy(&word, body.data(), sizeof word);
     header = {static_cast<std::uint8_t>(word), static_cast<std::uint8_t>(word >> 8)};
-    const std::size_t bytes = 8u * header.arguments;
+    const std::size_t bytes = std::size_t{8} * header.arguments;
     if (word >> 16 != 0 || header.arguments > active_arguments_max) return false;
     if (body.size() < sizeof word + bytes) return false;
     if (bytes != 0) std::memcpy(arguments.data(), body.data() + sizeof word, bytes);

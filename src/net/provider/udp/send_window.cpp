@@ -26,8 +26,8 @@ void SendWindow::open(std::byte* memory, std::size_t datagram_bytes) noexcept {
 
 void SendWindow::limit(std::size_t datagram_bytes) noexcept {
     body_bytes_max_ = round_down(datagram_bytes - wire::header_bytes_max, 8);
-    congestion_max_ =
-        std::min<double>(window_packets, static_cast<double>(window_bytes_max / datagram_bytes));
+    const std::size_t fitting = window_bytes_max / datagram_bytes;
+    congestion_max_ = std::min<double>(window_packets, static_cast<double>(fitting));
 }
 
 // --- composing -----------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ Address loopback(std::uint16_t family, std::uint16_t port) noexcept {
 /// On one host only what HIROBA_NET says of every host could matter, and a subnet does not.
 std::string wanted_network(const ProviderSetup& setup) {
     if (!setup.network.empty()) return setup.network;
-    const std::string named = network_for_host(setting("HIROBA_NET"), "");
+    std::string named = network_for_host(setting("HIROBA_NET"), "");
     if (!setup.one_host) return named;
     return named.empty() || named.find('/') != named.npos ? "127.0.0.1" : named;
 }

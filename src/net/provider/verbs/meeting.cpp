@@ -36,7 +36,7 @@ Meeting::~Meeting() {
         if (path != nullptr) ibv.destroy_ah(path);
     if (qp_ != nullptr) ibv.destroy_qp(qp_);
     if (mr_ != nullptr) ibv.dereg_mr(mr_);
-    if (places_ != nullptr) munmap(places_, 2 * letters_max * place_bytes);
+    if (places_ != nullptr) munmap(places_, places_bytes);
     for (ibv_cq* const cq : {cq_, spare_})
         if (cq != nullptr) ibv.destroy_cq(cq);
 }
@@ -65,13 +65,12 @@ Result<void> Meeting::open(ibv_srq* srq, ibv_cq* receives) {
     attributes.qkey = qkey_;
     int error = ibv.modify_qp(qp_, &attributes,
                               IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-    constexpr std::size_t bytes = 2 * letters_max * place_bytes;
     void* const start =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(nullptr, places_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) return device_.wrong("mmap", errno);
     places_ = static_cast<std::byte*>(start);
-    mr_ = device_.pin(places_, bytes);
-    if (mr_ == nullptr) return device_.cannot_pin(bytes, errno);
+    mr_ = device_.pin(places_, places_bytes);
+    if (mr_ == nullptr) return device_.cannot_pin(places_bytes, errno);
     for (std::uint32_t place = 0; place < letters_max; ++place) {
         expect(place);
         free_places_.push_back(letters_max + place);

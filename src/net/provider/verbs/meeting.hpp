@@ -62,6 +62,7 @@ private:
     static constexpr std::uint32_t letters_max = 128;  ///< on their way, each direction
     static constexpr std::size_t routing_bytes = 40;   ///< before each letter that comes
     static constexpr std::size_t place_bytes = 128;
+    static constexpr std::size_t places_bytes = 2 * std::size_t{letters_max} * place_bytes;
 
     void send(NodeId to, const Letter& letter) noexcept;
     void expect(std::uint32_t place) noexcept;
