@@ -2,6 +2,7 @@
 #include "tools/run/unwinding.hpp"
 
 #include <cxxabi.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,6 +21,15 @@ constexpr unsigned stack_pointer_register = 7;  // DWARF's number of rsp (psABI,
 constexpr std::size_t frames_max = 256;
 /// No frame is larger; farther apart, two lie on different stacks.
 constexpr std::uint64_t frame_bytes_max = std::uint64_t{64} << 20;
+
+using FrameRegister = int(Dwfl_Frame*, unsigned, Dwarf_Word*);
+/// dwfl_frame_reg(), which libdw has since 0.188. nullptr: older, and frames of variables are not
+/// named.
+FrameRegister* frame_register() {
+    static auto* const found =
+        reinterpret_cast<FrameRegister*>(::dlsym(RTLD_DEFAULT, "dwfl_frame_reg"));
+    return found;
+}
 
 std::string readable(const char* name) {
     // Of C: a type's short name might be meant.
@@ -47,7 +57,9 @@ int add_frame(Dwfl_Frame* state, void* search_at) {
     auto& frames = static_cast<Search*>(search_at)->frames;
     Frame frame;
     Dwarf_Word stack_pointer = 0;
-    if (::dwfl_frame_reg(state, stack_pointer_register, &stack_pointer) != 0) return DWARF_CB_ABORT;
+    FrameRegister* const read = frame_register();
+    if (read == nullptr || read(state, stack_pointer_register, &stack_pointer) != 0)
+        return DWARF_CB_ABORT;
     frame.stack_pointer = stack_pointer;
     Dwarf_Addr code = 0;
     frame.is.function = function_of(state, &code, &frame.file);
