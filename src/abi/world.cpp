@@ -10,12 +10,12 @@
 #include <thread>
 
 #include "abi/gomp/runtime.hpp"
-#include "abi/libc/job_end.hpp"
-#include "abi/libc/malloc_place.hpp"
-#include "abi/libc/memory_of_others.hpp"
-#include "abi/libc/process_state.hpp"
-#include "abi/libc/signals.hpp"
-#include "abi/libc/threads.hpp"
+#include "abi/libc/memory/malloc_place.hpp"
+#include "abi/libc/memory/memory_of_others.hpp"
+#include "abi/libc/process/job_end.hpp"
+#include "abi/libc/process/process_state.hpp"
+#include "abi/libc/process/signals.hpp"
+#include "abi/libc/threads/threads.hpp"
 #include "abi/streams.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"

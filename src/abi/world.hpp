@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "abi/libc/remote_files.hpp"
+#include "abi/libc/files/remote_files.hpp"
 #include "base/settings.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"

@@ -11,7 +11,7 @@ namespace hiroba::dsm {
 
 /// Changes the action the kernel knows. `old` may be nullptr. Never the interposed sigaction.
 /// The kernel's action itself. Its handler returns by code of ours, so that a process whose system
-/// calls are examined (abi/libc/system_call_trap.hpp) pays nothing for faults.
+/// calls are examined (abi/libc/calls/system_call_trap.hpp) pays nothing for faults.
 void set_kernel_action(int signal, const struct sigaction& action, struct sigaction* old) noexcept;
 
 /// Keeps what the kernel had as the program's action, unless the program has set one since.

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/libc/calls/system_calls.hpp"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+
+#include "abi/libc/calls/kernel_access.hpp"
+#include "abi/libc/files/descriptors.hpp"
+#include "abi/libc/files/remote_files.hpp"
+#include "abi/world.hpp"
+#include "base/fatal.hpp"
+
+namespace hiroba::abi {
+namespace {
+
+/// What the kernel takes at most; longer vectors are its to refuse.
+constexpr std::size_t vector_max = 1024;
+
+template <class T>
+T* pointer(long word) noexcept {
+    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word));
+}
+
+/// The low 32 bits: counts and lengths of calls that take an int.
+std::size_t count_of(long word) noexcept { return word > 0 ? static_cast<std::size_t>(word) : 0; }
+
+/// Memory that other processes write, each node's kernel in its own place: no other node sees it.
+bool refuses_segment(long number) noexcept {
+    if (number != SYS_shmat) return false;
+    say("shmat refused: a segment of System V shared memory is known to one node only; use malloc "
+        "between the threads of the program, or run on one node (-n 1)");
+    return true;
+}
+
+/// Kernel interfaces that use buffers after the call has returned: nothing could pin them as long.
+bool is_refused(long number) noexcept {
+    if (refuses_segment(number)) return true;
+    const bool submits = number == SYS_io_setup || number == SYS_io_uring_setup;
+    if (!submits) return false;
+    static constinit std::atomic<bool> said{false};
+    if (!said.exchange(true, std::memory_order_relaxed)) {
+        say("%s refused: asynchronous input and output into memory shared by nodes is not "
+            "possible; use read and write, or run on one node (-n 1)",
+            number == SYS_io_setup ? "io_setup" : "io_uring_setup");
+    }
+    return true;
+}
+
+bool makes_descriptor(const SystemCall& row, const CallArguments& arguments) noexcept {
+    const bool copies = row.number == SYS_fcntl &&
+                        (arguments.word[1] == F_DUPFD || arguments.word[1] == F_DUPFD_CLOEXEC);
+    return row.opens || copies;
+}
+
+/// The calls whose descriptors are where an argument points.
+void number_both_ends(long number, const CallArguments& arguments) noexcept {
+    const bool pipes = number == SYS_pipe || number == SYS_pipe2;
+    if (!pipes && number != SYS_socketpair) return;
+    auto* const ends = pointer<int>(arguments.word[pipes ? 0 : 3]);
+    for (int i = 0; i < 2; ++i) ends[i] = static_cast<int>(number_new_descriptor(ends[i]));
+}
+
+/// "fort." and digits: what libgfortran opens for a unit that the program has not opened here.
+bool names_unit(const char* path) noexcept {
+    if (strncmp(path, "fort.", 5) != 0 || path[5] == '\0') return false;
+    return path[5 + strspn(path + 5, "0123456789")] == '\0';
+}
+
+/// libgfortran's table of units is each node's own. A unit that node 0 has opened is unknown here,
+/// and a file of its own would swallow what is written to it.
+void refuse_unit(const SystemCall& row, const CallArguments& arguments) noexcept {
+    if (world()->job.self.value == 0 || row.touches[0].use != Use::text) return;
+    const char* const path = pointer<const char>(arguments.word[row.touches[0].argument]);
+    if (path == nullptr || !names_unit(path)) return;
+    die(exit_environment,
+        "Fortran unit %s is not open on node %u: a unit belongs to the node that opened it; use it "
+        "outside of parallel regions, or run on one node (-n 1)",
+        path + 5, world()->job.self.value);
+}
+
+}  // namespace
+
+PinnedBuffers::~PinnedBuffers() {
+    for (std::size_t i = 0; i < count_; ++i) {
+        world()->memory->unpin(pinned_[i].address, pinned_[i].bytes);
+    }
+}
+
+void PinnedBuffers::add(const void* address, std::size_t bytes, bool write) noexcept {
+    if (bytes == 0 || !is_global(address)) return;
+    if (count_ == pinned_max) {
+        // A batch of messages with more buffers than any one call can have: accessible now, and
+        // what an acquire takes away meanwhile comes back as a shorter batch, which is allowed.
+        world()->memory->make_accessible(address, bytes, write);
+        return;
+    }
+    world()->memory->pin(address, bytes, write);
+    pinned_[count_++] = {address, bytes, write};
+}
+
+bool PinnedBuffers::map_again() const noexcept {
+    for (std::size_t i = 0; i < count_; ++i) {
+        world()->memory->make_accessible(pinned_[i].address, pinned_[i].bytes, pinned_[i].write);
+    }
+    return count_ > 0;
+}
+
+void PinnedBuffers::add_text(const char* text) noexcept {
+    // strlen faults in what is invalid.
+    if (text != nullptr && is_global(text)) add(text, strlen(text) + 1, false);
+}
+
+void PinnedBuffers::add_texts(const char* const* texts) noexcept {
+    if (texts == nullptr) return;
+    std::size_t count = 0;
+    for (; texts[count] != nullptr; ++count) add_text(texts[count]);
+    add(texts, (count + 1) * sizeof *texts, false);
+}
+
+void PinnedBuffers::add_vector(const void* vector, std::size_t count, bool write) noexcept {
+    if (vector == nullptr || count > vector_max) return;
+    const auto* const entries = static_cast<const iovec*>(vector);
+    add(entries, count * sizeof *entries, false);
+    for (std::size_t i = 0; i < count; ++i) add(entries[i].iov_base, entries[i].iov_len, write);
+}
+
+void PinnedBuffers::add_message(const void* address, bool write) noexcept {
+    if (address == nullptr) return;
+    const auto& message = *static_cast<const msghdr*>(address);
+    add(&message, sizeof message, write);
+    add(message.msg_name, message.msg_namelen, write);
+    add(message.msg_control, message.msg_controllen, write);
+    add_vector(message.msg_iov, message.msg_iovlen, write);
+}
+
+void PinnedBuffers::add_messages(const void* address, std::size_t count, bool write) noexcept {
+    if (address == nullptr || count > vector_max) return;
+    const auto* const messages = static_cast<const mmsghdr*>(address);
+    add(messages, count * sizeof *messages, true);  // msg_len is written either way
+    for (std::size_t i = 0; i < count; ++i) add_message(&messages[i].msg_hdr, write);
+}
+
+void PinnedBuffers::add_address(const void* address, const void* length) noexcept {
+    if (length == nullptr) return;
+    const socklen_t bytes = *static_cast<const socklen_t*>(length);
+    add(length, sizeof bytes, true);
+    if (address != nullptr) add(address, bytes, true);
+}
+
+void PinnedBuffers::add_touch(const Touch& touch, const CallArguments& arguments) noexcept {
+    const void* const at = pointer<void>(arguments.word[touch.argument]);
+    const std::size_t count = touch.count == no_count ? 1 : count_of(arguments.word[touch.count]);
+    switch (touch.use) {
+        case Use::none: return;
+        case Use::text: return add_text(static_cast<const char*>(at));
+        case Use::texts: return add_texts(static_cast<const char* const*>(at));
+        case Use::in: return add(at, touch.bytes * count, false);
+        case Use::out: return add(at, touch.bytes * count, true);
+        case Use::in_vector: return add_vector(at, count, false);
+        case Use::out_vector: return add_vector(at, count, true);
+        case Use::in_message: return add_message(at, false);
+        case Use::out_message: return add_message(at, true);
+        case Use::in_messages: return add_messages(at, count, false);
+        case Use::out_messages: return add_messages(at, count, true);
+        case Use::address: return add_address(at, pointer<void>(arguments.word[touch.count]));
+        case Use::bits: return add(at, (count_of(arguments.word[0]) + 63) / 64 * 8, true);
+    }
+}
+
+void PinnedBuffers::add(const SystemCall& row, const CallArguments& arguments) noexcept {
+    for (const Touch& touch : row.touches) {
+        if (touch.use == Use::none) return;
+        add_touch(touch, arguments);
+    }
+}
+
+namespace {
+
+/// The kernel may drop the mapping of a pinned page, or hide it for an instant, and then refuses
+/// the call with nothing done. What the program itself got wrong is refused again.
+long call_with(const PinnedBuffers& buffers, long number, const CallArguments& arguments) noexcept {
+    constexpr int attempts_max = 4;
+    const long* const a = arguments.word;
+    for (int attempt = 1;; ++attempt) {
+        const long result = dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+        if (result != -EFAULT || attempt == attempts_max || !buffers.map_again()) return result;
+    }
+}
+
+}  // namespace
+
+long perform_system_call(long number, const CallArguments& arguments) noexcept {
+    const long* const a = arguments.word;
+    const SystemCall* const row = find_system_call(number);
+    if (row == nullptr) {
+        if (is_refused(number)) return -ENOSYS;
+        return dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    }
+    if (row->opens) refuse_unit(*row, arguments);
+    if (const auto owner = foreign_owner(*row, arguments)) {
+        return perform_on_owner(*owner, number, arguments);
+    }
+    long result;
+    {
+        PinnedBuffers buffers;
+        buffers.add(*row, arguments);
+        result = call_with(buffers, number, arguments);
+        if (result == 0) number_both_ends(number, arguments);
+    }
+    return makes_descriptor(*row, arguments) ? number_new_descriptor(result) : result;
+}
+
+}  // namespace hiroba::abi

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/libc/files/descriptors.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "abi/libc/calls/system_call_trap.hpp"
+#include "abi/libc/calls/system_calls.hpp"
+#include "base/own_libraries.hpp"
+
+namespace hiroba::abi {
+namespace {
+
+/// Below this, a node could not open what an ordinary program opens.
+constexpr std::uint32_t width_min = 128;
+/// The kernel's table of a process grows with its highest number.
+constexpr std::uint32_t width_max = 1u << 16;
+
+constinit std::uint32_t width = 0;  ///< 0: numbers tell nothing
+constinit std::uint32_t self_rank = 0;
+constinit std::uint32_t node_count = 1;
+
+bool is_open_here(long fd) noexcept { return dsm::kernel_call(SYS_fcntl, fd, F_GETFD) >= 0; }
+
+}  // namespace
+
+void share_descriptors(NodeId self, std::uint32_t nodes) noexcept {
+    note_own_descriptors();
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    const rlim_t wanted = std::min<rlim_t>(limit.rlim_cur, limit.rlim_max / nodes);
+    if (wanted < width_min) return;
+    width = static_cast<std::uint32_t>(std::min<rlim_t>(wanted, width_max));
+    self_rank = self.value;
+    node_count = nodes;
+    if (self.value == 0) return;
+    limit.rlim_cur = std::min<rlim_t>(
+        limit.rlim_max, std::max<rlim_t>(limit.rlim_cur, rlim_t{width} * (self.value + 1)));
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::optional<NodeId> foreign_owner(const SystemCall& row,
+                                    const CallArguments& arguments) noexcept {
+    // newfstatat() of an empty path is what fstat() has become.
+    const bool on_descriptor = row.descriptor || row.number == SYS_newfstatat;
+    const auto fd = static_cast<int>(arguments.word[0]);
+    if (width == 0 || !on_descriptor || fd < 3) return std::nullopt;
+    const std::uint32_t owner = static_cast<std::uint32_t>(fd) / width;
+    if (owner == self_rank || owner >= node_count || is_own_descriptor(fd)) return std::nullopt;
+    // Where opening is not examined the numbers tell less: what is open here is meant. Node 0 may
+    // have more open than fit its width.
+    const bool numbers_tell = self_rank != 0 && system_calls_are_examined();
+    if (!numbers_tell && is_open_here(fd)) return std::nullopt;
+    return NodeId{owner};
+}
+
+long number_new_descriptor(long fd) noexcept {
+    if (fd < 3 || self_rank == 0 || width == 0 || !system_calls_are_examined()) return fd;
+    if (static_cast<std::uint32_t>(fd) >= self_rank * width) return fd;
+    const long flags = dsm::kernel_call(SYS_fcntl, fd, F_GETFD);
+    const int copy = (flags & FD_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD;
+    const long moved = dsm::kernel_call(SYS_fcntl, fd, copy, self_rank * width);
+    if (moved < 0) return fd;
+    dsm::kernel_call(SYS_close, fd);
+    return moved;
+}
+
+}  // namespace hiroba::abi

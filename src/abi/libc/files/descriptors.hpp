@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: tells by a descriptor's number which node opened it.
+// Invariant: node r numbers what it opens for the program from r times the width on, so a number
+// means one file wherever it is used. Node 0's are the numbers of a bare run. 0, 1 and 2 are each
+// node's own.
+#pragma once
+
+#include <optional>
+
+#include "abi/libc/calls/system_call_table.hpp"
+#include "base/ids.hpp"
+
+namespace hiroba::abi {
+
+struct CallArguments;
+
+/// Fixes the width, and raises this node's limit of open files so that its numbers are allowed.
+/// At take-over; without it every descriptor is this node's.
+void share_descriptors(NodeId self, std::uint32_t nodes) noexcept;
+
+/// The node whose descriptor the call uses, when it is another than this one.
+std::optional<NodeId> foreign_owner(const SystemCall& row, const CallArguments& arguments) noexcept;
+
+/// Gives what this node has just opened a number of its own. `fd` may be a negated error number.
+long number_new_descriptor(long fd) noexcept;
+
+}  // namespace hiroba::abi

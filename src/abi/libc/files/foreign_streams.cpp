@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a stream's node is known: libc allocates a FILE in its own heap, and the heaps of the nodes
+// lie one behind the other (malloc_place.hpp). The standard streams lie in libc, at one address
+// everywhere: output goes to each node's own, which is the same file; input is node 0's.
+// The headers' inline versions would stand in the way of these definitions.
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1
+#endif
+#include "abi/libc/files/foreign_streams.hpp"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+
+#include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/files/remote_files.hpp"
+#include "abi/libc/memory/malloc_place.hpp"
+#include "abi/libc/real.hpp"
+#include "abi/world.hpp"
+#include "base/fatal.hpp"
+
+extern "C" {
+int __fprintf_chk(FILE*, int, const char*, ...);
+int __vfprintf_chk(FILE*, int, const char*, va_list);
+char* __fgets_chk(char*, size_t, int, FILE*);
+int __isoc99_fscanf(FILE*, const char*, ...);
+int __isoc99_vfscanf(FILE*, const char*, va_list);
+int __isoc99_scanf(const char*, ...);
+int _IO_putc(int, FILE*);
+int _IO_getc(FILE*);
+}
+
+HIROBA_REAL(vfprintf);
+HIROBA_REAL(__vfprintf_chk);
+HIROBA_REAL(fputs);
+HIROBA_REAL(fputc);
+HIROBA_REAL(fgets);
+HIROBA_REAL(__fgets_chk);
+HIROBA_REAL(fgetc);
+HIROBA_REAL(ungetc);
+HIROBA_REAL(fflush);
+HIROBA_REAL(fclose);
+HIROBA_REAL(fseek);
+HIROBA_REAL(fseeko);
+HIROBA_REAL(ftell);
+HIROBA_REAL(ftello);
+HIROBA_REAL(rewind);
+HIROBA_REAL(feof);
+HIROBA_REAL(ferror);
+HIROBA_REAL(clearerr);
+HIROBA_REAL(fileno);
+HIROBA_REAL(__isoc99_vfscanf);
+
+namespace hiroba::abi {
+namespace {
+
+struct StandIn {
+    FILE* far = nullptr;
+    FILE* local = nullptr;
+    NodeId owner;
+};
+
+constexpr std::size_t stand_ins_max = 256;
+constinit StandIn stand_ins[stand_ins_max];
+constinit Latch stand_ins_latch;
+
+NodeId none() noexcept { return world()->job.self; }
+
+/// Rank of the node that opened the stream.
+NodeId owner_of(FILE* stream) noexcept {
+    if (stream == stdin) return NodeId{0};
+    return foreign_private_heap(stream).value_or(none());
+}
+
+std::int64_t ask(const StandIn& stream, StreamCall call, long a = 0, long b = 0, Bytes in = {},
+                 MutableBytes out = {}) noexcept {
+    const CallArguments words{{dsm::kernel::as_word(stream.far), a, b}};
+    return world()->files->call(stream.owner, static_cast<std::int64_t>(call), words, -1, in, out);
+}
+
+template <class T>
+T failed(std::int64_t result) noexcept {
+    errno = static_cast<int>(-result);
+    return static_cast<T>(-1);
+}
+
+// The four functions of a cookie stream. A transfer is cut into messages.
+ssize_t cookie_write(void* cookie, const char* from, size_t bytes) {
+    const auto& stream = *static_cast<const StandIn*>(cookie);
+    size_t done = 0;
+    while (done < bytes) {
+        const size_t piece = std::min(bytes - done, world()->files->chunk_bytes());
+        const std::int64_t result =
+            ask(stream, StreamCall::write, 0, 0, std::as_bytes(std::span(from + done, piece)));
+        if (result < 0) return failed<ssize_t>(result) + 1;  // 0 is a cookie's failure to write
+        done += static_cast<size_t>(result);
+        if (static_cast<size_t>(result) < piece) break;
+    }
+    return static_cast<ssize_t>(done);
+}
+
+ssize_t cookie_read(void* cookie, char* to, size_t bytes) {
+    const size_t piece = std::min(bytes, world()->files->chunk_bytes());
+    const std::int64_t result = ask(*static_cast<const StandIn*>(cookie), StreamCall::read, 0, 0,
+                                    {}, std::as_writable_bytes(std::span(to, piece)));
+    return result < 0 ? failed<ssize_t>(result) : static_cast<ssize_t>(result);
+}
+
+int cookie_seek(void* cookie, off64_t* offset, int whence) {
+    const auto& stream = *static_cast<const StandIn*>(cookie);
+    const std::int64_t moved = ask(stream, StreamCall::seek, *offset, whence);
+    if (moved < 0) return failed<int>(moved);
+    const std::int64_t at = ask(stream, StreamCall::tell);
+    if (at < 0) return failed<int>(at);
+    *offset = at;
+    return 0;
+}
+
+/// Under the latch. libc makes it in its own heap.
+FILE* open_stand_in(StandIn& stand_in) noexcept {
+    FILE* const local =
+        fopencookie(&stand_in, "r+", {&cookie_read, &cookie_write, &cookie_seek, nullptr});
+    if (local == nullptr) {
+        die(exit_environment, "no memory for a stream of node %u", stand_in.owner.value);
+    }
+    setvbuf(local, nullptr, _IONBF, 0);
+    return local;
+}
+
+StandIn& find_stand_in(FILE* far, NodeId owner) noexcept {
+    const std::scoped_lock guard{stand_ins_latch};
+    StandIn* free = nullptr;
+    for (StandIn& each : stand_ins) {
+        if (each.far == far && each.owner == owner) return each;
+        if (each.far == nullptr && free == nullptr) free = &each;
+    }
+    if (free == nullptr) {
+        die(exit_environment, "more than %lu streams of other nodes in use here: close some",
+            stand_ins_max);
+    }
+    free->far = far;
+    free->owner = owner;
+    if (free->local == nullptr) free->local = open_stand_in(*free);
+    real_clearerr(free->local);  // what the last stream it stood for left behind
+    return *free;
+}
+
+bool is_far(FILE* stream) noexcept {
+    return spans_nodes() && stream != nullptr && owner_of(stream) != none();
+}
+
+StandIn& stand_in_of(FILE* stream) noexcept { return find_stand_in(stream, owner_of(stream)); }
+
+int close_far(FILE* stream) noexcept {
+    StandIn& stand_in = stand_in_of(stream);
+    const std::int64_t result = ask(stand_in, StreamCall::close);
+    const std::scoped_lock guard{stand_ins_latch};
+    stand_in.far = nullptr;  // its local stream serves the next
+    if (result < 0) errno = static_cast<int>(-result);
+    return result < 0 ? EOF : 0;
+}
+
+int flush_far(FILE* stream) noexcept {
+    const std::int64_t result = ask(stand_in_of(stream), StreamCall::flush);
+    if (result < 0) errno = static_cast<int>(-result);
+    return result < 0 ? EOF : 0;
+}
+
+/// Characters a stand-in has read and not handed out, or been given back.
+std::size_t unread(const FILE& stream) noexcept {
+    const auto ahead = static_cast<std::size_t>(stream._IO_read_end - stream._IO_read_ptr);
+    constexpr int in_backup = 0x0100;  // _IO_IN_BACKUP of libio
+    if ((stream._flags & in_backup) == 0) return ahead;
+    return ahead + static_cast<std::size_t>(stream._IO_save_end - stream._IO_save_base);
+}
+
+/// near() for calls that may leave characters unread: at the end of the scope they are back with
+/// the owner, because the next to read may be another node.
+class NearReader {
+public:
+    explicit NearReader(FILE* stream) noexcept : stream_(stream) {
+        if (!is_far(stream)) return;
+        stand_in_ = &stand_in_of(stream);
+        stream_ = stand_in_->local;
+    }
+    NearReader(const NearReader&) = delete;
+    NearReader& operator=(const NearReader&) = delete;
+    ~NearReader() {
+        if (stand_in_ == nullptr) return;
+        char characters[16];
+        std::size_t count = std::min(unread(*stream_), sizeof characters);
+        for (std::size_t i = 0; i < count; ++i) {
+            characters[count - 1 - i] = static_cast<char>(real_fgetc(stream_));
+        }
+        if (count == 0) return;
+        ask(*stand_in_, StreamCall::unread, 0, 0, std::as_bytes(std::span(characters, count)));
+    }
+    FILE* stream() const noexcept { return stream_; }
+
+private:
+    FILE* stream_;
+    StandIn* stand_in_ = nullptr;
+};
+
+}  // namespace
+
+FILE* near(FILE* stream) noexcept { return is_far(stream) ? stand_in_of(stream).local : stream; }
+
+}  // namespace hiroba::abi
+
+using namespace hiroba::abi;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int vfprintf(FILE* stream, const char* format, va_list list) {
+    return real_vfprintf(near(stream), format, list);
+}
+int fprintf(FILE* stream, const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    const int printed = real_vfprintf(near(stream), format, list);
+    va_end(list);
+    return printed;
+}
+int __vfprintf_chk(FILE* stream, int flag, const char* format, va_list list) {
+    return real___vfprintf_chk(near(stream), flag, format, list);
+}
+int __fprintf_chk(FILE* stream, int flag, const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    const int printed = real___vfprintf_chk(near(stream), flag, format, list);
+    va_end(list);
+    return printed;
+}
+int fputs(const char* text, FILE* stream) { return real_fputs(text, near(stream)); }
+int fputc(int c, FILE* stream) { return real_fputc(c, near(stream)); }
+int putc(int c, FILE* stream) { return real_fputc(c, near(stream)); }
+int _IO_putc(int c, FILE* stream) { return real_fputc(c, near(stream)); }
+
+char* fgets(char* text, int bytes, FILE* stream) { return real_fgets(text, bytes, near(stream)); }
+char* __fgets_chk(char* text, size_t room, int bytes, FILE* stream) {
+    return real___fgets_chk(text, room, bytes, near(stream));
+}
+int fgetc(FILE* stream) { return real_fgetc(near(stream)); }
+int getc(FILE* stream) { return real_fgetc(near(stream)); }
+int _IO_getc(FILE* stream) { return real_fgetc(near(stream)); }
+int getchar() { return real_fgetc(near(stdin)); }
+int ungetc(int c, FILE* stream) { return real_ungetc(c, NearReader(stream).stream()); }
+
+int __isoc99_vfscanf(FILE* stream, const char* format, va_list list) {
+    return real___isoc99_vfscanf(NearReader(stream).stream(), format, list);
+}
+int __isoc99_fscanf(FILE* stream, const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    const int count = real___isoc99_vfscanf(NearReader(stream).stream(), format, list);
+    va_end(list);
+    return count;
+}
+int __isoc99_scanf(const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    const int count = real___isoc99_vfscanf(NearReader(stdin).stream(), format, list);
+    va_end(list);
+    return count;
+}
+
+int fflush(FILE* stream) { return is_far(stream) ? flush_far(stream) : real_fflush(stream); }
+int fclose(FILE* stream) { return is_far(stream) ? close_far(stream) : real_fclose(stream); }
+int fseek(FILE* stream, long offset, int whence) {
+    return real_fseek(near(stream), offset, whence);
+}
+int fseeko(FILE* stream, off_t offset, int whence) {
+    return real_fseeko(near(stream), offset, whence);
+}
+int fseeko64(FILE* stream, off64_t offset, int whence) {
+    return real_fseeko(near(stream), offset, whence);
+}
+long ftell(FILE* stream) { return real_ftell(near(stream)); }
+off_t ftello(FILE* stream) { return real_ftello(near(stream)); }
+off64_t ftello64(FILE* stream) { return real_ftello(near(stream)); }
+void rewind(FILE* stream) { real_rewind(near(stream)); }
+int feof(FILE* stream) noexcept { return real_feof(near(stream)); }
+int ferror(FILE* stream) noexcept { return real_ferror(near(stream)); }
+void clearerr(FILE* stream) noexcept { real_clearerr(near(stream)); }
+
+/// The owner's number, which names the file on every node.
+int fileno(FILE* stream) noexcept {
+    if (!is_far(stream)) return real_fileno(stream);
+    const std::int64_t fd = ask(stand_in_of(stream), StreamCall::number);
+    if (fd >= 0) return static_cast<int>(fd);
+    errno = static_cast<int>(-fd);
+    return -1;
+}
+
+}  // extern "C"

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: Fortran's preconnected units. libgfortran's table of units is each node's own, and there 5,
+// 6 and 0 are always open: a unit 6 that node 0 has opened on a file would be standard output on
+// another node. Other units are seen by the file they open (system_calls.cpp).
+// Invariant: without libgfortran in the process nobody calls these.
+#include <dlfcn.h>
+
+#include <cstdint>
+
+#include "abi/libc/process/process_state.hpp"
+#include "abi/libc/real.hpp"
+#include "abi/world.hpp"
+
+namespace hiroba::abi {
+namespace {
+
+/// The front of every parameter block of libgfortran (libgfortran/io/io.h, st_parameter_common).
+struct Parameters {
+    std::uint32_t flags;
+    std::int32_t unit;
+};
+constexpr std::uint32_t has_internal_unit = 1u << 14;  ///< of reads and writes
+
+using Statement = void(Parameters*);
+
+Statement* find_statement(const char* name) noexcept {
+    return reinterpret_cast<Statement*>(find_real(name));
+}
+
+bool is_preconnected(const Parameters& parameters) noexcept {
+    return parameters.unit == 0 || parameters.unit == 5 || parameters.unit == 6;
+}
+
+void note_change(const Parameters& parameters, const char* statement) noexcept {
+    if (is_preconnected(parameters)) standard_unit_changed(parameters.unit, statement);
+}
+
+void check(const Parameters& parameters) noexcept {
+    if ((parameters.flags & has_internal_unit) == 0 && is_preconnected(parameters))
+        refuse_unit_of_node_0(parameters.unit);
+}
+
+}  // namespace
+}  // namespace hiroba::abi
+
+using namespace hiroba::abi;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void _gfortran_st_open(Parameters* parameters) {
+    static Statement* const real = find_statement("_gfortran_st_open");
+    if (HIROBA_CALL_OF_PROGRAM()) note_change(*parameters, "OPEN of a standard unit");
+    real(parameters);
+}
+
+void _gfortran_st_close(Parameters* parameters) {
+    static Statement* const real = find_statement("_gfortran_st_close");
+    if (HIROBA_CALL_OF_PROGRAM()) note_change(*parameters, "CLOSE of a standard unit");
+    real(parameters);
+}
+
+void _gfortran_st_write(Parameters* parameters) {
+    static Statement* const real = find_statement("_gfortran_st_write");
+    if (HIROBA_CALL_OF_PROGRAM()) check(*parameters);
+    real(parameters);
+}
+
+void _gfortran_st_read(Parameters* parameters) {
+    static Statement* const real = find_statement("_gfortran_st_read");
+    if (HIROBA_CALL_OF_PROGRAM()) check(*parameters);
+    real(parameters);
+}
+
+}  // extern "C"

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: interposes the calls that hand path names and file status structures to the kernel.
+// Invariant: as in buffers.cpp: accessible first, then libc; result and errno are libc's.
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "abi/libc/calls/kernel_access.hpp"
+#include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/real.hpp"
+
+HIROBA_REAL(open);
+HIROBA_REAL(open64);
+HIROBA_REAL(openat);
+HIROBA_REAL(openat64);
+HIROBA_REAL(creat);
+HIROBA_REAL(fopen);
+HIROBA_REAL(fopen64);
+HIROBA_REAL(freopen);
+HIROBA_REAL(stat);
+HIROBA_REAL(stat64);
+HIROBA_REAL(lstat);
+HIROBA_REAL(lstat64);
+HIROBA_REAL(fstat);
+HIROBA_REAL(fstat64);
+HIROBA_REAL(access);
+HIROBA_REAL(unlink);
+HIROBA_REAL(remove);
+HIROBA_REAL(rename);
+HIROBA_REAL(mkdir);
+HIROBA_REAL(rmdir);
+HIROBA_REAL(readlink);
+
+using namespace hiroba::abi;
+
+namespace {
+
+/// The third argument of open(), read only where there is one.
+mode_t mode_argument(int flags, va_list arguments) {
+    const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+    return creates ? va_arg(arguments, mode_t) : 0;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int open(const char* path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = mode_argument(flags, arguments);
+    va_end(arguments);
+    let_kernel_read_text(path);
+    return real_open(path, flags, mode);
+}
+int open64(const char* path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = mode_argument(flags, arguments);
+    va_end(arguments);
+    let_kernel_read_text(path);
+    return real_open64(path, flags, mode);
+}
+int openat(int directory, const char* path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = mode_argument(flags, arguments);
+    va_end(arguments);
+    let_kernel_read_text(path);
+    return real_openat(directory, path, flags, mode);
+}
+int openat64(int directory, const char* path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = mode_argument(flags, arguments);
+    va_end(arguments);
+    let_kernel_read_text(path);
+    return real_openat64(directory, path, flags, mode);
+}
+int creat(const char* path, mode_t mode) {
+    let_kernel_read_text(path);
+    return real_creat(path, mode);
+}
+FILE* fopen(const char* path, const char* mode) {
+    let_kernel_read_text(path);
+    return real_fopen(path, mode);
+}
+FILE* fopen64(const char* path, const char* mode) {
+    let_kernel_read_text(path);
+    return real_fopen64(path, mode);
+}
+FILE* freopen(const char* path, const char* mode, FILE* stream) {
+    let_kernel_read_text(path);
+    return real_freopen(path, mode, stream);
+}
+int stat(const char* path, struct stat* status) noexcept {
+    let_kernel_read_text(path);
+    let_kernel_write(status, sizeof *status);
+    return real_stat(path, status);
+}
+int stat64(const char* path, struct stat64* status) noexcept {
+    let_kernel_read_text(path);
+    let_kernel_write(status, sizeof *status);
+    return real_stat64(path, status);
+}
+int lstat(const char* path, struct stat* status) noexcept {
+    let_kernel_read_text(path);
+    let_kernel_write(status, sizeof *status);
+    return real_lstat(path, status);
+}
+int lstat64(const char* path, struct stat64* status) noexcept {
+    let_kernel_read_text(path);
+    let_kernel_write(status, sizeof *status);
+    return real_lstat64(path, status);
+}
+int fstat(int fd, struct stat* status) noexcept {
+    if (spans_nodes()) return static_cast<int>(call_from(HIROBA_CALLER, SYS_fstat, fd, status));
+    return real_fstat(fd, status);
+}
+int fstat64(int fd, struct stat64* status) noexcept {
+    if (spans_nodes()) return static_cast<int>(call_from(HIROBA_CALLER, SYS_fstat, fd, status));
+    return real_fstat64(fd, status);
+}
+int access(const char* path, int mode) noexcept {
+    let_kernel_read_text(path);
+    return real_access(path, mode);
+}
+int unlink(const char* path) noexcept {
+    let_kernel_read_text(path);
+    return real_unlink(path);
+}
+int remove(const char* path) noexcept {
+    let_kernel_read_text(path);
+    return real_remove(path);
+}
+int rename(const char* from, const char* to) noexcept {
+    let_kernel_read_text(from);
+    let_kernel_read_text(to);
+    return real_rename(from, to);
+}
+int mkdir(const char* path, mode_t mode) noexcept {
+    let_kernel_read_text(path);
+    return real_mkdir(path, mode);
+}
+int rmdir(const char* path) noexcept {
+    let_kernel_read_text(path);
+    return real_rmdir(path);
+}
+ssize_t readlink(const char* path, char* buffer, size_t bytes) noexcept {
+    let_kernel_read_text(path);
+    let_kernel_write(buffer, bytes);
+    return real_readlink(path, buffer, bytes);
+}
+
+}  // extern "C"

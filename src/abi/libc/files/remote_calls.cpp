@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: which system calls on a descriptor of another node can be carried over, and how: long
+// transfers in pieces, vectors entry by entry.
+// Invariant: a transfer ends at the first piece that comes back short, like the bare call.
+#include <asm/ioctls.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/files/remote_files.hpp"
+#include "abi/world.hpp"
+#include "base/fatal.hpp"
+
+namespace hiroba::abi {
+namespace {
+
+constexpr std::size_t stat_bytes = 144, statfs_bytes = 120, termios_bytes = 36;
+
+std::byte* bytes_at(long word) noexcept {
+    return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(word));
+}
+
+bool is_write(long number) noexcept { return number == SYS_write || number == SYS_pwrite64; }
+bool has_offset(long number) noexcept { return number == SYS_pread64 || number == SYS_pwrite64; }
+
+/// read, write, pread64, pwrite64.
+long transfer(NodeId owner, long number, const CallArguments& given) noexcept {
+    RemoteFiles& files = *world()->files;
+    const auto total = static_cast<std::size_t>(given.word[2]);
+    std::byte* const buffer = bytes_at(given.word[1]);
+    std::size_t done = 0;
+    do {
+        const std::size_t piece = std::min(total - done, files.chunk_bytes());
+        CallArguments words = given;
+        words.word[2] = static_cast<long>(piece);
+        if (has_offset(number)) words.word[3] += static_cast<long>(done);
+        const bool write = is_write(number);
+        const long result =
+            files.call(owner, number, words, 1, write ? Bytes{buffer + done, piece} : Bytes{},
+                       write ? MutableBytes{} : MutableBytes{buffer + done, piece});
+        if (result < 0) return done > 0 ? static_cast<long>(done) : result;
+        done += static_cast<std::size_t>(result);
+        if (static_cast<std::size_t>(result) < piece) break;
+    } while (done < total);
+    return static_cast<long>(done);
+}
+
+long transfer_vector(NodeId owner, long number, CallArguments given, bool has_offset) noexcept {
+    const auto* const entries = reinterpret_cast<const iovec*>(bytes_at(given.word[1]));
+    const long count = given.word[2];
+    if (count < 0 || count > 1024) return -EINVAL;
+    long done = 0;
+    for (long i = 0; i < count; ++i) {
+        CallArguments one = given;
+        one.word[1] = dsm::kernel::as_word(entries[i].iov_base);
+        one.word[2] = static_cast<long>(entries[i].iov_len);
+        if (has_offset) one.word[3] += done;
+        const long result = transfer(owner, number, one);
+        if (result < 0) return done > 0 ? done : result;
+        done += result;
+        if (result < one.word[2]) break;
+    }
+    return done;
+}
+
+/// The kernel fills `bytes` at argument `data_at`.
+long ask(NodeId owner, long number, const CallArguments& given, int data_at,
+         std::size_t bytes) noexcept {
+    return world()->files->call(owner, number, given, data_at, {},
+                                {bytes_at(given.word[data_at]), bytes});
+}
+
+long refuse(NodeId owner, long number, const CallArguments& given) noexcept {
+    constexpr unsigned lines_max = 16;  // a program that goes on regardless need not drown its own
+    static constinit std::atomic<unsigned> lines{0};
+    if (lines.fetch_add(1, std::memory_order_relaxed) < lines_max) {
+        say("descriptor %d belongs to node %u: system call %lu on it refused here; read, write, "
+            "lseek, fstat, fsync and close work from any node, the rest on node %u alone",
+            static_cast<int>(given.word[0]), owner.value, static_cast<unsigned long>(number),
+            owner.value);
+    }
+    return -EBADF;
+}
+
+long perform_status(NodeId owner, long number, CallArguments given) noexcept {
+    if (number == SYS_newfstatat) {
+        const auto* const path = reinterpret_cast<const char*>(bytes_at(given.word[1]));
+        if (path == nullptr || *path != '\0') return refuse(owner, number, given);
+        given.word[1] = given.word[2];
+    }
+    return ask(owner, SYS_fstat, given, 1, stat_bytes);
+}
+
+}  // namespace
+
+long perform_on_owner(NodeId owner, long number, const CallArguments& given) noexcept {
+    switch (number) {
+        case SYS_read:
+        case SYS_write:
+        case SYS_pread64:
+        case SYS_pwrite64: return transfer(owner, number, given);
+        case SYS_readv: return transfer_vector(owner, SYS_read, given, false);
+        case SYS_writev: return transfer_vector(owner, SYS_write, given, false);
+        case SYS_preadv: return transfer_vector(owner, SYS_pread64, given, true);
+        case SYS_pwritev: return transfer_vector(owner, SYS_pwrite64, given, true);
+        case SYS_fstat:
+        case SYS_newfstatat: return perform_status(owner, number, given);
+        case SYS_fstatfs: return ask(owner, number, given, 1, statfs_bytes);
+        case SYS_lseek:
+        case SYS_close:
+        case SYS_fsync:
+        case SYS_fdatasync:
+        case SYS_ftruncate:
+        case SYS_fallocate:
+        case SYS_fadvise64:
+        case SYS_fchmod:
+        case SYS_fchown: return world()->files->call(owner, number, given, -1, {}, {});
+        case SYS_fcntl:
+            if (given.word[1] != F_GETFD && given.word[1] != F_SETFD && given.word[1] != F_GETFL &&
+                given.word[1] != F_SETFL) {
+                break;
+            }
+            return world()->files->call(owner, number, given, -1, {}, {});
+        case SYS_ioctl:
+            if (given.word[1] == TCGETS) return ask(owner, number, given, 2, termios_bytes);
+            if (given.word[1] == FIONREAD) return ask(owner, number, given, 2, sizeof(int));
+            break;
+        default: break;
+    }
+    return refuse(owner, number, given);
+}
+
+}  // namespace hiroba::abi

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: malloc and its family as the program and all libraries see them.
+// Invariant: argument errors and errno are glibc's. Each entry passes on its own return address:
+// who asks decides where the memory comes from (abi/libc/memory/malloc_place.hpp).
+#include <malloc.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "abi/libc/memory/malloc_place.hpp"
+#include "abi/libc/real.hpp"
+#include "base/bytes.hpp"
+
+#pragma GCC visibility push(default)
+
+using namespace hiroba;
+
+HIROBA_REAL(malloc_usable_size);
+
+namespace {
+
+void* refuse(int error) noexcept {
+    errno = error;
+    return nullptr;
+}
+
+/// memalign() with glibc's view of alignments that are no power of two: the next one.
+void* aligned(std::size_t alignment, std::size_t bytes, const void* return_address) noexcept {
+    if (alignment > (std::size_t{1} << 63)) return refuse(EINVAL);
+    return abi::allocate_aligned(std::bit_ceil(alignment | 1), bytes, return_address);
+}
+
+void* resized(void* block, std::size_t bytes, const void* return_address) noexcept {
+    if (!abi::is_spread()) return __libc_realloc(block, bytes);
+    if (block == nullptr) return abi::allocate(bytes, return_address);
+    const bool global = abi::is_program_memory(block);
+    if (bytes == 0) {
+        abi::release_block(block);
+        return nullptr;
+    }
+    if (global) return abi::resize_for_program(block, bytes);
+    if (!abi::is_for_program(return_address)) return __libc_realloc(block, bytes);
+
+    // The program goes on with a block that libc or an early library made: now it becomes its own.
+    void* const moved = abi::allocate_for_program(bytes, 16, false);
+    if (moved == nullptr) return nullptr;
+    const std::size_t held = real_malloc_usable_size(block);
+    std::memcpy(moved, block, held < bytes ? held : bytes);
+    __libc_free(block);
+    return moved;
+}
+
+}  // namespace
+
+extern "C" {
+
+void* malloc(std::size_t bytes) noexcept {
+    return abi::allocate(bytes, __builtin_return_address(0));
+}
+
+void free(void* block) noexcept { abi::release_block(block); }
+
+void* calloc(std::size_t count, std::size_t bytes_each) noexcept {
+    if (!abi::is_spread() || !abi::is_for_program(__builtin_return_address(0))) {
+        return __libc_calloc(count, bytes_each);
+    }
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(count, bytes_each, &bytes)) return refuse(ENOMEM);
+    return abi::allocate_for_program(bytes, 16, true);
+}
+
+void* realloc(void* block, std::size_t bytes) noexcept {
+    return resized(block, bytes, __builtin_return_address(0));
+}
+
+void* reallocarray(void* block, std::size_t count, std::size_t bytes_each) noexcept {
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(count, bytes_each, &bytes)) return refuse(ENOMEM);
+    return resized(block, bytes, __builtin_return_address(0));
+}
+
+void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+    return aligned(alignment, bytes, __builtin_return_address(0));
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+    return aligned(alignment, bytes, __builtin_return_address(0));
+}
+
+int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
+    if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+    const int errno_before = errno;
+    void* const made = abi::allocate_aligned(alignment, bytes, __builtin_return_address(0));
+    errno = errno_before;
+    if (made == nullptr) return ENOMEM;
+    *block = made;
+    return 0;
+}
+
+void* valloc(std::size_t bytes) noexcept {
+    return abi::allocate_aligned(page_bytes, bytes, __builtin_return_address(0));
+}
+
+void* pvalloc(std::size_t bytes) noexcept {
+    if (bytes > PTRDIFF_MAX) return refuse(ENOMEM);
+    return abi::allocate_aligned(page_bytes, round_up(bytes, page_bytes),
+                                 __builtin_return_address(0));
+}
+
+std::size_t malloc_usable_size(void* block) noexcept {
+    if (block == nullptr) return 0;
+    if (abi::is_spread() && abi::is_program_memory(block)) return abi::program_block_bytes(block);
+    return real_malloc_usable_size(block);
+}
+
+}  // extern "C"

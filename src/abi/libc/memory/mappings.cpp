@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: mmap, mremap, munmap, brk and their kin for the program: its memory is global, wherever it
+// comes from. A mapping is a block of the global heap; a file's bytes are read into it.
+// Invariant: addresses outside global memory are the kernel's as before, and so is all that system
+// libraries map. Protections are not carried out: global pages belong to the fault engine.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstring>
+#include <mutex>
+
+#include "abi/libc/calls/kernel_access.hpp"
+#include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/memory/malloc_place.hpp"
+#include "abi/libc/memory/mapping_table.hpp"
+#include "abi/libc/real.hpp"
+#include "abi/world.hpp"
+#include "base/bytes.hpp"
+#include "base/fatal.hpp"
+#include "base/latch.hpp"
+
+HIROBA_REAL(mmap);
+HIROBA_REAL(munmap);
+HIROBA_REAL(mremap);
+HIROBA_REAL(mprotect);
+HIROBA_REAL(madvise);
+HIROBA_REAL(msync);
+HIROBA_REAL(mlock);
+HIROBA_REAL(munlock);
+HIROBA_REAL(brk);
+HIROBA_REAL(sbrk);
+
+namespace hiroba::abi {
+namespace {
+
+constinit Latch table_latch;
+/// Never destroyed: the program's own destructors unmap.
+MappingTable& table() noexcept {
+    static auto* const made = new MappingTable;
+    return *made;
+}
+
+struct Wanted {
+    void* address;
+    std::size_t bytes;
+    int protection;
+    int flags;
+    int fd;
+    off_t offset;
+};
+
+void* fail(int error) noexcept {
+    errno = error;
+    return MAP_FAILED;
+}
+
+std::uintptr_t number(const void* address) noexcept {
+    return reinterpret_cast<std::uintptr_t>(address);
+}
+
+/// Whether the caller's mappings are the program's memory.
+bool serves(const void* return_address) noexcept {
+    return spans_nodes() && !is_own_code(return_address) && is_for_program(return_address);
+}
+
+/// Fills the front of zeroed memory with the file's bytes. 0 or the error number of mmap().
+int read_in(const Wanted& wanted, std::byte* to) noexcept {
+    for (std::size_t done = 0; done < wanted.bytes;) {
+        const long got = perform_system_call(
+            SYS_pread64, CallArguments{{wanted.fd, dsm::kernel::as_word(to + done),
+                                        static_cast<long>(wanted.bytes - done),
+                                        wanted.offset + static_cast<long>(done)}});
+        if (got == -EINTR) continue;
+        if (got == -EBADF) return fcntl(wanted.fd, F_GETFD) < 0 ? EBADF : EACCES;
+        if (dsm::kernel_failed(got)) return ENODEV;
+        if (got == 0) break;
+        done += static_cast<std::size_t>(got);
+    }
+    return 0;
+}
+
+bool is_anonymous(const Wanted& wanted) noexcept { return (wanted.flags & MAP_ANONYMOUS) != 0; }
+
+bool writes_to_file(const Wanted& wanted) noexcept {
+    const int type = wanted.flags & MAP_TYPE;
+    return !is_anonymous(wanted) && type != MAP_PRIVATE && (wanted.protection & PROT_WRITE) != 0;
+}
+
+void* refuse_shared(const Wanted& wanted) noexcept {
+    say("mmap of descriptor %d refused: %lu bytes, shared and writable, would be written by each "
+        "node on its own; map it private or read only, use pwrite, or run on one node (-n 1)",
+        wanted.fd, wanted.bytes);
+    return fail(ENODEV);
+}
+
+/// Memory of its own for a mapping; zero, or the file's bytes.
+void* map_somewhere(const Wanted& wanted) noexcept {
+    void* const block = allocate_for_program(wanted.bytes, page_bytes, true);
+    if (block == nullptr) return fail(ENOMEM);
+    if (!is_anonymous(wanted)) {
+        if (const int error = read_in(wanted, static_cast<std::byte*>(block)); error != 0) {
+            give_back(block);
+            return fail(error);
+        }
+    }
+    const bool shows_file = !is_anonymous(wanted) && (wanted.flags & MAP_TYPE) != MAP_PRIVATE;
+    const std::scoped_lock guard{table_latch};
+    table().add({number(block), wanted.bytes}, shows_file);
+    return block;
+}
+
+/// MAP_FIXED over global memory: the bytes there are replaced.
+void* map_over(const Wanted& wanted) noexcept {
+    if ((number(wanted.address) & (page_bytes - 1)) != 0) return fail(EINVAL);
+    if ((wanted.flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE) return fail(EEXIST);
+    std::memset(wanted.address, 0, wanted.bytes);
+    if (!is_anonymous(wanted)) {
+        const int error = read_in(wanted, static_cast<std::byte*>(wanted.address));
+        if (error != 0) return fail(error);
+    }
+    const std::scoped_lock guard{table_latch};
+    table().add_part({number(wanted.address), wanted.bytes});  // another node's block: its books
+    return wanted.address;
+}
+
+/// What no other node can see: code the program generates, and places it insists on.
+bool stays_private(const Wanted& wanted) noexcept {
+    const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
+    return (wanted.protection & PROT_EXEC) != 0 || (fixed && !is_global(wanted.address));
+}
+
+void* map_for_program(Wanted wanted) noexcept {
+    if (wanted.bytes == 0) return fail(EINVAL);
+    if (wanted.bytes > PTRDIFF_MAX) return fail(ENOMEM);
+    if (!is_anonymous(wanted)) {
+        if ((wanted.offset & (page_bytes - 1)) != 0) return fail(EINVAL);
+        if (wanted.fd < 0) return fail(EBADF);
+    }
+    if (writes_to_file(wanted)) return refuse_shared(wanted);
+    wanted.bytes = round_up(wanted.bytes, page_bytes);
+    const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
+    return fixed ? map_over(wanted) : map_somewhere(wanted);
+}
+
+void* map(const Wanted& wanted, const void* return_address) noexcept {
+    if (!serves(return_address) || stays_private(wanted)) {
+        return real_mmap(wanted.address, wanted.bytes, wanted.protection, wanted.flags, wanted.fd,
+                         wanted.offset);
+    }
+    return map_for_program(wanted);
+}
+
+/// A block another node has mapped is freed when all of it goes; parts of it stay.
+void unmap_elsewhere(dsm::AddressRange part) noexcept {
+    void* const block = reinterpret_cast<void*>(part.address);
+    if (!is_program_memory(block) || program_block_bytes(block) != part.bytes) return;
+    give_back(block);
+}
+
+int unmap(void* address, std::size_t bytes) noexcept {
+    if ((number(address) & (page_bytes - 1)) != 0 || bytes == 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    const dsm::AddressRange part{number(address), round_up(bytes, page_bytes)};
+    std::unique_lock guard{table_latch};
+    const bool known = table().block_of(part.address).has_value();
+    const auto empty = table().remove(part);
+    guard.unlock();
+    for (const std::uintptr_t block : empty) give_back(reinterpret_cast<void*>(block));
+    if (!known) unmap_elsewhere(part);
+    return 0;
+}
+
+/// In place. The bytes that are new are zero.
+bool resize_here(void* address, std::size_t before, std::size_t after) noexcept {
+    std::unique_lock guard{table_latch};
+    const auto block = table().block_of(number(address));
+    if (!block || block->address != number(address) || block->bytes != before ||
+        !table().is_whole(block->address) || !world()->heap->resize(address, after)) {
+        return false;
+    }
+    table().set_bytes(block->address, after);
+    guard.unlock();
+    if (after > before) std::memset(static_cast<std::byte*>(address) + before, 0, after - before);
+    return true;
+}
+
+void* remap(void* address, std::size_t before, std::size_t after, int flags) noexcept {
+    before = round_up(before, page_bytes);
+    after = round_up(after, page_bytes);
+    if (after == 0 || before == 0 || (flags & MREMAP_FIXED) != 0) return fail(EINVAL);
+    if (after == before || resize_here(address, before, after)) return address;
+    if (after < before) {
+        unmap(static_cast<std::byte*>(address) + after, before - after);
+        return address;
+    }
+    if ((flags & MREMAP_MAYMOVE) == 0) return fail(ENOMEM);
+    void* const moved =
+        map_somewhere({nullptr, after, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0});
+    if (moved == MAP_FAILED) return moved;
+    std::memcpy(moved, address, before);
+    unmap(address, before);
+    return moved;
+}
+
+int protect(void* address, std::size_t bytes, int protection) noexcept {
+    const std::scoped_lock guard{table_latch};
+    if ((protection & PROT_WRITE) == 0 || !table().shows_file(number(address))) return 0;
+    say("mprotect of %lu bytes at %p refused: a shared mapping of a file was read in, and what is "
+        "written to it would be lost; map it private, or use pwrite",
+        bytes, address);
+    errno = EACCES;
+    return -1;
+}
+
+int advise(void* address, std::size_t bytes, int advice) noexcept {
+    // The one advice that changes what is read. Of a file's mapping the bytes stay, which is what
+    // reading them in again would give.
+    if (advice == MADV_DONTNEED || advice == MADV_REMOVE) {
+        std::unique_lock guard{table_latch};
+        const bool shows_file = table().shows_file(number(address));
+        guard.unlock();
+        if (!shows_file) std::memset(address, 0, round_up(bytes, page_bytes));
+    }
+    return 0;
+}
+
+/// The program's break: room in the heap arena of the node that moves it.
+class ProgramBreak {
+public:
+    void* move_by(std::intptr_t by) noexcept {
+        const std::scoped_lock guard{latch_};
+        if (begin_ == nullptr && !open()) return fail(ENOMEM);
+        return set(now_ + by);
+    }
+    bool move_to(void* end) noexcept {
+        const std::scoped_lock guard{latch_};
+        if (begin_ == nullptr && !open()) return false;
+        return set(static_cast<std::byte*>(end)) != MAP_FAILED;
+    }
+
+private:
+    static constexpr std::size_t room_bytes = std::size_t{1} << 30;
+
+    bool open() noexcept {
+        bool zeroed = false;
+        begin_ = static_cast<std::byte*>(world()->heap->allocate(room_bytes, page_bytes, &zeroed));
+        now_ = highest_ = begin_;
+        if (!zeroed && begin_ != nullptr) highest_ = begin_ + room_bytes;
+        return begin_ != nullptr;
+    }
+    void* set(std::byte* end) noexcept {
+        if (end < begin_ || end > begin_ + room_bytes) return fail(ENOMEM);
+        std::byte* const before = now_;
+        // Memory above a break that comes back is zero.
+        if (end > before && before < highest_) {
+            std::memset(before, 0, static_cast<std::size_t>(std::min(end, highest_) - before));
+        }
+        now_ = end;
+        highest_ = std::max(highest_, end);
+        return before;
+    }
+
+    Latch latch_;
+    std::byte* begin_ = nullptr;
+    std::byte* now_ = nullptr;
+    std::byte* highest_ = nullptr;
+};
+constinit ProgramBreak program_break;
+
+/// Whether the range is the program's global memory, and the caller's business with it is ours.
+bool is_ours(const void* address, const void* return_address) noexcept {
+    return spans_nodes() && !is_own_code(return_address) && is_global(address);
+}
+
+}  // namespace
+}  // namespace hiroba::abi
+
+using namespace hiroba::abi;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
+    return map({address, bytes, protection, flags, fd, offset}, HIROBA_CALLER);
+}
+void* mmap64(void* address, size_t bytes, int protection, int flags, int fd,
+             off64_t offset) noexcept {
+    return map({address, bytes, protection, flags, fd, offset}, HIROBA_CALLER);
+}
+
+int munmap(void* address, size_t bytes) noexcept {
+    if (!is_ours(address, HIROBA_CALLER)) return real_munmap(address, bytes);
+    return unmap(address, bytes);
+}
+
+void* mremap(void* address, size_t before, size_t after, int flags, ...) noexcept {
+    va_list list;
+    va_start(list, flags);
+    void* const place = (flags & MREMAP_FIXED) != 0 ? va_arg(list, void*) : nullptr;
+    va_end(list);
+    if (!is_ours(address, HIROBA_CALLER)) return real_mremap(address, before, after, flags, place);
+    return remap(address, before, after, flags);
+}
+
+int mprotect(void* address, size_t bytes, int protection) noexcept {
+    if (!is_ours(address, HIROBA_CALLER)) return real_mprotect(address, bytes, protection);
+    return protect(address, bytes, protection);
+}
+
+int madvise(void* address, size_t bytes, int advice) noexcept {
+    if (!is_ours(address, HIROBA_CALLER)) return real_madvise(address, bytes, advice);
+    return advise(address, bytes, advice);
+}
+
+int msync(void* address, size_t bytes, int flags) {
+    if (!is_ours(address, HIROBA_CALLER)) return real_msync(address, bytes, flags);
+    return 0;
+}
+int mlock(const void* address, size_t bytes) noexcept {
+    if (!is_ours(address, HIROBA_CALLER)) return real_mlock(address, bytes);
+    return 0;
+}
+int munlock(const void* address, size_t bytes) noexcept {
+    if (!is_ours(address, HIROBA_CALLER)) return real_munlock(address, bytes);
+    return 0;
+}
+
+int brk(void* end) noexcept {
+    if (!serves(HIROBA_CALLER)) return real_brk(end);
+    if (program_break.move_to(end)) return 0;
+    errno = ENOMEM;
+    return -1;
+}
+void* sbrk(intptr_t by) noexcept {
+    if (!serves(HIROBA_CALLER)) return real_sbrk(by);
+    return program_break.move_by(by);
+}
+
+}  // extern "C"

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: keeps, publishes and applies the state of the process, and interposes the calls that change
+// working directory, umask and locale. Environment: variables.cpp; signals: signals.cpp.
+// Invariant: the published bytes are one block of global memory that node 0 alone writes, between
+// regions; the region's own synchronization carries them.
+#include "abi/libc/process/process_state.hpp"
+
+#include <limits.h>
+#include <locale.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+
+#include "abi/libc/calls/kernel_access.hpp"
+#include "abi/libc/process/later_libraries.hpp"
+#include "abi/libc/process/signals.hpp"
+#include "abi/libc/real.hpp"
+#include "abi/world.hpp"
+#include "base/fatal.hpp"
+#include "base/latch.hpp"
+
+HIROBA_REAL(chdir);
+HIROBA_REAL(fchdir);
+HIROBA_REAL(umask);
+HIROBA_REAL(setlocale);
+
+namespace hiroba::abi {
+namespace {
+
+using Action = struct sigaction;
+
+/// As node 0 publishes it, and as each node last knew it.
+struct State {
+    bool has_directory = false, has_umask = false, has_locale = false;
+    mode_t umask = 0;
+    char** environment = nullptr;
+    char directory[PATH_MAX] = {};
+    char locale[PATH_MAX] = {};
+    std::array<bool, _NSIG> has_action{};
+    std::array<Action, _NSIG> action{};
+    const LibraryRecord* libraries = nullptr;
+    unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
+};
+
+constinit State own;       ///< private to the node; under `changing`
+constinit Latch changing;  ///< a program's threads may change two things at once
+constinit std::uint64_t version = 0;
+constinit std::atomic<bool> changed{false};
+constinit std::atomic<bool> said{false};
+constinit State* published = nullptr;  ///< in global memory; node 0 made it
+
+bool is_worker() noexcept { return world()->job.self.value != 0; }
+
+/// What can be asked for is asked for when it is published: calls of libc change it too.
+void look_at_process() noexcept {
+    own.environment = environ;
+    own.libraries = opened_libraries();
+    if (own.has_directory && getcwd(own.directory, sizeof own.directory) == nullptr) {
+        say("the working directory has no name (%s): the other nodes keep theirs. Use a directory "
+            "that exists",
+            strerror(errno));
+        own.has_directory = false;
+    }
+    if (!own.has_locale) return;
+    const char* const name = real_setlocale(LC_ALL, nullptr);
+    own.has_locale = name != nullptr && strlen(name) < sizeof own.locale;
+    if (own.has_locale) {
+        strcpy(own.locale, name);
+    } else {
+        say("the locale's name is longer than %lu bytes: the other nodes keep theirs",
+            sizeof own.locale);
+    }
+}
+
+State* room_for_published() noexcept {
+    bool zeroed = false;
+    auto* const room = static_cast<State*>(world()->heap->allocate(sizeof(State), 64, &zeroed));
+    if (room == nullptr) {
+        die(exit_environment, "no room for %lu bytes of the process's state: set HIROBA_HEAP",
+            sizeof(State));
+    }
+    return room;
+}
+
+void become(const State& next) noexcept {
+    if (environ != next.environment) environ = next.environment;
+    if (next.has_umask) real_umask(next.umask);
+    if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&
+        real_chdir(next.directory) != 0) {
+        die(exit_environment,
+            "chdir to %s, where node 0 is, failed: %s. Use a directory that every node has",
+            next.directory, strerror(errno));
+    }
+    if (next.has_locale && real_setlocale(LC_ALL, next.locale) == nullptr) {
+        die(exit_environment,
+            "node 0 has set the locale %s, which this node lacks. Install it on every host",
+            next.locale);
+    }
+    for (int number = 1; number < _NSIG; ++number) {
+        const auto i = static_cast<std::size_t>(number);
+        if (!next.has_action[i]) continue;
+        if (own.has_action[i] && memcmp(&own.action[i], &next.action[i], sizeof(Action)) == 0)
+            continue;
+        set_program_signal(number, next.action[i]);
+    }
+    open_as_on_node_0(next.libraries);
+}
+
+}  // namespace
+
+omp::ProcessState publish_process_state() noexcept {
+    const std::scoped_lock guard{changing};
+    // The environment may change without a call: the program may store in `environ`.
+    if (!changed.exchange(false) && version != 0 && own.environment == environ)
+        return {version, published};
+    if (published == nullptr) published = room_for_published();
+    look_at_process();
+    memcpy(static_cast<void*>(published), &own, sizeof own);
+    return {++version, published};
+}
+
+void apply_process_state(const omp::ProcessState& state) noexcept {
+    if (state.version == version) return;
+    // A copy: system calls cannot fault global memory in.
+    static constinit State next;
+    memcpy(static_cast<void*>(&next), state.bytes, sizeof next);
+    become(next);
+    own = next;
+    version = state.version;
+}
+
+void process_state_changed(const char* call) noexcept {
+    if (!is_worker()) {
+        changed.store(true);
+    } else if (!said.exchange(true)) {
+        say("%s in a parallel region on this node changes the process of this node alone. Call it "
+            "outside parallel regions",
+            call);
+    }
+}
+
+void standard_unit_changed(int unit, const char* statement) noexcept {
+    {
+        const std::scoped_lock guard{changing};
+        own.units |= 1u << unit;
+    }
+    process_state_changed(statement);
+}
+
+void refuse_unit_of_node_0(int unit) noexcept {
+    if (!is_worker() || (own.units >> unit & 1) == 0) return;
+    die(exit_environment,
+        "Fortran unit %d is not open on node %u as it is on node 0: a unit belongs to the node "
+        "that "
+        "opened it; use it outside of parallel regions, or run on one node (-n 1)",
+        unit, world()->job.self.value);
+}
+
+void signal_action_changed(int number, const Action& action) noexcept {
+    const auto i = static_cast<std::size_t>(number);
+    {
+        const std::scoped_lock guard{changing};
+        own.has_action[i] = true;
+        own.action[i] = action;
+    }
+    process_state_changed("sigaction()");
+}
+
+}  // namespace hiroba::abi
+
+using namespace hiroba::abi;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int chdir(const char* path) noexcept {
+    let_kernel_read_text(path);
+    const int result = real_chdir(path);
+    if (result == 0 && HIROBA_CALL_OF_PROGRAM()) {
+        own.has_directory = true;
+        process_state_changed("chdir()");
+    }
+    return result;
+}
+
+int fchdir(int fd) noexcept {
+    const int result = real_fchdir(fd);
+    if (result == 0 && HIROBA_CALL_OF_PROGRAM()) {
+        own.has_directory = true;
+        process_state_changed("fchdir()");
+    }
+    return result;
+}
+
+mode_t umask(mode_t mask) noexcept {
+    const mode_t former = real_umask(mask);
+    if (HIROBA_CALL_OF_PROGRAM() && (former & 0777) != (mask & 0777)) {
+        own.has_umask = true;
+        own.umask = mask;
+        process_state_changed("umask()");
+    }
+    return former;
+}
+
+char* setlocale(int category, const char* locale) noexcept {
+    char* const result = real_setlocale(category, locale);
+    if (locale != nullptr && result != nullptr && HIROBA_CALL_OF_PROGRAM()) {
+        own.has_locale = true;
+        process_state_changed("setlocale()");
+    }
+    return result;
+}
+
+}  // extern "C"

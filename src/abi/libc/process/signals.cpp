@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: interposes signal actions, masks and alternate stacks.
+// Faults: the program's wishes for SIGSEGV, SIGBUS and SIGTRAP are remembered by those who handle
+// these signals and honoured when a fault is not ours. All other signals: the program's handler is
+// called by relay(), because the runtime may be interrupted anywhere.
+// Invariant: a handler of the program never runs while its thread executes the runtime: it may
+// touch global memory, and the fault would wait for a latch its own thread holds. Signal frames go
+// to the private alternate stack, which the kernel can always write.
+#include "abi/libc/process/signals.hpp"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <time.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "abi/libc/calls/system_call_trap.hpp"
+#include "abi/libc/process/crashes.hpp"
+#include "abi/libc/process/process_state.hpp"
+#include "abi/libc/real.hpp"
+#include "abi/world.hpp"
+#include "base/latch.hpp"
+#include "base/program_call.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/memory/fault_engine.hpp"
+#include "dsm/memory/fault_program.hpp"
+#include "omp/atomic/fault_trap.hpp"
+
+HIROBA_REAL(sigaction);
+HIROBA_REAL(signal);
+HIROBA_REAL(sigprocmask);
+HIROBA_REAL(pthread_sigmask);
+HIROBA_REAL(sigaltstack);
+HIROBA_REAL(sigsuspend);
+HIROBA_REAL(raise);
+HIROBA_REAL(pthread_kill);
+
+namespace hiroba::abi {
+namespace {
+
+using Action = struct sigaction;
+
+/// A signal the program handles. Written by sigaction() under `changing`; read by relay().
+struct Relayed {
+    std::atomic<bool> active{false};
+    Action wanted{};
+    Action by_default{};  ///< as the program asked for it, where ours stands for it
+    std::atomic<bool> deferred{false};
+    siginfo_t deferred_info{};  ///< of the oldest deferred signal; further ones merge with it
+    timer_t again{};            ///< raises the signal once more
+    bool has_timer = false;
+};
+constinit Relayed relayed[_NSIG];
+constinit std::atomic<std::uint32_t> deferred_count{0};
+constinit Latch changing;
+thread_local stack_t program_stack{nullptr, SS_DISABLE, 0};
+
+/// libc adds it to every action and shows it to who reads an action back (SA_RESTORER).
+constexpr int restorer_flag = 0x04000000;
+
+bool is_fault(int number) noexcept {
+    return number == SIGSEGV || number == SIGBUS || number == SIGTRAP;
+}
+
+/// Gives the signal its default action, as the program sees it: what would end the node is told
+/// first (crashes.hpp).
+int set_default(int number, const Action& wanted, Action* before) noexcept {
+    const Action* const ours = action_that_tells(number);
+    if (ours == nullptr) return real_sigaction(number, &wanted, before);
+    if (before != nullptr) real_sigaction(number, nullptr, before);
+    dsm::set_kernel_action(number, *ours, nullptr);
+    relayed[number].by_default = wanted;
+    relayed[number].by_default.sa_flags |= restorer_flag;
+    return 0;
+}
+
+/// Raises the signal again in a millisecond: until then the thread may have left the runtime.
+void defer(Relayed& signal, const siginfo_t& info) noexcept {
+    if (!signal.deferred.exchange(true)) {
+        signal.deferred_info = info;
+        deferred_count.fetch_add(1);
+    }
+    const itimerspec soon{{0, 0}, {0, 1'000'000}};
+    timer_settime(signal.again, 0, &soon, nullptr);
+}
+
+void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
+    const Action wanted = signal.wanted;
+    if ((static_cast<unsigned>(wanted.sa_flags) & SA_RESETHAND) != 0) {
+        Action initial{};
+        initial.sa_handler = SIG_DFL;
+        set_default(number, initial, nullptr);
+        signal.active.store(false);
+    }
+    // Both forms of handler: with one argument the others are ignored.
+    call_program(wanted.sa_sigaction, number, info, machine);
+}
+
+/// The handler of every signal the program handles. Only on several nodes.
+void relay(int number, siginfo_t* info, void* machine) {
+    const int errno_before = errno;
+    Relayed& signal = relayed[number];
+    const ThreadContext* const context = this_thread_if_known();
+    if (signal.has_timer && context != nullptr && context->in_runtime) {
+        defer(signal, *info);
+    } else if (signal.deferred.exchange(false)) {
+        deferred_count.fetch_sub(1);
+        siginfo_t first = signal.deferred_info;
+        run_handler(signal, number, &first, machine);
+    } else if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &signal) {
+        run_handler(signal, number, info, machine);
+    }
+    errno = errno_before;
+}
+
+/// The timer that raises `number` again; without one, signals are delivered at once.
+void make_timer(Relayed& signal, int number) noexcept {
+    if (signal.has_timer) return;
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = number;
+    event.sigev_value.sival_ptr = &signal;
+    signal.has_timer = timer_create(CLOCK_MONOTONIC, &event, &signal.again) == 0;
+}
+
+Action relaying(const Action& wanted) noexcept {
+    Action action = wanted;
+    action.sa_sigaction = &relay;
+    action.sa_flags = (wanted.sa_flags | SA_SIGINFO | SA_ONSTACK) &
+                      static_cast<int>(~static_cast<unsigned>(SA_RESETHAND));
+    without_faults(&wanted.sa_mask, action.sa_mask);
+    return action;
+}
+
+int set_relayed(int number, const Action* action, Action* old) noexcept {
+    if (number <= 0 || number >= _NSIG) return real_sigaction(number, action, old);
+    Relayed& signal = relayed[number];
+    Action wanted{};
+    if (action != nullptr) wanted = *action;
+
+    changing.lock();
+    const bool was_active = signal.active.load();
+    const Action former = signal.wanted;
+    const Action former_default = signal.by_default;
+    Action actual{};
+    int result = 0;
+    if (action == nullptr) {
+        result = real_sigaction(number, nullptr, &actual);
+    } else if (wanted.sa_handler == SIG_DFL) {
+        result = set_default(number, wanted, &actual);
+        signal.active.store(result != 0 && was_active);
+    } else if (wanted.sa_handler == SIG_IGN) {
+        result = real_sigaction(number, &wanted, &actual);
+        signal.active.store(result != 0 && was_active);
+    } else {
+        make_timer(signal, number);
+        signal.wanted = wanted;
+        signal.wanted.sa_flags |= restorer_flag;
+        const Action action_of_ours = relaying(wanted);
+        result = real_sigaction(number, &action_of_ours, &actual);
+        signal.active.store(result == 0);
+    }
+    if (is_action_that_tells(number, actual)) actual = former_default;
+    changing.unlock();
+    if (result == 0 && old != nullptr) *old = was_active ? former : actual;
+    return result;
+}
+
+int change_action(int number, const Action* action, Action* old) noexcept {
+    if (number == SIGTRAP) {
+        omp::set_program_trap_action(action, old);
+        return 0;
+    }
+    if (number == SIGSYS) {
+        set_program_sigsys_action(action, old);
+        return 0;
+    }
+    if (is_fault(number)) {
+        dsm::set_program_action(number, action, old);
+        return 0;
+    }
+    return set_relayed(number, action, old);
+}
+
+int set_action(int number, const Action* action, Action* old) noexcept {
+    // The program's structure may lie in global memory: it is read once.
+    Action wanted{};
+    if (action != nullptr) wanted = *action;
+    const int result = change_action(number, action == nullptr ? nullptr : &wanted, old);
+    if (result == 0 && action != nullptr) signal_action_changed(number, wanted);
+    return result;
+}
+
+sighandler_t set_handler(int number, sighandler_t handler, int flags) noexcept {
+    Action action{};
+    Action old{};
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    return set_action(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+int set_stack(const stack_t* stack, stack_t* old) noexcept {
+    if (stack != nullptr && (stack->ss_flags & SS_DISABLE) == 0 &&
+        stack->ss_size < static_cast<std::size_t>(MINSIGSTKSZ)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (old != nullptr) *old = program_stack;
+    if (stack != nullptr) program_stack = *stack;
+    return 0;
+}
+
+/// The runtime's threads block what comes from outside, so that it finds main's thread. What such a
+/// thread sends itself is for it.
+int raise_here(int number) noexcept {
+    sigset_t one;
+    sigset_t former;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    real_pthread_sigmask(SIG_UNBLOCK, &one, &former);
+    const int result = real_raise(number);
+    real_pthread_sigmask(SIG_SETMASK, &former, nullptr);
+    return result;
+}
+
+bool is_runtime_thread() noexcept {
+    const ThreadContext* const context = this_thread_if_known();
+    return world()->job.self.value != 0 || (context != nullptr && context->global_thread != 0);
+}
+
+}  // namespace
+
+bool is_signal_deferred() noexcept { return deferred_count.load() != 0; }
+
+void let_signals_in() noexcept {
+    const timespec twice_the_deferral{0, 2'000'000};
+    const int errno_before = errno;
+    nanosleep(&twice_the_deferral, nullptr);
+    errno = errno_before;
+}
+
+void set_program_signal(int number, const struct sigaction& action) noexcept {
+    change_action(number, &action, nullptr);
+}
+
+const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept {
+    if (set == nullptr) return nullptr;
+    room = *set;
+    for (const int fault : {SIGSEGV, SIGBUS, SIGTRAP, SIGSYS}) sigdelset(&room, fault);
+    return &room;
+}
+
+}  // namespace hiroba::abi
+
+using namespace hiroba::abi;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int sigaction(int number, const struct sigaction* action, struct sigaction* old) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_sigaction(number, action, old);
+    return set_action(number, action, old);
+}
+
+sighandler_t signal(int number, sighandler_t handler) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_signal(number, handler);
+    return set_handler(number, handler, SA_RESTART);
+}
+
+/// What `signal` means to programs compiled for System V.
+sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept {
+    constexpr int one_shot = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    if (HIROBA_CALL_OF_PROGRAM()) return set_handler(number, handler, one_shot);
+    struct sigaction action = {};
+    struct sigaction old = {};
+    action.sa_handler = handler;
+    action.sa_flags = one_shot;
+    return real_sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM() || how == SIG_UNBLOCK) return real_sigprocmask(how, set, old);
+    sigset_t room;
+    return real_sigprocmask(how, without_faults(set, room), old);
+}
+
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM() || how == SIG_UNBLOCK) return real_pthread_sigmask(how, set, old);
+    sigset_t room;
+    return real_pthread_sigmask(how, without_faults(set, room), old);
+}
+
+int sigsuspend(const sigset_t* set) {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_sigsuspend(set);
+    sigset_t room;
+    return real_sigsuspend(without_faults(set, room));
+}
+
+int raise(int number) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM() || !is_runtime_thread()) return real_raise(number);
+    return raise_here(number);
+}
+
+int pthread_kill(pthread_t thread, int number) noexcept {
+    const bool to_itself = number > 0 && number < _NSIG && pthread_equal(thread, pthread_self());
+    if (!HIROBA_CALL_OF_PROGRAM() || !to_itself || !is_runtime_thread())
+        return real_pthread_kill(thread, number);
+    return raise_here(number) == 0 ? 0 : errno;
+}
+
+int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_sigaltstack(stack, old);
+    return set_stack(stack, old);
+}
+
+}  // extern "C"

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: pthread mutexes and spin locks, over all nodes where they lie in global memory.
+// Invariant: a mutex's type is what its bytes say, so that PTHREAD_MUTEX_INITIALIZER and friends
+// make one; a spin lock is a mutex whose waiters do not burn their processor.
+#include <pthread.h>
+
+#include "abi/libc/real.hpp"
+#include "abi/libc/sync/sync_objects.hpp"
+#include "base/fatal.hpp"
+
+HIROBA_REAL(pthread_mutex_init);
+HIROBA_REAL(pthread_mutex_destroy);
+HIROBA_REAL(pthread_mutex_lock);
+HIROBA_REAL(pthread_mutex_trylock);
+HIROBA_REAL(pthread_mutex_timedlock);
+HIROBA_REAL(pthread_mutex_clocklock);
+HIROBA_REAL(pthread_mutex_unlock);
+HIROBA_REAL(pthread_spin_init);
+HIROBA_REAL(pthread_spin_destroy);
+HIROBA_REAL(pthread_spin_lock);
+HIROBA_REAL(pthread_spin_trylock);
+HIROBA_REAL(pthread_spin_unlock);
+
+namespace hiroba::abi {
+
+void refuse_object(const char* what, const volatile void* object) noexcept {
+    die(exit_environment,
+        "%s at 0x%lx: not supported on several nodes. Use a plain one, or one node (-n 1)", what,
+        key_of(object));
+}
+
+namespace {
+
+// Bits of the kind in a mutex's bytes beside its type (glibc: nptl/pthreadP.h).
+constexpr int type_bits = 3, robust_bit = 16, shared_bit = 128;
+
+dsm::MutexType type_of(const pthread_mutex_t* mutex) noexcept {
+    const int kind = mutex->__data.__kind;
+    if ((kind & robust_bit) != 0) refuse_object("robust mutex", mutex);
+    if ((kind & shared_bit) != 0) refuse_object("process-shared mutex", mutex);
+    switch (kind & type_bits) {
+        case PTHREAD_MUTEX_RECURSIVE: return dsm::MutexType::recursive;
+        case PTHREAD_MUTEX_ERRORCHECK: return dsm::MutexType::errorcheck;
+        default: return dsm::MutexType::normal;
+    }
+}
+
+int lock(dsm::SyncTable& table, pthread_mutex_t* mutex, dsm::Waiting waiting) noexcept {
+    return error_of(table.lock_mutex(key_of(mutex), type_of(mutex), waiting));
+}
+
+int lock_until(dsm::SyncTable& table, pthread_mutex_t* mutex, clockid_t clock,
+               const timespec* time) noexcept {
+    const dsm::Deadline deadline{clock, *time};
+    // As in libc, a time that is none matters only to who has to wait.
+    const int error = lock(table, mutex, {is_time(*time), &deadline});
+    return error == EBUSY ? EINVAL : error;
+}
+
+void refuse_attributes(const pthread_mutexattr_t* attributes, const pthread_mutex_t* mutex) {
+    int robust = PTHREAD_MUTEX_STALLED;
+    int shared = PTHREAD_PROCESS_PRIVATE;
+    pthread_mutexattr_getrobust(attributes, &robust);
+    pthread_mutexattr_getpshared(attributes, &shared);
+    if (robust != PTHREAD_MUTEX_STALLED) refuse_object("robust mutex", mutex);
+    if (shared != PTHREAD_PROCESS_PRIVATE) refuse_object("process-shared mutex", mutex);
+}
+
+}  // namespace
+}  // namespace hiroba::abi
+
+using namespace hiroba::abi;
+using hiroba::dsm::MutexType;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) noexcept {
+    if (table_of(mutex) != nullptr && attributes != nullptr) refuse_attributes(attributes, mutex);
+    return real_pthread_mutex_init(mutex, attributes);
+}
+
+int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept {
+    auto* const table = table_of(mutex);
+    if (table == nullptr) return real_pthread_mutex_destroy(mutex);
+    return table->is_mutex_held(key_of(mutex)) ? EBUSY : 0;
+}
+
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+    auto* const table = table_of(mutex);
+    return table != nullptr ? lock(*table, mutex, {}) : real_pthread_mutex_lock(mutex);
+}
+
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+    auto* const table = table_of(mutex);
+    return table != nullptr ? lock(*table, mutex, {false}) : real_pthread_mutex_trylock(mutex);
+}
+
+int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* time) noexcept {
+    auto* const table = table_of(mutex);
+    if (table == nullptr) return real_pthread_mutex_timedlock(mutex, time);
+    return lock_until(*table, mutex, CLOCK_REALTIME, time);
+}
+
+int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                            const timespec* time) noexcept {
+    auto* const table = table_of(mutex);
+    if (table == nullptr) return real_pthread_mutex_clocklock(mutex, clock, time);
+    return is_clock(clock) ? lock_until(*table, mutex, clock, time) : EINVAL;
+}
+
+int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+    auto* const table = table_of(mutex);
+    if (table == nullptr) return real_pthread_mutex_unlock(mutex);
+    return error_of(table->unlock_mutex(key_of(mutex), type_of(mutex)));
+}
+
+int pthread_spin_init(pthread_spinlock_t* spin, int shared) noexcept {
+    return real_pthread_spin_init(spin, shared);
+}
+
+int pthread_spin_destroy(pthread_spinlock_t* spin) noexcept {
+    return table_of(spin) != nullptr ? 0 : real_pthread_spin_destroy(spin);
+}
+
+int pthread_spin_lock(pthread_spinlock_t* spin) noexcept {
+    auto* const table = table_of(spin);
+    if (table == nullptr) return real_pthread_spin_lock(spin);
+    return error_of(table->lock_mutex(key_of(spin), MutexType::normal, {}));
+}
+
+int pthread_spin_trylock(pthread_spinlock_t* spin) noexcept {
+    auto* const table = table_of(spin);
+    if (table == nullptr) return real_pthread_spin_trylock(spin);
+    return error_of(table->lock_mutex(key_of(spin), MutexType::normal, {false}));
+}
+
+int pthread_spin_unlock(pthread_spinlock_t* spin) noexcept {
+    auto* const table = table_of(spin);
+    if (table == nullptr) return real_pthread_spin_unlock(spin);
+    return error_of(table->unlock_mutex(key_of(spin), MutexType::normal));
+}
+
+}  // extern "C"
