@@ -44,7 +44,7 @@ deb: packages  ## Debian packages: build-deb/*.deb
 	$(build) deb
 	cd build-deb && cpack -G DEB
 
-tarball: packages  ## everything in one archive, for older hosts: build-portable/*.tar.gz; not yet tried
+tarball: packages  ## everything in one archive, for hosts with glibc 2.31 and later: build-portable/*.tar.gz
 	scripts/portable-tarball.sh
 
 docs: build  ## the guide and the reference as a site: build/site
