@@ -28,5 +28,6 @@ function(hiroba_make_portable)
   foreach(target ${ARGN})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:hiroba_older_glibc>)
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL)
+    target_link_libraries(${target} PRIVATE rt)  # timers, which are in libc since glibc 2.34
   endforeach()
 endfunction()

@@ -54,12 +54,19 @@ if [[ ! -e $sysroot/made ]]; then
     done
     touch "$sysroot/made"
 fi
+# Links to absolute places would lead to this system's libraries.
+find "$sysroot" -type l -lname '/*' -print0 | while IFS= read -r -d '' link; do
+    ln -srfn "$sysroot$(readlink "$link")" "$link"
+done
 # Libraries that are loaded where a job asks for them: of these only headers. Without them the tarball has no such provider.
 for folder in ucp uct ucs ucm infiniband rdma; do
     [[ -d /usr/include/$folder ]] && cp -a "/usr/include/$folder" "$sysroot/usr/include/"
 done
 
+# The compiler looks for libraries beside itself first, which are this system's.
+link="-B$sysroot/$library -L$sysroot/$library"
 cmake -S . -B "$place/build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D CMAKE_SYSROOT="$sysroot" \
+    -D CMAKE_EXE_LINKER_FLAGS="$link" -D CMAKE_SHARED_LINKER_FLAGS="$link" \
     -D CMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER -D CMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY \
     -D CMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -D CMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY -D CMAKE_INSTALL_LIBDIR=lib \
     -D HIROBA_PORTABLE=ON -D HIROBA_ZYDIS_SOURCE="$place/zydis"

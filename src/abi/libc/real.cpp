@@ -20,15 +20,18 @@ extern "C" {
 
 namespace hiroba::abi {
 
+void* find_real_if_any(const char* name) noexcept { return dlsym(RTLD_NEXT, name); }
+
 void* find_real(const char* name) noexcept {
-    void* const address = dlsym(RTLD_NEXT, name);
+    void* const address = find_real_if_any(name);
     if (address == nullptr) die(exit_environment, "libc has no function %s", name);
     return address;
 }
 
 void resolve_real_functions() noexcept {
     // All Real have one layout, whatever their type: a name and an address.
-    for (const auto* real = __start_hiroba_real; real != __stop_hiroba_real; ++real) real->get();
+    for (const auto* real = __start_hiroba_real; real != __stop_hiroba_real; ++real)
+        real->look_up();
 }
 
 bool is_own_code(const void* return_address) noexcept {

@@ -11,6 +11,8 @@ namespace hiroba::abi {
 
 /// The next definition of `name` after ours; ends the process when there is none.
 void* find_real(const char* name) noexcept;
+/// nullptr when there is none.
+void* find_real_if_any(const char* name) noexcept;
 
 /// One function of libc. Only by HIROBA_REAL, which puts it where resolve_real_functions() looks.
 template <class Function>
@@ -22,6 +24,9 @@ public:
     decltype(auto) operator()(Arguments... arguments) const {
         return get()(arguments...);
     }
+    /// Looks it up if libc has it. One that it lacks (stat() before glibc 2.33) is missed when
+    /// called.
+    void look_up() const noexcept;
     Function* get() const noexcept {
         // Relaxed: a thread that finds null looks up the same address again; no order is needed.
         void* address = address_.load(std::memory_order_relaxed);
@@ -36,6 +41,12 @@ private:
     const char* name_;
     mutable std::atomic<void*> address_{nullptr};
 };
+
+template <class Function>
+void Real<Function>::look_up() const noexcept {
+    // Relaxed: as in get().
+    address_.store(find_real_if_any(name_), std::memory_order_relaxed);
+}
 
 #define HIROBA_REAL(function)      \
     [[gnu::section("hiroba_real"), \
