@@ -18,7 +18,8 @@ constexpr std::size_t used_max = std::size_t{1} << 20;
 }  // namespace
 
 TaskPool::TaskPool(const Parts& parts)
-    : parts_(parts), book_(parts.endpoint != nullptr ? parts.endpoint->self() : NodeId{0}) {
+    : parts_(parts),
+      book_(parts.endpoint != nullptr ? parts.endpoint->self() : NodeId{0}, parts.observer) {
     patience_.endpoint = parts.endpoint;
     if (parts.memory != nullptr) exchange_ = std::make_unique<TaskExchange>(parts, *this);
 }
