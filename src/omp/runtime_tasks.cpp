@@ -110,7 +110,7 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
         std::memcpy(task.argument, wanted.front, 2 * sizeof(*wanted.front));
     if (!deferred) return run_undeferred(thread, task, wanted);
     std::vector<Dependence> dependences = wanted.dependences;
-    tasks_.with_books([&](TaskBook& book) {
+    tasks_.with_books_and_attend([&](TaskBook& book) {
         if (dependences.empty() || book.depend(task, dependences)) book.make_ready(task);
     });
 }
