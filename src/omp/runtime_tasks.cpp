@@ -219,9 +219,8 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
     std::uint64_t patience_ns = ask_again_min_ns;
     for (;;) {
         const std::uint64_t seen = tasks_.events();
-        tasks_.attend();
         bool over = false;
-        Task* const task = tasks_.with_books([&](TaskBook& book) -> Task* {
+        Task* const task = tasks_.choose_first([&](TaskBook& book) -> Task* {
             over = done();
             if (over) return nullptr;
             if (of != nullptr) return book.take_descendant(*of);
@@ -269,9 +268,8 @@ void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& pat
 void RuntimeCore::help(ThreadState& thread) noexcept {
     for (;;) {
         const std::uint64_t seen = tasks_.events();
-        tasks_.attend();
         bool is_member = false;  // Of a team whose tasks travel.
-        Task* const task = tasks_.with_books([&](TaskBook& book) -> Task* {
+        Task* const task = tasks_.choose_first([&](TaskBook& book) -> Task* {
             TaskTeam* const team = tasks_of(thread);
             is_member = team != nullptr && team->everywhere;
             return team != nullptr ? book.take_any(*team) : nullptr;
@@ -307,9 +305,8 @@ void RuntimeCore::task_yield() noexcept {
     ThreadState& thread = self();
     Task* const of = thread.frame->task;
     if (of == nullptr || thread.frame->inlined) return;
-    tasks_.attend();
     Task* const task =
-        tasks_.with_books([of](TaskBook& book) { return book.take_descendant(*of); });
+        tasks_.choose_first([of](TaskBook& book) { return book.take_descendant(*of); });
     if (task != nullptr) execute(thread, *task);
 }
 

@@ -119,6 +119,14 @@ void TaskExchange::attend() noexcept {
     });
 }
 
+void TaskExchange::take_in() noexcept {
+    if (!inbox_.empty()) on_runtime_stack([this] { read_mails(); });
+}
+
+void TaskExchange::hand_out() noexcept {
+    if (attention_.load(std::memory_order_acquire)) on_runtime_stack([this] { serve(); });
+}
+
 void TaskExchange::read_mails() noexcept {
     if (inbox_.empty() || !reading_.try_lock()) return;
     inbox_.take();

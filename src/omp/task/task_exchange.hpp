@@ -44,6 +44,9 @@ public:
     }
     /// Reads mails and gives tasks to those who want some. On any stack.
     void attend() noexcept;
+    /// The two halves of that. A thread that looks for a task takes its own in between.
+    void take_in() noexcept;
+    void hand_out() noexcept;
     void call_clerk() noexcept;
     /// After a change of the books, which have made `offers` offers. `attends`: the caller calls
     /// attend() next, so nobody else need be called.

@@ -63,6 +63,18 @@ public:
     void attend() noexcept {
         if (exchange_ != nullptr && exchange_->has_work()) exchange_->attend();
     }
+    /// Calls choose(book) and returns what it chose, between reading what other nodes have sent and
+    /// handing out what they want: of two nodes that wait for one task, neither gives it away
+    /// unless its own threads have no use for it. Else it would travel to and fro, and nobody
+    /// execute it.
+    template <class Choose>
+    Task* choose_first(Choose&& choose) noexcept {
+        if (exchange_ != nullptr) exchange_->take_in();
+        Task* const task = with_books(choose);
+        if (exchange_ != nullptr) exchange_->hand_out();
+        return task;
+    }
+
     /// While one lives, its thread waits and looks at stirs() now and then.
     class Waiting {
     public:
