@@ -312,8 +312,8 @@ public:
     virtual void tell_tool(ToolNews, std::uint64_t) noexcept {}
     /// @return the tool's answer; -1: it does not listen, -2: there is none
     virtual int control_tool(int, int, void*) noexcept { return -2; }
-    /// The process is about to end. `threads_end`: the node's threads of the runtime come to an
-    /// end, and are waited for.
+    /// The process is about to end. `threads_end`: the node's threads come to an end, and are
+    /// waited for; else the program leaves in the middle of a region.
     virtual void finish_tool(bool) noexcept {}
 };
 

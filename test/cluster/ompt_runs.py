@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 LIMIT_SECONDS = 120
@@ -88,6 +89,8 @@ def build(directory):
     built["own"] = directory / "events_own"
     subprocess.run(["gcc", "-O2", "-fopenmp", program, "-o", str(built["own"]), "-Wl,--no-as-needed", str(own),
                     f"-Wl,-rpath,{directory}"], check=True)
+    built["left"] = directory / "left"
+    subprocess.run(["gcc", "-O2", "-fopenmp", str(PROGRAMS / "status.c"), "-o", str(built["left"])], check=True)
     built["tool"] = tool
     return built
 
@@ -160,6 +163,20 @@ class Runs:
                 wrong.append(f"{each.executed} tasks executed")
         self.say(f"a tool of the program's, {nodes} nodes", wrong)
 
+    def check_left(self, nodes):
+        """A program that leaves inside a region: node 0's tool is finalized, without waiting for anybody."""
+        began = time.monotonic()
+        self.number += 1
+        out = self.directory / f"heard{self.number}"
+        status, _, stderr = run([self.hiroba, "run", "-n", str(nodes), "--threads", "2", "--", str(self.built["left"]), "exit",
+                                 "region", "3"], {"OMPT_TOOL_OUT": str(out), "OMP_TOOL_LIBRARIES": str(self.built["tool"])})
+        heard = [Heard(path) for path in self.directory.glob(out.name + ".*")]
+        wrong = [] if status == 3 else [f"status {status}: {stderr[-300:]}"]
+        if len(heard) != 1 or not heard[0].whole or heard[0].faults:
+            wrong.append(f"{len(heard)} tools finalized, {[each.faults for each in heard]}")
+        print(f"     {time.monotonic() - began:.2f} s")
+        self.say(f"left inside a region, {nodes} nodes", wrong)
+
     def check_none(self, name, more, line=""):
         wrong, heard, stderr = self.hear("gcc", 2, 1, more)
         if heard:
@@ -190,6 +207,8 @@ def main():
             runs.check(program, 2, 1, {"HIROBA_PROVIDER": "udp"})
         runs.check_own(1)
         runs.check_own(4)
+        runs.check_left(1)
+        runs.check_left(2)
         tool = str(runs.built["tool"])
         runs.check_none("OMP_TOOL=disabled", {"OMP_TOOL": "disabled"})
         runs.check_none("a tool that declines", {"OMPT_TOOL_DECLINES": "1"})

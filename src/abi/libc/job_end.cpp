@@ -167,7 +167,7 @@ void end_program(int status) noexcept {
         // The others must hear of it; should they not, the launcher ends them a second later.
         on_runtime_stack([node] { node->endpoint->settle(settle_ns); });
     }
-    node->omp->finish_tool(true);
+    node->omp->finish_tool(omp_in_parallel() == 0);
     report(*node, status);
 }
 

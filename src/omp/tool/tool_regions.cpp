@@ -135,8 +135,8 @@ void ToolRuntime::finish_tool(bool threads_end) noexcept {
         const std::uint64_t until_ns = now_ns() + patience_ns;
         Backoff backoff;
         while (tool_->workers_alive.load() != 0 && now_ns() < until_ns) backoff.pause();
+        thread_ends();
     }
-    thread_ends();
     if (!tool_->is_private() && tool_->node() != 0) return;
     tool_->tell_of_ended();
     tool_->finalize();
