@@ -16,6 +16,7 @@
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/process/signals.hpp"
 #include "abi/libc/threads/threads.hpp"
+#include "abi/ompt/entry_points.hpp"
 #include "abi/streams.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -26,6 +27,7 @@
 #include "omp/process/fingerprint.hpp"
 #include "omp/process/node_threads.hpp"
 #include "omp/process/stack_sizes.hpp"
+#include "omp/tool/tool_runtime.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -138,20 +140,21 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     auto board = net::kick::Mailboxes::make_board(*node.endpoint, node.job.job_key);
     if (!board) return board.error();
     node.board = std::move(*board);
-    auto runtime = omp::Runtime::create({.endpoint = node.endpoint.get(),
-                                         .memory = node.memory.get(),
-                                         .locks = node.locks.get(),
-                                         .heap = node.heap.get(),
-                                         .board = node.board.get(),
-                                         .publisher = node.publisher.get(),
-                                         .threads_per_node = node.job.threads_per_node,
-                                         .threads_per_node_max = node.map->shape().threads_per_node,
-                                         .start_thread = &start_another_thread,
-                                         .show_affinity = &show_affinity,
-                                         .flush_streams = &flush_streams,
-                                         .publish_process = &publish_process_state,
-                                         .apply_process = &apply_process_state,
-                                         .interruptions = signals});
+    auto runtime = omp::create_runtime({.endpoint = node.endpoint.get(),
+                                        .memory = node.memory.get(),
+                                        .locks = node.locks.get(),
+                                        .heap = node.heap.get(),
+                                        .board = node.board.get(),
+                                        .publisher = node.publisher.get(),
+                                        .threads_per_node = node.job.threads_per_node,
+                                        .threads_per_node_max = node.map->shape().threads_per_node,
+                                        .start_thread = &start_another_thread,
+                                        .show_affinity = &show_affinity,
+                                        .flush_streams = &flush_streams,
+                                        .publish_process = &publish_process_state,
+                                        .apply_process = &apply_process_state,
+                                        .interruptions = signals},
+                                       &find_tool_entry_point);
     if (!runtime) return runtime.error();
     node.omp = std::move(*runtime);
     return {};
@@ -255,9 +258,10 @@ Result<void> assemble_alone(const net::JobInfo& job) {
     auto node = std::make_unique<World>();
     node->job = job;
     node->control = std::make_unique<net::ControlChannel>(job);
-    auto runtime = omp::Runtime::create({.threads_per_node = job.threads_per_node,
-                                         .show_affinity = &show_affinity,
-                                         .flush_streams = &flush_streams});
+    auto runtime = omp::create_runtime({.threads_per_node = job.threads_per_node,
+                                        .show_affinity = &show_affinity,
+                                        .flush_streams = &flush_streams},
+                                       &find_tool_entry_point);
     if (!runtime) return runtime.error();
     node->omp = std::move(*runtime);
     node->omp->attach();

@@ -43,6 +43,7 @@ struct ThreadContext {
     std::uint32_t global_thread = 0;   ///< number over the whole job: node * threads + local number
     void* omp = nullptr;               ///< the OpenMP layer's state of this thread
     void* kmp = nullptr;               ///< what clang's entry points keep of it (abi/kmp)
+    void* tool = nullptr;              ///< what is kept of it for a first-party tool (omp/tool)
     std::uint64_t atomic_block = 0;    ///< 1 + block whose critical section it is in (dsm/engine)
     void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)

@@ -35,6 +35,8 @@ namespace hiroba::omp {
 
 using OutlinedFunction = void (*)(void*);
 
+class TaskObserver;
+
 /// Locks of the runtime itself; all others are named by an address of the program.
 inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3, share_key = 4,
                                threadprivate_key = 5;
@@ -70,6 +72,7 @@ struct Parts {
     void (*leave)() = nullptr;
     /// What waits at a barrier or a join are interrupted for.
     dsm::Interruptions interruptions = {};
+    TaskObserver* observer = nullptr;  ///< hears of threads and tasks; null: there is no tool
 };
 
 /// A task as a construct describes it.
@@ -86,12 +89,32 @@ struct NewTask {
     std::uint64_t* event = nullptr;  ///< detached: gets the event, as does the first word of `data`
     bool runs_anyway = false;        ///< even when cancelled: `function` asks, and cleans up
     bool gives_data = false;  ///< `data` is from allocate_for_task(), and freed behind the body
+    bool is_target = false, untied = false;  ///< for a tool
 };
 
 /// The task around one that its creator executes itself, while it does.
 struct SuspendedTask {
     Task* task = nullptr;
     bool inlined = false, inlined_final = false;
+    void* kept = nullptr;  ///< for a tool, of the one executed
+};
+
+/// What entry points do without the runtime, and a tool is to hear of.
+enum class ToolNews : std::uint8_t {
+    loop_begins,  ///< its code cuts it; `value`: iterations
+    sections_begin,
+    distribute_begins,
+    work_ends,
+    single_ends,
+    masked_begins,
+    masked_ends,
+    reduction_begins,  ///< its critical section is no event of its own
+    reduction_ends,
+    lock_made,  ///< `value`: the lock's key
+    nested_lock_made,
+    lock_gone,
+    nested_lock_gone,
+    barrier_is_implicit,  ///< the next one
 };
 
 /// Some iterations of a loop whose bounds are closed.
@@ -282,6 +305,16 @@ public:
 
     /// Regions of more than one thread in which threads of this node have taken part.
     virtual std::uint64_t regions_taken_part() const noexcept = 0;
+
+    // For a first-party tool (docs/layers/ompt.md); without one they do nothing.
+    /// From where the program has called the entry point that the caller is in.
+    virtual void note_caller(const void*) noexcept {}
+    virtual void tell_tool(ToolNews, std::uint64_t) noexcept {}
+    /// @return the tool's answer; -1: it does not listen, -2: there is none
+    virtual int control_tool(int, int, void*) noexcept { return -2; }
+    /// The process is about to end. `threads_end`: the node's threads come to an end, and are
+    /// waited for; else the program leaves in the middle of a region.
+    virtual void finish_tool(bool) noexcept {}
 };
 
 }  // namespace hiroba::omp

@@ -212,6 +212,9 @@ private:
     void release_implicit(Frame& frame) noexcept;
     void execute(ThreadState& thread, Task& task) noexcept;
     void end_body(Task& task) noexcept;
+    void tell_of_end(Task& task) noexcept;
+    /// For the observer, of a task without a descriptor. @return what it keeps
+    void* begin_inline(const NewTask& wanted) noexcept;
     Task& make_task(Frame& frame, const NewTask& wanted, bool deferred) noexcept;
     std::uint64_t task_handle(const Task& task) const noexcept {
         return TaskHandle::make(NodeId{node_}, task.index, task.serial).raw;

@@ -7,6 +7,7 @@
 
 #include "dsm/dsm.hpp"
 #include "omp/runtime_core.hpp"
+#include "omp/tool/task_observer.hpp"
 
 namespace hiroba::omp {
 
@@ -34,9 +35,13 @@ void RuntimeCore::end_alone() noexcept {
 void RuntimeCore::begin_task(SuspendedTask* outer, bool final) noexcept {
     Frame& frame = *self().frame;
     if (frame.task == nullptr) current_task(frame);
-    *outer = {frame.task, frame.inlined, frame.inlined_final};
+    *outer = {frame.task, frame.inlined, frame.inlined_final, nullptr};
     frame.inlined_final = final || in_final();
     frame.inlined = true;
+    if (parts_.observer == nullptr) return;
+    NewTask undeferred;
+    undeferred.function = [](void*) {};  // Its code is the caller's.
+    outer->kept = begin_inline(undeferred);
 }
 
 void RuntimeCore::end_task(const SuspendedTask& outer) noexcept {
@@ -46,6 +51,7 @@ void RuntimeCore::end_task(const SuspendedTask& outer) noexcept {
     frame.inlined = outer.inlined;
     frame.inlined_final = outer.inlined_final;
     tasks_executed_.fetch_add(1, std::memory_order_relaxed);
+    if (parts_.observer != nullptr) parts_.observer->task_ends(outer.kept, false);
     if (made != nullptr) end_body(*made);
 }
 

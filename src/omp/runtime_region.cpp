@@ -16,6 +16,7 @@
 #include "omp/runtime_core.hpp"
 #include "omp/task/reductions.hpp"
 #include "omp/team/team_shape.hpp"
+#include "omp/tool/task_observer.hpp"
 
 namespace hiroba::omp {
 
@@ -303,6 +304,7 @@ void RuntimeCore::work(std::uint32_t local_thread) noexcept {
         run_function(thread.next_team->fork);
     }
     thread.frame = &thread.base;
+    if (parts_.observer != nullptr) parts_.observer->thread_ends();
 }
 
 bool RuntimeCore::await_region_here(ThreadState& thread) noexcept {

@@ -12,6 +12,7 @@
 #include "base/trace.hpp"
 #include "omp/runtime_core.hpp"
 #include "omp/task/reductions.hpp"
+#include "omp/tool/task_observer.hpp"
 
 namespace hiroba::omp {
 
@@ -92,6 +93,8 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
     // A detached one may be waited for by what its creator does next.
     const bool deferred = may_wait && (wanted.event != nullptr || !tasks_.has_enough());
     Task& task = make_task(frame, wanted, deferred);
+    if (parts_.observer != nullptr)
+        task.kept = parts_.observer->task_created(wanted, deferred, task.final);
     // What the body is given must be there before the task may be started.
     if (wanted.event != nullptr) {
         *wanted.event = task_handle(task);
@@ -107,7 +110,7 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
         std::memcpy(task.argument, wanted.front, 2 * sizeof(*wanted.front));
     if (!deferred) return run_undeferred(thread, task, wanted);
     std::vector<Dependence> dependences = wanted.dependences;
-    tasks_.with_books([&](TaskBook& book) {
+    tasks_.with_books_and_attend([&](TaskBook& book) {
         if (dependences.empty() || book.depend(task, dependences)) book.make_ready(task);
     });
 }
@@ -139,7 +142,9 @@ void RuntimeCore::execute_inline(Frame& frame, const NewTask& wanted) noexcept {
     if (wanted.front != nullptr) std::memcpy(argument, wanted.front, 2 * sizeof *wanted.front);
     frame.inlined_final = wanted.final || in_final();
     frame.inlined = true;
+    void* const kept = parts_.observer != nullptr ? begin_inline(wanted) : nullptr;
     if (wanted.function != nullptr) call_program(wanted.function, argument);
+    if (parts_.observer != nullptr) parts_.observer->task_ends(kept, false);
     Task* const made = frame.inlined ? nullptr : frame.task;
     frame.task = outer;
     frame.inlined = outer_inlined;
@@ -147,6 +152,12 @@ void RuntimeCore::execute_inline(Frame& frame, const NewTask& wanted) noexcept {
     tasks_executed_.fetch_add(1, std::memory_order_relaxed);
     if (copies || wanted.gives_data) tasks_.free_argument(argument);
     if (made != nullptr) end_body(*made);
+}
+
+void* RuntimeCore::begin_inline(const NewTask& wanted) noexcept {
+    void* kept = parts_.observer->task_created(wanted, false, self().frame->inlined_final);
+    if (kept != nullptr) parts_.observer->task_begins(kept, __builtin_frame_address(0));
+    return kept;
 }
 
 void* RuntimeCore::copy_argument(const NewTask& wanted) noexcept {
@@ -175,10 +186,21 @@ void RuntimeCore::execute(ThreadState& thread, Task& task) noexcept {
     Task* const outer = frame.task;
     frame.task = &task;
     task.discarded = is_discarded(frame, task);
+    if (parts_.observer != nullptr)
+        parts_.observer->task_begins(task.kept, __builtin_frame_address(0));
     if (task.function != nullptr && !task.discarded) call_program(task.function, task.argument);
     frame.task = outer;
     tasks_executed_.fetch_add(1, std::memory_order_relaxed);
+    if (parts_.observer != nullptr) tell_of_end(task);
     end_body(task);
+}
+
+/// A detached task's end is its event's: what is kept of it stays till then.
+void RuntimeCore::tell_of_end(Task& task) noexcept {
+    void* const kept = task.kept;
+    if (!task.detached || task.discarded)
+        tasks_.with_books([&task](TaskBook&) { task.kept = nullptr; });
+    parts_.observer->task_ends(kept, task.discarded);
 }
 
 void RuntimeCore::end_body(Task& task) noexcept {
@@ -197,9 +219,8 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
     std::uint64_t patience_ns = ask_again_min_ns;
     for (;;) {
         const std::uint64_t seen = tasks_.events();
-        tasks_.attend();
         bool over = false;
-        Task* const task = tasks_.with_books([&](TaskBook& book) -> Task* {
+        Task* const task = tasks_.choose_first([&](TaskBook& book) -> Task* {
             over = done();
             if (over) return nullptr;
             if (of != nullptr) return book.take_descendant(*of);
@@ -247,9 +268,8 @@ void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& pat
 void RuntimeCore::help(ThreadState& thread) noexcept {
     for (;;) {
         const std::uint64_t seen = tasks_.events();
-        tasks_.attend();
         bool is_member = false;  // Of a team whose tasks travel.
-        Task* const task = tasks_.with_books([&](TaskBook& book) -> Task* {
+        Task* const task = tasks_.choose_first([&](TaskBook& book) -> Task* {
             TaskTeam* const team = tasks_of(thread);
             is_member = team != nullptr && team->everywhere;
             return team != nullptr ? book.take_any(*team) : nullptr;
@@ -285,9 +305,8 @@ void RuntimeCore::task_yield() noexcept {
     ThreadState& thread = self();
     Task* const of = thread.frame->task;
     if (of == nullptr || thread.frame->inlined) return;
-    tasks_.attend();
     Task* const task =
-        tasks_.with_books([of](TaskBook& book) { return book.take_descendant(*of); });
+        tasks_.choose_first([of](TaskBook& book) { return book.take_descendant(*of); });
     if (task != nullptr) execute(thread, *task);
 }
 

@@ -121,6 +121,10 @@ def all_cases():
         Case("threads.c", "overflow", refused=(139, b"in a thread the program made")),
         Case("threads.c", "join", refused=(78, b"pthread_join on node")),
         Case("fortran_print.f90"),
+        Case("fortran_constructs.f90"),
+        Case("fortran_constructs.f90", environment={"HIROBA_PROVIDER": "udp"}),
+        Case("fortran_tasks.f90", tasks=True),
+        Case("fortran_newer.f90", environment={"OMP_CANCELLATION": "true"}),
         Case("omp_locks.c"),
         Case("sync_locks.c"),
         Case("sync_events.c"),
@@ -186,10 +190,17 @@ def clang_cases():
         case.arguments != ["pthread_exit"]]  # Where LLVM's runtime may not end.
 
 
+def flang_cases():
+    """What flang 19 compiles and executes bare as gfortran's does (its tasks do not)."""
+    return [Case(name).by("flang") for name in ["fortran_constructs.f90", "internal_procedures.f90"]]
+
+
 STANDARDS = {"sync_atomic_wait.cpp": ["-std=c++20"]}
 COMPILERS = {
     "gcc": {".c": ["gcc"], ".cpp": ["g++", "-std=c++17", "-pthread"], ".f90": ["gfortran"]},
     "clang": {".c": ["clang"], ".cpp": ["clang++", "-std=c++17", "-pthread"]},
+    # Its OpenMP runtime is clang's; Debian lets one be installed.
+    "flang": {".f90": [next(filter(shutil.which, ["flang-new-19", "flang-new", "flang"]), "")]},
 }
 
 
@@ -209,6 +220,11 @@ def build(case, flavour, directory):
             subprocess.run(COMPILERS[compiler][".c"] + ["-O2", "-fopenmp", "-shared", "-fPIC",
                            str(PROGRAMS / source), "-o", str(library)], check=True)
             more = [str(library), f"-Wl,-rpath,{directory}"]
+        if case.compiler == "flang":
+            link = directory / "libomp.so"
+            if not link.exists():
+                link.symlink_to(clang_file("libomp.so.5"))
+            more += [f"-L{directory}"]
         if "-fopenmp-targets" in name:  # Where the bare run finds what offloads.
             more += ["-Wl,-rpath," + str(pathlib.Path(clang_file("libomptarget.so")).parent)]
         subprocess.run(COMPILERS[case.compiler][path.suffix] + ["-O2"] + openmp + position +
@@ -330,6 +346,8 @@ def main():
         elif "clang" in options.only:
             print("there is no clang here")
             return 77
+    if (not options.smoke or "flang" in options.only) and all(map(shutil.which, ["clang", COMPILERS["flang"][".f90"][0]])):
+        cases += flang_cases()
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="compare") as directory:
         for flavour, nodes, threads, engine in shapes * options.repeat:

@@ -4,19 +4,28 @@
 // omp_init_allocator return omp_null_allocator, as the specification allows. Each block has a
 // header in front, so that it can be freed without naming its allocator. What is taken of a pool is
 // counted under a lock that is named by the allocator: any thread of any node may take and give.
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "abi/gomp/marked_blocks.hpp"
 #include "abi/gomp/runtime.hpp"
+#include "abi/world.hpp"
 #include "base/fatal.hpp"
 
 #pragma GCC visibility push(default)
 
 using hiroba::abi::allocate_by_allocator;
+using hiroba::abi::BlockMark;
 using hiroba::abi::free_for_program;
+using hiroba::abi::has_mark;
+using hiroba::abi::mark_block;
 using hiroba::abi::runtime;
+using hiroba::abi::unmark_block;
 
 namespace {
 
@@ -60,8 +69,8 @@ struct Allocator {
 struct Header {
     void* base;
     std::size_t bytes;
-    Handle allocator;  ///< that had room for it
-    std::uintptr_t unused;
+    Handle allocator;     ///< that had room for it
+    std::uintptr_t mark;  ///< by mark_block()
 };
 static_assert(sizeof(Header) == 32);
 
@@ -127,7 +136,34 @@ bool multiply(std::size_t a, std::size_t b, std::size_t* product) noexcept {
     return !__builtin_mul_overflow(a, b, product);
 }
 
+std::uintptr_t mark_of(const void* block, hiroba::abi::BlockMark mark) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(block) | 1) * static_cast<std::uint64_t>(mark);
+}
+
+/// The word in front of `block` where its header has the mark; 0 where nothing is mapped.
+std::uintptr_t mark_in_front(const void* block) noexcept {
+    const auto* const place = static_cast<const std::byte*>(block) - sizeof(std::uintptr_t);
+    const hiroba::abi::World* const here = hiroba::abi::world();
+    std::uintptr_t mark = 0;
+    if (here != nullptr && here->heap != nullptr) {
+        if (here->heap->owns(place)) std::memcpy(&mark, place, sizeof mark);
+        return mark;
+    }
+    const iovec to{&mark, sizeof mark}, from{const_cast<std::byte*>(place), sizeof mark};
+    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != static_cast<ssize_t>(sizeof mark))
+        mark = 0;
+    return mark;
+}
+
 }  // namespace
+
+void hiroba::abi::mark_block(void* block, BlockMark mark) noexcept {
+    if (block != nullptr) header_of(block).mark = mark_of(block, mark);
+}
+void hiroba::abi::unmark_block(void* block) noexcept { header_of(block).mark = 0; }
+bool hiroba::abi::has_mark(const void* address, BlockMark mark) noexcept {
+    return mark_in_front(address) == mark_of(address, mark);
+}
 
 extern "C" {
 
@@ -144,6 +180,7 @@ void* omp_aligned_calloc(std::size_t align, std::size_t count, std::size_t bytes
 void omp_free(void* block, Handle) {
     if (block == nullptr) return;
     const Header header = header_of(block);
+    unmark_block(block);
     count(allocator_at(header.allocator), 0, header.bytes);
     free_for_program(header.base);
 }
@@ -164,6 +201,7 @@ void* omp_realloc(void* block, std::size_t bytes, Handle handle, Handle old_hand
     if (!stays) moved = omp_alloc(bytes, handle);
     if (moved == nullptr) return nullptr;
     std::memcpy(moved, block, std::min(bytes, old.bytes));
+    unmark_block(block);
     if (stays)
         free_for_program(old.base);
     else
@@ -177,6 +215,14 @@ void* GOMP_alloc(std::size_t align, std::size_t bytes, Handle handle) {
     return block;
 }
 void GOMP_free(void* block, Handle handle) { omp_free(block, handle); }
+// Of an allocatable variable of Fortran: whether GOMP_alloc made it, which whoever frees or moves
+// it asks, and which is forgotten then.
+void GOMP_add_alloc(void* block) { mark_block(block, BlockMark::allocatable); }
+bool GOMP_is_alloc(void* block) {
+    if (block == nullptr || !has_mark(block, BlockMark::allocatable)) return false;
+    unmark_block(block);
+    return true;
+}
 
 Handle omp_init_allocator(Handle, int trait_count, const Trait* traits) {
     Allocator wanted;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "abi/gomp/depend_objects.hpp"
 #include "abi/gomp/runtime.hpp"
 #include "abi/gomp/task_clauses.hpp"
 
@@ -16,12 +17,6 @@
 namespace {
 
 constexpr bool is_host(int device) noexcept { return device == 0 || device == -1; }
-
-/// Depend objects name siblings of the caller's. gcc's and clang's are laid out differently, and
-/// the calls do not say whose they are: all children are waited for.
-void wait_for_objects(int count) {
-    if (count > 0) hiroba::abi::runtime().task_wait();
-}
 
 /// A box of a multidimensional array, as omp_target_memcpy_rect describes it.
 struct Side {
@@ -83,20 +78,21 @@ int omp_target_memcpy_rect(void* to, const void* from, std::size_t element, int 
              {static_cast<std::byte*>(const_cast<void*>(from)), from_offsets, from_dimensions});
     return 0;
 }
-// Done when they return: whoever waits for them later finds nothing to wait for.
+// They wait for what their task would wait for, and are done when they return: whoever waits for
+// them later finds nothing to wait for.
 int omp_target_memcpy_async(void* to, const void* from, std::size_t bytes, std::size_t to_offset,
-                            std::size_t from_offset, int to_device, int from_device, int objects,
-                            void**) {
+                            std::size_t from_offset, int to_device, int from_device, int count,
+                            void** objects) {
     if (!is_host(to_device) || !is_host(from_device)) return EINVAL;
-    wait_for_objects(objects);
+    hiroba::abi::wait_for_objects(count, objects);
     return omp_target_memcpy(to, from, bytes, to_offset, from_offset, to_device, from_device);
 }
 int omp_target_memcpy_rect_async(void* to, const void* from, std::size_t element, int dimensions,
                                  const std::size_t* volume, const std::size_t* to_offsets,
                                  const std::size_t* from_offsets, const std::size_t* to_dimensions,
                                  const std::size_t* from_dimensions, int to_device, int from_device,
-                                 int objects, void**) {
-    if (to != nullptr || from != nullptr) wait_for_objects(objects);
+                                 int count, void** objects) {
+    if (to != nullptr || from != nullptr) hiroba::abi::wait_for_objects(count, objects);
     return omp_target_memcpy_rect(to, from, element, dimensions, volume, to_offsets, from_offsets,
                                   to_dimensions, from_dimensions, to_device, from_device);
 }

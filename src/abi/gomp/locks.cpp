@@ -14,6 +14,7 @@
 using namespace hiroba::abi;
 using hiroba::synchronizes_at;
 using hiroba::SyncKind;
+using hiroba::omp::ToolNews;
 
 namespace {
 
@@ -25,29 +26,53 @@ void initialize(void* lock) noexcept { *static_cast<std::uint32_t*>(lock) = 0; }
 
 extern "C" {
 
-void omp_init_lock(void* lock) { initialize(lock); }
-void omp_destroy_lock(void* lock) { runtime().forget_lock(key_of(lock)); }
+void omp_init_lock(void* lock) {
+    note_caller();
+    initialize(lock);
+    tell_tool(ToolNews::lock_made, key_of(lock));
+}
+void omp_destroy_lock(void* lock) {
+    note_caller();
+    tell_tool(ToolNews::lock_gone, key_of(lock));
+    runtime().forget_lock(key_of(lock));
+}
 void omp_set_lock(void* lock) {
+    note_caller();
     synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     runtime().lock(key_of(lock));
 }
 void omp_unset_lock(void* lock) {
+    note_caller();
     synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     runtime().unlock(key_of(lock));
 }
-int omp_test_lock(void* lock) { return runtime().try_lock(key_of(lock)); }
+int omp_test_lock(void* lock) {
+    note_caller();
+    return runtime().try_lock(key_of(lock));
+}
 
-void omp_init_nest_lock(void* lock) { initialize(lock); }
-void omp_destroy_nest_lock(void* lock) { runtime().forget_lock(key_of(lock)); }
+void omp_init_nest_lock(void* lock) {
+    note_caller();
+    initialize(lock);
+    tell_tool(ToolNews::nested_lock_made, key_of(lock));
+}
+void omp_destroy_nest_lock(void* lock) {
+    note_caller();
+    tell_tool(ToolNews::nested_lock_gone, key_of(lock));
+    runtime().forget_lock(key_of(lock));
+}
 void omp_set_nest_lock(void* lock) {
+    note_caller();
     synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     runtime().lock_nested(key_of(lock));
 }
 void omp_unset_nest_lock(void* lock) {
+    note_caller();
     synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     runtime().unlock_nested(key_of(lock));
 }
 int omp_test_nest_lock(void* lock) {
+    note_caller();
     return static_cast<int>(runtime().try_lock_nested(key_of(lock)));
 }
 

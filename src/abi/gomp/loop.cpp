@@ -38,12 +38,14 @@ extern "C" {
 #define HIROBA_LOOP(name, schedule, ordered)                                                     \
     bool GOMP_loop_##name##_start(long start, long end, long step, long chunk, long* first,      \
                                   long* last) {                                                  \
+        note_caller();                                                                           \
         return start_loop(signed_loop(start, end, step, schedule, chunk, ordered), first, last); \
     }                                                                                            \
     bool GOMP_loop_##name##_next(long* first, long* last) { return next_chunk(first, last); }
 
 #define HIROBA_LOOP_RUNTIME(name, ordered)                                                     \
     bool GOMP_loop_##name##_start(long start, long end, long step, long* first, long* last) {  \
+        note_caller();                                                                         \
         return start_loop(signed_loop(start, end, step, Schedule::runtime, 0, ordered), first, \
                           last);                                                               \
     }                                                                                          \
@@ -64,11 +66,13 @@ HIROBA_LOOP_RUNTIME(ordered_runtime, true)
 
 bool GOMP_loop_start(long start, long end, long step, long schedule, long chunk, long* first,
                      long* last, std::uintptr_t* reductions, void** memory) {
+    note_caller();
     return start_general(signed_loop(start, end, step, schedule_of(schedule), chunk), first, last,
                          reductions, memory);
 }
 bool GOMP_loop_ordered_start(long start, long end, long step, long schedule, long chunk,
                              long* first, long* last, std::uintptr_t* reductions, void** memory) {
+    note_caller();
     return start_general(signed_loop(start, end, step, schedule_of(schedule), chunk, true), first,
                          last, reductions, memory);
 }
@@ -76,24 +80,31 @@ bool GOMP_loop_ordered_start(long start, long end, long step, long schedule, lon
 #define HIROBA_DOACROSS(name, schedule)                                                   \
     bool GOMP_loop_doacross_##name##_start(unsigned dimensions, long* counts, long chunk, \
                                            long* first, long* last) {                     \
+        note_caller();                                                                    \
         return start_doacross(dimensions, counts, schedule, chunk, first, last);          \
     }
 HIROBA_DOACROSS(static, Schedule::static_chunks)
 HIROBA_DOACROSS(dynamic, Schedule::dynamic)
 HIROBA_DOACROSS(guided, Schedule::guided)
 bool GOMP_loop_doacross_runtime_start(unsigned dimensions, long* counts, long* first, long* last) {
+    note_caller();
     return start_doacross(dimensions, counts, Schedule::runtime, 0, first, last);
 }
 bool GOMP_loop_doacross_start(unsigned dimensions, long* counts, long schedule, long chunk,
                               long* first, long* last, std::uintptr_t* reductions, void** memory) {
+    note_caller();
     start_extras(reductions, memory);
     if (first != nullptr)
         return start_doacross(dimensions, counts, schedule_of(schedule), chunk, first, last);
     doacross_start(dimensions, counts, schedule_of(schedule), chunk);
     return true;
 }
-void GOMP_doacross_post(long* at) { runtime().doacross_post(reinterpret_cast<std::uint64_t*>(at)); }
+void GOMP_doacross_post(long* at) {
+    note_caller();
+    runtime().doacross_post(reinterpret_cast<std::uint64_t*>(at));
+}
 void GOMP_doacross_wait(long first, ...) {
+    note_caller();
     std::uint64_t at[hiroba::omp::Doacross::dimensions_max];
     const std::size_t dimensions = runtime().doacross_dimensions();
     at[0] = static_cast<std::uint64_t>(first);
@@ -106,21 +117,33 @@ void GOMP_doacross_wait(long first, ...) {
 }
 
 void GOMP_loop_end() {
+    note_caller();
     synchronizes_at(SyncKind::loop, __builtin_return_address(0));
     runtime().loop_end(true);
 }
-void GOMP_loop_end_nowait() { runtime().loop_end(false); }
+void GOMP_loop_end_nowait() {
+    note_caller();
+    runtime().loop_end(false);
+}
 bool GOMP_loop_end_cancel() {
+    note_caller();
     synchronizes_at(SyncKind::loop, __builtin_return_address(0));
     return runtime().loop_end_cancel();
 }
 
-void GOMP_ordered_start() { runtime().ordered_start(); }
-void GOMP_ordered_end() { runtime().ordered_end(); }
+void GOMP_ordered_start() {
+    note_caller();
+    runtime().ordered_start();
+}
+void GOMP_ordered_end() {
+    note_caller();
+    runtime().ordered_end();
+}
 
 #define HIROBA_PARALLEL_LOOP(name, schedule)                                                      \
     void GOMP_parallel_loop_##name(OutlinedFunction function, void* data, unsigned threads,       \
                                    long start, long end, long step, long chunk, unsigned flags) { \
+        note_caller();                                                                            \
         read_flags(flags);                                                                        \
         runtime().parallel_loop(function, data, threads,                                          \
                                 signed_loop(start, end, step, schedule, chunk), 0);               \
@@ -128,6 +151,7 @@ void GOMP_ordered_end() { runtime().ordered_end(); }
 #define HIROBA_PARALLEL_LOOP_RUNTIME(name)                                                  \
     void GOMP_parallel_loop_##name(OutlinedFunction function, void* data, unsigned threads, \
                                    long start, long end, long step, unsigned flags) {       \
+        note_caller();                                                                      \
         read_flags(flags);                                                                  \
         runtime().parallel_loop(function, data, threads,                                    \
                                 signed_loop(start, end, step, Schedule::runtime, 0), 0);    \

@@ -34,6 +34,7 @@ extern "C" {
 #define HIROBA_LOOP(name, schedule, ordered)                                                    \
     bool GOMP_loop_ull_##name##_start(bool up, Ull start, Ull end, Ull step, Ull chunk,         \
                                       Ull* first, Ull* last) {                                  \
+        note_caller();                                                                          \
         return start_loop(unsigned_loop(up, start, end, step, schedule, chunk, ordered), first, \
                           last);                                                                \
     }                                                                                           \
@@ -42,6 +43,7 @@ extern "C" {
 #define HIROBA_LOOP_RUNTIME(name, ordered)                                                    \
     bool GOMP_loop_ull_##name##_start(bool up, Ull start, Ull end, Ull step, Ull* first,      \
                                       Ull* last) {                                            \
+        note_caller();                                                                        \
         return start_loop(unsigned_loop(up, start, end, step, Schedule::runtime, 0, ordered), \
                           first, last);                                                       \
     }                                                                                         \
@@ -62,11 +64,13 @@ HIROBA_LOOP_RUNTIME(ordered_runtime, true)
 
 bool GOMP_loop_ull_start(bool up, Ull start, Ull end, Ull step, long schedule, Ull chunk,
                          Ull* first, Ull* last, std::uintptr_t* reductions, void** memory) {
+    note_caller();
     return start_general(unsigned_loop(up, start, end, step, schedule_of(schedule), chunk), first,
                          last, reductions, memory);
 }
 bool GOMP_loop_ull_ordered_start(bool up, Ull start, Ull end, Ull step, long schedule, Ull chunk,
                                  Ull* first, Ull* last, std::uintptr_t* reductions, void** memory) {
+    note_caller();
     return start_general(unsigned_loop(up, start, end, step, schedule_of(schedule), chunk, true),
                          first, last, reductions, memory);
 }
@@ -74,17 +78,20 @@ bool GOMP_loop_ull_ordered_start(bool up, Ull start, Ull end, Ull step, long sch
 #define HIROBA_DOACROSS(name, schedule)                                                     \
     bool GOMP_loop_ull_doacross_##name##_start(unsigned dimensions, Ull* counts, Ull chunk, \
                                                Ull* first, Ull* last) {                     \
+        note_caller();                                                                      \
         return start_doacross(dimensions, counts, schedule, chunk, first, last);            \
     }
 HIROBA_DOACROSS(static, Schedule::static_chunks)
 HIROBA_DOACROSS(dynamic, Schedule::dynamic)
 HIROBA_DOACROSS(guided, Schedule::guided)
 bool GOMP_loop_ull_doacross_runtime_start(unsigned dimensions, Ull* counts, Ull* first, Ull* last) {
+    note_caller();
     return start_doacross(dimensions, counts, Schedule::runtime, 0, first, last);
 }
 bool GOMP_loop_ull_doacross_start(unsigned dimensions, Ull* counts, long schedule, Ull chunk,
                                   Ull* first, Ull* last, std::uintptr_t* reductions,
                                   void** memory) {
+    note_caller();
     start_extras(reductions, memory);
     if (first != nullptr)
         return start_doacross(dimensions, counts, schedule_of(schedule), chunk, first, last);
@@ -92,9 +99,11 @@ bool GOMP_loop_ull_doacross_start(unsigned dimensions, Ull* counts, long schedul
     return true;
 }
 void GOMP_doacross_ull_post(Ull* at) {
+    note_caller();
     runtime().doacross_post(reinterpret_cast<std::uint64_t*>(at));
 }
 void GOMP_doacross_ull_wait(Ull first, ...) {
+    note_caller();
     std::uint64_t at[hiroba::omp::Doacross::dimensions_max];
     const std::size_t dimensions = runtime().doacross_dimensions();
     at[0] = static_cast<std::uint64_t>(first);

@@ -5,12 +5,24 @@
 #pragma once
 
 #include "omp/omp.hpp"
+#include "omp/tool/tool.hpp"
 
 namespace hiroba::abi {
 
 /// This process's runtime. Before take-over (OpenMP in a library's constructor): one whose regions
 /// have one thread.
 omp::Runtime& runtime() noexcept;
+
+/// First in entry points of constructs: a tool hears from where the program has called.
+[[gnu::always_inline]] inline void note_caller() noexcept {
+    if (omp::tool_listens()) [[unlikely]]
+        runtime().note_caller(__builtin_return_address(0));
+}
+/// What a tool is to hear of, and the runtime does not see.
+inline void tell_tool(omp::ToolNews what, std::uint64_t value = 0) noexcept {
+    if (omp::tool_listens()) [[unlikely]]
+        runtime().tell_tool(what, value);
+}
 
 /// Where the calling thread runs, in OMP_AFFINITY_FORMAT, on standard error.
 void show_affinity();

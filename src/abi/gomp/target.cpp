@@ -109,6 +109,7 @@ extern "C" {
 void GOMP_target_ext(int, OutlinedFunction function, std::size_t count, void** addresses,
                      std::size_t* sizes, unsigned short* kinds, unsigned flags, void** depend,
                      void** arguments) {
+    note_caller();
     auto block = pack(function, count, addresses, sizes, kinds, thread_limit_of(arguments));
     NewTask task;
     task.function = &run_region;
@@ -116,6 +117,7 @@ void GOMP_target_ext(int, OutlinedFunction function, std::size_t count, void** a
     task.bytes = block.size();
     task.alignment = alignment_in(kinds, count);
     task.always_copied = true;
+    task.is_target = true;
     task.deferred = (flags & flag_nowait) != 0;
     if (depend != nullptr) task.dependences = read_depend_clause(depend);
     runtime().task(task);
@@ -141,6 +143,7 @@ void GOMP_target_enter_exit_data(int, std::size_t, void**, std::size_t*, unsigne
 // A league's teams run one after the other, as in gcc's runtime on a host.
 void GOMP_teams_reg(OutlinedFunction function, void* data, unsigned teams, unsigned thread_limit,
                     unsigned) {
+    note_caller();
     runtime().league(function, data, teams, thread_limit);
 }
 void GOMP_teams(unsigned teams, unsigned thread_limit) {

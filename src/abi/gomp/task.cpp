@@ -72,6 +72,7 @@ extern "C" {
 
 void GOMP_task(OutlinedFunction function, void* data, CopyFunction copy, long bytes, long alignment,
                bool if_clause, unsigned flags, void** depend, int priority, void* detach) {
+    note_caller();
     NewTask task;
     task.function = function;
     task.data = data;
@@ -80,6 +81,7 @@ void GOMP_task(OutlinedFunction function, void* data, CopyFunction copy, long by
     task.alignment = static_cast<std::size_t>(alignment);
     task.deferred = if_clause;
     task.final = (flags & task_flag::final) != 0;
+    task.untied = (flags & task_flag::untied) != 0;
     task.priority = task_priority(flags, priority);
     if ((flags & task_flag::depend) != 0) task.dependences = read_depend_clause(depend);
     if ((flags & task_flag::detach) != 0) task.event = static_cast<std::uint64_t*>(detach);
@@ -89,6 +91,7 @@ void GOMP_task(OutlinedFunction function, void* data, CopyFunction copy, long by
 void GOMP_taskloop(OutlinedFunction function, void* data, CopyFunction copy, long bytes,
                    long alignment, unsigned flags, unsigned long tasks, int priority, long start,
                    long end, long step) {
+    note_caller();
     TaskLoop loop;
     loop.start = static_cast<std::uint64_t>(start);
     loop.step = static_cast<std::uint64_t>(step);
@@ -98,6 +101,7 @@ void GOMP_taskloop(OutlinedFunction function, void* data, CopyFunction copy, lon
 void GOMP_taskloop_ull(OutlinedFunction function, void* data, CopyFunction copy, long bytes,
                        long alignment, unsigned flags, unsigned long tasks, int priority, Ull start,
                        Ull end, Ull step) {
+    note_caller();
     TaskLoop loop;
     loop.start = start;
     loop.step = step;
@@ -106,29 +110,41 @@ void GOMP_taskloop_ull(OutlinedFunction function, void* data, CopyFunction copy,
 }
 
 void GOMP_taskwait() {
+    note_caller();
     synchronizes_at(SyncKind::wait, __builtin_return_address(0));
     runtime().task_wait();
 }
 void GOMP_taskwait_depend(void** depend) {
+    note_caller();
     synchronizes_at(SyncKind::wait, __builtin_return_address(0));
     runtime().task_wait_for(read_depend_clause(depend));
 }
 void GOMP_taskwait_depend_nowait(void** depend) {
+    note_caller();
     NewTask nothing;
     nothing.dependences = read_depend_clause(depend);
     runtime().task(nothing);
 }
-void GOMP_taskyield() { runtime().task_yield(); }
-void GOMP_taskgroup_start() { runtime().taskgroup_start(); }
+void GOMP_taskyield() {
+    note_caller();
+    runtime().task_yield();
+}
+void GOMP_taskgroup_start() {
+    note_caller();
+    runtime().taskgroup_start();
+}
 void GOMP_taskgroup_end() {
+    note_caller();
     synchronizes_at(SyncKind::wait, __builtin_return_address(0));
     runtime().taskgroup_end();
 }
 
 void GOMP_taskgroup_reduction_register(std::uintptr_t* data) {
+    note_caller();
     runtime().register_reductions(data);
 }
 void GOMP_taskgroup_reduction_unregister(std::uintptr_t* data) {
+    note_caller();
     runtime().unregister_reductions(data);
 }
 void GOMP_task_reduction_remap(std::size_t count, std::size_t originals, void** pointers) {

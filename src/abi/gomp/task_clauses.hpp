@@ -14,9 +14,10 @@
 namespace hiroba::abi {
 
 namespace task_flag {
-inline constexpr unsigned final = 1u << 1, depend = 1u << 3, priority = 1u << 4, up = 1u << 8,
-                          grainsize = 1u << 9, if_clause = 1u << 10, nogroup = 1u << 11,
-                          reduction = 1u << 12, detach = 1u << 13, strict = 1u << 14;
+inline constexpr unsigned untied = 1u << 0, final = 1u << 1, depend = 1u << 3, priority = 1u << 4,
+                          up = 1u << 8, grainsize = 1u << 9, if_clause = 1u << 10,
+                          nogroup = 1u << 11, reduction = 1u << 12, detach = 1u << 13,
+                          strict = 1u << 14;
 }
 
 inline std::int32_t task_priority(unsigned flags, int wanted) noexcept {

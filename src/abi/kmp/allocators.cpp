@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: allocate clauses, and the objects of depend clauses, which clang's code allocates itself.
 // Invariant: each is omp_alloc and its kin by another name.
+#include "abi/gomp/marked_blocks.hpp"
 #include "abi/kmp/kmp.hpp"
 
 #pragma GCC visibility push(default)
@@ -20,7 +21,12 @@ void omp_destroy_allocator(Handle allocator);
 void omp_set_default_allocator(Handle allocator);
 Handle omp_get_default_allocator();
 
-void* __kmpc_alloc(int, std::size_t bytes, Handle allocator) { return omp_alloc(bytes, allocator); }
+// The allocate directive's memory, and a depend object's.
+void* __kmpc_alloc(int, std::size_t bytes, Handle allocator) {
+    void* const block = omp_alloc(bytes, allocator);
+    hiroba::abi::mark_block(block, hiroba::abi::BlockMark::by_clangs_code);
+    return block;
+}
 void* __kmpc_aligned_alloc(int, std::size_t alignment, std::size_t bytes, Handle allocator) {
     return omp_aligned_alloc(alignment, bytes, allocator);
 }

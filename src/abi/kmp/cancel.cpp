@@ -35,14 +35,17 @@ Int leave_if(bool cancelled, Cancel what) noexcept {
 extern "C" {
 
 Int __kmpc_cancel(Location*, Int, Int kind) {
+    note_caller();
     const Cancel what = cancel_of(kind);
     return leave_if(runtime().cancel(what), what);
 }
 Int __kmpc_cancellationpoint(Location*, Int, Int kind) {
+    note_caller();
     const Cancel what = cancel_of(kind);
     return leave_if(runtime().cancellation_point(what), what);
 }
 Int __kmpc_cancel_barrier(Location*, Int) {
+    note_caller();
     synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
     return runtime().barrier_cancel();
 }

@@ -11,6 +11,7 @@ using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
 using hiroba::synchronizes_at;
 using hiroba::SyncKind;
+using hiroba::omp::ToolNews;
 
 extern "C" {
 
@@ -20,52 +21,68 @@ void omp_init_nest_lock(void* lock);
 void omp_destroy_nest_lock(void* lock);
 
 void __kmpc_critical(Location*, Int, void* name) {
+    note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
     runtime().lock(key_of(name));
 }
 void __kmpc_critical_with_hint(Location*, Int, void* name, Unsigned) {
+    note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
     runtime().lock(key_of(name));
 }
 void __kmpc_end_critical(Location*, Int, void* name) {
+    note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
     runtime().unlock(key_of(name));
 }
 
 // 1: the caller adds its values to the variables and ends the reduction.
 Int __kmpc_reduce(Location*, Int, Int, std::size_t, void*, void (*)(void*, void*), void* name) {
+    note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    tell_tool(ToolNews::reduction_begins);
     if (runtime().place().team_size > 1) runtime().lock(key_of(name));
     return 1;
 }
 void __kmpc_end_reduce(Location*, Int, void* name) {
+    note_caller();
     synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
     if (runtime().place().team_size > 1) runtime().unlock(key_of(name));
+    tell_tool(ToolNews::reduction_ends);
     runtime().barrier();
 }
 Int __kmpc_reduce_nowait(Location*, Int, Int, std::size_t, void*, void (*)(void*, void*),
                          void* name) {
+    note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    tell_tool(ToolNews::reduction_begins);
     if (runtime().place().team_size > 1) runtime().lock(key_of(name));
     return 1;
 }
 void __kmpc_end_reduce_nowait(Location*, Int, void* name) {
+    note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
     if (runtime().place().team_size > 1) runtime().unlock(key_of(name));
+    tell_tool(ToolNews::reduction_ends);
 }
 
 void __kmpc_init_lock(Location*, Int, void* lock) { omp_init_lock(lock); }
 void __kmpc_init_lock_with_hint(Location*, Int, void* lock, std::uintptr_t) { omp_init_lock(lock); }
 void __kmpc_destroy_lock(Location*, Int, void* lock) { omp_destroy_lock(lock); }
 void __kmpc_set_lock(Location*, Int, void* lock) {
+    note_caller();
     synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     runtime().lock(key_of(lock));
 }
 void __kmpc_unset_lock(Location*, Int, void* lock) {
+    note_caller();
     synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     runtime().unlock(key_of(lock));
 }
-int __kmpc_test_lock(Location*, Int, void* lock) { return runtime().try_lock(key_of(lock)); }
+int __kmpc_test_lock(Location*, Int, void* lock) {
+    note_caller();
+    return runtime().try_lock(key_of(lock));
+}
 
 void __kmpc_init_nest_lock(Location*, Int, void* lock) { omp_init_nest_lock(lock); }
 void __kmpc_init_nest_lock_with_hint(Location*, Int, void* lock, std::uintptr_t) {
@@ -73,14 +90,17 @@ void __kmpc_init_nest_lock_with_hint(Location*, Int, void* lock, std::uintptr_t)
 }
 void __kmpc_destroy_nest_lock(Location*, Int, void* lock) { omp_destroy_nest_lock(lock); }
 void __kmpc_set_nest_lock(Location*, Int, void* lock) {
+    note_caller();
     synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     runtime().lock_nested(key_of(lock));
 }
 void __kmpc_unset_nest_lock(Location*, Int, void* lock) {
+    note_caller();
     synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     runtime().unlock_nested(key_of(lock));
 }
 int __kmpc_test_nest_lock(Location*, Int, void* lock) {
+    note_caller();
     return static_cast<int>(runtime().try_lock_nested(key_of(lock)));
 }
 

@@ -98,6 +98,7 @@ extern "C" {
 #define HIROBA_DISPATCH(suffix, T)                                                               \
     void __kmpc_dispatch_init_##suffix(Location*, Int, Int schedule, T lower, T upper,           \
                                        Signed<T> step, Signed<T> chunk) {                        \
+        note_caller();                                                                           \
         start(schedule, lower, upper, step, chunk);                                              \
     }                                                                                            \
     void __kmpc_dist_dispatch_init_##suffix(Location*, Int, Int schedule, Int* is_last, T lower, \

@@ -2,10 +2,11 @@
 // Role: interop objects, of which there are none, and what OpenMP 5.1 and later add for device
 // memory where the only device is the host; names of memory spaces as variables. Invariant: a
 // property of no object is none, with the code that says so. A copy that may be deferred is not: it
-// waits for what its task would wait for, and for more.
+// waits for what its task would wait for.
 #include <cerrno>
 #include <cstring>
 
+#include "abi/gomp/depend_objects.hpp"
 #include "abi/kmp/kmp.hpp"
 
 #pragma GCC visibility push(default)
@@ -50,8 +51,9 @@ const char* omp_get_interop_rc_desc_(const void*, const int*) { return no_text; 
 void* omp_target_memset(void* at, int value, std::size_t bytes, int device) {
     return device == host && at != nullptr ? std::memset(at, value, bytes) : at;
 }
-void* omp_target_memset_async(void* at, int value, std::size_t bytes, int device, int, void*) {
-    runtime().task_wait();
+void* omp_target_memset_async(void* at, int value, std::size_t bytes, int device, int count,
+                              void** objects) {
+    wait_for_objects(count, objects);
     return omp_target_memset(at, value, bytes, device);
 }
 

@@ -24,6 +24,10 @@ struct Location {
     const char* source;
 };
 
+namespace location_flag {
+inline constexpr Int barrier_implicit = 0x40, sections = 0x400;
+}
+
 /// What the body of a region has become: the addresses of two thread numbers, then any number of
 /// pointers.
 using Microtask = void (*)(Int*, Int*, ...);

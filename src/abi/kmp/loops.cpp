@@ -9,6 +9,7 @@
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
+using hiroba::omp::ToolNews;
 
 namespace {
 
@@ -23,6 +24,19 @@ Member team_of_league() noexcept {
 
 template <class T>
 using Signed = std::make_signed_t<T>;
+
+template <class T>
+void tell_of_loop(const Location* at, Int number, T lower, T upper, Signed<T> step) noexcept {
+    if (!hiroba::omp::tool_listens()) [[likely]]
+        return;
+    const Sched kind = schedule_of(number).kind;
+    const bool distributes = kind == Sched::distribute_chunked || kind == Sched::distribute_blocks;
+    const bool sections = at != nullptr && (at->flags & location_flag::sections) != 0;
+    tell_tool(distributes ? ToolNews::distribute_begins
+              : sections  ? ToolNews::sections_begin
+                          : ToolNews::loop_begins,
+              trip_count(lower, upper, step));
+}
 
 template <class T>
 void hand_out(const StaticShare<T>& share, Int* is_last, T* lower, T* upper, Signed<T>* stride) {
@@ -71,20 +85,24 @@ void start_team(Int* is_last, T* lower, T* upper, Signed<T>* stride, Signed<T> s
 
 extern "C" {
 
-#define HIROBA_STATIC(suffix, T)                                                                \
-    void __kmpc_for_static_init_##suffix(Location*, Int, Int schedule, Int* is_last, T* lower,  \
-                                         T* upper, Signed<T>* stride, Signed<T> step,           \
-                                         Signed<T> chunk) {                                     \
-        start(schedule, is_last, lower, upper, stride, step, chunk);                            \
-    }                                                                                           \
-    void __kmpc_dist_for_static_init_##suffix(                                                  \
-        Location*, Int, Int schedule, Int* is_last, T* lower, T* upper, T* team_upper,          \
-        Signed<T>* stride, Signed<T> step, Signed<T> chunk) {                                   \
-        start_both(schedule, is_last, lower, upper, team_upper, stride, step, chunk);           \
-    }                                                                                           \
-    void __kmpc_team_static_init_##suffix(Location*, Int, Int* is_last, T* lower, T* upper,     \
-                                          Signed<T>* stride, Signed<T> step, Signed<T> chunk) { \
-        start_team(is_last, lower, upper, stride, step, chunk);                                 \
+#define HIROBA_STATIC(suffix, T)                                                                  \
+    void __kmpc_for_static_init_##suffix(Location* at, Int, Int schedule, Int* is_last, T* lower, \
+                                         T* upper, Signed<T>* stride, Signed<T> step,             \
+                                         Signed<T> chunk) {                                       \
+        note_caller();                                                                            \
+        tell_of_loop(at, schedule, *lower, *upper, step);                                         \
+        start(schedule, is_last, lower, upper, stride, step, chunk);                              \
+    }                                                                                             \
+    void __kmpc_dist_for_static_init_##suffix(                                                    \
+        Location* at, Int, Int schedule, Int* is_last, T* lower, T* upper, T* team_upper,         \
+        Signed<T>* stride, Signed<T> step, Signed<T> chunk) {                                     \
+        note_caller();                                                                            \
+        tell_of_loop(at, schedule, *lower, *upper, step);                                         \
+        start_both(schedule, is_last, lower, upper, team_upper, stride, step, chunk);             \
+    }                                                                                             \
+    void __kmpc_team_static_init_##suffix(Location*, Int, Int* is_last, T* lower, T* upper,       \
+                                          Signed<T>* stride, Signed<T> step, Signed<T> chunk) {   \
+        start_team(is_last, lower, upper, stride, step, chunk);                                   \
     }
 
 HIROBA_STATIC(4, Int)
@@ -92,7 +110,13 @@ HIROBA_STATIC(4u, Unsigned)
 HIROBA_STATIC(8, Long)
 HIROBA_STATIC(8u, UnsignedLong)
 
-void __kmpc_for_static_fini(Location*, Int) {}
-void __kmpc_distribute_static_fini(Location*, Int) {}
+void __kmpc_for_static_fini(Location*, Int) {
+    note_caller();
+    tell_tool(ToolNews::work_ends);
+}
+void __kmpc_distribute_static_fini(Location*, Int) {
+    note_caller();
+    tell_tool(ToolNews::work_ends);
+}
 
 }  // extern "C"

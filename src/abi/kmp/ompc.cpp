@@ -7,6 +7,8 @@
 
 #pragma GCC visibility push(default)
 
+using namespace hiroba::abi;
+
 extern "C" {
 
 void omp_set_num_threads(int threads);
@@ -37,8 +39,13 @@ std::size_t ompc_capture_affinity(char* buffer, std::size_t bytes, const char* f
     return omp_capture_affinity(buffer, bytes, format);
 }
 
-// There is no tool, so none is told.
-int omp_control_tool(int, int, void*) { return -2; }
-int omp_control_tool_(const int*, const int*, void*) { return -2; }
+int omp_control_tool(int command, int modifier, void* argument) {
+    note_caller();
+    return runtime().control_tool(command, modifier, argument);
+}
+int omp_control_tool_(const int* command, const int* modifier, void* argument) {
+    note_caller();
+    return runtime().control_tool(*command, *modifier, argument);
+}
 
 }  // extern "C"

@@ -87,9 +87,11 @@ void __kmpc_begin(Location*, Int) {}
 void __kmpc_end(Location*) {}
 
 void __kmpc_fork_call(Location*, Int pointers, Microtask microtask, ...) {
+    note_caller();
     HIROBA_WITH_REGION(microtask, pointers, microtask, run_region);
 }
 void __kmpc_fork_call_if(Location*, Int, Microtask microtask, Int condition, void* pointer) {
+    note_caller();
     struct {
         Region region;
         void* pointer;
@@ -100,11 +102,18 @@ void __kmpc_fork_call_if(Location*, Int, Microtask microtask, Int condition, voi
     runtime().end_alone();
 }
 void __kmpc_fork_teams(Location*, Int pointers, Microtask microtask, ...) {
+    note_caller();
     HIROBA_WITH_REGION(microtask, pointers, microtask, run_league);
 }
 
-void __kmpc_serialized_parallel(Location*, Int) { begin_alone(); }
-void __kmpc_end_serialized_parallel(Location*, Int) { runtime().end_alone(); }
+void __kmpc_serialized_parallel(Location*, Int) {
+    note_caller();
+    begin_alone();
+}
+void __kmpc_end_serialized_parallel(Location*, Int) {
+    note_caller();
+    runtime().end_alone();
+}
 
 void __kmpc_push_num_threads(Location*, Int, Int threads) {
     notes().threads = static_cast<Unsigned>(std::max(threads, 0));

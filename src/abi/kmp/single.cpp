@@ -11,22 +11,48 @@ using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
 using hiroba::synchronizes_at;
 using hiroba::SyncKind;
+using hiroba::omp::ToolNews;
 
 using CopyFunction = void (*)(void*, void*);
 
+namespace {
+Int enter_masked(Int thread) noexcept {
+    if (static_cast<Int>(runtime().place().thread) != thread) return 0;
+    tell_tool(ToolNews::masked_begins);
+    return 1;
+}
+}  // namespace
+
 extern "C" {
 
-Int __kmpc_master(Location*, Int) { return runtime().place().thread == 0; }
-void __kmpc_end_master(Location*, Int) {}
-Int __kmpc_masked(Location*, Int, Int filter) {
-    return static_cast<Int>(runtime().place().thread) == filter;
+Int __kmpc_master(Location*, Int) {
+    note_caller();
+    return enter_masked(0);
 }
-void __kmpc_end_masked(Location*, Int) {}
+void __kmpc_end_master(Location*, Int) {
+    note_caller();
+    tell_tool(ToolNews::masked_ends);
+}
+Int __kmpc_masked(Location*, Int, Int filter) {
+    note_caller();
+    return enter_masked(filter);
+}
+void __kmpc_end_masked(Location*, Int) {
+    note_caller();
+    tell_tool(ToolNews::masked_ends);
+}
 
-Int __kmpc_single(Location*, Int) { return runtime().single_start(); }
-void __kmpc_end_single(Location*, Int) {}
+Int __kmpc_single(Location*, Int) {
+    note_caller();
+    return runtime().single_start();
+}
+void __kmpc_end_single(Location*, Int) {
+    note_caller();
+    tell_tool(ToolNews::single_ends);
+}
 
 void __kmpc_copyprivate(Location*, Int, std::size_t, void* own, CopyFunction copy, Int did_it) {
+    note_caller();
     synchronizes_at(SyncKind::single, __builtin_return_address(0));
     void* const given = runtime().pass_on(own, did_it != 0);
     if (did_it == 0) hiroba::call_program(copy, own, given);
@@ -34,13 +60,20 @@ void __kmpc_copyprivate(Location*, Int, std::size_t, void* own, CopyFunction cop
     runtime().barrier();
 }
 void* __kmpc_copyprivate_light(Location*, Int, void* own) {
+    note_caller();
     // The caller copies from what it gets, and waits at a barrier of its own.
     synchronizes_at(SyncKind::single, __builtin_return_address(0));
     return runtime().pass_on(own, own != nullptr);
 }
 
-void __kmpc_ordered(Location*, Int) { runtime().ordered_start(); }
-void __kmpc_end_ordered(Location*, Int) { runtime().ordered_end(); }
+void __kmpc_ordered(Location*, Int) {
+    note_caller();
+    runtime().ordered_start();
+}
+void __kmpc_end_ordered(Location*, Int) {
+    note_caller();
+    runtime().ordered_end();
+}
 
 void __kmpc_scope(Location*, Int, void*) {}
 void __kmpc_end_scope(Location*, Int, void*) {}

@@ -172,6 +172,7 @@ Int __kmpc_omp_reg_task_with_affinity(Location*, Int, Task*, Int, void*) { retur
 
 Int __kmpc_omp_task_with_deps(Location*, Int, Task* task, Int count, const DependItem* items,
                               Int more, const DependItem* others) {
+    note_caller();
     TaskBlock* const block = TaskBlock::of(task);
     block->again = block->running;
     if (!block->running) submit(block, clause_of(count, items, more, others), true);
@@ -185,12 +186,14 @@ Int __kmpc_omp_task_parts(Location* at, Int thread, Task* task) {
 }
 
 void __kmpc_omp_task_begin_if0(Location*, Int, Task* task) {
+    note_caller();
     TaskBlock& block = *TaskBlock::of(task);
     if (block.event != nullptr) await_event_of(block);
     block.running = true;
     runtime().begin_task(&block.outer, (block.flags & task_flag::final) != 0);
 }
 void __kmpc_omp_task_complete_if0(Location*, Int, Task* task) {
+    note_caller();
     TaskBlock& block = *TaskBlock::of(task);
     if (block.again) execute(block);
     destroy(block);
@@ -202,11 +205,13 @@ void __kmpc_omp_task_complete_if0(Location*, Int, Task* task) {
 
 void __kmpc_omp_wait_deps(Location*, Int, Int count, const DependItem* items, Int more,
                           const DependItem* others) {
+    note_caller();
     synchronizes_at(SyncKind::wait, __builtin_return_address(0));
     wait_for(clause_of(count, items, more, others));
 }
 void __kmpc_omp_taskwait_deps_51(Location*, Int, Int count, const DependItem* items, Int more,
                                  const DependItem* others, Int no_wait) {
+    note_caller();
     synchronizes_at(SyncKind::wait, __builtin_return_address(0));
     DependClause clause = clause_of(count, items, more, others);
     if (no_wait == 0 || clause.on_all_memory) return wait_for(std::move(clause));
@@ -216,15 +221,20 @@ void __kmpc_omp_taskwait_deps_51(Location*, Int, Int count, const DependItem* it
     runtime().task(nothing);
 }
 Int __kmpc_omp_taskwait(Location*, Int) {
+    note_caller();
     synchronizes_at(SyncKind::wait, __builtin_return_address(0));
     runtime().task_wait();
     return 0;
 }
 Int __kmpc_omp_taskyield(Location*, Int, int) {
+    note_caller();
     runtime().task_yield();
     return 0;
 }
-void __kmpc_taskgroup(Location*, Int) { runtime().taskgroup_start(); }
+void __kmpc_taskgroup(Location*, Int) {
+    note_caller();
+    runtime().taskgroup_start();
+}
 
 Int __kmpc_omp_has_task_team(Int) { return 1; }
 

@@ -25,6 +25,7 @@ struct Loop {
     Schedule schedule = Schedule::static_chunks;
     std::uint64_t chunk = 0;  ///< 0: the schedule's default
     bool ordered = false;
+    bool sections = false;  ///< for a tool: sections, numbered from 1
 };
 
 }  // namespace hiroba::omp

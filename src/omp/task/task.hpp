@@ -108,6 +108,7 @@ struct Task {
     std::int32_t priority = 0;
     Icvs icvs;
     TaskGroup* group = nullptr;
+    void* kept = nullptr;  ///< by the TaskObserver
 
     // Where it is in the tree of this node's tasks.
     Task* parent = nullptr;  ///< null: implicit, or a guest that has no ancestor here

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "omp/tool/task_observer.hpp"
 
 namespace hiroba::omp {
 
@@ -38,7 +39,7 @@ void TaskBook::release(Task& task) {
     task.path.clear();
     task.dependences.reset();
     task.function = nullptr;
-    task.argument = nullptr;
+    task.argument = task.kept = nullptr;
     task.group = nullptr;
     task.parent = task.root = nullptr;
     task.origin = {};
@@ -227,6 +228,7 @@ void TaskBook::fulfill(TaskHandle event) {
     Task& task = *table_.at(event.index());
     if (handle_of(task).raw != event.raw || !task.detached) return;
     task.event_fulfilled = true;
+    if (task.kept != nullptr) observer_->task_fulfilled(task.kept);
     settle(task);
 }
 
@@ -395,6 +397,10 @@ void* TaskBook::hear(const GuestReport& report) {
                      static_cast<unsigned long>(report.task.raw));
     void* const argument = report.body_over && task.owns_argument ? task.argument : nullptr;
     task.discarded |= report.discarded;
+    if (report.body_over && task.kept != nullptr) {
+        observer_->task_ended_elsewhere(task.kept);
+        if (!task.detached) task.kept = nullptr;
+    }
     task.body_over |= report.body_over;
     task.drained |= report.drained;
     settle(task);

@@ -48,7 +48,11 @@ struct GuestReport {
 
 class TaskBook {
 public:
-    explicit TaskBook(NodeId self) : self_(self) { everywhere_.everywhere = true; }
+    /// `observer`: hears what becomes of tasks elsewhere; may be null.
+    explicit TaskBook(NodeId self, TaskObserver* observer = nullptr)
+        : self_(self), observer_(observer) {
+        everywhere_.everywhere = true;
+    }
 
     /// The team that is spread over all nodes.
     TaskTeam& everywhere() noexcept { return everywhere_; }
@@ -151,6 +155,7 @@ private:
     void walk(Task& of, const std::function<bool(Task&)>& visit);
 
     NodeId self_;
+    TaskObserver* observer_;
     std::vector<std::unique_ptr<Task>> table_;
     std::vector<std::uint32_t> free_;
     TaskTeam everywhere_;

@@ -119,6 +119,14 @@ void TaskExchange::attend() noexcept {
     });
 }
 
+void TaskExchange::take_in() noexcept {
+    if (!inbox_.empty()) on_runtime_stack([this] { read_mails(); });
+}
+
+void TaskExchange::hand_out() noexcept {
+    if (attention_.load(std::memory_order_acquire)) on_runtime_stack([this] { serve(); });
+}
+
 void TaskExchange::read_mails() noexcept {
     if (inbox_.empty() || !reading_.try_lock()) return;
     inbox_.take();
@@ -201,7 +209,7 @@ void TaskExchange::want_attention() noexcept {
     attention_.store(true, std::memory_order_release);  // pairs with has_work()
 }
 
-void TaskExchange::see_offers(std::uint64_t offers) noexcept {
+void TaskExchange::see_offers(std::uint64_t offers, bool attends) noexcept {
     if (offers_seen_.load(std::memory_order_relaxed) >= offers) return;
     offers_seen_.store(offers, std::memory_order_relaxed);
     const std::uint64_t region = current_region_.load(std::memory_order_relaxed);
@@ -209,7 +217,7 @@ void TaskExchange::see_offers(std::uint64_t offers) noexcept {
     if (told_region_.load(std::memory_order_relaxed) != region) tell_here();
     if (wanting_.load(std::memory_order_relaxed) == 0 || attention_.load()) return;
     want_attention();
-    if (!pool_.has_waiting()) call_clerk();
+    if (!attends && !pool_.has_waiting()) call_clerk();
 }
 
 void TaskExchange::tell_here() noexcept {

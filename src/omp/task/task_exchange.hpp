@@ -44,9 +44,13 @@ public:
     }
     /// Reads mails and gives tasks to those who want some. On any stack.
     void attend() noexcept;
+    /// The two halves of that. A thread that looks for a task takes its own in between.
+    void take_in() noexcept;
+    void hand_out() noexcept;
     void call_clerk() noexcept;
-    /// After a change of the books, which have made `offers` offers.
-    void see_offers(std::uint64_t offers) noexcept;
+    /// After a change of the books, which have made `offers` offers. `attends`: the caller calls
+    /// attend() next, so nobody else need be called.
+    void see_offers(std::uint64_t offers, bool attends) noexcept;
 
     /// The calling thread has nothing to do: asks the next node that may have something.
     void ask_any() noexcept;

@@ -18,7 +18,8 @@ constexpr std::size_t used_max = std::size_t{1} << 20;
 }  // namespace
 
 TaskPool::TaskPool(const Parts& parts)
-    : parts_(parts), book_(parts.endpoint != nullptr ? parts.endpoint->self() : NodeId{0}) {
+    : parts_(parts),
+      book_(parts.endpoint != nullptr ? parts.endpoint->self() : NodeId{0}, parts.observer) {
     patience_.endpoint = parts.endpoint;
     if (parts.memory != nullptr) exchange_ = std::make_unique<TaskExchange>(parts, *this);
 }
@@ -27,7 +28,7 @@ void TaskPool::attach() {
     if (exchange_ != nullptr) exchange_->attach();
 }
 
-void TaskPool::end_change() noexcept {
+void TaskPool::end_change(bool attends) noexcept {
     const std::size_t per_thread = std::max(parts_.threads_per_node, 1u);
     const bool enough =
         book_.ready() >= ready_per_thread_max * per_thread || book_.used() >= used_max;
@@ -38,7 +39,7 @@ void TaskPool::end_change() noexcept {
     const std::uint64_t offers = book_.offers();
     latch_.unlock();
     if (!moved) return;
-    if (exchange_ != nullptr) exchange_->see_offers(offers);
+    if (exchange_ != nullptr) exchange_->see_offers(offers, attends);
     if (has_waiting()) ring();
 }
 

@@ -35,6 +35,16 @@ public:
         const Held held{*this};
         return change(book_);
     }
+    /// The same at a task scheduling point of the program: what other nodes wait for is handed to
+    /// them here, by the calling thread, and not by one that has to be woken.
+    template <class Change>
+    void with_books_and_attend(Change&& change) noexcept {
+        {
+            const Held held{*this, true};
+            change(book_);
+        }
+        attend();
+    }
     std::uint64_t events() const noexcept { return events_.load(std::memory_order_acquire); }
     /// So many tasks wait that further ones are better executed by whoever makes them.
     bool has_enough() const noexcept { return has_enough_.load(std::memory_order_relaxed); }
@@ -53,6 +63,18 @@ public:
     void attend() noexcept {
         if (exchange_ != nullptr && exchange_->has_work()) exchange_->attend();
     }
+    /// Calls choose(book) and returns what it chose, between reading what other nodes have sent and
+    /// handing out what they want: of two nodes that wait for one task, neither gives it away
+    /// unless its own threads have no use for it. Else it would travel to and fro, and nobody
+    /// execute it.
+    template <class Choose>
+    Task* choose_first(Choose&& choose) noexcept {
+        if (exchange_ != nullptr) exchange_->take_in();
+        Task* const task = with_books(choose);
+        if (exchange_ != nullptr) exchange_->hand_out();
+        return task;
+    }
+
     /// While one lives, its thread waits and looks at stirs() now and then.
     class Waiting {
     public:
@@ -89,16 +111,20 @@ private:
     /// Holds the latch, and tells of what was changed.
     class Held {
     public:
-        explicit Held(TaskPool& pool) noexcept : pool_(pool) { pool.latch_.lock(); }
+        explicit Held(TaskPool& pool, bool attends = false) noexcept
+            : pool_(pool), attends_(attends) {
+            pool.latch_.lock();
+        }
         Held(const Held&) = delete;
         Held& operator=(const Held&) = delete;
-        ~Held() { pool_.end_change(); }
+        ~Held() { pool_.end_change(attends_); }
 
     private:
         TaskPool& pool_;
+        const bool attends_;  ///< to what the change leads to
         RuntimeScope here_;
     };
-    void end_change() noexcept;
+    void end_change(bool attends) noexcept;
 
     Parts parts_;
     Patience patience_;

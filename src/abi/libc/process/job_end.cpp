@@ -156,6 +156,7 @@ void end_program(int status) noexcept {
     const bool asked = exit_asked.load(std::memory_order_acquire) != 0;
     if (node->memory != nullptr && (asked || omp_in_parallel() != 0)) {
         // The others stand at barriers this node will not reach: they cannot be sent home.
+        node->omp->finish_tool(false);
         fflush(nullptr);
         report(*node, status);
         node->control->request_exit(status & 0xff);
@@ -166,6 +167,7 @@ void end_program(int status) noexcept {
         // The others must hear of it; should they not, the launcher ends them a second later.
         on_runtime_stack([node] { node->endpoint->settle(settle_ns); });
     }
+    node->omp->finish_tool(omp_in_parallel() == 0);
     report(*node, status);
 }
 
@@ -186,6 +188,7 @@ void end_worker_thread() noexcept {
     if (before + 1 < omp::node_threads_started()) {
         for (;;) pause();  // ends with the process, by the last thread to come here
     }
+    node->omp->finish_tool(true);
     // All but this was written at the end of the last region; global memory may be gone by now.
     fflush(nullptr);
     on_runtime_stack([node] { node->endpoint->settle(worker_settle_ns); });

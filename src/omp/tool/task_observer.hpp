@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what the runtime tells of threads and tasks, where only it knows.
+// Invariant: called on the thread it is about, without a latch, unless said otherwise. Nobody
+// observes unless there is a tool; a place that tells is one load and a branch then.
+#pragma once
+
+namespace hiroba::omp {
+
+struct NewTask;
+
+class TaskObserver {
+public:
+    /// The thread leaves Runtime::work().
+    virtual void thread_ends() noexcept = 0;
+    /// A task has been made. @return what the runtime keeps with it and hands back here
+    virtual void* task_created(const NewTask& wanted, bool deferred, bool final) noexcept = 0;
+    /// Its body is about to be executed. `kept` is null for one that came from another node, and
+    /// gets what is kept. `stack`: an address in the frame that calls the body.
+    virtual void task_begins(void*& kept, void* stack) noexcept = 0;
+    /// The body has ended; nobody has been told yet. `kept` may be gone.
+    virtual void task_ends(void* kept, bool discarded) noexcept = 0;
+    /// Its body has ended on another node. Any thread, maybe none of the program's; under a latch.
+    virtual void task_ended_elsewhere(void* kept) noexcept = 0;
+    /// Its event is fulfilled. Any thread; under a latch.
+    virtual void task_fulfilled(void* kept) noexcept = 0;
+
+protected:
+    ~TaskObserver() = default;
+};
+
+}  // namespace hiroba::omp
