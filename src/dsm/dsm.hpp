@@ -160,6 +160,10 @@ public:
     /// Makes the release that other nodes have come to want; false: there is none. Nodes on threads
     /// of the machine have one of their own for this. Thread: any, with nothing held.
     virtual bool pay() noexcept { return false; }
+    /// Whether pay() has something to do. Thread: any; a few loads.
+    virtual bool has_to_pay() noexcept { return false; }
+    /// Whether atomics of this node have put off a release, which others may come to want.
+    virtual bool owes_release() noexcept { return false; }
 
     /// Called at the start of every release(), on the releasing thread, with nothing held: what
     /// must have left the process before another node learns of it. It touches no global memory.

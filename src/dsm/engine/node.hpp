@@ -95,7 +95,8 @@ public:
     bool publish() noexcept override;
     bool somebody_spins() noexcept override;
     bool pay() noexcept override;
-    bool has_to_pay() noexcept;
+    bool has_to_pay() noexcept override;
+    bool owes_release() noexcept override;
     void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override { return sum_of(counters_); }
