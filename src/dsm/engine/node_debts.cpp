@@ -49,6 +49,9 @@ void Node::catch_up_with(Stamp stamp) noexcept {
         trace("dsm.catch_up", stamp.writer().value, stamp.release());
         // A release of this node that is not over yet may be in the way: it waits for nobody.
         Backoff backoff;
+        // What a release has held back an acquire shows, also if another thread has acquired all
+        // that it needed before the release ended: then nothing is open, and nobody else comes.
+        if (stamp.writer() == self_) acquire_on_runtime_stack();
         while (!may_show(stamp)) {
             if (stamp.writer() != self_) pull(stamp);
             acquire_on_runtime_stack();
