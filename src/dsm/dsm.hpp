@@ -94,6 +94,11 @@ public:
     virtual void release(Others others) noexcept = 0;
     /// Applies everything learn()ed: invalidates what is stale.
     virtual void acquire(Others others) noexcept = 0;
+    /// As acquire(Others::stopped). What is readable here of [address, +bytes) stays so and is
+    /// brought up to date in place: for what this node's threads read next in any case.
+    virtual void acquire_in_place(const void* /*address*/, std::size_t /*bytes*/) noexcept {
+        acquire(Others::stopped);
+    }
 
     /// Encodes what `peer` may lack into `out` (at least news_bytes_max()) and marks it as sent.
     virtual std::size_t news_for(NodeId peer, MutableBytes out) noexcept = 0;

@@ -193,6 +193,13 @@ void TeamLink::pass_down(Kind kind, Bytes extra) noexcept {
         send(here.child(branch), kind, extra);
 }
 
+/// At a fork, of which the region reads `data` first: what changed of it stays accessible.
+void TeamLink::acquire_for(const void* data) noexcept {
+    if (data == nullptr || has_program_threads()) return acquire();
+    parts_.memory->acquire_in_place(data, data_prefetch_bytes);
+    parts_.heap->accept_remote_frees();
+}
+
 /// At a fork or behind a barrier of all nodes everybody has the same news, or will have before it
 /// does anything else.
 void TeamLink::all_nodes_know(std::span<const NodeId> told) noexcept {
@@ -263,7 +270,7 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
     phase_ = 0;
     receive(parent, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
     cancellation_->begin(region_);
-    acquire();
+    acquire_for(fork->data);
     members_ = TeamShape{fork->place.team_size, parts_.endpoint->nodes()}.nodes_used();
     pass_down(Kind::fork, std::as_bytes(std::span(fork, 1)));
     tree_knows();
