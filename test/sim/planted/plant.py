@@ -331,6 +331,7 @@ EXPLORED = {
     "release_before_acquire_ends": "write_and_acquire",
     "busy_link_shortened": "three_nodes",
     "pinned_block_not_rebased": "stack",
+    "kept_block_not_rebased": "fork",
     "unmerged_flag_lost": "unmerged",
     "release_of_another_thread": "two_threads",
     "fetch_overtaken_by_acquire": "fetch_and_acquire",
