@@ -94,6 +94,11 @@ public:
     virtual void release(Others others) noexcept = 0;
     /// Applies everything learn()ed: invalidates what is stale.
     virtual void acquire(Others others) noexcept = 0;
+    /// As acquire(Others::stopped). What is readable here of [address, +bytes) stays so and is
+    /// brought up to date in place: for what this node's threads read next in any case.
+    virtual void acquire_in_place(const void* /*address*/, std::size_t /*bytes*/) noexcept {
+        acquire(Others::stopped);
+    }
 
     /// Encodes what `peer` may lack into `out` (at least news_bytes_max()) and marks it as sent.
     virtual std::size_t news_for(NodeId peer, MutableBytes out) noexcept = 0;
@@ -160,6 +165,10 @@ public:
     /// Makes the release that other nodes have come to want; false: there is none. Nodes on threads
     /// of the machine have one of their own for this. Thread: any, with nothing held.
     virtual bool pay() noexcept { return false; }
+    /// Whether pay() has something to do. Thread: any; a few loads.
+    virtual bool has_to_pay() noexcept { return false; }
+    /// Whether atomics of this node have put off a release, which others may come to want.
+    virtual bool owes_release() noexcept { return false; }
 
     /// Called at the start of every release(), on the releasing thread, with nothing held: what
     /// must have left the process before another node learns of it. It touches no global memory.

@@ -9,6 +9,7 @@
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
+#include "dsm/sync/lock_table.hpp"
 #include "omp/runtime_core.hpp"
 
 namespace hiroba::omp {
@@ -67,6 +68,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
     if (link_ != nullptr)
         link_->set_cancellation(everywhere_.cancellation, environment_.cancellation);
     if (link_ != nullptr) {
+        parts.locks->release_by({&release_for_lock, this});
         nodes_ = parts.endpoint->nodes();
         everywhere_.words = segment_words_.get();
         everywhere_.progress = segment_progress_.get();

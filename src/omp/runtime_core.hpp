@@ -266,6 +266,7 @@ private:
     };
 
     std::uint32_t* lock_at(std::uint64_t key) noexcept;
+    static void release_for_lock(void* runtime) noexcept;
     const void* holder(Frame& frame) noexcept;
 
     Parts parts_;

@@ -12,6 +12,16 @@ std::uint32_t* RuntimeCore::lock_at(std::uint64_t key) noexcept {
     return key < own_locks_.size() ? &own_locks_[key].word : reinterpret_cast<std::uint32_t*>(key);
 }
 
+// A lock that leaves a node whose only running thread unlocks it: one look at what was written
+// suffices, since nobody writes behind it.
+void RuntimeCore::release_for_lock(void* runtime) noexcept {
+    auto& self = *static_cast<RuntimeCore*>(runtime);
+    // Where there are program threads the others' numbers may change under us, and do not matter.
+    const bool alone =
+        !self.link_->has_program_threads() && self.members_here_ == 1 && self.helping_ == 0;
+    self.link_->release_in_program(alone);
+}
+
 void RuntimeCore::lock(std::uint64_t key) noexcept {
     if (link_ == nullptr)
         lock_word(lock_at(key));

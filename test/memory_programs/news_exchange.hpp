@@ -27,6 +27,7 @@ public:
 private:
     void send_news(std::uint32_t to) noexcept;
     void take_news(std::uint32_t from) noexcept;
+    void acquire() noexcept;
     void pass_up() noexcept;
     void pass_down() noexcept;
 

@@ -54,6 +54,12 @@ struct ClockNews {
     ReleaseNumber needed;
 };
 
+/// What an acquire leaves accessible and brings up to date: blocks first to end - 1.
+struct Kept {
+    BlockId first = 0, end = 0;
+    bool has(BlockId block) const noexcept { return block >= first && block < end; }
+};
+
 class Node final : public SharedMemory, private FaultTarget, private WrittenSink {
 public:
     struct Made {
@@ -75,6 +81,7 @@ public:
     const EngineFacts& engine() const noexcept override { return engine_->facts(); }
     void release(Others others) noexcept override;
     void acquire(Others others) noexcept override;
+    void acquire_in_place(const void* address, std::size_t bytes) noexcept override;
     std::size_t news_for(NodeId peer, MutableBytes out) noexcept override;
     std::size_t news_for_anyone(MutableBytes out) noexcept override;
     std::size_t news_bytes_max() const noexcept override;
@@ -95,7 +102,8 @@ public:
     bool publish() noexcept override;
     bool somebody_spins() noexcept override;
     bool pay() noexcept override;
-    bool has_to_pay() noexcept;
+    bool has_to_pay() noexcept override;
+    bool owes_release() noexcept override;
     void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override { return sum_of(counters_); }
@@ -362,9 +370,10 @@ private:
         std::vector<AddressRange> ranges;
         std::vector<BlockId> blocks;
     };
+    void acquire_unless_current(Others others, Kept kept) noexcept;
     void acquire_on_runtime_stack(Others others = Others::running,
-                                  Flusher flusher = Flusher::program) noexcept;
-    Stamp acquire_round(Others others, Flusher flusher) noexcept;
+                                  Flusher flusher = Flusher::program, Kept kept = {}) noexcept;
+    Stamp acquire_round(Others others, Flusher flusher, Kept kept) noexcept;
     void take_pending() noexcept;
     void join_pending() noexcept;
     void join_clocks() noexcept;
@@ -504,7 +513,8 @@ private:
     SparseArray<BlockId> stale_pinned_;   ///< to be brought up to date when the rest is stale
     std::size_t stale_pinned_count_ = 0;
     Invalidation invalidation_;
-    Flusher acquirer_ = Flusher::program;  ///< on whose behalf the role is held
+    Flusher acquirer_ = Flusher::program;  ///< on whose behalf the role is held,
+    Kept kept_;                            ///< and what it brings up to date in place
 
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 

@@ -15,7 +15,21 @@
 
 namespace hiroba::dsm {
 
-void Node::acquire(Others others) noexcept {
+void Node::acquire(Others others) noexcept { acquire_unless_current(others, {}); }
+
+// Where no thread of the program runs, the order in which blocks get their new bytes does not
+// matter: nobody sees some of a release and not the rest.
+void Node::acquire_in_place(const void* address, std::size_t bytes) noexcept {
+    Kept kept;
+    const auto offset = map_.offset_of(reinterpret_cast<std::uintptr_t>(address));
+    if (offset && bytes > 0) {
+        kept.first = block_at(*offset);
+        kept.end = block_at(*offset + map_.extent_left(*offset, bytes) - 1) + 1;
+    }
+    acquire_unless_current(Others::stopped, kept);
+}
+
+void Node::acquire_unless_current(Others others, Kept kept) noexcept {
     // Pairs with the release store in learn_known().
     if (has_pending_known_.load(std::memory_order_acquire))
         on_runtime_stack([&] { acquire_known(); });
@@ -25,16 +39,16 @@ void Node::acquire(Others others) noexcept {
         acquire_.await_open();
         if (!unfinished_.load(std::memory_order_acquire)) return;  // pairs with acquire_round()
     }
-    on_runtime_stack([&] { acquire_on_runtime_stack(others); });
+    on_runtime_stack([&] { acquire_on_runtime_stack(others, Flusher::program, kept); });
 }
 
 // Nothing is held between two rounds: what is missing takes a release of another node, which may
 // wait for one of this.
-void Node::acquire_on_runtime_stack(Others others, Flusher flusher) noexcept {
+void Node::acquire_on_runtime_stack(Others others, Flusher flusher, Kept kept) noexcept {
     const Timed timed{*this, &PlaceCounters::acquire_ns};
     Backoff backoff;
     for (;;) {
-        const Stamp missing = acquire_round(others, flusher);
+        const Stamp missing = acquire_round(others, flusher, kept);
         if (missing.is_none()) return;
         if (missing.writer() != self_) {
             pull(missing);
@@ -47,9 +61,10 @@ void Node::acquire_on_runtime_stack(Others others, Flusher flusher) noexcept {
 // Everything that is stale becomes inaccessible, then pinned blocks get their new bytes, and only
 // then do these releases count as acquired: until then whoever fetches bytes of them waits for this
 // role. So no thread that goes on meanwhile sees some of a release and not the rest.
-Stamp Node::acquire_round(Others others, Flusher flusher) noexcept {
+Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
     const std::scoped_lock role{acquire_};
     acquirer_ = flusher;
+    kept_ = kept;
     count(&PlaceCounters::acquires);
     unfinished_.store(true, std::memory_order_release);  // pairs with acquire()
     has_pending_.store(false,
@@ -224,16 +239,26 @@ bool Node::show_held_back(Others others) noexcept {
 }
 
 // In place. What is missing before that may be done to the last of them; none: all are current.
+// Whose bytes were written after what is acquired here, and need not stay, is made inaccessible
+// after all: nobody waits for another node's release before somebody asks for them, and whether the
+// program first reads or writes it is seen (node_races.cpp).
 Stamp Node::rebase_pinned() noexcept {
     for (; stale_pinned_count_ > 0; --stale_pinned_count_) {
         const BlockId block = stale_pinned_[stale_pinned_count_ - 1];
         BlockEntry& entry = entries_[block];
-        const std::scoped_lock guard{entry.latch};
-        if (readable(entry.state)) {
-            const Stamp missing = bring_current(block, BlockWork::rebase);
+        entry.latch.lock();
+        Stamp missing;
+        if (readable(entry.state)) missing = bring_current(block, BlockWork::rebase);
+        const bool stays = missing.is_none() || must_stay(block);
+        entry.stale_pinned = stays && !missing.is_none();
+        if (stays) {
+            entry.latch.unlock();
             if (!missing.is_none()) return missing;
+            continue;
         }
-        entry.stale_pinned = false;
+        kept_ = {};
+        make_stale(block);
+        finish_invalidations();
     }
     return {};
 }
@@ -243,7 +268,7 @@ void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     entry.watched = false;  // was not used
     entry.stale_aside = acquirer_ == Flusher::background;
-    if (entry.pins > 0) return put_off(block);
+    if (entry.pins > 0 || kept_.has(block)) return put_off(block);
     if (entry.state == BlockState::pinned && !is_pinned(offset_of(block))) {
         entry.state = take(entry, BlockEvent::unpinned).next;
     }

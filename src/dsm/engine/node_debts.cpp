@@ -7,6 +7,7 @@
 // cycle.
 #include <mutex>
 
+#include "base/clock.hpp"
 #include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -17,6 +18,10 @@ namespace hiroba::dsm {
 // After so many releases that nobody has asked for, news are no longer shown unasked.
 namespace {
 constexpr std::uint32_t shown_unasked = 64;
+
+// A thread of the writer that waits in the runtime, or releases, sees what is wanted by itself.
+// Only one that computes has to be stood in for, by a thread that must be woken.
+constexpr std::uint64_t wake_after_ns = 10'000;
 }  // namespace
 
 bool Node::may_show(Stamp stamp) noexcept {
@@ -44,6 +49,9 @@ void Node::catch_up_with(Stamp stamp) noexcept {
         trace("dsm.catch_up", stamp.writer().value, stamp.release());
         // A release of this node that is not over yet may be in the way: it waits for nobody.
         Backoff backoff;
+        // What a release has held back an acquire shows, also if another thread has acquired all
+        // that it needed before the release ended: then nothing is open, and nobody else comes.
+        if (stamp.writer() == self_) acquire_on_runtime_stack();
         while (!may_show(stamp)) {
             if (stamp.writer() != self_) pull(stamp);
             acquire_on_runtime_stack();
@@ -59,7 +67,9 @@ void Node::pull(Stamp stamp) noexcept {
     if (has_learned(stamp)) return;
     count(&PlaceCounters::pulls);
     Backoff backoff;
-    for (bool asked = false;;) {
+    std::uint64_t wake_at_ns = 0;  // 0: the writer does not know yet that this is wanted
+    bool wakes = false;
+    for (;;) {
         {
             const std::scoped_lock guard{pull_latch_};
             const auto news =
@@ -71,12 +81,13 @@ void Node::pull(Stamp stamp) noexcept {
                 return learn_notices(NodeId{~0u}, *news);
             }
         }
-        if (!asked) {
-            asked = true;
-            if (board_.want(writer, stamp.release())) {
-                endpoint_.send(writer, net::MessageKind::release_asked, net::Urgency::wake_service,
-                               {});
-            }
+        if (wake_at_ns == 0) {
+            wakes = board_.want(writer, stamp.release());  // else who told it before does
+            wake_at_ns = now_ns() + (turns_of_this_thread() == nullptr ? wake_after_ns : 0);
+        }
+        if (wakes && now_ns() >= wake_at_ns) {
+            wakes = false;
+            endpoint_.send(writer, net::MessageKind::release_asked, net::Urgency::wake_service, {});
         }
         pay();
         endpoint_.poll();
@@ -97,6 +108,11 @@ bool Node::has_learned(Stamp stamp) noexcept {
 // --- the other side ------------------------------------------------------------------------------
 
 bool Node::has_to_pay() noexcept { return board_.written() < board_.wanted(); }
+
+// A hint: who comes too late for it is asked.
+bool Node::owes_release() noexcept {
+    return debt_.load(std::memory_order_relaxed) > completed_.load(std::memory_order_relaxed);
+}
 
 bool Node::pay() noexcept {
     if (!has_to_pay()) return false;

@@ -102,9 +102,9 @@ void Node::end_release() noexcept {
         completed_.store(release, std::memory_order_release);  // pairs with pay(), may_show()
         if (made_count_ > 0) trim_signature();
     }
-    if (show_unasked_.load(std::memory_order_relaxed) == 0 || made_count_ == 0) return;
-    show_unasked_.fetch_sub(1, std::memory_order_relaxed);
-    show_news();
+    const bool unasked = made_count_ > 0 && show_unasked_.load(std::memory_order_relaxed) > 0;
+    if (unasked) show_unasked_.fetch_sub(1, std::memory_order_relaxed);
+    if (unasked || has_to_pay()) show_news();
 }
 
 // Under signature_latch_.

@@ -75,7 +75,7 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
                  unmerged);
     shown.bytes(work_.data(), work_count_ * sizeof(BlockId));
     shown.bytes(unmerged_.data(), unmerged * sizeof(BlockId));
-    shown.values(acquire_, taken_count_);
+    shown.values(acquire_, kept_.first, kept_.end, taken_count_);
     for (std::size_t i = 0; i < taken_count_; ++i) shown.notice(taken_[i]);
     shown.bytes(invalidation_.blocks.data(), invalidation_.blocks.size() * sizeof(BlockId));
     for (const LeaseQueue::Lease& lease : leases_.all()) shown.values(lease.until, lease.block);

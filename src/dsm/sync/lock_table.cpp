@@ -65,6 +65,7 @@ public:
     void interrupt_waits_for(Interruptions interruptions) noexcept override {
         interruptions_ = interruptions;
     }
+    void release_by(Releaser releaser) noexcept override { releaser_ = releaser; }
     void lock(LockKey key) noexcept override;
     bool try_lock(LockKey key) noexcept override;
     void unlock(LockKey key) noexcept override;
@@ -105,8 +106,9 @@ private:
     bool try_open(std::uint32_t cell, LockCell holder) noexcept;
 
     // Away from it.
-    void unlock_here(std::uint32_t cell) noexcept;
-    void publish(std::uint32_t cell) noexcept;
+    enum class By : std::uint8_t { holder, payer };
+    void unlock_here(std::uint32_t cell, By who) noexcept;
+    void publish(std::uint32_t cell, By who) noexcept;
     void hand_over(std::uint32_t cell) noexcept;
     void unlock_elsewhere(LockKey key) noexcept;
 
@@ -121,6 +123,7 @@ private:
     DebtPayer& payer_;
     LockCells cells_;
     Interruptions interruptions_;
+    Releaser releaser_;
     Latch unset_latch_;  ///< held by who unlocks elsewhere
     enum class UnsetAnswer : std::uint8_t { none, not_held, done };
     std::atomic<UnsetAnswer> unset_answer_{UnsetAnswer::none};
@@ -316,17 +319,17 @@ bool Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
 void Table::unlock(LockKey key) noexcept {
     const std::uint32_t cell = cells_.bind(key);
     if (state(cell) != held) return unlock_elsewhere(key);
-    unlock_here(cell);
+    unlock_here(cell, By::holder);
 }
 
-void Table::unlock_here(std::uint32_t cell) noexcept {
+void Table::unlock_here(std::uint32_t cell, By who) noexcept {
     Cells::Shared& shared = cells_.shared(cell);
     LockKeeping& keeping = cells_.own(cell).keeping;
     keeping.unlocked();
     const bool wanted = shared.next.load() != 0;
     if (wanted ? shared.urgent.load() != 0 || !keeping.keeps() : keeping.publishes()) {
         return on_runtime_stack([&] {
-            publish(cell);
+            publish(cell, who);
             if (wanted) {
                 leave_state(cell, leaving);
                 return hand_over(cell);
@@ -339,15 +342,20 @@ void Table::unlock_here(std::uint32_t cell) noexcept {
     // Whoever has pressed in between has seen the lock held.
     if (shared.urgent.load() != 0 && shared.next.load() != 0 && change(cell, open, leaving)) {
         on_runtime_stack([&] {
-            publish(cell);
+            publish(cell, who);
             hand_over(cell);
         });
     }
 }
 
 /// In state `held` or `leaving`.
-void Table::publish(std::uint32_t cell) noexcept {
-    memory_.release(Others::running);
+/// @param who  `holder`: a thread of the program, at its unlock
+void Table::publish(std::uint32_t cell, By who) noexcept {
+    if (who == By::holder && releaser_.release != nullptr) {
+        releaser_.release(releaser_.context);
+    } else {
+        memory_.release(Others::running);
+    }
     cells_.shared(cell).news_bytes.store(memory_.news_for_anyone(cells_.news(cell)));
 }
 
@@ -389,7 +397,7 @@ bool Table::pay_from(std::uint32_t cell, LockState from) noexcept {
         return false;
     }
     if (from == open) cells_.own(cell).keeping.was_kept_in_vain();
-    if (from != published) publish(cell);
+    if (from != published) publish(cell, By::payer);
     hand_over(cell);
     return true;
 }
@@ -420,7 +428,7 @@ void Table::unset_for(void* table, std::uint64_t key, NodeId who) noexcept {
     self.memory_.flush();
     std::uint32_t cell = 0;
     const bool found = self.cells_.find(key, &cell) && self.state(cell) == held;
-    if (found) self.unlock_here(cell);
+    if (found) self.unlock_here(cell, By::payer);
     self.send(who, LockMessage::Kind::unset_answer, found ? 1 : 0);
 }
 

@@ -35,6 +35,14 @@ public:
     virtual void attach() = 0;
     /// Before the first lock().
     virtual void interrupt_waits_for(Interruptions) noexcept = 0;
+    /// How a thread of the program releases when a lock leaves its node: on the runtime stack, with
+    /// the lock held. Whoever knows that no other thread of the node runs says so to the memory.
+    /// Until this is called, as beside others that run.
+    struct Releaser {
+        void (*release)(void* context) noexcept = nullptr;
+        void* context = nullptr;
+    };
+    virtual void release_by(Releaser releaser) noexcept = 0;
 
     /// Waits for the lock, then acquires: the holder sees all that former holders had done. On the
     /// program's stack, if its handlers are to run meanwhile.

@@ -131,6 +131,29 @@ TEST_F(Locks, of_one_node_cost_no_release_until_another_wants_them) {
     at(1).unlock(key);
 }
 
+// The node's only thread knows that nobody writes while it unlocks. Who pays for it does not.
+TEST_F(Locks, leave_by_the_releaser_of_their_holder_alone) {
+    struct Counted {
+        NodeValues* memory;
+        std::uint64_t releases;
+    } by_holder{&memory(0), 0};
+    at(0).release_by({[](void* context) noexcept {
+                          auto& counted = *static_cast<Counted*>(context);
+                          ++counted.releases;
+                          counted.memory->release(Others::stopped);
+                      },
+                      &by_holder});
+    use(0, key);
+
+    use(1, key);
+
+    EXPECT_EQ(memory(0).releases, 1u) << "the lock lay open: the payer's";
+    EXPECT_EQ(by_holder.releases, 0u);
+    use(0, key);
+    EXPECT_EQ(memory(0).releases, 2u) << "as long a stay as before: published at the unlock";
+    EXPECT_EQ(by_holder.releases, 1u);
+}
+
 // After 100 holds each time, node 0 tells at the hundredth what it has written, and node 1 takes
 // the lock without node 0's help.
 TEST_F(Locks, that_leave_as_before_lie_published) {

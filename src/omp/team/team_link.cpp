@@ -69,14 +69,20 @@ void TeamLink::on_quit() noexcept {
 void TeamLink::release() noexcept {
     {
         const std::scoped_lock still{still_};
-        const bool alone = program_threads_.load() == 0;
+        const bool alone = !has_program_threads();
         parts_.memory->release(alone ? dsm::Others::stopped : dsm::Others::running);
     }
     parts_.heap->flush_remote_frees();
 }
 
+void TeamLink::release_in_program(bool alone) noexcept {
+    if (!alone) return parts_.memory->release(dsm::Others::running);
+    const std::scoped_lock still{still_};
+    parts_.memory->release(has_program_threads() ? dsm::Others::running : dsm::Others::stopped);
+}
+
 void TeamLink::acquire() noexcept {
-    const bool alone = program_threads_.load() == 0;
+    const bool alone = !has_program_threads();
     parts_.memory->acquire(alone ? dsm::Others::stopped : dsm::Others::running);
     parts_.heap->accept_remote_frees();
 }
@@ -93,7 +99,7 @@ void TeamLink::send(std::uint32_t to, Kind kind, Bytes extra) noexcept {
 }
 
 void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexcept {
-    if (!next_is(from, kind)) mail_->wait_for([this, from, kind] { return next_is(from, kind); });
+    if (!next_is(from, kind)) wait_for([this, from, kind] { return next_is(from, kind); });
     const Bytes body = mail_->front(from);
     HIROBA_INVARIANT(body.size() >= sizeof(Header) + extra.size(), "%lu bytes from node %u",
                      static_cast<unsigned long>(body.size()), from);
@@ -187,6 +193,13 @@ void TeamLink::pass_down(Kind kind, Bytes extra) noexcept {
         send(here.child(branch), kind, extra);
 }
 
+/// At a fork, of which the region reads `data` first: what changed of it stays accessible.
+void TeamLink::acquire_for(const void* data) noexcept {
+    if (data == nullptr || has_program_threads()) return acquire();
+    parts_.memory->acquire_in_place(data, data_prefetch_bytes);
+    parts_.heap->accept_remote_frees();
+}
+
 /// At a fork or behind a barrier of all nodes everybody has the same news, or will have before it
 /// does anything else.
 void TeamLink::all_nodes_know(std::span<const NodeId> told) noexcept {
@@ -225,7 +238,11 @@ bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
     return true;
 }
 
+// Other nodes may still be in the region and come upon what was changed here by atomics, a
+// reduction say: what is owed for them is told now, while this thread would only wait, and not when
+// asked.
 bool TeamLink::join(Distraction distraction) noexcept {
+    if (parts_.memory->owes_release()) release();
     if (!await([this] { return children_have_joined(); }, distraction)) return false;
     pass_up(Kind::join);
     region_runs(false);
@@ -241,7 +258,7 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
     while (!is_called()) {
         if (are_handlers_waiting()) return Called::handlers;
         dsm::Heap& heap = *parts_.heap;
-        mail_->wait_for([&] {
+        wait_for([&] {
             return is_called() || heap.has_freed_pages() || are_handlers_waiting() || distraction();
         });
         heap.return_freed_pages();
@@ -253,7 +270,7 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
     phase_ = 0;
     receive(parent, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
     cancellation_->begin(region_);
-    acquire();
+    acquire_for(fork->data);
     members_ = TeamShape{fork->place.team_size, parts_.endpoint->nodes()}.nodes_used();
     pass_down(Kind::fork, std::as_bytes(std::span(fork, 1)));
     tree_knows();

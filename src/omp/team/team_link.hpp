@@ -26,6 +26,7 @@
 
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
+#include "dsm/dsm.hpp"
 #include "net/kick/kick.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
@@ -112,18 +113,21 @@ public:
     /// distraction, and it is not `ready`.
     template <class Ready>
     bool await(Ready&& ready, Distraction distraction) noexcept {
-        mail_->wait_for(
-            [&] { return ready() || parts_.interruptions.are_pending() || distraction(); });
+        wait_for([&] { return ready() || parts_.interruptions.are_pending() || distraction(); });
         return ready();
     }
     /// The same, but for handlers.
     template <class Ready>
     bool await_region(Ready&& ready, Distraction distraction) noexcept {
-        mail_->wait_for([&] { return ready() || distraction(); });
+        wait_for([&] { return ready() || distraction(); });
         return ready();
     }
 
     void count_program_threads(int change) noexcept { program_threads_.fetch_add(change); }
+    bool has_program_threads() const noexcept { return program_threads_.load() != 0; }
+    /// In the middle of a region or between two. `alone`: of this node's threads that are no
+    /// program threads the caller alone is in the program.
+    void release_in_program(bool alone) noexcept;
 
 private:
     enum class Kind : std::uint32_t { fork, barrier, gather, spread, join };
@@ -137,6 +141,7 @@ private:
     TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail);
     void release() noexcept;
     void acquire() noexcept;
+    void acquire_for(const void* data) noexcept;
     void all_nodes_know(std::span<const NodeId> told) noexcept;
     void tree_knows() noexcept;
     void region_runs(bool runs) noexcept;
@@ -161,6 +166,17 @@ private:
     }
     template <class Between>
     void run_program(Between&& between) noexcept;
+    /// As Mailboxes::wait_for(). What other nodes come to want of this one meanwhile is paid by the
+    /// waiting thread, without one that would have to be woken.
+    template <class Look>
+    void wait_for(Look&& look) noexcept {
+        dsm::SharedMemory& memory = *parts_.memory;
+        for (;;) {
+            mail_->wait_for([&] { return look() || memory.has_to_pay(); });
+            if (look()) return;
+            memory.pay();
+        }
+    }
     void on_quit() noexcept;
 
     Parts parts_;

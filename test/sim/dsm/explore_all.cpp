@@ -145,6 +145,30 @@ constexpr Scenario scenarios[] = {
          world.see(node, 0);
      },
      Races::off, true},
+    // A region reads its struct first, and one thread writes into it.
+    {"fork", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.add(node, 0);
+         if (thread == 1) world.see(node, 1);
+         world.fork(node);
+         world.see(node, 0);
+         if (thread == 1) world.add(node, 1);
+         world.fork(node);
+         world.see(node, 1);
+     },
+     Races::off, true},
+    // The same, and ends with a reduction into it.
+    {"fork_and_reduction", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.add(node, 0);
+         if (thread == 1) world.see(node, 1);
+         world.fork(node);
+         world.see(node, 0);
+         world.atomic_add(node, 1);
+         world.meet(node);
+         world.see(node, 1);
+     },
+     Races::off, true},
     // A reader extends a lease at a home that is moving.
     {"extend_and_take", 3, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

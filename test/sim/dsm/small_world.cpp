@@ -150,7 +150,7 @@ void SmallWorld::add_and_drop_notice(ClusterNode& node) {
 }
 
 // The order of release, news, acquire and everyone_knows() is omp/team's.
-void SmallWorld::meet(ClusterNode& node) {
+void SmallWorld::meet_as(ClusterNode& node, Meeting meeting) {
     const std::uint32_t self = node.endpoint().self().value;
     Gate& gate = gates_[self];
     const std::uint64_t round = gate.rounds;
@@ -161,12 +161,12 @@ void SmallWorld::meet(ClusterNode& node) {
     }
     node.memory().release(Others::stopped);
     check_merged(node);
-    exchange(node, round);
+    exchange(node, round, meeting);
     gate.come = 0;
     ++gate.rounds;
 }
 
-void SmallWorld::exchange(ClusterNode& node, std::uint64_t round) {
+void SmallWorld::exchange(ClusterNode& node, std::uint64_t round, Meeting meeting) {
     const std::uint32_t self = node.endpoint().self().value;
     for (std::uint32_t i = 1; i < nodes_; ++i) {
         const std::uint32_t to = (self + i) % nodes_;
@@ -181,7 +181,11 @@ void SmallWorld::exchange(ClusterNode& node, std::uint64_t round) {
         const News& news = mail(from, self, round);
         node.memory().learn(NodeId{from}, {news.bytes.data(), news.size});
     }
-    node.memory().acquire(Others::stopped);
+    if (meeting == Meeting::fork) {
+        node.memory().acquire_in_place(reinterpret_cast<const void*>(addresses_[0]), page_bytes);
+    } else {
+        node.memory().acquire(Others::stopped);
+    }
     node.memory().everyone_knows();
 }
 

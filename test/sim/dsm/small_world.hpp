@@ -43,8 +43,9 @@ public:
     void look(ClusterNode& node, unsigned flag, unsigned data);
     /// Adds to words 0 and 2 so that a signature of one notice drops that of word 0.
     void add_and_drop_notice(ClusterNode& node);
-    /// A barrier of all threads.
-    void meet(ClusterNode& node);
+    /// A barrier of all threads; a fork keeps the first block accessible.
+    void meet(ClusterNode& node) { meet_as(node, Meeting::barrier); }
+    void fork(ClusterNode& node) { meet_as(node, Meeting::fork); }
 
     // --- between two steps -----------------------------------------------------------------------
 
@@ -72,7 +73,9 @@ private:
         std::uint32_t come = 0;
         std::uint64_t rounds = 0, sent = 0;
     };
-    void exchange(ClusterNode& node, std::uint64_t round);
+    enum class Meeting : std::uint8_t { barrier, fork };
+    void meet_as(ClusterNode& node, Meeting meeting);
+    void exchange(ClusterNode& node, std::uint64_t round, Meeting meeting);
     void check_merged(ClusterNode& node);
     /// Of two rounds, because a node may be one ahead.
     News& mail(std::uint32_t from, std::uint32_t to, std::uint64_t round) {

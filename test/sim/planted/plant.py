@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes one source file with one bug planted in it.
 
-Eight bugs each take away what one litmus test rests on. Of the others, seven are those that a
+Eight bugs each take away what one litmus test rests on. Of the others, eight are those that a
 checker of the memory's protocol must find, two of races that are not told, one is of a release with nothing to do, one of memory
 that is freed, five are of the relocatable space, five are wrong orders of ACP's accesses, one for
 each kind of order and two for the last, three are of cancelled regions (docs/testing.md). Each replaces text that must stand exactly
@@ -72,8 +72,17 @@ BUGS = {
     "pinned_block_not_rebased": (
         ENGINE + "node_acquire.cpp",
         [
-            ("            const Stamp missing = bring_current(block, BlockWork::rebase);\n",
-             "            const Stamp missing;\n"),
+            ("        if (readable(entry.state)) missing = bring_current(block, BlockWork::rebase);\n",
+             ""),
+        ],
+    ),
+    # What an acquire leaves accessible is not brought up to date.
+    "kept_block_not_rebased": (
+        ENGINE + "node_acquire.cpp",
+        [
+            ("    if (entry.pins > 0 || kept_.has(block)) return put_off(block);\n",
+             "    if (kept_.has(block)) return entry.latch.unlock();\n"
+             "    if (entry.pins > 0) return put_off(block);\n"),
         ],
     ),
     # Unmerged bytes that write tracking does not announce are not remembered.
@@ -322,6 +331,7 @@ EXPLORED = {
     "release_before_acquire_ends": "write_and_acquire",
     "busy_link_shortened": "three_nodes",
     "pinned_block_not_rebased": "stack",
+    "kept_block_not_rebased": "fork",
     "unmerged_flag_lost": "unmerged",
     "release_of_another_thread": "two_threads",
     "fetch_overtaken_by_acquire": "fetch_and_acquire",
