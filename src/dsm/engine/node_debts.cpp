@@ -10,6 +10,7 @@
 #include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
+#include "base/turns.hpp"
 #include "dsm/engine/node.hpp"
 
 namespace hiroba::dsm {
@@ -42,7 +43,9 @@ bool Node::may_place(BlockId block, Stamp stamp) noexcept {
 void Node::catch_up_with(Stamp stamp) noexcept {
     on_runtime_stack([&] {
         trace("dsm.catch_up", stamp.writer().value, stamp.release());
-        // A release of this node that is not over yet may be in the way: it waits for nobody.
+        // A release of this node that is not over yet may be in the way, or the acquire that shows
+        // what it held back: both wait for nobody, but for the latches that the caller comes for.
+        if (may_show(stamp)) return yield();
         Backoff backoff;
         while (!may_show(stamp)) {
             if (stamp.writer() != self_) pull(stamp);
@@ -96,10 +99,17 @@ bool Node::has_learned(Stamp stamp) noexcept {
 
 // --- the other side ------------------------------------------------------------------------------
 
-bool Node::has_to_pay() noexcept { return board_.written() < board_.wanted(); }
+bool Node::has_to_pay() noexcept {
+    return board_.written() < board_.wanted() || board_.is_block_wanted();
+}
 
 bool Node::pay() noexcept {
     if (!has_to_pay()) return false;
+    serve_wanted();
+    if (board_.written() >= board_.wanted()) {
+        if (board_.is_block_wanted()) yield();  // whoever has its latch goes on
+        return true;
+    }
     const ReleaseNumber wanted = board_.wanted();
     on_runtime_stack([&] {
         show_unasked_.store(shown_unasked, std::memory_order_relaxed);
@@ -135,7 +145,10 @@ void Node::start_payer() {
         while (!stopping_.load(std::memory_order_relaxed)) {  // published by stop_payer()
             asked_.wait(seen);
             seen = asked_.load(std::memory_order_acquire);
-            if (!stopping_.load(std::memory_order_relaxed)) pay();
+            do {
+                if (stopping_.load(std::memory_order_relaxed)) break;
+                pay();
+            } while (board_.is_block_wanted());
         }
     });
 }

@@ -33,6 +33,7 @@ enum class MessageKind : std::uint8_t {
     quit,            ///< omp: the program is over
     release_wanted,  ///< dsm: a node owes a release to whoever wants an object of the program
     lock_request,    ///< dsm: a lock kept here is wanted, or unset, elsewhere; and the answer
+    block_wanted,    ///< dsm: a block whose lock the receiver keeps is wanted elsewhere
     release_asked,   ///< dsm: somebody has come upon bytes of a release and wants its news
     spin_seen,       ///< dsm: a thread was seen to wait for a plain write
     exit_request,    ///< abi: the program calls exit() on a node other than 0
