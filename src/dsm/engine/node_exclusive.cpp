@@ -2,8 +2,9 @@
 // Role: blocks that only this node uses: no release looks at them, nobody is told of their writes
 // (docs/protocol.md#exclusive).
 // Invariant: while a block is exclusive here, this node has its lock and is its home, and no other
-// node has a readable copy or may get one by a notice. Whoever waits for such a block waits for a
-// thread that takes latches by trying only, so that no wait for a block is part of a cycle.
+// node has a readable copy or may get one by a notice (invariant 15). Whoever waits for such a
+// block waits for a thread that takes latches by trying only, so that no wait for a block is part
+// of a cycle.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
