@@ -22,6 +22,8 @@ constexpr Setting table[] = {
      "size"},
     {"HIROBA_ATOMICS", "acq_rel", "what an atomic operation orders: all memory, or itself alone",
      "acq_rel|relaxed|seq_cst"},
+    {"HIROBA_EXCLUSIVE", "on",
+     "what only one node uses is neither compared nor told of; off: as everything else", "on|off"},
     {"HIROBA_FAULT_ENGINE", "auto", "how accesses to shared pages are noticed",
      "auto|uffd|mprotect"},
     {"HIROBA_GAS", "1G",

@@ -29,6 +29,7 @@ struct MemoryOptions {
     bool by_place = false;             ///< counts for each SyncPlace too (HIROBA_STATS)
     bool watch_ahead = false;  ///< notices the use of some blocks fetched ahead (HIROBA_STATS)
     enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
+    bool exclusive = true;  ///< blocks that one node alone uses are not compared (HIROBA_EXCLUSIVE)
     /// What an atomic orders: all memory, as a release and an acquire, or itself (HIROBA_ATOMICS).
     enum class Atomics : std::uint8_t { acq_rel, relaxed } atomics = Atomics::acq_rel;
 
@@ -53,6 +54,9 @@ struct MemoryCounts {
     std::uint64_t blocks_merged = 0, notices_made = 0, notices_dropped = 0, invalidations = 0;
     std::uint64_t lease_expiries = 0, home_migrations = 0, atomics = 0, flushes = 0, races = 0;
     std::uint64_t pulls = 0;  ///< news asked for because bytes were newer than what was acquired
+    /// Blocks that releases stopped looking at because no other node reads them, and how many of
+    /// them had to be shared again.
+    std::uint64_t made_exclusive = 0, given_up = 0;
     /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
     std::uint64_t fault_ns = 0, release_ns = 0, acquire_ns = 0;
 };

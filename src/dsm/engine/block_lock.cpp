@@ -82,7 +82,8 @@ NodeId BlockLock::home_of(BlockId block, std::uint64_t word) const noexcept {
 }
 
 LockToken BlockLock::token_of(BlockId block, const std::uint64_t words[3]) const noexcept {
-    return {home_of(block, words[0]), Timestamp{words[1]}, LeaseWord::from_raw(words[2]).rts()};
+    const auto lease = LeaseWord::from_raw(words[2]);
+    return {home_of(block, words[0]), Timestamp{words[1]}, lease.rts(), lease.was_read()};
 }
 
 LockToken BlockLock::read_token(NodeId at, BlockId block) noexcept {
@@ -135,7 +136,8 @@ Timestamp BlockLock::rts_when_it_went(BlockId block) noexcept {
 // No word is changed on the way, so any node will do to begin with: nothing is said but what the
 // home's own words say.
 std::optional<BlockLock::HomeView> BlockLock::find_home(BlockId block, std::optional<NodeId> start,
-                                                        PublicCopies::Reading* along) noexcept {
+                                                        PublicCopies::Reading* along,
+                                                        bool may_wait) noexcept {
     using Access = gas::Segment::Access;
     const NodeId first = initial_home(block);
     NodeId at = start.value_or(self_);
@@ -163,7 +165,10 @@ std::optional<BlockLock::HomeView> BlockLock::find_home(BlockId block, std::opti
             case LinkWord::Kind::untouched:
             case LinkWord::Kind::link: at = link.node(first); break;
             case LinkWord::Kind::locked:
-            case LinkWord::Kind::locked_with_successor: return std::nullopt;
+            case LinkWord::Kind::locked_with_successor:
+                if (!lease.is_kept() || !may_wait || at == self_) return std::nullopt;
+                wait_until_open(at, block);
+                break;
         }
     }
     return std::nullopt;
@@ -173,7 +178,7 @@ std::optional<BlockLock::HomeView> BlockLock::find_home(BlockId block, std::opti
 bool BlockLock::extend(BlockId block, const HomeView& home, Timestamp rts) noexcept {
     const std::uint64_t seen = home.lease.raw();
     return records_.compare_swap(word(home.node, block, lease_at), seen,
-                                 LeaseWord::open(rts).raw()) == seen;
+                                 LeaseWord::open_and_read(rts).raw()) == seen;
 }
 
 std::optional<NodeId> BlockLock::went_to(BlockId block) noexcept {
@@ -202,7 +207,7 @@ LockToken BlockLock::lock(BlockId block, PublicCopies::Reading* along) noexcept 
         std::uint64_t words[3] = {};
         const LinkWord seen = exchange(at, block, expected, mine, takes, words, along);
         if (seen == expected) {
-            if (!takes) return wait_for_grant(block);
+            if (!takes) return wait_for_grant(block, at);
             token = token_of(block, words);
             write_own_token(block, token.home, token.wts, LeaseWord::closed(token.rts));
             return token;
@@ -220,7 +225,7 @@ LockToken BlockLock::lock(BlockId block, PublicCopies::Reading* along) noexcept 
     const ChaseMessage request{block, self_.value};
     const Bytes part = std::as_bytes(std::span{&request, 1});
     endpoint_.send(at, net::MessageKind::lock_chase, net::Urgency::wake_service, {&part, 1});
-    return wait_for_grant(block);
+    return wait_for_grant(block, std::nullopt);
 }
 
 /// Changes the word at `at` from `expected` to `mine`; returns what it found. If it was `expected`,
@@ -268,12 +273,54 @@ LinkWord BlockLock::exchange(NodeId at, BlockId block, LinkWord expected, LinkWo
     return seen;
 }
 
-LockToken BlockLock::wait_for_grant(BlockId block) noexcept {
+// Whoever keeps a lock says so before it looks for a successor, and a successor queues before it
+// looks here: one of the two sees the other.
+bool BlockLock::keep(BlockId block) noexcept {
+    records_.fetch_or(word(self_, block, lease_at), LeaseWord::keeping_bit);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return LinkWord::from_raw(records_.load(word(self_, block, link_at))) == LinkWord::locked();
+}
+
+bool BlockLock::is_kept_at(NodeId holder, BlockId block) noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with keep()
+    return LeaseWord::from_raw(records_.load(word(holder, block, lease_at))).is_kept();
+}
+
+namespace {
+// A request may come while the block is on its way into or out of that state: it is made again.
+constexpr std::uint32_t yields_between_requests = 256;
+}  // namespace
+
+// Nothing that the holder needs is held here: it opens the lock by itself.
+void BlockLock::wait_until_open(NodeId holder, BlockId block) noexcept {
+    Backoff backoff;
+    for (std::uint32_t asked_at = 0; is_kept_at(holder, block);) {
+        if (backoff.yields() >= asked_at) {
+            keeper_->ask_for(holder, block);
+            asked_at = backoff.yields() + yields_between_requests;
+        }
+        endpoint_.poll();
+        keeper_->wait();
+        backoff.pause();
+    }
+}
+
+/// @param holder  whom this node has queued behind, as far as it knows
+LockToken BlockLock::wait_for_grant(BlockId block, std::optional<NodeId> holder) noexcept {
     Backoff backoff;
     std::uint64_t home;
+    std::uint32_t asked_at = 0;
     while (((home = records_.load(word(self_, block, token_at))) & granted_bit) == 0) {
-        // The holder never waits for us, so this ends; a lost peer ends the job.
-        if (backoff.yields() > 0) endpoint_.poll();
+        if (holder && backoff.yields() >= asked_at) {
+            if (is_kept_at(*holder, block)) keeper_->ask_for(*holder, block);
+            asked_at = backoff.yields() + yields_between_requests;
+        }
+        // The holder waits for nobody else's block with this one, so this ends; a lost peer ends
+        // the job.
+        if (backoff.yields() > 0) {
+            endpoint_.poll();
+            if (keeper_ != nullptr) keeper_->wait();
+        }
         backoff.pause();
     }
     records_.store(word(self_, block, token_at), home & ~granted_bit);
@@ -346,7 +393,11 @@ void BlockLock::forward(ChaseMessage request) noexcept {
                                   word_for_requester.raw()) != seen.raw()) {
             continue;
         }
-        if (next.what == Chase::Do::take) grant_by_message(block, requester);
+        if (next.what == Chase::Do::take) {
+            grant_by_message(block, requester);
+        } else if (is_kept_at(self_, block)) {
+            keeper_->wanted(requester, block);
+        }
         return;
     }
 }

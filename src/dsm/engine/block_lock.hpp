@@ -47,10 +47,11 @@ public:
         LeaseWord lease;
     };
     /// Follows the links for the home, from `start` or, without it, as this node's own word says.
-    /// Empty: the lock is held, or the home moves too fast.
+    /// Empty: the lock is held, or the home moves too fast. A kept lock is asked for, and waited
+    /// for if `may_wait`.
     /// @param along  is read there after that, if it costs no exchange more
     std::optional<HomeView> find_home(BlockId block, std::optional<NodeId> start,
-                                      PublicCopies::Reading* along = nullptr) noexcept;
+                                      PublicCopies::Reading* along, bool may_wait) noexcept;
     /// Extends what readers are given at that home. True: what was read there since `home` was
     /// seen was the newest, and stays readable until `rts`.
     bool extend(BlockId block, const HomeView& home, Timestamp rts) noexcept;
@@ -62,6 +63,24 @@ public:
     /// This node is the home from here on, of `token`'s times. Hands the token on to the successor
     /// if there is one.
     void unlock(BlockId block, const LockToken& token) noexcept;
+    /// The lock, which this node has as the home, stays with it until somebody wants it: they say
+    /// so to the Keeper. False: somebody has queued already, so it must be opened.
+    bool keep(BlockId block) noexcept;
+    /// Who knows what is to be done about kept locks.
+    class Keeper {
+    public:
+        /// Tells `holder` that a block whose lock it keeps is wanted here; now and then again.
+        virtual void ask_for(NodeId holder, BlockId block) noexcept = 0;
+        /// `requester` wants a block whose lock is kept here. In a handler, which may not wait.
+        virtual void wanted(NodeId requester, BlockId block) noexcept = 0;
+        /// This node waits for a block: others may want one from it meanwhile.
+        virtual void wait() noexcept = 0;
+
+    protected:
+        ~Keeper() = default;
+    };
+    /// Before the first lock().
+    void ask_by(Keeper& keeper) noexcept { keeper_ = &keeper; }
     /// As unlock(), with the home where it was: this node has not got the bytes.
     void give_back(BlockId block, const LockToken& token) noexcept;
 
@@ -80,10 +99,12 @@ private:
     };
     static void on_handover(void* self, NodeId from, Bytes body) noexcept;
     static void on_chase(void* self, NodeId from, Bytes body) noexcept;
+    bool is_kept_at(NodeId holder, BlockId block) noexcept;
+    void wait_until_open(NodeId holder, BlockId block) noexcept;
     void forward(ChaseMessage request) noexcept;
     LinkWord exchange(NodeId at, BlockId block, LinkWord expected, LinkWord mine, bool takes,
                       std::uint64_t (&token)[3], PublicCopies::Reading* along) noexcept;
-    LockToken wait_for_grant(BlockId block) noexcept;
+    LockToken wait_for_grant(BlockId block, std::optional<NodeId> holder) noexcept;
     void grant(BlockId block, NodeId to, const LockToken& token) noexcept;
     void grant_by_message(BlockId block, NodeId to) noexcept;
     void open(BlockId block, const LockToken& token, LeaseWord lease) noexcept;
@@ -103,6 +124,7 @@ private:
     const AddressMap& map_;
     NodeId self_;
     unsigned hops_before_message_;
+    Keeper* keeper_ = nullptr;
     std::atomic<std::uint64_t> forwarded_{0};
 };
 

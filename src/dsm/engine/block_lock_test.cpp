@@ -122,7 +122,7 @@ public:
 private:
     static constexpr BlockId blocks = 3;
     static bool extend(BlockLock& lock, BlockId block, std::atomic<std::uint64_t>& given) {
-        const auto home = lock.find_home(block, std::nullopt);
+        const auto home = lock.find_home(block, std::nullopt, nullptr, false);
         if (!home) return false;
         std::this_thread::yield();
         const Timestamp until = home->lease.rts().after(3);

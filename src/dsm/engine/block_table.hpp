@@ -35,12 +35,17 @@ struct BlockEntry {
     std::uint16_t run = 0;  ///< how long a run of misses was that began here
     std::uint8_t run_uses = 0;  ///< since it was learned
     std::uint8_t renewals = 0;  ///< in a row that moved nothing
+    std::uint8_t unread = 0;    ///< versions in a row published here that nobody read from the home
+    std::uint8_t patience = 0;  ///< 2 to the power of how many must be before it is exclusive
     bool knows_writer = false;  ///< notice_node says something
     Timestamp rts;              ///< until when this node's copy may be read, if it is not the home
     NodeId notice_node;    ///< who wrote last, as far as this node knows; also without a notice
     Timestamp notice_wts;  ///< of the remembered notice; 0: none
     Timestamp notice_rts;
     ReleaseNumber held_back_by = 0;  ///< this node's release that saw the bytes held back
+    Timestamp tried_wts;             ///< of the version that cannot be read by its notice; 0: none
+    ReleaseNumber tried_by = 0;      ///< this node's release that told of it
+    Epoch exclusive_since = 0;       ///< the last of which its changes are noted
     std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
 };
 
@@ -65,6 +70,7 @@ struct LockToken {
     NodeId home;  ///< whose copy is the newest: where the lock was taken
     Timestamp wts;
     Timestamp rts;
+    bool read = false;  ///< readers have extended the home's lease since it published
 };
 
 }  // namespace hiroba::dsm

@@ -14,9 +14,6 @@
 
 namespace hiroba::dsm {
 
-/// One node's count of its releases that had something to tell. 0: before the first.
-using Epoch = std::uint64_t;
-
 /// Who merged last into a copy, and when by its own count. All zero: nobody since the start.
 struct LastChange {
     NodeId node;

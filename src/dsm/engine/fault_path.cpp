@@ -143,13 +143,24 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
 bool Node::fetch_ahead(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     Stamp missing;
+    if (entry.notice_wts > entry.notice_rts) return fetch_from_home_ahead(block);
     if (entry.notice_wts != Timestamp{}) {
         return fetch_by_notice(block, BlockWork::fetch, missing) && missing.is_none() &&
                entry.rts >= min_wts();
     }
     if (lock_.is_here(block)) return may_place(block, copies_.own_stamp(block));
-    return fetch_without_lock(block, BlockWork::none, missing) && missing.is_none() &&
+    return fetch_without_lock(block, BlockWork::none, missing, false) && missing.is_none() &&
            is_current(block);
+}
+
+// What its notice does not allow to read there. With the latch; what is kept is not asked for.
+bool Node::fetch_from_home_ahead(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    Stamp missing;
+    if (!fetch_without_lock(block, BlockWork::fetch, missing, false)) return false;
+    entry.notice_wts = {};
+    entry.brought = !missing.is_none();
+    return missing.is_none() && is_current(block);
 }
 
 // With the latches of [first, +count), whose addresses follow each other. Of a sample of them the
@@ -226,6 +237,9 @@ bool Node::fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcep
     const Timestamp wts = entry.notice_wts;
     const Timestamp rts = entry.notice_rts;
     const NodeId from = entry.notice_node;
+    // Without a lease: it is to be read from the home, and remembered until that is done, so that
+    // no older one is.
+    if (rts < wts && wts > copies_.own_wts(block)) return false;
     entry.notice_wts = {};
     // Older than min_wts: a newer write may have been dropped into it. Not newer than the copy
     // here: the copy holds what the notice tells of, only its lease has ended.
@@ -281,7 +295,8 @@ Stamp Node::fetch_with_lock(BlockId block, BlockWork how) noexcept {
 // how none: only if the version here is the newest.
 // What is read at a home is the newest version if its lease is extended afterwards; otherwise it
 // was one of the versions, and the next look may find it the newest.
-bool Node::fetch_without_lock(BlockId block, BlockWork how, Stamp& missing) noexcept {
+bool Node::fetch_without_lock(BlockId block, BlockWork how, Stamp& missing,
+                              bool may_wait) noexcept {
     constexpr unsigned looks = 4;  // others extend it too
     BlockEntry& entry = entries_[block];
     bool moves = false;
@@ -292,7 +307,7 @@ bool Node::fetch_without_lock(BlockId block, BlockWork how, Stamp& missing) noex
         // What was renewed the last time will be again: its bytes need not come along.
         const auto home =
             lock_.find_home(block, knows ? std::optional{entry.notice_node} : std::nullopt,
-                            entry.renewals == 0 ? &reading : nullptr);
+                            entry.renewals == 0 ? &reading : nullptr, may_wait);
         if (!home) return false;
         const auto read = reading.read_from(home->node);
         const Timestamp newest = read ? read->wts : copies_.wts_of(home->node, block);

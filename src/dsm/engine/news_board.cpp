@@ -8,7 +8,8 @@
 namespace hiroba::dsm {
 
 Result<gas::Segment> NewsBoard::allocate(net::Endpoint& endpoint, std::size_t news_bytes_max) {
-    return gas::Segment::allocate(endpoint, news_at + news_bytes_max);
+    return gas::Segment::allocate(endpoint,
+                                  news_at + round_up(news_bytes_max, 8) + 8 * endpoint.nodes());
 }
 
 void NewsBoard::write(ReleaseNumber release, std::size_t bytes) noexcept {
@@ -34,6 +35,23 @@ std::optional<Bytes> NewsBoard::read(NodeId node, ReleaseNumber release, Mutable
         // The bytes must be read before the version is looked at again, as in PublicCopies::read().
         std::atomic_thread_fence(std::memory_order_acquire);
         if (segment_.load({node, version_at}) == head[0]) return Bytes{to}.first(head[2]);
+    }
+}
+
+void NewsBoard::want_block(NodeId node, std::uint32_t block) noexcept {
+    segment_.store({node, block_wanted_at(self_)}, block + std::uint64_t{1});
+    segment_.store({node, any_block_at}, 1);
+}
+
+void NewsBoard::note_wanted(NodeId from, std::uint32_t block) noexcept {
+    own(block_wanted_at(from)).store(block + std::uint64_t{1});
+    own(any_block_at).store(1);
+}
+
+void NewsBoard::note_wanted_release(ReleaseNumber release) noexcept {
+    const auto word = own(wanted_at);
+    std::uint64_t before = word.load();
+    while (before < release && !word.compare_exchange_weak(before, release)) {
     }
 }
 

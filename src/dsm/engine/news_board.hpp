@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what a node tells whoever has come upon bytes of a release it has not acquired: a board in
-// registered memory with the number of the node's last release told there, and its news; and a word
-// in which others say up to which release they want it.
+// registered memory with the number of the node's last release told there, and its news; a word
+// in which others say up to which release they want it; and a word for each other node in which
+// that says which block it wants of those kept here.
 // Invariant: number and news are of one moment (version odd while they change). `wanted` only
 // rises.
 #pragma once
@@ -25,8 +26,9 @@ public:
     static Result<gas::Segment> allocate(net::Endpoint& endpoint, std::size_t news_bytes_max);
     NewsBoard(net::Endpoint& endpoint, gas::Segment segment, std::size_t news_bytes_max)
         : self_(endpoint.self()),
+          nodes_(endpoint.nodes()),
           segment_(std::move(segment)),
-          bytes_max_(news_bytes_max),
+          bytes_max_(round_up(news_bytes_max, 8)),
           own_(news_bytes_max) {}
     void attach() { segment_.attach(); }
 
@@ -43,27 +45,55 @@ public:
 
     /// Tells `node` that its release `release` is wanted. False: somebody has told it before.
     bool want(NodeId node, ReleaseNumber release) noexcept;
+    /// As if another node had told it here.
+    void note_wanted_release(ReleaseNumber release) noexcept;
     /// Up to which of this node's releases others want to be told.
     ReleaseNumber wanted() noexcept { return own(wanted_at).load(); }
 
+    /// Tells `node` that this one wants `block`, in place of what it wanted there before.
+    void want_block(NodeId node, std::uint32_t block) noexcept;
+    /// As if `from` had told it here.
+    void note_wanted(NodeId from, std::uint32_t block) noexcept;
+    bool is_block_wanted() noexcept { return own(any_block_at).load() != 0; }
+    /// Calls serve(block) for each block that another node wants; false: it stays wanted.
+    template <class Serve>
+    void each_wanted_block(Serve&& serve) noexcept {
+        if (own(any_block_at).exchange(0) == 0) return;
+        for (std::uint32_t node = 0; node < nodes_; ++node) {
+            const auto word = own(block_wanted_at(NodeId{node}));
+            std::uint64_t wanted = word.load();
+            if (wanted == 0) continue;
+            if (serve(static_cast<std::uint32_t>(wanted - 1))) {
+                word.compare_exchange_strong(wanted, 0);
+            } else {
+                own(any_block_at).store(1);
+            }
+        }
+    }
+
     /// All that decides what is read from it, for explorers (Node::show_state).
     void show(void (*visit)(void* context, Bytes part), void* context) noexcept {
-        visit(context, {segment_.local(), news_at + bytes_max_});
+        visit(context, {segment_.local(), news_at + bytes_max_ + 8 * nodes_});
     }
 
 private:
     static constexpr std::uint64_t wanted_at = 0;
+    static constexpr std::uint64_t any_block_at = 8;  ///< set after the word of a node
     static constexpr std::uint64_t version_at = 64;
     static constexpr std::uint64_t release_at = 72;
     static constexpr std::uint64_t bytes_at = 80;
     static constexpr std::uint64_t news_at = 88;
 
+    std::uint64_t block_wanted_at(NodeId by) const noexcept {
+        return news_at + bytes_max_ + 8 * std::uint64_t{by.value};
+    }
     /// A word of this node's: whoever changes it from elsewhere does so in this memory.
     std::atomic_ref<std::uint64_t> own(std::uint64_t at) noexcept {
         return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(segment_.local() + at)};
     }
 
     NodeId self_;
+    std::uint32_t nodes_;
     gas::Segment segment_;
     std::size_t bytes_max_;
     SparseArray<std::byte> own_;

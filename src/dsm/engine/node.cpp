@@ -106,6 +106,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       signature_index_(Signature::index_slots(options.notices_max)),
       signature_(options.notices_max, signature_entries_.span(), signature_index_.span()),
       sent_(endpoint.nodes(), 0),
+      sent_releases_(endpoint.nodes(), 0),
       clocks_(endpoint.nodes()),
       acquired_(endpoint.nodes()),
       inaccessible_(endpoint.nodes()),
@@ -125,6 +126,10 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     invalidation_.ranges.reserve(blocks_per_invalidation);
     invalidation_.blocks.reserve(blocks_per_invalidation);
     endpoint.on(net::MessageKind::release_asked, &Node::on_release_asked, this);
+    lock_.ask_by(*this);
+    endpoint.on(net::MessageKind::block_wanted, &Node::on_block_wanted, this);
+    // Nobody else could read anything.
+    options_.exclusive &= endpoint.nodes() > 1;
     endpoint.on(net::MessageKind::spin_seen, &Node::on_spin_seen, this);
     for (auto& epoch : known_) epoch.store(first_epoch, std::memory_order_relaxed);
     const std::uint32_t threads = map.shape().threads_per_node;
@@ -146,6 +151,9 @@ Result<void> Node::attach(AddressRange early) {
     flush_object_.attach();
     moved_.attach();
     board_.attach();
+    all_mapped_ = true;
+    for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node)
+        all_mapped_ &= records_.reach({NodeId{node}, 0}, 0) != nullptr;
     if (self_.value == 0 && early.bytes > 0) {
         const std::uint64_t offset = *map_.offset_of(early.address);
         std::memcpy(private_memory_.at(offset), reinterpret_cast<const void*>(early.address),
@@ -219,11 +227,12 @@ std::size_t Node::bytes_of_changes(const AddressMap& map, const MemoryOptions& o
 }
 
 /// What all of `told` have; of none, what all peers have.
-NewsSequence Node::sent_to(std::span<const NodeId> told) const noexcept {
-    NewsSequence least = ~NewsSequence{0};
-    for (const NodeId peer : told) least = std::min(least, sent_[peer.value]);
-    for (std::uint32_t peer = 0; told.empty() && peer < sent_.size(); ++peer) {
-        if (NodeId{peer} != self_) least = std::min(least, sent_[peer]);
+template <class Value>
+Value Node::least_of(const std::vector<Value>& sent, std::span<const NodeId> told) const noexcept {
+    Value least = ~Value{0};
+    for (const NodeId peer : told) least = std::min(least, sent[peer.value]);
+    for (std::uint32_t peer = 0; told.empty() && peer < sent.size(); ++peer) {
+        if (NodeId{peer} != self_) least = std::min(least, sent[peer]);
     }
     return least;
 }
@@ -278,6 +287,7 @@ std::size_t Node::news_for(NodeId peer, MutableBytes out) noexcept {
     const std::scoped_lock guard{signature_latch_};
     const std::size_t bytes = encode_since(sent_[peer.value], peer, out);
     sent_[peer.value] = signature_.last_sequence();
+    sent_releases_[peer.value] = completed_.load(std::memory_order_relaxed);  // same latch
     return bytes;
 }
 
@@ -289,7 +299,7 @@ std::size_t Node::news_for_anyone(MutableBytes out) noexcept {
 void Node::everyone_knows_through(std::span<const NodeId> told) noexcept {
     if (!has_untold_.load(std::memory_order_acquire)) return;  // as in news_for()
     const std::scoped_lock guard{signature_latch_};
-    const NewsSequence known = sent_to(told);
+    const NewsSequence known = least_of(sent_, told);
     // A notice that another thread here has made since the last news_for() went to nobody; nor did
     // one that another thread has learned since, by a lock or a flush or because it came upon its
     // bytes: peers need not have it.
@@ -298,6 +308,8 @@ void Node::everyone_knows_through(std::span<const NodeId> told) noexcept {
     known_to_all_ = untold ? known : signature_.last_sequence();
     for (NewsSequence& sent : sent_) sent = std::max(sent, known_to_all_);
     if (untold) return;
+    // Release: pairs with may_be_exclusive().
+    known_release_.store(least_of(sent_releases_, told), std::memory_order_release);
     signature_.forget_all();
     show_min_wts();
     has_untold_.store(false, std::memory_order_release);  // pairs with news_for()
@@ -368,7 +380,8 @@ Stamp Node::use_block(BlockId block, bool write) noexcept {
     if (entry.guards_stack) return {};  // the kernel's to refuse
     if (must_stay(block)) return resolve(block, BlockEvent::pinned_fault);
     const bool suffices =
-        write ? entry.state == BlockState::writable : readable(entry.state) && !entry.watched;
+        write ? entry.state == BlockState::writable || entry.state == BlockState::exclusive
+              : readable(entry.state) && !entry.watched;
     if (suffices) return {};
     note_use(entry);
     return resolve(block, write ? BlockEvent::write_fault : BlockEvent::read_fault);
@@ -406,6 +419,7 @@ Stamp Node::pin_block(BlockId block, bool write, AddressRange& again) noexcept {
         if (again.bytes == 0) again.address = range.address;
         again.bytes = range.end() - again.address;
     } else {
+        stop_exclusive(block);
         const auto event = write || stays ? BlockEvent::pinned_fault : BlockEvent::read_fault;
         const Stamp missing = resolve(block, event);
         if (!missing.is_none()) return missing;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
-// node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_flush.cpp,
-// node_races.cpp,
-// node_stacks.cpp, node_state.cpp.
+// node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_exclusive.cpp,
+// node_flush.cpp, node_races.cpp, node_stacks.cpp, node_state.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
 // latch, and whoever holds one waits for no second.
@@ -60,7 +59,10 @@ struct Kept {
     bool has(BlockId block) const noexcept { return block >= first && block < end; }
 };
 
-class Node final : public SharedMemory, private FaultTarget, private WrittenSink {
+class Node final : public SharedMemory,
+                   private FaultTarget,
+                   private WrittenSink,
+                   private BlockLock::Keeper {
 public:
     struct Made {
         gas::Segment data;
@@ -223,7 +225,9 @@ private:
     /// False: there is no notice to go by.
     bool fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcept;
     /// False: the lock is held, or something newer would come where `how` is none.
-    bool fetch_without_lock(BlockId block, BlockWork how, Stamp& missing) noexcept;
+    bool fetch_without_lock(BlockId block, BlockWork how, Stamp& missing,
+                            bool may_wait = true) noexcept;
+    bool fetch_from_home_ahead(BlockId block) noexcept;
     bool is_current(BlockId block) noexcept;
     Stamp use_block(BlockId block, bool write) noexcept;
     Stamp pin_block(BlockId block, bool write, AddressRange& again) noexcept;
@@ -251,6 +255,21 @@ private:
     void let_others_go_on(BlockId block) noexcept;
     bool try_enter_atomic(BlockId block, Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
+    Stamp owe_release() noexcept;
+
+    // Blocks of this node's own (node_exclusive.cpp).
+    bool is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept;
+    bool may_be_exclusive(BlockId block, const LockToken& token) noexcept;
+    bool make_exclusive(BlockId block) noexcept;
+    void give_up(BlockId block) noexcept;
+    void stop_exclusive(BlockId block) noexcept;
+    void ask_for(NodeId holder, BlockId block) noexcept override;
+    void wanted(NodeId requester, BlockId block) noexcept override;
+    void wait() noexcept override { serve_wanted(); }
+    static void on_block_wanted(void* self, NodeId from, Bytes body) noexcept;
+    bool try_give_up(BlockId block) noexcept;
+    void give_up_behind(BlockId block) noexcept;
+    void serve_wanted() noexcept;
 
     // Debts (node_debts.cpp).
     /// Whether the program may see bytes of this stamp.
@@ -389,7 +408,8 @@ private:
     void expire_leases() noexcept;
     void look_at_moved() noexcept;
 
-    NewsSequence sent_to(std::span<const NodeId> told) const noexcept;
+    template <class Value>
+    Value least_of(const std::vector<Value>& sent, std::span<const NodeId> told) const noexcept;
     /// What was sent need not have been received: a peer may take a lock, with the news that lie
     /// there, long before it looks at the message of a barrier it has not reached.
     NewsSequence known_to_all() const noexcept { return known_to_all_; }
@@ -443,8 +463,11 @@ private:
     SparseArray<Signature::Entry> signature_entries_;
     SparseArray<std::uint32_t> signature_index_;
     Signature signature_;
-    std::vector<NewsSequence> sent_;  ///< per peer, under signature_latch_
-    NewsSequence known_to_all_ = 0;   ///< likewise; as of the last everyone_knows()
+    /// Per peer, under signature_latch_: what of the signature it was sent, and up to which of this
+    /// node's releases that told, by notices or by min_wts.
+    std::vector<NewsSequence> sent_;
+    std::vector<ReleaseNumber> sent_releases_;
+    NewsSequence known_to_all_ = 0;  ///< likewise; as of the last everyone_knows()
     /// The newest that this node has from elsewhere than a barrier's or a fork's news, likewise.
     NewsSequence learned_aside_ = 0;
     /// False: nothing was added to the signature since everyone knew all of it. Changes under
@@ -467,6 +490,11 @@ private:
     std::atomic<ReleaseNumber> begun_{0}, completed_{0};  ///< change in the release role
     std::atomic<ReleaseNumber> debt_{0};  ///< of this node's releases, the last that an atomic owes
     std::atomic<std::uint32_t> show_unasked_{0};
+    /// All nodes know what this node's releases up to it have told of; as clocks_.
+    std::atomic<ReleaseNumber> known_release_{0};
+    bool all_mapped_ = false;  ///< the other nodes' memory is reached without their doing
+    std::atomic<BlockId> given_up_end_{0};  ///< behind what was given up last, a hint
+    std::atomic<std::uint32_t> given_up_window_{0};
     Latch board_latch_, pull_latch_;
     SparseArray<std::byte> pulled_;  ///< under pull_latch_
     std::atomic<std::uint32_t> asked_{0};

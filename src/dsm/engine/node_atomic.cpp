@@ -59,6 +59,12 @@ bool Node::try_enter_atomic(BlockId block, Stamp& missing) noexcept {
     let_others_go_on(block);
     entry.latch.lock();
     note_use(entry);
+    if (entry.state == BlockState::exclusive) {
+        entry.state = take(entry, BlockEvent::atomic).next;
+        this_thread().atomic_block = block + std::uint64_t{1};
+        missing = {};
+        return true;
+    }
     const LockToken token = lock_.lock(block);
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
     missing = {};
@@ -99,6 +105,10 @@ bool Node::try_enter_atomic(BlockId block, Stamp& missing) noexcept {
 // The one under way may have passed by what this thread wrote before.
 Stamp Node::stamp_of_atomic(BlockId block) noexcept {
     if (options_.atomics == MemoryOptions::Atomics::relaxed) return copies_.own_stamp(block);
+    return owe_release();
+}
+
+Stamp Node::owe_release() noexcept {
     const ReleaseNumber owed = begun_.load(std::memory_order_seq_cst) + 1;
     ReleaseNumber before = debt_.load(std::memory_order_relaxed);
     while (before < owed && !debt_.compare_exchange_weak(before, owed, std::memory_order_seq_cst)) {
@@ -110,8 +120,14 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const std::uint64_t offset = *map_.offset_of(reinterpret_cast<std::uintptr_t>(address));
     const BlockId block = block_at(offset);
     BlockEntry& entry = entries_[block];
-    const LockToken token = lock_.held_token(block);
     count(&PlaceCounters::atomics);
+    if (entry.state == BlockState::exclusive) {
+        entry.atomic_at_ns = now_ns();
+        this_thread().atomic_block = 0;
+        entry.latch.unlock();
+        return;
+    }
+    const LockToken token = lock_.held_token(block);
     if (token.home != self_) count(&PlaceCounters::home_migrations);
     // Every atomic is a version of its own: a peer that read this copy by an older notice, which
     // leaves no trace here, must find its version outdated.
@@ -119,7 +135,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const Timestamp rts = wts.after(options_.lease);
     copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes,
                          {wts, stamp_of_atomic(block), this_change()});
-    entry.notice_wts = {};
+    entry.notice_wts = entry.tried_wts = {};
     entry.rts = rts;
     entry.brought = false;
     lock_.unlock(block, {self_, wts, rts});

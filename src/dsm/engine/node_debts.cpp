@@ -11,6 +11,7 @@
 #include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
+#include "base/turns.hpp"
 #include "dsm/engine/node.hpp"
 
 namespace hiroba::dsm {
@@ -107,7 +108,9 @@ bool Node::has_learned(Stamp stamp) noexcept {
 
 // --- the other side ------------------------------------------------------------------------------
 
-bool Node::has_to_pay() noexcept { return board_.written() < board_.wanted(); }
+bool Node::has_to_pay() noexcept {
+    return board_.written() < board_.wanted() || board_.is_block_wanted();
+}
 
 // A hint: who comes too late for it is asked.
 bool Node::owes_release() noexcept {
@@ -116,6 +119,11 @@ bool Node::owes_release() noexcept {
 
 bool Node::pay() noexcept {
     if (!has_to_pay()) return false;
+    serve_wanted();
+    if (board_.written() >= board_.wanted()) {
+        if (board_.is_block_wanted()) yield();  // whoever has its latch goes on
+        return true;
+    }
     const ReleaseNumber wanted = board_.wanted();
     on_runtime_stack([&] {
         show_unasked_.store(shown_unasked, std::memory_order_relaxed);
@@ -151,7 +159,10 @@ void Node::start_payer() {
         while (!stopping_.load(std::memory_order_relaxed)) {  // published by stop_payer()
             asked_.wait(seen);
             seen = asked_.load(std::memory_order_acquire);
-            if (!stopping_.load(std::memory_order_relaxed)) pay();
+            do {
+                if (stopping_.load(std::memory_order_relaxed)) break;
+                pay();
+            } while (board_.is_block_wanted());
         }
     });
 }

@@ -48,6 +48,7 @@ bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
             all = false;
             continue;
         }
+        stop_exclusive(block);
         if (entry.state == BlockState::pinned) {
             entry.state = take(entry, BlockEvent::unpinned).next;
         }

@@ -224,6 +224,7 @@ void Node::merge(BlockId block, Others others) noexcept {
     if (!lock_.try_lock_here(block, token)) return merge_with_home(block, std::nullopt, others);
     if (!has_bytes_of(token, block) || entries_[block].held_back)
         return merge_with_home(block, token, others);
+    if (may_be_exclusive(block, token) && make_exclusive(block)) return;
     publish_live(block, token);
 }
 
@@ -346,13 +347,19 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
                      token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
     publish(Version{wts, stamp_of_merge(block), this_change()});
+    BlockEntry& entry = entries_[block];
+    const bool tried = is_to_be_tried(entry, token);
+    if (tried) {
+        entry.tried_wts = wts;
+        entry.tried_by = begun_.load(std::memory_order_relaxed);  // with the release role
+    }
     entries_[block].notice_wts = {};
     // No lease in the queue: if another node takes the lock now it marks the block, and the acquire
     // that has to know of its write waits for this latch.
     entries_[block].rts = rts;
     entries_[block].brought = false;
     lock_.unlock(block, {self_, wts, rts});
-    note_made(block, wts, rts);
+    note_made(block, wts, tried ? Timestamp{} : rts);
     count(&PlaceCounters::blocks_merged);
     trace("dsm.merge", block, wts.value);
 }

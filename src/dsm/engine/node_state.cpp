@@ -31,7 +31,8 @@ void show(Shown& shown, const BlockEntry& e) noexcept {
     shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.brought,
                  e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by, e.write_guess,
                  e.pins, e.early, e.stale_aside, e.run, e.run_uses, e.renewals, e.knows_writer,
-                 e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns);
+                 e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns, e.unread,
+                 e.patience, e.tried_wts, e.tried_by, e.exclusive_since);
 }
 
 }  // namespace
@@ -66,7 +67,10 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
         shown.notice(entry.notice);
         shown.values(entry.sequence, entry.live);
     }
-    shown.bytes(sent_.data(), sent_.size() * sizeof(NewsSequence));
+    shown.bytes(reinterpret_cast<const std::byte*>(sent_.data()),
+                sent_.size() * sizeof(NewsSequence));
+    shown.bytes(reinterpret_cast<const std::byte*>(sent_releases_.data()),
+                sent_releases_.size() * sizeof(ReleaseNumber));
     shown.values(pending_latch_, pending_count_, pending_min_wts_, has_pending_, expired_to_);
     for (std::size_t i = 0; i < pending_count_; ++i) shown.notice(pending_[i]);
     const std::size_t unmerged = unmerged_count_.load(std::memory_order_relaxed);
@@ -85,7 +89,7 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     }
     shown.values(needs_open_, begun_, completed_, debt_, made_needs_any_, unfinished_, shown_up_to_,
                  show_unasked_, board_latch_, pull_latch_, made_count_, held_back_count_,
-                 stale_pinned_count_);
+                 stale_pinned_count_, known_release_, given_up_end_, given_up_window_);
     for (std::size_t i = 0; i < made_count_; ++i) shown.notice(made_[i]);
     shown.bytes(held_back_.data(), held_back_count_ * sizeof(BlockId));
     shown.bytes(stale_pinned_.data(), stale_pinned_count_ * sizeof(BlockId));

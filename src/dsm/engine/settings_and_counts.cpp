@@ -31,6 +31,7 @@ Result<MemoryOptions> MemoryOptions::from_settings() {
                    : race == "all"   ? Race::all
                    : race == "abort" ? Race::abort
                                      : Race::report;
+    options.exclusive = setting("HIROBA_EXCLUSIVE") == "on";
     if (setting("HIROBA_ATOMICS") == "relaxed") options.atomics = Atomics::relaxed;
     return options;
 }
@@ -62,6 +63,8 @@ public:
         add("flushes", c.flushes);
         add("races", c.races);
         add("pulls", c.pulls);
+        add("made_exclusive", c.made_exclusive);
+        add("given_up", c.given_up);
         if (c.fault_ns + c.release_ns + c.acquire_ns == 0) return;
         add("fault_us", c.fault_ns / 1000);
         add("release_us", c.release_ns / 1000);

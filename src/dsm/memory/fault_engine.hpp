@@ -66,6 +66,12 @@ public:
     /// live stack. map() with either access makes them writable. Where the facts say so, collect()
     /// then reports them each time; otherwise they are tracked as all others are.
     virtual void keep(AddressRange) noexcept {}
+    /// What the program writes into whole pages, which are writable, need not be reported from now
+    /// on, until track(). They stay as they are otherwise. Thread: any, with what keeps other calls
+    /// from these pages.
+    virtual void leave_untracked(AddressRange) noexcept {}
+    /// Ends that: the pages count as written.
+    virtual void track(AddressRange) noexcept {}
     /// From now on what is accessible of `range` may be executed as well (code on stacks).
     virtual void allow_execution(AddressRange) noexcept {}
     /// Reports every page written since the last collect() and makes their next write noticed

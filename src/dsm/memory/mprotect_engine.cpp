@@ -74,6 +74,8 @@ Result<void> MprotectEngine::attach(AddressRange range, int memory_fd, std::uint
     if (!kept) return kept.error();
     auto executable = PageSet::create(pages);
     if (!executable) return executable.error();
+    auto untracked = PageSet::create(pages);
+    if (!untracked) return untracked.error();
     const long access =
         kernel_call(SYS_mmap, address_hint(pages), round_up(pages, page_bytes),
                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -84,7 +86,7 @@ Result<void> MprotectEngine::attach(AddressRange range, int memory_fd, std::uint
     if (kernel_failed(at)) return failed("mmap", range, at);
 
     attached_.push_back({range, reinterpret_cast<PageAccess*>(access), std::move(*written),
-                         std::move(*kept), std::move(*executable)});
+                         std::move(*kept), std::move(*executable), std::move(*untracked)});
     const auto index = static_cast<std::uint16_t>(attached_.size() - 1);
     ascending_.insert(std::upper_bound(ascending_.begin(), ascending_.end(), index,
                                        [this](std::uint16_t a, std::uint16_t b) {
@@ -171,6 +173,25 @@ void MprotectEngine::keep(AddressRange range) noexcept {
         });
 }
 
+void MprotectEngine::leave_untracked(AddressRange range) noexcept {
+    const FaultSafeLock guard{latch_};
+    Attached& where = attached_at(range);
+    const PageRun run = where.pages_of(range);
+    where.untracked.add(run);
+    // A retreat instead, or a page that nothing maps now: the next access faults and is answered.
+    for_each_run_where(
+        run, [&](std::size_t page) { return where.access[page] == PageAccess::read; },
+        [&](PageRun part) { return protect(where, part, PageAccess::write); });
+}
+
+void MprotectEngine::track(AddressRange range) noexcept {
+    const FaultSafeLock guard{latch_};
+    Attached& where = attached_at(range);
+    const PageRun run = where.pages_of(range);
+    where.untracked.remove(run);
+    add_written(where, run);
+}
+
 void MprotectEngine::allow_execution(AddressRange range) noexcept {
     {
         const FaultSafeLock guard{latch_};
@@ -233,7 +254,8 @@ void MprotectEngine::collect(WrittenSink& sink) noexcept {
 
 void MprotectEngine::protect_again(Attached& where, PageRun run) noexcept {
     const auto writable = [&](std::size_t page) {
-        return where.access[page] == PageAccess::write && !where.kept.contains(page);
+        return where.access[page] == PageAccess::write && !where.kept.contains(page) &&
+               !where.untracked.contains(page);
     };
     // When it retreats instead, the pages are inaccessible, which notices writes as well.
     for_each_run_where(run, writable,

@@ -27,6 +27,8 @@ public:
     void unmap(std::span<const AddressRange> ranges) noexcept override;
     void keep(AddressRange range) noexcept override;
     void allow_execution(AddressRange range) noexcept override;
+    void leave_untracked(AddressRange range) noexcept override;
+    void track(AddressRange range) noexcept override;
     void collect(WrittenSink& sink) noexcept override;
     bool has_written() const noexcept override {
         return has_written_.load(std::memory_order_seq_cst);
@@ -43,6 +45,7 @@ private:
         PageSet written;               ///< made writable since the last collect, or kept
         PageSet kept;
         PageSet executable;
+        PageSet untracked;  ///< stay writable though nobody asks whether they were written
         PageRun pages_of(AddressRange part) const noexcept {
             return {(part.address - range.address) / page_bytes, part.bytes / page_bytes};
         }

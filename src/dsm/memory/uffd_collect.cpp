@@ -9,6 +9,7 @@
 // mapped at some time, bridging gaps only where walking them is cheaper than another call.
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
@@ -22,6 +23,8 @@ constexpr std::size_t gap_bytes_max = 128 * page_bytes;  // walked in the time o
 // Libraries lie close together. Further apart, unknown mappings in between may be many.
 constexpr std::size_t foreign_gap_bytes_max = std::size_t{64} << 20;
 constexpr std::uint32_t standstills_max = 10'000'000;
+// A page that is protected for nothing costs a fault of the kernel's, about half of a scan's call.
+constexpr std::size_t untracked_pages_min = 4;
 
 }  // namespace
 
@@ -31,20 +34,46 @@ void UffdEngine::rebuild_spans() noexcept {
     if (epoch == spans_epoch_) return;
     spans_epoch_ = epoch;
     span_count_ = 0;
+    span_is_apart_ = false;
     std::uintptr_t former_end = 0;
     for (const std::uint16_t index : ascending_) {
         const Attached& each = attached_[index];
         const std::size_t foreign_before = each.range.address - former_end;
-        each.occupied.for_each_run([&](PageRun run) {
-            const std::uintptr_t start = each.range.address + run.first * page_bytes;
-            add_span({start, start + run.count * page_bytes}, each, foreign_before);
-        });
+        each.occupied.for_each_run([&](PageRun run) { add_spans(run, each, foreign_before); });
         former_end = each.range.end();
     }
 }
 
+/// What is untracked is passed by where that costs less than to walk and to protect it.
+void UffdEngine::add_spans(PageRun run, const Attached& within,
+                           std::size_t foreign_before) noexcept {
+    std::size_t first = run.first;
+    std::size_t untracked = 0;
+    const auto add = [&](std::size_t end) {
+        if (first >= end) return;
+        const AddressRange part = within.range_of({first, end - first});
+        add_span({part.address, part.end()}, within, foreign_before);
+    };
+    for (std::size_t page = run.first; page < run.end(); ++page) {
+        if (within.untracked.contains(page)) {
+            ++untracked;
+            continue;
+        }
+        if (untracked >= untracked_pages_min) {
+            add(page - untracked);
+            first = page;
+            span_is_apart_ = true;
+        }
+        untracked = 0;
+    }
+    if (untracked < untracked_pages_min) return add(run.end());
+    add(run.end() - untracked);
+    span_is_apart_ = true;
+}
+
 void UffdEngine::add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept {
-    if (span_count_ > 0) {
+    const bool apart = std::exchange(span_is_apart_, false) && span_count_ < spans_max;
+    if (span_count_ > 0 && !apart) {
         Span& last = spans_[span_count_ - 1];
         std::size_t gap = span.start - last.end;
         bool joins = gap <= gap_bytes_max;

@@ -101,6 +101,8 @@ Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t
     if (!dropped) return dropped.error();
     auto occupied = PageSet::create(range.bytes / page_bytes);
     if (!occupied) return occupied.error();
+    auto untracked = PageSet::create(range.bytes / page_bytes);
+    if (!untracked) return untracked.error();
 
     const long at = kernel_call(SYS_mmap, range.address, range.bytes, PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory_fd, memory_offset);
@@ -109,8 +111,8 @@ Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t
     if (registered < 0) return failed("UFFDIO_REGISTER", range, registered);
     kernel_call(SYS_madvise, range.address, range.bytes, MADV_NOHUGEPAGE);
 
-    attached_.push_back(
-        {range, alias, std::move(*tracked), std::move(*dropped), std::move(*occupied)});
+    attached_.push_back({range, alias, std::move(*tracked), std::move(*dropped),
+                         std::move(*occupied), std::move(*untracked)});
     const auto index = static_cast<std::uint16_t>(attached_.size() - 1);
     ascending_.insert(std::upper_bound(ascending_.begin(), ascending_.end(), index,
                                        [this](std::uint16_t a, std::uint16_t b) {
@@ -168,6 +170,20 @@ void UffdEngine::allow_execution(AddressRange range) noexcept {
         kernel_call(SYS_mprotect, range.address, range.bytes, PROT_READ | PROT_WRITE | PROT_EXEC);
     if (result != 0) die_without_execution(range, result);
     note_executable(range);
+}
+
+// A page that is protected yet is unprotected by the kernel at its first write.
+void UffdEngine::leave_untracked(AddressRange range) noexcept {
+    Attached& where = attached_at(range);
+    where.untracked.add(where.pages_of(range));
+    occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// A page that was written since has no protection, and so counts as written.
+void UffdEngine::track(AddressRange range) noexcept {
+    Attached& where = attached_at(range);
+    where.untracked.remove(where.pages_of(range));
+    occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 // We unmapped the page since the last collect, or the kernel took it (swap), or it is mapped. Where

@@ -30,15 +30,18 @@ public:
     void map(AddressRange range, Access access) noexcept override;
     void unmap(std::span<const AddressRange> ranges) noexcept override;
     void allow_execution(AddressRange range) noexcept override;
+    void leave_untracked(AddressRange range) noexcept override;
+    void track(AddressRange range) noexcept override;
     void collect(WrittenSink& sink) noexcept override;
 
 private:
     struct Attached {
         AddressRange range;
         std::byte* alias = nullptr;
-        PageSet tracked;   ///< mapped, or unmapped since the last collect: the entry counts
-        PageSet dropped;   ///< unmapped since the last collect, and not mapped again
-        PageSet occupied;  ///< mapped at some time: where page table entries may exist
+        PageSet tracked;    ///< mapped, or unmapped since the last collect: the entry counts
+        PageSet dropped;    ///< unmapped since the last collect, and not mapped again
+        PageSet occupied;   ///< mapped at some time: where page table entries may exist
+        PageSet untracked;  ///< nobody asks whether they were written
         PageRun pages_of(AddressRange part) const noexcept {
             return {(part.address - range.address) / page_bytes, part.bytes / page_bytes};
         }
@@ -65,6 +68,7 @@ private:
     /// Drops the entries of at most 64 disjoint runs.
     void drop_runs(std::span<const AddressRange> runs) noexcept;
     void rebuild_spans() noexcept;
+    void add_spans(PageRun run, const Attached& within, std::size_t foreign_before) noexcept;
     void add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept;
     void collect_span(const Span& span, std::span<const std::uintptr_t> hot,
                       WrittenSink& sink) noexcept;
@@ -78,11 +82,12 @@ private:
     std::vector<Attached> attached_;                ///< reserved; grows under attach() only
     std::atomic<std::size_t> attached_count_{0};    ///< released after the element it publishes
     std::vector<std::uint16_t> ascending_;          ///< indices of attached_ by address
-    std::atomic<std::uint64_t> occupied_epoch_{1};  ///< raised when an `occupied` has grown
+    std::atomic<std::uint64_t> occupied_epoch_{1};  ///< raised when what is to be scanned changes
     std::uint64_t spans_epoch_ = 0;
     Span* spans_ = nullptr;
     std::size_t span_count_ = 0;
-    std::size_t report_at_ = 0;  ///< index in ascending_ where the next region is looked for
+    bool span_is_apart_ = false;  ///< untracked pages lie before the next
+    std::size_t report_at_ = 0;   ///< index in ascending_ where the next region is looked for
     HotPages hot_pages_;
     bool scan_skips_foreign_ = false;
     bool any_dropped_ = false;

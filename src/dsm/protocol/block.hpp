@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the states of one block at one node and how they change (docs/protocol.md#block).
 // Invariant: private copy == public copy (the twin) in every state but invalid_dirty,
-// readonly_dirty, writable and pinned; a pair without a row means a bug: the node stops.
+// readonly_dirty, writable, pinned and exclusive; a pair without a row means a bug: the
+// node stops.
 // Source: the paper, section 3.4 and figure 3; rows for rebasing:
 // docs/decisions/unmerged-bytes-stay-on-top.md.
 #pragma once
@@ -23,8 +24,9 @@ enum class BlockState : std::uint8_t {
     writable,        ///< writable; may hold unmerged bytes; visited by the next release
     pinned,          ///< never inaccessible, always compared: stacks and TLS of this node's threads
     discarded,       ///< inaccessible, all zero: freed here, perhaps not yet on every node
+    exclusive,       ///< writable, the only readable copy of all nodes: no release looks at it
 };
-inline constexpr unsigned block_states = 8;
+inline constexpr unsigned block_states = 9;
 
 enum class BlockEvent : std::uint8_t {
     read_fault,     ///< the program, or the kernel for it, reads
@@ -38,8 +40,10 @@ enum class BlockEvent : std::uint8_t {
     atomic,         ///< an atomic read-modify-write was made in the critical section
     unpinned,       ///< about to become stale, and no system call needs it pinned any more
     freed,          ///< the program uses it on no node any more: both copies become zero
+    unread,         ///< a release finds it written, and that no other node can read any of it
+    wanted,         ///< another node wants it, or this one does what needs a tracked block
 };
-inline constexpr unsigned block_events = 11;
+inline constexpr unsigned block_events = 13;
 
 /// What the engine does on the way, in this order: rebase or fetch, then (un)map.
 enum class BlockWork : std::uint8_t {
@@ -67,25 +71,28 @@ struct BlockStep {
 /// True when the program can read the block without a fault.
 constexpr bool readable(BlockState state) {
     return state == BlockState::readonly || state == BlockState::readonly_dirty ||
-           state == BlockState::writable || state == BlockState::pinned;
+           state == BlockState::writable || state == BlockState::pinned ||
+           state == BlockState::exclusive;
 }
 
 /// True when there is nothing to merge: a release that has the block on its list passes it by.
 constexpr bool settled(BlockState state) {
-    return state == BlockState::invalid || state == BlockState::discarded;
+    return state == BlockState::invalid || state == BlockState::discarded ||
+           state == BlockState::exclusive;
 }
 
 /// As docs/protocol.md calls them.
 constexpr const char* name_of(BlockState state) {
     constexpr const char* names[block_states] = {"invalid",  "invalid_dirty",  "invalidating",
                                                  "readonly", "readonly_dirty", "writable",
-                                                 "pinned",   "discarded"};
+                                                 "pinned",   "discarded",      "exclusive"};
     return names[static_cast<unsigned>(state)];
 }
 constexpr const char* name_of(BlockEvent event) {
     constexpr const char* names[block_events] = {
-        "read_fault",    "write_fault", "pinned_fault", "written",  "stale", "found_equal",
-        "found_changed", "merged",      "atomic",       "unpinned", "freed"};
+        "read_fault",  "write_fault",   "pinned_fault", "written", "stale",
+        "found_equal", "found_changed", "merged",       "atomic",  "unpinned",
+        "freed",       "unread",        "wanted"};
     return names[static_cast<unsigned>(event)];
 }
 
@@ -121,6 +128,29 @@ constexpr std::optional<BlockStep> find_step_of_freed(BlockState state, BlockEve
         case on(discarded, written): return BlockStep{discarded, none};
 
         default: return std::nullopt;
+    }
+}
+
+/// The part of find_step() about blocks that no other node can read (docs/protocol.md#exclusive).
+constexpr std::optional<BlockStep> find_step_of_exclusive(BlockState state, BlockEvent event) {
+    using enum BlockState;
+    using enum BlockEvent;
+    using enum BlockWork;
+
+    switch (on(state, event)) {
+        case on(writable, unread): return BlockStep{exclusive, none};
+        case on(exclusive, wanted): return BlockStep{writable, none};
+
+        // The kernel dropped the mapping, or has it protected yet.
+        case on(exclusive, read_fault):
+        case on(exclusive, write_fault):
+        case on(exclusive, pinned_fault):  // for the kernel to read: it may write what is exclusive
+        case on(exclusive, atomic): return BlockStep{exclusive, map_write};
+        // It was reported before, or lies between others that are scanned.
+        case on(exclusive, written):
+        case on(exclusive, merged): return BlockStep{exclusive, none};
+
+        default: return find_step_of_freed(state, event);
     }
 }
 
@@ -188,7 +218,7 @@ constexpr std::optional<BlockStep> find_step(BlockState state, BlockEvent event)
         case on(writable, atomic): return BlockStep{writable, rebase | map_write};
         case on(pinned, atomic): return BlockStep{pinned, rebase | map_write};
 
-        default: return find_step_of_freed(state, event);
+        default: return find_step_of_exclusive(state, event);
     }
 }
 

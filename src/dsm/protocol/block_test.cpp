@@ -75,6 +75,14 @@ constexpr Row rows[] = {
     {discarded, written, discarded, none},
     {discarded, atomic, writable, rebase | map_write},
     {discarded, freed, discarded, none},
+    {writable, unread, exclusive, none},
+    {exclusive, wanted, writable, none},
+    {exclusive, read_fault, exclusive, map_write},
+    {exclusive, write_fault, exclusive, map_write},
+    {exclusive, pinned_fault, exclusive, map_write},
+    {exclusive, atomic, exclusive, map_write},
+    {exclusive, written, exclusive, none},
+    {exclusive, merged, exclusive, none},
 };
 
 TEST(BlockProtocol, every_pair_has_its_row_or_stops_the_node) {

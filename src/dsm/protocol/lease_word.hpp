@@ -12,27 +12,38 @@
 
 namespace hiroba::dsm {
 
-/// {closed, rts}. Zero, of untouched memory, is open: only the initial home is ever asked then.
+/// {closed, kept, read, rts}. Zero, of untouched memory, is open: only the initial home is ever
+/// asked then.
 class LeaseWord {
 public:
     static constexpr std::uint64_t closing_bit = std::uint64_t{1} << 63;
+    /// The home keeps the lock until it is asked for it (docs/protocol.md#exclusive).
+    static constexpr std::uint64_t keeping_bit = std::uint64_t{1} << 62;
+    /// A reader has extended the word since the version was published.
+    static constexpr std::uint64_t reading_bit = std::uint64_t{1} << 61;
 
     constexpr LeaseWord() = default;
     static constexpr LeaseWord from_raw(std::uint64_t raw) { return LeaseWord{raw}; }
     static constexpr LeaseWord open(Timestamp rts) { return LeaseWord{checked(rts)}; }
+    static constexpr LeaseWord open_and_read(Timestamp rts) {
+        return LeaseWord{checked(rts) | reading_bit};
+    }
     static constexpr LeaseWord closed(Timestamp rts) {
         return LeaseWord{checked(rts) | closing_bit};
     }
 
     constexpr std::uint64_t raw() const { return raw_; }
     constexpr bool is_open() const { return (raw_ & closing_bit) == 0; }
-    constexpr Timestamp rts() const { return Timestamp{raw_ & ~closing_bit}; }
+    constexpr bool is_kept() const { return (raw_ & keeping_bit) != 0; }
+    constexpr bool was_read() const { return (raw_ & reading_bit) != 0; }
+    constexpr Timestamp rts() const { return Timestamp{raw_ & ~all_bits}; }
     constexpr bool operator==(const LeaseWord&) const = default;
 
 private:
     constexpr explicit LeaseWord(std::uint64_t raw) : raw_(raw) {}
+    static constexpr std::uint64_t all_bits = closing_bit | keeping_bit | reading_bit;
     static constexpr std::uint64_t checked(Timestamp rts) {
-        HIROBA_INVARIANT((rts.value & closing_bit) == 0, "logical time ran out at %lu", rts.value);
+        HIROBA_INVARIANT((rts.value & all_bits) == 0, "logical time ran out at %lu", rts.value);
         return rts.value;
     }
     std::uint64_t raw_ = 0;

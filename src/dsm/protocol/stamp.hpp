@@ -10,6 +10,9 @@
 
 namespace hiroba::dsm {
 
+/// One node's count of its releases that had something to tell. 0: before the first.
+using Epoch = std::uint64_t;
+
 /// The number of a node's release, from 1; they are over in this order. 0: before the first.
 using ReleaseNumber = std::uint64_t;
 

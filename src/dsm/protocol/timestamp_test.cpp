@@ -47,6 +47,13 @@ TEST(LeaseWord, says_until_when_and_whether_it_is_open) {
     EXPECT_EQ(LeaseWord::closed(Timestamp{7}).rts(), Timestamp{7});
     EXPECT_FALSE(LeaseWord::closed(Timestamp{7}).is_open());
     EXPECT_TRUE(LeaseWord::open(Timestamp{7}).is_open());
+    EXPECT_FALSE(LeaseWord::open(Timestamp{7}).was_read());
+    EXPECT_TRUE(LeaseWord::open_and_read(Timestamp{7}).was_read());
+    EXPECT_EQ(LeaseWord::open_and_read(Timestamp{7}).rts(), Timestamp{7});
+    const auto kept =
+        LeaseWord::from_raw(LeaseWord::closed(Timestamp{7}).raw() | LeaseWord::keeping_bit);
+    EXPECT_TRUE(kept.is_kept());
+    EXPECT_EQ(kept.rts(), Timestamp{7});
     EXPECT_EQ(LeaseWord::open(Timestamp{7}).raw() | LeaseWord::closing_bit,
               LeaseWord::closed(Timestamp{7}).raw());
 }

@@ -33,6 +33,7 @@ enum class MessageKind : std::uint8_t {
     quit,            ///< omp: the program is over
     release_wanted,  ///< dsm: a release that is owed is asked for
     lock_request,    ///< dsm: a lock kept here is wanted, or unset, elsewhere; and the answer
+    block_wanted,    ///< dsm: a block whose lock the receiver keeps is wanted elsewhere
     release_asked,   ///< dsm: bytes of a release were found; its news is asked for
     spin_seen,       ///< dsm: a thread was seen to wait for a plain write
     exit_request,    ///< abi: the program calls exit() on a node other than 0

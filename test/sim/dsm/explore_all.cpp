@@ -263,6 +263,48 @@ constexpr Scenario scenarios[] = {
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0), world.look(node, 2, 0);
      },
      Races::off, true},
+    // A block that one node alone has written is exclusive there when the other comes for it: for a
+    // flag that lies in it, and to write it, too.
+    {"exclusive", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 2; ++round) {
+             if (thread == 0) world.add(node, 2), world.add(node, 0);
+             world.meet(node);
+         }
+         if (thread == 0) world.add(node, 2), world.add(node, 0);
+         if (thread == 1) world.look(node, 0, 2);
+     },
+     Races::off, true},
+    {"exclusive_and_lock", 2, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 2; ++round) {
+             if (thread == 0) world.add(node, 0);
+             world.meet(node);
+         }
+         world.locked_add(node, 0, 0);
+         if (thread == 0) world.locked_add(node, 0, 0);
+     },
+     Races::none, true},
+    // The other node reads it each time, before and after it is told not to go by notices.
+    {"exclusive_and_reader", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 3; ++round) {
+             if (thread == 0) world.add(node, 0);
+             world.meet(node);
+             if (thread == 1) world.see(node, 0);
+             world.meet(node);
+         }
+     },
+     Races::none, true},
+    {"exclusive_and_two", 3, 1, 1, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 2; ++round) {
+             if (thread == 0) world.add(node, 0);
+             world.meet(node);
+         }
+         if (thread > 0) world.atomic_add(node, 0);
+     },
+     Races::off, true},
     // A flag through a third node.
     {"flag_handed_on", 3, 1, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -300,6 +342,7 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.with_payers = scenario.pays;
     if (!scenario.pays || scenario.relaxed)
         options.memory.atomics = dsm::MemoryOptions::Atomics::relaxed;
+    options.memory.exclusive = scenario.pays;
     options.memory.notices_max = scenario.notices_max;
     using Race = dsm::MemoryOptions::Race;
     options.memory.race = scenario.races == Races::off ? Race::off : Race::report;

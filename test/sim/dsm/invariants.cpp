@@ -41,6 +41,7 @@ std::string Invariants::broken_locks_and_copies(bool remember) {
                        std::to_string(blocks_[index]) + ": " + what;
             }
         }
+        if (std::string what = readable_beside_exclusive(index); !what.empty()) return what;
         if (unlocked > 1) {
             return "block " + std::to_string(blocks_[index]) + ": invariant 1: its lock lies at " +
                    std::to_string(unlocked) + " nodes";
@@ -65,7 +66,8 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
                std::to_string(static_cast<int>(view->state));
     }
     if (view->state == BlockState::invalidating) return "invariant 7: invalidating, latch open";
-    const bool lease_counts = !is_home(rank, *view, blocks_[index]) && !view->moved;
+    const bool lease_counts = view->state != BlockState::exclusive &&
+                              !is_home(rank, *view, blocks_[index]) && !view->moved;
     if (readable(view->state) && !view->acquiring && lease_counts && !is_at_work_on(index) &&
         view->rts < view->expired_to) {
         return "invariant 6: readable until " + std::to_string(view->rts.value) +
@@ -106,12 +108,31 @@ bool Invariants::is_at_work_on(std::size_t index) {
 std::string Invariants::broken_after_release(std::uint32_t rank) {
     for (std::size_t index = 0; index < blocks_.size(); ++index) {
         const auto view = cluster_.node(rank).coherence().look_at(blocks_[index]);
-        if (!view || std::memcmp(view->private_bytes, view->twin, page_bytes) == 0) {
+        if (!view || view->state == BlockState::exclusive ||
+            std::memcmp(view->private_bytes, view->twin, page_bytes) == 0) {
             continue;
         }
         return "node " + std::to_string(rank) + ", block " + std::to_string(blocks_[index]) +
                ": invariant 4: unmerged bytes behind a release, in state " +
                dsm::name_of(view->state);
+    }
+    return {};
+}
+
+std::string Invariants::readable_beside_exclusive(std::size_t index) {
+    for (std::uint32_t rank = 0; rank < cluster_.options().nodes; ++rank) {
+        const auto holder = cluster_.node(rank).coherence().look_at(blocks_[index]);
+        if (!holder || holder->state != BlockState::exclusive) continue;
+        for (std::uint32_t other = 0; other < cluster_.options().nodes; ++other) {
+            const auto view = cluster_.node(other).coherence().look_at(blocks_[index]);
+            if (other == rank || !view || !readable(view->state) ||
+                view->rts.value < holder->record.copy_wts)
+                continue;
+            return "block " + std::to_string(blocks_[index]) +
+                   ": invariant 15: exclusive at node " + std::to_string(rank) +
+                   ", and readable until " + std::to_string(view->rts.value) + " at node " +
+                   std::to_string(other);
+        }
     }
     return {};
 }

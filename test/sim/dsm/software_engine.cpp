@@ -68,10 +68,28 @@ void SoftwareEngine::keep(AddressRange range) noexcept {
     });
 }
 
+void SoftwareEngine::leave_untracked(AddressRange range) noexcept {
+    take_time();
+    for_pages(range, [](Page& page) {
+        page.untracked = true;
+        if (page.readable) page.writable = true;
+    });
+}
+
+void SoftwareEngine::track(AddressRange range) noexcept {
+    take_time();
+    for_pages(range, [](Page& page) {
+        page.untracked = false;
+        page.written |= page.writable;
+    });
+}
+
 void SoftwareEngine::collect(dsm::WrittenSink& sink) noexcept {
     take_time();
     for (std::size_t i = 0; i < pages_.size(); ++i) {
         Page& page = pages_[i];
+        // The scan may walk over it: then it is protected again, and reported.
+        if (page.untracked && (options_.as_mprotect || scheduler_.random().happens(50))) continue;
         const bool always = always_reports(page);
         const bool stray = !page.readable && scheduler_.random().happens(options_.stray_reports);
         const bool reported = page.written || always || stray;
@@ -86,8 +104,9 @@ void SoftwareEngine::collect(dsm::WrittenSink& sink) noexcept {
 
 bool SoftwareEngine::has_written() const noexcept {
     take_time();
-    return std::ranges::any_of(
-        pages_, [&](const Page& page) { return page.written || always_reports(page); });
+    return std::ranges::any_of(pages_, [&](const Page& page) {
+        return (page.written && !page.untracked) || always_reports(page);
+    });
 }
 
 /// Asynchronous write protection: the machine notes a first write and lets it happen.

@@ -35,6 +35,8 @@ public:
     void map(dsm::AddressRange range, dsm::Access access) noexcept override;
     void unmap(std::span<const dsm::AddressRange> ranges) noexcept override;
     void keep(dsm::AddressRange range) noexcept override;
+    void leave_untracked(dsm::AddressRange range) noexcept override;
+    void track(dsm::AddressRange range) noexcept override;
     void collect(dsm::WrittenSink& sink) noexcept override;
     bool has_written() const noexcept override;
     void begin_faults(dsm::FaultTarget& target) noexcept override { target_ = &target; }
@@ -53,7 +55,7 @@ public:
     std::uint32_t page_state(std::uintptr_t address) noexcept {
         const Page& p = page(address);
         return static_cast<std::uint32_t>(p.readable) | p.writable << 1 | p.written << 2 |
-               p.kept << 3;
+               p.kept << 3 | p.untracked << 4;
     }
     /// The kernel holds on to the page of `address` for a call, or lets go: it drops no mapping of
     /// it meanwhile.
@@ -63,6 +65,7 @@ private:
     struct Page {
         std::int32_t holds = 0;
         bool readable = false, writable = false, written = false, kept = false;
+        bool untracked = false;
     };
     Page& page(std::uintptr_t address) noexcept;
     bool always_reports(const Page& page) const noexcept {

@@ -176,6 +176,34 @@ BUGS = {
         ENGINE + "node_release.cpp",
         [("    constexpr unsigned looks_max = 8;\n", "    constexpr unsigned looks_max = 1;\n")],
     ),
+    # A block becomes exclusive while others may have a copy by an older notice.
+    "exclusive_before_all_know": (
+        ENGINE + "node_exclusive.cpp",
+        [("           entry.tried_by <= known_release_.load(std::memory_order_acquire);\n",
+          "           entry.tried_by <= begun_.load(std::memory_order_acquire);\n")],
+    ),
+    # A block becomes exclusive though another node has read it from the home.
+    "exclusive_though_read": (
+        ENGINE + "node_exclusive.cpp",
+        [("           token.home == self_ && !token.read && entry.state",
+          "           token.home == self_ && entry.state")],
+    ),
+    # What is given up says nothing of what came before it.
+    "given_up_without_debt": (
+        ENGINE + "node_exclusive.cpp",
+        [("{wts, owe_release(), {self_", "{wts, copies_.own_stamp(block), {self_")],
+    ),
+    # What is written after a block was given up is not noticed.
+    "given_up_untracked": (
+        ENGINE + "node_exclusive.cpp",
+        [("    engine_->track(program_range(block));\n", "")],
+    ),
+    # A notice without a lease is forgotten before its bytes are here: an older one takes its place.
+    "notice_without_lease_forgotten": (
+        ENGINE + "fault_path.cpp",
+        [("    if (rts < wts && wts > copies_.own_wts(block)) return false;\n    entry.notice_wts = {};\n",
+          "    entry.notice_wts = {};\n    if (rts < wts) return false;\n")],
+    ),
     # What both sides have written is put together without a comparison.
     "rebase_without_comparison": (
         ENGINE + "fault_path.cpp",
@@ -345,6 +373,10 @@ EXPLORED = {
     "release_that_looks_once": "flag_and_release",
     "rebase_without_comparison": "race_and_rebase",
     "early_bytes_forgotten": "race",
+    "given_up_without_debt": "exclusive",
+    "given_up_untracked": "exclusive_and_lock",
+    "exclusive_though_read": "exclusive_and_reader",
+    "exclusive_before_all_know": "exclusive_and_lock",
 }
 
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: blocks that only this node uses: no release looks at them, nobody is told of their writes
+// (docs/protocol.md#exclusive).
+// Invariant: while a block is exclusive here, this node has its lock and is its home, and no other
+// node has a readable copy or may get one by a notice (invariant 15). Whoever waits for such a
+// block waits for a thread that takes latches by trying only, so that no wait for a block is part
+// of a cycle.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/thread_context.hpp"
+#include "base/trace.hpp"
+#include "dsm/engine/node.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+// Blocks behind the one that is wanted are given up with it: twice as many each time that what is
+// wanted lies just behind what was given up before.
+constexpr std::uint32_t given_up_max = 256;
+// Of a block that others read, 1, 2, 4, 8 versions in a row must be unread before it is taken for
+// this node's own; then it is not tried any more, but for once in a while.
+constexpr std::uint8_t patience_max = 4;
+constexpr std::uint8_t untried_max = 128;
+}  // namespace
+
+// A notice without a lease sends every reader to the home, where it leaves a trace. When each node
+// knows the notice, so that none has an older copy or notice, and there is no trace, nobody else
+// reads the block. With the block's latch and lock, about the version that is being published.
+bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
+    const bool was_tried = entry.tried_wts != Timestamp{};
+    entry.tried_wts = {};
+    if (!options_.exclusive) return false;
+    if (token.home != self_ || token.read) {
+        entry.unread = 0;
+        if (token.read && was_tried && entry.patience < patience_max) ++entry.patience;
+    } else if (entry.unread < UINT8_MAX) {
+        ++entry.unread;
+    }
+    if (token.home != self_) return false;
+    if (entry.patience < patience_max) return true;
+    if (entry.unread < untried_max) return false;
+    entry.unread = 0;
+    --entry.patience;
+    return true;
+}
+
+// With the block's latch and lock.
+bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
+    const BlockEntry& entry = entries_[block];
+    return entry.tried_wts != Timestamp{} && token.wts == entry.tried_wts && token.home == self_ &&
+           !token.read && entry.unread + 1u >= 1u << entry.patience &&
+           entry.state == BlockState::writable && !entry.early && !entry.held_back &&
+           !entry.stale_pinned && !must_stay(block) &&
+           // Acquire: pairs with everyone_knows_through().
+           entry.tried_by <= known_release_.load(std::memory_order_acquire);
+}
+
+// With the block's latch and lock. False: somebody wants it already.
+bool Node::make_exclusive(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    // Before anybody can ask: who asks for what is not exclusive is not heard.
+    entry.state = take(entry, BlockEvent::unread).next;
+    if (!lock_.keep(block)) {
+        entry.state = take(entry, BlockEvent::wanted).next;
+        return false;
+    }
+    // What it has written up to this release others may have to be told of as a race.
+    note_own_changes(block, private_copy(block), twin_of(block));
+    entry.exclusive_since = this_change().epoch;
+    engine_->leave_untracked(program_range(block));
+    entry.tried_wts = {};
+    entry.write_guess = 0;
+    count(&PlaceCounters::made_exclusive);
+    trace("dsm.exclusive", block);
+    return true;
+}
+
+// With the latch. What is published may hold what no release has told of: it is owed, as an
+// atomic's is. Tracked before it is looked at: what comes later is reported.
+void Node::give_up(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    entry.state = take(entry, BlockEvent::wanted).next;
+    engine_->track(program_range(block));
+    const LockToken token = lock_.held_token(block);
+    const Timestamp wts = write_time(token.rts, min_wts());
+    const Timestamp rts = wts.after(options_.lease);
+    // What was written while it was exclusive nobody has noted.
+    copies_.publish_changes(block, private_copy(block),
+                            {wts, owe_release(), {self_, entry.exclusive_since}}, nullptr);
+    entry.notice_wts = {};
+    entry.rts = rts;
+    entry.brought = false;
+    entry.unread = 0;
+    entry.patience = std::min<std::uint8_t>(entry.patience + 2, patience_max);
+    lock_.unlock(block, {self_, wts, rts});
+    count(&PlaceCounters::given_up);
+    trace("dsm.give_up", block, wts.value);
+}
+
+// With the latch: before what needs a tracked block.
+void Node::stop_exclusive(BlockId block) noexcept {
+    if (entries_[block].state == BlockState::exclusive) give_up(block);
+}
+
+// --- wanted elsewhere ----------------------------------------------------------------------------
+
+void Node::ask_for(NodeId holder, BlockId block) noexcept {
+    board_.want_block(holder, block);
+    const Bytes part = std::as_bytes(std::span{&block, 1});
+    endpoint_.send(holder, net::MessageKind::block_wanted, net::Urgency::wake_service, {&part, 1});
+}
+
+void Node::on_block_wanted(void* self, NodeId from, Bytes body) noexcept {
+    BlockId block;
+    HIROBA_INVARIANT(body.size() == sizeof block, "block_wanted of %lu bytes", body.size());
+    std::memcpy(&block, body.data(), sizeof block);
+    static_cast<Node*>(self)->wanted(from, block);
+}
+
+void Node::wanted(NodeId requester, BlockId block) noexcept {
+    // Elsewhere giving the lock on takes another node's doing, which a handler may not wait for.
+    if (all_mapped_) {
+        const RuntimeScope latches;
+        if (try_give_up(block)) return;
+    }
+    board_.note_wanted(requester, block);
+    asked_.fetch_add(1, std::memory_order_release);
+    asked_.notify_all();
+}
+
+// False: its latch is held.
+bool Node::try_give_up(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (!entry.latch.try_lock()) {
+        // Whoever has it may wait, for this block's lock even, unless it is exclusive.
+        return std::atomic_ref{entry.state}.load(std::memory_order_seq_cst) !=
+               BlockState::exclusive;
+    }
+    const bool exclusive = entry.state == BlockState::exclusive;
+    if (exclusive) give_up(block);
+    entry.latch.unlock();
+    if (!exclusive) return true;
+    give_up_behind(block);
+    // Whoever gets these bytes asks for the release that they owe, which may begin meanwhile.
+    board_.note_wanted_release(debt_.load(std::memory_order_seq_cst));
+    asked_.fetch_add(1, std::memory_order_release);
+    asked_.notify_all();
+    return true;
+}
+
+void Node::give_up_behind(BlockId block) noexcept {
+    // Relaxed: a hint.
+    const bool goes_on = given_up_end_.load(std::memory_order_relaxed) == block;
+    std::uint32_t window = given_up_window_.load(std::memory_order_relaxed);
+    window = goes_on ? std::min(2 * window + 1, given_up_max) : 0;
+    given_up_window_.store(window, std::memory_order_relaxed);
+    BlockId next = block + 1;
+    for (; next <= block + window && next < entries_.size(); ++next) {
+        BlockEntry& entry = entries_[next];
+        if (!entry.latch.try_lock()) break;
+        const bool exclusive = entry.state == BlockState::exclusive;
+        if (exclusive) give_up(next);
+        entry.latch.unlock();
+        if (!exclusive) break;
+    }
+    given_up_end_.store(next, std::memory_order_relaxed);
+}
+
+// Thread: any but a handler's, with what latches it has.
+void Node::serve_wanted() noexcept {
+    if (!board_.is_block_wanted()) return;
+    const RuntimeScope latches;
+    board_.each_wanted_block([&](BlockId block) { return try_give_up(block); });
+}
+
+}  // namespace hiroba::dsm
