@@ -287,17 +287,18 @@ bool BlockLock::is_kept_at(NodeId holder, BlockId block) noexcept {
 }
 
 namespace {
-// A request may come while the block is on its way into or out of that state: it is made again.
-constexpr std::uint32_t yields_between_requests = 256;
+// A request may come while the block is on its way into or out of that state, or in the place of
+// another thread's of this node: it is made again.
+constexpr std::uint64_t between_requests_ns = 200'000;
 }  // namespace
 
 // Nothing that the holder needs is held here: it opens the lock by itself.
 void BlockLock::wait_until_open(NodeId holder, BlockId block) noexcept {
     Backoff backoff;
-    for (std::uint32_t asked_at = 0; is_kept_at(holder, block);) {
-        if (backoff.yields() >= asked_at) {
+    for (std::uint64_t ask_at_ns = 0; is_kept_at(holder, block);) {
+        if (now_ns() >= ask_at_ns) {
             keeper_->ask_for(holder, block);
-            asked_at = backoff.yields() + yields_between_requests;
+            ask_at_ns = now_ns() + between_requests_ns;
         }
         endpoint_.poll();
         keeper_->wait();
@@ -309,11 +310,11 @@ void BlockLock::wait_until_open(NodeId holder, BlockId block) noexcept {
 LockToken BlockLock::wait_for_grant(BlockId block, std::optional<NodeId> holder) noexcept {
     Backoff backoff;
     std::uint64_t home;
-    std::uint32_t asked_at = 0;
+    std::uint64_t ask_at_ns = 0;
     while (((home = records_.load(word(self_, block, token_at))) & granted_bit) == 0) {
-        if (holder && backoff.yields() >= asked_at) {
+        if (holder && keeper_ != nullptr && now_ns() >= ask_at_ns) {
             if (is_kept_at(*holder, block)) keeper_->ask_for(*holder, block);
-            asked_at = backoff.yields() + yields_between_requests;
+            ask_at_ns = now_ns() + between_requests_ns;
         }
         // The holder waits for nobody else's block with this one, so this ends; a lost peer ends
         // the job.

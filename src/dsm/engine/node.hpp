@@ -266,6 +266,7 @@ private:
     void ask_for(NodeId holder, BlockId block) noexcept override;
     void wanted(NodeId requester, BlockId block) noexcept override;
     void wait() noexcept override { serve_wanted(); }
+    void wake_for_wanted(BlockId block) noexcept;
     static void on_block_wanted(void* self, NodeId from, Bytes body) noexcept;
     bool try_give_up(BlockId block) noexcept;
     void give_up_behind(BlockId block) noexcept;

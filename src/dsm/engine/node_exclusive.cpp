@@ -112,20 +112,24 @@ void Node::ask_for(NodeId holder, BlockId block) noexcept {
     endpoint_.send(holder, net::MessageKind::block_wanted, net::Urgency::wake_service, {&part, 1});
 }
 
-void Node::on_block_wanted(void* self, NodeId from, Bytes body) noexcept {
+void Node::on_block_wanted(void* self, NodeId, Bytes body) noexcept {
     BlockId block;
     HIROBA_INVARIANT(body.size() == sizeof block, "block_wanted of %lu bytes", body.size());
     std::memcpy(&block, body.data(), sizeof block);
-    static_cast<Node*>(self)->wanted(from, block);
+    static_cast<Node*>(self)->wake_for_wanted(block);  // whoever sent it has noted it
 }
 
 void Node::wanted(NodeId requester, BlockId block) noexcept {
+    board_.note_wanted(requester, block);
+    wake_for_wanted(block);
+}
+
+void Node::wake_for_wanted(BlockId block) noexcept {
     // Elsewhere giving the lock on takes another node's doing, which a handler may not wait for.
     if (all_mapped_) {
         const RuntimeScope latches;
         if (try_give_up(block)) return;
     }
-    board_.note_wanted(requester, block);
     asked_.fetch_add(1, std::memory_order_release);
     asked_.notify_all();
 }
