@@ -47,7 +47,7 @@ inline constexpr int events = 38;
 /// Whether this runtime tells of the event with that number.
 constexpr bool is_told(int event) noexcept {
     return (event >= 1 && event <= 7) || event == 11 || (event >= 16 && event <= 18) ||
-           event == 20 || event == 21 || (event >= 23 && event <= 32) || event == 37;
+           event == 20 || event == 21 || (event >= 23 && event <= 32);
 }
 
 enum class Thread : int { initial = 1, worker = 2, other = 3 };
