@@ -185,8 +185,7 @@ BUGS = {
     # A block becomes exclusive though another node has read it from the home.
     "exclusive_though_read": (
         ENGINE + "node_exclusive.cpp",
-        [("           token.home == self_ && !token.read && entry.state",
-          "           token.home == self_ && entry.state")],
+        [("           !token.read && entry.unread", "           entry.unread")],
     ),
     # What is given up says nothing of what came before it.
     "given_up_without_debt": (
