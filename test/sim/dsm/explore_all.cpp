@@ -41,7 +41,8 @@ struct Scenario {
     /// Atomics are releases, and nodes make the releases that others want. Elsewhere an atomic
     /// orders itself alone, and nobody waits for a release.
     bool pays = false;
-    bool relaxed = false;  ///< atomics order themselves alone, all the same
+    bool relaxed = false;    ///< atomics order themselves alone, all the same
+    bool exclusive = false;  ///< what one node alone uses is exclusive
 };
 
 constexpr unsigned hops = 8;
@@ -274,7 +275,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 0) world.add(node, 2), world.add(node, 0);
          if (thread == 1) world.look(node, 0, 2);
      },
-     Races::off, true},
+     Races::off, true, false, true},
     {"exclusive_and_lock", 2, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          for (unsigned round = 0; round < 2; ++round) {
@@ -284,7 +285,7 @@ constexpr Scenario scenarios[] = {
          world.locked_add(node, 0, 0);
          if (thread == 0) world.locked_add(node, 0, 0);
      },
-     Races::none, true},
+     Races::none, true, false, true},
     // The other node reads it each time, before and after it is told not to go by notices.
     {"exclusive_and_reader", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -295,7 +296,7 @@ constexpr Scenario scenarios[] = {
              world.meet(node);
          }
      },
-     Races::none, true},
+     Races::none, true, false, true},
     {"exclusive_and_two", 3, 1, 1, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          for (unsigned round = 0; round < 2; ++round) {
@@ -304,7 +305,15 @@ constexpr Scenario scenarios[] = {
          }
          if (thread > 0) world.atomic_add(node, 0);
      },
-     Races::off, true},
+     Races::off, true, false, true},
+    {"exclusive_and_race", 2, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 7);
+         world.meet(node);
+         world.write(node, 0, 111 + thread);
+         world.meet(node);
+     },
+     Races::some, true, false, true},
     // A flag through a third node.
     {"flag_handed_on", 3, 1, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -342,7 +351,7 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.with_payers = scenario.pays;
     if (!scenario.pays || scenario.relaxed)
         options.memory.atomics = dsm::MemoryOptions::Atomics::relaxed;
-    options.memory.exclusive = scenario.pays;
+    options.memory.exclusive = scenario.exclusive;
     options.memory.notices_max = scenario.notices_max;
     using Race = dsm::MemoryOptions::Race;
     options.memory.race = scenario.races == Races::off ? Race::off : Race::report;
