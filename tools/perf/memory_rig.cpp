@@ -17,8 +17,10 @@ constexpr dsm::Others others = dsm::Others::running;
 Result<std::unique_ptr<MemoryRig>> MemoryRig::create(Rig& rig) {
     auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
     if (!engine) return engine.error();
-    const auto options = dsm::MemoryOptions::from_settings();
+    auto options = dsm::MemoryOptions::from_settings();
     if (!options) return options.error();
+    // What is measured here is what crosses: a page that one node writes again and again would not.
+    options->exclusive = false;
     dsm::SpaceShape shape;
     shape.nodes = rig.plan().nodes;
     shape.stack_bytes = std::size_t{2} << 20;

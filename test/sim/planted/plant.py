@@ -375,7 +375,6 @@ EXPLORED = {
     "given_up_without_debt": "exclusive",
     "given_up_untracked": "exclusive_and_lock",
     "exclusive_though_read": "exclusive_and_reader",
-    "exclusive_before_all_know": "exclusive_and_lock",
 }
 
 
