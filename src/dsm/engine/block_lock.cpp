@@ -312,7 +312,7 @@ LockToken BlockLock::wait_for_grant(BlockId block, std::optional<NodeId> holder)
     std::uint64_t home;
     std::uint64_t ask_at_ns = 0;
     while (((home = records_.load(word(self_, block, token_at))) & granted_bit) == 0) {
-        if (holder && keeper_ != nullptr && now_ns() >= ask_at_ns) {
+        if (holder && now_ns() >= ask_at_ns) {
             if (is_kept_at(*holder, block)) keeper_->ask_for(*holder, block);
             ask_at_ns = now_ns() + between_requests_ns;
         }

@@ -48,13 +48,6 @@ void NewsBoard::note_wanted(NodeId from, std::uint32_t block) noexcept {
     own(any_block_at).store(1);
 }
 
-void NewsBoard::note_wanted_release(ReleaseNumber release) noexcept {
-    const auto word = own(wanted_at);
-    std::uint64_t before = word.load();
-    while (before < release && !word.compare_exchange_weak(before, release)) {
-    }
-}
-
 bool NewsBoard::want(NodeId node, ReleaseNumber release) noexcept {
     std::uint64_t before = segment_.load({node, wanted_at});
     while (before < release) {

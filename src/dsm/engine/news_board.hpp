@@ -45,8 +45,6 @@ public:
 
     /// Tells `node` that its release `release` is wanted. False: somebody has told it before.
     bool want(NodeId node, ReleaseNumber release) noexcept;
-    /// As if another node had told it here.
-    void note_wanted_release(ReleaseNumber release) noexcept;
     /// Up to which of this node's releases others want to be told.
     ReleaseNumber wanted() noexcept { return own(wanted_at).load(); }
 

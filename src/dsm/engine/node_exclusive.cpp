@@ -148,7 +148,7 @@ bool Node::try_give_up(BlockId block) noexcept {
     if (!exclusive) return true;
     give_up_behind(block);
     // Whoever gets these bytes asks for the release that they owe, which may begin meanwhile.
-    board_.note_wanted_release(debt_.load(std::memory_order_seq_cst));
+    board_.want(self_, debt_.load(std::memory_order_seq_cst));
     asked_.fetch_add(1, std::memory_order_release);
     asked_.notify_all();
     return true;

@@ -342,6 +342,26 @@ TEST_P(EachEngine, kept_pages_stay_writable_without_a_fault_and_their_writes_are
     EXPECT_EQ(world.faults(), faults_before);
 }
 
+TEST_P(EachEngine, untracked_pages_are_written_without_a_fault_and_reported_when_tracked_again) {
+    World world{GetParam(), 64};
+    world.map(0, 64, Access::write);
+    world.collect();
+    world.engine().leave_untracked(world.range_of(16, 8));
+    const int faults_before = world.faults();
+    for (std::size_t page = 16; page < 24; ++page) world.byte(page) = 'u';
+    EXPECT_EQ(world.faults(), faults_before);
+    world.byte(30) = 't';
+    EXPECT_EQ(world.collect(), Pages{30});
+    world.byte(20) = 'v';
+    EXPECT_EQ(world.faults(), faults_before + (world.engine().facts().write_faults ? 1 : 0));
+    EXPECT_TRUE(world.collect().empty());
+
+    world.engine().track(world.range_of(16, 8));
+    EXPECT_EQ(world.collect(), (Pages{16, 17, 18, 19, 20, 21, 22, 23}));
+    world.byte(17) = 'w';
+    EXPECT_EQ(world.collect(), Pages{17});
+}
+
 TEST_P(EachEngine, a_page_written_all_the_time_is_reported_each_time_and_not_for_ever_after) {
     World world{GetParam(), 64};
     for (std::size_t page = 0; page < 64; ++page) world.read(page);

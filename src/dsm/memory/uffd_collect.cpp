@@ -9,7 +9,6 @@
 // mapped at some time, bridging gaps only where walking them is cheaper than another call.
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
@@ -34,49 +33,32 @@ void UffdEngine::rebuild_spans() noexcept {
     if (epoch == spans_epoch_) return;
     spans_epoch_ = epoch;
     span_count_ = 0;
-    span_is_apart_ = false;
     std::uintptr_t former_end = 0;
     for (const std::uint16_t index : ascending_) {
         const Attached& each = attached_[index];
         const std::size_t foreign_before = each.range.address - former_end;
-        each.occupied.for_each_run([&](PageRun run) { add_spans(run, each, foreign_before); });
+        each.occupied.for_each_run_outside(each.untracked, [&](PageRun run) {
+            const AddressRange part = each.range_of(run);
+            add_span({part.address, part.end()}, each, foreign_before);
+        });
         former_end = each.range.end();
     }
 }
 
-/// What is untracked is passed by where that costs less than to walk and to protect it.
-void UffdEngine::add_spans(PageRun run, const Attached& within,
-                           std::size_t foreign_before) noexcept {
-    std::size_t first = run.first;
-    std::size_t untracked = 0;
-    const auto add = [&](std::size_t end) {
-        if (first >= end) return;
-        const AddressRange part = within.range_of({first, end - first});
-        add_span({part.address, part.end()}, within, foreign_before);
-    };
-    for (std::size_t page = run.first; page < run.end(); ++page) {
-        if (within.untracked.contains(page)) {
-            ++untracked;
-            continue;
-        }
-        if (untracked >= untracked_pages_min) {
-            add(page - untracked);
-            first = page;
-            span_is_apart_ = true;
-        }
-        untracked = 0;
-    }
-    if (untracked < untracked_pages_min) return add(run.end());
-    add(run.end() - untracked);
-    span_is_apart_ = true;
+/// Pages that nobody asks about are passed by where that costs less than to walk and to protect
+/// them.
+bool UffdEngine::passes_untracked(Span gap, const Attached& within) noexcept {
+    if (gap.start < within.range.address || gap.end - gap.start < untracked_pages_min * page_bytes)
+        return false;
+    const PageRun pages = within.pages_of({gap.start, gap.end - gap.start});
+    return within.untracked.contains(pages.first) || within.untracked.contains(pages.end() - 1);
 }
 
 void UffdEngine::add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept {
-    const bool apart = std::exchange(span_is_apart_, false) && span_count_ < spans_max;
-    if (span_count_ > 0 && !apart) {
+    if (span_count_ > 0) {
         Span& last = spans_[span_count_ - 1];
         std::size_t gap = span.start - last.end;
-        bool joins = gap <= gap_bytes_max;
+        bool joins = gap <= gap_bytes_max && !passes_untracked({last.end, span.start}, within);
         if (last.end < within.range.address && foreign_before > 0) {
             gap -= std::min(gap, foreign_before);  // only attached pages cost their walk
             joins = scan_skips_foreign_ && foreign_before <= foreign_gap_bytes_max &&

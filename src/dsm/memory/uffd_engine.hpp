@@ -68,7 +68,7 @@ private:
     /// Drops the entries of at most 64 disjoint runs.
     void drop_runs(std::span<const AddressRange> runs) noexcept;
     void rebuild_spans() noexcept;
-    void add_spans(PageRun run, const Attached& within, std::size_t foreign_before) noexcept;
+    static bool passes_untracked(Span gap, const Attached& within) noexcept;
     void add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept;
     void collect_span(const Span& span, std::span<const std::uintptr_t> hot,
                       WrittenSink& sink) noexcept;
@@ -86,8 +86,7 @@ private:
     std::uint64_t spans_epoch_ = 0;
     Span* spans_ = nullptr;
     std::size_t span_count_ = 0;
-    bool span_is_apart_ = false;  ///< untracked pages lie before the next
-    std::size_t report_at_ = 0;   ///< index in ascending_ where the next region is looked for
+    std::size_t report_at_ = 0;  ///< index in ascending_ where the next region is looked for
     HotPages hot_pages_;
     bool scan_skips_foreign_ = false;
     bool any_dropped_ = false;

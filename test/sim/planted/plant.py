@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes one source file with one bug planted in it.
 
-Eight bugs each take away what one litmus test rests on. Of the others, eight are those that a
-checker of the memory's protocol must find, two of races that are not told, one is of a release with nothing to do, one of memory
-that is freed, five are of the relocatable space, five are wrong orders of ACP's accesses, one for
-each kind of order and two for the last, three are of cancelled regions (docs/testing.md). Each replaces text that must stand exactly
+Those of LITMUS each take away what one litmus test rests on. The others are of the memory's
+protocol, of races that are not told, of freed memory, of the relocatable space, of the order of
+ACP's accesses and of cancelled regions (docs/testing.md). Each replaces text that must stand exactly
 once in the file: where the source has changed, this fails, and the bug must be planted anew.
 Usage: plant.py <root of the tree> <bug> <output>
        plant.py --list <folder>    lines of: bug, file, perhaps a scenario of sim_explore_all
