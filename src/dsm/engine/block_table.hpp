@@ -35,7 +35,7 @@ struct BlockEntry {
     std::uint16_t run = 0;  ///< how long a run of misses was that began here
     std::uint8_t run_uses = 0;  ///< since it was learned
     std::uint8_t renewals = 0;  ///< in a row that moved nothing
-    std::uint8_t unread = 0;    ///< versions in a row published here that nobody read from the home
+    std::uint16_t unread = 0;   ///< versions in a row published here that nobody read from the home
     std::uint8_t patience = 0;  ///< 2 to the power of how many must be before it is exclusive
     bool knows_writer = false;  ///< notice_node says something
     Timestamp rts;              ///< until when this node's copy may be read, if it is not the home

@@ -269,7 +269,7 @@ private:
     void wake_for_wanted(BlockId block) noexcept;
     static void on_block_wanted(void* self, NodeId from, Bytes body) noexcept;
     bool try_give_up(BlockId block) noexcept;
-    void give_up_behind(BlockId block) noexcept;
+    void give_up_near(BlockId block) noexcept;
     void serve_wanted() noexcept;
 
     // Debts (node_debts.cpp).
@@ -494,7 +494,7 @@ private:
     /// All nodes know what this node's releases up to it have told of; as clocks_.
     std::atomic<ReleaseNumber> known_release_{0};
     bool all_mapped_ = false;  ///< the other nodes' memory is reached without their doing
-    std::atomic<BlockId> given_up_end_{0};  ///< behind what was given up last, a hint
+    std::atomic<BlockId> wanted_last_{0};  ///< elsewhere, of what is exclusive here: a hint
     std::atomic<std::uint32_t> given_up_window_{0};
     Latch board_latch_, pull_latch_;
     SparseArray<std::byte> pulled_;  ///< under pull_latch_

@@ -16,13 +16,22 @@
 namespace hiroba::dsm {
 
 namespace {
-// Blocks behind the one that is wanted are given up with it: twice as many each time that what is
-// wanted lies just behind what was given up before.
-constexpr std::uint32_t given_up_max = 256;
+// With a block that is wanted others near it are given up: twice as many each time that what is
+// wanted lies near what was wanted before, whatever the stride.
+constexpr std::uint32_t given_up_max = 1024;
+constexpr std::uint32_t near_blocks = 8192;
 // Of a block that others read, 1, 2, 4, 8 versions in a row must be unread before it is taken for
-// this node's own; then it is not tried any more, but for once in a while.
-constexpr std::uint8_t patience_max = 4;
-constexpr std::uint8_t untried_max = 128;
+// this node's own; then it is tried once in a while, ever less often while that is in vain.
+constexpr std::uint8_t patience_usual = 4;
+constexpr std::uint8_t patience_max = 11;
+constexpr std::uint32_t untried_min = 128;
+// A block that was exclusive for so many releases was worth it, though somebody wants it now.
+constexpr ReleaseNumber long_life = 64;
+
+std::uint32_t untried_versions(std::uint8_t patience) noexcept {
+    return patience < patience_usual ? 0 : untried_min << (patience - patience_usual);
+}
+
 }  // namespace
 
 // A notice without a lease sends every reader to the home, where it leaves a trace. When each node
@@ -34,15 +43,14 @@ bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
     if (!options_.exclusive) return false;
     if (token.home != self_ || token.read) {
         entry.unread = 0;
-        if (token.read && was_tried && entry.patience < patience_max) ++entry.patience;
-    } else if (entry.unread < UINT8_MAX) {
+        if (was_tried && entry.patience < patience_max) ++entry.patience;
+    } else if (entry.unread < UINT16_MAX) {
         ++entry.unread;
     }
     if (token.home != self_) return false;
-    if (entry.patience < patience_max) return true;
-    if (entry.unread < untried_max) return false;
-    entry.unread = 0;
-    --entry.patience;
+    if (was_tried && !token.read) return true;
+    if (entry.unread < untried_versions(entry.patience)) return false;
+    if (entry.patience >= patience_usual) entry.unread = 0;
     return true;
 }
 
@@ -50,7 +58,7 @@ bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
 bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
     const BlockEntry& entry = entries_[block];
     return entry.tried_wts != Timestamp{} && token.wts == entry.tried_wts && token.home == self_ &&
-           !token.read && entry.unread + 1u >= 1u << entry.patience &&
+           !token.read && entry.unread + 1u >= 1u << std::min(entry.patience, patience_usual) &&
            entry.state == BlockState::writable && !entry.early && !entry.held_back &&
            !entry.stale_pinned && !must_stay(block) &&
            // Acquire: pairs with everyone_knows_through().
@@ -93,7 +101,9 @@ void Node::give_up(BlockId block) noexcept {
     entry.rts = rts;
     entry.brought = false;
     entry.unread = 0;
-    entry.patience = std::min<std::uint8_t>(entry.patience + 2, patience_max);
+    const ReleaseNumber lived = begun_.load(std::memory_order_relaxed) - entry.tried_by;  // a hint
+    entry.patience =
+        lived >= long_life ? 0 : std::min<std::uint8_t>(entry.patience + 2, patience_max);
     lock_.unlock(block, {self_, wts, rts});
     count(&PlaceCounters::given_up);
     trace("dsm.give_up", block, wts.value);
@@ -146,7 +156,7 @@ bool Node::try_give_up(BlockId block) noexcept {
     if (exclusive) give_up(block);
     entry.latch.unlock();
     if (!exclusive) return true;
-    give_up_behind(block);
+    give_up_near(block);
     // Whoever gets these bytes asks for the release that they owe, which may begin meanwhile.
     board_.want(self_, debt_.load(std::memory_order_seq_cst));
     asked_.fetch_add(1, std::memory_order_release);
@@ -154,22 +164,26 @@ bool Node::try_give_up(BlockId block) noexcept {
     return true;
 }
 
-void Node::give_up_behind(BlockId block) noexcept {
-    // Relaxed: a hint.
-    const bool goes_on = given_up_end_.load(std::memory_order_relaxed) == block;
+void Node::give_up_near(BlockId block) noexcept {
+    // Relaxed: hints.
+    const BlockId before = wanted_last_.exchange(block, std::memory_order_relaxed);
     std::uint32_t window = given_up_window_.load(std::memory_order_relaxed);
-    window = goes_on ? std::min(2 * window + 1, given_up_max) : 0;
+    const bool goes_on = block - before + near_blocks <= 2 * near_blocks;
+    window = goes_on ? std::min(2 * window + 1, given_up_max) : window / 2;
     given_up_window_.store(window, std::memory_order_relaxed);
-    BlockId next = block + 1;
-    for (; next <= block + window && next < entries_.size(); ++next) {
+    const std::size_t end = std::min<std::size_t>(entries_.size(), std::size_t{block} + 1 + 8 * window);
+    for (BlockId next = block + 1; next < end && window > 0; ++next) {
         BlockEntry& entry = entries_[next];
-        if (!entry.latch.try_lock()) break;
-        const bool exclusive = entry.state == BlockState::exclusive;
-        if (exclusive) give_up(next);
+        // A look at the state of a block that is not exclusive costs no latch.
+        if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::exclusive)
+            continue;
+        if (!entry.latch.try_lock()) continue;
+        if (entry.state == BlockState::exclusive) {
+            give_up(next);
+            --window;
+        }
         entry.latch.unlock();
-        if (!exclusive) break;
     }
-    given_up_end_.store(next, std::memory_order_relaxed);
 }
 
 // Thread: any but a handler's, with what latches it has.
