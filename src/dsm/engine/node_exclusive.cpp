@@ -26,7 +26,7 @@ constexpr std::uint8_t patience_usual = 4;
 constexpr std::uint8_t patience_max = 11;
 constexpr std::uint32_t untried_min = 128;
 // A block that was exclusive for so many releases was worth it, though somebody wants it now.
-constexpr ReleaseNumber long_life = 64;
+constexpr ReleaseNumber long_life = 2048;
 
 std::uint32_t untried_versions(std::uint8_t patience) noexcept {
     return patience < patience_usual ? 0 : untried_min << (patience - patience_usual);
