@@ -30,6 +30,9 @@ struct MemoryOptions {
     bool watch_ahead = false;  ///< notices the use of some blocks fetched ahead (HIROBA_STATS)
     enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
     bool exclusive = true;  ///< blocks that one node alone uses are not compared (HIROBA_EXCLUSIVE)
+    /// A block whose page the engine leaves open is watched after so many releases in a row that
+    /// found it unchanged: about what a first write's fault costs.
+    std::uint8_t vain_max = 8;
     /// What an atomic orders: all memory, as a release and an acquire, or itself (HIROBA_ATOMICS).
     enum class Atomics : std::uint8_t { acq_rel, relaxed } atomics = Atomics::acq_rel;
 

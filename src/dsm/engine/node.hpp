@@ -301,10 +301,11 @@ private:
     void merge_until_quiet(Others others) noexcept;
     void put_off_work() noexcept;
     void take_over_needs() noexcept;
-    void gather_work() noexcept;
+    void gather_work(Others others) noexcept;
     void drop_unchanged_work() noexcept;
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;
+    bool has_changed_unless_watched(BlockId block) noexcept;
     void merge(BlockId block, Others others) noexcept;
     void publish_live(BlockId block, const LockToken& token) noexcept;
     void merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept;

@@ -171,7 +171,8 @@ void Node::give_up_near(BlockId block) noexcept {
     const bool goes_on = block - before + near_blocks <= 2 * near_blocks;
     window = goes_on ? std::min(2 * window + 1, given_up_max) : window / 2;
     given_up_window_.store(window, std::memory_order_relaxed);
-    const std::size_t end = std::min<std::size_t>(entries_.size(), std::size_t{block} + 1 + 8 * window);
+    const std::size_t end =
+        std::min<std::size_t>(entries_.size(), std::size_t{block} + 1 + 8 * window);
     for (BlockId next = block + 1; next < end && window > 0; ++next) {
         BlockEntry& entry = entries_[next];
         // A look at the state of a block that is not exclusive costs no latch.

@@ -96,7 +96,7 @@ bool Node::flush_in_order(Flusher flusher) noexcept {
     const std::scoped_lock guard{flush_latch_};
     const std::scoped_lock role{release_};
     begin_release();
-    gather_work();
+    gather_work(Others::running);
     drop_unchanged_work();
     const bool untold = has_untold_work();
     if (!untold && !flush_object_.newer_than(flush_seen_)) {

@@ -50,7 +50,7 @@ void Node::release_on_runtime_stack(Others others) noexcept {
     const std::scoped_lock role{release_};
     note_release();
     begin_release();
-    gather_work();
+    gather_work(others);
     trace("dsm.release", work_count_);
     merge_until_quiet(others);
     end_release();
@@ -77,7 +77,7 @@ void Node::merge_until_quiet(Others others) noexcept {
     for (unsigned looks = 1; looks < looks_max && merged_count_ > merged_before; ++looks) {
         if (!engine_->has_written() && unmerged_count_.load(std::memory_order_acquire) == 0) return;
         merged_before = merged_count_;
-        gather_work();
+        gather_work(others);
         drop_unchanged_work();
         if (made_count_ + work_count_ > made_.size()) return put_off_work();
         merge_work(others);
@@ -127,10 +127,11 @@ void Node::take_over_needs() noexcept {
 // unseen by write tracking. Not while another thread applies news: a block that is being
 // invalidated is reported no more and not yet remembered, and a lock would be handed on without
 // what its holder wrote there.
-void Node::gather_work() noexcept {
+void Node::gather_work(Others others) noexcept {
     const std::scoped_lock role{acquire_};
     work_count_ = 0;
     engine_->collect(*this);
+    if (others == Others::stopped) engine_->adapt();
     reported_count_ = work_count_;
     // What this thread has left unmerged it sees, and what others have that it must know of.
     if (unmerged_count_.load(std::memory_order_acquire) == 0) return;  // pairs with put_on_unmerged
@@ -149,7 +150,7 @@ void Node::drop_unchanged_work() noexcept {
         const std::scoped_lock guard{entry.latch};
         entry.unmerged = false;
         if (i < reported_count_) entry.state = take(entry, BlockEvent::written).next;
-        if (has_changed(work_[i])) {
+        if (has_changed_unless_watched(work_[i])) {
             work_[kept++] = work_[i];
             continue;
         }
@@ -212,11 +213,28 @@ void Node::written(AddressRange range) noexcept {
     });
 }
 
+// A page that the engine leaves open is compared at each release: about as often as costs what the
+// fault of its next write will, and then it is watched. Looked at once more behind that: what comes
+// later is reported. With the block's latch.
+bool Node::has_changed_unless_watched(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (has_changed(block)) {
+        entry.vain = 0;
+        return true;
+    }
+    if (++entry.vain < options_.vain_max) return false;
+    entry.vain = 0;
+    if (!readable(entry.state) || entry.state == BlockState::pinned || must_stay(block))
+        return false;
+    engine_->watch(program_range(block));
+    return has_changed(block);
+}
+
 // Most blocks have been merged here before and by nobody since: what differs goes straight from the
 // private copy to the public one, each line as it was when it was read. A write that comes later
 // is reported anew.
 void Node::merge(BlockId block, Others others) noexcept {
-    if (!has_changed(block)) {
+    if (!has_changed_unless_watched(block)) {
         entries_[block].write_guess = 0;
         return;
     }

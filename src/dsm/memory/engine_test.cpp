@@ -16,87 +16,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/latch.hpp"
-#include "dsm/memory/fault_engine.hpp"
-#include "dsm/memory/private_memory.hpp"
+#include "dsm/memory/engine_world.hpp"
 
 namespace hiroba::dsm {
 namespace {
-
-using Pages = std::set<std::size_t>;
-
-/// An engine with one attached range, and a target that maps whatever faults in it.
-class World : public FaultTarget, public WrittenSink {
-public:
-    World(const std::string& engine_name, std::size_t pages)
-        : pages_(pages), memory_(std::move(*PrivateMemory::create(pages * page_bytes))) {
-        engine_ = std::move(*make_fault_engine(engine_name));
-        range_ = {next_address.fetch_add(round_up(pages * page_bytes, 1u << 30) + (1u << 30)),
-                  pages * page_bytes};
-        const auto attached = engine_->attach(range_, memory_.fd(), 0, memory_.at(0));
-        EXPECT_TRUE(attached) << attached.error().text;
-        add_fault_target(*this);
-    }
-    ~World() override { remove_fault_target(*this); }
-
-    bool on_fault(std::uintptr_t address, bool write) noexcept override {
-        if (!range_.contains(address)) return false;
-        const std::scoped_lock guard{latch};
-        ++(write ? write_faults : read_faults);
-        engine_->map(range_of((address - range_.address) / page_bytes),
-                     write ? Access::write : Access::read);
-        return true;
-    }
-    void written(AddressRange range) noexcept override {
-        EXPECT_GE(range.address, last_reported_);  // ascending, no page twice
-        last_reported_ = range.end();
-        for (std::size_t at = 0; at < range.bytes; at += page_bytes)
-            reported_.insert((range.address - range_.address + at) / page_bytes);
-    }
-
-    Pages collect() {
-        reported_.clear();
-        last_reported_ = 0;
-        engine_->collect(*this);
-        return reported_;
-    }
-    AddressRange range_of(std::size_t first, std::size_t count = 1) const {
-        return {range_.address + first * page_bytes, count * page_bytes};
-    }
-    volatile char& byte(std::size_t page, std::size_t offset = 0) {
-        return *reinterpret_cast<volatile char*>(range_.address + page * page_bytes + offset);
-    }
-    void read(std::size_t page) { [[maybe_unused]] const char value = byte(page); }
-    char alias(std::size_t page, std::size_t offset = 0) const {
-        return static_cast<char>(*memory_.at(page * page_bytes + offset));
-    }
-    void fill(std::size_t page, char value) {
-        std::memset(memory_.at(page * page_bytes), value, page_bytes);
-    }
-    void unmap(std::size_t first, std::size_t count = 1) {
-        const AddressRange range = range_of(first, count);
-        engine_->unmap({&range, 1});
-    }
-    void map(std::size_t first, std::size_t count, Access access) {
-        engine_->map(range_of(first, count), access);
-    }
-    FaultEngine& engine() { return *engine_; }
-    std::size_t pages() const { return pages_; }
-    int faults() const { return read_faults + write_faults; }
-
-    std::atomic<int> read_faults{0};
-    std::atomic<int> write_faults{0};
-    Latch latch;  ///< faults wait for it
-
-private:
-    static inline std::atomic<std::uintptr_t> next_address{0x2000'0000'0000};
-    std::size_t pages_;
-    PrivateMemory memory_;
-    std::unique_ptr<FaultEngine> engine_;
-    AddressRange range_;
-    Pages reported_;
-    std::uintptr_t last_reported_ = 0;
-};
 
 class EachEngine : public testing::TestWithParam<const char*> {
 protected:

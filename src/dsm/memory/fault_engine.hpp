@@ -33,7 +33,8 @@ struct EngineFacts {
 class WrittenSink {
 public:
     virtual ~WrittenSink() = default;
-    /// A range of pages written since the previous collect(), in ascending order of address.
+    /// A range of pages written since the previous collect(), in ascending order of address; those
+    /// that were left open come after the others, ascending likewise. No page comes twice.
     virtual void written(AddressRange range) noexcept = 0;
 };
 
@@ -72,12 +73,19 @@ public:
     virtual void leave_untracked(AddressRange) noexcept {}
     /// Ends that: the pages count as written.
     virtual void track(AddressRange) noexcept {}
+    /// Whole pages that collect() has reported and that were not written: they need not be reported
+    /// before they are. Thread: the collector's, with what keeps other calls from these pages.
+    virtual void watch(AddressRange) noexcept {}
+    /// The engine may change how it learns of writes. Thread: the collector's, right after
+    /// collect(), while no thread of the program runs.
+    virtual void adapt() noexcept {}
     /// From now on what is accessible of `range` may be executed as well (code on stacks).
     virtual void allow_execution(AddressRange) noexcept {}
     /// Reports every page written since the last collect() and makes their next write noticed
-    /// again. A write that races with the call is reported by this or the next collect().
-    /// Pages not mapped at present may be reported too; the caller filters. So may a few that were
-    /// written before each of the last collects, though not before this one.
+    /// again, or leaves them open: they are then reported each time, until watch(). A write that
+    /// races with the call is reported by this or the next collect(). Pages not mapped at present
+    /// may be reported too; the caller filters. So may a few that were written before each of the
+    /// last collects, though not before this one.
     virtual void collect(WrittenSink& sink) noexcept = 0;
     /// False: no thread's write was noticed but what a collect() or unmap() that has begun takes
     /// care of. Thread: any.

@@ -17,13 +17,16 @@ inline constexpr std::uint64_t uffd_features =
     uffd_feature_wp_async | UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
     UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_SIGBUS;
 
-/// A descriptor with all features on. User mode only: needs no privilege.
-inline long open_uffd() noexcept {
+/// First writes to protected pages are faults of the program instead of the kernel's.
+inline constexpr std::uint64_t uffd_features_of_faults = uffd_features & ~uffd_feature_wp_async;
+
+/// A descriptor with these features on. User mode only: needs no privilege.
+inline long open_uffd(std::uint64_t features = uffd_features) noexcept {
     const long fd = kernel_call(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (fd < 0) return fd;
     uffdio_api api{};
     api.api = UFFD_API;
-    api.features = uffd_features;
+    api.features = features;
     const long enabled = kernel_call(SYS_ioctl, fd, UFFDIO_API, &api);
     if (enabled == 0) return fd;
     kernel_call(SYS_close, fd);
@@ -37,6 +40,12 @@ inline long uffd_register(int uffd, AddressRange range) noexcept {
     request.mode =
         UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
     return kernel_call(SYS_ioctl, uffd, UFFDIO_REGISTER, &request);
+}
+
+/// Its pages stay mapped as they are, without any protection.
+inline long uffd_unregister(int uffd, AddressRange range) noexcept {
+    uffdio_range request{range.address, range.bytes};
+    return kernel_call(SYS_ioctl, uffd, UFFDIO_UNREGISTER, &request);
 }
 
 /// Maps pages that the memory holds. `mapped_bytes`: how far it came when it fails.
@@ -54,6 +63,14 @@ inline long uffd_continue(int uffd, AddressRange range, bool protect,
 inline long uffd_unprotect(int uffd, AddressRange range) noexcept {
     uffdio_writeprotect request{};
     request.range = {range.address, range.bytes};
+    return kernel_call(SYS_ioctl, uffd, UFFDIO_WRITEPROTECT, &request);
+}
+
+/// The next write to each page, mapped or not, is noticed.
+inline long uffd_protect(int uffd, AddressRange range) noexcept {
+    uffdio_writeprotect request{};
+    request.range = {range.address, range.bytes};
+    request.mode = UFFDIO_WRITEPROTECT_MODE_WP;
     return kernel_call(SYS_ioctl, uffd, UFFDIO_WRITEPROTECT, &request);
 }
 

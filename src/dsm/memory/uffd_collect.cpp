@@ -33,15 +33,31 @@ void UffdEngine::rebuild_spans() noexcept {
     if (epoch == spans_epoch_) return;
     spans_epoch_ = epoch;
     span_count_ = 0;
+    passed_quiet_ = false;
     std::uintptr_t former_end = 0;
     for (const std::uint16_t index : ascending_) {
         const Attached& each = attached_[index];
         const std::size_t foreign_before = each.range.address - former_end;
         each.occupied.for_each_run_outside(each.untracked, [&](PageRun run) {
-            const AddressRange part = each.range_of(run);
-            add_span({part.address, part.end()}, each, foreign_before);
+            add_spans(each.range_of(run), each, foreign_before);
         });
         former_end = each.range.end();
+    }
+    if (span_count_ == 0) all_quiet_epoch_.store(epoch, std::memory_order_seq_cst);
+}
+
+/// Quiet chunks are none of the kernel's business.
+void UffdEngine::add_spans(AddressRange run, const Attached& within,
+                           std::size_t foreign_before) noexcept {
+    while (run.bytes > 0) {
+        const std::uintptr_t end = std::min(run.end(), within.chunk_end(run.address));
+        if (within.chunk_at(run.address).quiet.load(std::memory_order_seq_cst)) {
+            passed_quiet_ = true;
+        } else {
+            add_span({run.address, end}, within, foreign_before);
+            passed_quiet_ = false;
+        }
+        run = {end, run.end() - end};
     }
 }
 
@@ -64,6 +80,7 @@ void UffdEngine::add_span(Span span, const Attached& within, std::size_t foreign
             joins = scan_skips_foreign_ && foreign_before <= foreign_gap_bytes_max &&
                     gap <= gap_bytes_max;
         }
+        joins &= !passed_quiet_;
         if (joins || span_count_ == spans_max) {
             last.end = span.end;
             return;
@@ -74,10 +91,12 @@ void UffdEngine::add_span(Span span, const Attached& within, std::size_t foreign
 
 void UffdEngine::collect(WrittenSink& sink) noexcept {
     rebuild_spans();
+    ++collect_;
     report_at_ = 0;
     const std::span<const std::uintptr_t> hot = hot_pages_.begin_collect();
     for (std::size_t i = 0; i < span_count_; ++i) collect_span(spans_[i], hot, sink);
     hot_pages_.end_collect();
+    report_open(sink);
 
     // Only now: an entry that a scan has not passed yet may be all that tells of a write.
     if (!any_dropped_) return;
@@ -131,6 +150,7 @@ void UffdEngine::report(AddressRange region, WrittenSink& sink) noexcept {
         if (region.end() <= range.address) return;  // foreign
         const std::uintptr_t start = std::max(region.address, range.address);
         const std::uintptr_t end = std::min(region.end(), range.end());
+        note_written(attached_[ascending_[report_at_]], {start, end - start});
         sink.written({start, end - start});
         region = {end, region.end() - end};
     }

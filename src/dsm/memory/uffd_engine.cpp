@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/address_hint.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "dsm/memory/fault_attached.hpp"
@@ -21,6 +22,11 @@ namespace hiroba::dsm {
 namespace {
 
 constexpr std::size_t table_bytes = std::size_t{2} << 20;  // what one page table maps
+
+/// Zero is a chunk that nothing is known of.
+constexpr std::size_t chunk_table_bytes(std::size_t chunks, std::size_t each) {
+    return round_up(chunks * each, page_bytes);
+}
 constexpr std::size_t scattered_batch = 64;  // ranges for one process_madvise; more gain nothing
 constexpr std::uint32_t retries_max = 10'000'000;
 
@@ -55,6 +61,8 @@ Result<std::unique_ptr<UffdEngine>> UffdEngine::create(std::string why) {
     const long uffd = open_uffd();
     if (uffd < 0) return failed("userfaultfd", {}, uffd);
     engine->uffd_ = static_cast<int>(uffd);
+    // Without it there are no quiet chunks, which are only faster.
+    engine->uffd_of_faults_ = static_cast<int>(std::max(open_uffd(uffd_features_of_faults), -1L));
 
     const long pagemap =
         kernel_call(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
@@ -81,9 +89,10 @@ UffdEngine::~UffdEngine() {
     for (const Attached& each : attached_) {
         forget_attached(each.range);
         kernel_call(SYS_munmap, each.range.address, each.range.bytes);
+        kernel_call(SYS_munmap, each.chunks, chunk_table_bytes(each.chunk_count, sizeof(Chunk)));
     }
     if (spans_ != nullptr) kernel_call(SYS_munmap, spans_, spans_max * sizeof(Span));
-    for (const int fd : {pidfd_, pagemap_, uffd_})
+    for (const int fd : {pidfd_, pagemap_, uffd_, uffd_of_faults_})
         if (fd >= 0) kernel_call(SYS_close, fd);
 }
 
@@ -103,6 +112,18 @@ Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t
     if (!occupied) return occupied.error();
     auto untracked = PageSet::create(range.bytes / page_bytes);
     if (!untracked) return untracked.error();
+    auto kept = PageSet::create(range.bytes / page_bytes);
+    if (!kept) return kept.error();
+    auto open = PageSet::create(range.bytes / page_bytes);
+    if (!open) return open.error();
+    const std::size_t chunk_count =
+        (range.end() - 1) / chunk_bytes - range.address / chunk_bytes + 1;
+    const std::size_t table_size = chunk_table_bytes(chunk_count, sizeof(Chunk));
+    const long chunks =
+        kernel_call(SYS_mmap, address_hint(table_size), table_size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (kernel_failed(chunks)) return failed("mmap of the table", range, chunks);
+    kernel_call(SYS_madvise, chunks, table_size, MADV_DONTDUMP);
 
     const long at = kernel_call(SYS_mmap, range.address, range.bytes, PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory_fd, memory_offset);
@@ -112,7 +133,8 @@ Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t
     kernel_call(SYS_madvise, range.address, range.bytes, MADV_NOHUGEPAGE);
 
     attached_.push_back({range, alias, std::move(*tracked), std::move(*dropped),
-                         std::move(*occupied), std::move(*untracked)});
+                         std::move(*occupied), std::move(*untracked), std::move(*kept),
+                         std::move(*open), reinterpret_cast<Chunk*>(chunks), chunk_count});
     const auto index = static_cast<std::uint16_t>(attached_.size() - 1);
     ascending_.insert(std::upper_bound(ascending_.begin(), ascending_.end(), index,
                                        [this](std::uint16_t a, std::uint16_t b) {
@@ -138,13 +160,26 @@ UffdEngine::Attached& UffdEngine::attached_at(AddressRange range) noexcept {
 
 void UffdEngine::map(AddressRange range, Access access) noexcept {
     Attached& where = attached_at(range);
+    while (range.bytes > 0) {
+        const std::size_t bytes =
+            std::min(range.bytes, where.chunk_end(range.address) - range.address);
+        Chunk& chunk = where.chunk_at(range.address);
+        if (chunk.quiet.load(std::memory_order_seq_cst))
+            map_quiet(where, chunk, {range.address, bytes}, access);
+        else
+            map_scanned(where, {range.address, bytes}, access);
+        range = {range.address + bytes, range.bytes - bytes};
+    }
+}
+
+void UffdEngine::map_scanned(Attached& where, AddressRange range, Access access) noexcept {
     const PageRun all = where.pages_of(range);
     if (where.occupied.add(all)) occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
     where.dropped.remove(all);
 
     if (access == Access::write) {
         where.tracked.add(all);
-        if (install(where, range, false)) {
+        if (install(uffd_, where, range, false)) {
             const long result = uffd_unprotect(uffd_, range);
             HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld",
                              range.bytes, range.address, result);
@@ -159,7 +194,7 @@ void UffdEngine::map(AddressRange range, Access access) noexcept {
         for (; page < all.end() && (fresh = where.tracked.add({page, 1})) == run_fresh; ++page)
             ++run.count;
         if (run_fresh)
-            install(where, where.range_of(run), true);
+            install(uffd_, where, where.range_of(run), true);
         else
             install_again(where, where.range_of(run));
     }
@@ -172,10 +207,12 @@ void UffdEngine::allow_execution(AddressRange range) noexcept {
     note_executable(range);
 }
 
-// A page that is protected yet is unprotected by the kernel at its first write.
+// A page that is protected yet is unprotected by the kernel, or by a fault, at its first write.
 void UffdEngine::leave_untracked(AddressRange range) noexcept {
     Attached& where = attached_at(range);
     where.untracked.add(where.pages_of(range));
+    where.open.remove(where.pages_of(range));
+    if (where.chunk_at(range.address).quiet.load(std::memory_order_seq_cst)) return;
     occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -183,6 +220,9 @@ void UffdEngine::leave_untracked(AddressRange range) noexcept {
 void UffdEngine::track(AddressRange range) noexcept {
     Attached& where = attached_at(range);
     where.untracked.remove(where.pages_of(range));
+    if (where.chunk_at(range.address).quiet.load(std::memory_order_seq_cst))
+        open_pages(where, where.pages_of(range));
+    // Also where it is quiet: adapt() may change that at this moment.
     occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -198,22 +238,23 @@ void UffdEngine::install_again(const Attached& where, AddressRange range) noexce
                          range.end(), count);
         for (long i = 0; i < count; ++i) {
             const ScanRegion& region = written[static_cast<std::size_t>(i)];
-            if (at < region.start) install(where, {at, region.start - at}, true);
-            install(where, {region.start, region.end - region.start}, false);
+            if (at < region.start) install(uffd_, where, {at, region.start - at}, true);
+            install(uffd_, where, {region.start, region.end - region.start}, false);
             at = region.end;
         }
-        if (at < stopped) install(where, {at, stopped - at}, true);
+        if (at < stopped) install(uffd_, where, {at, stopped - at}, true);
         at = stopped;
     }
 }
 
-bool UffdEngine::install(const Attached& where, AddressRange range, bool protect) noexcept {
+bool UffdEngine::install(int uffd, const Attached& where, AddressRange range,
+                         bool protect) noexcept {
     bool existed = false;
     Backoff backoff;
     std::uintptr_t populated_at = 0;
     while (range.bytes > 0) {
         std::size_t done = 0;
-        const long result = uffd_continue(uffd_, range, protect, done);
+        const long result = uffd_continue(uffd, range, protect, done);
         if (result == 0) return existed;
         if (result == -EEXIST) {
             existed = true;
@@ -256,7 +297,12 @@ void UffdEngine::unmap(std::span<const AddressRange> ranges) noexcept {
 void UffdEngine::note_dropped(AddressRange range) noexcept {
     Attached& where = attached_at(range);
     const PageRun all = where.pages_of(range);
+    where.kept.remove(all);
+    where.open.remove(all);
     for (std::size_t page = all.first; page < all.end(); ++page) {
+        if (where.chunk_at(where.range.address + page * page_bytes)
+                .quiet.load(std::memory_order_seq_cst))
+            continue;
         // An entry that never existed looks like a written one; do not believe it later.
         if (!where.occupied.contains(page)) continue;
         where.tracked.add({page, 1});

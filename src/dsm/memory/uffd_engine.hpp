@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the fault engine of Linux 6.7 and later: userfaultfd in MINOR mode raises SIGBUS where a
 // page is not mapped, asynchronous write protection lets the kernel itself note first writes, and
-// PAGEMAP_SCAN collects and protects again in one pass. docs/layers/dsm-memory.md has the costs.
+// PAGEMAP_SCAN collects and protects again in one pass. Where little is written, in chunks of what
+// one page table maps, first writes are faults of the program instead and pages stay open, so that
+// a collect asks the kernel nothing (docs/decisions/quiet-chunks.md; docs/layers/dsm-memory.md has
+// the costs).
 // Invariant: a page that is mapped and write-protected has not been written since the last collect;
 // hot pages (hot_pages.hpp) are reported by each.
 // A page table entry that the kernel dropped (swap, migration) counts as written, so a scan must
 // never ask for present pages only; therefore it must never walk what was never mapped either.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <vector>
@@ -32,9 +36,25 @@ public:
     void allow_execution(AddressRange range) noexcept override;
     void leave_untracked(AddressRange range) noexcept override;
     void track(AddressRange range) noexcept override;
+    void keep(AddressRange range) noexcept override;
+    void watch(AddressRange range) noexcept override;
     void collect(WrittenSink& sink) noexcept override;
+    void adapt() noexcept override;
+    bool has_written() const noexcept override;
+
+    /// Of the chunk that `address` lies in: whether the kernel is asked nothing there.
+    bool is_quiet(std::uintptr_t address) noexcept;
 
 private:
+    /// What one page table maps, clipped to an attached range.
+    struct Chunk {
+        std::atomic<bool> quiet{false};        ///< first writes are faults; changes in adapt()
+        std::atomic<std::uint32_t> faults{0};  ///< first writes to quiet pages, since it is quiet
+        std::uint32_t written = 0;             ///< pages that the collect `written_at` has reported
+        std::uint64_t written_at = 0;
+        std::uint64_t busy_at = 0;   ///< the last collect that reported many
+        std::uint32_t patience = 0;  ///< how often it was quiet in vain
+    };
     struct Attached {
         AddressRange range;
         std::byte* alias = nullptr;
@@ -42,6 +62,17 @@ private:
         PageSet dropped;    ///< unmapped since the last collect, and not mapped again
         PageSet occupied;   ///< mapped at some time: where page table entries may exist
         PageSet untracked;  ///< nobody asks whether they were written
+        PageSet kept;       ///< a live stack or a system call's buffer: never protected if quiet
+        PageSet open;       ///< of quiet chunks: writable, and reported by each collect
+        Chunk* chunks = nullptr;  ///< in sparse memory
+        std::size_t chunk_count = 0;
+        Chunk& chunk_at(std::uintptr_t address) const noexcept {
+            return chunks[address / chunk_bytes - range.address / chunk_bytes];
+        }
+        /// Up to where the chunk of `address` reaches.
+        std::uintptr_t chunk_end(std::uintptr_t address) const noexcept {
+            return std::min(range.end(), (address / chunk_bytes + 1) * chunk_bytes);
+        }
         PageRun pages_of(AddressRange part) const noexcept {
             return {(part.address - range.address) / page_bytes, part.bytes / page_bytes};
         }
@@ -55,13 +86,17 @@ private:
         std::uintptr_t end;
     };
     static constexpr std::size_t attached_max = AddressMap::images_max + 16;
+    static constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
     static constexpr std::size_t spans_max = 65536;
     static constexpr std::size_t regions_max = 128;
 
     UffdEngine() = default;
     Attached& attached_at(AddressRange range) noexcept;
+    void map_quiet(Attached& where, Chunk& chunk, AddressRange range, Access access) noexcept;
+    void map_scanned(Attached& where, AddressRange range, Access access) noexcept;
+    void open_pages(Attached& where, PageRun run) noexcept;
     /// Installs page table entries; true when some page had one already.
-    bool install(const Attached& where, AddressRange range, bool protect) noexcept;
+    bool install(int uffd, const Attached& where, AddressRange range, bool protect) noexcept;
     /// As above for reading, where the entries may be gone but tell of writes not yet collected.
     void install_again(const Attached& where, AddressRange range) noexcept;
     void note_dropped(AddressRange range) noexcept;
@@ -69,14 +104,24 @@ private:
     void drop_runs(std::span<const AddressRange> runs) noexcept;
     void rebuild_spans() noexcept;
     static bool passes_untracked(Span gap, const Attached& within) noexcept;
+    void add_spans(AddressRange run, const Attached& within, std::size_t foreign_before) noexcept;
     void add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept;
     void collect_span(const Span& span, std::span<const std::uintptr_t> hot,
                       WrittenSink& sink) noexcept;
     void scan(const Span& span, WrittenSink& sink) noexcept;
     void report(AddressRange region, WrittenSink& sink) noexcept;
+    void report_open(WrittenSink& sink) noexcept;
+    void note_written(const Attached& where, AddressRange region) noexcept;
+    template <class Visit>
+    void for_occupied_chunks(Visit&& visit) noexcept;
+    void find_quiet_chunks() noexcept;
+    void make_quiet(Attached& where, std::uintptr_t address) noexcept;
+    void make_scanned(Attached& where, std::uintptr_t address) noexcept;
+    void change_registration(AddressRange range, int from, int to) noexcept;
 
     EngineFacts facts_{};
     int uffd_ = -1;
+    int uffd_of_faults_ = -1;  ///< what quiet chunks are registered with; -1: there are none
     int pagemap_ = -1;
     int pidfd_ = -1;                                ///< of this process, for process_madvise
     std::vector<Attached> attached_;                ///< reserved; grows under attach() only
@@ -84,12 +129,18 @@ private:
     std::vector<std::uint16_t> ascending_;          ///< indices of attached_ by address
     std::atomic<std::uint64_t> occupied_epoch_{1};  ///< raised when what is to be scanned changes
     std::uint64_t spans_epoch_ = 0;
+    std::atomic<std::uint64_t> all_quiet_epoch_{0};  ///< for which there is nothing to scan
     Span* spans_ = nullptr;
     std::size_t span_count_ = 0;
     std::size_t report_at_ = 0;  ///< index in ascending_ where the next region is looked for
     HotPages hot_pages_;
     bool scan_skips_foreign_ = false;
     bool any_dropped_ = false;
+    bool passed_quiet_ = false;  ///< since the last span
+    std::uint64_t collect_ = 0;
+    std::atomic<bool> any_loud_{false};  ///< some quiet chunk is written much
+    std::atomic<bool> any_open_{false};  ///< there may be open pages
+    std::size_t quiet_count_ = 0;
     std::array<ScanRegion, regions_max> regions_{};
 };
 

@@ -23,6 +23,8 @@ Result<void> SoftwareEngine::attach(AddressRange range, int, std::uint64_t, std:
     range_ = range;
     alias_ = alias;
     pages_.resize(range.bytes / page_bytes);
+    for (std::size_t i = 0; i < pages_.size(); ++i)
+        pages_[i].quiet = (i * 0x9E37'79B9u >> 16) % 100 < options_.quiet;
     return {};
 }
 
@@ -84,12 +86,43 @@ void SoftwareEngine::track(AddressRange range) noexcept {
     });
 }
 
+void SoftwareEngine::watch(AddressRange range) noexcept {
+    take_time();
+    for_pages(range, [](Page& page) {
+        if (page.quiet && !page.kept && !page.untracked) page.writable = page.written = false;
+    });
+    take_time();
+}
+
+// What was collected just now is clean: nobody has run since.
+void SoftwareEngine::adapt() noexcept {
+    if (options_.quiet == 0) return;
+    for (Page& page : pages_) {
+        if (!scheduler_.random().happens(5)) continue;
+        page.quiet = !page.quiet;
+        if (!page.quiet) {
+            page.written |= page.writable;
+        } else if (page.kept && page.readable) {
+            page.writable = page.written = true;
+        } else if (!page.untracked) {
+            page.writable = page.written = false;
+        }
+    }
+}
+
 void SoftwareEngine::collect(dsm::WrittenSink& sink) noexcept {
     take_time();
     for (std::size_t i = 0; i < pages_.size(); ++i) {
         Page& page = pages_[i];
         // The scan may walk over it: then it is protected again, and reported.
-        if (page.untracked && (options_.as_mprotect || scheduler_.random().happens(50))) continue;
+        if (page.untracked &&
+            (options_.as_mprotect || page.quiet || scheduler_.random().happens(50)))
+            continue;
+        if (page.quiet && page.writable) {
+            page.written = true;
+            sink.written({range_.address + i * page_bytes, page_bytes});
+            continue;
+        }
         const bool always = always_reports(page);
         const bool stray = !page.readable && scheduler_.random().happens(options_.stray_reports);
         const bool reported = page.written || always || stray;
@@ -109,9 +142,10 @@ bool SoftwareEngine::has_written() const noexcept {
     });
 }
 
-/// Asynchronous write protection: the machine notes a first write and lets it happen.
+/// Asynchronous write protection: the machine notes a first write and lets it happen. First writes
+/// to quiet pages are faults.
 void SoftwareEngine::note_write(Page& page) noexcept {
-    if (page.readable && !options_.as_mprotect) page.writable = true;
+    if (page.readable && !options_.as_mprotect && !page.quiet) page.writable = true;
     if (page.writable) page.written = true;
 }
 

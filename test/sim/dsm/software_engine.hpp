@@ -20,8 +20,9 @@ struct SoftwareEngineOptions {
     std::uint32_t evict = 0;          ///< percent of accesses that find their page dropped
     std::uint32_t slow_calls = 0;     ///< percent of calls in which others get a turn
     std::uint32_t stray_reports = 0;  ///< percent of pages reported that are not mapped
-    std::uint32_t forgotten = 50;     ///< percent of pages whose write unmap() forgets
-    bool steps = false;               ///< each call is a step of its own (Scheduler::step)
+    std::uint32_t quiet = 0;       ///< percent of pages that stay open when written, until watch()
+    std::uint32_t forgotten = 50;  ///< percent of pages whose write unmap() forgets
+    bool steps = false;            ///< each call is a step of its own (Scheduler::step)
 };
 
 /// Of one node. Thread: those of the scheduler.
@@ -37,7 +38,9 @@ public:
     void keep(dsm::AddressRange range) noexcept override;
     void leave_untracked(dsm::AddressRange range) noexcept override;
     void track(dsm::AddressRange range) noexcept override;
+    void watch(dsm::AddressRange range) noexcept override;
     void collect(dsm::WrittenSink& sink) noexcept override;
+    void adapt() noexcept override;
     bool has_written() const noexcept override;
     void begin_faults(dsm::FaultTarget& target) noexcept override { target_ = &target; }
     void end_faults(dsm::FaultTarget&) noexcept override { target_ = nullptr; }
@@ -55,7 +58,7 @@ public:
     std::uint32_t page_state(std::uintptr_t address) noexcept {
         const Page& p = page(address);
         return static_cast<std::uint32_t>(p.readable) | p.writable << 1 | p.written << 2 |
-               p.kept << 3 | p.untracked << 4;
+               p.kept << 3 | p.untracked << 4 | p.quiet << 5;
     }
     /// The kernel holds on to the page of `address` for a call, or lets go: it drops no mapping of
     /// it meanwhile.
@@ -65,7 +68,7 @@ private:
     struct Page {
         std::int32_t holds = 0;
         bool readable = false, writable = false, written = false, kept = false;
-        bool untracked = false;
+        bool untracked = false, quiet = false;
     };
     Page& page(std::uintptr_t address) noexcept;
     bool always_reports(const Page& page) const noexcept {

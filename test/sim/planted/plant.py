@@ -196,6 +196,12 @@ BUGS = {
         ENGINE + "node_exclusive.cpp",
         [("    engine_->track(program_range(block));\n", "")],
     ),
+    # What is written between the last look at a block and the watch of its page is not looked for.
+    "watched_without_a_look": (
+        ENGINE + "node_release.cpp",
+        [("    engine_->watch(program_range(block));\n    return has_changed(block);\n",
+          "    engine_->watch(program_range(block));\n    return false;\n")],
+    ),
     # A notice without a lease is forgotten before its bytes are here: an older one takes its place.
     "notice_without_lease_forgotten": (
         ENGINE + "fault_path.cpp",
