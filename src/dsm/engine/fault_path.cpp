@@ -378,8 +378,9 @@ Stamp Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, Blo
         // The twin that tells of what both have written is replaced.
         look_for_races(block, {seen.get(), twin_of(block), bytes}, from);
         store_foreign(own, seen.get(), twin_of(block), bytes, block_bytes_);
-        entries_[block].held_back = false;
     }
+    // Also of a block that a release has merged while it was inaccessible: no byte is lacking now.
+    entries_[block].held_back = false;
     copies_.publish(block, bytes, got);
     note_brought(block, got.change);
     count(&PlaceCounters::bytes_fetched, block_bytes_);

@@ -196,6 +196,12 @@ BUGS = {
         ENGINE + "node_exclusive.cpp",
         [("    engine_->track(program_range(block));\n", "")],
     ),
+    # A block that was fetched anew is still compared with what it held when its bytes were held back.
+    "held_back_after_a_fetch": (
+        ENGINE + "fault_path.cpp",
+        [("    entries_[block].held_back = false;\n    copies_.publish(block, bytes, got);\n",
+          "    copies_.publish(block, bytes, got);\n")],
+    ),
     # What is written between the last look at a block and the watch of its page is not looked for.
     "watched_without_a_look": (
         ENGINE + "node_release.cpp",
