@@ -88,8 +88,9 @@ enum class Acknowledge : std::uint8_t { nothing, later, soon, now };
 struct Peer {
     NodeId node;
     bool lost = false;
-    bool silent = false;  ///< lost because nothing was heard; to be told
-    bool dirty = false;   ///< in the list of those to look after at the end of the poll
+    bool silent = false;     ///< lost because nothing was heard; to be told
+    bool dirty = false;      ///< in the list of those to look after at the end of the poll
+    std::uint32_t kept = 0;  ///< operations that wait for what is posted next
     Acknowledge acknowledge = Acknowledge::nothing;
     std::uint8_t wakes = 0;              ///< bit per role: to be rung, when there is room
     std::uint32_t not_acknowledged = 0;  ///< packets executed since the last acknowledgement
