@@ -42,9 +42,13 @@ bool Engine::submit(const Command& command, bool may_join) noexcept {
     if (mode_ == Mode::always) return enqueue(command);
     if (may_join && mode_ == Mode::automatic) {
         const std::uint32_t under_way = in_flight_.load();
+        // What fills datagrams by itself gains nothing, and would be copied before it can leave.
+        const bool is_small =
+            command.kind != Work::Kind::put || command.bytes <= gathered_bytes_max;
+        const bool gathers = gathers_ && is_small;
         // More would only pass through the queue on their way to the same slots.
-        if (gathers_ && under_way >= gathered_max) return false;
-        if (under_way != 0) return (gathers_ && gather(command)) || join(command);
+        if (gathers && under_way >= gathered_max) return false;
+        if (under_way != 0) return (gathers && gather(command)) || join(command);
     }
     Post outcome = Post::again;
     const auto call = [&] { return issue(command); };

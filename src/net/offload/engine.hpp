@@ -92,6 +92,7 @@ public:
     static constexpr std::size_t batch_max = 32;
     static constexpr std::size_t calls_capacity = 64;
     static constexpr std::uint32_t gathered_max = SlotTable::slots_max - 64;  ///< else `again`
+    static constexpr std::size_t gathered_bytes_max = 512;                    ///< of a write
 
 private:
     struct Parts;

@@ -27,16 +27,20 @@ Post UdpProvider::take_op(Peer& peer, const Op& op) noexcept {
     if (free_ops_.empty()) return Post::again;
     const std::uint32_t index = free_ops_.take(ops_.get());
     ops_[index] = op;
+    compose_taken(peer, index);
+    return Post::posted;
+}
+
+/// The operation is where it stays until it is complete.
+void UdpProvider::compose_taken(Peer& peer, std::uint32_t index) noexcept {
     ops_[index].peer = peer.node.value;
     ops_[index].pending = true;
     if (peer.lost) {
         ops_[index].failed = true;
-        finish(index);
-        return Post::posted;
+        return finish(index);
     }
     peer.to_compose.append(ops_.get(), index);
     compose(peer);
-    return Post::posted;
 }
 
 // What begins here is done when it concerns this node's own memory, or nothing at all; else `op` is
@@ -82,13 +86,13 @@ Post UdpProvider::begin_atomic(NodeId at, std::uint64_t* old, Op& op) noexcept {
 
 Post UdpProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
                       Bytes from) noexcept {
-    Op op{.id = id, .region = region.value, .offset = offset};
+    Op op{.region = region.value, .id = id, .offset = offset};
     return begin_put(to, from, op) == Post::done ? Post::done : post_op(to, op);
 }
 
 Post UdpProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
                       std::uint64_t offset) noexcept {
-    Op op{.id = id, .region = region.value, .offset = offset};
+    Op op{.region = region.value, .id = id, .offset = offset};
     return begin_get(from, to, op) == Post::done ? Post::done : post_op(from, op);
 }
 
@@ -96,8 +100,8 @@ Post UdpProvider::atomic(OpId id, AtomicOp which, NodeId at, RegionId region, st
                          std::uint64_t operand, std::uint64_t expected,
                          std::uint64_t* old) noexcept {
     Op op{.atomic = which,
-          .id = id,
           .region = region.value,
+          .id = id,
           .offset = offset,
           .operand = operand,
           .expected = expected};
@@ -106,8 +110,8 @@ Post UdpProvider::atomic(OpId id, AtomicOp which, NodeId at, RegionId region, st
 
 Post UdpProvider::begin(const Work& work, Op& op) noexcept {
     op = {.atomic = work.op,
-          .id = work.id,
           .region = work.region.value,
+          .id = work.id,
           .offset = work.offset,
           .operand = work.operand,
           .expected = work.expected};
@@ -165,15 +169,25 @@ std::size_t UdpProvider::take_list(std::span<Work> list, Peer*& composed) noexce
     std::size_t taken = 0;
     for (; taken < list.size(); ++taken) {
         Work& work = list[taken];
-        Op op;
-        work.outcome = begin(work, op);
-        if (work.outcome == Post::done) continue;
+        std::uint32_t index = no_op;
+        if (work.kind != Work::Kind::send) {
+            work.outcome = Post::again;
+            if (free_ops_.empty()) break;
+            index = free_ops_.take(ops_.get());
+            work.outcome = begin(work, ops_[index]);
+            if (work.outcome == Post::done) {
+                free_ops_.append(ops_.get(), index);
+                continue;
+            }
+        }
         Peer& peer = *talk_to(work.peer.value);
         if (composed != nullptr && composed != &peer) transmit(*composed);
         composed = &peer;
-        work.outcome = work.kind == Work::Kind::send
-                           ? compose_message(peer, work.message, work.parts)
-                           : take_op(peer, op);
+        if (index != no_op) {
+            compose_taken(peer, index);
+            continue;
+        }
+        work.outcome = compose_message(peer, work.message, work.parts);
         if (work.outcome == Post::again) break;
     }
     return taken;

@@ -111,6 +111,7 @@ private:
     Post begin(const Work& work, Op& op) noexcept;
     Post post_op(NodeId to, const Op& op) noexcept;
     Post take_op(Peer& peer, const Op& op) noexcept;
+    void compose_taken(Peer& peer, std::uint32_t index) noexcept;
     std::size_t take_list(std::span<Work> list, Peer*& composed) noexcept;
     void keep_for_next(Peer& peer, std::size_t works) noexcept;
     Post compose_message(Peer& peer, MessageKind kind, std::span<const Bytes> parts) noexcept;
