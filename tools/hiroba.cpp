@@ -101,6 +101,11 @@ CommandWords info_words(InfoOptions& options) {
                    "every setting with value, default, origin and help");
     words.add_flag("-l,--limits", options.limits,
                    "check the limits; status 78 when one is too low");
+    words.add_flag("--memory", options.memory,
+                   "start a job and show what one rank of it keeps in memory, step by step");
+    words.add_option("-n,--nodes", options.nodes, "--memory: number of ranks (4)");
+    words.add_option("--provider", options.provider,
+                     "--memory: transport between them (default: HIROBA_PROVIDER)");
     return words;
 }
 

@@ -5,7 +5,8 @@
 //
 // A program that uses it is started with `hiroba run --spmd -n N ./program`: every rank enters
 // main. Link with hiroba::gas. Examples: examples/gas_particles.cpp, examples/gas_table.cpp;
-// contracts and pitfalls: docs/layers/relocatable.md. C++20.
+// contracts and pitfalls: docs/layers/relocatable.md. A data cache on top: hiroba/gas_view.hpp.
+// C++20.
 #pragma once
 
 #if __cplusplus < 202002L

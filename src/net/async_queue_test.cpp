@@ -38,6 +38,37 @@ TEST(AsyncQueue, joins_what_is_under_way_and_sends_it_as_one_list) {
     node.settle();
 }
 
+/// A provider that gathers gets what may join at once; the queue is for when it is busy, and for
+/// what fills datagrams by itself.
+TEST(AsyncQueue, hands_small_requests_to_a_provider_that_gathers_unless_it_is_busy) {
+    Node node{Mode::automatic, true};
+    std::atomic<int> done{0};
+    std::vector<std::byte> mine(1000);
+    const Handle own = *node.async->register_local(mine);
+    const auto write = [&](std::uint64_t bytes) {
+        return node.async->try_write(
+            {far_node, {own, 0}, {node.memory, 0}, bytes, {count_up, &done}});
+    };
+    const auto is_after = [&](int calls, std::size_t gathered) {
+        return node.provider->calls == calls && node.provider->gathered == gathered;
+    };
+    ASSERT_EQ(write(8), Submission::accepted);
+    EXPECT_TRUE(is_after(1, 0));  // alone
+    ASSERT_EQ(write(8), Submission::accepted);
+    EXPECT_TRUE(is_after(2, 1));
+    node.provider->busy = true;
+    ASSERT_EQ(write(8), Submission::accepted);
+    EXPECT_TRUE(is_after(2, 1));
+    node.provider->busy = false;
+    ASSERT_EQ(write(1000), Submission::accepted);
+    EXPECT_TRUE(is_after(2, 1));
+    node.endpoint->poll();
+    EXPECT_EQ(node.provider->calls, 4);
+    EXPECT_EQ(node.provider->service_wakes, 0);
+    node.settle();
+    EXPECT_EQ(done, 4);
+}
+
 /// What joins while a poll takes away all that was under way has no other poll to hope for.
 TEST(AsyncQueue, sends_what_has_joined_in_the_poll_that_ends_the_rest) {
     Node node{Mode::automatic};

@@ -16,12 +16,14 @@
 #include "dsm/memory/fault_engine.hpp"
 #include "net/bootstrap/device.hpp"
 #include "net/provider/provider.hpp"
+#include "tools/become.hpp"
 #include "tools/build.hpp"
 #include "tools/info/features.hpp"
 #include "tools/info/limits.hpp"
 #include "tools/json.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
+#include "tools/perf/perf.hpp"
 #include "tools/run/plan.hpp"
 
 namespace hiroba::tools {
@@ -194,9 +196,30 @@ bool print_limits(const Json& limits, bool quiet) {
     return all_enough;
 }
 
+/// Becomes a job whose ranks look at themselves.
+/// @return only if that failed: the exit status
+int measure_memory(const InfoOptions& options) {
+    if (options.settings || options.limits) {
+        say_line("--memory stands alone: leave -c and -l out");
+        return exit_usage;
+    }
+    std::vector<std::string> command = {beside_this_program("hiroba"), "run", "--spmd"};
+    const std::string nodes = options.nodes.empty() ? std::to_string(usual_nodes) : options.nodes;
+    command.insert(command.end(), {"-n", nodes, "-t", "1"});
+    if (!options.provider.empty()) command.insert(command.end(), {"--provider", options.provider});
+    command.insert(command.end(), {"--", beside_this_program("hiroba-perf"), memory_report});
+    if (options.json) command.emplace_back("--json");
+    return become(command);
+}
+
 }  // namespace
 
 int info(const InfoOptions& options) {
+    if (!options.memory && !(options.nodes.empty() && options.provider.empty())) {
+        say_line("-n and --provider are of --memory alone. Leave them out, or add --memory");
+        return exit_usage;
+    }
+    if (options.memory) return measure_memory(options);
     if (const auto valid = check_settings(); !valid) return report(valid.error());
     const auto sizes = space_sizes(1);
     if (!sizes) return report(sizes.error());

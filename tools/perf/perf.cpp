@@ -13,6 +13,8 @@
 #include "tools/become.hpp"
 #include "tools/json.hpp"
 #include "tools/line.hpp"
+#include "tools/perf/beside.hpp"
+#include "tools/perf/memory_report.hpp"
 #include "tools/perf/plan.hpp"
 #include "tools/perf/rig.hpp"
 #include "tools/perf/tests.hpp"
@@ -168,12 +170,17 @@ int become_launcher(const PerfPlan& plan, const std::string& threads,
 
 int perf(const PerfOptions& options, const std::vector<std::string>& words) {
     if (options.list) return list_tests();
+    // What `hiroba info --memory` starts as ranks.
+    if (options.test == memory_report && ::getenv("HIROBA_JOB_RANK") != nullptr) {
+        return perf_parts::report_memory(options.json);
+    }
     const auto plan = perf_parts::make_perf_plan(options);
     if (!plan) return report(plan.error());
     if (::getenv("HIROBA_JOB_RANK") != nullptr) return measure(*plan, options.json);
 
     if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
     if (!options.offload.empty()) ::setenv("HIROBA_OFFLOAD", options.offload.c_str(), 1);
+    if (!options.beside.empty()) return perf_parts::measure_beside(*plan, options, words);
     return become_launcher(*plan, options.threads, words);
 }
 

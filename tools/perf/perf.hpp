@@ -20,9 +20,13 @@ struct PerfOptions {
     std::string milliseconds = "300";
     std::string change;  ///< byte, page or doubles; empty: byte
     std::string home;    ///< here or elsewhere; empty: here
+    std::string beside;  ///< peers to measure by turns with the test: ucx, mpi
     bool json = false;
     bool list = false;
 };
+
+/// In place of a test's name, in a rank: prints what it has in memory.
+inline constexpr const char* memory_report = "memory-report";
 
 /// Starts the nodes and returns the exit status; in a node, measures.
 /// @param words  of the whole command line, for the nodes

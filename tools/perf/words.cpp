@@ -16,6 +16,8 @@ CommandWords perf_words(const char* name, PerfOptions& options) {
     words.add_option("--milliseconds", options.milliseconds, "length of one measurement (300)");
     words.add_option("--change", options.change, "dsm_release: byte, page or doubles (byte)");
     words.add_option("--home", options.home, "dsm_release: here or elsewhere (here)");
+    words.add_option("--beside", options.beside,
+                     "peers that take turns with the test, --repeat times: ucx, mpi or ucx,mpi");
     words.add_flag("--json", options.json, "one object a line");
     return words;
 }

@@ -23,7 +23,7 @@ public:
     static void fail(Pending& pending, const Status& status) noexcept {
         std::uint64_t none = 0;
         pending.first_fault_.compare_exchange_strong(
-            none, static_cast<std::uint64_t>(status.fault) | std::uint64_t{status.rank} << 8 |
+            none, static_cast<std::uint64_t>(status.fault) | std::uint64_t{status.rank} << 4 |
                       status.page << 16);
     }
     /// The last touch.
@@ -32,9 +32,10 @@ public:
     }
     static Status take_fault(Pending& pending) noexcept {
         const std::uint64_t packed = pending.first_fault_.exchange(0);
-        return {static_cast<Fault>(packed & 255), static_cast<std::uint32_t>(packed >> 8 & 255),
+        return {static_cast<Fault>(packed & 15), static_cast<std::uint32_t>(packed >> 4 & 4095),
                 packed >> 16};
     }
+    static_assert(static_cast<unsigned>(Fault::peer_lost) < 16 && space_nodes_max <= 4096);
 };
 
 /// A range of global memory and its local end.

@@ -3,22 +3,22 @@
 // Invariant: the dead stay dead.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "base/ids.hpp"
+#include "gas/relocatable/rank_set.hpp"
 
 namespace hiroba::gas {
 
 /// Nodes that died. Thread: any.
 class DeadNodes {
 public:
-    void add(NodeId node) noexcept { mask_.fetch_or(std::uint64_t{1} << node.value); }
-    bool contains(std::uint32_t node) const noexcept { return (mask_.load() >> node & 1) != 0; }
-    std::uint64_t mask() const noexcept { return mask_.load(); }
+    void add(NodeId node) noexcept { ranks_.add(node.value); }
+    bool contains(std::uint32_t node) const noexcept { return ranks_.contains(node); }
+    std::uint32_t count() const noexcept { return ranks_.count(); }
 
 private:
-    std::atomic<std::uint64_t> mask_{0};
+    SharedRankSet ranks_;
 };
 
 }  // namespace hiroba::gas

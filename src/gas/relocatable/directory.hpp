@@ -26,8 +26,8 @@ struct AskedPage {
 /// A page that this node alone may change until it commits.
 struct GrantedPage {
     std::uint64_t page = 0;
-    PageWord word;              ///< as it is; `moving` means that its last mover died
-    std::uint64_t sharers = 0;  ///< nodes that may have metadata, by bit
+    PageWord word;    ///< as it is; `moving` means that its last mover died
+    RankSet sharers;  ///< nodes that may have metadata
 };
 
 struct CommittedPage {

@@ -64,16 +64,19 @@ bool DirectoryStation::serve(const Waiter& waiter, std::uint64_t page, Answers& 
     if (!waiter.claims) {
         // The entry's token came in the tag; it goes back there.
         auto& words = answers.to(waiter.from, MailKind::told, 0);
-        if (word.live) sharers_of(page).fetch_or(std::uint64_t{1} << waiter.from.value);
+        if (word.live) add_sharer(page, waiter.from.value);
         words.insert(words.end(), {tagged(page, waiter.token), word.pack()});
         return true;
     }
     PageWord claimed = word;
     claimed.moving = word.live && !word.lost;
-    claimed.mover = static_cast<std::uint8_t>(waiter.from.value);
+    claimed.mover = static_cast<std::uint16_t>(waiter.from.value);
     if (claimed.moving) word_of(page).store(claimed.pack());
     auto& words = answers.to(waiter.from, MailKind::granted, waiter.token);
-    words.insert(words.end(), {page, word.pack(), sharers_of(page).load()});
+    words.insert(words.end(), {page, word.pack()});
+    for (std::uint32_t i = 1; i < shape_.entry_words(); ++i) {
+        words.push_back(word_of(page, i).load());
+    }
     return true;
 }
 
@@ -114,7 +117,7 @@ std::vector<Letter> DirectoryStation::committed(Mail::Words words) {
     const std::scoped_lock guard{latch_};
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
         const PageWord word = PageWord::unpack(words[i + 1]);
-        if (word.live) sharers_of(words[i]).fetch_or(std::uint64_t{1} << word.owner);
+        if (word.live) add_sharer(words[i], word.owner);
         word_of(words[i]).store(words[i + 1]);
         serve_queue(words[i], answers);
     }
@@ -129,10 +132,11 @@ void DirectoryStation::publish(const PublishedRun& run) noexcept {
         PageWord word;
         word.live = true;
         word.fixed = run.fixed;
-        word.owner = static_cast<std::uint8_t>(run.owner(page, shape_.nodes));
+        word.owner = static_cast<std::uint16_t>(run.owner(page, shape_.nodes));
         word.limit = run.limit(page, shape_.page_bytes());
         word.version = before.next_version();
-        sharers_of(page).store(std::uint64_t{1} << word.owner);
+        // Sharers of an earlier life stay: one that enters itself meanwhile may find the page live.
+        add_sharer(page, word.owner);
         word_of(page).store(word.pack());
     }
 }

@@ -17,18 +17,18 @@
 
 namespace hiroba::gas {
 
-/// A page's two words, as they lie in the directory node's memory.
-struct DirectoryEntry {
-    std::uint64_t word;     ///< PageWord
-    std::uint64_t sharers;  ///< nodes that have asked since it was allocated, by bit
-};
+/// What a directory node keeps of a page, as it lies in its memory: the PageWord, then the nodes
+/// that have ever asked for it, by bit (SpaceShape::sharer_words()).
+using DirectoryWords = std::uint64_t*;
+/// Of the word with the bit of `rank`, among a page's.
+constexpr std::uint64_t sharer_index(std::uint32_t rank) noexcept { return 1 + rank_word(rank); }
 
 /// Thread: any.
 class DirectoryStation {
 public:
     DirectoryStation(const SpaceShape& shape, NodeId self, const DeadNodes& dead)
         : shape_(shape), self_(self), dead_(dead) {}
-    void attach(DirectoryEntry* entries) noexcept { entries_ = entries; }
+    void attach(DirectoryWords entries) noexcept { entries_ = entries; }
 
     std::vector<Letter> asked(NodeId from, std::uint64_t token, Mail::Words words);
     std::vector<Letter> claimed(NodeId from, std::uint64_t token, Mail::Words words);
@@ -44,11 +44,12 @@ private:
         std::uint64_t token = 0;
     };
     class Answers;
-    std::atomic_ref<std::uint64_t> word_of(std::uint64_t page) noexcept {
-        return std::atomic_ref(entries_[shape_.directory_index(page)].word);
+    std::atomic_ref<std::uint64_t> word_of(std::uint64_t page, std::uint64_t index = 0) noexcept {
+        return std::atomic_ref(
+            entries_[shape_.directory_index(page) * shape_.entry_words() + index]);
     }
-    std::atomic_ref<std::uint64_t> sharers_of(std::uint64_t page) noexcept {
-        return std::atomic_ref(entries_[shape_.directory_index(page)].sharers);
+    void add_sharer(std::uint64_t page, std::uint32_t rank) noexcept {
+        word_of(page, sharer_index(rank)).fetch_or(rank_bit(rank));
     }
     bool serve(const Waiter& waiter, std::uint64_t page, Answers& answers);
     void serve_queue(std::uint64_t page, Answers& answers);
@@ -57,7 +58,7 @@ private:
     SpaceShape shape_;
     NodeId self_;
     const DeadNodes& dead_;
-    DirectoryEntry* entries_ = nullptr;
+    DirectoryWords entries_ = nullptr;
     Latch latch_;
     std::unordered_map<std::uint64_t, std::deque<Waiter>> queues_;  ///< of pages that are moving
 };

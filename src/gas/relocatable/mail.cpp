@@ -11,7 +11,6 @@ namespace hiroba::gas {
 namespace {
 
 constexpr std::size_t head_words = 2;
-constexpr std::size_t words_of_page_max = 3;
 constexpr std::size_t pages_max_wanted = 2048;
 
 /// A node that waits inside hiroba answers at once; one that computes is woken after this long,
@@ -23,6 +22,7 @@ constexpr std::uint64_t patience_ns = 20'000, patience_max_ns = 1'000'000;
 Mail::Mail(net::Endpoint& endpoint, Receive receive, void* context) noexcept
     : endpoint_(endpoint), receive_(receive), context_(context) {
     const std::size_t room = endpoint.provider().limits().message_bytes_max / 8 - head_words;
+    const std::size_t words_of_page_max = 3 + rank_word(endpoint.nodes() - 1);  // granted
     pages_max_ = std::min(room / words_of_page_max, pages_max_wanted);
     endpoint.on(net::MessageKind::relocation, &Mail::arrived, this);
 }
@@ -35,7 +35,7 @@ void Mail::send(NodeId to, MailKind kind, std::uint64_t token, Words words) noex
     endpoint_.send(to, net::MessageKind::relocation, net::Urgency::when_polled, parts);
 }
 
-void Mail::wait(bool (*ready)(void*), void* argument, std::uint64_t nodes) noexcept {
+void Mail::wait(bool (*ready)(void*), void* argument, const RankSet& nodes) noexcept {
     std::uint64_t pause_ns = patience_ns;
     while (!endpoint_.wait(ready, argument, now_ns() + pause_ns)) {
         wake(nodes);
@@ -43,9 +43,9 @@ void Mail::wait(bool (*ready)(void*), void* argument, std::uint64_t nodes) noexc
     }
 }
 
-void Mail::wake(std::uint64_t nodes) noexcept {
+void Mail::wake(const RankSet& nodes) noexcept {
     for (std::uint32_t rank = 0; rank < endpoint_.nodes(); ++rank) {
-        if ((nodes >> rank & 1) == 0 || rank == endpoint_.self().value) continue;
+        if (!nodes.contains(rank) || rank == endpoint_.self().value) continue;
         endpoint_.provider().wake(NodeId{rank}, net::Provider::Sleeper::service);
     }
 }

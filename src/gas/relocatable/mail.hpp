@@ -7,7 +7,7 @@
 //   ask      page | token of the entry << 48                       to the directory node
 //   told     page | token << 48, page word                         its answer
 //   claim    page                                                  to the directory node
-//   granted  page, page word, sharers                              its answer, perhaps in parts
+//   granted  page, page word, words of sharers                     its answer, perhaps in parts
 //   commit   page, page word                                       to the directory node
 //   stop, move, resume   page | former owner << 48, page word      a mover's waves, to sharers
 //   ready    number of the change, wave, 1 when drained            the answer to stop and move
@@ -22,6 +22,7 @@
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
+#include "gas/relocatable/rank_set.hpp"
 #include "net/net.hpp"
 
 namespace hiroba::gas {
@@ -74,16 +75,16 @@ public:
     void send_all(std::span<const Letter> letters) noexcept {
         for (const Letter& letter : letters) send(letter);
     }
-    /// Waits until `ready(argument)`. If that takes long it wakes the service threads of `nodes`
-    /// (by bit), which then look at what was sent to them. Letters themselves wake no thread: a
-    /// wake-up costs as much as several round trips between nodes that wait. Not from handlers.
-    void wait(bool (*ready)(void*), void* argument, std::uint64_t nodes) noexcept;
+    /// Waits until `ready(argument)`. If that takes long it wakes the service threads of `nodes`,
+    /// which then look at what was sent to them. Letters themselves wake no thread: a wake-up costs
+    /// as much as several round trips between nodes that wait. Not from handlers.
+    void wait(bool (*ready)(void*), void* argument, const RankSet& nodes) noexcept;
     template <class Predicate>
-    void wait_until(Predicate&& predicate, std::uint64_t nodes) noexcept {
+    void wait_until(Predicate&& predicate, const RankSet& nodes) noexcept {
         wait([](void* p) { return (*static_cast<std::remove_reference_t<Predicate>*>(p))(); },
              const_cast<void*>(static_cast<const void*>(&predicate)), nodes);
     }
-    void wake(std::uint64_t nodes) noexcept;
+    void wake(const RankSet& nodes) noexcept;
     /// The most pages a letter can speak of.
     std::size_t pages_max() const noexcept { return pages_max_; }
     net::Endpoint& endpoint() noexcept { return endpoint_; }

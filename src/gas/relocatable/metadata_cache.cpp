@@ -96,7 +96,7 @@ std::optional<std::uint16_t> MetadataCache::begin_ask(std::uint64_t page) noexce
     CacheWord now = word(page);
     if (now.state != PageState::unknown && now.state != PageState::refused) return std::nullopt;
     note_known(page);
-    now = {.state = PageState::asking, .token = static_cast<std::uint16_t>(now.token + 1)};
+    now = {.state = PageState::asking, .token = now.next_token()};
     set(page, now);
     return now.token;
 }
@@ -116,7 +116,7 @@ bool MetadataCache::learn(std::uint64_t page, Directory& directory) noexcept {
     const std::optional<PageWord> told = directory.look(page);
     if (!told) return false;
     note_known(page);
-    now = {.token = static_cast<std::uint16_t>(now.token + 1)};
+    now = {.token = now.next_token()};
     take_in(page, now, *told);
     return true;
 }
@@ -164,7 +164,7 @@ void MetadataCache::stop(std::uint64_t page, const PageWord& next, std::uint32_t
         }
         note_known(page);
         now.state = PageState::stopped;
-        now.owner = static_cast<std::uint8_t>(former);
+        now.owner = static_cast<std::uint16_t>(former);
         now.mover = next.mover;
         now.fixed = next.fixed;
         now.version = (next.version - 1) & version_mask;
@@ -184,7 +184,7 @@ void MetadataCache::move(std::uint64_t page, const PageWord& next, std::uint32_t
     CacheWord now = word(page);
     if (now.state != PageState::stopped && now.state != PageState::lost) return;
     now.state = !next.live ? PageState::leaving : next.lost ? PageState::lost : PageState::moved;
-    now.former = static_cast<std::uint8_t>(former);
+    now.former = static_cast<std::uint16_t>(former);
     now.owner = next.owner;
     now.mover = next.mover;
     now.version = next.version;

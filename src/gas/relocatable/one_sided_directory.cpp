@@ -18,29 +18,50 @@ OneSidedDirectory::Words OneSidedDirectory::words_of(std::uint64_t page) const n
     const NodeId self = async_.endpoint().self();
     std::byte* const base =
         place.at == self ? async_.local(words_).data() : async_.mapped(words_, place.at);
-    const std::uint64_t offset = place.index * sizeof(DirectoryEntry);
-    auto* const reach =
-        base == nullptr ? nullptr : reinterpret_cast<DirectoryEntry*>(base + offset);
+    const std::uint64_t offset = place.index * shape_.entry_words() * 8;
+    auto* const reach = base == nullptr ? nullptr : reinterpret_cast<DirectoryWords>(base + offset);
     return {place.at, offset, reach};
 }
 
-std::optional<std::uint64_t> OneSidedDirectory::load(const Words& words, Which which) {
-    if (words.reach == nullptr) return change(words, which, net::AtomicOp::fetch_or, 0);
+std::optional<std::uint64_t> OneSidedDirectory::load_page_word(const Words& words) {
+    if (words.reach == nullptr) return change(words, 0, net::AtomicOp::fetch_or, 0);
     if (dead_.contains(words.at.value)) return std::nullopt;
-    std::uint64_t& word = which == Which::word ? words.reach->word : words.reach->sharers;
-    return std::atomic_ref(word).load();
+    return std::atomic_ref(words.reach[0]).load();
 }
 
-std::optional<std::uint64_t> OneSidedDirectory::change(const Words& words, Which which,
+/// After this node's mark in the page's word is there: who has entered itself before looking at
+/// that word is seen here. So the words themselves may be read one by one.
+bool OneSidedDirectory::load_sharers(const Words& words, RankSet& sharers) {
+    if (dead_.contains(words.at.value)) return false;
+    const std::uint32_t count = shape_.sharer_words();
+    if (words.reach != nullptr) {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            sharers.word(i) = std::atomic_ref(words.reach[1 + i]).load();
+        }
+        return true;
+    }
+    const NodeId at = words.at;
+    const std::uint64_t offset = words.offset + 8;
+    Request request;
+    request.issue(async_, [&](net::Callback done) {
+        return async_.try_read({at,
+                                {words_, offset},
+                                local_address(everything_, &sharers.word(0)),
+                                std::size_t{count} * 8,
+                                done});
+    });
+    return request.wait(async_);
+}
+
+std::optional<std::uint64_t> OneSidedDirectory::change(const Words& words, std::uint64_t index,
                                                        net::AtomicOp op, std::uint64_t operand,
                                                        std::uint64_t expected) {
     if (dead_.contains(words.at.value)) return std::nullopt;
     if (words.reach != nullptr) {
-        std::uint64_t& word = which == Which::word ? words.reach->word : words.reach->sharers;
-        return net::apply_atomic(std::atomic_ref(word), op, operand, expected);
+        return net::apply_atomic(std::atomic_ref(words.reach[index]), op, operand, expected);
     }
     const NodeId at = words.at;
-    const std::uint64_t offset = words.offset + static_cast<std::uint64_t>(which);
+    const std::uint64_t offset = words.offset + index * 8;
     std::uint64_t old = 0;
     Request request;
     request.issue(async_, [&](net::Callback done) {
@@ -58,27 +79,26 @@ std::optional<std::uint64_t> OneSidedDirectory::change(const Words& words, Which
 
 std::optional<PageWord> OneSidedDirectory::look(std::uint64_t page) noexcept {
     const Words words = words_of(page);
-    if (words.reach == nullptr || dead_.mask() != 0) return std::nullopt;
-    const std::uint64_t self_bit = std::uint64_t{1} << async_.endpoint().self().value;
+    if (words.reach == nullptr || dead_.count() != 0) return std::nullopt;
+    const std::uint32_t self = async_.endpoint().self().value;
+    const std::uint64_t self_bit = rank_bit(self);
     // Who has ever entered itself is there: a mover that claims later than the load of the word
     // below reads the sharers later still.
-    const std::atomic_ref sharers{words.reach->sharers};
+    const std::atomic_ref sharers{words.reach[sharer_index(self)]};
     if ((sharers.load() & self_bit) == 0) sharers.fetch_or(self_bit);
-    const PageWord word = PageWord::unpack(std::atomic_ref(words.reach->word).load());
+    const PageWord word = PageWord::unpack(std::atomic_ref(words.reach[0]).load());
     if (word.moving || !word.live || word.lost) return std::nullopt;
     return word;
 }
 
 void OneSidedDirectory::ask_one(const AskedPage& asked) {
-    const std::uint64_t self = async_.endpoint().self().value;
+    const std::uint32_t self = async_.endpoint().self().value;
     const Words words = words_of(asked.page);
-    if (!change(words, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self)) {
-        return cache_.abandon(asked.page);
-    }
+    if (!enter(words, self)) return cache_.abandon(asked.page);
     std::uint64_t pause_ns = look_again_ns;
     const auto answered = [&] { return cache_.word(asked.page).state != PageState::asking; };
     while (true) {
-        const auto found = load(words, Which::word);
+        const auto found = load_page_word(words);
         if (!found) return cache_.abandon(asked.page);
         const PageWord word = after_losses(PageWord::unpack(*found), dead_);
         if (!word.moving) return cache_.told(asked.page, asked.token, word);
@@ -98,7 +118,7 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
     const std::uint64_t self = async_.endpoint().self().value;
     for (const std::uint64_t page : pages) {
         const Words words = words_of(page);
-        std::optional<std::uint64_t> found = load(words, Which::word);
+        std::optional<std::uint64_t> found = load_page_word(words);
         while (found) {
             const PageWord word = after_losses(PageWord::unpack(*found), dead_);
             if (word.moving) {
@@ -107,18 +127,22 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
             }
             PageWord claimed = word;
             claimed.moving = word.live && !word.lost;
-            claimed.mover = static_cast<std::uint8_t>(self);
+            claimed.mover = static_cast<std::uint16_t>(self);
             if (claimed.moving) {
                 const auto before =
-                    change(words, Which::word, net::AtomicOp::compare_swap, claimed.pack(), *found);
+                    change(words, 0, net::AtomicOp::compare_swap, claimed.pack(), *found);
                 if (before != found) {
                     found = before;
                     continue;
                 }
             }
             // Without the sharers nobody may move it; with its directory node the page is lost.
-            if (const auto sharers = load(words, Which::sharers)) {
-                granted.insert(granted.end(), {page, word.pack(), *sharers});
+            RankSet sharers;
+            if (load_sharers(words, sharers)) {
+                granted.insert(granted.end(), {page, word.pack()});
+                for (std::uint32_t i = 0; i < shape_.sharer_words(); ++i) {
+                    granted.push_back(sharers.word(i));
+                }
             }
             break;
         }
@@ -132,10 +156,9 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
 
 void OneSidedDirectory::commit(std::span<const CommittedPage> pages) {
     for (const CommittedPage& it : pages) {
-        const std::uint64_t owner = std::uint64_t{1} << it.word.owner;
         const Words words = words_of(it.page);
-        if (it.word.live) change(words, Which::sharers, net::AtomicOp::fetch_or, owner);
-        change(words, Which::word, net::AtomicOp::swap, it.word.pack());
+        if (it.word.live) enter(words, it.word.owner);
+        change(words, 0, net::AtomicOp::swap, it.word.pack());
     }
 }
 

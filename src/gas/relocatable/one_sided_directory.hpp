@@ -45,14 +45,19 @@ private:
     struct Words {
         NodeId at;
         std::uint64_t offset = 0;
-        DirectoryEntry* reach = nullptr;  ///< for this CPU; nullptr: by requests
+        DirectoryWords reach = nullptr;  ///< for this CPU; nullptr: by requests
     };
     Words words_of(std::uint64_t page) const noexcept;
-    enum class Which : std::uint8_t { word = 0, sharers = 8 };
-    /// The value before; nothing when the directory node is lost.
-    std::optional<std::uint64_t> change(const Words& words, Which which, net::AtomicOp op,
+    /// Of a page's words (DirectoryWords) that of number `index`; the value before, or nothing when
+    /// the directory node is lost.
+    std::optional<std::uint64_t> change(const Words& words, std::uint64_t index, net::AtomicOp op,
                                         std::uint64_t operand, std::uint64_t expected = 0);
-    std::optional<std::uint64_t> load(const Words& words, Which which);
+    std::optional<std::uint64_t> load_page_word(const Words& words);
+    std::optional<std::uint64_t> enter(const Words& words, std::uint32_t rank) {
+        return change(words, sharer_index(rank), net::AtomicOp::fetch_or, rank_bit(rank));
+    }
+    /// False: the directory node is lost.
+    bool load_sharers(const Words& words, RankSet& sharers);
     void ask_one(const AskedPage& asked);
 
     SpaceShape shape_;

@@ -12,12 +12,17 @@
 #include <cstdint>
 
 #include "base/ids.hpp"
+#include "gas/relocatable/rank_set.hpp"
 
 namespace hiroba::gas {
 
 inline constexpr unsigned version_bits = 18;
 inline constexpr std::uint32_t version_mask = (1u << version_bits) - 1;
-inline constexpr std::uint32_t space_nodes_max = 64;  ///< sharers are a word
+inline constexpr unsigned rank_bits = 10;
+inline constexpr std::uint32_t rank_mask = (1u << rank_bits) - 1;
+static_assert(space_nodes_max == 1u << rank_bits);
+inline constexpr unsigned token_bits = 12;
+inline constexpr std::uint16_t token_mask = (1u << token_bits) - 1;
 
 /// What the directory node keeps of a page, beside its sharers.
 struct PageWord {
@@ -25,14 +30,14 @@ struct PageWord {
     bool fixed = false;   ///< may not move
     bool lost = false;    ///< its bytes died with node `owner`
     bool moving = false;  ///< node `mover` changes it; all else is as before
-    std::uint8_t owner = 0;
-    std::uint8_t mover = 0;
+    std::uint16_t owner = 0;
+    std::uint16_t mover = 0;
     std::uint32_t limit = 0;  ///< bytes that are allocated, 1 to the page's size of 2 MiB at most
     std::uint32_t version = 0;
 
     constexpr std::uint64_t pack() const noexcept {
         return std::uint64_t{live} | std::uint64_t{fixed} << 1 | std::uint64_t{lost} << 2 |
-               std::uint64_t{moving} << 3 | std::uint64_t{owner} << 8 | std::uint64_t{mover} << 16 |
+               std::uint64_t{moving} << 3 | std::uint64_t{owner} << 4 | std::uint64_t{mover} << 14 |
                std::uint64_t{limit} << 24 | std::uint64_t{version} << 46;
     }
     static constexpr PageWord unpack(std::uint64_t word) noexcept {
@@ -40,8 +45,8 @@ struct PageWord {
                 (word >> 1 & 1) != 0,
                 (word >> 2 & 1) != 0,
                 (word >> 3 & 1) != 0,
-                static_cast<std::uint8_t>(word >> 8),
-                static_cast<std::uint8_t>(word >> 16),
+                static_cast<std::uint16_t>(word >> 4 & rank_mask),
+                static_cast<std::uint16_t>(word >> 14 & rank_mask),
                 static_cast<std::uint32_t>(word >> 24) & ((1u << 22) - 1),
                 static_cast<std::uint32_t>(word >> 46)};
     }
@@ -60,30 +65,35 @@ enum class PageState : std::uint8_t {
     leaving,  ///< being freed: nothing goes to it; some reads still to `former`
     lost,     ///< node `owner` died with it
 };
+static_assert(static_cast<unsigned>(PageState::lost) < 8);  // three bits of CacheWord
+static_assert(34 + version_bits + token_bits == 64);
 
 struct CacheWord {
     PageState state = PageState::unknown;
     bool fixed = false;
-    std::uint8_t owner = 0;
-    std::uint8_t former = 0;
-    std::uint8_t mover = 0;
+    std::uint16_t owner = 0;
+    std::uint16_t former = 0;
+    std::uint16_t mover = 0;
     std::uint32_t version = 0;  ///< of the metadata that reads follow
-    std::uint16_t token = 0;    ///< counts questions
+    std::uint16_t token = 0;    ///< counts questions, modulo 2^token_bits
 
     constexpr std::uint64_t pack() const noexcept {
-        return static_cast<std::uint64_t>(state) | std::uint64_t{fixed} << 4 |
-               std::uint64_t{owner} << 5 | std::uint64_t{former} << 13 |
-               std::uint64_t{mover} << 21 | std::uint64_t{version} << 29 |
-               std::uint64_t{token} << 47;
+        return static_cast<std::uint64_t>(state) | std::uint64_t{fixed} << 3 |
+               std::uint64_t{owner} << 4 | std::uint64_t{former} << 14 |
+               std::uint64_t{mover} << 24 | std::uint64_t{version} << 34 |
+               std::uint64_t{token} << 52;
     }
     static constexpr CacheWord unpack(std::uint64_t word) noexcept {
-        return {static_cast<PageState>(word & 15),
-                (word >> 4 & 1) != 0,
-                static_cast<std::uint8_t>(word >> 5),
-                static_cast<std::uint8_t>(word >> 13),
-                static_cast<std::uint8_t>(word >> 21),
-                static_cast<std::uint32_t>(word >> 29) & version_mask,
-                static_cast<std::uint16_t>(word >> 47)};
+        return {static_cast<PageState>(word & 7),
+                (word >> 3 & 1) != 0,
+                static_cast<std::uint16_t>(word >> 4 & rank_mask),
+                static_cast<std::uint16_t>(word >> 14 & rank_mask),
+                static_cast<std::uint16_t>(word >> 24 & rank_mask),
+                static_cast<std::uint32_t>(word >> 34) & version_mask,
+                static_cast<std::uint16_t>(word >> 52)};
+    }
+    constexpr std::uint16_t next_token() const noexcept {
+        return static_cast<std::uint16_t>((token + 1u) & token_mask);
     }
     constexpr bool operator==(const CacheWord&) const = default;
     constexpr bool is_readable() const noexcept {
@@ -130,6 +140,9 @@ struct SpaceShape {
     constexpr std::uint64_t directory_index(std::uint64_t page) const noexcept {
         return place_of_words(page).index;
     }
+    /// Words that have a bit for each rank; of what a directory node keeps of a page.
+    constexpr std::uint32_t sharer_words() const noexcept { return (nodes - 1) / 64 + 1; }
+    constexpr std::uint64_t entry_words() const noexcept { return 1 + sharer_words(); }
     constexpr std::uint64_t directory_pages() const noexcept {
         return (pages() / run_pages + nodes - 1) / nodes * run_pages;
     }

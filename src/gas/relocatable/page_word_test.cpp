@@ -11,7 +11,7 @@ namespace hiroba::gas {
 namespace {
 
 TEST(PageWord, comes_back_as_it_was_packed) {
-    const PageWord most{true, false, true, true, 63, 62, 2u << 20, version_mask};
+    const PageWord most{true, false, true, true, 1023, 1022, 2u << 20, version_mask};
     EXPECT_EQ(PageWord::unpack(most.pack()), most);
     const PageWord least{};
     EXPECT_EQ(PageWord::unpack(least.pack()), least);
@@ -20,9 +20,10 @@ TEST(PageWord, comes_back_as_it_was_packed) {
 }
 
 TEST(CacheWord, comes_back_as_it_was_packed) {
-    const CacheWord most{PageState::lost, true, 63, 62, 61, version_mask, 0xffff};
+    const CacheWord most{PageState::lost, true, 1023, 1022, 1021, version_mask, token_mask};
     EXPECT_EQ(CacheWord::unpack(most.pack()), most);
     EXPECT_EQ(CacheWord{}.pack(), 0u);  // fresh memory is a page that is unknown
+    EXPECT_EQ(most.next_token(), 0u);
     EXPECT_TRUE((CacheWord{.state = PageState::stopped}).is_readable());
     EXPECT_FALSE((CacheWord{.state = PageState::leaving}).is_readable());
 }
@@ -36,6 +37,42 @@ TEST(SpaceShape, gives_each_page_its_own_words_at_its_directory_node) {
         places.emplace(shape.directory_of(page).value, shape.directory_index(page));
     }
     EXPECT_EQ(places.size(), shape.pages());
+}
+
+TEST(SpaceShape, has_a_bit_for_each_rank_in_as_few_words_as_do) {
+    EXPECT_EQ((SpaceShape{.nodes = 1}).entry_words(), 2u);
+    EXPECT_EQ((SpaceShape{.nodes = 64}).entry_words(), 2u);
+    EXPECT_EQ((SpaceShape{.nodes = 65}).entry_words(), 3u);
+    EXPECT_EQ((SpaceShape{.nodes = space_nodes_max}).entry_words(), 17u);
+}
+
+TEST(RankSet, knows_ranks_of_every_word_apart) {
+    RankSet set;
+    for (const std::uint32_t rank : {0u, 63u, 64u, 1023u}) {
+        EXPECT_FALSE(set.contains(rank));
+        set.add(rank);
+        EXPECT_TRUE(set.contains(rank));
+    }
+    EXPECT_EQ(set.word(0), 1u | std::uint64_t{1} << 63);
+    EXPECT_EQ(set.word(1), 1u);
+    EXPECT_FALSE(set.contains(1));
+    EXPECT_FALSE(set.contains(128));
+    set |= RankSet::of(128);
+    EXPECT_TRUE(set.contains(128));
+    EXPECT_TRUE(set.contains(64));
+}
+
+TEST(SharedRankSet, counts_each_rank_once) {
+    SharedRankSet set;
+    set.add(64);
+    set.add(64);
+    set.add(3);
+    EXPECT_EQ(set.count(), 2u);
+    EXPECT_TRUE(set.contains(64));
+    EXPECT_FALSE(set.contains(0));
+    set.clear();
+    EXPECT_EQ(set.count(), 0u);
+    EXPECT_FALSE(set.contains(64));
 }
 
 TEST(PageNumbers, leaves_a_number_free_behind_each_run_and_reuses_the_oldest_last) {

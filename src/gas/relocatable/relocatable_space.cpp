@@ -82,7 +82,7 @@ Result<std::unique_ptr<RelocatableSpace>> RelocatableSpace::make(net::Async& asy
     if (!cache) return cache.error();
     const auto frames = async.allocate(shape.pages() << shape.page_shift, true);
     if (!frames) return frames.error();
-    const auto words = async.allocate(shape.directory_pages() * sizeof(DirectoryEntry), true);
+    const auto words = async.allocate(shape.directory_pages() * shape.entry_words() * 8, true);
     if (!words) return words.error();
     const auto everything = async.register_local(everything_local());
     if (!everything) return everything.error();
@@ -137,7 +137,7 @@ void RelocatableSpace::attach() {
     bases[endpoint.self().value] = local.data();
     cache_->attach(std::move(bases), options_.spare_bytes_max,
                    endpoint.provider().limits().pins_memory);
-    station_.attach(reinterpret_cast<DirectoryEntry*>(async_.local(words_).data()));
+    station_.attach(reinterpret_cast<DirectoryWords>(async_.local(words_).data()));
     cached_ = cache_->table();
     pages_ = shape_.pages();
     page_shift_ = shape_.page_shift;
@@ -180,7 +180,7 @@ void RelocatableSpace::receive(void* context, NodeId from, MailKind kind, std::u
                                    static_cast<std::uint8_t>(words[3]), (words[3] >> 8) != 0,
                                    static_cast<std::uint32_t>(words[4]), words[5]});
             return self.mail_.send(from, MailKind::published, token, {});
-        case MailKind::published: self.published_.fetch_or(std::uint64_t{1} << from.value); return;
+        case MailKind::published: return self.published_.add(from.value);
     }
 }
 
@@ -229,15 +229,20 @@ Counts RelocatableSpace::counts() const noexcept {
 /// Tells every directory node and waits until it has noted it, or died.
 void RelocatableSpace::publish(const PublishedRun& run) {
     const std::scoped_lock one_at_a_time{publishing_};
-    published_.store(0);
+    published_.clear();
     const std::uint64_t words[] = {run.first, run.pages,
                                    run.bytes, run.kind | std::uint64_t{run.fixed} << 8,
                                    run.rank,  run.block_pages};
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         mail_.send(NodeId{rank}, MailKind::publish, 0, words);
     }
-    const std::uint64_t all = ranks_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << ranks_) - 1;
-    async_.endpoint().wait_until([&] { return ((published_.load() | dead_.mask()) & all) == all; });
+    async_.endpoint().wait_until([&] {
+        if (published_.count() + dead_.count() < ranks_) return false;
+        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+            if (!published_.contains(rank) && !dead_.contains(rank)) return false;
+        }
+        return true;
+    });
 }
 
 std::uint64_t RelocatableSpace::make(std::uint64_t count, std::uint64_t element_bytes,

@@ -119,7 +119,7 @@ private:
     std::unique_ptr<Directory> directory_;
     Latch numbers_latch_;
     PageNumbers together_, own_;
-    std::atomic<std::uint64_t> published_{0};  ///< by bit: who has noted the allocation under way
+    SharedRankSet published_;  ///< who has noted the allocation under way
     Latch publishing_;
     Counts before_{};  ///< of this process's threads when the space was made
 };

@@ -81,7 +81,7 @@ Status Relocator::move(std::span<const std::uint64_t> pages, Goal goal) {
     call.refused = directory_->claim(call.token, pages);
     while (!call.wanted.empty() || !call.changes.empty()) {
         const std::uint64_t seen = call.events.load();
-        const std::uint64_t dead_seen = dead_.mask();
+        const std::uint32_t dead_seen = dead_.count();
         bool progressed = take_events(call);
         for (const auto& change : call.changes) progressed |= advance(call, *change);
         std::erase_if(call.changes,
@@ -99,7 +99,7 @@ Status Relocator::move(std::span<const std::uint64_t> pages, Goal goal) {
 }
 
 /// Waits for letters, or for the time to ask again.
-void Relocator::pause(Call& call, std::uint64_t seen, std::uint64_t dead_seen) {
+void Relocator::pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen) {
     bool asks_again = !call.refused.empty();
     bool copies = false;
     for (const auto& change : call.changes) {
@@ -107,7 +107,7 @@ void Relocator::pause(Call& call, std::uint64_t seen, std::uint64_t dead_seen) {
         copies |= change->phase == Change::Phase::copying;
     }
     const auto news = [&] {
-        if (call.events.load() != seen || dead_.mask() != dead_seen) return true;
+        if (call.events.load() != seen || dead_.count() != dead_seen) return true;
         return copies && std::ranges::any_of(call.changes, [](const auto& it) {
                    return it->phase == Change::Phase::copying &&
                           std::ranges::all_of(it->copies,
@@ -126,13 +126,13 @@ void Relocator::pause(Call& call, std::uint64_t seen, std::uint64_t dead_seen) {
 }
 
 /// Nodes whose letters are to come.
-std::uint64_t Relocator::awaited(const Call& call) const {
-    std::uint64_t nodes = 0;
-    for (const std::uint64_t page : call.wanted) {
-        nodes |= std::uint64_t{1} << shape_.directory_of(page).value;
-    }
+RankSet Relocator::awaited(const Call& call) const {
+    RankSet nodes;
+    for (const std::uint64_t page : call.wanted) nodes.add(shape_.directory_of(page).value);
     for (const auto& change : call.changes) {
-        for (const Peer& peer : change->peers) nodes |= std::uint64_t{!peer.ready} << peer.rank;
+        for (const Peer& peer : change->peers) {
+            if (!peer.ready) nodes.add(peer.rank);
+        }
     }
     return nodes;
 }
@@ -146,8 +146,14 @@ bool Relocator::take_events(Call& call) {
         answers.swap(call.answers);
     }
     std::vector<GrantedPage> pages;
-    for (std::size_t i = 0; i + 2 < words.size(); i += 3) {
-        pages.push_back({words[i], PageWord::unpack(words[i + 1]), words[i + 2]});
+    const std::size_t words_of_page = 2 + shape_.sharer_words();
+    for (std::size_t i = 0; i + words_of_page <= words.size(); i += words_of_page) {
+        GrantedPage& granted = pages.emplace_back();
+        granted.page = words[i];
+        granted.word = PageWord::unpack(words[i + 1]);
+        for (std::uint32_t k = 0; k < shape_.sharer_words(); ++k) {
+            granted.sharers.word(k) = words[i + 2 + k];
+        }
         call.wanted.erase(words[i]);
     }
     if (!pages.empty()) begin(call, std::move(pages));
@@ -170,7 +176,7 @@ bool Relocator::take_events(Call& call) {
 void Relocator::begin(Call& call, std::vector<GrantedPage> pages) {
     auto change = std::make_unique<Change>();
     std::vector<CommittedPage> as_it_was;
-    std::uint64_t sharers = 0;
+    RankSet sharers;
     std::ranges::sort(pages, {}, &GrantedPage::page);  // for copy()
     for (const GrantedPage& page : pages) {
         if (!page.word.live) {
@@ -184,7 +190,7 @@ void Relocator::begin(Call& call, std::vector<GrantedPage> pages) {
             as_it_was.push_back({page.page, page.word});
         } else {
             PageWord next = page.word;
-            next.mover = static_cast<std::uint8_t>(self_.value);
+            next.mover = static_cast<std::uint16_t>(self_.value);
             next.version = page.word.next_version();
             next.live = call.goal == Goal::own;
             if (next.live) next.owner = next.mover;
@@ -197,7 +203,7 @@ void Relocator::begin(Call& call, std::vector<GrantedPage> pages) {
     if (change->pages.empty()) return;
     change->number = call.changes_made++ & ((1u << change_bits) - 1);
     for (std::uint32_t rank = 0; rank < shape_.nodes; ++rank) {
-        if ((sharers >> rank & 1) != 0 && rank != self_.value) change->peers.push_back({rank});
+        if (sharers.contains(rank) && rank != self_.value) change->peers.push_back({rank});
     }
     call.changes.push_back(std::move(change));
     send_wave(call, *call.changes.back(), MailKind::stop, false);
@@ -214,7 +220,7 @@ void Relocator::send_wave(const Call& call, Change& change, MailKind kind, bool 
         words.clear();
         for (std::size_t i = 0; i < change.pages.size(); ++i) {
             const GrantedPage& page = change.pages[i];
-            if ((page.sharers >> peer.rank & 1) == 0) continue;
+            if (!page.sharers.contains(peer.rank)) continue;
             words.push_back(tagged(page.page, page.word.owner));
             words.push_back(change.next[i].pack());
         }
@@ -313,7 +319,7 @@ void Relocator::note_copies(Call& call, Change& change) {
         for (std::size_t i = 0; i < change.pages.size(); ++i) {
             if (change.pages[i].word.owner != owner) continue;
             change.next[i].lost = true;
-            change.next[i].owner = static_cast<std::uint8_t>(owner);
+            change.next[i].owner = static_cast<std::uint16_t>(owner);
             fail(call, Fault::peer_lost, owner, change.pages[i].page);
         }
     }

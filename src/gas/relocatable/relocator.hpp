@@ -125,7 +125,7 @@ private:
     };
 
     bool take_events(Call& call);
-    std::uint64_t awaited(const Call& call) const;
+    RankSet awaited(const Call& call) const;
     void begin(Call& call, std::vector<GrantedPage> pages);
     bool advance(Call& call, Change& change);
     void send_wave(const Call& call, Change& change, MailKind kind, bool again);
@@ -137,7 +137,7 @@ private:
     void note_copies(Call& call, Change& change);
     void finish(Call& call, Change& change);
     bool give_up_dead_directories(Call& call);
-    void pause(Call& call, std::uint64_t seen, std::uint64_t dead_seen);
+    void pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen);
     static void fail(Call& call, Fault fault, std::uint32_t rank, std::uint64_t page);
     static MailKind wave_of(const Change& change) noexcept {
         return change.phase == Change::Phase::stopping ? MailKind::stop : MailKind::move;

@@ -26,7 +26,10 @@ struct Engine::Parts {
 };
 
 Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
-    : endpoint_(endpoint), mode_(mode), counts_(!endpoint.provider().limits().completes_inline) {
+    : endpoint_(endpoint),
+      mode_(mode),
+      counts_(!endpoint.provider().limits().completes_inline),
+      gathers_(endpoint.provider().limits().gathers && endpoint.provider().limits().parallel) {
     HIROBA_INVARIANT(queues >= 1 && queues <= queues_max, "%u command queues; 1 to %u", queues,
                      queues_max);
     for (std::uint32_t i = 0; i < queues; ++i) queues_.push_back(std::make_unique<Queue>());
@@ -37,7 +40,16 @@ Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
 
 bool Engine::submit(const Command& command, bool may_join) noexcept {
     if (mode_ == Mode::always) return enqueue(command);
-    if (may_join && mode_ == Mode::automatic && in_flight_.load() != 0) return join(command);
+    if (may_join && mode_ == Mode::automatic) {
+        const std::uint32_t under_way = in_flight_.load();
+        // What fills datagrams by itself gains nothing, and would be copied before it can leave.
+        const bool is_small =
+            command.kind != Work::Kind::put || command.bytes <= gathered_bytes_max;
+        const bool gathers = gathers_ && is_small;
+        // More would only pass through the queue on their way to the same slots.
+        if (gathers && under_way >= gathered_max) return false;
+        if (under_way != 0) return (gathers && gather(command)) || join(command);
+    }
     Post outcome = Post::again;
     const auto call = [&] { return issue(command); };
     if (mode_ == Mode::never) {
@@ -63,6 +75,15 @@ bool Engine::enqueue(const Command& command) noexcept {
     return put != Put::full;
 }
 
+// As for join() nobody is woken; the provider sends it with the poll that brings an answer.
+bool Engine::gather(const Command& command) noexcept {
+    if (issue(command, true) == Post::again) return false;
+    // Relaxed, both: a hint for the service thread. Read first: the line stays shared.
+    if (!gathered_.load(std::memory_order_relaxed))
+        gathered_.store(true, std::memory_order_relaxed);
+    return true;
+}
+
 // Nobody is woken: the poll that ends the last of what is under way takes it along. It decrements
 // in_flight_ and then looks at joined_; here it is the other way round, so one of both sees the
 // other (all four accesses are sequentially consistent).
@@ -84,7 +105,7 @@ bool Engine::submit_call(const CallParams& call) noexcept {
 }
 
 /// Hands one request to the provider on this thread.
-Post Engine::issue(const Command& command) noexcept {
+Post Engine::issue(const Command& command, bool with_next) noexcept {
     if (!may_run_callback(this_thread())) return Post::again;
     if (command.kind == Work::Kind::send && !endpoint_.may_send(command.peer)) return Post::again;
     const std::uint32_t index = slots_.claim();
@@ -93,7 +114,8 @@ Post Engine::issue(const Command& command) noexcept {
     Parts parts;
     describe(index, command, work, parts);
     if (counts_) in_flight_.fetch_add(1);
-    if (endpoint_.provider().post({&work, 1}) == 0) {
+    Provider& provider = endpoint_.provider();
+    if ((with_next ? provider.post_with_next({&work, 1}, false) : provider.post({&work, 1})) == 0) {
         if (counts_) in_flight_.fetch_sub(1);
         slots_.release(index);
         return Post::again;
@@ -172,7 +194,10 @@ std::size_t Engine::execute_batch(Queue& queue, bool& stuck) noexcept {
         describe(indexes[described], command, works[described], parts[described]);
     }
     if (counts_) in_flight_.fetch_add(static_cast<std::uint32_t>(described));
-    const std::size_t taken = endpoint_.provider().post(std::span(works).first(described));
+    // What is not wanted at once leaves with the poll that follows.
+    Provider& provider = endpoint_.provider();
+    const auto list = std::span(works).first(described);
+    const std::size_t taken = gathers_ ? provider.post_with_next(list, true) : provider.post(list);
     if (counts_) in_flight_.fetch_sub(static_cast<std::uint32_t>(described - taken));
     if (taken < described && commands[taken]->kind == Work::Kind::send) {
         // The target's threads may be busy with the program for long; its service thread is not.

@@ -14,8 +14,9 @@
 //           is parallel;
 //   auto    on the caller's thread if the provider is parallel or the progress role is free, else
 //           through the queue: whoever has the role executes it, and nobody waits for a latch. What
-//           may share datagrams with others joins them in the queue while something is under way:
-//           the next poll, which the answers to that bring at the latest, sends all of it as lists.
+//           may share datagrams with others joins them while something is under way: at the
+//           provider if that gathers and no other thread is in it, else in the queue. The next
+//           poll, which the answers to that bring at the latest, sends all of it as lists.
 //
 // Foreign calls, which belong to one thread and bear no call beside them, have a queue of their
 // own: the service thread alone empties it, with the progress role.
@@ -76,7 +77,9 @@ public:
     bool queued_since_last_asked() noexcept override {
         std::uint64_t taken = 0;
         for (const auto& queue : queues_) taken += queue->taken();
-        return std::exchange(taken_seen_, taken) != taken || !queues_empty();
+        // Relaxed: a hint, see gather().
+        const bool gathered = gathered_.exchange(false, std::memory_order_relaxed);
+        return std::exchange(taken_seen_, taken) != taken || gathered || !queues_empty();
     }
     void awake() noexcept override {
         for (const auto& queue : queues_) queue->awake();
@@ -88,6 +91,8 @@ public:
     static constexpr std::size_t queue_capacity = 1024;
     static constexpr std::size_t batch_max = 32;
     static constexpr std::size_t calls_capacity = 64;
+    static constexpr std::uint32_t gathered_max = SlotTable::slots_max - 64;  ///< else `again`
+    static constexpr std::size_t gathered_bytes_max = 512;                    ///< of a write
 
 private:
     struct Parts;
@@ -99,7 +104,9 @@ private:
     Queue& own_queue() noexcept;
     bool enqueue(const Command& command) noexcept;
     bool join(const Command& command) noexcept;
-    Post issue(const Command& command) noexcept;
+    bool gather(const Command& command) noexcept;
+    /// @param with_next  it may stay with the provider until more comes
+    Post issue(const Command& command, bool with_next = false) noexcept;
     /// `stuck` becomes true when the provider has no room for all of it.
     std::size_t execute_batch(Queue& queue, bool& stuck) noexcept;
     std::size_t repeat_guesses() noexcept;
@@ -116,9 +123,11 @@ private:
     CommandQueue<CallParams, calls_capacity> calls_;  ///< consumer: the service thread
     std::uint64_t taken_seen_ = 0;                    ///< service thread
     bool counts_;                                     ///< in_flight_: where posting is dear
+    bool gathers_;                                    ///< the provider keeps what may join
     alignas(cache_line_bytes) std::atomic<std::uint32_t> in_flight_{0};  ///< slots at the provider
     std::atomic<bool> joined_{false};
-    std::atomic<bool> blocked_{false};  ///< some queue's first command
+    std::atomic<bool> gathered_{false};  ///< since the service thread asked last
+    std::atomic<bool> blocked_{false};   ///< some queue's first command
     std::atomic<std::uint32_t> guesses_waiting_{0};
     /// Narrow atomics that the provider had no room for when they had to guess again.
     std::array<std::atomic<bool>, SlotTable::slots_max> guess_waits_{};

@@ -65,6 +65,8 @@ struct Limits {
     /// brings was read after what earlier gets bring, and after all earlier puts and atomics. (Puts
     /// and atomics may overtake earlier gets.) False: no such promise.
     bool lists_in_order = false;
+    /// post_with_next() gathers what it is given.
+    bool gathers = false;
     /// A device keeps pages of regions: memory given back to the machine would leave the device on
     /// the former pages, so it is cleared instead.
     bool pins_memory = false;
@@ -161,6 +163,14 @@ public:
     /// taken, with their outcomes. Here one after the other; a provider that pays for each entry
     /// into its device does better.
     virtual std::size_t post(std::span<Work> list) noexcept;
+    /// As post(), but where something is under way to the same peer the list may stay here, so that
+    /// what is posted next leaves with it: until the next poll(), at the latest when the peer
+    /// answers.
+    /// @param waits  for another thread that is in the provider; else takes nothing then
+    virtual std::size_t post_with_next(std::span<Work> list, bool waits) noexcept {
+        static_cast<void>(waits);
+        return post(list);
+    }
     /// Completes everything pending to `peer`, now and later, with Arrivals::failed(). Called when
     /// the launcher tells that it died. Messages to it vanish. Any thread.
     virtual void peer_lost(NodeId peer) noexcept { static_cast<void>(peer); }

@@ -20,33 +20,32 @@ namespace {
 using Maker = Result<std::unique_ptr<Provider>> (*)(ProviderSetup);
 
 /// shm to nodes on the same host, another provider to all others.
-Result<std::unique_ptr<Provider>> make_mixed(ProviderSetup setup, Maker far, bool lists_in_order,
-                                             bool pins_memory) {
+Result<std::unique_ptr<Provider>> make_mixed(ProviderSetup setup, mixed::Parts parts) {
     if (setup.self.value >= setup.nodes) {
         return Error{ErrorKind::refused, "node " + std::to_string(setup.self.value) +
                                              ": a job of " + std::to_string(setup.nodes) +
                                              " nodes has no such rank"};
     }
-    mixed::Parts parts{.near = shm::make_shm_provider,
-                       .far = far,
-                       .near_card_bytes = sizeof(wire::AddressCard),
-                       .lists_in_order = lists_in_order,
-                       .pins_memory = pins_memory,
-                       .host = setup.host != 0 ? setup.host : this_host()};
+    parts.near = shm::make_shm_provider;
+    parts.near_card_bytes = sizeof(wire::AddressCard);
+    parts.host = setup.host != 0 ? setup.host : this_host();
     return std::unique_ptr<Provider>(
         std::make_unique<mixed::MixedProvider>(std::move(setup), std::move(parts)));
 }
 
 Result<std::unique_ptr<Provider>> make_auto_provider(ProviderSetup setup) {
-    return make_mixed(std::move(setup), udp::make_udp_provider, true, false);
+    return make_mixed(std::move(setup),
+                      {.far = udp::make_udp_provider, .lists_in_order = true, .gathers = true});
 }
 
 Result<std::unique_ptr<Provider>> make_shm_and_ucx(ProviderSetup setup) {
-    return make_mixed(std::move(setup), ucx::make_ucx_provider, false, false);
+    return make_mixed(std::move(setup), {.far = ucx::make_ucx_provider});
 }
 
 Result<std::unique_ptr<Provider>> make_shm_and_verbs(ProviderSetup setup) {
-    return make_mixed(std::move(setup), verbs::make_verbs_provider, true, true);
+    return make_mixed(
+        std::move(setup),
+        {.far = verbs::make_verbs_provider, .lists_in_order = true, .pins_memory = true});
 }
 
 /// What the machine has for it, or what is missing.

@@ -22,9 +22,17 @@ namespace hiroba::net {
 /// Two nodes' memory in one process. A message comes back as if its target had sent it.
 class LateProvider final : public Provider {
 public:
+    /// @param gathers  it is parallel and takes what may leave with the next
+    explicit LateProvider(bool gathers = false) : gathers_(gathers) {}
     const Limits& limits() const noexcept override {
-        static constexpr Limits limits{"late", 4096, false, false, false};
-        return limits;
+        static constexpr Limits one_at_a_time{"late", 4096, false, false, false};
+        static constexpr Limits gathering{"late", 4096, false, true, false, false, true};
+        return gathers_ ? gathering : one_at_a_time;
+    }
+    std::size_t post_with_next(std::span<Work> list, bool waits) noexcept override {
+        if (busy && !waits) return 0;
+        gathered += list.size();
+        return post(list);
     }
     Result<RegionId> allocate(std::size_t bytes) override {
         for (auto& memory : memory_) memory.assign(round_up(bytes, 8) / 8, 0);
@@ -101,6 +109,8 @@ public:
 
     std::size_t room = 5;
     bool lost = false;  ///< whatever is pending fails instead
+    bool busy = false;  ///< as if another thread were in it
+    std::size_t gathered = 0;
     std::atomic<int> calls{0}, overlaps{0}, service_wakes{0};
     std::size_t longest_list = 0;
 
@@ -131,6 +141,7 @@ private:
     std::byte* at(NodeId node, std::uint64_t offset) noexcept {
         return reinterpret_cast<std::byte*>(memory_[node.value].data()) + offset;
     }
+    bool gathers_;
     std::atomic<bool> entered{false};
     std::size_t bytes_ = 0;
     std::vector<std::uint64_t> memory_[2];
@@ -141,8 +152,8 @@ inline constexpr NodeId far_node{1};
 
 /// Node 0, its requests, and 1000 bytes on each node.
 struct Node {
-    explicit Node(offload::Mode mode)
-        : provider(new LateProvider),
+    explicit Node(offload::Mode mode, bool gathers = false)
+        : provider(new LateProvider{gathers}),
           endpoint(Endpoint::over(NodeId{0}, 2, std::unique_ptr<Provider>(provider))),
           async(std::make_unique<Async>(*endpoint, mode)),
           memory(*async->allocate(1000)) {

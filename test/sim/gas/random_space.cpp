@@ -57,7 +57,8 @@ public:
     Program(net::sim::FiberStacks& stacks, const RandomSpace& what)
         : what_(what),
           random_(what.seed * 0x9E37'79B9 + 1),
-          nodes_(2 + static_cast<std::uint32_t>(random_.below(4))),
+          nodes_(what.wide ? 65 + static_cast<std::uint32_t>(random_.below(64))
+                           : 2 + static_cast<std::uint32_t>(random_.below(4))),
           one_sided_(random_.happens(50)),
           allocator_(static_cast<std::uint32_t>(random_.below(nodes_ + 1))),
           victim_(static_cast<std::uint32_t>(random_.below(nodes_))),
@@ -90,6 +91,10 @@ private:
         if (fault_.empty()) fault_ = text;
     }
     bool is_dead(std::uint32_t node) const { return crashed_ && node == victim_; }
+    /// Of many nodes those work whose ranks lie at the ends of words of sharers.
+    bool works(std::uint32_t node) const {
+        return !what_.wide || node <= 1 || node == 63 || node == 64 || node + 2 >= nodes_;
+    }
 
     RandomSpace what_;
     Random random_;  ///< what the job's shape is drawn from
@@ -294,7 +299,7 @@ void Program::node(NodeId self) {
     const auto async =
         std::make_unique<net::Async>(*endpoint, net::offload::Mode::automatic);  // large
     gas::SpaceOptions options;
-    options.arena_bytes = 64 * nodes_ * page_bytes;
+    options.arena_bytes = (what_.wide ? 32u : 64u) * nodes_ * page_bytes;
     options.spare_bytes_max = page_bytes;
     options.one_sided = one_sided_;
     const auto space = must(gas::RelocatableSpace::make(*async, *collectives, options));
@@ -317,7 +322,8 @@ void Program::node(NodeId self) {
     }
     job_.gather(self, {});
     if (!first_) fail("no allocation");
-    const auto threads = 1 + static_cast<std::uint32_t>(random_.below(2));
+    const auto threads = works(self.value) ? 1 + static_cast<std::uint32_t>(random_.below(2)) : 0;
+    if (!works(self.value)) good(space->prefetch(first_, pages * words_per_page));
     working_.resize(nodes_);
     working_[self.value] = threads;
     left_ += threads;

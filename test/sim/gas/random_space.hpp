@@ -13,6 +13,7 @@ namespace hiroba::sim_test {
 
 struct RandomSpace {
     std::uint64_t seed = 1;  ///< nodes (2 to 5), threads, wire, directory and steps follow from it
+    bool wide = false;       ///< 65 to 128 nodes, of which six work and all are sharers
     std::uint32_t steps = 25;  ///< of each thread
     bool crash = false;        ///< one node dies on the way
     bool tell = false;         ///< print every access

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: runs the random programs of a range of seeds on relocatable spaces of simulated nodes.
-// Usage: sim_random_spaces FIRST LAST [steps=N] [crash] [tell] [first]
+// Usage: sim_random_spaces FIRST LAST [steps=N] [crash] [wide] [tell] [first]
 //   crash  one node dies on the way   first  stops at the first failure, and says how soon it came
+//   wide   65 to 128 nodes
 #include <cstdio>
 #include <string>
 
@@ -26,6 +27,9 @@ int run(int argc, char** argv) {
             shape.steps = static_cast<std::uint32_t>(number);
         } else if (word == "crash") {
             shape.crash = true;
+        } else if (word == "wide") {
+            shape.wide = true;
+            range.programs_per_process = 20;  // each has gigabytes of addresses
         } else if (word == "tell") {
             shape.tell = true;
         } else {
@@ -35,8 +39,8 @@ int run(int argc, char** argv) {
     };
     if (!parse_seeds(argc, argv, range, other)) {
         std::fprintf(stderr,
-                     "usage: sim_random_spaces FIRST LAST [steps=N] [crash] [tell] [first]; seeds "
-                     "from 1\n");
+                     "usage: sim_random_spaces FIRST LAST [steps=N] [crash] [wide] [tell] "
+                     "[first]; seeds from 1\n");
         return 64;
     }
     auto& tally = shared_with_children<Tally>();
@@ -55,7 +59,7 @@ int run(int argc, char** argv) {
             const std::string number = std::to_string(seed);
             return "sim_random_spaces " + number + " " + number +
                    " steps=" + std::to_string(shape.steps) + (shape.crash ? " crash" : "") +
-                   " tell";
+                   (shape.wide ? " wide" : "") + " tell";
         });
     std::printf(
         "%lu programs, %lu failed; %.1f s, %lu accesses, %lu relocations, %lu misses, %lu "

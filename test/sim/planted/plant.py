@@ -276,7 +276,7 @@ BUGS = {
     # The directory node does not note who asked.
     "sharer_forgotten": (
         SPACE + "directory_station.cpp",
-        [("        if (word.live) sharers_of(page).fetch_or(std::uint64_t{1} << waiter.from.value);\n", "")],
+        [("        if (word.live) add_sharer(page, waiter.from.value);\n", "")],
     ),
     # A node that asks takes an answer that a mover's message has overtaken.
     "late_answer_taken": (
@@ -287,15 +287,10 @@ BUGS = {
     # A one-sided asker reads the word before it enters itself among the sharers.
     "asked_before_entered": (
         SPACE + "one_sided_directory.cpp",
-        [("    if (!change(words, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self)) {\n"
-          "        return cache_.abandon(asked.page);\n"
-          "    }\n",
-          "    const auto enter = [&] {\n"
-          "        change(words, Which::sharers, net::AtomicOp::fetch_or, std::uint64_t{1} << self);\n"
-          "    };\n"),
+        [("    if (!enter(words, self)) return cache_.abandon(asked.page);\n", ""),
          ("        if (!word.moving) return cache_.told(asked.page, asked.token, word);\n",
           "        if (!word.moving) {\n"
-          "            enter();\n"
+          "            enter(words, self);\n"
           "            return cache_.told(asked.page, asked.token, word);\n"
           "        }\n")],
     ),

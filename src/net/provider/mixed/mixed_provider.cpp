@@ -44,6 +44,7 @@ MixedProvider::MixedProvider(ProviderSetup setup, Parts parts)
     : setup_(std::move(setup)), parts_(std::move(parts)), limits_(mixed_limits) {
     limits_.lists_in_order = parts_.lists_in_order;
     limits_.pins_memory = parts_.pins_memory;
+    limits_.gathers = parts_.gathers;
 }
 
 MixedProvider::~MixedProvider() {
@@ -213,7 +214,8 @@ Post MixedProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std
 }
 
 // What follows each other to far peers stays together.
-std::size_t MixedProvider::post(std::span<Work> list) noexcept {
+template <class PostFar>
+std::size_t MixedProvider::post_runs(std::span<Work> list, PostFar&& post_far) noexcept {
     const auto is_far = [&](const Work& work) { return way_to(work.peer).provider == far_.get(); };
     std::size_t taken = 0;
     while (taken < list.size()) {
@@ -221,11 +223,19 @@ std::size_t MixedProvider::post(std::span<Work> list) noexcept {
         std::size_t end = taken + 1;
         while (far && end < list.size() && is_far(list[end])) ++end;
         const std::span<Work> run = list.subspan(taken, end - taken);
-        const std::size_t posted = far ? far_->post(run) : Provider::post(run);
+        const std::size_t posted = far ? post_far(run) : Provider::post(run);
         taken += posted;
         if (posted < run.size()) break;
     }
     return taken;
+}
+
+std::size_t MixedProvider::post(std::span<Work> list) noexcept {
+    return post_runs(list, [&](std::span<Work> run) { return far_->post(run); });
+}
+
+std::size_t MixedProvider::post_with_next(std::span<Work> list, bool waits) noexcept {
+    return post_runs(list, [&](std::span<Work> run) { return far_->post_with_next(run, waits); });
 }
 
 // Near peers are mapped: nobody prepares kicks to them. Far ones have the same number there.

@@ -21,10 +21,10 @@ using Maker = std::function<Result<std::unique_ptr<Provider>>(ProviderSetup)>;
 
 /// @param near  its connect() exchanges near_card_bytes once, unless it is alone
 struct Parts {
-    Maker near, far;
+    Maker near{}, far{};
     std::size_t near_card_bytes = 0;
-    bool lists_in_order = false, pins_memory = false;  ///< of the far one's Limits
-    std::uint64_t host = 0;                            ///< of this node
+    bool lists_in_order = false, pins_memory = false, gathers = false;  ///< of the far one's Limits
+    std::uint64_t host = 0;                                             ///< of this node
 };
 
 class MixedProvider final : public Provider {
@@ -48,6 +48,7 @@ public:
                 std::uint64_t operand, std::uint64_t expected,
                 std::uint64_t* old) noexcept override;
     std::size_t post(std::span<Work> list) noexcept override;
+    std::size_t post_with_next(std::span<Work> list, bool waits) noexcept override;
     bool prepare(PreparedKick& kick) noexcept override;
     Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
               bool more) noexcept override;
@@ -60,6 +61,9 @@ public:
     void wake(NodeId node, Sleeper role) noexcept override;
 
 private:
+    /// Calls `post_far` with each run of works for far peers.
+    template <class PostFar>
+    std::size_t post_runs(std::span<Work> list, PostFar&& post_far) noexcept;
     static constexpr std::uint32_t not_near = ~std::uint32_t{0};
     struct Way {
         Provider* provider;

@@ -50,7 +50,8 @@ Result<Mapping> Mapping::of(int fd, std::size_t bytes) {
     void* start =
         mmap(address_hint(bytes), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (start == MAP_FAILED) {
-        return failed("mmap", bytes, "; see ulimit -v and vm.max_map_count, or lower HIROBA_HEAP");
+        return failed("mmap", bytes,
+                      "; see ulimit -v and vm.max_map_count, or lower HIROBA_HEAP or HIROBA_GAS");
     }
     // Sparse and mostly other nodes': a core of one node must not hold, or walk, all of it.
     madvise(start, bytes, MADV_DONTDUMP);
@@ -64,7 +65,7 @@ Result<Descriptor> create_memory(std::size_t bytes) {
     Descriptor memory{memfd_create("hiroba", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
     if (memory.fd() < 0) return failed("memfd_create", bytes, "; see ulimit -n");
     if (ftruncate(memory.fd(), static_cast<off_t>(bytes)) != 0) {
-        return failed("ftruncate", bytes, "; see ulimit -f, or lower HIROBA_HEAP");
+        return failed("ftruncate", bytes, "; see ulimit -f, or lower HIROBA_HEAP or HIROBA_GAS");
     }
     if (fcntl(memory.fd(), F_ADD_SEALS, seals) != 0) return failed("sealing", bytes, "");
     return memory;

@@ -49,9 +49,10 @@ Result<RegionId> ShmProvider::allocate(std::size_t bytes) {
                                              << 46;  // a quarter of the address space
     HIROBA_INVARIANT(peers_.empty(), "region of %lu bytes allocated after connect()", bytes);
     if (bytes > memory_bytes_max - memory_bytes_) {
-        return refused(setup_.self, "a region of " + std::to_string(bytes) + " bytes beside " +
-                                        std::to_string(memory_bytes_) +
-                                        " does not fit the address space; lower HIROBA_HEAP");
+        return refused(setup_.self,
+                       "a region of " + std::to_string(bytes) + " bytes beside " +
+                           std::to_string(memory_bytes_) +
+                           " does not fit the address space; lower HIROBA_HEAP or HIROBA_GAS");
     }
     regions_.push_back({memory_bytes_, bytes});
     memory_bytes_ += round_up(bytes, page_bytes);

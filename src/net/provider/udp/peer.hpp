@@ -24,17 +24,18 @@ struct Op {
     AtomicOp atomic{};
     bool pending = false;  ///< posted and not complete: an answer may name it
     bool failed = false;
-    OpId id;
     std::uint32_t peer = 0;
     std::uint32_t region = 0;
+    std::uint32_t next = no_op;  ///< in the list it is in
+    OpId id;
     std::uint64_t offset = 0;
     std::byte* memory = nullptr;  ///< put: source; get: target; atomic: the value before
     std::uint64_t bytes = 0;
-    std::uint64_t position = 0;  ///< put: bytes composed; get: bytes that came
-    std::uint64_t operand = 0, expected = 0;
+    std::uint64_t position = 0;       ///< put: bytes composed; get: bytes that came
     std::uint64_t last_sequence = 0;  ///< put: complete when this is acknowledged
-    std::uint32_t next = no_op;       ///< in the list it is in
+    std::uint64_t operand = 0, expected = 0;
 };
+static_assert(sizeof(Op) == 80);  // those of puts and gets in 64
 
 /// First in, first out, linked through Op::next.
 struct OpList {
@@ -88,8 +89,9 @@ enum class Acknowledge : std::uint8_t { nothing, later, soon, now };
 struct Peer {
     NodeId node;
     bool lost = false;
-    bool silent = false;  ///< lost because nothing was heard; to be told
-    bool dirty = false;   ///< in the list of those to look after at the end of the poll
+    bool silent = false;     ///< lost because nothing was heard; to be told
+    bool dirty = false;      ///< in the list of those to look after at the end of the poll
+    std::uint32_t kept = 0;  ///< operations that wait for what is posted next
     Acknowledge acknowledge = Acknowledge::nothing;
     std::uint8_t wakes = 0;              ///< bit per role: to be rung, when there is room
     std::uint32_t not_acknowledged = 0;  ///< packets executed since the last acknowledgement

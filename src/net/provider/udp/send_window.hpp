@@ -80,6 +80,8 @@ public:
     /// Everything composed was executed by the peer.
     bool empty() const noexcept { return first_ == next_; }
     bool outstanding() const noexcept { return first_ != unsent_; }
+    /// Composed and never sent.
+    std::uint64_t unsent_packets() const noexcept { return next_ - unsent_; }
 
     /// When timed_out() is due; meaningful while outstanding().
     std::uint64_t deadline_ns() const noexcept;

@@ -48,6 +48,7 @@ namespace {
 constexpr std::size_t receive_rounds_max = 8;
 constexpr std::uint32_t packets_for_messages = 64;  // what one-sided work leaves of the window
 constexpr std::size_t tail_packets_max = 4;         // more than may overtake a lost one
+constexpr std::size_t finished_together_max = 64;   // completions told with the latch open once
 constexpr std::size_t smallest_piece_bytes = 256;   // rather than less, a put begins a new packet
 
 }  // namespace
@@ -185,6 +186,15 @@ void UdpProvider::transmit(Peer& peer) noexcept {
     note_deadline(peer.send.deadline_ns());
 }
 
+/// What was kept for more to come.
+void UdpProvider::transmit_kept() noexcept {
+    for (Peer* peer : kept_) {
+        peer->kept = 0;
+        if (!peer->lost) transmit(*peer);
+    }
+    kept_.clear();
+}
+
 /// On a path that loses: what left last, once more. That it is lost nothing that overtakes it
 /// shows.
 void UdpProvider::repeat(Peer& peer, std::span<const Bytes> tail) noexcept {
@@ -249,6 +259,7 @@ std::size_t UdpProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
         polls_of_others_.store(polls_of_others_.load(std::memory_order_relaxed) + 1,
                                std::memory_order_relaxed);
     }
+    transmit_kept();
     // What no one had taken yet goes first.
     for (std::size_t i = 0; i < dirty_.size(); ++i) execute_front(*dirty_[i], delivery);
     const std::uint64_t received = counts_.received;
@@ -450,16 +461,26 @@ void UdpProvider::lose(Peer& peer) noexcept {
 }
 
 void UdpProvider::tell_finished(Delivery& delivery) noexcept {
+    struct Finished {
+        OpId id;
+        std::uint32_t peer;
+        bool failed;
+    } some[finished_together_max];
     while (!finished_.empty()) {
-        const std::uint32_t index = finished_.take(ops_.get());
-        const Op op = ops_[index];
-        free_ops_.append(ops_.get(), index);
-        ++delivery.events;
+        std::size_t count = 0;
+        while (!finished_.empty() && count < finished_together_max) {
+            const std::uint32_t index = finished_.take(ops_.get());
+            some[count++] = {ops_[index].id, ops_[index].peer, ops_[index].failed};
+            free_ops_.append(ops_.get(), index);
+        }
+        delivery.events += count;
         latch_.unlock();
-        if (op.failed) {
-            delivery.arrivals.failed(op.id, NodeId{op.peer});
-        } else {
-            delivery.arrivals.completed(op.id);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (some[i].failed) {
+                delivery.arrivals.failed(some[i].id, NodeId{some[i].peer});
+            } else {
+                delivery.arrivals.completed(some[i].id);
+            }
         }
         latch_.lock();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: see udp_provider.hpp; how nodes meet, then what users post, then sleep.
+// Role: see udp_provider.hpp; how nodes meet and part, then sleep.
 #include "net/provider/udp/udp_provider.hpp"
 
 #include <errno.h>
@@ -28,7 +28,8 @@ constexpr Limits udp_limits{.name = "udp",
                             .completes_inline = false,
                             .parallel = true,
                             .maps_peers = false,
-                            .lists_in_order = true};
+                            .lists_in_order = true,
+                            .gathers = true};
 constexpr std::uint64_t card_version = 1;
 constexpr std::uint64_t service_look_ns = 1'000'000;
 constexpr std::uint64_t service_late_ns = 1'000'000;
@@ -119,8 +120,10 @@ Result<RegionId> UdpProvider::allocate(std::size_t bytes) {
     constexpr std::size_t region_bytes_max = std::size_t{1} << 46;
     HIROBA_INVARIANT(peers_.nodes() == 0, "region of %lu bytes allocated after connect()", bytes);
     if (bytes > region_bytes_max) {
-        return refused(setup_.self, "a region of " + std::to_string(bytes) +
-                                        " bytes does not fit the address space; lower HIROBA_HEAP");
+        return refused(
+            setup_.self,
+            "a region of " + std::to_string(bytes) +
+                " bytes does not fit the address space; lower HIROBA_HEAP or HIROBA_GAS");
     }
     regions_.push_back({nullptr, bytes, false});
     return RegionId{static_cast<std::uint32_t>(regions_.size() - 1)};
@@ -135,9 +138,10 @@ Result<void> UdpProvider::take_memory() {
         }
         region.start = static_cast<std::byte*>(map_private(round_up(region.bytes, page_bytes)));
         if (region.start == nullptr) {
-            return Error{ErrorKind::environment,
-                         "mmap of " + std::to_string(region.bytes) + " bytes: " + strerror(errno) +
-                             "; see ulimit -v and vm.max_map_count, or lower HIROBA_HEAP"};
+            return Error{
+                ErrorKind::environment,
+                "mmap of " + std::to_string(region.bytes) + " bytes: " + strerror(errno) +
+                    "; see ulimit -v and vm.max_map_count, or lower HIROBA_HEAP or HIROBA_GAS"};
         }
         region.own = true;
     }
@@ -173,6 +177,7 @@ Result<void> UdpProvider::connect() {
     for (std::uint32_t i = 0; i < ops_max; ++i) free_ops_.append(ops_.get(), i);
     talked_.reserve(setup_.nodes);
     dirty_.reserve(setup_.nodes);
+    kept_.reserve(setup_.nodes);
     if (!peers_.open(setup_.nodes)) {
         return Error{ErrorKind::environment, "no memory for the addresses of " +
                                                  std::to_string(setup_.nodes) +
@@ -271,7 +276,7 @@ Peer* UdpProvider::make_peer(std::uint32_t rank) noexcept {
     return &peer;
 }
 
-// --- one-sided access ----------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 MutableBytes UdpProvider::local(RegionId region) noexcept {
     return {place(setup_.self.value, region.value, 0, 0), regions_[region.value].bytes};
@@ -293,155 +298,6 @@ std::byte* UdpProvider::place(std::uint32_t node, std::uint32_t region, std::uin
     return memory.start + offset;
 }
 
-Post UdpProvider::post_op(NodeId to, const Op& op) noexcept {
-    const std::scoped_lock lock{latch_};
-    Peer& peer = *talk_to(to.value);
-    const Post outcome = take_op(peer, op);
-    if (outcome != Post::again) transmit(peer);
-    return outcome;
-}
-
-/// Takes `op` over and composes it; transmit() is the caller's.
-Post UdpProvider::take_op(Peer& peer, const Op& op) noexcept {
-    if (free_ops_.empty()) return Post::again;
-    const std::uint32_t index = free_ops_.take(ops_.get());
-    ops_[index] = op;
-    ops_[index].peer = peer.node.value;
-    ops_[index].pending = true;
-    if (peer.lost) {
-        ops_[index].failed = true;
-        finish(index);
-        return Post::posted;
-    }
-    peer.to_compose.append(ops_.get(), index);
-    compose(peer);
-    return Post::posted;
-}
-
-// What begins here is done when it concerns this node's own memory, or nothing at all; else `op` is
-// to be taken over. Its id, region and offset are the caller's.
-
-Post UdpProvider::begin_put(NodeId to, Bytes from, Op& op) noexcept {
-    std::byte* const target = place(to.value, op.region, op.offset, from.size());
-    op.kind = Op::Kind::put;
-    op.memory = const_cast<std::byte*>(from.data());
-    op.bytes = from.size();
-    if (from.empty()) return Post::done;
-    if (to != setup_.self) return Post::posted;
-    memcpy(target, from.data(), from.size());
-    return Post::done;
-}
-
-Post UdpProvider::begin_get(NodeId from, MutableBytes to, Op& op) noexcept {
-    constexpr std::uint64_t get_bytes_max = ~std::uint32_t{0};
-    const std::byte* const source = place(from.value, op.region, op.offset, to.size());
-    HIROBA_INVARIANT(to.size() <= get_bytes_max, "get of %lu bytes; at most %lu", to.size(),
-                     get_bytes_max);
-    op.kind = Op::Kind::get;
-    op.memory = to.data();
-    op.bytes = to.size();
-    if (to.empty()) return Post::done;
-    if (from != setup_.self) return Post::posted;
-    memcpy(to.data(), source, to.size());
-    return Post::done;
-}
-
-Post UdpProvider::begin_atomic(NodeId at, std::uint64_t* old, Op& op) noexcept {
-    HIROBA_INVARIANT((op.offset & 7) == 0, "atomic at offset %lu of region %u", op.offset,
-                     op.region);
-    std::byte* const word = place(at.value, op.region, op.offset, 8);
-    op.kind = Op::Kind::atomic;
-    op.memory = reinterpret_cast<std::byte*>(old);
-    op.bytes = 8;
-    if (at != setup_.self) return Post::posted;
-    *old = apply_atomic(std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word)), op.atomic,
-                        op.operand, op.expected);
-    return Post::done;
-}
-
-Post UdpProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
-                      Bytes from) noexcept {
-    Op op{.id = id, .region = region.value, .offset = offset};
-    return begin_put(to, from, op) == Post::done ? Post::done : post_op(to, op);
-}
-
-Post UdpProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
-                      std::uint64_t offset) noexcept {
-    Op op{.id = id, .region = region.value, .offset = offset};
-    return begin_get(from, to, op) == Post::done ? Post::done : post_op(from, op);
-}
-
-Post UdpProvider::atomic(OpId id, AtomicOp which, NodeId at, RegionId region, std::uint64_t offset,
-                         std::uint64_t operand, std::uint64_t expected,
-                         std::uint64_t* old) noexcept {
-    Op op{.atomic = which,
-          .id = id,
-          .region = region.value,
-          .offset = offset,
-          .operand = operand,
-          .expected = expected};
-    return begin_atomic(at, old, op) == Post::done ? Post::done : post_op(at, op);
-}
-
-Post UdpProvider::begin(const Work& work, Op& op) noexcept {
-    op = {.atomic = work.op,
-          .id = work.id,
-          .region = work.region.value,
-          .offset = work.offset,
-          .operand = work.operand,
-          .expected = work.expected};
-    switch (work.kind) {
-        case Work::Kind::put: return begin_put(work.peer, {work.memory, work.bytes}, op);
-        case Work::Kind::get: return begin_get(work.peer, {work.memory, work.bytes}, op);
-        case Work::Kind::atomic: return begin_atomic(work.peer, work.old, op);
-        case Work::Kind::send: break;
-    }
-    return Post::posted;
-}
-
-std::size_t UdpProvider::post(std::span<Work> list) noexcept {
-    if (list.size() == 1) return Provider::post(list);  // the shorter way
-    const std::scoped_lock lock{latch_};
-    Peer* composed = nullptr;  // for whom there is something that was not sent
-    std::size_t taken = 0;
-    for (; taken < list.size(); ++taken) {
-        Work& work = list[taken];
-        Op op;
-        work.outcome = begin(work, op);
-        if (work.outcome == Post::done) continue;
-        Peer& peer = *talk_to(work.peer.value);
-        if (composed != nullptr && composed != &peer) transmit(*composed);
-        composed = &peer;
-        work.outcome = work.kind == Work::Kind::send
-                           ? compose_message(peer, work.message, work.parts)
-                           : take_op(peer, op);
-        if (work.outcome == Post::again) break;
-    }
-    if (composed != nullptr) transmit(*composed);
-    return taken;
-}
-
-bool UdpProvider::prepare(PreparedKick& kick) noexcept {
-    static_assert(sizeof kick.header == wire::kick_record_bytes);
-    place(kick.to.value, kick.region.value, kick.page_offset, kick.bytes);
-    wire::encode_kick_record(kick.region.value, kick.bytes, kick.header);
-    return true;
-}
-
-// The send window is the ring of credits: nothing is looked at per kick until it is full.
-Post UdpProvider::kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
-                       bool more) noexcept {
-    const std::scoped_lock lock{latch_};
-    Peer& peer = *talk_to(kick.to.value);
-    if (peer.lost) return Post::done;  // nobody is there to look at it
-    std::byte* const at = peer.send.take(wire::kick_record_bytes);
-    if (at == nullptr) return Post::again;
-    memcpy(at, kick.header, wire::kick_record_bytes);
-    wire::patch_kick_record(kick.page_offset + offset, value, at);
-    if (!more) transmit(peer);
-    return Post::done;
-}
-
 void UdpProvider::peer_lost(NodeId node) noexcept {
     {
         const std::scoped_lock lock{latch_};
@@ -460,62 +316,6 @@ bool UdpProvider::settled() noexcept {
                (peer->send.empty() && peer->to_compose.empty() && peer->answers.empty() &&
                 peer->wakes == 0 && peer->acknowledge == Acknowledge::nothing);
     });
-}
-
-// --- messages ------------------------------------------------------------------------------------
-
-Post UdpProvider::send(NodeId to, MessageKind kind, Urgency,
-                       std::span<const Bytes> parts) noexcept {
-    // Urgent or not, the datagram itself wakes whoever sleeps there.
-    const std::scoped_lock lock{latch_};
-    Peer& peer = *talk_to(to.value);
-    const Post outcome = compose_message(peer, kind, parts);
-    if (outcome != Post::again) transmit(peer);
-    return outcome;
-}
-
-/// transmit() is the caller's.
-Post UdpProvider::compose_message(Peer& peer, MessageKind kind,
-                                  std::span<const Bytes> parts) noexcept {
-    std::size_t body_bytes = 0;
-    for (const Bytes part : parts) body_bytes += part.size();
-    HIROBA_INVARIANT(body_bytes <= message_bytes_max, "message of %lu bytes; at most %lu",
-                     body_bytes, message_bytes_max);
-    if (peer.lost) return Post::done;  // nobody is there to read it
-    return send_in_parts(peer, kind, parts, body_bytes);
-}
-
-Post UdpProvider::send_in_parts(Peer& peer, MessageKind kind, std::span<const Bytes> parts,
-                                std::size_t body_bytes) noexcept {
-    const std::size_t part_max = peer.send.body_bytes_max() - wire::wire_record_bytes;
-    const bool fits_last = peer.send.room(wire::padded_record_bytes(body_bytes)) != 0;
-    const std::size_t packets = std::max<std::size_t>(1, (body_bytes + part_max - 1) / part_max);
-    if (packets > peer.send.free_packets() && !(packets == 1 && fits_last)) return Post::again;
-
-    std::size_t part = 0, in_part = 0, position = 0;
-    do {
-        const std::size_t bytes = std::min(part_max, body_bytes - position);
-        const wire::WireRecord record{.kind = wire::RecordKind::message,
-                                      .sub = static_cast<std::uint8_t>(kind),
-                                      .payload_bytes = static_cast<std::uint16_t>(bytes),
-                                      .offset = position,
-                                      .total_bytes = static_cast<std::uint32_t>(body_bytes)};
-        std::byte* at = peer.send.take(wire::padded_record_bytes(bytes));
-        HIROBA_INVARIANT(at != nullptr, "no packet for %lu of %lu bytes to node %u", bytes,
-                         body_bytes, peer.node.value);
-        wire::encode_wire_record(record, nullptr, at);
-        at += wire::wire_record_bytes;
-        for (std::size_t left = bytes; left != 0;) {
-            const std::size_t some = std::min(left, parts[part].size() - in_part);
-            if (some != 0) memcpy(at, parts[part].data() + in_part, some);
-            at += some;
-            left -= some;
-            in_part += some;
-            if (in_part == parts[part].size()) ++part, in_part = 0;
-        }
-        position += bytes;
-    } while (position < body_bytes);
-    return Post::done;
 }
 
 Counts UdpProvider::counts() noexcept {

@@ -5,8 +5,8 @@
 // while a message is delivered or a completion told, so that handlers may post. Nothing allocates
 // from the program's heap after connect(): this runs below page faults.
 //
-// Files: udp_provider.cpp meets and posts; transport.cpp polls, sends, receives and keeps time;
-// execute.cpp carries out what peers ask for.
+// Files: udp_provider.cpp meets and sleeps; posting.cpp takes what users post; transport.cpp polls,
+// sends, receives and keeps time; execute.cpp carries out what peers ask for.
 #pragma once
 
 #include <pthread.h>
@@ -65,6 +65,7 @@ public:
                 std::uint64_t* old) noexcept override;
     /// What goes to one peer leaves together, in as few datagrams as hold it.
     std::size_t post(std::span<Work> list) noexcept override;
+    std::size_t post_with_next(std::span<Work> list, bool waits) noexcept override;
     bool prepare(PreparedKick& kick) noexcept override;
     Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
               bool more) noexcept override;
@@ -103,12 +104,16 @@ private:
                     wire::DirectionKey& in) const noexcept;
     std::byte* place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
                      std::uint64_t bytes) noexcept;
+    // posting.cpp
     Post begin_put(NodeId to, Bytes from, Op& op) noexcept;
     Post begin_get(NodeId from, MutableBytes to, Op& op) noexcept;
     Post begin_atomic(NodeId at, std::uint64_t* old, Op& op) noexcept;
     Post begin(const Work& work, Op& op) noexcept;
     Post post_op(NodeId to, const Op& op) noexcept;
     Post take_op(Peer& peer, const Op& op) noexcept;
+    void compose_taken(Peer& peer, std::uint32_t index) noexcept;
+    std::size_t take_list(std::span<Work> list, Peer*& composed) noexcept;
+    void keep_for_next(Peer& peer, std::size_t works) noexcept;
     Post compose_message(Peer& peer, MessageKind kind, std::span<const Bytes> parts) noexcept;
     Post send_in_parts(Peer& peer, MessageKind kind, std::span<const Bytes> parts,
                        std::size_t body_bytes) noexcept;
@@ -118,6 +123,7 @@ private:
     bool compose_answers(Peer& peer) noexcept;
     bool compose_op(Peer& peer, std::uint32_t index) noexcept;
     void transmit(Peer& peer) noexcept;
+    void transmit_kept() noexcept;
     struct HeaderSpace {
         alignas(8) std::byte bytes[wire::header_bytes_max];
     };
@@ -158,6 +164,7 @@ private:
     PeerTable peers_;
     std::vector<Peer*> talked_;  ///< those talked to, in the order met
     std::vector<Peer*> dirty_;
+    std::vector<Peer*> kept_;  ///< those for whom post_with_next() has kept something
 
     Latch latch_;  ///< guards all below but what is atomic
     Socket socket_;

@@ -19,6 +19,40 @@
 namespace hiroba::net::udp {
 namespace {
 
+/// Small puts that follow one that is under way leave with the next poll, as one datagram.
+TEST(UdpProvider, gathers_what_is_posted_while_something_is_under_way) {
+    Pair pair;
+    UdpProvider& near = *pair.nodes[0];
+    std::vector<std::uint64_t> words(128 * 100);
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = i * 31 + 7;
+    auto* const bytes = reinterpret_cast<std::byte*>(words.data());
+    const auto put = [&](std::uint64_t offset, std::size_t size) {
+        Work work;
+        work.kind = Work::Kind::put;
+        work.peer = NodeId{1};
+        work.id = OpId{1};
+        work.offset = offset;
+        work.memory = bytes + offset;
+        work.bytes = size;
+        return near.post_with_next({&work, 1}, false) == 1 && work.outcome == Post::posted;
+    };
+    ASSERT_TRUE(put(0, 8));
+    EXPECT_EQ(near.counts().sent, 1u);  // alone: at once
+    for (std::uint64_t i = 1; i < 100; ++i) ASSERT_TRUE(put(8 * i, 8));
+    EXPECT_EQ(near.counts().sent, 1u);
+    near.poll(pair.seen[0], 64);
+    EXPECT_EQ(near.counts().sent, 2u);
+    ASSERT_TRUE(pair.poll_until([&] { return pair.seen[0].completions == 100; }));
+    const std::byte* const at_peer = pair.nodes[1]->local(RegionId{0}).data();
+    EXPECT_EQ(std::memcmp(at_peer, bytes, 800), 0);
+    // What fills a call of the system goes without a poll.
+    const std::uint64_t before = near.counts().sent;
+    for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(put(1024 * i, 1024));
+    EXPECT_GE(near.counts().sent, before + 5);
+    ASSERT_TRUE(pair.poll_until([&] { return pair.seen[0].completions == 200; }));
+    EXPECT_EQ(std::memcmp(at_peer, bytes, 102'400), 0);
+}
+
 TEST(UdpProvider, counts_and_drops_what_strangers_send_while_the_job_goes_on) {
     const char* given = std::getenv("HIROBA_FUZZ_COUNT");
     const std::uint64_t count = given != nullptr ? std::strtoull(given, nullptr, 0) : 100'000;
