@@ -72,6 +72,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
         nodes_ = parts.endpoint->nodes();
         everywhere_.words = segment_words_.get();
         everywhere_.progress = segment_progress_.get();
+        everywhere_.pools = std::make_unique<std::array<ChunkPool, Workshare::slots>>();
         processors_ = nodes_ * parts.threads_per_node;
         parts_.threads_per_node_max = std::max(parts.threads_per_node, parts.threads_per_node_max);
     } else {

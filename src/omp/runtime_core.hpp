@@ -202,6 +202,7 @@ private:
         return frame.team != nullptr ? &frame.team->cancellation : nullptr;
     }
     static Workshare join_construct(Frame& frame) noexcept;
+    NodeShare node_share(const Frame& frame) noexcept;
     /// Calls make() on one thread of the team, and returns what it returned on all, who then see
     /// what it did. `share` is to be left.
     template <class Make>

@@ -6,10 +6,13 @@
 // again, never given back: whoever kept a reference to it finds a team.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
+#include "omp/loop/chunk_pool.hpp"
 #include "omp/loop/word_store.hpp"
+#include "omp/loop/workshare.hpp"
 #include "omp/task/task.hpp"
 #include "omp/team/cancellation.hpp"
 #include "omp/team/gate.hpp"
@@ -24,6 +27,8 @@ struct Team {
     Cancellation cancellation;      ///< its number is the region's
     WordStore* words = nullptr;     ///< of worksharing constructs
     WordStore* progress = nullptr;  ///< of doacross loops
+    /// Of a team on several nodes, by slot: chunks that this one has taken.
+    std::unique_ptr<std::array<ChunkPool, Workshare::slots>> pools;
     TaskTeam* tasks = nullptr;      ///< guarded by the latch of the node's TaskPool
     Binding leader_binding;         ///< of this node's first member
     std::vector<Binding> bindings;  ///< of this node's members; none: they are not bound
