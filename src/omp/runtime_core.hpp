@@ -7,8 +7,8 @@
 //
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
 // runtime_inner.cpp (regions inside regions), runtime_cancel.cpp, runtime_sharing.cpp (loops,
-// single, ordered), runtime_tasks.cpp, runtime_locks.cpp, runtime_halves.cpp (what some compilers
-// ask for in two halves).
+// single, ordered), runtime_reduce.cpp, runtime_tasks.cpp, runtime_locks.cpp, runtime_halves.cpp
+// (what some compilers ask for in two halves).
 #pragma once
 
 #include <pthread.h>
@@ -112,6 +112,7 @@ public:
     bool try_lock(std::uint64_t key) noexcept override;
     void unlock(std::uint64_t key) noexcept override;
     void forget_lock(std::uint64_t key) noexcept override;
+    bool reduce(std::uint64_t key, void* data, CombineFunction combine) noexcept override;
     std::uint32_t lock_nested(std::uint64_t key) noexcept override;
     std::uint32_t try_lock_nested(std::uint64_t key) noexcept override;
     void unlock_nested(std::uint64_t key) noexcept override;
@@ -266,6 +267,7 @@ private:
         }
     };
 
+    void await_offer(const ReductionOffer& own) noexcept;
     std::uint32_t* lock_at(std::uint64_t key) noexcept;
     static void release_for_lock(void* runtime) noexcept;
     const void* holder(Frame& frame) noexcept;

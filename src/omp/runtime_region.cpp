@@ -227,6 +227,7 @@ void RuntimeCore::start_members() noexcept {
     members_here_ = members;
     team.barrier.set_members(members);
     team.join.set_members(members);
+    team.reductions.forget();
     deal_out_members(team, members);
     regions_.fetch_add(1, std::memory_order_relaxed);
     for (std::uint32_t t = 0; t < members; ++t) threads_[t]->next_team = &team;
@@ -262,6 +263,7 @@ void RuntimeCore::enter_frame(Frame& frame, Team& team, std::uint32_t thread,
     frame.binding = member < team.bindings.size() ? team.bindings[member] : Binding{};
     frame.phase = 0;
     frame.sequence = fork.sequence;
+    frame.reductions_met = 0;
     frame.reductions = fork.reductions;
     frame.loop_memory = nullptr;
     frame.doacross.forget();
