@@ -104,6 +104,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
 
 RuntimeCore::~RuntimeCore() {
     over_.store(true);
+    if (watch_.joinable()) watch_.join();
     for (auto& thread : threads_) thread->start.advance(patience_);
     tasks_.ring();
     for (const pthread_t thread : pool_) pthread_join(thread, nullptr);
@@ -115,6 +116,7 @@ void RuntimeCore::attach() {
     if (segment_progress_ != nullptr) segment_progress_->attach();
     if (link_ != nullptr) link_->attach();
     tasks_.attach();
+    start_watch();
 }
 
 void RuntimeCore::become_initial_thread() noexcept {

@@ -7,8 +7,8 @@
 //
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
 // runtime_inner.cpp (regions inside regions), runtime_cancel.cpp, runtime_sharing.cpp (loops,
-// single, ordered), runtime_reduce.cpp, runtime_tasks.cpp, runtime_locks.cpp, runtime_halves.cpp
-// (what some compilers ask for in two halves).
+// single, ordered), runtime_reduce.cpp, runtime_watch.cpp, runtime_tasks.cpp, runtime_locks.cpp,
+// runtime_halves.cpp (what some compilers ask for in two halves).
 #pragma once
 
 #include <pthread.h>
@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "omp/loop/word_store.hpp"
@@ -268,6 +269,8 @@ private:
     };
 
     void await_offer(const ReductionOffer& own) noexcept;
+    void start_watch();
+    void watch_regions() noexcept;
     std::uint32_t* lock_at(std::uint64_t key) noexcept;
     static void release_for_lock(void* runtime) noexcept;
     const void* holder(Frame& frame) noexcept;
@@ -293,6 +296,7 @@ private:
     std::vector<pthread_t> pool_;
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> regions_{0};
+    std::thread watch_;  ///< of many nodes: watches how long regions last
 
     struct alignas(cache_line_bytes) OwnLock {
         std::uint32_t word = 0;

@@ -202,6 +202,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     trace("omp.join", join_phase);
     if (link_ != nullptr) {
         join_nodes(thread, nodes_of(team_size) > 1);
+        if (watch_.joinable()) segment_words_->store(Workshare::region_over, link_->region());
     } else {
         if (team.join.arrive()) team.join.open(patience_);
         work_until(thread, nullptr,
@@ -377,6 +378,7 @@ TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) no
         return called;
     if (called == TeamLink::Called::end) {
         over_.store(true);
+        link_->settle_quit();
         for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
         return called;
     }
@@ -391,7 +393,8 @@ TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) no
 
 void RuntimeCore::quit() noexcept {
     over_.store(true);
-    if (link_ != nullptr) on_runtime_stack([this] { link_->send_quit(); });
+    const bool along_tree = !team_taken_.load(std::memory_order_acquire);
+    if (link_ != nullptr) on_runtime_stack([&] { link_->send_quit(along_tree); });
     for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
     if (link_ == nullptr) tasks_.ring();
 }

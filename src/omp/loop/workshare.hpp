@@ -20,6 +20,9 @@ public:
     /// A word no construct uses: not 0 once a region that may be cancelled has begun a doacross
     /// loop.
     static constexpr std::size_t doacross_begun = 11;
+    /// Another: the last region that has ended on all nodes, where that is watched
+    /// (RuntimeCore::watch_regions()).
+    static constexpr std::size_t region_over = 12;
 
     Workshare() = default;
     /// Joins construct `sequence`; waits while the slot's former construct is still in use.
