@@ -202,13 +202,13 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     trace("omp.join", join_phase);
     if (link_ != nullptr) {
         join_nodes(thread, nodes_of(team_size) > 1);
-        if (watch_.joinable()) segment_words_->store(Workshare::region_over, link_->region());
     } else {
         if (team.join.arrive()) team.join.open(patience_);
         work_until(thread, nullptr,
                    [&] { return team.join.phase() != join_phase && tasks_.quiet(); });
     }
     clean_after_cancellation(team);
+    if (watch_.joinable()) segment_words_->store(Workshare::region_over, link_->region());
     release_implicit(thread.region);
     thread.frame = parent;
 }
