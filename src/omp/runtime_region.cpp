@@ -378,7 +378,6 @@ TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) no
         return called;
     if (called == TeamLink::Called::end) {
         over_.store(true);
-        link_->settle_quit();
         for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
         return called;
     }

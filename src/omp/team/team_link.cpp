@@ -26,8 +26,6 @@ using net::kick::TreeNode;
 constexpr std::uint32_t all_to_all_max = net::kick::tree_arity;
 /// What a region reads first: the struct of its shared variables.
 constexpr std::size_t data_prefetch_bytes = 256;
-/// As long as node 0 waits for those it tells; the launcher ends who has heard nothing.
-constexpr std::uint64_t quit_settle_ns = 500'000'000;
 static_assert(std::is_trivially_copyable_v<Fork>);
 }  // namespace
 
@@ -356,11 +354,6 @@ void TeamLink::pass_quit_on() noexcept {
     for (std::uint32_t branch = 0; branch < here.children(); ++branch)
         parts_.endpoint->send(NodeId{here.child(branch)}, net::MessageKind::quit,
                               net::Urgency::wake_service, std::span(&body, 1));
-    quit_passed_on_.store(here.children() > 0);
-}
-
-void TeamLink::settle_quit() noexcept {
-    if (quit_passed_on_.load()) parts_.endpoint->settle(quit_settle_ns);
 }
 
 }  // namespace hiroba::omp

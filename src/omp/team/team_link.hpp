@@ -85,11 +85,9 @@ public:
     /// False: a signal handler of the program waits, or there is a distraction; to be called again.
     /// As finish_barrier().
     bool join(Distraction distraction) noexcept;
-    /// `along_tree`: each node tells its children, before it ends; not while a region runs, whose
-    /// nodes end at once.
+    /// `along_tree`: each node tells its children, and ends once they have that (abi's job_end.cpp)
+    /// or a moment later; not while a region runs, whose nodes end at once.
     void send_quit(bool along_tree) noexcept;
-    /// Other nodes, when await_fork() has said `end`: those that this one has told know it.
-    void settle_quit() noexcept;
 
     /// Other nodes: waits for the next region. `handlers`: signal handlers of the program wait;
     /// `elsewhere`: there is a distraction.
@@ -205,7 +203,6 @@ private:
     Cancellation* cancellation_ = nullptr;
     bool cancellable_ = false;
     std::atomic<bool> over_{false}, in_region_{false};
-    std::atomic<bool> quit_passed_on_{false};
     bool publishes_elsewhere_ = false;
     std::atomic<std::uint64_t> began_{0}, began_at_ns_{0};
     std::atomic<int> program_threads_{0};
