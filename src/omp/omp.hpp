@@ -34,6 +34,8 @@ class Publisher;
 namespace hiroba::omp {
 
 using OutlinedFunction = void (*)(void*);
+/// Adds what `from` describes to what `into` does.
+using CombineFunction = void (*)(void* into, void* from);
 
 class TaskObserver;
 
@@ -281,6 +283,11 @@ public:
     virtual bool try_lock(std::uint64_t key) noexcept = 0;
     virtual void unlock(std::uint64_t key) noexcept = 0;
     virtual void forget_lock(std::uint64_t key) noexcept = 0;
+    /// All threads of the team call it, each with what it has to add to variables that lock `key`
+    /// guards. True: the caller holds the lock (a team of one thread: does without), adds what
+    /// `data` describes now, and unlocks. False: another thread has taken it over and will.
+    /// `combine` null: each adds its own.
+    virtual bool reduce(std::uint64_t key, void* data, CombineFunction combine) noexcept = 0;
     /// A lock its holder may take again. @return how often the caller holds it now; 0 from
     /// try_lock_nested(): another thread has it.
     virtual std::uint32_t lock_nested(std::uint64_t key) noexcept = 0;

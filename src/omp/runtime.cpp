@@ -72,6 +72,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
         nodes_ = parts.endpoint->nodes();
         everywhere_.words = segment_words_.get();
         everywhere_.progress = segment_progress_.get();
+        everywhere_.pools = std::make_unique<std::array<ChunkPool, Workshare::slots>>();
         processors_ = nodes_ * parts.threads_per_node;
         parts_.threads_per_node_max = std::max(parts.threads_per_node, parts.threads_per_node_max);
     } else {
@@ -103,6 +104,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
 
 RuntimeCore::~RuntimeCore() {
     over_.store(true);
+    if (watch_.joinable()) watch_.join();
     for (auto& thread : threads_) thread->start.advance(patience_);
     tasks_.ring();
     for (const pthread_t thread : pool_) pthread_join(thread, nullptr);
@@ -114,6 +116,7 @@ void RuntimeCore::attach() {
     if (segment_progress_ != nullptr) segment_progress_->attach();
     if (link_ != nullptr) link_->attach();
     tasks_.attach();
+    start_watch();
 }
 
 void RuntimeCore::become_initial_thread() noexcept {

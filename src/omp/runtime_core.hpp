@@ -7,8 +7,8 @@
 //
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
 // runtime_inner.cpp (regions inside regions), runtime_cancel.cpp, runtime_sharing.cpp (loops,
-// single, ordered), runtime_tasks.cpp, runtime_locks.cpp, runtime_halves.cpp (what some compilers
-// ask for in two halves).
+// single, ordered), runtime_reduce.cpp, runtime_watch.cpp, runtime_tasks.cpp, runtime_locks.cpp,
+// runtime_halves.cpp (what some compilers ask for in two halves).
 #pragma once
 
 #include <pthread.h>
@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "omp/loop/word_store.hpp"
@@ -112,6 +113,7 @@ public:
     bool try_lock(std::uint64_t key) noexcept override;
     void unlock(std::uint64_t key) noexcept override;
     void forget_lock(std::uint64_t key) noexcept override;
+    bool reduce(std::uint64_t key, void* data, CombineFunction combine) noexcept override;
     std::uint32_t lock_nested(std::uint64_t key) noexcept override;
     std::uint32_t try_lock_nested(std::uint64_t key) noexcept override;
     void unlock_nested(std::uint64_t key) noexcept override;
@@ -202,6 +204,7 @@ private:
         return frame.team != nullptr ? &frame.team->cancellation : nullptr;
     }
     static Workshare join_construct(Frame& frame) noexcept;
+    NodeShare node_share(const Frame& frame) noexcept;
     /// Calls make() on one thread of the team, and returns what it returned on all, who then see
     /// what it did. `share` is to be left.
     template <class Make>
@@ -265,6 +268,9 @@ private:
         }
     };
 
+    void await_offer(const ReductionOffer& own) noexcept;
+    void start_watch();
+    void watch_regions() noexcept;
     std::uint32_t* lock_at(std::uint64_t key) noexcept;
     static void release_for_lock(void* runtime) noexcept;
     const void* holder(Frame& frame) noexcept;
@@ -290,6 +296,7 @@ private:
     std::vector<pthread_t> pool_;
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> regions_{0};
+    std::thread watch_;  ///< of many nodes: watches how long regions last
 
     struct alignas(cache_line_bytes) OwnLock {
         std::uint32_t word = 0;

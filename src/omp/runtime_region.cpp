@@ -208,6 +208,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
                    [&] { return team.join.phase() != join_phase && tasks_.quiet(); });
     }
     clean_after_cancellation(team);
+    if (watch_.joinable()) segment_words_->store(Workshare::region_over, link_->region());
     release_implicit(thread.region);
     thread.frame = parent;
 }
@@ -227,6 +228,7 @@ void RuntimeCore::start_members() noexcept {
     members_here_ = members;
     team.barrier.set_members(members);
     team.join.set_members(members);
+    team.reductions.forget();
     deal_out_members(team, members);
     regions_.fetch_add(1, std::memory_order_relaxed);
     for (std::uint32_t t = 0; t < members; ++t) threads_[t]->next_team = &team;
@@ -262,6 +264,7 @@ void RuntimeCore::enter_frame(Frame& frame, Team& team, std::uint32_t thread,
     frame.binding = member < team.bindings.size() ? team.bindings[member] : Binding{};
     frame.phase = 0;
     frame.sequence = fork.sequence;
+    frame.reductions_met = 0;
     frame.reductions = fork.reductions;
     frame.loop_memory = nullptr;
     frame.doacross.forget();
@@ -389,7 +392,8 @@ TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) no
 
 void RuntimeCore::quit() noexcept {
     over_.store(true);
-    if (link_ != nullptr) on_runtime_stack([this] { link_->send_quit(); });
+    const bool along_tree = !team_taken_.load(std::memory_order_acquire);
+    if (link_ != nullptr) on_runtime_stack([&] { link_->send_quit(along_tree); });
     for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
     if (link_ == nullptr) tasks_.ring();
 }

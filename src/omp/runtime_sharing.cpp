@@ -23,8 +23,18 @@ void RuntimeCore::loop_start(const Loop& loop) noexcept {
     Team* const team = frame.team;
     WordStore& words = team != nullptr ? *team->words : *everywhere_.words;
     if (frame.loop.begin(resolved, frame.place.team_size, frame.place.thread, words, frame.sequence,
-                         cancellation_of(frame)))
+                         cancellation_of(frame), node_share(frame)))
         ++frame.sequence;
+}
+
+/// How the threads of this node take the chunks of the frame's next construct.
+NodeShare RuntimeCore::node_share(const Frame& frame) noexcept {
+    const std::uint32_t team_size = frame.place.team_size;
+    if (!is_spread(frame) || nodes_of(team_size) == 1) return {};
+    return {&(*everywhere_.pools)[frame.sequence % Workshare::slots],
+            {link_->region(), frame.sequence},
+            local_members(team_size),
+            nodes_of(team_size)};
 }
 
 bool RuntimeCore::loop_next(std::uint64_t* first, std::uint64_t* end) noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: critical sections, locks by their internal names, and reductions of regions and loops.
 // Invariant: as in gomp/locks.cpp a lock is known by its address. A reduction is one critical
-// section after the other: each thread adds what is its own.
+// section after the other: in each, a thread adds what is its own and what others of its node have
+// handed over.
 #include "abi/kmp/kmp.hpp"
 #include "base/sync_place.hpp"
 
@@ -36,13 +37,17 @@ void __kmpc_end_critical(Location*, Int, void* name) {
     runtime().unlock(key_of(name));
 }
 
-// 1: the caller adds its values to the variables and ends the reduction.
-Int __kmpc_reduce(Location*, Int, Int, std::size_t, void*, void (*)(void*, void*), void* name) {
+// 1: the caller adds its values to the variables and ends the reduction. 0: it is over for it.
+Int __kmpc_reduce(Location*, Int, Int, std::size_t, void* data, void (*combine)(void*, void*),
+                  void* name) {
     note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
     tell_tool(ToolNews::reduction_begins);
-    if (runtime().place().team_size > 1) runtime().lock(key_of(name));
-    return 1;
+    if (runtime().reduce(key_of(name), data, combine)) return 1;
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
+    tell_tool(ToolNews::reduction_ends);
+    runtime().barrier();
+    return 0;
 }
 void __kmpc_end_reduce(Location*, Int, void* name) {
     note_caller();
@@ -51,13 +56,14 @@ void __kmpc_end_reduce(Location*, Int, void* name) {
     tell_tool(ToolNews::reduction_ends);
     runtime().barrier();
 }
-Int __kmpc_reduce_nowait(Location*, Int, Int, std::size_t, void*, void (*)(void*, void*),
-                         void* name) {
+Int __kmpc_reduce_nowait(Location*, Int, Int, std::size_t, void* data,
+                         void (*combine)(void*, void*), void* name) {
     note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
     tell_tool(ToolNews::reduction_begins);
-    if (runtime().place().team_size > 1) runtime().lock(key_of(name));
-    return 1;
+    if (runtime().reduce(key_of(name), data, combine)) return 1;
+    tell_tool(ToolNews::reduction_ends);
+    return 0;
 }
 void __kmpc_end_reduce_nowait(Location*, Int, void* name) {
     note_caller();

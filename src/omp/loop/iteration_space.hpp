@@ -84,4 +84,39 @@ constexpr std::uint64_t guided_share(std::uint64_t left, std::uint32_t threads,
     return std::min(left, std::max(share, chunk_min));
 }
 
+/// Walks along the chunks of a guided loop: how large they are follows from their number alone, so
+/// a counter of chunks is all that threads share.
+class GuidedChunks {
+public:
+    constexpr GuidedChunks() = default;
+    constexpr GuidedChunks(std::uint64_t count, std::uint32_t threads,
+                           std::uint64_t chunk_min) noexcept
+        : count_(count), chunk_min_(chunk_min), threads_(threads) {}
+
+    /// The `number`-th chunk; empty behind the last one. Numbers ascend from call to call.
+    constexpr IndexRange at(std::uint64_t number) noexcept {
+        while (number_ < number && first_ < count_) {
+            const std::uint64_t share = next_share();
+            if (share == chunk_min_) {  // From here on all are equal.
+                const std::uint64_t more = number - number_;
+                const IndexRange range = chunk_at(count_ - first_, chunk_min_, more);
+                first_ = range.empty() ? count_ : first_ + range.first;
+                number_ = number;
+                break;
+            }
+            first_ += share;
+            ++number_;
+        }
+        if (first_ >= count_) return {};
+        return {first_, first_ + next_share()};
+    }
+
+private:
+    constexpr std::uint64_t next_share() const noexcept {
+        return guided_share(count_ - first_, threads_, chunk_min_);
+    }
+    std::uint64_t count_ = 0, chunk_min_ = 1, number_ = 0, first_ = 0;
+    std::uint32_t threads_ = 1;
+};
+
 }  // namespace hiroba::omp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: carries out the schedules; the arithmetic is in iteration_space.hpp.
-// Invariant: dynamic loops add to a counter of chunks, guided ones swap a counter of iterations
-// that never passes the end: neither can wrap.
+// Invariant: dynamic and guided loops add to a counter of chunks, and only as long as it has not
+// passed the last one: it cannot wrap.
 #include "omp/loop/loop_cursor.hpp"
 
 #include "base/fatal.hpp"
@@ -9,8 +9,8 @@
 namespace hiroba::omp {
 
 bool LoopCursor::begin(const Loop& loop, std::uint32_t threads, std::uint32_t thread,
-                       WordStore& words, std::uint64_t sequence,
-                       const Cancellation* cancellation) noexcept {
+                       WordStore& words, std::uint64_t sequence, const Cancellation* cancellation,
+                       const NodeShare& node) noexcept {
     HIROBA_INVARIANT(loop.schedule != Schedule::runtime, "the schedule was not looked up");
     space_ = IterationSpace(loop);
     schedule_ = loop.schedule == Schedule::automatic ? Schedule::static_chunks : loop.schedule;
@@ -28,12 +28,29 @@ bool LoopCursor::begin(const Loop& loop, std::uint32_t threads, std::uint32_t th
     shared_ = ordered_ || schedule_ != Schedule::static_chunks;
     has_turn_ = exhausted_ = block_taken_ = false;
     if (!shared_) return false;
+    const bool is_guided = schedule_ == Schedule::guided;
+    if (is_guided) guided_ = GuidedChunks{space_.count(), threads, chunk_};
+    // The turns of an ordered loop would make nodes wait for all that another has in store.
+    const bool stores =
+        !ordered_ && (is_guided || chunk_count(space_.count(), chunk_) < ChunkPool::numbers_end);
+    node_ = stores ? node : NodeShare{};
+    join(words, sequence, cancellation);
+    return true;
+}
+
+void LoopCursor::join(WordStore& words, std::uint64_t sequence,
+                      const Cancellation* cancellation) noexcept {
+    if (node_.pool != nullptr && node_.pool->serves(node_.key)) {
+        workshare_ = Workshare::seen(words, sequence, cancellation);
+        return;
+    }
     workshare_ = Workshare(words, sequence, cancellation);
     if (!workshare_.joined()) {  // The region is cancelled: nothing of the loop is left to do.
         exhausted_ = true;
         shared_ = ordered_ = false;
+    } else if (node_.pool != nullptr) {
+        node_.pool->begin(node_.key, node_.threads);
     }
-    return true;
 }
 
 bool LoopCursor::next(std::uint64_t* first, std::uint64_t* end) noexcept {
@@ -50,8 +67,22 @@ void LoopCursor::finish() noexcept {
     pass_turn();
     current_ = {};
     exhausted_ = true;
-    if (shared_) workshare_.leave(threads_);
+    if (shared_) leave();
     shared_ = false;
+}
+
+// The last thread of a node leaves for all of them.
+void LoopCursor::leave() noexcept {
+    std::uint32_t leavers = 1;
+    if (node_.pool != nullptr) {
+        if (!node_.pool->is_last_to_leave(node_.threads)) return;
+        leavers = node_.threads;
+    }
+    if (!workshare_.is_last_to_leave(threads_, leavers)) return;
+    if (ordered_)
+        workshare_.clear();
+    else
+        workshare_.clear_counts();
 }
 
 void LoopCursor::await_turn() noexcept {
@@ -71,8 +102,7 @@ void LoopCursor::pass_turn() noexcept {
 
 IndexRange LoopCursor::take() noexcept {
     switch (schedule_) {
-        case Schedule::dynamic:
-            return chunk_at(space_.count(), chunk_, workshare_.fetch_add_next(1));
+        case Schedule::dynamic: return take_dynamic();
         case Schedule::guided: return take_guided();
         default: return take_static();
     }
@@ -91,16 +121,27 @@ IndexRange LoopCursor::take_static() noexcept {
     return range;
 }
 
+/// Of the next chunk; behind the last one any that is `end` or more.
+std::uint64_t LoopCursor::take_number(std::uint64_t end) noexcept {
+    if (node_.pool == nullptr) return workshare_.fetch_add_next(1);
+    const std::uint64_t shares = std::uint64_t{2} * node_.nodes;
+    const auto most = [&](std::uint64_t taken_until) {
+        // A guided chunk is a share of what is left already.
+        if (schedule_ == Schedule::guided) return threads_ / shares;
+        return (end - std::min(end, taken_until)) / shares;
+    };
+    return node_.pool->take(
+        end, most, [this](std::uint32_t amount) { return workshare_.fetch_add_next(amount); });
+}
+
+IndexRange LoopCursor::take_dynamic() noexcept {
+    return chunk_at(space_.count(), chunk_, take_number(chunk_count(space_.count(), chunk_)));
+}
+
 IndexRange LoopCursor::take_guided() noexcept {
-    const std::uint64_t count = space_.count();
-    std::uint64_t first = workshare_.next();
-    while (first < count) {
-        const std::uint64_t end = first + guided_share(count - first, threads_, chunk_);
-        const std::uint64_t seen = workshare_.compare_swap_next(first, end);
-        if (seen == first) return {first, end};
-        first = seen;
-    }
-    return {};
+    const IndexRange range = guided_.at(take_number(ChunkPool::numbers_end));
+    if (range.empty() && node_.pool != nullptr) node_.pool->exhaust();
+    return range;
 }
 
 }  // namespace hiroba::omp

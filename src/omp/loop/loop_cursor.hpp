@@ -7,10 +7,19 @@
 
 #include <cstdint>
 
+#include "omp/loop/chunk_pool.hpp"
 #include "omp/loop/iteration_space.hpp"
 #include "omp/loop/workshare.hpp"
 
 namespace hiroba::omp {
+
+/// What the threads of one node of several do together in a loop; without a pool, nothing.
+struct NodeShare {
+    ChunkPool* pool = nullptr;  ///< of the construct's slot
+    ChunkPool::Key key;
+    std::uint32_t threads = 1;  ///< of the team, on this node
+    std::uint32_t nodes = 1;    ///< with threads of the team
+};
 
 /// Owned by one thread. begin(), next() until it returns false, finish(); none may be left out.
 class LoopCursor {
@@ -18,7 +27,8 @@ public:
     /// @param loop  its schedule is not Schedule::runtime
     /// @return whether the loop uses construct number `sequence` (static ones need no shared word)
     bool begin(const Loop& loop, std::uint32_t threads, std::uint32_t thread, WordStore& words,
-               std::uint64_t sequence, const Cancellation* cancellation = nullptr) noexcept;
+               std::uint64_t sequence, const Cancellation* cancellation = nullptr,
+               const NodeShare& node = {}) noexcept;
     /// Takes the next chunk as values of the loop variable, [*first, *end). False: none left.
     bool next(std::uint64_t* first, std::uint64_t* end) noexcept;
     void finish() noexcept;
@@ -30,13 +40,19 @@ public:
     void await_turn() noexcept;
 
 private:
+    void join(WordStore& words, std::uint64_t sequence, const Cancellation* cancellation) noexcept;
     IndexRange take() noexcept;
+    IndexRange take_dynamic() noexcept;
+    std::uint64_t take_number(std::uint64_t end) noexcept;
+    void leave() noexcept;
     IndexRange take_static() noexcept;
     IndexRange take_guided() noexcept;
     void pass_turn() noexcept;
 
     IterationSpace space_;
+    GuidedChunks guided_;
     Workshare workshare_;
+    NodeShare node_;
     std::uint64_t chunk_ = 0;  ///< 0: one block per thread
     std::uint64_t chunk_number_ = 0;
     IndexRange current_;

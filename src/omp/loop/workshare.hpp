@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "omp/loop/word_store.hpp"
 
@@ -19,6 +20,9 @@ public:
     /// A word no construct uses: not 0 once a region that may be cancelled has begun a doacross
     /// loop.
     static constexpr std::size_t doacross_begun = 11;
+    /// Another: the last region that has ended on all nodes, where that is watched
+    /// (RuntimeCore::watch_regions()).
+    static constexpr std::size_t region_over = 12;
 
     Workshare() = default;
     /// Joins construct `sequence`; waits while the slot's former construct is still in use.
@@ -31,15 +35,21 @@ public:
         if (words_->load(base_ + uses_word) != uses_)
             joined_ = words_->await(base_ + uses_word, uses_, cancellation_);
     }
+    /// A construct of which another thread of this node has seen that its slot is free.
+    static Workshare seen(WordStore& words, std::uint64_t sequence,
+                          const Cancellation* cancellation) noexcept {
+        Workshare share;
+        share.words_ = &words;
+        share.cancellation_ = cancellation;
+        share.base_ = sequence % slots * words_per_slot;
+        share.uses_ = sequence / slots;
+        return share;
+    }
     /// False: the region was cancelled while the slot was in use, and it must not be touched.
     bool joined() const noexcept { return joined_; }
 
     std::uint64_t fetch_add_next(std::uint64_t value) noexcept {
         return words_->fetch_add(base_ + next_word, value);
-    }
-    std::uint64_t next() noexcept { return words_->load(base_ + next_word); }
-    std::uint64_t compare_swap_next(std::uint64_t expected, std::uint64_t desired) noexcept {
-        return words_->compare_swap(base_ + next_word, expected, desired);
     }
 
     void await_turn(std::uint64_t iteration) noexcept {
@@ -68,20 +78,18 @@ public:
         if (last) clear();
         return last;
     }
-    /// The same, but the last one calls clear().
-    bool is_last_to_leave(std::uint32_t team_size) noexcept {
-        return words_->fetch_add(base_ + left_word, 1) + 1 == team_size;
+    /// The same, but the last one calls clear(). `leavers`: threads in whose name this one calls.
+    bool is_last_to_leave(std::uint32_t team_size, std::uint32_t leavers = 1) noexcept {
+        return words_->fetch_add(base_ + left_word, leavers) + leavers == team_size;
     }
     /// Gives the slot to the next construct.
-    void clear() noexcept {
-        for (const std::size_t word : {next_word, left_word, turn_word, pointer_word})
-            words_->store(base_ + word, 0);
-        words_->store(base_ + uses_word, uses_ + 1);
-    }
+    void clear() noexcept { clear_words({next_word, left_word, turn_word, pointer_word}); }
+    /// The same of a construct of which threads have only counted chunks and left.
+    void clear_counts() noexcept { clear_words({next_word, left_word}); }
     /// For `single`: true for the first of the team's threads to call. Calling is leaving too.
     bool first_and_leave(std::uint32_t team_size) noexcept {
         const std::uint64_t before = words_->fetch_add(base_ + next_word, 1);
-        if (before + 1 == team_size) clear();
+        if (before + 1 == team_size) clear_words({next_word});
         return before == 0;
     }
 
@@ -91,6 +99,11 @@ private:
     static constexpr std::size_t next_word = 0, left_word = 1;
     static constexpr std::size_t uses_word = 8, turn_word = 9, pointer_word = 10;
     static_assert(slots * words_per_slot <= store_words);
+
+    void clear_words(std::initializer_list<std::size_t> used) noexcept {
+        for (const std::size_t word : used) words_->store(base_ + word, 0);
+        words_->store(base_ + uses_word, uses_ + 1);
+    }
 
     WordStore* words_ = nullptr;
     const Cancellation* cancellation_ = nullptr;

@@ -6,13 +6,17 @@
 // again, never given back: whoever kept a reference to it finds a team.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
+#include "omp/loop/chunk_pool.hpp"
 #include "omp/loop/word_store.hpp"
+#include "omp/loop/workshare.hpp"
 #include "omp/task/task.hpp"
 #include "omp/team/cancellation.hpp"
 #include "omp/team/gate.hpp"
+#include "omp/team/reduction_offers.hpp"
 #include "omp/team/team_link.hpp"
 #include "omp/team/thread_state.hpp"
 
@@ -22,8 +26,11 @@ struct Team {
     Fork fork;                      ///< the present region
     LocalBarrier barrier, join;     ///< of this node's members
     Cancellation cancellation;      ///< its number is the region's
+    ReductionOffers reductions;     ///< of this node's members
     WordStore* words = nullptr;     ///< of worksharing constructs
     WordStore* progress = nullptr;  ///< of doacross loops
+    /// Of a team on several nodes, by slot: chunks that this one has taken.
+    std::unique_ptr<std::array<ChunkPool, Workshare::slots>> pools;
     TaskTeam* tasks = nullptr;      ///< guarded by the latch of the node's TaskPool
     Binding leader_binding;         ///< of this node's first member
     std::vector<Binding> bindings;  ///< of this node's members; none: they are not bound

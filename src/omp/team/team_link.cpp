@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 
+#include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
@@ -44,7 +45,9 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
     std::unique_ptr<TeamLink> link(new TeamLink(parts, std::move(*mail)));
     parts.endpoint->on(
         net::MessageKind::quit,
-        [](void* context, NodeId, Bytes) noexcept { static_cast<TeamLink*>(context)->on_quit(); },
+        [](void* context, NodeId, Bytes body) noexcept {
+            static_cast<TeamLink*>(context)->on_quit(body);
+        },
         link.get());
     parts.endpoint->on(
         net::MessageKind::cancelled,
@@ -55,7 +58,8 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
     return link;
 }
 
-void TeamLink::on_quit() noexcept {
+void TeamLink::on_quit(Bytes body) noexcept {
+    if (!body.empty()) pass_quit_on();
     over_.store(true);
     if (in_region_.load()) {
         // exit() in the middle of a region: no thread of it runs on.
@@ -223,8 +227,8 @@ void TeamLink::tree_knows() noexcept {
 
 void TeamLink::fork(const Fork& fork, std::uint32_t members) noexcept {
     members_ = members;
-    region_runs(true);
     ++region_;
+    region_runs(true);
     phase_ = 0;
     cancellation_->begin(region_);
     release();
@@ -266,9 +270,9 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
     }
     if (!has_come()) return Called::end;
     in_region_.store(true);
-    region_runs(true);
     phase_ = 0;
     receive(parent, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
+    region_runs(true);
     cancellation_->begin(region_);
     acquire_for(fork->data);
     members_ = TeamShape{fork->place.team_size, parts_.endpoint->nodes()}.nodes_used();
@@ -284,7 +288,10 @@ void TeamLink::release_what_handlers_wrote() noexcept {
 }
 
 void TeamLink::region_runs(bool runs) noexcept {
-    if (parts_.publisher != nullptr) parts_.publisher->set_active(runs);
+    if (parts_.publisher == nullptr) return;
+    if (!publishes_elsewhere_) return parts_.publisher->set_active(runs);
+    began_.store(runs ? region_ : 0, std::memory_order_release);  // both pair with begun()
+    began_at_ns_.store(now_ns(), std::memory_order_release);
 }
 
 // The publisher goes on: other nodes may still be in the region and spin on what was written here.
@@ -332,11 +339,21 @@ bool TeamLink::finish_along_tree(Distraction distraction) noexcept {
     return true;
 }
 
-void TeamLink::send_quit() noexcept {
+void TeamLink::send_quit(bool along_tree) noexcept {
+    if (along_tree) return pass_quit_on();
     for (std::uint32_t node = 0; node < parts_.endpoint->nodes(); ++node)
         if (node != self_)
             parts_.endpoint->send(NodeId{node}, net::MessageKind::quit, net::Urgency::wake_service,
                                   {});
+}
+
+void TeamLink::pass_quit_on() noexcept {
+    constexpr std::byte goes_on{1};
+    const Bytes body{&goes_on, 1};
+    const TreeNode here{self_, parts_.endpoint->nodes()};
+    for (std::uint32_t branch = 0; branch < here.children(); ++branch)
+        parts_.endpoint->send(NodeId{here.child(branch)}, net::MessageKind::quit,
+                              net::Urgency::wake_service, std::span(&body, 1));
 }
 
 }  // namespace hiroba::omp

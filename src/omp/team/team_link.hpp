@@ -85,7 +85,9 @@ public:
     /// False: a signal handler of the program waits, or there is a distraction; to be called again.
     /// As finish_barrier().
     bool join(Distraction distraction) noexcept;
-    void send_quit() noexcept;
+    /// `along_tree`: each node tells its children, and ends once they have that (abi's job_end.cpp)
+    /// or a moment later; not while a region runs, whose nodes end at once.
+    void send_quit(bool along_tree) noexcept;
 
     /// Other nodes: waits for the next region. `handlers`: signal handlers of the program wait;
     /// `elsewhere`: there is a distraction.
@@ -96,6 +98,18 @@ public:
     /// Number of the region that runs or was last, the same on its members.
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
+
+    /// Before attach(): another than the publisher sees to it.
+    void publish_elsewhere() noexcept { publishes_elsewhere_ = true; }
+    /// Any thread: the region that runs here, or was the last, and when it began; 0: none yet.
+    struct Begun {
+        std::uint64_t region = 0, at_ns = 0;
+    };
+    Begun begun() const noexcept {
+        // The time first: a region that begins in between seems older than it is for once.
+        const std::uint64_t at = began_at_ns_.load(std::memory_order_acquire);
+        return {began_.load(std::memory_order_acquire), at};
+    }
     /// Once children_have_joined().
     void arrive_at_join() noexcept;
     bool children_have_joined() noexcept { return children_have_come(Kind::join); }
@@ -177,7 +191,8 @@ private:
             memory.pay();
         }
     }
-    void on_quit() noexcept;
+    void on_quit(Bytes body) noexcept;
+    void pass_quit_on() noexcept;
 
     Parts parts_;
     std::uint32_t self_, members_ = 1;
@@ -188,6 +203,8 @@ private:
     Cancellation* cancellation_ = nullptr;
     bool cancellable_ = false;
     std::atomic<bool> over_{false}, in_region_{false};
+    bool publishes_elsewhere_ = false;
+    std::atomic<std::uint64_t> began_{0}, began_at_ns_{0};
     std::atomic<int> program_threads_{0};
     Latch still_;  ///< held by a release that takes the program for standing still
 };

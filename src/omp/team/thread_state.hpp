@@ -12,6 +12,7 @@
 #include "omp/loop/loop_cursor.hpp"
 #include "omp/omp.hpp"
 #include "omp/team/gate.hpp"
+#include "omp/team/reduction_offers.hpp"
 
 namespace hiroba::omp {
 
@@ -42,6 +43,7 @@ struct Frame {
     std::uintptr_t* reductions = nullptr;  ///< of the region
     Workshare single_copy;                 ///< of the single whose executor this thread is
     std::uint64_t sequence = 0;            ///< number of the next worksharing construct
+    std::uint64_t reductions_met = 0;      ///< in the region, by Runtime::reduce()
 };
 
 /// How often tasks of a thread hold locks they may take again. A lock has one holder, a task, so
@@ -88,6 +90,7 @@ struct ThreadState {
     Frame* frame = &base;
     NestedHolds holds;
     Standing standing;
+    ReductionOffer offer;
     std::uint64_t region_entered = 0;  ///< number of the last region it was a member of, here
     std::uint64_t events_seen = 0;     ///< of tasks, when it last found nothing to do
     Gate start;                        ///< advanced when there is a region for this thread

@@ -131,6 +131,9 @@ public:
     void fulfill_event(std::uint64_t event) noexcept override;
     TaskCounts task_counts() const noexcept override { return core_->task_counts(); }
     void forget_lock(std::uint64_t key) noexcept override { core_->forget_lock(key); }
+    bool reduce(std::uint64_t key, void* data, CombineFunction combine) noexcept override {
+        return core_->reduce(key, data, combine);
+    }
     Place place() noexcept override { return core_->place(); }
     bool is_initial_thread() noexcept override { return core_->is_initial_thread(); }
     Icvs& icvs() noexcept override { return core_->icvs(); }

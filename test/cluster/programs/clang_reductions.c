@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Task reductions as clang compiles them: of taskgroups, of regions and of loops; nested; with
-// types, operators and arrays of the program's own. Right for any number of threads.
+// Reductions as clang compiles them: of regions and loops, by all threads at once, one behind the
+// other, with a barrier and without; and of tasks: of taskgroups, of regions and of loops; nested;
+// with types, operators and arrays of the program's own. Right for any number of threads.
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,51 @@ static void widen(struct extent* into, const struct extent* from) {
                               : struct extent             \
                               : widen(&omp_out, &omp_in)) \
     initializer(omp_priv = {1 << 20, -(1 << 20)})
+
+/// Threads come to these in any order, and to the second before others have come to the first.
+static void of_regions(int threads) {
+    int right = 1;
+    for (int round = 1; round <= 200; round++) {
+        long sum = 3, product = 1, counts[10] = {0};
+        double most = -1;
+        struct extent extent = {0, 0};
+#pragma omp parallel reduction(+ : sum, counts) reduction(* : product) reduction(max : most) \
+    reduction(widened : extent)
+        {
+            const int thread = omp_get_thread_num();
+            if (thread == round % threads) compute(2000);
+            sum += round + thread;
+            product *= thread < 8 ? 2 : 1;
+            counts[thread % 10] += round;
+            most = 0.5 * thread + round;
+            extent = (struct extent){-thread, round + thread};
+        }
+        long counted = 0;
+        for (int i = 0; i < 10; i++) counted += counts[i];
+        right &= sum == 3 + (long)threads * round + (long)threads * (threads - 1) / 2;
+        right &= product == 1l << (threads < 8 ? threads : 8) && counted == (long)threads * round;
+        right &= most == 0.5 * (threads - 1) + round;
+        right &= extent.low == 1 - threads && extent.high == round + threads - 1;
+    }
+    check("of regions", right);
+
+    long first = 0, second = 0, third = 0, seen_wrong = 0;
+    double other_first = 0, other_second = 0;
+#pragma omp parallel reduction(+ : seen_wrong)
+    for (int round = 1; round <= 200; round++) {
+#pragma omp for nowait reduction(+ : first, other_first)
+        for (int i = 0; i < 40; i++) first += i, other_first += 0.5;
+#pragma omp for nowait reduction(+ : second, other_second)
+        for (int i = 0; i < 40; i++) second += 2 * i, other_second += 0.25;
+#pragma omp for reduction(+ : third)
+        for (int i = 0; i < 40; i++) third += 1;
+        seen_wrong += third != 40l * round || first != 780l * round || second != 1560l * round;
+#pragma omp barrier
+    }
+    check("of loops, one behind the other", seen_wrong == 0 && first == 156000 &&
+                                                second == 312000 && third == 8000 &&
+                                                other_first == 4000 && other_second == 2000);
+}
 
 static void of_groups(void) {
     long sum = 5, product = 1;
@@ -136,6 +182,7 @@ int main(void) {
 #pragma omp parallel
 #pragma omp master
     threads = omp_get_num_threads();
+    of_regions(threads);
     of_groups();
     of_all_threads(threads);
     of_taskloops();
