@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/global_objects.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
