@@ -118,7 +118,7 @@ bool ElfFile::each_in(Elf_Scn* section, const GElf_Shdr& shape,
         const int type = GELF_ST_TYPE(symbol.st_info);
         const bool is_data = type == STT_OBJECT || type == STT_COMMON;
         if (!visit({name, symbol.st_value, symbol.st_size, symbol.st_shndx != SHN_UNDEF, is_data,
-                    type == STT_FUNC}))
+                    type == STT_FUNC, GELF_ST_BIND(symbol.st_info) == STB_WEAK}))
             return false;
     }
     return true;

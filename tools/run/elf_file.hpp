@@ -22,6 +22,7 @@ struct ElfSymbol {
     bool is_defined;
     bool is_data;      ///< a variable of the image: not code, not thread-local
     bool is_function;  ///< code
+    bool is_weak;
 };
 
 class ElfFile {
