@@ -103,6 +103,7 @@ struct Task {
     bool owns_argument = false;  ///< the block at `argument` is freed when the body has ended
     bool final = false;
     bool runs_anyway = false;  ///< even when cancelled: its argument was made by constructors
+    bool is_target = false;    ///< for a tool
     TaskTeam* team = nullptr;  ///< whose threads may execute it; null: of a team of one thread
     bool detached = false;     ///< over only when its event is fulfilled, too
     std::int32_t priority = 0;
