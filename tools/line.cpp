@@ -3,6 +3,7 @@
 #include "tools/line.hpp"
 
 #include <errno.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <string>
@@ -14,7 +15,14 @@ namespace hiroba::tools {
 
 void say_line(std::string_view text) {
     std::string line = "hiroba: ";
-    line += text;
+    // A name of the user's may hold anything, and a line is one line.
+    for (const char each : text) {
+        const auto code = static_cast<unsigned char>(each);
+        if (code >= ' ' && code != 0x7f)
+            line += each;
+        else
+            line += fmt::format("\\x{:02x}", code);
+    }
     if (!text.ends_with('.')) line += '.';
     line += '\n';
     std::string_view left = line;

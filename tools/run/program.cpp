@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -85,6 +87,28 @@ std::string symbols_forbid(const ElfFile& file) {
     return why;
 }
 
+/// Bits by which a file is executed as another user or group.
+struct IdentityBits {
+    bool are_there = false;        ///< and the kernel obeys them
+    bool change_identity = false;  ///< this user's is another
+    unsigned mode = 0;
+};
+IdentityBits identity_bits_of(const std::string& path) {
+    struct stat status {};
+    struct statvfs system {};
+    IdentityBits bits;
+    if (::stat(path.c_str(), &status) != 0 || ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+        return bits;
+    if (::statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_NOSUID) != 0) return bits;
+    const bool user = (status.st_mode & S_ISUID) != 0;
+    const bool group = (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0;
+    bits.are_there = user || group;
+    bits.change_identity =
+        (user && status.st_uid != ::geteuid()) || (group && status.st_gid != ::getegid());
+    bits.mode = status.st_mode & 07777;
+    return bits;
+}
+
 }  // namespace
 
 Result<std::string> find_program(const std::string& name) {
@@ -124,15 +148,20 @@ Result<void> check_can_take_over(const std::string& path) {
                        "it is statically linked (no PT_INTERP), so it would run as separate "
                        "copies. Link it dynamically: leave out -static");
     if (const std::string why = symbols_forbid(*file); !why.empty()) return refused(path, why);
-    struct stat status {};
-    if (::stat(path.c_str(), &status) == 0 &&
-        (((status.st_mode & S_ISUID) && status.st_uid != ::geteuid()) ||
-         ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) &&
-          status.st_gid != ::getegid())))
+    if (const IdentityBits bits = identity_bits_of(path); bits.change_identity)
         return refused(path,
                        fmt::format("it is setuid or setgid (mode {:o}), so the loader ignores "
                                    "LD_PRELOAD. Run a copy without these bits",
-                                   status.st_mode & 07777));
+                                   bits.mode));
+    return {};
+}
+
+Result<void> check_can_be_fixed(const std::string& path) {
+    if (const IdentityBits bits = identity_bits_of(path); bits.are_there)
+        return refused(path, fmt::format("it is setuid or setgid (mode {:o}), so the kernel loads "
+                                         "it at other addresses on each node. Run a copy without "
+                                         "these bits",
+                                         bits.mode));
     return {};
 }
 

@@ -18,6 +18,9 @@ Result<std::string> find_program(const std::string& name);
 /// and processors, statically linked programs, a static libgomp inside, sanitizers, setuid.
 Result<void> check_can_take_over(const std::string& path);
 
+/// Refuses what several nodes would not load at equal addresses.
+Result<void> check_can_be_fixed(const std::string& path);
+
 /// All entry points of OpenMP that the runtime `library` refuses.
 std::vector<std::string> all_refused_entry_points(const std::string& library);
 

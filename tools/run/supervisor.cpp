@@ -65,7 +65,7 @@ int Supervisor::poll_timeout_ms(std::uint64_t now) const {
         if (since != 0) next = std::min(next, since + limit);
     };
     by(killed_at_ns_, reap_limit_ns);
-    by(left_at_ns_, leave_limit_ns);
+    by(looked_at_ns_, leave_limit_ns);
     by(early_at_ns_, leave_limit_ns);
     by(lost_at_ns_, plan_.loss_grace_ns);
     for (const std::uint64_t at : stopped_at_ns_) by(at, stop_limit_ns);
@@ -205,6 +205,22 @@ void Supervisor::judge_first_node(const NodeEvent& ended) {
     verdict_ = status;
     left_at_ns_ = now_ns();
     early_at_ns_ = 0;
+    look_at_leaving(left_at_ns_);
+}
+
+/// Whether the kernel has worked for a worker that has not ended since the last look.
+bool Supervisor::look_at_leaving(std::uint64_t now) {
+    constexpr std::uint64_t works_ns = leave_limit_ns / 20;
+    bool works = false;
+    looked_at_ns_ = now;
+    kernel_ns_.resize(nodes_.count());
+    for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank) {
+        if (!nodes_.alive(rank)) continue;
+        const std::uint64_t used = nodes_.kernel_time_ns(rank);
+        works |= used >= kernel_ns_[rank] + works_ns;
+        kernel_ns_[rank] = used;
+    }
+    return works;
 }
 
 void Supervisor::judge_success(std::uint32_t rank) {
@@ -257,7 +273,8 @@ void Supervisor::check_deadlines() {
         return;
     }
     name_stopped_nodes(now);
-    if (left_at_ns_ != 0 && now - left_at_ns_ > leave_limit_ns) {
+    if (left_at_ns_ != 0 && now - looked_at_ns_ > leave_limit_ns) {
+        if (look_at_leaving(now) && now - left_at_ns_ < leave_most_ns) return;
         for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank)
             if (nodes_.alive(rank))
                 say_line(nodes_.name_of(rank) + " did not end within 1 s of rank 0: killed");
