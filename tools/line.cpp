@@ -29,7 +29,7 @@ void say_line(std::string_view text) {
     while (!left.empty()) {
         const ssize_t written = ::write(STDERR_FILENO, left.data(), left.size());
         if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return;  // Nobody can be told that nobody listens.
+        if (written <= 0) return;  // There is no other place to say it.
         left.remove_prefix(static_cast<std::size_t>(written));
     }
 }

@@ -180,7 +180,7 @@ struct Wanted {
     std::string path, asked_as;
 };
 
-/// Enters what `image` needs and nobody has asked for yet.
+/// Enters what `image` needs and is not in the queue yet.
 void follow(const Image& image, const LibrarySearch& search, std::deque<Wanted>& queue,
             std::set<std::string>& seen, Survey& found) {
     for (const std::string& name : image.needed()) {

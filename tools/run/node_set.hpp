@@ -17,7 +17,7 @@ namespace hiroba::tools {
 struct NodeEvent {
     std::uint32_t rank = 0;
     int wait_status = 0;
-    bool untold = false;  ///< it ended, but its status went to somebody else: the above is made up
+    bool untold = false;  ///< it ended, but another wait took its status: the above is made up
 };
 
 class NodeSet {

@@ -114,8 +114,8 @@ struct Launch {
     fail(launch, Step::execute);
 }
 
-/// A descriptor number nobody uses, high so that the program's first open() gets the number it is
-/// used to, below the limit that the child will have.
+/// A descriptor number that is not in use, high so that the program's first open() gets the number
+/// it is used to, below the limit that the child will have.
 int free_descriptor(const rlimit& files) {
     int fd = static_cast<int>(std::min<rlim_t>(files.rlim_cur, 1024)) - 24;
     while (fd > STDERR_FILENO && ::fcntl(fd, F_GETFD) >= 0) --fd;
@@ -193,7 +193,7 @@ std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_
     while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
         const auto node = std::ranges::find_if(
             nodes, [pid](const Node& each) { return each.alive && each.pid == pid; });
-        if (node == nodes.end()) continue;  // A child of whoever executed this command.
+        if (node == nodes.end()) continue;  // A child of the process that became this command.
         if (!WIFSTOPPED(status) && !WIFCONTINUED(status)) node->alive = false;
         events.push_back({first_rank + static_cast<std::uint32_t>(node - nodes.begin()), status});
     }

@@ -111,7 +111,7 @@ bool holds_back(const std::filesystem::path& task, std::uint64_t bits) {
 }  // namespace
 
 std::string waits_for(const std::vector<std::string>& functions) {
-    // Endpoint waits for somebody else's sake: the next frames say whose.
+    // Endpoint waits on behalf of its caller: the next frames say whose.
     std::string general;
     for (const std::string& function : functions)
         for (const auto& [part, wait] : waits) {

@@ -140,8 +140,8 @@ void Supervisor::on_stop(std::uint32_t rank, int signal_number) {
     if (rank == 0) follow_stop(signal_number);
 }
 
-// Nothing is wrong with a job that waits for somebody with a debugger; but it looks like one
-// that hangs, and nobody else can tell the difference.
+// A job that is stopped in a debugger looks like one that hangs; only the launcher can tell the
+// difference.
 void Supervisor::name_stopped_nodes(std::uint64_t now) {
     for (std::uint32_t rank = 0; rank < nodes_.count(); ++rank) {
         std::uint64_t& at = stopped_at_ns_[rank];
@@ -172,8 +172,7 @@ void Supervisor::judge(const NodeEvent& ended) {
     if (!ended.untold && WIFSIGNALED(ended.wait_status)) {
         const int number = WTERMSIG(ended.wait_status);
         const char* const hint =
-            number == SIGKILL ? ". Somebody or a memory limit killed it (see dmesg, memory.max)"
-                              : "";
+            number == SIGKILL ? ". A kill or a memory limit ended it (see dmesg, memory.max)" : "";
         return lose(
             rank, exit_signal_base + number,
             fmt::format("{} was killed by {}{}", nodes_.name_of(rank), signal_text(number), hint));
@@ -192,7 +191,7 @@ void Supervisor::judge(const NodeEvent& ended) {
     judge_success(rank);
 }
 
-// Where somebody else has taken the status, its last words tell it.
+// Where another wait has taken the status, its last words tell it.
 int Supervisor::status_of(const NodeEvent& ended) const {
     return ended.untold ? control_.leaving_status(ended.rank).value_or(1)
                         : WEXITSTATUS(ended.wait_status);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the C++ face over the layers: puts one SPMD node together and converts calls.
-// Invariant: a barrier's mail is taken once, in the order its sender sent it; nobody is more than
+// Invariant: a barrier's mail is taken once, in the order its sender sent it; no node is more than
 // one exchange ahead.
 #include <cstring>
 #include <string>

@@ -219,8 +219,8 @@ void* GOMP_alloc(std::size_t align, std::size_t bytes, Handle handle) {
     return block;
 }
 void GOMP_free(void* block, Handle handle) { omp_free(block, handle); }
-// Of an allocatable variable of Fortran: whether GOMP_alloc made it, which whoever frees or moves
-// it asks, and which is forgotten then.
+// Marks an allocatable variable of Fortran that GOMP_alloc made. GOMP_is_alloc tells code that
+// frees or moves it, and takes the mark away.
 void GOMP_add_alloc(void* block) { mark_block(block, BlockMark::allocatable); }
 bool GOMP_is_alloc(void* block) {
     if (block == nullptr || !has_mark(block, BlockMark::allocatable)) return false;
