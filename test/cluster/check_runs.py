@@ -175,6 +175,16 @@ def entry_points_of_newer_compilers_are_named(bench):
     assert status == 78, found
     assert list(findings(found)) == [("GOMP_tomorrow", "ends the run")], found
     assert findings(found)[("GOMP_tomorrow", "ends the run")] == [f"<stdin>:{LINES_ABOVE + 4} (main)"], found
+    done, _, told = bench.run(program)
+    assert done == 78 and len(told.splitlines()) == 1 and "it asks for GOMP_tomorrow, which this" in told, (done, told)
+    # Under a version node that the loader does not find.
+    (bench.folder / "nodes").write_text("GOMP_9.0 { global: GOMP_tomorrow; };\n")
+    bench.build("libgomp_versions.so", "void GOMP_tomorrow(void) {}", "-shared", "-fPIC", "-Wl,-soname,libgomp.so.1",
+                "-Wl,--version-script=nodes")
+    versions = bench.build("versions", "extern void GOMP_tomorrow(void); int main(int n, char** w) { if (n > 1) GOMP_tomorrow(); return 0; }",
+                           "-O0", "-L.", "-l:libgomp_versions.so")
+    for status, told in (check(bench, versions)[::2], bench.run(versions)[::2]):
+        assert status == 78 and len(told.splitlines()) == 1 and "it asks for GOMP_9.0 of libgomp.so.1" in told, (status, told)
     program = bench.build("old", text % ";", "-O0", "-fopenmp", "-L.", "-lown", "-l:libgomp_tomorrow.so")
     status, found = facts(bench, program)
     assert status == 0 and findings(found) == {}, found

@@ -216,6 +216,10 @@ Survey survey(const std::string& program, const std::string& library) {
         found.refusal = fit.error().text;
         return found;
     }
+    if (auto known = check_versions(program, library); !known) {
+        found.refusal = known.error().text;
+        return found;
+    }
     const Runtime runtime = runtime_at(library);
     Names defined;  // by the program and its libraries
     const LibrarySearch search;

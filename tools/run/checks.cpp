@@ -53,7 +53,8 @@ Result<void> look_up_program(RunPlan& plan) {
     auto library = find_library();
     if (!library) return library.error();
     plan.library = *library;
-    return {};
+    if (auto known = check_versions(plan.program, plan.library); !known) return known;
+    return check_names(plan.program, plan.library);
 }
 
 namespace {

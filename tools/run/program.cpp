@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <set>
@@ -47,6 +48,16 @@ Error cannot_run(const std::string& name) {
 
 Error refused(const std::string& path, const std::string& why) {
     return {ErrorKind::environment, fmt::format("cannot take over {}: {}", path, why)};
+}
+
+constexpr const char* newer =
+    "which this hiroba has not: it knows gcc up to 16 and clang up to 19. Build the program by one "
+    "of these";
+
+/// Whether libhiroba.so takes the place of that library.
+bool stands_in_for(std::string_view library) {
+    return library.starts_with("libgomp.so") || library.starts_with("libomp.so") ||
+           library.starts_with("libiomp5.so");
 }
 
 /// What a file that is no ELF file begins with, for the error line.
@@ -162,6 +173,39 @@ Result<void> check_can_be_fixed(const std::string& path) {
                                          "it at other addresses on each node. Run a copy without "
                                          "these bits",
                                          bits.mode));
+    return {};
+}
+
+Result<void> check_names(const std::string& path, const std::string& library) {
+    const auto file = ElfFile::open(path), runtime = ElfFile::open(library);
+    if (!file || !runtime) return {};
+    std::set<std::string, std::less<>> offered;
+    runtime->each_symbol([&](const ElfSymbol& symbol) {
+        if (symbol.is_defined) offered.emplace(symbol.name);
+        return true;
+    });
+    std::string lacks;
+    file->each_symbol([&](const ElfSymbol& symbol) {
+        constexpr std::string_view runtimes_own[] = {"GOMP_", "GOACC_", "__kmpc_"};
+        const std::string_view name = symbol.name;
+        const std::string_view plain = name.substr(0, name.find('@'));
+        if (!symbol.is_defined && !symbol.is_weak && !offered.contains(plain) &&
+            std::ranges::any_of(runtimes_own, [&](auto own) { return plain.starts_with(own); }))
+            lacks = plain;
+        return lacks.empty();
+    });
+    if (!lacks.empty()) return refused(path, fmt::format("it asks for {}, {}", lacks, newer));
+    return {};
+}
+
+Result<void> check_versions(const std::string& path, const std::string& library) {
+    const auto file = ElfFile::open(path), runtime = ElfFile::open(library);
+    if (!file || !runtime) return {};
+    const std::vector<std::string> known = runtime->defined_versions();
+    for (const NeededVersion& each : file->needed_versions())
+        if (stands_in_for(each.library) && std::ranges::find(known, each.node) == known.end())
+            return refused(path,
+                           fmt::format("it asks for {} of {}, {}", each.node, each.library, newer));
     return {};
 }
 
