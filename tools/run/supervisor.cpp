@@ -209,7 +209,8 @@ void Supervisor::judge_first_node(const NodeEvent& ended) {
 
 /// Whether the kernel has worked for a worker that has not ended since the last look.
 bool Supervisor::look_at_leaving(std::uint64_t now) {
-    constexpr std::uint64_t works_ns = leave_limit_ns / 20;
+    // Two ticks: on a busy machine it gets few.
+    constexpr std::uint64_t works_ns = leave_limit_ns / 50;
     bool works = false;
     looked_at_ns_ = now;
     kernel_ns_.resize(nodes_.count());
