@@ -57,7 +57,7 @@ public:
         const std::uint64_t length = number_of(line);
         if (line.size() == bytes_.size() || length > bytes_.size() - line.size() - 1) good_ = false;
         if (!good_) return "";
-        const std::string field(bytes_.substr(line.size() + 1, length));
+        std::string field(bytes_.substr(line.size() + 1, length));
         bytes_.remove_prefix(line.size() + 1 + length);
         return field;
     }
