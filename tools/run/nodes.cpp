@@ -19,6 +19,7 @@
 #include <span>
 
 #include "base/service_thread.hpp"
+#include "tools/become.hpp"
 #include "tools/run/cpu_list.hpp"
 
 namespace hiroba::tools {
@@ -135,13 +136,6 @@ Result<void> await_execution(int pipe, const RunPlan& plan) {
                              ::strerror(failure.error), advice_for(failure.step, plan))};
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-    std::vector<char*> all;
-    for (const std::string& text : strings) all.push_back(const_cast<char*>(text.c_str()));
-    all.push_back(nullptr);
-    return all;
-}
-
 /// More open files for the launcher itself, which carries every node's descriptors; returns the
 /// former limits, for the nodes.
 Result<rlimit> raise_open_files() {
@@ -227,7 +221,7 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
 
     std::size_t inherited = 0;
     while (environ[inherited]) ++inherited;
-    const std::vector<char*> arguments = pointers(plan.command);
+    const std::vector<char*> arguments = pointers_to(plan.command);
     std::vector<Node> nodes;
     Result<void> started;
     const std::uint32_t end = plan.first_rank + plan.nodes_here();
@@ -242,7 +236,7 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
         }
         const auto strings =
             node_environment(std::span<const char* const>(environ, inherited), plan, job, rank);
-        const std::vector<char*> environment = pointers(strings);
+        const std::vector<char*> environment = pointers_to(strings);
         const std::size_t here = rank - plan.first_rank;
         std::optional<cpu_set_t> cpus;
         if (here < plan.node_cpus.size()) cpus = parse_cpu_list(plan.node_cpus[here]);

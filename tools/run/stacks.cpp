@@ -59,6 +59,7 @@ int add_frame(Dwfl_Frame* state, void* frames_at) {
 
 void print_thread(std::uint32_t rank, pid_t thread, const std::vector<Frame>& frames) {
     std::vector<std::string> functions;
+    functions.reserve(frames.size());
     for (const Frame& frame : frames) functions.push_back(frame.function);
     const std::string wait = waits_for(functions);
     std::string text = fmt::format("rank {}, thread {}: {}\n", rank, thread,
