@@ -12,10 +12,16 @@
 
 namespace hiroba::tools {
 
-int become(const std::vector<std::string>& words) {
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
     std::vector<char*> pointers;
+    pointers.reserve(words.size() + 1);
     for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
     pointers.push_back(nullptr);
+    return pointers;
+}
+
+int become(const std::vector<std::string>& words) {
+    const std::vector<char*> pointers = pointers_to(words);
     ::execv(pointers[0], pointers.data());
     say_line(words[0] + " cannot be executed: " + ::strerror(errno) +
              ". Install it beside this command");

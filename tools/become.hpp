@@ -7,6 +7,9 @@
 
 namespace hiroba::tools {
 
+/// What execv() takes: the words, which must outlive it, and a null pointer.
+std::vector<char*> pointers_to(const std::vector<std::string>& words);
+
 /// Executes words[0], a path, with `words` in place of this process.
 /// @return only if that failed: the exit status, after a line that says why
 int become(const std::vector<std::string>& words);

@@ -3,6 +3,7 @@
 #include "tools/line.hpp"
 
 #include <errno.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <string>
@@ -14,14 +15,21 @@ namespace hiroba::tools {
 
 void say_line(std::string_view text) {
     std::string line = "hiroba: ";
-    line += text;
+    // A name of the user's may hold anything, and a line is one line.
+    for (const char each : text) {
+        const auto code = static_cast<unsigned char>(each);
+        if (code >= ' ' && code != 0x7f)
+            line += each;
+        else
+            line += fmt::format("\\x{:02x}", code);
+    }
     if (!text.ends_with('.')) line += '.';
     line += '\n';
     std::string_view left = line;
     while (!left.empty()) {
         const ssize_t written = ::write(STDERR_FILENO, left.data(), left.size());
         if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return;  // Nobody can be told that nobody listens.
+        if (written <= 0) return;  // There is no other place to say it.
         left.remove_prefix(static_cast<std::size_t>(written));
     }
 }

@@ -12,8 +12,8 @@ for wanted in __libc_start_main malloc free read write sigaction pthread_create 
               omp_get_thread_num; do
     echo "$names" | grep -qx "$wanted" || { echo "not exported: $wanted"; status=1; }
 done
-for node in GOMP_1.0 GOMP_4.0 GOMP_5.1 GOMP_5.1.1 GOMP_5.1.2 OMP_1.0 OMP_5.1 OMP_5.1.1 OMP_5.2 GOACC_2.0 \
-            VERSION; do
+for node in GOMP_1.0 GOMP_4.0 GOMP_5.1 GOMP_5.1.1 GOMP_5.1.2 GOMP_5.1.3 GOMP_6.0 GOMP_6.0.1 OMP_1.0 OMP_5.1 \
+            OMP_5.1.1 OMP_5.2 GOACC_2.0 VERSION; do
     readelf -W --version-info "$library" | grep -q "Name: $node\$" ||
         { echo "no version node: $node"; status=1; }
 done

@@ -13,6 +13,9 @@ extern "C" {
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_5_1 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_5_1_1 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_5_1_2 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_5_1_3 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_6_0 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_6_0_1 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_1_0 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_2_0 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_3_0 = 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the composition root: the one place of a process where its node is put together.
-// Invariant: only src/abi names it; every layer below takes what it needs as an argument.
+// Role: what this process is in the job, for entry points, which C calls without a context.
+// Invariant: only src/abi names it; every layer below takes what it needs as an argument. Put
+// together by assemble.hpp, which this knows nothing of.
 #pragma once
 
 #include <memory>
-#include <span>
 
-#include "abi/libc/files/remote_files.hpp"
 #include "base/settings.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
@@ -19,9 +18,10 @@
 #include "net/net.hpp"
 #include "omp/omp.hpp"
 #include "omp/process/library_place.hpp"
-#include "omp/process/loaded_objects.hpp"
 
 namespace hiroba::abi {
+
+class RemoteFiles;
 
 /// Everything this process is in the job. `map` to `heap` are null on one node.
 struct World {
@@ -41,29 +41,16 @@ struct World {
     std::unique_ptr<net::kick::Board> board;  ///< null where no peer is mapped
     bool executable_stacks = false;           ///< some loaded object keeps code on them
     std::unique_ptr<omp::Runtime> omp;
+
+    World();
+    ~World();
 };
 
 /// The process's world; nullptr before take-over. Async-signal-safe. Never destroyed: library
 /// destructors of the program run parallel regions too.
 World* world() noexcept;
 
-/// The sizes of the global address space for this job, from the settings and the stack limit.
-/// Does not allocate, except for an error's text. `block_bytes` is left at its default.
-Result<dsm::SpaceShape> space_shape(std::uint32_t nodes, std::uint32_t threads_per_node);
-
-/// Puts a node that is alone together: OpenMP on the process's own memory.
-Result<void> assemble_alone(const net::JobInfo& job);
-
-/// Puts one of several nodes together and makes the program's memory global. Collective. On return
-/// world() is set, and every node has come as far. Fails with one line fit for die().
-/// @param objects  everything loaded; its global part becomes images of the address map
-Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedObject> objects);
-
-/// Makes global what the loader has mapped since: libraries, in the one order all nodes share, node
-/// 0 first. Rewrites their atomics. Before any of their code runs here.
-Result<void> adopt_libraries(World& node, std::span<const omp::LoadedObject> objects);
-
-/// The process exit status that goes with an error.
-int exit_status(const Error& error) noexcept;
+/// Makes world() be `node`, which is whole from here on. Once.
+void set_world(World* node) noexcept;
 
 }  // namespace hiroba::abi

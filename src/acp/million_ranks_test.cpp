@@ -11,6 +11,7 @@
 #include "acp/barrier.hpp"
 #include "acp/command_station.hpp"
 #include "gas/delegation_record.hpp"
+#include "gas/messages.hpp"
 
 namespace hiroba::acp {
 namespace {
@@ -56,7 +57,7 @@ public:
         if (answers_.empty()) return 0;
         const Answer answer = answers_.front();
         answers_.pop_front();
-        arrivals.message(answer.from, net::MessageKind::delegation,
+        arrivals.message(answer.from, gas::message::delegation,
                          gas::EncodedRecord(answer.record).bytes());
         return 1;
     }

@@ -18,8 +18,8 @@ constexpr std::string_view prefix = "HIROBA_";
 constexpr std::string_view internal_prefix = "HIROBA_JOB_";
 
 constexpr Setting table[] = {
-    {"HIROBA_ACP_STARTER", "64K", "starter memory of each rank of an ACP program, 1K to 32G",
-     "size"},
+    {"HIROBA_ACP_STARTER", "64K", "starter memory of each rank of an ACP program",
+     "size from 1K to 32G"},
     {"HIROBA_ATOMICS", "acq_rel", "what an atomic operation orders: all memory, or itself alone",
      "acq_rel|relaxed|seq_cst"},
     {"HIROBA_EXCLUSIVE", "on",
@@ -31,8 +31,8 @@ constexpr Setting table[] = {
     {"HIROBA_GAS_DIRECTORY", "auto",
      "how ranks ask where a page is; auto: one-sidedly where atomics are the CPU's own",
      "auto|one_sided|message"},
-    {"HIROBA_GAS_PAGE", "4K", "bytes that move together in the relocatable space, 4K to 2M",
-     "size"},
+    {"HIROBA_GAS_PAGE", "4K", "bytes that move together in the relocatable space, a power of two",
+     "size from 4K to 2M"},
     {"HIROBA_GAS_SPARE", "256M", "memory each rank keeps of pages that have moved away", "size"},
     {"HIROBA_HEAP", "16G", "address space of one node's heap arena; memory is used as touched",
      "size"},
@@ -40,7 +40,8 @@ constexpr Setting table[] = {
      "count"},
     {"HIROBA_KEEP_FREED", "32M",
      "freed memory that a node keeps for reuse; what is more goes back to the machine", "size"},
-    {"HIROBA_LEASE", "10", "logical time a read copy stays valid without asking", "count"},
+    {"HIROBA_LEASE", "10", "logical time a read copy stays valid without asking",
+     "count from 1 to 1073741824"},
     {"HIROBA_LOG", "silent",
      "what to tell on stderr: silent|info|debug|trace, then layer=level; example: info,dsm=debug",
      "text"},
@@ -58,7 +59,7 @@ constexpr Setting table[] = {
      "what carries news at forks and barriers; auto: windows where nodes share memory",
      "auto|message|window"},
     {"HIROBA_NOTICES", "1024", "write notices a signature holds before it forgets the oldest",
-     "count"},
+     "count from 1 to 1048576"},
     {"HIROBA_OFFLOAD", "auto", "whether requests are handed to the progress thread",
      "auto|always|never"},
     {"HIROBA_PEER_TIMEOUT", "30", "seconds of a node's silence that others bear; 0: any", "count"},
@@ -87,16 +88,19 @@ constexpr Setting table[] = {
     {"HIROBA_UDP_DATAGRAM", "16368", "bytes of a datagram at most, where the way takes as many",
      "size"},
     {"HIROBA_UDP_DELAY", "200", "microseconds a datagram is held back at most, for tests", "count"},
-    {"HIROBA_UDP_DUPLICATE", "0", "percent of datagrams doubled, each way, for tests", "count"},
-    {"HIROBA_UDP_LOSS", "0", "percent of datagrams lost, each way, for tests", "count"},
-    {"HIROBA_UDP_REORDER", "0", "percent of datagrams held back, each way, for tests", "count"},
+    {"HIROBA_UDP_DUPLICATE", "0", "percent of datagrams doubled, each way, for tests",
+     "count from 0 to 100"},
+    {"HIROBA_UDP_LOSS", "0", "percent of datagrams lost, each way, for tests",
+     "count from 0 to 100"},
+    {"HIROBA_UDP_REORDER", "0", "percent of datagrams held back, each way, for tests",
+     "count from 0 to 100"},
     {"HIROBA_UDP_SEED", "1", "what the ill luck of datagrams is drawn from", "count"},
     {"HIROBA_VERBS_DEVICE", "", "RDMA device of provider verbs, mlx5_0, or its port, mlx5_0:2",
      "text"},
     {"HIROBA_VERBS_QUEUES", "4",
      "completion queues of provider verbs, with queue pairs of their own, among which threads are "
-     "dealt out; 1 to 16",
-     "count"},
+     "dealt out",
+     "count from 1 to 16"},
 };
 
 const Setting* find(std::string_view name) noexcept {
@@ -178,6 +182,25 @@ std::optional<std::uint64_t> size_of_text(std::string_view text) noexcept {
     return bytes + static_cast<std::uint64_t>(part / denominator);
 }
 
+/// A number "from A to B", or any; a size is 1 at least.
+Result<void> check_number(const Setting& setting_of, std::string_view value) {
+    const Result<std::uint64_t> number = parse_size(value, setting_of.name);
+    if (!number) return number.error();
+    const std::string_view values = setting_of.values;
+    constexpr std::string_view from = " from ", to = " to ";
+    const std::size_t first = values.find(from);
+    if (first == values.npos) {
+        if (*number != 0 || values != "size") return {};
+        return Error{ErrorKind::usage, std::string(setting_of.name) + "=0: must be at least 1"};
+    }
+    const std::size_t last = values.find(to, first);
+    const auto least = size_of_text(values.substr(first + from.size(), last - first - from.size()));
+    const auto most = size_of_text(values.substr(last + to.size()));
+    if (*number >= *least && *number <= *most) return {};
+    return Error{ErrorKind::usage, std::string(setting_of.name) + "=" + std::string(value) +
+                                       ": must be a " + setting_of.values};
+}
+
 Result<void> check(const Setting& setting_of, std::string_view value) {
     const std::string_view values = setting_of.values;
     if (values == "text") return {};
@@ -186,14 +209,8 @@ Result<void> check(const Setting& setting_of, std::string_view value) {
         const Result<std::uint64_t> number = parse_size(value, setting_of.name);
         return number ? Result<void>{} : Result<void>{number.error()};
     }
-    if (values == "size" || values == "count") {
-        const Result<std::uint64_t> number = parse_size(value, setting_of.name);
-        if (!number) return number.error();
-        if (*number == 0 && values == "size") {
-            return Error{ErrorKind::usage, std::string(setting_of.name) + "=0: must be at least 1"};
-        }
-        return {};
-    }
+    if (values.starts_with("size") || values.starts_with("count"))
+        return check_number(setting_of, value);
     if (is_choice(values, value)) return {};
     return Error{ErrorKind::usage, std::string(setting_of.name) + "=" + std::string(value) +
                                        ": must be one of " + setting_of.values};

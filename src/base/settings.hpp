@@ -17,8 +17,9 @@ namespace hiroba {
 struct Setting {
     const char* name;
     const char* default_value;
-    const char* help;    ///< one line
-    const char* values;  ///< "a|b|c": one of these; "size" or "count": a number; "text": anything
+    const char* help;  ///< one line
+    /// "a|b|c": one of these; "size" or "count": a number, maybe "from A to B"; "text": anything.
+    const char* values;
 };
 
 /// All settings, in alphabetical order. Static storage.

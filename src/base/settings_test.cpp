@@ -49,6 +49,27 @@ TEST(ParseSize, RefusesEverythingElseNamingWhatAndValue) {
     }
 }
 
+TEST(Settings, NumbersOutOfTheirRangeAreRefusedWithBoth) {
+    for (const auto& [name, value] :
+         {std::pair{"HIROBA_NOTICES", "0"}, std::pair{"HIROBA_NOTICES", "99999999999"},
+          std::pair{"HIROBA_VERBS_QUEUES", "17"}, std::pair{"HIROBA_UDP_LOSS", "101"},
+          std::pair{"HIROBA_GAS_PAGE", "4M"}, std::pair{"HIROBA_ACP_STARTER", "1"}}) {
+        const Environment set{name, value};
+        const Result<void> checked = check_settings();
+        ASSERT_FALSE(bool(checked)) << name;
+        EXPECT_EQ(checked.error().kind, ErrorKind::usage);
+        const std::string wanted = std::string(name) + "=" + value + ": must be a ";
+        EXPECT_TRUE(checked.error().text.starts_with(wanted)) << checked.error().text;
+        EXPECT_NE(checked.error().text.find(" from "), std::string::npos);
+    }
+    for (const auto& [name, value] :
+         {std::pair{"HIROBA_NOTICES", "1"}, std::pair{"HIROBA_NOTICES", "1M"},
+          std::pair{"HIROBA_UDP_LOSS", "0"}, std::pair{"HIROBA_ACP_STARTER", "32G"}}) {
+        const Environment set{name, value};
+        EXPECT_TRUE(bool(check_settings())) << name;
+    }
+}
+
 TEST(Settings, TableIsAlphabeticalDescribedAndAcceptsItsDefaults) {
     const auto names = all_settings();
     EXPECT_TRUE(std::ranges::is_sorted(names, {},

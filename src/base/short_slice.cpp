@@ -32,7 +32,7 @@ struct SchedulingAttributes {
 void ask_for_short_slices() noexcept {
     const int saved_errno = errno;
     SchedulingAttributes attributes{};
-    // Whoever chose another policy than the usual one knows better than we do.
+    // Keeps a policy that the user has chosen.
     const bool known = syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0 &&
                        attributes.policy == SCHED_OTHER;
     if (known) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: makes, finds and reuses the private pages of threads, and switches to the stack in them.
-// Invariant: pages are never unmapped. Pages whose thread has ended go to a later thread: nobody
-// can be told that a thread ends without storing in its TLS, which may be global memory.
+// Invariant: pages are never unmapped. Pages whose thread has ended go to a later thread: a
+// thread cannot say that it ends without storing in its TLS, which may be global memory.
 // All of it is async-signal-safe: a thread's first fault may be what makes its context.
 #include "base/thread_context.hpp"
 
@@ -33,7 +33,7 @@ constexpr std::size_t runtime_stack_bytes = std::size_t{256} << 10;
 /// stack to a stack of the program goes upwards, as it insists on. Only a wish.
 constexpr std::uintptr_t pages_hint = 0x0f00'0000'0000;
 
-/// A thread of a process, in one word so that both change at once; 0 is nobody.
+/// A thread of a process, in one word so that both change at once; 0 is none.
 using Owner = std::uint64_t;
 constexpr Owner owner_of(long process, long thread) noexcept {
     return static_cast<Owner>(process) << 32 | static_cast<Owner>(thread);

@@ -63,7 +63,7 @@ ThreadContext& this_thread() noexcept;
 ThreadContext* this_thread_if_known() noexcept;
 
 /// Makes `next` the calling thread's context and returns the former one (nullptr: none was made
-/// yet). For whoever runs several threads by turns on one of the machine.
+/// yet). For a simulator that runs several threads by turns on one of the machine.
 ThreadContext* exchange_thread_context(ThreadContext* next) noexcept;
 
 /// While one lives, its thread executes our code on the program's stack: a signal handler of the

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "gas/delegation_record.hpp"
+#include "gas/messages.hpp"
 
 namespace hiroba::gas {
 namespace {
@@ -91,7 +92,7 @@ void Courier::send_letters(Peer& peer) {
         peer.to_ask = 0;
         latch_.unlock();
         const Bytes parts[] = {letter};
-        endpoint_.send(peer.node, net::MessageKind::delegation, net::Urgency::wake_service, parts);
+        endpoint_.send(peer.node, message::delegation, net::Urgency::wake_service, parts);
         letter.clear();
         latch_.lock();
         if (spare_.size() < spare_letters_max) spare_.push_back(std::move(letter));

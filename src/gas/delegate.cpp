@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/fatal.hpp"
+#include "gas/messages.hpp"
 #include "net/provider/apply_atomic.hpp"
 
 namespace hiroba::gas {
@@ -38,7 +39,7 @@ std::uint64_t apply_to_word(std::byte* at, net::AtomicOp op, std::uint32_t width
 
 Delegate::Delegate(net::Endpoint& endpoint, GlobalMemory& memory, const DelegateHooks& hooks)
     : self_(endpoint.self()), memory_(memory), hooks_(hooks), courier_(endpoint) {
-    endpoint.on(net::MessageKind::delegation, &Delegate::on_message, this);
+    endpoint.on(message::delegation, &Delegate::on_message, this);
 }
 
 // --- asking --------------------------------------------------------------------------------------

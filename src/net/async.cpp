@@ -17,7 +17,7 @@ using offload::run_callback;
 
 Error refused(std::string text) { return {ErrorKind::refused, std::move(text)}; }
 
-/// Eight bytes are one store, which nobody sees half of.
+/// Eight bytes are one store, which no reader sees half of.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
     if (bytes == 8) {
         std::uint64_t word;

@@ -103,7 +103,7 @@ void Collectives::end_exchange() noexcept {
 }
 
 void Collectives::wake_peers() noexcept {
-    // After the stores, and late: while peers are awake nobody waits for this.
+    // After the stores, and late: while peers are awake no thread waits for this.
     if (woken_) return;
     woken_ = true;
     for (std::uint32_t rank = 0; rank < nodes_; ++rank) {

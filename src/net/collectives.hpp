@@ -4,7 +4,7 @@
 //
 // All of them are exchanges: every node gives every other one up to `chunk_bytes` and waits for
 // what they give. Each pair of nodes has two places, used in turn: who is in exchange k+1 has what
-// everybody gave in k, so whatever it writes for k+2 nobody still has to read. Where peers are
+// everybody gave in k, so what it writes for k+2 overwrites nothing unread. Where peers are
 // mapped, giving is a copy and one store that the receiver watches; elsewhere it is a message whose
 // handler does the same at the receiver.
 //
@@ -97,7 +97,7 @@ private:
     void begin_exchange() noexcept { ++number_; }
     /// What `from` gave; waits for it. Valid until end_exchange().
     Bytes taken(NodeId from) noexcept;
-    /// Waits for those whose gift nobody looked at.
+    /// Waits for the nodes whose gift has not been looked at.
     void end_exchange() noexcept;
     void wake_peers() noexcept;
     static void arrived(void* context, NodeId from, Bytes body) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: see net.hpp: who polls, who waits, and why nobody is left asleep.
+// Role: see net.hpp: who polls, who waits, and why no thread is left asleep.
 //
-// Nobody is stranded. A waiter sleeps only after it has announced itself and then found its
+// No thread is stranded. A waiter sleeps only after it has announced itself and then found its
 // predicate false and every queue empty (Provider::sleep). From then on: a message wakes it,
 // because its sender looks for sleepers after publishing; what another thread's handler did wakes
 // it, because poll() looks for sleepers after delivering; a store wakes it, because its author
@@ -26,7 +26,7 @@ constexpr std::size_t poll_count_max = 64;
 constexpr std::uint64_t sleep_ns = 100'000'000;  // the safety net
 constexpr std::uint64_t tick_ns = 200'000;       // of the service thread beside pollers
 constexpr std::uint64_t contested_core_ns = 1'000'000'000;
-constexpr std::uint64_t full_queue_sleep_ns = 1'000'000;  // nobody tells us of room in a queue
+constexpr std::uint64_t full_queue_sleep_ns = 1'000'000;  // room in a queue is not announced
 
 bool never(void*) { return false; }
 
@@ -204,7 +204,7 @@ void Endpoint::complete_all(std::span<Work> list) noexcept {
         post([&] {
             const std::size_t taken = provider_->post(list.subspan(posted));
             for (std::size_t i = posted; i < posted + taken; ++i) {
-                // Relaxed: nobody else stores to it when it is done already.
+                // Relaxed: no other thread stores to it when it is done already.
                 if (list[i].outcome == Post::done)
                     done[i].yet.store(true, std::memory_order_relaxed);
             }
@@ -279,7 +279,7 @@ void Endpoint::serve() noexcept {
             sleep(Sleep::tick);
             continue;
         }
-        // Whoever hands over one request has more: stay up for a while.
+        // A thread that hands over one request has more: stay up for a while.
         const bool may_stay_up =
             anything_blocked() ||
             (part_ != nullptr && worked && !others_poll && now_ns() > stays_up_from_ns);

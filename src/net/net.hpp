@@ -166,7 +166,7 @@ private:
     std::uint32_t nodes_;
     std::unique_ptr<Provider> provider_;
     ProgressPart* part_ = nullptr;
-    Registered handlers_[static_cast<std::size_t>(MessageKind::count)];
+    Registered handlers_[message_kinds_max];
     Latch progress_;
     Outbox outbox_;
     std::atomic<const ThreadContext*> poller_{

@@ -13,8 +13,8 @@
 namespace hiroba::net {
 
 /// One message; its body follows in the same mapping.
-struct Outbox::Letter {
-    Letter* next = nullptr;
+struct Outbox::Deferred {
+    Deferred* next = nullptr;
     std::size_t mapping_bytes = 0;
     std::size_t body_bytes = 0;
     MessageKind kind{};
@@ -35,9 +35,9 @@ Outbox::Outbox(std::uint32_t nodes) : nodes_(nodes) {
 Outbox::~Outbox() {
     for (std::uint32_t waiting = first_waiting_; waiting != 0;) {
         Queue& queue = queues_[waiting - 1];
-        while (Letter* letter = queue.first) {
-            queue.first = letter->next;
-            discard(letter);
+        while (Deferred* deferred = queue.first) {
+            queue.first = deferred->next;
+            discard(deferred);
         }
         waiting = queue.next_waiting;
     }
@@ -48,7 +48,7 @@ void Outbox::append(NodeId to, MessageKind kind, Urgency urgency,
                     std::span<const Bytes> parts) noexcept {
     std::size_t body_bytes = 0;
     for (const Bytes part : parts) body_bytes += part.size();
-    const std::size_t mapping_bytes = round_up(sizeof(Letter) + body_bytes, page_bytes);
+    const std::size_t mapping_bytes = round_up(sizeof(Deferred) + body_bytes, page_bytes);
     void* memory =
         mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     HIROBA_INVARIANT(memory != MAP_FAILED,
@@ -56,8 +56,8 @@ void Outbox::append(NodeId to, MessageKind kind, Urgency urgency,
                      "vm.max_map_count",
                      mapping_bytes, to.value, errno);
 
-    auto* letter = ::new (memory) Letter{nullptr, mapping_bytes, body_bytes, kind, urgency};
-    std::byte* at = letter->body();
+    auto* deferred = ::new (memory) Deferred{nullptr, mapping_bytes, body_bytes, kind, urgency};
+    std::byte* at = deferred->body();
     for (const Bytes part : parts) {
         if (!part.empty()) std::memcpy(at, part.data(), part.size());
         at += part.size();
@@ -67,8 +67,8 @@ void Outbox::append(NodeId to, MessageKind kind, Urgency urgency,
         queue.next_waiting = first_waiting_;
         first_waiting_ = to.value + 1;
     }
-    (queue.first == nullptr ? queue.first : queue.last->next) = letter;
-    queue.last = letter;
+    (queue.first == nullptr ? queue.first : queue.last->next) = deferred;
+    queue.last = deferred;
     queue.count.fetch_add(1, std::memory_order_release);  // pairs with empty()
     count_.fetch_add(1, std::memory_order_release);       // pairs with any()
 }
@@ -86,23 +86,23 @@ void Outbox::flush(Provider& provider) noexcept {
     }
 }
 
-/// True when no letter to `to` is left.
+/// True when no message to `to` is left.
 bool Outbox::flush(Provider& provider, NodeId to) noexcept {
     Queue& queue = queues_[to.value];
-    while (Letter* letter = queue.first) {
-        const Bytes parts[] = {Bytes{letter->body(), letter->body_bytes}};
-        if (provider.send(to, letter->kind, letter->urgency, parts) == Post::again) {
+    while (Deferred* deferred = queue.first) {
+        const Bytes parts[] = {Bytes{deferred->body(), deferred->body_bytes}};
+        if (provider.send(to, deferred->kind, deferred->urgency, parts) == Post::again) {
             provider.wake(to, Provider::Sleeper::service);
             return false;
         }
-        queue.first = letter->next;
-        discard(letter);
+        queue.first = deferred->next;
+        discard(deferred);
         queue.count.fetch_sub(1, std::memory_order_release);  // pairs with empty()
         count_.fetch_sub(1, std::memory_order_release);
     }
     return true;
 }
 
-void Outbox::discard(Letter* letter) noexcept { munmap(letter, letter->mapping_bytes); }
+void Outbox::discard(Deferred* deferred) noexcept { munmap(deferred, deferred->mapping_bytes); }
 
 }  // namespace hiroba::net

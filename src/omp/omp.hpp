@@ -119,6 +119,9 @@ enum class ToolNews : std::uint8_t {
     barrier_is_implicit,  ///< the next one
 };
 
+/// What becomes of data on a device, of which there is none.
+enum class TargetData : std::uint8_t { enter, exit, update };
+
 /// Some iterations of a loop whose bounds are closed.
 struct LoopChunk {
     std::uint64_t first = 0, last = 0, step = 1;
@@ -317,6 +320,10 @@ public:
     /// From where the program has called the entry point that the caller is in.
     virtual void note_caller(const void*) noexcept {}
     virtual void tell_tool(ToolNews, std::uint64_t) noexcept {}
+    /// A construct that moves data has nothing to do; it has waited for what it depends on.
+    virtual void tell_target_data(TargetData, bool /*nowait*/) noexcept {}
+    /// An `error` construct is met: before its line, of `length` bytes.
+    virtual void tell_error(bool /*fatal*/, const char*, std::size_t) noexcept {}
     /// @return the tool's answer; -1: it does not listen, -2: there is none
     virtual int control_tool(int, int, void*) noexcept { return -2; }
     /// The process is about to end. `threads_end`: the node's threads come to an end, and are

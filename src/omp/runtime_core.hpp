@@ -218,6 +218,7 @@ private:
     void tell_of_end(Task& task) noexcept;
     /// For the observer, of a task without a descriptor. @return what it keeps
     void* begin_inline(const NewTask& wanted) noexcept;
+    void depend_and_tell(Task& task, std::vector<Dependence>& dependences) noexcept;
     Task& make_task(Frame& frame, const NewTask& wanted, bool deferred) noexcept;
     std::uint64_t task_handle(const Task& task) const noexcept {
         return TaskHandle::make(NodeId{node_}, task.index, task.serial).raw;

@@ -110,9 +110,21 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
         std::memcpy(task.argument, wanted.front, 2 * sizeof(*wanted.front));
     if (!deferred) return run_undeferred(thread, task, wanted);
     std::vector<Dependence> dependences = wanted.dependences;
+    if (parts_.observer != nullptr && !dependences.empty())
+        return depend_and_tell(task, dependences);
     tasks_.with_books_and_attend([&](TaskBook& book) {
         if (dependences.empty() || book.depend(task, dependences)) book.make_ready(task);
     });
+}
+
+/// It waits for one task too many until a tool has been told of those it waits for.
+void RuntimeCore::depend_and_tell(Task& task, std::vector<Dependence>& dependences) noexcept {
+    tasks_.with_books([&](TaskBook& book) {
+        book.depend(task, dependences);
+        ++task.unmet;
+    });
+    parts_.observer->tell_waits(task.kept);
+    tasks_.with_books_and_attend([&task](TaskBook& book) { book.meet_one(task); });
 }
 
 Task& RuntimeCore::make_task(Frame& frame, const NewTask& wanted, bool deferred) noexcept {
@@ -124,6 +136,7 @@ Task& RuntimeCore::make_task(Frame& frame, const NewTask& wanted, bool deferred)
         task.priority = wanted.priority;
         task.final = wanted.final || parent.final;
         task.runs_anyway = wanted.copy != nullptr || wanted.runs_anyway;
+        task.is_target = wanted.is_target;
         task.icvs = own;
         task.detached = wanted.event != nullptr;
         book.create(task, parent);
@@ -156,7 +169,8 @@ void RuntimeCore::execute_inline(Frame& frame, const NewTask& wanted) noexcept {
 
 void* RuntimeCore::begin_inline(const NewTask& wanted) noexcept {
     void* kept = parts_.observer->task_created(wanted, false, self().frame->inlined_final);
-    if (kept != nullptr) parts_.observer->task_begins(kept, __builtin_frame_address(0));
+    if (kept != nullptr)
+        parts_.observer->task_begins(kept, wanted.is_target, __builtin_frame_address(0));
     return kept;
 }
 
@@ -174,6 +188,7 @@ void RuntimeCore::run_undeferred(ThreadState& thread, Task& task, const NewTask&
         std::vector<Dependence> dependences = wanted.dependences;
         const bool at_once =
             tasks_.with_books([&](TaskBook& book) { return book.depend(task, dependences); });
+        if (parts_.observer != nullptr) parts_.observer->tell_waits(task.kept);
         if (!at_once) work_until(thread, task.parent, [&task] { return task.unmet == 0; });
     }
     execute(thread, task);
@@ -187,7 +202,7 @@ void RuntimeCore::execute(ThreadState& thread, Task& task) noexcept {
     frame.task = &task;
     task.discarded = is_discarded(frame, task);
     if (parts_.observer != nullptr)
-        parts_.observer->task_begins(task.kept, __builtin_frame_address(0));
+        parts_.observer->task_begins(task.kept, task.is_target, __builtin_frame_address(0));
     if (task.function != nullptr && !task.discarded) call_program(task.function, task.argument);
     frame.task = outer;
     tasks_executed_.fetch_add(1, std::memory_order_relaxed);

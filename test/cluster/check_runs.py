@@ -158,6 +158,38 @@ def what_cannot_be_taken_over_has_its_line(bench):
     assert status == 78 and ("__kmpc_fork_call", "ends the run") in findings(found), found
 
 
+def entry_points_of_newer_compilers_are_named(bench):
+    # A stand-in for a runtime that has more than hiroba knows, and a library of the program's that has another such name.
+    bench.build("libgomp_tomorrow.so", "void GOMP_tomorrow(void) {} void omp_set_tomorrow(void) {} void omp_own(void) {}",
+                "-shared", "-fPIC", "-Wl,-soname,libgomp.so.1")
+    bench.build("libown.so", "void omp_own(void) {}", "-shared", "-fPIC")
+    text = """
+        extern void GOMP_tomorrow(void), omp_own(void), GOMP_perhaps(void) __attribute__((weak));
+        int main(int count, char** words) {
+            if (count > 1) %s
+            if (GOMP_perhaps) GOMP_perhaps();
+            omp_own();
+            return 0; }"""
+    program = bench.build("new", text % "GOMP_tomorrow();", "-O0", "-fopenmp", "-L.", "-lown", "-l:libgomp_tomorrow.so")
+    status, found = facts(bench, program)
+    assert status == 78, found
+    assert list(findings(found)) == [("GOMP_tomorrow", "ends the run")], found
+    assert findings(found)[("GOMP_tomorrow", "ends the run")] == [f"<stdin>:{LINES_ABOVE + 4} (main)"], found
+    done, _, told = bench.run(program)
+    assert done == 78 and len(told.splitlines()) == 1 and "it asks for GOMP_tomorrow, which this" in told, (done, told)
+    # Under a version node that the loader does not find.
+    (bench.folder / "nodes").write_text("GOMP_9.0 { global: GOMP_tomorrow; };\n")
+    bench.build("libgomp_versions.so", "void GOMP_tomorrow(void) {}", "-shared", "-fPIC", "-Wl,-soname,libgomp.so.1",
+                "-Wl,--version-script=nodes")
+    versions = bench.build("versions", "extern void GOMP_tomorrow(void); int main(int n, char** w) { if (n > 1) GOMP_tomorrow(); return 0; }",
+                           "-O0", "-L.", "-l:libgomp_versions.so")
+    for status, told in (check(bench, versions)[::2], bench.run(versions)[::2]):
+        assert status == 78 and len(told.splitlines()) == 1 and "it asks for GOMP_9.0 of libgomp.so.1" in told, (status, told)
+    program = bench.build("old", text % ";", "-O0", "-fopenmp", "-L.", "-lown", "-l:libgomp_tomorrow.so")
+    status, found = facts(bench, program)
+    assert status == 0 and findings(found) == {}, found
+
+
 def compilers_are_told_apart(bench):
     source = "int made; int main(void) {\n#pragma omp parallel\nmade = 1;\nreturn 0; }"
     program = bench.build("by_gcc", source, "-fopenmp")
@@ -176,7 +208,7 @@ def compilers_are_told_apart(bench):
 
 CASES = [atomics_are_those_that_a_run_rewrites, libraries_are_private_as_in_a_run,
          endings_are_named_with_their_lines, what_cannot_be_taken_over_has_its_line,
-         compilers_are_told_apart]
+         entry_points_of_newer_compilers_are_named, compilers_are_told_apart]
 
 if __name__ == "__main__":
     sys.exit(main(CASES))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program that refers to libgomp as code of gcc 13 and 14 does runs on one and several nodes.
+"""A program that refers to libgomp as code of gcc 13 to 16 does runs on one and several nodes.
 
-There is no gcc 14 here: a library of libgomp's name stands in for its libgomp at link time. It has the names that
-the two have added under the version nodes where they have them, so that the program asks for those nodes.
+There is no gcc 16 here: a library of libgomp's name stands in for its libgomp at link time. It has the names that
+these have added under the version nodes where they have them, so that the program asks for those nodes.
 
     newer_gcc.py --hiroba build/bin/hiroba
 """
@@ -17,17 +17,24 @@ import sys
 import tempfile
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
-# Of libgomp.map of gcc 13 and 14. What else the programs ask for is under a node that gcc 12 has, too.
+# Of libgomp.map of gcc 13 to 16. What else the programs ask for is under a node that gcc 12 has, too.
 NODES = {
     "OMP_5.1.1": ["omp_get_mapped_ptr", "omp_target_is_accessible", "omp_target_memcpy_async"],
     "OMP_5.2": ["omp_in_explicit_task"],
     "GOMP_5.1.1": ["GOMP_taskwait_depend_nowait"],
     "GOMP_5.1.2": ["GOMP_add_alloc", "GOMP_is_alloc", "GOMP_target_map_indirect_ptr"],
+    "GOMP_5.1.3": ["GOMP_interop", "omp_get_num_interop_properties", "omp_get_interop_int", "omp_get_interop_ptr",
+                   "omp_get_interop_name", "omp_get_interop_type_desc", "omp_get_interop_rc_desc", "omp_get_interop_name_",
+                   "omp_get_interop_str_"],
+    "GOMP_6.0": ["omp_get_device_from_uid", "omp_get_device_from_uid_", "omp_get_uid_from_device", "omp_get_uid_from_device_"],
+    "GOMP_6.0.1": ["omp_target_memset", "omp_target_memset_async"],
 }
 OLD_NODE = "GOMP_4.0"
 # (program, compiler, nodes of versions it must ask for, what it prints)
 PROGRAMS_RUN = [
     ("newer_gcc.c", "gcc", ["OMP_5.2", "GOMP_5.1.1", "GOMP_5.1.2"], "allocatables 64 of 64\norder 5\nexplicit 1 0\nsame 1\n"),
+    ("newest_gcc.c", "gcc", ["GOMP_5.1.3", "GOMP_6.0", "GOMP_6.0.1"],
+     "interop 7 none 1 1\nproperties 0 -1 -2 fr_id targetsync none\nuid 1 1 1 -1 -4\nset 40 40 40 5\npinned none, managed some\n"),
     ("depend_objects.c", "gcc", ["OMP_5.1.1"], "copies 5 5\n"),
     ("depend_objects.c", "clang", ["OMP_5.1.1"], "copies 5 5\n"),
 ]

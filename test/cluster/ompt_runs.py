@@ -21,13 +21,17 @@ PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 LIMIT_SECONDS = 120
 # ompt_callbacks_t
 THREAD_BEGIN, THREAD_END, PARALLEL_BEGIN, PARALLEL_END, TASK_CREATE, TASK_SCHEDULE, IMPLICIT_TASK = range(1, 8)
-SYNC_WAIT, RELEASED, DEPENDENCES, WORK, MASKED, SYNC = 16, 17, 18, 20, 21, 23
+SYNC_WAIT, RELEASED, DEPENDENCES, TASK_DEPENDENCE, WORK, MASKED, SYNC = 16, 17, 18, 19, 20, 21, 23
+TARGET, ERROR = 33, 37
 LOCK_INIT, LOCK_DESTROY, ACQUIRE, ACQUIRED, NEST_LOCK, FLUSH, CANCEL, REDUCTION, DISPATCH = 24, 25, 26, 27, 28, 29, 30, 31, 32
-SCOPED = (IMPLICIT_TASK, SYNC_WAIT, WORK, MASKED, SYNC, NEST_LOCK, REDUCTION)
+SCOPED = (IMPLICIT_TASK, SYNC_WAIT, WORK, MASKED, SYNC, NEST_LOCK, REDUCTION, TARGET)
 # What the program does on every node, and what clang's code alone tells of.
 EVERYWHERE = (THREAD_BEGIN, PARALLEL_BEGIN, TASK_CREATE, TASK_SCHEDULE, IMPLICIT_TASK, SYNC_WAIT, SYNC, WORK, ACQUIRED)
 ON_NODE_0 = (DEPENDENCES, LOCK_INIT, LOCK_DESTROY, NEST_LOCK, CANCEL, DISPATCH)
 BY_CLANG = (MASKED, FLUSH, REDUCTION)
+# Of ompt_targets.c, by ompt_target_t: regions, data entered, left and updated; regions and data with nowait.
+TARGETS = {1: 3, 2: 2, 3: 2, 4: 1, 9: 8, 10: 1}
+TARGETS_ANSWER = "targets 3 503 503 499500\n"
 TASKS_EXECUTED = 134  # of the program: each once, wherever
 
 
@@ -36,7 +40,7 @@ class Heard:
 
     def __init__(self, path):
         self.events = collections.defaultdict(lambda: (0, 0, 0))
-        self.ids, self.faults, self.whole = [], [], False
+        self.ids, self.faults, self.whole, self.targets = [], [], False, {}
         for line in path.read_text().splitlines():
             word, _, rest = line.partition(" ")
             if word == "event":
@@ -46,6 +50,9 @@ class Heard:
                 self.ids.append(int(rest, 16))
             elif word == "fault":
                 self.faults.append(rest)
+            elif word == "target":
+                kind, count = map(int, rest.split())
+                self.targets[kind] = count
             elif word == "tasks":
                 self.created, self.done, self.executed = map(int, rest.split())
             elif word == "threads_alive":
@@ -89,6 +96,9 @@ def build(directory):
     built["own"] = directory / "events_own"
     subprocess.run(["gcc", "-O2", "-fopenmp", program, "-o", str(built["own"]), "-Wl,--no-as-needed", str(own),
                     f"-Wl,-rpath,{directory}"], check=True)
+    built["targets"] = directory / "targets"
+    subprocess.run(["gcc", "-O2", "-fopenmp", "-foffload=disable", str(PROGRAMS / "ompt_targets.c"), "-o", str(built["targets"])],
+                   check=True)
     built["left"] = directory / "left"
     subprocess.run(["gcc", "-O2", "-fopenmp", str(PROGRAMS / "status.c"), "-o", str(built["left"])], check=True)
     built["tool"] = tool
@@ -112,7 +122,8 @@ class Runs:
         # The program's answer; no bare runtime here has a tool.
         _, self.truth, _ = run([str(self.built["gcc"])], {"OMP_NUM_THREADS": "2", "OMP_CANCELLATION": "true"})
 
-    def hear(self, program, nodes, threads, more):
+    def hear(self, program, nodes, threads, more, truth=None):
+        truth = truth or self.truth
         self.number += 1
         out = self.directory / f"heard{self.number}"
         environment = {"OMP_CANCELLATION": "true", "OMP_NUM_THREADS": str(nodes * threads), "OMPT_TOOL_OUT": str(out),
@@ -120,8 +131,8 @@ class Runs:
         status, stdout, stderr = run([self.hiroba, "run", "-n", str(nodes), "--threads", str(threads), "--",
                                       str(self.built[program])], environment)
         wrong = []
-        if status != 0 or stdout != self.truth:
-            wrong.append(f"status {status}, output {stdout!r} instead of {self.truth!r}: {stderr[-600:]}")
+        if status != 0 or stdout != truth:
+            wrong.append(f"status {status}, output {stdout!r} instead of {truth!r}: {stderr[-600:]}")
         heard = [Heard(path) for path in sorted(self.directory.glob(out.name + ".*"))]
         return wrong, heard, stderr
 
@@ -147,6 +158,23 @@ class Runs:
         if not wrong and max(h.codes for h in heard) == 0:
             wrong.append("no event has a code address")
         self.say(name, wrong)
+
+    def check_targets(self, nodes, threads):
+        """Each target construct once, wherever it was executed; what waits for what; the line of an `error` construct."""
+        wrong, heard, stderr = self.hear("targets", nodes, threads, {}, TARGETS_ANSWER)
+        wrong += [text for each in heard for text in each.wrong()]
+        told = collections.Counter()
+        for each in heard:
+            told.update(each.targets)
+        if dict(told) != TARGETS:
+            wrong.append(f"targets by kind {dict(told)}, not {TARGETS}")
+        if sum(each.count(ERROR) for each in heard) != 1 or "warning: mild" not in stderr:
+            wrong.append(f"the error construct: {[each.count(ERROR) for each in heard]}, {stderr!r}")
+        # A chain of tasks of a millisecond: all but the first wait, unless their maker is held up.
+        waits = sum(each.count(TASK_DEPENDENCE) for each in heard)
+        if not 1 <= waits <= 10:
+            wrong.append(f"{waits} dependences between tasks")
+        self.say(f"targets, {nodes} nodes of {threads}: {waits} dependences", wrong)
 
     def check_own(self, nodes):
         """A tool that is the program's: one state for the job, finalized once."""
@@ -205,6 +233,8 @@ def main():
             runs.check(program, 2, 2)
             runs.check(program, 2, 1, {"HIROBA_FAULT_ENGINE": "mprotect"})
             runs.check(program, 2, 1, {"HIROBA_PROVIDER": "udp"})
+        for nodes, threads in ((1, 2), (2, 1), (4, 1)):
+            runs.check_targets(nodes, threads)
         runs.check_own(1)
         runs.check_own(4)
         runs.check_left(1)

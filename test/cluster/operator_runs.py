@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -248,6 +249,20 @@ def lines_that_help(bench):
     little = run(["prlimit", "--data=1024000", *job, str(program)])
     assert little.returncode == 78 and "raise ulimit -d" in little.stderr, little
     assert "ulimit -v" not in little.stderr and "setuid" not in little.stderr, little
+    own = bench.folder / "setuid"
+    shutil.copy(program, own)
+    own.chmod(0o4755)
+    bits = run([*job, str(own)])
+    assert bits.returncode == 78 and "without these bits" in bits.stderr, bits
+    assert "personality" not in bits.stderr and len(bits.stderr.splitlines()) == 1, bits
+    for value in ("0", "99999999999"):
+        notices = run([*job, str(program)], env={**os.environ, "HIROBA_NOTICES": value})
+        assert notices.returncode == 64, notices
+        assert notices.stderr == f"hiroba: HIROBA_NOTICES={value}: must be a count from 1 to 1048576.\n", notices
+    cut = run([*job, "./two\nlines"])
+    assert cut.returncode == 64 and len(cut.stderr.splitlines()) == 1 and "two\\x0alines" in cut.stderr, cut
+    verbose = run([bench.hiroba, "run", "-v", "-n", "2", "--threads", "1", str(program)])
+    assert verbose.stderr == "hiroba: this host: ranks 0 to 1, 1 thread a node, provider shm.\n", verbose
     nowhere = run([bench.hiroba, "run", "--hosts", "", str(program)])
     assert nowhere.returncode == 64 and "--hosts with a host" in nowhere.stderr, nowhere
     nested = run([*job, *job, str(program)])

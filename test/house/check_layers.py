@@ -29,6 +29,7 @@ FACES = {
         "net/async.hpp",
         "net/collectives.hpp",
         "net/loss_watch.hpp",
+        "net/message_kind.hpp",
         "net/net.hpp",
         "net/bootstrap/job.hpp",
         "net/kick/kick.hpp",
@@ -44,11 +45,13 @@ FACES = {
         "gas/gas.hpp",
         "gas/delegate.hpp",
         "gas/global_memory.hpp",
+        "gas/messages.hpp",
         "gas/relocatable/relocatable_space.hpp",
     ],
     "acp": ["acp/node.hpp"],
     "dsm": [
         "dsm/dsm.hpp",
+        "dsm/messages.hpp",
         "dsm/heap/heap.hpp",
         "dsm/memory/address_map.hpp",
         "dsm/memory/fault_engine.hpp",
@@ -69,6 +72,9 @@ LIBRARIES = {
     "Zydis": ("src/omp/atomic/",),
     "fmt": ("tools/",),
 }
+
+# What puts a node together, and who may include it: what reads world() must not lead back there.
+ROOT = ("abi/assemble.hpp", ("src/abi/start.cpp", "src/abi/assemble.cpp"))
 
 PROVIDER = re.compile(r"net/provider/(\w+)/")
 REGISTRY = "src/net/provider/registry.cpp"
@@ -93,6 +99,8 @@ def include_fault(root, path, target):
     if provider and not is_test and str(path) != REGISTRY:
         if not str(path).startswith(f"src/net/provider/{provider[1]}/"):
             return f"only {REGISTRY} names the provider {provider[1]}"
+    if target == ROOT[0] and str(path) not in ROOT[1]:
+        return f"only {', '.join(ROOT[1])} may include the composition root"
     other = target.split("/")[0]
     if other not in BELOW and other != "hiroba":
         return 'is not written "layer/path.hpp"'

@@ -16,7 +16,7 @@ from pathlib import Path
 SECTION = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 INVARIANT = re.compile(r"^(\d+)\. ", re.MULTILINE)
 CITATION = re.compile(r"\(invariant (\d+)\)")
-ENUMERATOR = re.compile(r"^\s*(\w+),?\s*///< (dsm|omp): (.*)$", re.MULTILINE)
+MESSAGE = re.compile(r"^/// (.*)\.\ninline constexpr MessageKind (\w+) =", re.MULTILINE)
 MEMBER = re.compile(r"^\s*std::uint64_t (\w+);\s*///< (.*)$", re.MULTILINE)
 
 
@@ -28,10 +28,10 @@ def tables_of(program):
 
 
 def messages(root):
-    """The messages that coherence needs, from their declaration."""
-    text = (root / "src/net/provider/provider.hpp").read_text()
-    body = text[text.index("enum class MessageKind"):]
-    rows = ENUMERATOR.findall(body[: body.index("};")])
+    """The messages that coherence needs, from their declarations."""
+    rows = [(name, layer, what[0].lower() + what[1:])
+            for layer in ("dsm", "omp")
+            for what, name in MESSAGE.findall((root / f"src/{layer}/messages.hpp").read_text())]
     lines = [f"| {name} | {layer} | {what} |" for name, layer, what in rows]
     return "| message | layer | what it is for |\n|---|---|---|\n" + "\n".join(lines) + "\n"
 

@@ -37,6 +37,8 @@ CLEAN = {
     "src/omp/switch.S": SPDX,
     "src/omp/switch.cpp": SPDX + 'extern "C" void f();\n',
     "src/dsm/libc.cpp": SPDX + 'extern "C" int __sigaction(int);\n',
+    "src/abi/assemble.hpp": SPDX,
+    "src/abi/start.cpp": SPDX + '#include "abi/assemble.hpp"\n',
     "src/abi/entry.cpp": SPDX + 'extern "C" void f();\n#include "net/wire/record.hpp"\n',
     "src/net/json_test.cpp": SPDX + "#include <nlohmann/json.hpp>\n",
     "tools/words/parse.cpp": SPDX + "#include <CLI/CLI.hpp>\n",
@@ -73,6 +75,9 @@ class Layers(unittest.TestCase):
     def test_a_library_outside_its_file_is_found(self):
         self.expect("src/dsm/json.cpp", "#include <nlohmann/json.hpp>\n", "only tests")
         self.expect("tools/run/cli.cpp", "#include <CLI/CLI.hpp>\n", "only tools/words/parse.cpp")
+
+    def test_a_way_back_to_the_composition_root_is_found(self):
+        self.expect("src/abi/libc/exit.cpp", '#include "abi/assemble.hpp"\n', "composition root")
 
     def test_missing_header_is_found(self):
         self.expect("src/net/gone.cpp", '#include "base/gone.hpp"\n', "does not exist")

@@ -31,6 +31,11 @@ bool holds(const Range& range, const Value& value) {
     return std::ranges::find(range, value) != std::end(range);
 }
 
+constexpr const char* not_offered =
+    "this hiroba has no such entry point: it knows gcc's up to 16 and clang's up to 19; build it "
+    "by "
+    "one of these, or look for a newer hiroba";
+
 /// What compilers leave in .comment, each once.
 std::vector<std::string> compilers_of(const ElfFile& file) {
     const std::string comment = file.section(".comment");
@@ -43,14 +48,39 @@ std::vector<std::string> compilers_of(const ElfFile& file) {
     return found;
 }
 
-std::set<std::string, std::less<>> names_asked_for(const ElfFile& file) {
-    std::set<std::string, std::less<>> asked;
+using Names = std::set<std::string, std::less<>>;
+
+/// Of the file's symbols, those that `fits`, without their versions.
+template <class Fits>
+Names names_of(const ElfFile& file, Fits&& fits) {
+    Names names;
     file.each_symbol([&](const ElfSymbol& symbol) {
         const std::string_view name = symbol.name;
-        if (!symbol.is_defined) asked.emplace(name.substr(0, name.find('@')));
+        if (fits(symbol)) names.emplace(name.substr(0, name.find('@')));
         return true;
     });
-    return asked;
+    return names;
+}
+Names names_asked_for(const ElfFile& file) {
+    return names_of(file, [](const ElfSymbol& symbol) { return !symbol.is_defined; });
+}
+Names names_defined(const ElfFile& file) {
+    return names_of(file, [](const ElfSymbol& symbol) { return symbol.is_defined; });
+}
+/// Without them the loader refuses the program.
+Names names_needed(const ElfFile& file) {
+    return names_of(file,
+                    [](const ElfSymbol& symbol) { return !symbol.is_defined && !symbol.is_weak; });
+}
+
+/// What the runtime has, and what it refuses of that.
+struct Runtime {
+    std::vector<std::string> refused;
+    Names offered;  ///< empty: there is no runtime to look at
+};
+Runtime runtime_at(const std::string& library) {
+    const auto file = ElfFile::open(library);
+    return {all_refused_entry_points(library), file ? names_defined(*file) : Names{}};
 }
 
 /// An OpenMP runtime that would be a second one in the process.
@@ -91,12 +121,16 @@ public:
         found_.findings.push_back({std::move(name), outcome, std::move(why), std::move(places)});
     }
 
-    void entry_points(const std::vector<std::string>& refused) {
+    void entry_points(const Runtime& runtime) {
+        const Names needed = names_needed(file_);
         for (const std::string& name : names_asked_for(file_)) {
             const bool openmp = std::ranges::any_of(
                 entry_prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
             if (openmp) found_.entry_points.push_back(name);
-            if (holds(refused, name))
+            if (openmp && needed.contains(name) && !runtime.offered.empty() &&
+                !runtime.offered.contains(name))
+                add(name, Outcome::ends, not_offered);
+            if (holds(runtime.refused, name))
                 add(name, Outcome::ends, "hiroba cannot carry out this entry point of OpenMP");
             for (const Ending& ending : endings)
                 if (ending.function == name) add(name, ending.outcome, std::string(ending.why));
@@ -122,9 +156,10 @@ private:
     std::vector<omp::CodeSection> sections_;
 };
 
-void look_at(const Image& image, const std::vector<std::string>& refused, ObjectFound& found) {
+void look_at(const Image& image, const Runtime& runtime, Names& defined, ObjectFound& found) {
     const auto file = ElfFile::open(image.path());
     if (!file) return;
+    defined.merge(names_defined(*file));
     found.compilers = compilers_of(*file);
     found.code_on_stack = image.code_on_stack();
     if (!found.asked_as.empty())
@@ -134,7 +169,7 @@ void look_at(const Image& image, const std::vector<std::string>& refused, Object
     if (!found.why_private.empty()) return;
     Look look(image, *file, found);
     look.atomics();
-    look.entry_points(refused);
+    look.entry_points(runtime);
     if (const std::string name = own_runtime_of(*file); !name.empty() && !found.asked_as.empty())
         look.add(name, Outcome::ends,
                  "it is a second OpenMP runtime in the process; link it with libgomp or libomp as "
@@ -145,7 +180,7 @@ struct Wanted {
     std::string path, asked_as;
 };
 
-/// Enters what `image` needs and nobody has asked for yet.
+/// Enters what `image` needs and is not in the queue yet.
 void follow(const Image& image, const LibrarySearch& search, std::deque<Wanted>& queue,
             std::set<std::string>& seen, Survey& found) {
     for (const std::string& name : image.needed()) {
@@ -181,7 +216,12 @@ Survey survey(const std::string& program, const std::string& library) {
         found.refusal = fit.error().text;
         return found;
     }
-    const std::vector<std::string> refused = all_refused_entry_points(library);
+    if (auto known = check_versions(program, library); !known) {
+        found.refusal = known.error().text;
+        return found;
+    }
+    const Runtime runtime = runtime_at(library);
+    Names defined;  // by the program and its libraries
     const LibrarySearch search;
     std::deque<Wanted> queue = {{program, ""}};
     std::set<std::string> seen;
@@ -190,13 +230,18 @@ Survey survey(const std::string& program, const std::string& library) {
         object.path = queue.front().path;
         object.asked_as = queue.front().asked_as;
         if (const auto image = Image::map(object.path)) {
-            look_at(*image, refused, object);
+            look_at(*image, runtime, defined, object);
             follow(*image, search, queue, seen, found);
         } else {
             object.error = image.error().text;
         }
         found.objects.push_back(std::move(object));
     }
+    // A name like OpenMP's that the program brings itself is its own.
+    for (ObjectFound& object : found.objects)
+        std::erase_if(object.findings, [&](const Finding& finding) {
+            return finding.why == not_offered && defined.contains(finding.name);
+        });
     return found;
 }
 

@@ -57,7 +57,7 @@ Result<Leading> begin_leading(ExecCard& card) {
     return Leading{*job, std::move(*rendezvous)};
 }
 
-/// Launchers like to give each process one core; whoever asked for more threads should know.
+/// Launchers like to give each process one core; a user who asked for more threads should know.
 void tell_narrow_masks(const std::vector<ExecCard>& cards, const std::string& threads) {
     const auto wanted = count_option("--threads", threads.empty() ? "1" : threads, threads_max);
     if (!wanted) return;
@@ -89,21 +89,21 @@ int follow(const RunOptions& options, const std::vector<ExecCard>& cards,
     const std::uint32_t index = placement.host_of[process];
     const HostPlan& host = placement.hosts[index];
     const ExecCard& first = cards[0];
-    Letter letter;
-    letter.host = host.name;
-    letter.host_index = index;
-    letter.job = {-1, first.key, first.key_high};
-    letter.plan.nodes = static_cast<std::uint32_t>(cards.size());
-    letter.plan.hosts = static_cast<std::uint32_t>(placement.hosts.size());
-    letter.plan.first_rank = host.first_rank;
-    letter.plan.local_nodes = host.nodes;
-    letter.plan.spmd = options.spmd;
-    letter.plan.command = options.command;
-    letter.plan.node_cpus = host.node_cpus;
-    letter.callers = first.callers;
-    letter.port = first.port;
-    describe_this_process(letter);
-    return agent(std::move(letter));
+    StartupPacket packet;
+    packet.host = host.name;
+    packet.host_index = index;
+    packet.job = {-1, first.key, first.key_high};
+    packet.plan.nodes = static_cast<std::uint32_t>(cards.size());
+    packet.plan.hosts = static_cast<std::uint32_t>(placement.hosts.size());
+    packet.plan.first_rank = host.first_rank;
+    packet.plan.local_nodes = host.nodes;
+    packet.plan.spmd = options.spmd;
+    packet.plan.command = options.command;
+    packet.plan.node_cpus = host.node_cpus;
+    packet.callers = first.callers;
+    packet.port = first.port;
+    describe_this_process(packet);
+    return agent(std::move(packet));
 }
 
 int take_part(const RunOptions& options, PmixClient& client) {
@@ -149,7 +149,7 @@ int exec(const RunOptions& options) {
         alone.nodes = "1";
         return run(alone);
     }
-    // The launcher's daemon is the parent: without it nobody ends the job.
+    // The launcher's daemon is the parent: without it the job would not be ended.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const char* const rank = ::getenv("PMIX_RANK");
     const bool speaks = rank != nullptr && std::string_view(rank) == "0";

@@ -21,8 +21,8 @@
 #include "net/bootstrap/host_link.hpp"
 #include "net/provider/this_host.hpp"
 #include "tools/hosts/call_launcher.hpp"
-#include "tools/hosts/letter.hpp"
 #include "tools/hosts/relay.hpp"
+#include "tools/hosts/startup_packet.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
 #include "tools/run/checks.hpp"
@@ -33,33 +33,33 @@ namespace hiroba::tools {
 
 namespace {
 
-constexpr int letter_limit_ms = 30'000;
+constexpr int packet_limit_ms = 30'000;
 constexpr int call_limit_ms = 20'000;
 
 Error unfit(std::string text) { return {ErrorKind::environment, std::move(text)}; }
 
 Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-/// Gives this process what the nodes are to inherit. `letter` keeps the strings.
-Result<void> become_like_launcher(Letter& letter) {
+/// Gives this process what the nodes are to inherit. `start-up packet` keeps the strings.
+Result<void> become_like_launcher(StartupPacket& packet) {
     static std::vector<char*> entries;
-    for (std::string& entry : letter.environment) entries.push_back(entry.data());
+    for (std::string& entry : packet.environment) entries.push_back(entry.data());
     entries.push_back(nullptr);
     environ = entries.data();
-    ::umask(letter.umask);
+    ::umask(packet.umask);
     rlimit stack{};
     ::getrlimit(RLIMIT_STACK, &stack);
-    stack.rlim_cur = letter.stack_limit;
+    stack.rlim_cur = packet.stack_limit;
     if (::setrlimit(RLIMIT_STACK, &stack) != 0)
         return unfit(fmt::format(
             "the stack limit here cannot be {} as at the launcher (hard "
             "limit {}): {}. Raise it, or lower ulimit -s at the launcher",
-            size_text(letter.stack_limit), size_text(stack.rlim_max), ::strerror(errno)));
-    if (::chdir(letter.directory.c_str()) != 0)
+            size_text(packet.stack_limit), size_text(stack.rlim_max), ::strerror(errno)));
+    if (::chdir(packet.directory.c_str()) != 0)
         return unfit(
             fmt::format("cannot enter {}, where the job was started: {}. Start it in a "
                         "directory that every host has",
-                        letter.directory, ::strerror(errno)));
+                        packet.directory, ::strerror(errno)));
     return {};
 }
 
@@ -139,20 +139,20 @@ void take_processors_of_nodes(const RunPlan& plan) {
     if (CPU_COUNT(&all) > 0) ::sched_setaffinity(0, sizeof all, &all);
 }
 
-int serve(Letter& letter, net::HostLink& link) {
-    take_processors_of_nodes(letter.plan);
+int serve(StartupPacket& packet, net::HostLink& link) {
+    take_processors_of_nodes(packet.plan);
     const net::HelloBody hello{net::this_host(), look_at_machine().cores()};
-    link.send({net::HostKind::hello, 0, letter.host_index}, std::as_bytes(std::span(&hello, 1)));
-    if (const auto like = become_like_launcher(letter); !like) return refuse(link, like.error());
+    link.send({net::HostKind::hello, 0, packet.host_index}, std::as_bytes(std::span(&hello, 1)));
+    if (const auto like = become_like_launcher(packet); !like) return refuse(link, like.error());
     const auto silence = setting_number("HIROBA_PEER_TIMEOUT");
     if (!silence) return refuse(link, silence.error());
     net::limit_silence(link.fd(), *silence);
     const auto peers = await_frame(link);
     if (!peers || peers->header.kind != net::HostKind::peers) return exit_environment;
-    const auto device = prepare(letter.host, letter.plan, *peers);
+    const auto device = prepare(packet.host, packet.plan, *peers);
     if (!device) return refuse(link, device.error());
     RuntimeLink runtime;
-    if (const auto made = runtime.make(letter.runtime_folder, letter.plan); !made)
+    if (const auto made = runtime.make(packet.runtime_folder, packet.plan); !made)
         return refuse(link, made.error());
     link.send({net::HostKind::ready, 0, 0}, bytes_of(device->name + "\n" + device->address));
 
@@ -160,35 +160,35 @@ int serve(Letter& letter, net::HostLink& link) {
     if (!go || go->header.kind != net::HostKind::go) return exit_environment;
     auto signals = SignalWatch::open();
     if (!signals) return refuse(link, signals.error());
-    auto nodes = start_nodes(letter.plan, letter.job, *signals);
+    auto nodes = start_nodes(packet.plan, packet.job, *signals);
     if (!nodes) return refuse(link, nodes.error());
     // Rank 0 has the only use for it, and the launcher must see when rank 0 closes it.
     ::close(STDIN_FILENO);
     std::vector<std::uint32_t> processes;
     for (const Node& node : *nodes) processes.push_back(static_cast<std::uint32_t>(node.pid));
     link.send({net::HostKind::started, 0, 0}, std::as_bytes(std::span(processes)));
-    return Relay(link, *signals, *nodes, letter.plan.first_rank).run();
+    return Relay(link, *signals, *nodes, packet.plan.first_rank).run();
 }
 
 }  // namespace
 
 int agent() {
     fill_standard_descriptors();
-    auto letter = read_letter(STDIN_FILENO, letter_limit_ms);
-    if (!letter) {
+    auto packet = read_startup_packet(STDIN_FILENO, packet_limit_ms);
+    if (!packet) {
         char host[256] = {};
         ::gethostname(host, sizeof host - 1);
-        return report({letter.error().kind, fmt::format("{}: {}", host, letter.error().text)});
+        return report({packet.error().kind, fmt::format("{}: {}", host, packet.error().text)});
     }
-    return agent(std::move(*letter));
+    return agent(std::move(*packet));
 }
 
-int agent(Letter letter) {
-    auto link = call_launcher(letter, call_limit_ms);
+int agent(StartupPacket packet) {
+    auto link = call_launcher(packet, call_limit_ms);
     if (!link)
         return report(
-            {link.error().kind, fmt::format("host {}: {}", letter.host, link.error().text)});
-    return serve(letter, *link);
+            {link.error().kind, fmt::format("host {}: {}", packet.host, link.error().text)});
+    return serve(packet, *link);
 }
 
 }  // namespace hiroba::tools

@@ -5,15 +5,16 @@
 // connection to the launcher. A node's packets are passed on before its end is told.
 #pragma once
 
-#include "tools/hosts/letter.hpp"
+#include "tools/hosts/startup_packet.hpp"
 
 namespace hiroba::tools {
 
-/// Reads its letter from standard input and serves until the launcher lets it go; returns the exit
-/// status of the command.
+/// Reads its start-up packet from standard input and serves until the launcher lets it go; returns
+/// the exit status of the command.
 int agent();
 
-/// The same with a letter of one's own: for whoever was started on this host by another launcher.
-int agent(Letter letter);
+/// The same with a start-up packet of one's own: for whoever was started on this host by another
+/// launcher.
+int agent(StartupPacket packet);
 
 }  // namespace hiroba::tools

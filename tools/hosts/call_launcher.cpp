@@ -48,7 +48,7 @@ void begin(Attempt& attempt, std::uint16_t port) {
 }
 
 /// Moves an attempt on; true once the launcher has shown that it knows the key.
-bool advance(Attempt& attempt, const Letter& letter, short happened) {
+bool advance(Attempt& attempt, const StartupPacket& packet, short happened) {
     if (!attempt.link && happened != 0) {
         int error = 0;
         socklen_t bytes = sizeof error;
@@ -58,7 +58,7 @@ bool advance(Attempt& attempt, const Letter& letter, short happened) {
             return false;
         }
         attempt.link.emplace(attempt.socket,
-                             net::wire::HashKey{letter.job.key, letter.job.key_high});
+                             net::wire::HashKey{packet.job.key, packet.job.key_high});
         attempt.socket = -1;
     }
     if (!attempt.link) return false;
@@ -68,8 +68,8 @@ bool advance(Attempt& attempt, const Letter& letter, short happened) {
     return frame && frame->header.kind == net::HostKind::welcome;
 }
 
-std::list<Attempt> attempts_of(const Letter& letter) {
-    std::vector<std::string> addresses = letter.callers;
+std::list<Attempt> attempts_of(const StartupPacket& packet) {
+    std::vector<std::string> addresses = packet.callers;
     // "client port server port": where ssh came from is where its answers go.
     if (const char* const from = ::getenv("SSH_CONNECTION")) {
         const std::string client(from, std::string_view(from).find_first_of(" %"));
@@ -79,7 +79,7 @@ std::list<Attempt> attempts_of(const Letter& letter) {
     for (const std::string& address : addresses) {
         attempts.emplace_back();
         attempts.back().address = address;
-        begin(attempts.back(), letter.port);
+        begin(attempts.back(), packet.port);
     }
     return attempts;
 }
@@ -91,7 +91,7 @@ void close_failed(Attempt& attempt) {
     attempt.link.reset();
 }
 
-Error nobody(const std::list<Attempt>& attempts, const Letter& letter) {
+Error nobody(const std::list<Attempt>& attempts, const StartupPacket& packet) {
     std::string tried;
     for (const Attempt& attempt : attempts)
         tried += fmt::format("{}{} ({})", tried.empty() ? "" : ", ", attempt.address,
@@ -99,13 +99,13 @@ Error nobody(const std::list<Attempt>& attempts, const Letter& letter) {
     return {ErrorKind::environment,
             fmt::format("the launcher cannot be reached at TCP port {} of {}. Let this host "
                         "connect to it",
-                        letter.port, tried.empty() ? "any address" : tried)};
+                        packet.port, tried.empty() ? "any address" : tried)};
 }
 
 }  // namespace
 
-Result<net::HostLink> call_launcher(const Letter& letter, int limit_ms) {
-    std::list<Attempt> attempts = attempts_of(letter);
+Result<net::HostLink> call_launcher(const StartupPacket& packet, int limit_ms) {
+    std::list<Attempt> attempts = attempts_of(packet);
     const std::uint64_t deadline = now_ns() + static_cast<std::uint64_t>(limit_ms) * 1'000'000;
     for (;;) {
         std::vector<pollfd> entries;
@@ -121,14 +121,14 @@ Result<net::HostLink> call_launcher(const Letter& letter, int limit_ms) {
         std::size_t i = 0;
         for (Attempt& attempt : attempts) {
             const pollfd& entry = entries[i++];
-            if (entry.fd < 0 || !advance(attempt, letter, entry.revents)) continue;
+            if (entry.fd < 0 || !advance(attempt, packet, entry.revents)) continue;
             net::HostLink chosen = std::move(*attempt.link);
             for (Attempt& other : attempts)
                 if (other.socket >= 0) ::close(other.socket);
             return chosen;
         }
     }
-    Error error = nobody(attempts, letter);
+    Error error = nobody(attempts, packet);
     for (Attempt& attempt : attempts)
         if (attempt.socket >= 0) ::close(attempt.socket);
     return error;

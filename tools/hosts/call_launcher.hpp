@@ -4,13 +4,13 @@
 
 #include "base/result.hpp"
 #include "net/bootstrap/host_link.hpp"
-#include "tools/hosts/letter.hpp"
+#include "tools/hosts/startup_packet.hpp"
 
 namespace hiroba::tools {
 
-/// Connects to every address of the letter, and to the one ssh came from, at once; the first that
-/// proves to know the job's key is the launcher. An environment error when none did within
-/// `limit_ms`, naming all.
-Result<net::HostLink> call_launcher(const Letter& letter, int limit_ms);
+/// Connects to every address of the start-up packet, and to the one ssh came from, at once; the
+/// first that proves to know the job's key is the launcher. An environment error when none did
+/// within `limit_ms`, naming all.
+Result<net::HostLink> call_launcher(const StartupPacket& packet, int limit_ms);
 
 }  // namespace hiroba::tools

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "tools/become.hpp"
 #include "tools/run/plan.hpp"
 #include "tools/run/program.hpp"
 
@@ -28,9 +29,7 @@ std::string name_there(const std::string& folder) {
 
 /// A child that executes `words` with these descriptors; -1 on failure.
 pid_t start(const std::vector<std::string>& words, int input, int output) {
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
+    const std::vector<char*> pointers = pointers_to(words);
     const pid_t child = ::fork();
     if (child != 0) return child;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

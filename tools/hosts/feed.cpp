@@ -39,7 +39,7 @@ void Feed::add_poll_entries(std::vector<pollfd>& entries) const {
 
 void Feed::serve() {
     if (pipe_ < 0) return;
-    if (state_of(pipe_, 0) & POLLERR) return close();  // Nobody reads any more.
+    if (state_of(pipe_, 0) & POLLERR) return close();  // The reader is gone.
     if (waiting_.empty() && then_input_ && !paused_) read_input();
     while (!waiting_.empty()) {
         const ssize_t written = ::write(pipe_, waiting_.data(), waiting_.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the standard input of a host's command: its letter, and on rank 0's host behind it what
-// comes on the launcher's own standard input.
-// Invariant: never blocks; reads ahead one piece at most, so that a slow program slows its input.
+// Role: the standard input of a host's command: its start-up packet, and on rank 0's host behind it
+// what comes on the launcher's own standard input. Invariant: never blocks; reads ahead one piece
+// at most, so that a slow program slows its input.
 #pragma once
 
 #include <poll.h>
@@ -14,8 +14,8 @@ namespace hiroba::tools {
 class Feed {
 public:
     /// Owns `pipe`, which is non-blocking. @param then_input  go on with descriptor 0
-    Feed(int pipe, std::string letter, bool then_input)
-        : pipe_(pipe), waiting_(std::move(letter)), then_input_(then_input) {}
+    Feed(int pipe, std::string packet, bool then_input)
+        : pipe_(pipe), waiting_(std::move(packet)), then_input_(then_input) {}
     Feed(Feed&& other) noexcept;
     Feed& operator=(Feed&&) = delete;
     ~Feed() { close(); }

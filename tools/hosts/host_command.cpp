@@ -14,6 +14,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "tools/become.hpp"
+
 namespace hiroba::tools {
 
 namespace {
@@ -79,9 +81,7 @@ Result<std::vector<std::string>> agent_words(const std::string& command, const s
 
 Result<HostCommand> start_command(const std::vector<std::string>& words,
                                   const SignalWatch& signals) {
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
+    const std::vector<char*> pointers = pointers_to(words);
     int input[2], failure[2] = {-1, -1};
     if (::pipe2(input, O_CLOEXEC) != 0) return cannot(words[0], errno);
     HostCommand command;

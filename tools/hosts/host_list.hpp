@@ -15,7 +15,7 @@ struct HostPlan {
     std::string name;  ///< as the user wrote it; for the command that reaches it
     std::uint32_t first_rank = 0;
     std::uint32_t nodes = 0;
-    /// Processors of each node, as cpu_list() writes them; empty: those of whoever starts it.
+    /// Processors of each node, as cpu_list() writes them; empty: its starter's.
     std::vector<std::string> node_cpus = {};
     std::string hiroba = {};   ///< path of this command there; empty: as here
     std::string program = {};  ///< path of the program there; empty: as it was named

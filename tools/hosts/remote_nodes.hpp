@@ -16,8 +16,8 @@
 #include "tools/hosts/feed.hpp"
 #include "tools/hosts/host_command.hpp"
 #include "tools/hosts/host_list.hpp"
-#include "tools/hosts/letter.hpp"
 #include "tools/hosts/rendezvous.hpp"
+#include "tools/hosts/startup_packet.hpp"
 #include "tools/run/control_server.hpp"
 #include "tools/run/node_set.hpp"
 #include "tools/run/signals.hpp"
@@ -28,8 +28,8 @@ namespace hiroba::tools {
 struct HostsRequest {
     std::vector<HostPlan> hosts;
     std::string command;         ///< ssh, or what stands for it
-    std::string runtime_folder;  ///< as of Letter
-    /// Agents are started by whoever started this process; this host's is started here.
+    std::string runtime_folder;  ///< as of StartupPacket
+    /// Agents are started by this process's starter; this host's is started here.
     bool agents_come = false;
     RunPlan plan;                     ///< of the job; threads_per_node 0: as the hosts have cores
     bool verbose = false;             ///< say where everything runs
@@ -96,7 +96,7 @@ private:
     std::string address_for(const Host& host, const Host& other) const;
     void send_peers();
     void say_places() const;
-    Letter letter_for(std::size_t index, std::uint16_t port) const;
+    StartupPacket startup_packet_for(std::size_t index, std::uint16_t port) const;
     void take_arrivals();
     bool take_start_signals();
     void fail(int status, const std::string& line);

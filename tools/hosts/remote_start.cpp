@@ -59,22 +59,22 @@ std::optional<int> RemoteNodes::start() {
     return failed_;
 }
 
-Letter RemoteNodes::letter_for(std::size_t index, std::uint16_t port) const {
-    Letter letter;
+StartupPacket RemoteNodes::startup_packet_for(std::size_t index, std::uint16_t port) const {
+    StartupPacket packet;
     const HostPlan& host = hosts_[index].plan;
-    letter.host = host.name;
-    letter.runtime_folder = request_.runtime_folder;
-    letter.host_index = static_cast<std::uint32_t>(index);
-    letter.job = job_;
-    letter.plan = request_.plan;
-    letter.plan.first_rank = host.first_rank;
-    letter.plan.local_nodes = host.nodes;
-    letter.callers = reachable_addresses();
-    letter.port = port;
-    letter.plan.node_cpus = host.node_cpus;
-    if (!host.program.empty()) letter.plan.command[0] = host.program;
-    describe_this_process(letter);
-    return letter;
+    packet.host = host.name;
+    packet.runtime_folder = request_.runtime_folder;
+    packet.host_index = static_cast<std::uint32_t>(index);
+    packet.job = job_;
+    packet.plan = request_.plan;
+    packet.plan.first_rank = host.first_rank;
+    packet.plan.local_nodes = host.nodes;
+    packet.callers = reachable_addresses();
+    packet.port = port;
+    packet.plan.node_cpus = host.node_cpus;
+    if (!host.program.empty()) packet.plan.command[0] = host.program;
+    describe_this_process(packet);
+    return packet;
 }
 
 bool RemoteNodes::call_hosts() {
@@ -97,7 +97,8 @@ bool RemoteNodes::call_hosts() {
         if (!request_.agents_come) host.command_text = request_.command + " " + host.plan.name;
         host.trial_text = host.command_text + " " + words->end()[-2] + " --version";
         host.command = command->pid;
-        host.feed.emplace(command->input, write_letter(letter_for(i, rendezvous_->port())),
+        host.feed.emplace(command->input,
+                          write_startup_packet(startup_packet_for(i, rendezvous_->port())),
                           host.plan.first_rank == 0);
     }
     return true;

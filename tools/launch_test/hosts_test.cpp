@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is refused before a host is asked, and the letter. Jobs over hosts: test/cluster.
+// What is refused before a host is asked, and the start-up packet. Jobs over hosts: test/cluster.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -12,8 +12,8 @@
 
 #include "base/clock.hpp"
 #include "tools/hosts/host_list.hpp"
-#include "tools/hosts/letter.hpp"
 #include "tools/hosts/rendezvous.hpp"
+#include "tools/hosts/startup_packet.hpp"
 #include "tools/launch_test/command.hpp"
 
 namespace hiroba::tools {
@@ -75,66 +75,68 @@ struct Pipe {
     int ends[2];
 };
 
-Letter sample() {
-    Letter letter;
-    letter.host = "b";
-    letter.host_index = 1;
-    letter.job.key = ~std::uint64_t{0};
-    letter.plan.nodes = 3;
-    letter.plan.first_rank = 1;
-    letter.plan.local_nodes = 2;
-    letter.plan.spmd = true;
-    letter.plan.command = {"./a", "two words", "line\nline", ""};
-    letter.directory = "/";
-    letter.environment = {"A=1\n2", "B="};
-    return letter;
+StartupPacket sample() {
+    StartupPacket packet;
+    packet.host = "b";
+    packet.host_index = 1;
+    packet.job.key = ~std::uint64_t{0};
+    packet.plan.nodes = 3;
+    packet.plan.first_rank = 1;
+    packet.plan.local_nodes = 2;
+    packet.plan.spmd = true;
+    packet.plan.command = {"./a", "two words", "line\nline", ""};
+    packet.directory = "/";
+    packet.environment = {"A=1\n2", "B="};
+    return packet;
 }
 
-TEST(Letter, ArrivesAsItWasWrittenAndNotAByteMoreIsRead) {
+TEST(StartupPacket, ArrivesAsItWasWrittenAndNotAByteMoreIsRead) {
     const Pipe pipe;
-    pipe.write(write_letter(sample()) + "input");
-    const auto letter = read_letter(pipe.ends[0], 1000);
-    ASSERT_TRUE(letter) << letter.error().text;
-    EXPECT_EQ(letter->host, "b");
-    EXPECT_EQ(letter->job.key, ~std::uint64_t{0});
-    EXPECT_EQ(letter->plan.local_nodes, 2u);
-    EXPECT_TRUE(letter->plan.spmd);
-    EXPECT_EQ(letter->plan.command, sample().plan.command);
-    EXPECT_EQ(letter->environment, sample().environment);
+    pipe.write(write_startup_packet(sample()) + "input");
+    const auto packet = read_startup_packet(pipe.ends[0], 1000);
+    ASSERT_TRUE(packet) << packet.error().text;
+    EXPECT_EQ(packet->host, "b");
+    EXPECT_EQ(packet->job.key, ~std::uint64_t{0});
+    EXPECT_EQ(packet->plan.local_nodes, 2u);
+    EXPECT_TRUE(packet->plan.spmd);
+    EXPECT_EQ(packet->plan.command, sample().plan.command);
+    EXPECT_EQ(packet->environment, sample().environment);
     char rest[16] = {};
     EXPECT_EQ(::read(pipe.ends[0], rest, sizeof rest), 5);
     EXPECT_STREQ(rest, "input");
 }
 
-std::string refusal_of_letter(const std::string& text) {
+std::string refusal_of_startup_packet(const std::string& text) {
     Pipe pipe;
     pipe.write(text);
     pipe.stop();
-    const auto letter = read_letter(pipe.ends[0], 1000);
-    if (letter) return "not refused";
-    EXPECT_EQ(letter.error().kind, ErrorKind::environment);
-    return letter.error().text;
+    const auto packet = read_startup_packet(pipe.ends[0], 1000);
+    if (packet) return "not refused";
+    EXPECT_EQ(packet.error().kind, ErrorKind::environment);
+    return packet.error().text;
 }
 
-TEST(Letter, OfAnotherBuildIsRefusedByBothNames) {
-    const std::string text = write_letter(sample());
+TEST(StartupPacket, OfAnotherBuildIsRefusedByBothNames) {
+    const std::string text = write_startup_packet(sample());
     const std::string own = own_build_id();
     ASSERT_NE(own, "none");
     std::string changed = text;
     changed.replace(changed.find(own), own.size(), "cafe");
-    const std::string refused = refusal_of_letter(changed);
+    const std::string refused = refusal_of_startup_packet(changed);
     EXPECT_NE(refused.find("build " + own + ", the launcher's is cafe"), std::string::npos)
         << refused;
 }
 
-TEST(Letter, WhatIsNoneOrCutOrGarbledIsRefused) {
-    const std::string text = write_letter(sample());
-    EXPECT_NE(refusal_of_letter("").find("standard input ended"), std::string::npos);
-    EXPECT_NE(refusal_of_letter("GET / HTTP/1.1\n").find("is no letter"), std::string::npos);
-    EXPECT_NE(refusal_of_letter(text.substr(0, text.size() - 1)).find("is cut"), std::string::npos);
+TEST(StartupPacket, WhatIsNoneOrCutOrGarbledIsRefused) {
+    const std::string text = write_startup_packet(sample());
+    EXPECT_NE(refusal_of_startup_packet("").find("standard input ended"), std::string::npos);
+    EXPECT_NE(refusal_of_startup_packet("GET / HTTP/1.1\n").find("is no start-up packet"),
+              std::string::npos);
+    EXPECT_NE(refusal_of_startup_packet(text.substr(0, text.size() - 1)).find("is cut"),
+              std::string::npos);
     std::string garbled = text;
     garbled[garbled.find('\n') + 1] = 'x';
-    EXPECT_NE(refusal_of_letter(garbled).find("garbled"), std::string::npos);
+    EXPECT_NE(refusal_of_startup_packet(garbled).find("garbled"), std::string::npos);
 }
 
 /// A connection to `port` of this host.

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "net/bootstrap/control_packet.hpp"
 #include "net/bootstrap/job.hpp"
 
@@ -142,6 +143,21 @@ int exits(Node& node) {
     meet(node);
     if (node.is(node.words[0])) std::_Exit(std::atoi(node.words[1]));
     wait_for_ever();
+}
+
+/// A worker leaves, and the kernel works for it two seconds and more.
+int tidy_up(Node& node) {
+    if (node.rank() == 0) return leave(node, 0);
+    node.control.report_participation(1, 0);
+    const std::uint64_t until_ns = hiroba::now_ns() + 2'500'000'000;
+    constexpr std::size_t bytes = std::size_t{16} << 20;
+    while (hiroba::now_ns() < until_ns) {
+        void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        if (memory == MAP_FAILED) wrong("mmap");
+        ::munmap(memory, bytes);
+    }
+    return 0;
 }
 
 int stay(Node& node) {
@@ -283,6 +299,7 @@ int main(int argc, char** argv) {
                                                          {"killed", killed},
                                                          {"exits", exits},
                                                          {"linger", stay},
+                                                         {"tidies", tidy_up},
                                                          {"request", request},
                                                          {"signals", signals},
                                                          {"processes", processes},

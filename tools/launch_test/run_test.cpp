@@ -112,6 +112,13 @@ TEST(Run, AWorkerThatStaysIsKilledASecondAfterRankZero) {
     EXPECT_LT(done.took_ns, 3 * second_ns);
 }
 
+TEST(Run, AWorkerWhoseMemoryTheKernelGivesBackIsWaitedFor) {
+    const Outcome done = quick_outcome_of(20 * second_ns, node_command(2, {"tidies"}));
+    EXPECT_EQ(done.status, 0);
+    EXPECT_EQ(done.err, "");
+    EXPECT_GE(done.took_ns, 2 * second_ns);
+}
+
 TEST(Run, AnyNodeMayEndTheJobWithAStatus) {
     for (const char* rank : {"0", "2"}) {
         const Outcome done =

@@ -48,10 +48,13 @@ Result<void> look_up_program(RunPlan& plan) {
                         "run --spmd",
                         plan.command[0], library)};
     if (auto fit = check_can_take_over(plan.program); !fit) return fit.error();
+    if (plan.nodes > 1)
+        if (auto fixed = check_can_be_fixed(plan.program); !fixed) return fixed.error();
     auto library = find_library();
     if (!library) return library.error();
     plan.library = *library;
-    return {};
+    if (auto known = check_versions(plan.program, plan.library); !known) return known;
+    return check_names(plan.program, plan.library);
 }
 
 namespace {

@@ -115,7 +115,7 @@ void ControlServer::take(std::uint32_t rank, ControlPacket& packet, std::uint64_
     if (packet.fd >= 0) ::close(packet.fd);
     if (!understood)
         broken_ = fmt::format(
-            "rank {} sent a control packet nobody understands (kind {}, rank {}, "
+            "rank {} sent a control packet of no known kind (kind {}, rank {}, "
             "{} bytes). The runtime and this command must be of one build",
             rank, static_cast<unsigned>(packet.header.kind), packet.header.rank,
             packet.body.size());

@@ -91,7 +91,7 @@ public:
     std::optional<int> exit_requested() const { return exit_requested_; }
     /// Set once a node broke the rules of the channel: one line that says how.
     const std::string& broken() const { return broken_; }
-    /// Since when some nodes wait in a collective for others; 0: nobody waits.
+    /// Since when some nodes wait in a collective for others; 0: none waits.
     std::uint64_t waiting_since_ns() const { return waiting_since_ns_; }
     /// A stopped job does not wait: starts the time anew.
     void restart_wait(std::uint64_t now_ns) {

@@ -122,7 +122,7 @@ std::string host_name() {
 
 /// "SIGFPE (integer division by zero)", "SIGSEGV: write of 0x10 (nothing is mapped there)".
 std::string cause_of_crash(const CrashBody& crash, const std::string& place) {
-    const std::string signal{name_of_signal(crash.signal)};
+    std::string signal{name_of_signal(crash.signal)};
     if (crash.code <= 0)
         return crash.signal == SIGABRT ? signal : signal + " (sent by the program itself)";
     if (crash.signal == SIGFPE && !arithmetic(crash.code).empty())
@@ -142,6 +142,7 @@ std::string describe_crash(std::uint32_t rank, pid_t process, const CrashBody& c
     const bool unread = codes.empty();
     if (unread) codes.push_back(crash.registers[CrashBody::instruction]);
     std::vector<CodeName> frames;
+    frames.reserve(codes.size());
     const std::string_view unknown = files.empty() ? "" : " in no file";
     for (const std::uint64_t code : codes)
         frames.push_back(find_code(files, code)

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -95,6 +96,45 @@ std::string ElfFile::section(std::string_view name) const {
     return {};
 }
 
+std::vector<NeededVersion> ElfFile::needed_versions() const {
+    const std::string needed = section(".gnu.version_r"), names = section(".dynstr");
+    const auto name_at = [&](std::size_t at) {
+        return at < names.size() ? std::string(names.c_str() + at) : std::string();
+    };
+    std::vector<NeededVersion> found;
+    GElf_Verneed of{};
+    for (std::size_t at = 0; at + sizeof of <= needed.size();) {
+        std::memcpy(&of, needed.data() + at, sizeof of);
+        GElf_Vernaux each{};
+        std::size_t inner = at + of.vn_aux;
+        for (unsigned i = 0; i < of.vn_cnt && inner + sizeof each <= needed.size(); ++i) {
+            std::memcpy(&each, needed.data() + inner, sizeof each);
+            if ((each.vna_flags & VER_FLG_WEAK) == 0)
+                found.push_back({name_at(of.vn_file), name_at(each.vna_name)});
+            inner += each.vna_next;
+        }
+        if (of.vn_next == 0) break;
+        at += of.vn_next;
+    }
+    return found;
+}
+
+std::vector<std::string> ElfFile::defined_versions() const {
+    const std::string defined = section(".gnu.version_d"), names = section(".dynstr");
+    std::vector<std::string> found;
+    GElf_Verdef of{};
+    for (std::size_t at = 0; at + sizeof of <= defined.size();) {
+        std::memcpy(&of, defined.data() + at, sizeof of);
+        GElf_Verdaux first{};  // the name; parents follow
+        if (at + of.vd_aux + sizeof first > defined.size()) break;
+        std::memcpy(&first, defined.data() + at + of.vd_aux, sizeof first);
+        if (first.vda_name < names.size()) found.emplace_back(names.c_str() + first.vda_name);
+        if (of.vd_next == 0) break;
+        at += of.vd_next;
+    }
+    return found;
+}
+
 void ElfFile::each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const {
     Elf_Scn* section = nullptr;
     while ((section = ::elf_nextscn(elf_, section)) != nullptr) {
@@ -118,7 +158,7 @@ bool ElfFile::each_in(Elf_Scn* section, const GElf_Shdr& shape,
         const int type = GELF_ST_TYPE(symbol.st_info);
         const bool is_data = type == STT_OBJECT || type == STT_COMMON;
         if (!visit({name, symbol.st_value, symbol.st_size, symbol.st_shndx != SHN_UNDEF, is_data,
-                    type == STT_FUNC}))
+                    type == STT_FUNC, GELF_ST_BIND(symbol.st_info) == STB_WEAK}))
             return false;
     }
     return true;

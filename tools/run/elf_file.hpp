@@ -22,6 +22,12 @@ struct ElfSymbol {
     bool is_defined;
     bool is_data;      ///< a variable of the image: not code, not thread-local
     bool is_function;  ///< code
+    bool is_weak;
+};
+
+/// Names of a library under a version node, without which the loader refuses the file.
+struct NeededVersion {
+    std::string library, node;
 };
 
 class ElfFile {
@@ -41,6 +47,8 @@ public:
     bool needs_library(std::string_view prefix) const;
     /// The bytes of a section; empty when there is none of that name.
     std::string section(std::string_view name) const;
+    std::vector<NeededVersion> needed_versions() const;
+    std::vector<std::string> defined_versions() const;
     /// Calls `visit` for each symbol of .symtab and .dynsym until it returns false.
     void each_symbol(const std::function<bool(const ElfSymbol&)>& visit) const;
 

@@ -25,6 +25,7 @@ public:
     void user_signal() override;
     void print_stacks() override;
     void kill_all() override { kill_nodes(nodes_); }
+    std::uint64_t kernel_time_ns(std::uint32_t rank) const override;
     bool shares_terminal() const override { return true; }
     pid_t process_of(std::uint32_t rank) const { return nodes_[rank].pid; }
     int first_process() const override { return nodes_[0].pid; }

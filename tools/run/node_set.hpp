@@ -17,7 +17,7 @@ namespace hiroba::tools {
 struct NodeEvent {
     std::uint32_t rank = 0;
     int wait_status = 0;
-    bool untold = false;  ///< it ended, but its status went to somebody else: the above is made up
+    bool untold = false;  ///< it ended, but another wait took its status: the above is made up
 };
 
 class NodeSet {
@@ -43,6 +43,8 @@ public:
     virtual void print_stacks() = 0;
     virtual void kill_all() = 0;
 
+    /// Processor time that the kernel has used for the node; 0: unknown.
+    virtual std::uint64_t kernel_time_ns(std::uint32_t /*rank*/) const { return 0; }
     /// Whether rank 0 gets what the terminal sends to the launcher's process group.
     virtual bool shares_terminal() const = 0;
     /// Process number of rank 0 on this host; -1 when it runs elsewhere.

@@ -19,6 +19,7 @@
 #include <span>
 
 #include "base/service_thread.hpp"
+#include "tools/become.hpp"
 #include "tools/run/cpu_list.hpp"
 
 namespace hiroba::tools {
@@ -114,8 +115,8 @@ struct Launch {
     fail(launch, Step::execute);
 }
 
-/// A descriptor number nobody uses, high so that the program's first open() gets the number it is
-/// used to, below the limit that the child will have.
+/// A descriptor number that is not in use, high so that the program's first open() gets the number
+/// it is used to, below the limit that the child will have.
 int free_descriptor(const rlimit& files) {
     int fd = static_cast<int>(std::min<rlim_t>(files.rlim_cur, 1024)) - 24;
     while (fd > STDERR_FILENO && ::fcntl(fd, F_GETFD) >= 0) --fd;
@@ -133,13 +134,6 @@ Result<void> await_execution(int pipe, const RunPlan& plan) {
     return Error{ErrorKind::environment,
                  fmt::format("rank {}: cannot {}: {}. {}", failure.rank, step_text(failure.step),
                              ::strerror(failure.error), advice_for(failure.step, plan))};
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-    std::vector<char*> all;
-    for (const std::string& text : strings) all.push_back(const_cast<char*>(text.c_str()));
-    all.push_back(nullptr);
-    return all;
 }
 
 /// More open files for the launcher itself, which carries every node's descriptors; returns the
@@ -193,7 +187,7 @@ std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_
     while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
         const auto node = std::ranges::find_if(
             nodes, [pid](const Node& each) { return each.alive && each.pid == pid; });
-        if (node == nodes.end()) continue;  // A child of whoever executed this command.
+        if (node == nodes.end()) continue;  // A child of the process that became this command.
         if (!WIFSTOPPED(status) && !WIFCONTINUED(status)) node->alive = false;
         events.push_back({first_rank + static_cast<std::uint32_t>(node - nodes.begin()), status});
     }
@@ -227,7 +221,7 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
 
     std::size_t inherited = 0;
     while (environ[inherited]) ++inherited;
-    const std::vector<char*> arguments = pointers(plan.command);
+    const std::vector<char*> arguments = pointers_to(plan.command);
     std::vector<Node> nodes;
     Result<void> started;
     const std::uint32_t end = plan.first_rank + plan.nodes_here();
@@ -242,7 +236,7 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
         }
         const auto strings =
             node_environment(std::span<const char* const>(environ, inherited), plan, job, rank);
-        const std::vector<char*> environment = pointers(strings);
+        const std::vector<char*> environment = pointers_to(strings);
         const std::size_t here = rank - plan.first_rank;
         std::optional<cpu_set_t> cpus;
         if (here < plan.node_cpus.size()) cpus = parse_cpu_list(plan.node_cpus[here]);

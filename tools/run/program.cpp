@@ -6,9 +6,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <set>
@@ -47,6 +50,16 @@ Error refused(const std::string& path, const std::string& why) {
     return {ErrorKind::environment, fmt::format("cannot take over {}: {}", path, why)};
 }
 
+constexpr const char* newer =
+    "which this hiroba has not: it knows gcc up to 16 and clang up to 19. Build the program by one "
+    "of these";
+
+/// Whether libhiroba.so takes the place of that library.
+bool stands_in_for(std::string_view library) {
+    return library.starts_with("libgomp.so") || library.starts_with("libomp.so") ||
+           library.starts_with("libiomp5.so");
+}
+
 /// What a file that is no ELF file begins with, for the error line.
 std::string kind_of_file(const std::string& path) {
     std::array<char, 128> start{};
@@ -83,6 +96,28 @@ std::string symbols_forbid(const ElfFile& file) {
         return why.empty();
     });
     return why;
+}
+
+/// Bits by which a file is executed as another user or group.
+struct IdentityBits {
+    bool are_there = false;        ///< and the kernel obeys them
+    bool change_identity = false;  ///< this user's is another
+    unsigned mode = 0;
+};
+IdentityBits identity_bits_of(const std::string& path) {
+    struct stat status {};
+    struct statvfs system {};
+    IdentityBits bits;
+    if (::stat(path.c_str(), &status) != 0 || ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+        return bits;
+    if (::statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_NOSUID) != 0) return bits;
+    const bool user = (status.st_mode & S_ISUID) != 0;
+    const bool group = (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0;
+    bits.are_there = user || group;
+    bits.change_identity =
+        (user && status.st_uid != ::geteuid()) || (group && status.st_gid != ::getegid());
+    bits.mode = status.st_mode & 07777;
+    return bits;
 }
 
 }  // namespace
@@ -124,15 +159,53 @@ Result<void> check_can_take_over(const std::string& path) {
                        "it is statically linked (no PT_INTERP), so it would run as separate "
                        "copies. Link it dynamically: leave out -static");
     if (const std::string why = symbols_forbid(*file); !why.empty()) return refused(path, why);
-    struct stat status {};
-    if (::stat(path.c_str(), &status) == 0 &&
-        (((status.st_mode & S_ISUID) && status.st_uid != ::geteuid()) ||
-         ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) &&
-          status.st_gid != ::getegid())))
+    if (const IdentityBits bits = identity_bits_of(path); bits.change_identity)
         return refused(path,
                        fmt::format("it is setuid or setgid (mode {:o}), so the loader ignores "
                                    "LD_PRELOAD. Run a copy without these bits",
-                                   status.st_mode & 07777));
+                                   bits.mode));
+    return {};
+}
+
+Result<void> check_can_be_fixed(const std::string& path) {
+    if (const IdentityBits bits = identity_bits_of(path); bits.are_there)
+        return refused(path, fmt::format("it is setuid or setgid (mode {:o}), so the kernel loads "
+                                         "it at other addresses on each node. Run a copy without "
+                                         "these bits",
+                                         bits.mode));
+    return {};
+}
+
+Result<void> check_names(const std::string& path, const std::string& library) {
+    const auto file = ElfFile::open(path), runtime = ElfFile::open(library);
+    if (!file || !runtime) return {};
+    std::set<std::string, std::less<>> offered;
+    runtime->each_symbol([&](const ElfSymbol& symbol) {
+        if (symbol.is_defined) offered.emplace(symbol.name);
+        return true;
+    });
+    std::string lacks;
+    file->each_symbol([&](const ElfSymbol& symbol) {
+        constexpr std::string_view runtimes_own[] = {"GOMP_", "GOACC_", "__kmpc_"};
+        const std::string_view name = symbol.name;
+        const std::string_view plain = name.substr(0, name.find('@'));
+        if (!symbol.is_defined && !symbol.is_weak && !offered.contains(plain) &&
+            std::ranges::any_of(runtimes_own, [&](auto own) { return plain.starts_with(own); }))
+            lacks = plain;
+        return lacks.empty();
+    });
+    if (!lacks.empty()) return refused(path, fmt::format("it asks for {}, {}", lacks, newer));
+    return {};
+}
+
+Result<void> check_versions(const std::string& path, const std::string& library) {
+    const auto file = ElfFile::open(path), runtime = ElfFile::open(library);
+    if (!file || !runtime) return {};
+    const std::vector<std::string> known = runtime->defined_versions();
+    for (const NeededVersion& each : file->needed_versions())
+        if (stands_in_for(each.library) && std::ranges::find(known, each.node) == known.end())
+            return refused(path,
+                           fmt::format("it asks for {} of {}, {}", each.node, each.library, newer));
     return {};
 }
 

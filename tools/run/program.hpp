@@ -18,6 +18,14 @@ Result<std::string> find_program(const std::string& name);
 /// and processors, statically linked programs, a static libgomp inside, sanitizers, setuid.
 Result<void> check_can_take_over(const std::string& path);
 
+/// Refuses what several nodes would not load at equal addresses.
+Result<void> check_can_be_fixed(const std::string& path);
+
+/// Refuse a program of a compiler newer than the runtime `library`, by the names it asks for and by
+/// their version nodes: the loader, which resolves all of them at the start, would end it.
+Result<void> check_names(const std::string& path, const std::string& library);
+Result<void> check_versions(const std::string& path, const std::string& library);
+
 /// All entry points of OpenMP that the runtime `library` refuses.
 std::vector<std::string> all_refused_entry_points(const std::string& library);
 

@@ -2,6 +2,7 @@
 // Role: the life of a job in order: check everything, start the nodes, serve them, sum up.
 #include "tools/run/run.hpp"
 
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -101,6 +102,18 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
     return status;
 }
 
+/// What runs where, as over several hosts.
+void say_places(const RunPlan& plan) {
+    std::string cores;
+    for (std::size_t rank = 0; rank < plan.node_cpus.size(); ++rank)
+        cores += fmt::format("{} rank {} on {}", rank == 0 ? ": processors of" : ",", rank,
+                             plan.node_cpus[rank]);
+    say_line(fmt::format("this host: rank{}, {} thread{} a node, provider {}{}",
+                         plan.nodes == 1 ? " 0" : fmt::format("s 0 to {}", plan.nodes - 1),
+                         plan.threads_per_node, plan.threads_per_node == 1 ? "" : "s",
+                         setting("HIROBA_PROVIDER"), cores));
+}
+
 /// More nodes of one host than can map each other's heaps get smaller ones, unless the user has
 /// said how large they are to be.
 Result<void> lower_heap(const RunPlan& plan) {
@@ -140,6 +153,7 @@ int run(const RunOptions& options) {
     warn_unknown_settings();
 
     tell_refused_constructs(*plan);
+    if (options.verbose) say_places(*plan);
 
     auto signals = SignalWatch::open();
     if (!signals) return report(signals.error());

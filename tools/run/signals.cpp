@@ -24,7 +24,7 @@ Result<SignalWatch> SignalWatch::open() {
     ::sigaction(SIGINT, nullptr, &action);
     watch.ignores_interrupt_ = action.sa_handler == SIG_IGN;
 
-    // Whoever started us may have ignored SIGCHLD; then the kernel would reap the nodes unseen.
+    // Our parent may have ignored SIGCHLD; then the kernel would reap the nodes unseen.
     action = {};
     action.sa_handler = SIG_DFL;
     ::sigaction(SIGCHLD, &action, &watch.former_child_action_);

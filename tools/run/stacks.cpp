@@ -59,6 +59,7 @@ int add_frame(Dwfl_Frame* state, void* frames_at) {
 
 void print_thread(std::uint32_t rank, pid_t thread, const std::vector<Frame>& frames) {
     std::vector<std::string> functions;
+    functions.reserve(frames.size());
     for (const Frame& frame : frames) functions.push_back(frame.function);
     const std::string wait = waits_for(functions);
     std::string text = fmt::format("rank {}, thread {}: {}\n", rank, thread,
@@ -111,7 +112,7 @@ bool holds_back(const std::filesystem::path& task, std::uint64_t bits) {
 }  // namespace
 
 std::string waits_for(const std::vector<std::string>& functions) {
-    // Endpoint waits for somebody else's sake: the next frames say whose.
+    // Endpoint waits on behalf of its caller: the next frames say whose.
     std::string general;
     for (const std::string& function : functions)
         for (const auto& [part, wait] : waits) {

@@ -87,6 +87,7 @@ std::string places_table(const ControlServer& control, std::uint32_t nodes,
     }
     if (places.empty()) return "";
     std::vector<Row> rows;
+    rows.reserve(places.size());
     for (auto& [key, row] : places) rows.push_back(std::move(row));
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
         return time_of(a.counters) > time_of(b.counters);

@@ -65,7 +65,7 @@ int Supervisor::poll_timeout_ms(std::uint64_t now) const {
         if (since != 0) next = std::min(next, since + limit);
     };
     by(killed_at_ns_, reap_limit_ns);
-    by(left_at_ns_, leave_limit_ns);
+    by(looked_at_ns_, leave_limit_ns);
     by(early_at_ns_, leave_limit_ns);
     by(lost_at_ns_, plan_.loss_grace_ns);
     for (const std::uint64_t at : stopped_at_ns_) by(at, stop_limit_ns);
@@ -140,8 +140,8 @@ void Supervisor::on_stop(std::uint32_t rank, int signal_number) {
     if (rank == 0) follow_stop(signal_number);
 }
 
-// Nothing is wrong with a job that waits for somebody with a debugger; but it looks like one
-// that hangs, and nobody else can tell the difference.
+// A job that is stopped in a debugger looks like one that hangs; only the launcher can tell the
+// difference.
 void Supervisor::name_stopped_nodes(std::uint64_t now) {
     for (std::uint32_t rank = 0; rank < nodes_.count(); ++rank) {
         std::uint64_t& at = stopped_at_ns_[rank];
@@ -172,8 +172,7 @@ void Supervisor::judge(const NodeEvent& ended) {
     if (!ended.untold && WIFSIGNALED(ended.wait_status)) {
         const int number = WTERMSIG(ended.wait_status);
         const char* const hint =
-            number == SIGKILL ? ". Somebody or a memory limit killed it (see dmesg, memory.max)"
-                              : "";
+            number == SIGKILL ? ". A kill or a memory limit ended it (see dmesg, memory.max)" : "";
         return lose(
             rank, exit_signal_base + number,
             fmt::format("{} was killed by {}{}", nodes_.name_of(rank), signal_text(number), hint));
@@ -192,7 +191,7 @@ void Supervisor::judge(const NodeEvent& ended) {
     judge_success(rank);
 }
 
-// Where somebody else has taken the status, its last words tell it.
+// Where another wait has taken the status, its last words tell it.
 int Supervisor::status_of(const NodeEvent& ended) const {
     return ended.untold ? control_.leaving_status(ended.rank).value_or(1)
                         : WEXITSTATUS(ended.wait_status);
@@ -205,6 +204,23 @@ void Supervisor::judge_first_node(const NodeEvent& ended) {
     verdict_ = status;
     left_at_ns_ = now_ns();
     early_at_ns_ = 0;
+    look_at_leaving(left_at_ns_);
+}
+
+/// Whether the kernel has worked for a worker that has not ended since the last look.
+bool Supervisor::look_at_leaving(std::uint64_t now) {
+    // Two ticks: on a busy machine it gets few.
+    constexpr std::uint64_t works_ns = leave_limit_ns / 50;
+    bool works = false;
+    looked_at_ns_ = now;
+    kernel_ns_.resize(nodes_.count());
+    for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank) {
+        if (!nodes_.alive(rank)) continue;
+        const std::uint64_t used = nodes_.kernel_time_ns(rank);
+        works |= used >= kernel_ns_[rank] + works_ns;
+        kernel_ns_[rank] = used;
+    }
+    return works;
 }
 
 void Supervisor::judge_success(std::uint32_t rank) {
@@ -257,7 +273,8 @@ void Supervisor::check_deadlines() {
         return;
     }
     name_stopped_nodes(now);
-    if (left_at_ns_ != 0 && now - left_at_ns_ > leave_limit_ns) {
+    if (left_at_ns_ != 0 && now - looked_at_ns_ > leave_limit_ns) {
+        if (look_at_leaving(now) && now - left_at_ns_ < leave_most_ns) return;
         for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank)
             if (nodes_.alive(rank))
                 say_line(nodes_.name_of(rank) + " did not end within 1 s of rank 0: killed");

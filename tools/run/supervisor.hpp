@@ -21,6 +21,8 @@ public:
     static constexpr std::uint64_t second_ns = 1'000'000'000;
     /// How long nodes may take to leave once rank 0 has, and rank 0 once a node has.
     static constexpr std::uint64_t leave_limit_ns = second_ns;
+    /// As long as the kernel works for those that are left: gives back their memory, mostly.
+    static constexpr std::uint64_t leave_most_ns = 30 * second_ns;
     /// How long the slowest node may come after the first to a collective of the start-up.
     static constexpr std::uint64_t collective_limit_ns = 60 * second_ns;
     /// How long a node may be stopped before a line names it.
@@ -63,6 +65,7 @@ private:
     void end_job(int status);
     void end_job(int status, const std::string& line);
     bool any_alive() const;
+    bool look_at_leaving(std::uint64_t now);
     int poll_timeout_ms(std::uint64_t now) const;
 
     const RunPlan& plan_;
@@ -75,7 +78,9 @@ private:
     std::optional<int> verdict_;   ///< the exit status, once rank 0 ended or the job was ended
     bool killing_ = false;         ///< every node has been sent SIGKILL
     std::uint64_t killed_at_ns_ = 0;
-    std::uint64_t left_at_ns_ = 0;   ///< when rank 0 ended in order; 0: it has not
+    std::uint64_t left_at_ns_ = 0;    ///< when rank 0 ended in order; 0: it has not
+    std::uint64_t looked_at_ns_ = 0;  ///< since then, when the workers left were looked at last
+    std::vector<std::uint64_t> kernel_ns_;  ///< per node, as it was then
     std::uint64_t early_at_ns_ = 0;  ///< when `early_rank_` left though the program runs; 0: none
     std::uint32_t early_rank_ = 0;
     std::uint64_t lost_at_ns_ = 0;  ///< when the first node died, if the others go on; 0: none

@@ -210,7 +210,7 @@ std::string function_of(Dwfl_Frame* state, Dwarf_Addr* address, std::string* fil
 
 std::vector<std::uint64_t> frames_of(pid_t process, const Registers& registers,
                                      std::size_t frames_max) {
-    // Unwinding needs .eh_frame alone, and nobody may wait for a server of debug information.
+    // Unwinding needs .eh_frame alone, and waiting for a server of debug information is no option.
     static const Dwfl_Callbacks callbacks = {dwfl_linux_proc_find_elf, &no_other_file, nullptr,
                                              nullptr};
     static const Dwfl_Thread_Callbacks thread = {&next_thread,   &get_thread, &read_memory,

@@ -29,7 +29,8 @@ std::string function_of(Dwfl_Frame* state, Dwarf_Addr* address = nullptr,
 /// Registers by their DWARF numbers (psABI x86-64, figure 3.36); 16 is the instruction's address.
 using Registers = std::array<std::uint64_t, 17>;
 /// Addresses within the calls that a thread of `process` is in, which has these registers and does
-/// not run: innermost first, at most `frames_max`. Empty: its memory cannot be read. Stops nobody.
+/// not run: innermost first, at most `frames_max`. Empty: its memory cannot be read. Stops no
+/// thread.
 std::vector<std::uint64_t> frames_of(pid_t process, const Registers& registers,
                                      std::size_t frames_max);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the C++ face over the layers: puts one SPMD node together and converts calls.
-// Invariant: a barrier's mail is taken once, in the order its sender sent it; nobody is more than
+// Invariant: a barrier's mail is taken once, in the order its sender sent it; no node is more than
 // one exchange ahead.
 #include <cstring>
 #include <string>
@@ -18,6 +18,7 @@
 #include "net/kick/kick.hpp"
 #include "net/loss_watch.hpp"
 #include "net/net.hpp"
+#include "omp/messages.hpp"
 
 namespace hiroba {
 
@@ -122,7 +123,7 @@ Result<void> SpmdNode::compose() {
     auto board = net::kick::Mailboxes::make_board(*endpoint_, job_.job_key);
     if (!board) return board.error();
     board_ = std::move(*board);
-    auto mail = net::kick::Mailboxes::create(*endpoint_, board_.get(), net::MessageKind::team_news);
+    auto mail = net::kick::Mailboxes::create(*endpoint_, board_.get(), omp::message::team_news);
     if (!mail) return mail.error();
     mail_ = std::move(*mail);
     if (auto done = endpoint_->connect(); !done) return done;

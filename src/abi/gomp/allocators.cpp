@@ -30,7 +30,10 @@ using hiroba::abi::unmark_block;
 namespace {
 
 using Handle = std::uintptr_t;  ///< omp_allocator_handle_t
-constexpr Handle predefined_last = 8;
+/// What compilers' omp.h predefine lies below: the standard's, gcc's and LLVM's own.
+constexpr Handle predefined_end = 4096;
+/// ompx_gnu_pinned_mem_alloc, whose fallback is null_fb.
+constexpr Handle pinned_by_gcc = 200;
 
 /// omp_alloctrait_t
 struct Trait {
@@ -77,7 +80,7 @@ static_assert(sizeof(Header) == 32);
 Header& header_of(void* block) noexcept { return static_cast<Header*>(block)[-1]; }
 
 Allocator* allocator_at(Handle handle) noexcept {
-    return handle > predefined_last ? reinterpret_cast<Allocator*>(handle) : nullptr;
+    return handle >= predefined_end ? reinterpret_cast<Allocator*>(handle) : nullptr;
 }
 
 /// Counts `more` bytes in and `less` bytes out. False: they do not fit, nothing was done.
@@ -118,6 +121,7 @@ void* allocate(Handle handle, std::size_t align, std::size_t bytes, bool zero) n
     if (bytes == 0) return nullptr;
     // An allocator's next one was made before it, so the chain ends.
     for (handle = chosen(handle);;) {
+        if (handle == pinned_by_gcc) return nullptr;
         Allocator* const made = allocator_at(handle);
         if (made != nullptr) align = std::max(align, made->alignment);
         const bool fits = count(made, bytes, 0);
@@ -215,8 +219,8 @@ void* GOMP_alloc(std::size_t align, std::size_t bytes, Handle handle) {
     return block;
 }
 void GOMP_free(void* block, Handle handle) { omp_free(block, handle); }
-// Of an allocatable variable of Fortran: whether GOMP_alloc made it, which whoever frees or moves
-// it asks, and which is forgotten then.
+// Marks an allocatable variable of Fortran that GOMP_alloc made. GOMP_is_alloc tells code that
+// frees or moves it, and takes the mark away.
 void GOMP_add_alloc(void* block) { mark_block(block, BlockMark::allocatable); }
 bool GOMP_is_alloc(void* block) {
     if (block == nullptr || !has_mark(block, BlockMark::allocatable)) return false;
@@ -262,7 +266,7 @@ Handle omp_init_allocator(Handle, int trait_count, const Trait* traits) {
     return place == nullptr ? 0 : reinterpret_cast<Handle>(new (place) Allocator(wanted));
 }
 void omp_destroy_allocator(Handle handle) {
-    if (handle > predefined_last) free_for_program(reinterpret_cast<void*>(handle));
+    if (handle >= predefined_end) free_for_program(reinterpret_cast<void*>(handle));
 }
 Handle omp_get_default_allocator() { return runtime().icvs().default_allocator; }
 void omp_set_default_allocator(Handle handle) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: device memory functions where the only device is the host.
-// Invariant: device numbers 0 and -1 (omp_initial_device) are the host; any other is an error of
-// the caller, answered as the specification says (null or a nonzero value).
+// Invariant: a number that does not mean the host is an error of the caller, answered as the
+// specification says (null or a nonzero value), or taken for the host where nothing can be answered
+// (memset), as gcc's runtime does.
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -9,14 +10,15 @@
 #include <vector>
 
 #include "abi/gomp/depend_objects.hpp"
+#include "abi/gomp/host_device.hpp"
 #include "abi/gomp/runtime.hpp"
 #include "abi/gomp/task_clauses.hpp"
 
 #pragma GCC visibility push(default)
 
-namespace {
+using hiroba::abi::is_host;
 
-constexpr bool is_host(int device) noexcept { return device == 0 || device == -1; }
+namespace {
 
 /// A box of a multidimensional array, as omp_target_memcpy_rect describes it.
 struct Side {
@@ -78,8 +80,8 @@ int omp_target_memcpy_rect(void* to, const void* from, std::size_t element, int 
              {static_cast<std::byte*>(const_cast<void*>(from)), from_offsets, from_dimensions});
     return 0;
 }
-// They wait for what their task would wait for, and are done when they return: whoever waits for
-// them later finds nothing to wait for.
+// They wait for what their task would wait for, and are done when they return: a later taskwait
+// finds nothing to wait for.
 int omp_target_memcpy_async(void* to, const void* from, std::size_t bytes, std::size_t to_offset,
                             std::size_t from_offset, int to_device, int from_device, int count,
                             void** objects) {
@@ -95,6 +97,14 @@ int omp_target_memcpy_rect_async(void* to, const void* from, std::size_t element
     if (to != nullptr || from != nullptr) hiroba::abi::wait_for_objects(count, objects);
     return omp_target_memcpy_rect(to, from, element, dimensions, volume, to_offsets, from_offsets,
                                   to_dimensions, from_dimensions, to_device, from_device);
+}
+void* omp_target_memset(void* at, int value, std::size_t bytes, int) {
+    return at != nullptr ? std::memset(at, value, bytes) : at;
+}
+void* omp_target_memset_async(void* at, int value, std::size_t bytes, int device, int count,
+                              void** objects) {
+    hiroba::abi::wait_for_objects(count, objects);
+    return omp_target_memset(at, value, bytes, device);
 }
 int omp_target_associate_ptr(const void*, const void*, std::size_t, std::size_t, int) {
     return EINVAL;

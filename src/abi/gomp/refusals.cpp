@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "base/fatal.hpp"
 
@@ -14,9 +15,10 @@
 
 namespace {
 
-int shown_length(const char* message, std::size_t length) {
-    if (message == nullptr) return 0;
-    return static_cast<int>(length == SIZE_MAX ? std::strlen(message) : length);
+/// A length of SIZE_MAX means a terminated string.
+std::string_view text_of(const char* message, std::size_t length) {
+    if (message == nullptr) return "";
+    return {message, length == SIZE_MAX ? std::strlen(message) : length};
 }
 
 }  // namespace
@@ -37,12 +39,18 @@ void GOMP_offload_unregister(const void*, int, const void*) {}
 void GOMP_offload_register_ver(unsigned, const void*, int, const void*) {}
 void GOMP_offload_unregister_ver(unsigned, const void*, int, const void*) {}
 
-// `#pragma omp error at(execution)`; a length of SIZE_MAX means a terminated string.
+// `#pragma omp error at(execution)`.
 void GOMP_warning(const char* message, std::size_t length) {
-    hiroba::say("warning: %.*s", shown_length(message, length), message);
+    hiroba::abi::note_caller();
+    const std::string_view text = text_of(message, length);
+    hiroba::abi::tell_error(false, text.data(), text.size());
+    hiroba::say("warning: %.*s", static_cast<int>(text.size()), text.data());
 }
 void GOMP_error(const char* message, std::size_t length) {
-    hiroba::die(1, "error: %.*s", shown_length(message, length), message);
+    hiroba::abi::note_caller();
+    const std::string_view text = text_of(message, length);
+    hiroba::abi::tell_error(true, text.data(), text.size());
+    hiroba::die(1, "error: %.*s", static_cast<int>(text.size()), text.data());
 }
 
 }  // extern "C"

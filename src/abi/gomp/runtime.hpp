@@ -24,6 +24,18 @@ inline void tell_tool(omp::ToolNews what, std::uint64_t value = 0) noexcept {
         runtime().tell_tool(what, value);
 }
 
+/// The same of a construct that moves data between devices: it has nothing to do.
+inline void tell_target_data(omp::TargetData what, bool nowait) noexcept {
+    if (omp::tool_listens()) [[unlikely]]
+        runtime().tell_target_data(what, nowait);
+}
+
+/// The same of an `error` construct, before its line.
+inline void tell_error(bool fatal, const char* text, std::size_t length) noexcept {
+    if (omp::tool_listens()) [[unlikely]]
+        runtime().tell_error(fatal, text, length);
+}
+
 /// Where the calling thread runs, in OMP_AFFINITY_FORMAT, on standard error.
 void show_affinity();
 

@@ -16,11 +16,12 @@
 using namespace hiroba::abi;
 using hiroba::omp::NewTask;
 using hiroba::omp::OutlinedFunction;
+using hiroba::omp::TargetData;
 
 namespace {
 
 // gcc's include/gomp-constants.h.
-constexpr unsigned map_firstprivate = 0xc, flag_nowait = 1;
+constexpr unsigned map_firstprivate = 0xc, flag_nowait = 1, flag_exit_data = 2;
 constexpr std::intptr_t argument_id_mask = 0xff00, argument_limit = 2 << 8,
                         argument_has_value_next = 1 << 7;
 constexpr unsigned argument_value_shift = 16;
@@ -93,13 +94,32 @@ std::vector<std::byte> pack(OutlinedFunction function, std::size_t count, void**
     return block;
 }
 
-/// Data clauses change nothing; what is left of such a construct is its place in the order.
-void keep_order(unsigned flags, void** depend) {
-    if (depend == nullptr) return;
-    if ((flags & flag_nowait) == 0) return runtime().task_wait_for(read_depend_clause(depend));
-    NewTask task;
-    task.dependences = read_depend_clause(depend);
-    runtime().task(task);
+struct DataConstruct {
+    TargetData what{};
+    bool nowait = false;
+};
+void tell_deferred(void* construct) {
+    const auto& of = *static_cast<const DataConstruct*>(construct);
+    tell_target_data(of.what, of.nowait);
+}
+
+/// Data clauses change nothing; what is left of such a construct is its place in the order, and
+/// what a tool hears.
+void keep_order(DataConstruct construct, void** depend) {
+    if (depend != nullptr && construct.nowait) {
+        NewTask task;
+        task.dependences = read_depend_clause(depend);
+        task.is_target = true;
+        if (hiroba::omp::tool_listens()) {
+            task.function = &tell_deferred;
+            task.data = &construct;
+            task.bytes = sizeof construct;
+            task.alignment = alignof(DataConstruct);
+        }
+        return runtime().task(task);
+    }
+    if (depend != nullptr) runtime().task_wait_for(read_depend_clause(depend));
+    tell_target_data(construct.what, construct.nowait);
 }
 
 }  // namespace
@@ -124,20 +144,36 @@ void GOMP_target_ext(int, OutlinedFunction function, std::size_t count, void** a
 }
 void GOMP_target(int, OutlinedFunction function, const void*, std::size_t, void** addresses,
                  std::size_t*, unsigned char*) {
+    note_caller();
     runtime().run_apart(function, addresses, 0);
 }
 
-void GOMP_target_data(int, const void*, std::size_t, void**, std::size_t*, unsigned char*) {}
-void GOMP_target_data_ext(int, std::size_t, void**, std::size_t*, unsigned short*) {}
-void GOMP_target_end_data() {}
-void GOMP_target_update(int, const void*, std::size_t, void**, std::size_t*, unsigned char*) {}
+void GOMP_target_data(int, const void*, std::size_t, void**, std::size_t*, unsigned char*) {
+    note_caller();
+    keep_order({TargetData::enter}, nullptr);
+}
+void GOMP_target_data_ext(int, std::size_t, void**, std::size_t*, unsigned short*) {
+    note_caller();
+    keep_order({TargetData::enter}, nullptr);
+}
+void GOMP_target_end_data() {
+    note_caller();
+    keep_order({TargetData::exit}, nullptr);
+}
+void GOMP_target_update(int, const void*, std::size_t, void**, std::size_t*, unsigned char*) {
+    note_caller();
+    keep_order({TargetData::update}, nullptr);
+}
 void GOMP_target_update_ext(int, std::size_t, void**, std::size_t*, unsigned short*, unsigned flags,
                             void** depend) {
-    keep_order(flags, depend);
+    note_caller();
+    keep_order({TargetData::update, (flags & flag_nowait) != 0}, depend);
 }
 void GOMP_target_enter_exit_data(int, std::size_t, void**, std::size_t*, unsigned short*,
                                  unsigned flags, void** depend) {
-    keep_order(flags, depend);
+    note_caller();
+    const bool exits = (flags & flag_exit_data) != 0;
+    keep_order({exits ? TargetData::exit : TargetData::enter, (flags & flag_nowait) != 0}, depend);
 }
 
 // A league's teams run one after the other, as in gcc's runtime on a host.

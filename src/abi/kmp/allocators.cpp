@@ -44,4 +44,21 @@ void __kmpc_destroy_allocator(int, Handle allocator) { omp_destroy_allocator(all
 void __kmpc_set_default_allocator(int, Handle allocator) { omp_set_default_allocator(allocator); }
 Handle __kmpc_get_default_allocator(int) { return omp_get_default_allocator(); }
 
+// As omp.h of compilers without enumerations of that size declares them.
+#define HIROBA_HANDLE(name, value) extern const std::uintptr_t name = value;
+HIROBA_HANDLE(omp_null_allocator, 0)
+HIROBA_HANDLE(omp_default_mem_alloc, 1)
+HIROBA_HANDLE(omp_large_cap_mem_alloc, 2)
+HIROBA_HANDLE(omp_const_mem_alloc, 3)
+HIROBA_HANDLE(omp_high_bw_mem_alloc, 4)
+HIROBA_HANDLE(omp_low_lat_mem_alloc, 5)
+HIROBA_HANDLE(omp_cgroup_mem_alloc, 6)
+HIROBA_HANDLE(omp_pteam_mem_alloc, 7)
+HIROBA_HANDLE(omp_thread_mem_alloc, 8)
+HIROBA_HANDLE(omp_default_mem_space, 0)
+HIROBA_HANDLE(omp_large_cap_mem_space, 1)
+HIROBA_HANDLE(omp_const_mem_space, 2)
+HIROBA_HANDLE(omp_high_bw_mem_space, 3)
+HIROBA_HANDLE(omp_low_lat_mem_space, 4)
+
 }  // extern "C"

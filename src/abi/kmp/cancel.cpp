@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: cancellation, as clang's code asks for it.
-// Invariant: whoever is told to leave a loop that is handed out by chunks asks for no further
+// Invariant: a thread that is told to leave a loop that is handed out by chunks asks for no further
 // chunk, so the loop ends for it here.
 #include "abi/kmp/nests.hpp"
 #include "base/sync_place.hpp"

@@ -52,7 +52,7 @@ void run_league(Region* region) {
     ThreadNotes& own = notes();
     const Unsigned limit = take(own.thread_limit);
     Unsigned teams = take(own.teams);
-    // Unlike gcc's runtime, clang's makes one team when nobody says how many.
+    // Unlike gcc's runtime, clang's makes one team without num_teams.
     if (teams == 0) teams = static_cast<Unsigned>(std::max(runtime().icvs().teams, 1));
     runtime().league(&enter_region, region, teams, limit);
 }

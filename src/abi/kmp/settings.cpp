@@ -129,7 +129,9 @@ int kmp_get_num_known_threads_() { return static_cast<int>(runtime().processors(
 
 // `#pragma omp error at(execution)`: 2 is fatal.
 void __kmpc_error(Location*, int severity, const char* message) {
+    note_caller();
     if (message == nullptr) message = "";
+    tell_error(severity == 2, message, std::strlen(message));
     if (severity == 2) hiroba::die(1, "error: %s", message);
     hiroba::say("warning: %s", message);
 }

@@ -11,6 +11,7 @@
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
+using hiroba::omp::TargetData;
 
 namespace {
 constexpr int offload_failed = ~0;
@@ -59,18 +60,29 @@ int __tgt_target_teams_nowait_mapper(Location*, Long, void*, Int, void**, void**
     return offload_failed;
 }
 
-#define HIROBA_DATA(name)                                                                          \
-    void __tgt_target_data_##name(Long, Int, void**, void**, Long*, Long*) {}                      \
+#define HIROBA_DATA(name, what)                                                                    \
+    void __tgt_target_data_##name(Long, Int, void**, void**, Long*, Long*) {                       \
+        note_caller();                                                                             \
+        tell_target_data(what, false);                                                             \
+    }                                                                                              \
     void __tgt_target_data_##name##_nowait(Long, Int, void**, void**, Long*, Long*, Int, void*,    \
-                                           Int, void*) {}                                          \
+                                           Int, void*) {                                           \
+        note_caller();                                                                             \
+        tell_target_data(what, true);                                                              \
+    }                                                                                              \
     void __tgt_target_data_##name##_mapper(Location*, Long, Int, void**, void**, Long*, Long*,     \
-                                           void**, void**) {}                                      \
+                                           void**, void**) {                                       \
+        note_caller();                                                                             \
+        tell_target_data(what, false);                                                             \
+    }                                                                                              \
     void __tgt_target_data_##name##_nowait_mapper(Location*, Long, Int, void**, void**, Long*,     \
                                                   Long*, void**, void**, Int, void*, Int, void*) { \
+        note_caller();                                                                             \
+        tell_target_data(what, true);                                                              \
     }
-HIROBA_DATA(begin)
-HIROBA_DATA(end)
-HIROBA_DATA(update)
+HIROBA_DATA(begin, TargetData::enter)
+HIROBA_DATA(end, TargetData::exit)
+HIROBA_DATA(update, TargetData::update)
 
 Long __tgt_mapper_num_components(void*) { return 0; }
 void __tgt_push_mapper_component(void*, void*, void*, Long, Long, void*) {}

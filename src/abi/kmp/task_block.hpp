@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: a task of clang's code: one block of global memory that holds what we keep of it, what the
 // compiler knows of it, its private variables, and pointers to what it shares.
-// Invariant: the compiler's part lies behind ours. Whoever executes the task writes in the block,
-// and nobody else after it was handed over, so a stolen task takes its block along.
+// Invariant: the compiler's part lies behind ours. Only the thread that executes the task writes in
+// the block after it was handed over, so a stolen task takes its block along.
 #pragma once
 
 #include <vector>
@@ -29,8 +29,8 @@ struct Task {
 };
 static_assert(sizeof(Task) == 40);
 
-/// The event of a detached task, in global memory; its address is the program's handle. Whoever
-/// fulfills it frees it.
+/// The event of a detached task, in global memory; its address is the program's handle. The
+/// thread that fulfills it frees it.
 struct Event {
     std::uint64_t handle = 0;  ///< the runtime's
 };

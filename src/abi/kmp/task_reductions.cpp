@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: task reductions of clang's code, as descriptors of the runtime (omp/task/reductions.hpp):
-// each thread of the team has a copy of every item, initialized by whoever met the construct.
-// Invariant: a descriptor and what the compiler said of its items lie in one block of global
-// memory, which ends with the construct. Every copy is initialized before a task of the construct
-// is made.
+// each thread of the team has a copy of every item, initialized by the thread that met the
+// construct. Invariant: a descriptor and what the compiler said of its items lie in one block of
+// global memory, which ends with the construct. Every copy is initialized before a task of the
+// construct is made.
 #include <cstring>
 
 #include "abi/kmp/kmp.hpp"

@@ -45,7 +45,7 @@ bool is_own_code(const void* return_address) noexcept {
 bool spans_nodes() noexcept {
     const World* const node = world();
     if (node == nullptr || node->memory == nullptr) return false;
-    // Whoever makes a context comes by here, too.
+    // The making of a context allocates, and so comes by here.
     const ThreadContext* const thread = this_thread_if_known();
     return thread == nullptr || !thread->in_own_library;
 }

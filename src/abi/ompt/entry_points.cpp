@@ -69,7 +69,7 @@ int set_callback(int event, Callback callback) noexcept {
 
 int get_callback(int event, Callback* callback) noexcept {
     Tool* const tool = Tool::here();
-    if (tool == nullptr || !is_told(event)) return 0;
+    if (tool == nullptr || !(is_told(event) || is_of_devices(event))) return 0;
     *callback = tool->callback(event);
     return *callback != nullptr;
 }

@@ -46,6 +46,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "dsm/messages.hpp"
+
 namespace hiroba::dsm {
 
 namespace {
@@ -68,8 +70,8 @@ BlockLock::BlockLock(net::Endpoint& endpoint, gas::Segment& records, MovedBlocks
       map_(map),
       self_(endpoint.self()),
       hops_before_message_(hops_before_message) {
-    endpoint.on(net::MessageKind::lock_chase, &BlockLock::on_chase, this);
-    endpoint.on(net::MessageKind::lock_handover, &BlockLock::on_handover, this);
+    endpoint.on(message::lock_chase, &BlockLock::on_chase, this);
+    endpoint.on(message::lock_handover, &BlockLock::on_handover, this);
 }
 
 NodeId BlockLock::initial_home(BlockId block) const noexcept {
@@ -224,7 +226,7 @@ LockToken BlockLock::lock(BlockId block, PublicCopies::Reading* along) noexcept 
     forwarded_.fetch_add(1, std::memory_order_relaxed);
     const ChaseMessage request{block, self_.value};
     const Bytes part = std::as_bytes(std::span{&request, 1});
-    endpoint_.send(at, net::MessageKind::lock_chase, net::Urgency::wake_service, {&part, 1});
+    endpoint_.send(at, message::lock_chase, net::Urgency::wake_service, {&part, 1});
     return wait_for_grant(block, std::nullopt);
 }
 
@@ -383,8 +385,7 @@ void BlockLock::forward(ChaseMessage request) noexcept {
         const Chase next = chase(seen, self_, first);
         if (next.what == Chase::Do::follow) {
             const Bytes part = std::as_bytes(std::span{&request, 1});
-            endpoint_.send(next.next, net::MessageKind::lock_chase, net::Urgency::wake_service,
-                           {&part, 1});
+            endpoint_.send(next.next, message::lock_chase, net::Urgency::wake_service, {&part, 1});
             return;
         }
         const auto word_for_requester = next.what == Chase::Do::take
@@ -411,7 +412,7 @@ void BlockLock::grant_by_message(BlockId block, NodeId to) noexcept {
     // Zero stands for the initial home here only: say who it is.
     message.words[0] = home_word(token_of(block, message.words).home);
     const Bytes part = std::as_bytes(std::span{&message, 1});
-    endpoint_.send(to, net::MessageKind::lock_handover, net::Urgency::wake_service, {&part, 1});
+    endpoint_.send(to, message::lock_handover, net::Urgency::wake_service, {&part, 1});
 }
 
 void BlockLock::on_handover(void* self, NodeId, Bytes body) noexcept {

@@ -6,6 +6,7 @@
 
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
+#include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
 
@@ -21,7 +22,7 @@ Result<gas::Segment> FlushObject::allocate(net::Endpoint& endpoint, std::size_t 
 
 FlushObject::FlushObject(net::Endpoint& endpoint, gas::Segment segment, std::size_t news_bytes_max)
     : endpoint_(endpoint), segment_(std::move(segment)), buffer_(sizeof(Header) + news_bytes_max) {
-    endpoint.on(net::MessageKind::flushed, &FlushObject::on_flushed, this);
+    endpoint.on(message::flushed, &FlushObject::on_flushed, this);
 }
 
 void FlushObject::on_flushed(void* context, NodeId, Bytes body) noexcept {
@@ -86,8 +87,7 @@ void FlushObject::tell_all(Version version) noexcept {
     const Bytes body = std::as_bytes(std::span{&version, 1});
     for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
         if (node == endpoint_.self().value) continue;
-        endpoint_.send(NodeId{node}, net::MessageKind::flushed, net::Urgency::when_polled,
-                       {&body, 1});
+        endpoint_.send(NodeId{node}, message::flushed, net::Urgency::when_polled, {&body, 1});
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/thread_context.hpp"
 #include "dsm/memory/kernel_calls.hpp"
+#include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
 
@@ -125,12 +126,12 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     if (options.by_place) places_ = std::make_unique<PlaceTable>();
     invalidation_.ranges.reserve(blocks_per_invalidation);
     invalidation_.blocks.reserve(blocks_per_invalidation);
-    endpoint.on(net::MessageKind::release_asked, &Node::on_release_asked, this);
+    endpoint.on(message::release_asked, &Node::on_release_asked, this);
     lock_.ask_by(*this);
-    endpoint.on(net::MessageKind::block_wanted, &Node::on_block_wanted, this);
+    endpoint.on(message::block_wanted, &Node::on_block_wanted, this);
     // Nobody else could read anything.
     options_.exclusive &= endpoint.nodes() > 1;
-    endpoint.on(net::MessageKind::spin_seen, &Node::on_spin_seen, this);
+    endpoint.on(message::spin_seen, &Node::on_spin_seen, this);
     for (auto& epoch : known_) epoch.store(first_epoch, std::memory_order_relaxed);
     const std::uint32_t threads = map.shape().threads_per_node;
     const AddressRange first = map.stack_slice(self_.value * threads);

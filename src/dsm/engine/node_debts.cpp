@@ -13,6 +13,7 @@
 #include "base/trace.hpp"
 #include "base/turns.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
 
@@ -88,7 +89,7 @@ void Node::pull(Stamp stamp) noexcept {
         }
         if (wakes && now_ns() >= wake_at_ns) {
             wakes = false;
-            endpoint_.send(writer, net::MessageKind::release_asked, net::Urgency::wake_service, {});
+            endpoint_.send(writer, message::release_asked, net::Urgency::wake_service, {});
         }
         pay();
         endpoint_.poll();

@@ -12,6 +12,7 @@
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
 
@@ -119,7 +120,7 @@ void Node::stop_exclusive(BlockId block) noexcept {
 void Node::ask_for(NodeId holder, BlockId block) noexcept {
     board_.want_block(holder, block);
     const Bytes part = std::as_bytes(std::span{&block, 1});
-    endpoint_.send(holder, net::MessageKind::block_wanted, net::Urgency::wake_service, {&part, 1});
+    endpoint_.send(holder, message::block_wanted, net::Urgency::wake_service, {&part, 1});
 }
 
 void Node::on_block_wanted(void* self, NodeId, Bytes body) noexcept {

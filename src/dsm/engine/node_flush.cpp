@@ -7,6 +7,7 @@
 #include "base/thread_context.hpp"
 #include "base/turns.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
 
@@ -63,8 +64,7 @@ void Node::note_spin() noexcept {
     on_runtime_stack([&] {
         for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
             if (NodeId{node} == self_) continue;
-            endpoint_.send(NodeId{node}, net::MessageKind::spin_seen, net::Urgency::when_polled,
-                           {});
+            endpoint_.send(NodeId{node}, message::spin_seen, net::Urgency::when_polled, {});
         }
     });
 }

@@ -7,6 +7,7 @@
 
 #include "base/fatal.hpp"
 #include "dsm/dsm.hpp"
+#include "dsm/messages.hpp"
 #include "net/net.hpp"
 
 namespace hiroba::dsm {
@@ -20,7 +21,7 @@ FreedPages::FreedPages(const Parts& parts, PrivateArray<AddressRange> asked,
                        PrivateArray<std::uint32_t> asked_counts) noexcept
     : parts_(parts), asked_(std::move(asked)), asked_counts_(std::move(asked_counts)) {
     parts_.endpoint->on(
-        net::MessageKind::freed_pages,
+        message::freed_pages,
         [](void* pages, NodeId from, Bytes body) noexcept {
             static_cast<FreedPages*>(pages)->on_message(from, body);
         },
@@ -81,8 +82,8 @@ void FreedPages::answer_others() noexcept {
         unanswered_.fetch_sub(1, std::memory_order_relaxed);
         const Message answer{Kind::answer, all_went};
         const Bytes part = std::as_bytes(std::span{&answer, 1});
-        parts_.endpoint->send(NodeId{node}, net::MessageKind::freed_pages,
-                              net::Urgency::when_polled, {&part, 1});
+        parts_.endpoint->send(NodeId{node}, message::freed_pages, net::Urgency::when_polled,
+                              {&part, 1});
     }
 }
 
@@ -90,8 +91,7 @@ void FreedPages::send_to_all(const Message& message, Bytes ranges) noexcept {
     const Bytes parts[] = {std::as_bytes(std::span{&message, 1}), ranges};
     for (std::uint32_t node = 0; node < parts_.endpoint->nodes(); ++node) {
         if (NodeId{node} == parts_.endpoint->self()) continue;
-        parts_.endpoint->send(NodeId{node}, net::MessageKind::freed_pages,
-                              net::Urgency::when_polled, parts);
+        parts_.endpoint->send(NodeId{node}, message::freed_pages, net::Urgency::when_polled, parts);
     }
 }
 

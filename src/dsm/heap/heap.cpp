@@ -21,6 +21,7 @@
 #include "dsm/heap/arena.hpp"
 #include "dsm/heap/freed_pages.hpp"
 #include "dsm/heap/remote_frees.hpp"
+#include "dsm/messages.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"
 
@@ -45,7 +46,7 @@ public:
           latest_news_(std::move(latest_news)),
           freed_pages_(std::move(freed_pages)) {
         endpoint_.on(
-            net::MessageKind::remote_free,
+            message::remote_free,
             [](void* heap, NodeId from, Bytes body) noexcept {
                 static_cast<GlobalHeap*>(heap)->arrived_.add(from, body);
             },
@@ -169,7 +170,7 @@ void GlobalHeap::send_to(NodeId owner, std::span<const std::uintptr_t> sealed,
                                news,
                                {padding, news_room - news.size()},
                                std::as_bytes(std::span{batch, count})};
-        endpoint_.send(owner, net::MessageKind::remote_free, net::Urgency::when_polled, parts);
+        endpoint_.send(owner, message::remote_free, net::Urgency::when_polled, parts);
         news = {};
     }
 }

@@ -26,6 +26,7 @@
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
+#include "dsm/messages.hpp"
 #include "dsm/sync/lock_cells.hpp"
 
 namespace hiroba::dsm {
@@ -55,7 +56,7 @@ public:
           memory_(memory),
           payer_(payer),
           cells_(endpoint, memory, std::move(segment)) {
-        endpoint.on(net::MessageKind::lock_request, &on_message, this);
+        endpoint.on(message::lock_request, &on_message, this);
     }
     Table(const Table&) = delete;
     Table& operator=(const Table&) = delete;
@@ -437,7 +438,7 @@ void Table::unset_for(void* table, std::uint64_t key, NodeId who) noexcept {
 void Table::send(NodeId to, LockMessage::Kind kind, std::uint64_t what) noexcept {
     const LockMessage message{kind, what};
     const Bytes body = std::as_bytes(std::span(&message, 1));
-    endpoint_.send(to, net::MessageKind::lock_request, net::Urgency::wake_service, {&body, 1});
+    endpoint_.send(to, message::lock_request, net::Urgency::wake_service, {&body, 1});
 }
 
 void Table::on_message(void* table, NodeId from, Bytes body) noexcept {

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
+#include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
 
@@ -64,7 +65,7 @@ SyncCells::SyncCells(net::Endpoint& endpoint, SharedMemory& memory, DebtPayer& p
     for (std::uint32_t i = 0; i < waiters_per_node; ++i) {
         free_waiters_[i] = waiters_per_node - 1 - i;
     }
-    endpoint.on(net::MessageKind::release_wanted, &on_debt, this);
+    endpoint.on(message::release_wanted, &on_debt, this);
 }
 
 SyncThread SyncCells::self() const noexcept {
@@ -319,9 +320,8 @@ void SyncCells::Visit::catch_up() noexcept {
     if (owes != 0) {
         const DebtRequest request{bucket_.node.value, bucket_.index};
         const Bytes body = std::as_bytes(std::span(&request, 1));
-        cells_.endpoint_.send(NodeId{static_cast<std::uint32_t>(owes - 1)},
-                              net::MessageKind::release_wanted, net::Urgency::wake_service,
-                              {&body, 1});
+        cells_.endpoint_.send(NodeId{static_cast<std::uint32_t>(owes - 1)}, message::release_wanted,
+                              net::Urgency::wake_service, {&body, 1});
         cells_.endpoint_.wait_until([&] { return segment.load(cells_.at(bucket_, owing)) == 0; });
     }
     const std::uint64_t newest = segment.load(cells_.at(bucket_, version));

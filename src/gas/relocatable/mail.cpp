@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "gas/messages.hpp"
 
 namespace hiroba::gas {
 namespace {
@@ -24,7 +25,7 @@ Mail::Mail(net::Endpoint& endpoint, Receive receive, void* context) noexcept
     const std::size_t room = endpoint.provider().limits().message_bytes_max / 8 - head_words;
     const std::size_t words_of_page_max = 3 + rank_word(endpoint.nodes() - 1);  // granted
     pages_max_ = std::min(room / words_of_page_max, pages_max_wanted);
-    endpoint.on(net::MessageKind::relocation, &Mail::arrived, this);
+    endpoint.on(message::relocation, &Mail::arrived, this);
 }
 
 void Mail::send(NodeId to, MailKind kind, std::uint64_t token, Words words) noexcept {
@@ -32,7 +33,7 @@ void Mail::send(NodeId to, MailKind kind, std::uint64_t token, Words words) noex
     const std::uint64_t head[head_words] = {
         static_cast<std::uint64_t>(kind) | std::uint64_t{words.size()} << 32, token};
     const Bytes parts[] = {std::as_bytes(std::span(head)), std::as_bytes(words)};
-    endpoint_.send(to, net::MessageKind::relocation, net::Urgency::when_polled, parts);
+    endpoint_.send(to, message::relocation, net::Urgency::when_polled, parts);
 }
 
 void Mail::wait(bool (*ready)(void*), void* argument, const RankSet& nodes) noexcept {

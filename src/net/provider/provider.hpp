@@ -13,6 +13,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "hiroba/net_requests.hpp"
+#include "net/message_kind.hpp"
 
 namespace hiroba::net {
 
@@ -20,34 +21,6 @@ namespace hiroba::net {
 struct RegionId {
     std::uint32_t value = 0;
     constexpr bool operator==(const RegionId&) const = default;
-};
-
-/// Tag of a message; the receiver's handler table is indexed by it.
-enum class MessageKind : std::uint8_t {
-    team_news,       ///< omp: fork, barrier, join
-    lock_chase,      ///< dsm: a block lock request that follows the links by message
-    lock_handover,   ///< dsm: wake-up of a queued lock waiter
-    flushed,         ///< dsm: a node has flushed
-    remote_free,     ///< dsm: blocks freed on another node than the one they came from
-    freed_pages,     ///< dsm: free pages on their way back to the machine
-    quit,            ///< omp: the program is over
-    release_wanted,  ///< dsm: a release that is owed is asked for
-    lock_request,    ///< dsm: a lock kept here is wanted, or unset, elsewhere; and the answer
-    block_wanted,    ///< dsm: a block whose lock the receiver keeps is wanted elsewhere
-    release_asked,   ///< dsm: bytes of a release were found; its news is asked for
-    spin_seen,       ///< dsm: a thread was seen to wait for a plain write
-    exit_request,    ///< abi: the program calls exit() on a node other than 0
-    file_request,    ///< abi: a call on a descriptor or stream of the receiver
-    file_reply,      ///< abi: its outcome
-    active,          ///< net: active messages (net/async.hpp)
-    collective,      ///< net: collectives where no peer is mapped
-    delegation,      ///< gas: commands for memory of the receiver, and their answers
-    kick,            ///< net: bytes that land where nothing is mapped
-    relocation,      ///< gas: directories of relocatable pages, and pages that move
-    cancelled,       ///< omp: the sender has cancelled a region or a worksharing construct
-    tasks,           ///< omp: tasks that go to another node, and what became of them
-    test,            ///< conformance suite
-    count
 };
 
 /// Outcome of posting work: `done` already happened, `posted` completes through poll(), `again`

@@ -67,7 +67,7 @@ Processors companions(PlaceKind kind, std::uint32_t cpu, const std::string& root
             for (int node = 0; node < 1024; ++node) {
                 const std::string text =
                     read_file(root + "/node/node" + std::to_string(node) + "/cpulist");
-                const auto list = parse_list(text);
+                auto list = parse_list(text);
                 if (std::find(list.begin(), list.end(), cpu) != list.end()) return list;
                 if (text.empty() && node > 64) break;
             }

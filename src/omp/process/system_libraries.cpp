@@ -207,7 +207,8 @@ bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_vie
     if (const auto* const table =
             reinterpret_cast<const std::uint32_t*>(pointer_in(bias, dynamic, DT_GNU_HASH))) {
         const std::uint32_t buckets = table[0], first = table[1], words = table[2];
-        const std::uint32_t* const bucket = table + 4 + 2 * words;  // behind the Bloom filter
+        const std::uint32_t* const bucket =
+            table + 4 + std::size_t{2} * words;  // behind the Bloom filter
         const std::uint32_t* const chain = bucket + buckets;
         const std::uint32_t hash = gnu_hash(name);
         if (buckets == 0) return false;

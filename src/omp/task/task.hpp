@@ -96,19 +96,45 @@ enum class TaskState : std::uint8_t {
     implicit,  ///< of a thread of a team; never over
 };
 
-struct Task {
-    // What it is. Written before it is linked anywhere.
+/// What is executed, and how.
+struct TaskWork {
     OutlinedFunction function = nullptr;
     void* argument = nullptr;
     bool owns_argument = false;  ///< the block at `argument` is freed when the body has ended
     bool final = false;
     bool runs_anyway = false;  ///< even when cancelled: its argument was made by constructors
-    TaskTeam* team = nullptr;  ///< whose threads may execute it; null: of a team of one thread
+    bool is_target = false;    ///< for a tool
     bool detached = false;     ///< over only when its event is fulfilled, too
     std::int32_t priority = 0;
     Icvs icvs;
-    TaskGroup* group = nullptr;
     void* kept = nullptr;  ///< by the TaskObserver
+};
+
+/// How far it is, and what waits for it.
+struct TaskProgress {
+    TaskState state = TaskState::unused;
+    bool discarded = false;  ///< cancelled: its event is never fulfilled
+    bool body_over = false, event_fulfilled = false, drained = false;
+    bool complete = false;       ///< for its parent and for those that depend on it
+    std::uint32_t unmet = 0;     ///< tasks it waits for
+    std::uint32_t children = 0;  ///< its own that are not complete
+    std::vector<TaskRef> successors;
+    std::unique_ptr<DependenceTable> dependences;  ///< of its children
+};
+
+/// Of a guest: it was created on another node, which counts it.
+struct TaskOrigin {
+    TaskHandle origin;      ///< set iff it is a guest
+    TaskGroup descendants;  ///< the group of what a guest or implicit task creates
+    /// The tasks it descends from that are away from their nodes, outermost first, with itself at
+    /// the end.
+    std::vector<TaskHandle> path;
+};
+
+/// What TaskWork has is written before the task is linked anywhere.
+struct Task : TaskWork, TaskProgress, TaskOrigin {
+    TaskTeam* team = nullptr;  ///< whose threads may execute it; null: of a team of one thread
+    TaskGroup* group = nullptr;
 
     // Where it is in the tree of this node's tasks.
     Task* parent = nullptr;  ///< null: implicit, or a guest that has no ancestor here
@@ -116,23 +142,6 @@ struct Task {
     bool counted = false;    ///< among its parent's `children`
     TaskLinks in_queue, in_tree;
     TaskList<&Task::in_tree> blocked_children, ready_children, started_children;
-
-    // How far it is.
-    TaskState state = TaskState::unused;
-    bool discarded = false;  ///< cancelled: nobody will fulfil its event
-    bool body_over = false, event_fulfilled = false, drained = false;
-    bool complete = false;       ///< for its parent and for those that depend on it
-    std::uint32_t unmet = 0;     ///< tasks it waits for
-    std::uint32_t children = 0;  ///< its own that are not complete
-    std::vector<TaskRef> successors;
-    std::unique_ptr<DependenceTable> dependences;  ///< of its children
-
-    // A guest: it was created on another node, which counts it.
-    TaskHandle origin;      ///< set iff it is a guest
-    TaskGroup descendants;  ///< the group of what a guest or implicit task creates
-    /// A guest: the tasks it descends from that are away from their nodes, outermost first, with
-    /// itself at the end.
-    std::vector<TaskHandle> path;
 
     std::uint32_t index = 0;  ///< in the table, for good
     std::uint32_t serial = 0;

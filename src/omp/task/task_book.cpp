@@ -46,7 +46,8 @@ void TaskBook::release(Task& task) {
     task.descendants = {};
     task.in_queue = task.in_tree = {};
     task.team = nullptr;
-    task.owns_argument = task.final = task.runs_anyway = task.detached = task.counted = false;
+    task.owns_argument = task.final = task.runs_anyway = task.is_target = task.detached =
+        task.counted = false;
     task.discarded = task.body_over = task.event_fulfilled = task.drained = task.complete = false;
     task.priority = 0;
     task.unmet = task.children = 0;
@@ -127,8 +128,15 @@ bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
     for (Task* const before : before_) {
         before->successors.push_back({&task, task.serial});
         ++task.unmet;
+        if (before->kept != nullptr) observer_->task_waits_for(before->kept);
     }
     return task.unmet == 0;
+}
+
+void TaskBook::meet_one(Task& task) {
+    if (--task.unmet != 0) return;
+    // One that its creator executes itself is waited for by it.
+    if (task.state == TaskState::blocked) make_ready(task);
 }
 
 void TaskBook::make_ready(Task& task) {
@@ -242,12 +250,7 @@ void TaskBook::settle(Task& task) {
 void TaskBook::make_complete(Task& task) {
     task.complete = true;
     task.dependences.reset();
-    for (const TaskRef& each : task.successors) {
-        Task& successor = *each.task;
-        if (--successor.unmet != 0) continue;
-        // One that its creator executes itself is waited for by it.
-        if (successor.state == TaskState::blocked) make_ready(successor);
-    }
+    for (const TaskRef& each : task.successors) meet_one(*each.task);
     task.successors.clear();
     if (task.counted) --task.parent->children;
     task.counted = false;
@@ -298,6 +301,7 @@ bool TaskBook::give(Task& task, NodeId thief, std::vector<GivenTask>& given) {
     out.priority = task.priority;
     out.final = task.final;
     out.runs_anyway = task.runs_anyway;
+    out.is_target = task.is_target;
     out.in_group = task.group->is_named();
     out.cancelled = is_cancelled(task);
     out.icvs = task.icvs;
@@ -371,6 +375,7 @@ void TaskBook::adopt(const GivenTask& given) {
     task.final = given.final;
     task.icvs = given.icvs;
     task.runs_anyway = given.runs_anyway;
+    task.is_target = given.is_target;
     task.team = &everywhere_;
     task.origin = self;
     task.root = &task;

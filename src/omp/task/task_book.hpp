@@ -31,6 +31,7 @@ struct GivenTask {
     std::int32_t priority = 0;
     bool final = false;
     bool runs_anyway = false;
+    bool is_target = false;
     bool in_group = false, cancelled = false;  ///< TaskGroup::named, and of that group
     /// Task::path; the last is the task itself. One whose path is full goes only to nodes in it.
     std::uint32_t path_count = 0;
@@ -70,6 +71,8 @@ public:
     /// Whether it may run at once; else it is blocked, and becomes ready, or, if `undeferred`,
     /// merely has nothing unmet any more.
     bool depend(Task& task, std::vector<Dependence>& dependences);
+    /// One of the `unmet` tasks that it waits for is complete.
+    void meet_one(Task& task);
     void make_ready(Task& task);
     /// Of a task that is created and not ready: its creator executes it itself.
     void start_undeferred(Task& task);

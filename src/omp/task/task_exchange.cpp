@@ -14,6 +14,7 @@
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "dsm/dsm.hpp"
+#include "omp/messages.hpp"
 #include "omp/task/task_pool.hpp"
 
 namespace hiroba::omp {
@@ -27,7 +28,7 @@ using Kind = TaskMailHeader::Kind;
 
 TaskExchange::TaskExchange(const Parts& parts, TaskPool& pool)
     : parts_(parts), pool_(pool), self_(parts.endpoint->self()), peers_(parts.endpoint->nodes()) {
-    parts.endpoint->on(net::MessageKind::tasks, &on_mail, this);
+    parts.endpoint->on(message::tasks, &on_mail, this);
 }
 
 TaskExchange::~TaskExchange() {
@@ -102,7 +103,7 @@ void TaskExchange::send(NodeId to, Kind kind, Bytes records, std::size_t count,
     header.record_bytes = static_cast<std::uint32_t>(records.size());
     header.news_bytes = static_cast<std::uint32_t>(news.size());
     const Bytes parts[] = {std::as_bytes(std::span{&header, 1}), records, news};
-    parts_.endpoint->send(to, net::MessageKind::tasks, net::Urgency::wake_service, parts);
+    parts_.endpoint->send(to, message::tasks, net::Urgency::wake_service, parts);
 }
 
 /// Of all this node knows. After a release, which the caller makes.

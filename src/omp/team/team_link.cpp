@@ -17,6 +17,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
 #include "dsm/sync/publisher.hpp"
+#include "omp/messages.hpp"
 #include "omp/team/team_shape.hpp"
 
 namespace hiroba::omp {
@@ -39,18 +40,17 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
         return Error{ErrorKind::usage, "a fork's mail of " + std::to_string(longest) +
                                            " bytes is longer than " + std::to_string(most) +
                                            "; set HIROBA_NOTICES to a smaller number"};
-    auto mail =
-        net::kick::Mailboxes::create(*parts.endpoint, parts.board, net::MessageKind::team_news);
+    auto mail = net::kick::Mailboxes::create(*parts.endpoint, parts.board, message::team_news);
     if (!mail) return mail.error();
     std::unique_ptr<TeamLink> link(new TeamLink(parts, std::move(*mail)));
     parts.endpoint->on(
-        net::MessageKind::quit,
+        message::quit,
         [](void* context, NodeId, Bytes body) noexcept {
             static_cast<TeamLink*>(context)->on_quit(body);
         },
         link.get());
     parts.endpoint->on(
-        net::MessageKind::cancelled,
+        message::cancelled,
         [](void* context, NodeId, Bytes body) noexcept {
             static_cast<TeamLink*>(context)->on_cancelled(body);
         },
@@ -152,8 +152,8 @@ void TeamLink::tell_cancelled(const Cancelled& cancelled) noexcept {
     on_runtime_stack([&] {
         for (std::uint32_t node = 0; node < members_; ++node)
             if (node != self_)
-                parts_.endpoint->send(NodeId{node}, net::MessageKind::cancelled,
-                                      net::Urgency::wake_service, std::span(&body, 1));
+                parts_.endpoint->send(NodeId{node}, message::cancelled, net::Urgency::wake_service,
+                                      std::span(&body, 1));
     });
 }
 
@@ -343,8 +343,7 @@ void TeamLink::send_quit(bool along_tree) noexcept {
     if (along_tree) return pass_quit_on();
     for (std::uint32_t node = 0; node < parts_.endpoint->nodes(); ++node)
         if (node != self_)
-            parts_.endpoint->send(NodeId{node}, net::MessageKind::quit, net::Urgency::wake_service,
-                                  {});
+            parts_.endpoint->send(NodeId{node}, message::quit, net::Urgency::wake_service, {});
 }
 
 void TeamLink::pass_quit_on() noexcept {
@@ -352,8 +351,8 @@ void TeamLink::pass_quit_on() noexcept {
     const Bytes body{&goes_on, 1};
     const TreeNode here{self_, parts_.endpoint->nodes()};
     for (std::uint32_t branch = 0; branch < here.children(); ++branch)
-        parts_.endpoint->send(NodeId{here.child(branch)}, net::MessageKind::quit,
-                              net::Urgency::wake_service, std::span(&body, 1));
+        parts_.endpoint->send(NodeId{here.child(branch)}, message::quit, net::Urgency::wake_service,
+                              std::span(&body, 1));
 }
 
 }  // namespace hiroba::omp

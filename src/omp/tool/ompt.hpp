@@ -24,10 +24,12 @@ enum class Event : int {
     task_create = 5,
     task_schedule = 6,
     implicit_task = 7,
+    target = 8,
     control_tool = 11,
     sync_region_wait = 16,
     mutex_released = 17,
     dependences = 18,
+    task_dependence = 19,
     work = 20,
     masked = 21,
     sync_region = 23,
@@ -40,14 +42,21 @@ enum class Event : int {
     cancel = 30,
     reduction = 31,
     dispatch = 32,
+    target_emi = 33,
     error = 37,
 };
 inline constexpr int events = 38;
 
-/// Whether this runtime tells of the event with that number.
+/// Whether this runtime tells of the event with that number: all but the mapping of data, which
+/// changes nothing.
 constexpr bool is_told(int event) noexcept {
-    return (event >= 1 && event <= 7) || event == 11 || (event >= 16 && event <= 18) ||
-           event == 20 || event == 21 || (event >= 23 && event <= 32);
+    return (event >= 1 && event <= 8) || event == 11 || (event >= 16 && event <= 21) ||
+           (event >= 23 && event <= 33) || event == 37;
+}
+/// Events of devices, of which there is none: they never happen, and a tool may listen, as the
+/// standard has it (table 19.3).
+constexpr bool is_of_devices(int event) noexcept {
+    return event == 9 || event == 10 || (event >= 12 && event <= 15) || event == 34 || event == 35;
 }
 
 enum class Thread : int { initial = 1, worker = 2, other = 3 };
@@ -70,6 +79,9 @@ enum class Work : int {
     taskloop = 7,
     scope = 8,
 };
+/// A construct; with `nowait` 8 more.
+enum class Target : int { region = 1, enter_data = 2, exit_data = 3, update = 4 };
+inline constexpr int target_nowait = 8;
 enum class Dispatch : int { iteration = 1, section = 2 };
 enum class Mutex : int {
     lock = 1,

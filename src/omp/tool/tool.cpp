@@ -85,7 +85,7 @@ void Tool::finalize() noexcept {
 
 ompt::Set Tool::set_callback(int event, ompt::Callback callback) noexcept {
     if (event < 1 || event >= ompt::events) return ompt::Set::error;
-    if (!ompt::is_told(event)) return ompt::Set::never;
+    if (!ompt::is_told(event) && !ompt::is_of_devices(event)) return ompt::Set::never;
     callbacks_[static_cast<std::size_t>(event)].store(callback);
     return ompt::Set::always;
 }
@@ -106,6 +106,12 @@ void Tool::give_back(ToolTeam& team) noexcept {
     free_teams_.push_back(&team);
 }
 
+void Tool::let_go(ToolTask& task) noexcept {
+    if (task.held.fetch_sub(1) != 1) return;
+    const RuntimeScope here;
+    delete &task;
+}
+
 void Tool::note_ended(ToolTask& task, ompt::TaskStatus status) noexcept {
     const RuntimeScope here;
     const std::scoped_lock guard{ended_latch_};
@@ -124,8 +130,7 @@ void Tool::tell_of_ended() noexcept {
     }
     for (const Ended& each : ended) {
         tell(ompt::Event::task_schedule, &each.task->data, static_cast<int>(each.status), nullptr);
-        const RuntimeScope here;
-        if (each.status == ompt::TaskStatus::late_fulfill) delete each.task;
+        if (each.status == ompt::TaskStatus::late_fulfill) let_go(*each.task);
     }
 }
 

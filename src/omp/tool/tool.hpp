@@ -47,6 +47,9 @@ struct ToolTask {
     ompt::Work work{};                      ///< the construct it is in; {}: none
     std::uint64_t work_count = 0;
     bool in_single = false;  ///< as the executor
+    bool nowait = false;     ///< a target task of a construct with that clause
+    /// By what executes it, and by each dependence that is still to be told of.
+    std::atomic<std::uint32_t> held{1};
 };
 
 /// One thread of this node.
@@ -62,6 +65,7 @@ struct ToolThread {
     const void* code = nullptr;  ///< from where the program called the construct
     bool barrier_is_implicit = false, reduces = false, yields = false;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> nested_holds;  ///< key, how often
+    std::vector<ToolTask*> waited_for;  ///< by the task it is making; held
 };
 
 namespace detail {
@@ -118,6 +122,8 @@ public:
     ToolTeam& take_team() noexcept;
     void give_back(ToolTeam& team) noexcept;
 
+    /// Gives back what is kept of a task when no thread holds it any more.
+    void let_go(ToolTask& task) noexcept;
     /// Of tasks whose threads are not to be told from here: kept until tell_of_ended().
     void note_ended(ToolTask& task, ompt::TaskStatus status) noexcept;
     void tell_of_ended() noexcept;

@@ -423,6 +423,13 @@ bool ToolRuntime::cancellation_point(Cancel what) noexcept {
     return cancelled;
 }
 
+void ToolRuntime::tell_error(bool fatal, const char* text, std::size_t length) noexcept {
+    ToolThread* const own = thread();
+    if (own == nullptr) return;
+    const auto severity = fatal ? ompt::Severity::fatal : ompt::Severity::warning;
+    tool_->tell(Event::error, static_cast<int>(severity), text, length, own->code);
+}
+
 /// What entry points do without the runtime.
 void ToolRuntime::tell_tool(ToolNews what, std::uint64_t value) noexcept {
     ToolThread* const own = thread();

@@ -79,11 +79,18 @@ public:
     std::uint32_t try_lock_nested(std::uint64_t key) noexcept override;
     void unlock_nested(std::uint64_t key) noexcept override;
     void tell_tool(ToolNews what, std::uint64_t value) noexcept override;
+    void tell_error(bool fatal, const char* text, std::size_t length) noexcept override;
+
+    // tool_targets.cpp.
+    void run_apart(OutlinedFunction function, void* data, std::uint32_t limit) noexcept override;
+    void tell_target_data(TargetData what, bool nowait) noexcept override;
 
     // TaskObserver: tool_tasks.cpp.
     void thread_ends() noexcept override;
     void* task_created(const NewTask& wanted, bool deferred, bool final) noexcept override;
-    void task_begins(void*& kept, void* stack) noexcept override;
+    void task_waits_for(void* before) noexcept override;
+    void tell_waits(void* kept) noexcept override;
+    void task_begins(void*& kept, bool is_target, void* stack) noexcept override;
     void task_ends(void* kept, bool discarded) noexcept override;
     void task_ended_elsewhere(void* kept) noexcept override;
     void task_fulfilled(void* kept) noexcept override;
@@ -96,9 +103,6 @@ public:
     }
     void want_binding(ProcBind policy) noexcept override { core_->want_binding(policy); }
     Binding binding() noexcept override { return core_->binding(); }
-    void run_apart(OutlinedFunction function, void* data, std::uint32_t limit) noexcept override {
-        core_->run_apart(function, data, limit);
-    }
     bool next_team(std::uint32_t teams, std::uint32_t limit, bool first) noexcept override {
         return core_->next_team(teams, limit, first);
     }
@@ -161,7 +165,9 @@ private:
     };
     /// While one lives, its thread synchronizes.
     class Synchronizing;
-    /// The same for mutual exclusion.
+    /// While one lives, its thread is in a target construct.
+    class InTarget;
+    /// What the thread waits for, and how a tool calls that.
     struct Exclusion {
         ompt::Mutex kind;
         ompt::State waits;

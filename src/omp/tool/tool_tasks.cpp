@@ -3,6 +3,8 @@
 // Invariant: a task is told of where its creator runs, and where it is executed: a task that comes
 // from another node is made known here before it begins, and its end over there is told at home as
 // a late completion. What is kept of a task is given back by whoever tells of its end.
+#include <algorithm>
+
 #include "omp/tool/tool_runtime.hpp"
 
 namespace hiroba::omp {
@@ -27,11 +29,6 @@ ToolTask* make_task() {
     const RuntimeScope here;
     return new ToolTask;
 }
-void give_back(ToolTask* task) {
-    const RuntimeScope here;
-    delete task;
-}
-
 }  // namespace
 
 void ToolRuntime::tell_dependences(ToolTask& task,
@@ -61,18 +58,41 @@ void* ToolRuntime::task_created(const NewTask& wanted, bool deferred, bool final
                   (wanted.untied ? ompt::task_flag::untied : 0);
     task->team = own->task->team;
     task->detached = wanted.event != nullptr;
+    task->nowait = wanted.is_target && wanted.deferred;
     tool_->tell(Event::task_create, &own->task->data, &own->task->frame, &task->data, task->flags,
                 wanted.dependences.empty() ? 0 : 1, own->code);
     tell_dependences(*task, wanted.dependences);
     return task;
 }
 
-void ToolRuntime::task_begins(void*& kept, void* stack) noexcept {
+void ToolRuntime::task_waits_for(void* before) noexcept {
+    ToolThread* const own = tool_thread_if_known();
+    if (own == nullptr || before == nullptr || !tool_->hears(Event::task_dependence)) return;
+    auto* const task = static_cast<ToolTask*>(before);
+    // By several addresses.
+    if (std::ranges::find(own->waited_for, task) != own->waited_for.end()) return;
+    task->held.fetch_add(1);
+    own->waited_for.push_back(task);
+}
+
+void ToolRuntime::tell_waits(void* kept) noexcept {
+    ToolThread* const own = tool_thread_if_known();
+    if (own == nullptr) return;
+    for (ToolTask* const before : own->waited_for) {
+        if (kept != nullptr)
+            tool_->tell(Event::task_dependence, &before->data, &static_cast<ToolTask*>(kept)->data);
+        tool_->let_go(*before);
+    }
+    own->waited_for.clear();
+}
+
+void ToolRuntime::task_begins(void*& kept, bool is_target, void* stack) noexcept {
     ToolThread* const own = thread();
     if (own == nullptr || own->task == nullptr) return;
     if (kept == nullptr) {
         ToolTask* const guest = make_task();
-        guest->flags = ompt::task_flag::explicit_;
+        guest->flags = ompt::task_flag::explicit_ | (is_target ? ompt::task_flag::target : 0);
+        guest->nowait = is_target;  // else it would not have come
         guest->team = own->task->team;
         tool_->tell(Event::task_create, &own->task->data, &own->task->frame, &guest->data,
                     guest->flags, 0, nullptr);
@@ -102,7 +122,7 @@ void ToolRuntime::task_ends(void* kept, bool discarded) noexcept {
     if ((task->flags & ompt::task_flag::taskwait) != 0) {
         tool_->tell(Event::task_schedule, &task->data,
                     static_cast<int>(TaskStatus::taskwait_complete), nullptr);
-        return give_back(task);
+        return tool_->let_go(*task);
     }
     // Told before it counts as ended: whoever fulfils its event in between says so behind this.
     const bool waits = goes_on && task->stage.load() != Stage::fulfilled;
@@ -110,13 +130,13 @@ void ToolRuntime::task_ends(void* kept, bool discarded) noexcept {
                               : waits   ? TaskStatus::detach
                                         : TaskStatus::complete;
     tool_->tell(Event::task_schedule, &task->data, static_cast<int>(status), &own->task->data);
-    if (!goes_on) return give_back(task);
+    if (!goes_on) return tool_->let_go(*task);
     const Stage before = task->stage.exchange(Stage::ended);
     if (before != Stage::fulfilled) return;  // Whoever fulfils it gives it back.
     if (waits)
         tool_->note_ended(*task, TaskStatus::late_fulfill);
     else
-        give_back(task);
+        tool_->let_go(*task);
 }
 
 void ToolRuntime::task_ended_elsewhere(void* kept) noexcept {

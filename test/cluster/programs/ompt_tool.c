@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { events_max = 40, depth_max = 64, ids_max = 1 << 18, faults_max = 20 };
+enum { events_max = 40, depth_max = 64, ids_max = 1 << 18, faults_max = 20, targets_max = 16 };
 
 static ompt_get_unique_id_t unique_id;
 static ompt_get_thread_data_t thread_data;
@@ -31,6 +31,7 @@ static ompt_get_callback_t get_callback;
 
 static atomic_ulong heard[events_max][4];  // by event, and scope where it has one
 static atomic_ulong threads_alive, tasks_created, tasks_done, executed, codes;
+static atomic_ulong targets[targets_max];  // by kind, ended
 static atomic_int faults;
 static char fault_text[faults_max][200];
 static unsigned long ids[ids_max];
@@ -183,6 +184,39 @@ static void on_dependences(ompt_data_t* task, const ompt_dependence_t* list, int
         if (list[i].dependence_type < 1 || list[i].dependence_type > 7)
             fault("a dependence's kind");
 }
+/// Before the second begins; the first may have ended meanwhile.
+static void on_task_dependence(ompt_data_t* first, ompt_data_t* second) {
+    enter(ompt_callback_task_dependence, 0);
+    if (first == second || second->value == 0) fault("a dependence of an unknown task");
+    if (second->value == current_task) fault("the task that waits is executed");
+}
+static void on_target(ompt_target_t kind, ompt_scope_endpoint_t scope, int device,
+                      ompt_data_t* task, ompt_data_t* target_task, ompt_data_t* target,
+                      const void* code) {
+    if (kind >= targets_max || task == NULL || device != 0)
+        return fault("target kind %d, device %d", kind, device);
+    const int is_region = kind == ompt_target || kind == ompt_target_nowait;
+    const unsigned long executed_task = target_task != NULL ? target_task->value : task->value;
+    if (task->value == 0 || executed_task != current_task) fault("a target of an unknown task");
+    if (is_region && target_task == NULL) fault("a target region without a task");
+    if (code == NULL) fault("a target without its code");
+    if (scope == ompt_scope_begin) {
+        if (target->value != 0) fault("a target is not new");
+        target->value = new_id();
+        enter(ompt_callback_target_emi, scope);
+        push(ompt_callback_target_emi, kind, target->value);
+    } else {
+        enter(ompt_callback_target_emi, scope);
+        pop(ompt_callback_target_emi, kind, target->value);
+        atomic_fetch_add(&targets[kind], 1);
+    }
+}
+static void on_error(ompt_severity_t severity, const char* message, size_t length,
+                     const void* code) {
+    enter(ompt_callback_error, 0);
+    if (severity != ompt_warning || length != 4 || memcmp(message, "mild", 4) != 0 || code == NULL)
+        fault("error of severity %d, %zu bytes", severity, length);
+}
 static void on_task_schedule(ompt_data_t* prior, ompt_task_status_t status, ompt_data_t* next) {
     enter(ompt_callback_task_schedule, 0);
     if (prior->value == 0) fault("a task nobody has told of, status %d", status);
@@ -330,8 +364,14 @@ static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t* da
     HEAR(flush, on_flush);
     HEAR(cancel, on_cancel);
     HEAR(control_tool, on_control);
-    if (set(ompt_callback_target, (ompt_callback_t)on_flush) != ompt_set_never)
-        fault("target events are promised");
+    HEAR(task_dependence, on_task_dependence);
+    HEAR(target_emi, on_target);
+    HEAR(error, on_error);
+    // There is no device, and nothing that is mapped.
+    HEAR(device_initialize, on_flush);
+    HEAR(target_submit_emi, on_flush);
+    if (set(ompt_callback_target_map_emi, (ompt_callback_t)on_flush) != ompt_set_never)
+        fault("maps are promised");
     int next = 0;
     const char* name = NULL;
     if (!enumerate_impls(0, &next, &name) || name == NULL) fault("no mutex is implemented");
@@ -353,6 +393,8 @@ static void finalize(ompt_data_t* data) {
                 heard[event][2]);
     fprintf(file, "threads_alive %lu\ntasks %lu %lu %lu\ncodes %lu\n", threads_alive, tasks_created,
             tasks_done, executed, codes);
+    for (int kind = 0; kind < targets_max; ++kind)
+        if (targets[kind] != 0) fprintf(file, "target %d %lu\n", kind, targets[kind]);
     for (unsigned i = 0; i < id_count && i < ids_max; ++i) fprintf(file, "id %lx\n", ids[i]);
     for (int i = 0; i < faults && i < faults_max; ++i) fprintf(file, "fault %s\n", fault_text[i]);
     fprintf(file, "end\n");

@@ -136,13 +136,13 @@ void serve(int number, ucontext_t& context) noexcept {
                                                       : perform_system_call(number, arguments);
 }
 
-/// SIGSYS of a seccomp filter, or sent by somebody.
+/// SIGSYS of a seccomp filter, or sent by kill().
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     action_latch.lock();
     const struct sigaction action = program_action;
     action_latch.unlock();
     if (action.sa_handler == SIG_IGN) return;
-    if (action.sa_handler == SIG_DFL) die(128 + SIGSYS, "ended by a SIGSYS that nobody handles");
+    if (action.sa_handler == SIG_DFL) die(128 + SIGSYS, "ended by a SIGSYS without a handler");
     call_program(action.sa_sigaction, signal, info,
                  context);  // one argument or three: the callee takes its own
 }

@@ -2,7 +2,7 @@
 // Role: Fortran's preconnected units. libgfortran's table of units is each node's own, and there 5,
 // 6 and 0 are always open: a unit 6 that node 0 has opened on a file would be standard output on
 // another node. Other units are seen by the file they open (system_calls.cpp).
-// Invariant: without libgfortran in the process nobody calls these.
+// Invariant: without libgfortran in the process they are never called.
 #include <dlfcn.h>
 
 #include <cstdint>

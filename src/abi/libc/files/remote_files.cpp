@@ -9,6 +9,7 @@
 #include <string>
 
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/messages.hpp"
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
@@ -68,8 +69,8 @@ RemoteFiles::RemoteFiles(net::Endpoint& endpoint)
         slots_.push_back(std::make_unique<Slot>());
         slots_.back()->data.resize(chunk_bytes_);
     }
-    endpoint.on(net::MessageKind::file_request, &on_request, this);
-    endpoint.on(net::MessageKind::file_reply, &on_reply, this);
+    endpoint.on(message::file_request, &on_request, this);
+    endpoint.on(message::file_reply, &on_reply, this);
 }
 
 Result<void> RemoteFiles::start() {
@@ -133,7 +134,7 @@ void RemoteFiles::answer(NodeId to) noexcept {
     const std::size_t out = result < 0 ? 0 : request.out_bytes;
     const Bytes parts[] = {std::as_bytes(std::span(&result, 1)), {slot.data.data(), out}};
     slot.waiting.store(false);  // before the reply: it lets the next request come
-    endpoint_.send(to, net::MessageKind::file_reply, net::Urgency::wake_service, parts);
+    endpoint_.send(to, message::file_reply, net::Urgency::wake_service, parts);
 }
 
 std::int64_t RemoteFiles::call(NodeId owner, std::int64_t number, const CallArguments& words,
@@ -152,7 +153,7 @@ std::int64_t RemoteFiles::call(NodeId owner, std::int64_t number, const CallArgu
     for (int i = 0; i < 6; ++i) request.words[i] = words.word[i];
     replied_.store(false);
     const Bytes parts[] = {std::as_bytes(std::span(&request, 1)), {sent_.data(), in.size()}};
-    endpoint_.send(owner, net::MessageKind::file_request, net::Urgency::wake_service, parts);
+    endpoint_.send(owner, message::file_request, net::Urgency::wake_service, parts);
     // Ends with the owner's answer, or with the job if the owner dies.
     endpoint_.wait_until([&] { return replied_.load(std::memory_order_acquire); });
     const std::int64_t result = result_;

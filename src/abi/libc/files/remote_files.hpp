@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: calls on descriptors and streams of another node, carried out there, one at a time.
 // Invariant: when a call returns, the owner's kernel or stream has it: what a thread does next, and
-// whoever synchronizes with it, comes after. Nothing is buffered on the way.
+// what a thread does that synchronizes with it, comes after. Nothing is buffered on the way.
 #pragma once
 
 #include <stdio.h>

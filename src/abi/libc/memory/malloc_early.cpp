@@ -37,7 +37,7 @@ void* EarlyArena::allocate(std::size_t bytes, std::size_t alignment) noexcept {
     alignment = std::max<std::size_t>(alignment, 16);
     if (bytes > range_.bytes || alignment > range_.bytes) return nullptr;
     const std::size_t usable = round_up(std::max<std::size_t>(bytes, 1), 16);
-    // Relaxed: a block belongs to whoever took it; its memory was zero all along.
+    // Relaxed: a block belongs to the thread that took it; its memory was zero all along.
     std::uintptr_t at = next_.load(std::memory_order_relaxed);
     std::uintptr_t block = 0;
     do {

@@ -19,6 +19,7 @@
 #include "abi/libc/memory/malloc_early.hpp"
 #include "abi/libc/memory/memory_limit.hpp"
 #include "abi/libc/process/later_libraries.hpp"
+#include "abi/space_shape.hpp"
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"

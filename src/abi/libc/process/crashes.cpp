@@ -37,7 +37,7 @@ constexpr greg_t error_fetch = 1 << 4;
 constexpr std::array told_signals = {SIGFPE, SIGILL, SIGABRT};
 constinit Action telling{};                     ///< of these, where the program has the default
 constinit std::atomic<long> telling_thread{0};  ///< the first that crashed; 0: none
-constinit std::atomic<bool> over{false};        ///< it has been heard, or nobody listens
+constinit std::atomic<bool> over{false};        ///< the launcher has read it, or is gone
 
 /// Sent by the kernel, or by this process to itself. What others send is no crash.
 bool is_own(const siginfo_t& info) noexcept {

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "abi/libc/real.hpp"
+#include "abi/messages.hpp"
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -82,7 +83,7 @@ constinit std::atomic<std::uint32_t> exit_asked{0};
         node.memory->flush();
         const ExitRequest request{status, quick};
         const Bytes body = std::as_bytes(std::span(&request, 1));
-        node.endpoint->send(NodeId{0}, net::MessageKind::exit_request, net::Urgency::wake_service,
+        node.endpoint->send(NodeId{0}, message::exit_request, net::Urgency::wake_service,
                             std::span(&body, 1));
     });
     for (;;) pause();
@@ -172,7 +173,7 @@ void end_program(int status) noexcept {
 }
 
 void listen_for_exits(net::Endpoint& endpoint) noexcept {
-    endpoint.on(net::MessageKind::exit_request, &on_exit_request, nullptr);
+    endpoint.on(message::exit_request, &on_exit_request, nullptr);
 }
 
 void start_exit_thread() noexcept {

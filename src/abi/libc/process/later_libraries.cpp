@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/global_objects.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
@@ -100,7 +101,7 @@ std::string absolute(const std::string& path) {
 }
 
 /// Where the loader would find `file` on the search path of the object that `caller` lies in: it
-/// takes the path of whoever calls dlopen(), and that is this library now. Not found there, a name
+/// takes the path of dlopen()'s caller, and that is this library now. Not found there, a name
 /// is left to it (its cache).
 std::string find_for(const void* caller, const char* file) {
     Dl_info info;

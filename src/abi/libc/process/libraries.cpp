@@ -66,7 +66,7 @@ using FindFunction = void*(void*, const char*);
 /// dlsym() would find itself here by HIROBA_REAL, which asks it. This version every glibc has.
 FindFunction* real_dlsym() noexcept {
     static constinit std::atomic<FindFunction*> found{nullptr};
-    FindFunction* real = found.load(std::memory_order_relaxed);  // whoever asks finds the same
+    FindFunction* real = found.load(std::memory_order_relaxed);  // every thread finds the same
     if (real == nullptr) {
         real = reinterpret_cast<FindFunction*>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
         found.store(real, std::memory_order_relaxed);

@@ -98,7 +98,7 @@ int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attri
 }
 
 int pthread_cond_destroy(pthread_cond_t* condition) noexcept {
-    // Whoever was woken has nothing to do with the condition variable any more.
+    // Threads that were woken no longer touch the condition variable.
     return table_of(condition) != nullptr ? 0 : real_pthread_cond_destroy(condition);
 }
 

@@ -87,7 +87,7 @@ long futex_of_program(const long (&arguments)[6]) noexcept {
             errno = error;
             return -1;
         }
-        // Nobody is counted: who waits will look.
+        // Waiting threads are not counted: each looks again by itself.
         case FUTEX_WAKE:
         case FUTEX_WAKE_BITSET: world()->memory->flush(); return 0;
         default:

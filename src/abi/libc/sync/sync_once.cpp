@@ -8,7 +8,7 @@
 // never made anew, so a node remembers in private memory which ones it has seen done.
 //
 // In private memory, and on one node, a guard is the word libstdc++ makes of it: bit 0 done, bit 8
-// being made, bit 16 somebody sleeps.
+// being made, bit 16 a thread sleeps.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>

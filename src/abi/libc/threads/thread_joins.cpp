@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: interposes joining and detaching of threads that the program has made: their stacks go
-// back. Invariant: libc does the joining. Whoever joins shares the thread's node, and so its
-// memory; a thread of another node cannot be joined, and that is said.
+// back. Invariant: libc does the joining. The joining thread is on the joined one's node,
+// which has its memory; joining one of another node is refused with a line.
 #include <pthread.h>
 #include <threads.h>
 #include <time.h>

@@ -74,10 +74,10 @@ std::size_t RingReader::read(Arrivals& arrivals, std::size_t count_max) noexcept
                          "node %u sent a record of %lu bytes where %lu lie before the ring's end",
                          from_.value, bytes, left);
         if (record.kind != wire::skip_kind) {
-            HIROBA_INVARIANT(record.kind < static_cast<unsigned>(MessageKind::count) &&
-                                 record.body_bytes <= message_bytes_max,
-                             "node %u sent a message of kind %u and %u bytes", from_.value,
-                             record.kind, record.body_bytes);
+            HIROBA_INVARIANT(
+                record.kind < message_kinds_max && record.body_bytes <= message_bytes_max,
+                "node %u sent a message of kind %u and %u bytes", from_.value, record.kind,
+                record.body_bytes);
             arrivals.message(from_, static_cast<MessageKind>(record.kind),
                              Bytes{place + wire::record_header_bytes, record.body_bytes});
             ++count;

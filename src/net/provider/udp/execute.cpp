@@ -55,12 +55,12 @@ bool UdpProvider::execute(Peer& peer, Bytes records, Delivery& delivery) noexcep
 
 bool UdpProvider::take_message(Peer& peer, const wire::WireRecord& record, Bytes payload,
                                Delivery& delivery) noexcept {
-    HIROBA_INVARIANT(
-        record.total_bytes <= message_bytes_max && record.offset == peer.message_bytes &&
-            record.sub < static_cast<unsigned>(MessageKind::count),
-        "part at %lu of a message of %u bytes, kind %u, from node %u, of which %lu "
-        "are there",
-        record.offset, record.total_bytes, record.sub, peer.node.value, peer.message_bytes);
+    HIROBA_INVARIANT(record.total_bytes <= message_bytes_max &&
+                         record.offset == peer.message_bytes && record.sub < message_kinds_max,
+                     "part at %lu of a message of %u bytes, kind %u, from node %u, of which %lu "
+                     "are there",
+                     record.offset, record.total_bytes, record.sub, peer.node.value,
+                     peer.message_bytes);
     const bool ends = record.offset + payload.size() == record.total_bytes;
     if (ends && delivery.messages == delivery.count_max) return false;
     Bytes body = payload;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/hosts/letter.hpp"
+#include "tools/hosts/startup_packet.hpp"
 
 #include <errno.h>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace hiroba::tools {
 
 namespace {
 
-constexpr std::string_view magic = "hiroba-letter";
+constexpr std::string_view magic = "hiroba-startup";
 constexpr std::size_t first_line_max = 256;
 /// More than the kernel lets a program have of arguments and environment.
 constexpr std::size_t letter_bytes_max = std::size_t{64} << 20;
@@ -57,7 +57,7 @@ public:
         const std::uint64_t length = number_of(line);
         if (line.size() == bytes_.size() || length > bytes_.size() - line.size() - 1) good_ = false;
         if (!good_) return "";
-        const std::string field(bytes_.substr(line.size() + 1, length));
+        std::string field(bytes_.substr(line.size() + 1, length));
         bytes_.remove_prefix(line.size() + 1 + length);
         return field;
     }
@@ -98,44 +98,44 @@ std::string read_exactly(int fd, std::span<char> bytes, int limit_ms) {
 }
 
 /// One field after another, in one order for both directions.
-template <class Letter, class Visit>
-void each_number(Letter& letter, const Visit& visit) {
-    visit(letter.host_index);
-    visit(letter.job.key);
-    visit(letter.job.key_high);
-    visit(letter.plan.nodes);
-    visit(letter.plan.first_rank);
-    visit(letter.plan.local_nodes);
-    visit(letter.plan.hosts);
-    visit(letter.plan.threads_per_node);
-    visit(letter.plan.spmd);
-    visit(letter.port);
-    visit(letter.umask);
-    visit(letter.stack_limit);
+template <class StartupPacket, class Visit>
+void each_number(StartupPacket& packet, const Visit& visit) {
+    visit(packet.host_index);
+    visit(packet.job.key);
+    visit(packet.job.key_high);
+    visit(packet.plan.nodes);
+    visit(packet.plan.first_rank);
+    visit(packet.plan.local_nodes);
+    visit(packet.plan.hosts);
+    visit(packet.plan.threads_per_node);
+    visit(packet.plan.spmd);
+    visit(packet.port);
+    visit(packet.umask);
+    visit(packet.stack_limit);
 }
 
-template <class Letter, class Visit>
-void each_text(Letter& letter, const Visit& visit) {
-    visit(letter.host);
-    visit(letter.runtime_folder);
-    visit(letter.directory);
-    visit(letter.plan.command);
-    visit(letter.plan.node_cpus);
-    visit(letter.callers);
-    visit(letter.environment);
+template <class StartupPacket, class Visit>
+void each_text(StartupPacket& packet, const Visit& visit) {
+    visit(packet.host);
+    visit(packet.runtime_folder);
+    visit(packet.directory);
+    visit(packet.plan.command);
+    visit(packet.plan.node_cpus);
+    visit(packet.callers);
+    visit(packet.environment);
 }
 
 }  // namespace
 
-void describe_this_process(Letter& letter) {
+void describe_this_process(StartupPacket& packet) {
     std::error_code failure;
-    letter.directory = std::filesystem::current_path(failure).string();
-    letter.umask = ::umask(0);
-    ::umask(letter.umask);
+    packet.directory = std::filesystem::current_path(failure).string();
+    packet.umask = ::umask(0);
+    ::umask(packet.umask);
     rlimit stack{};
     ::getrlimit(RLIMIT_STACK, &stack);
-    letter.stack_limit = stack.rlim_cur;
-    for (char** entry = environ; *entry; ++entry) letter.environment.emplace_back(*entry);
+    packet.stack_limit = stack.rlim_cur;
+    for (char** entry = environ; *entry; ++entry) packet.environment.emplace_back(*entry);
 }
 
 std::string own_build_id() {
@@ -143,14 +143,14 @@ std::string own_build_id() {
     return file ? file->build_id() : "none";
 }
 
-std::string write_letter(const Letter& letter) {
+std::string write_startup_packet(const StartupPacket& packet) {
     Writer body;
-    each_number(letter, [&](auto number) { body.add(std::uint64_t{number}); });
-    each_text(letter, [&](const auto& text) { body.add(text); });
+    each_number(packet, [&](auto number) { body.add(std::uint64_t{number}); });
+    each_text(packet, [&](const auto& text) { body.add(text); });
     return fmt::format("{} {} {}\n{}", magic, own_build_id(), body.bytes().size(), body.bytes());
 }
 
-Result<Letter> read_letter(int fd, int limit_ms) {
+Result<StartupPacket> read_startup_packet(int fd, int limit_ms) {
     std::string line;
     while (!line.ends_with('\n') && line.size() < first_line_max) {
         char byte = 0;
@@ -160,7 +160,7 @@ Result<Letter> read_letter(int fd, int limit_ms) {
     }
     const auto build = line.find(' '), size = line.rfind(' ');
     if (!line.starts_with(magic) || build == size || size == line.npos)
-        return unreadable("its standard input is no letter");
+        return unreadable("its standard input is no start-up packet");
     const std::string theirs = line.substr(build + 1, size - build - 1);
     if (theirs != own_build_id())
         return Error{ErrorKind::environment,
@@ -170,16 +170,16 @@ Result<Letter> read_letter(int fd, int limit_ms) {
     std::size_t bytes = 0;
     const auto parsed = std::from_chars(line.data() + size + 1, line.data() + line.size(), bytes);
     if (parsed.ec != std::errc() || bytes > letter_bytes_max)
-        return unreadable("its letter has no length");
+        return unreadable("its start-up packet has no length");
     std::string body(bytes, '\0');
     if (const std::string why = read_exactly(fd, body, limit_ms); !why.empty())
-        return unreadable("its letter is cut: " + why);
-    Letter letter;
+        return unreadable("its start-up packet is cut: " + why);
+    StartupPacket packet;
     Reader reader(body);
-    each_number(letter, [&](auto& number) { reader.read(number); });
-    each_text(letter, [&](auto& text) { reader.read(text); });
-    if (!reader.good() || !reader.at_end()) return unreadable("its letter is garbled");
-    return letter;
+    each_number(packet, [&](auto& number) { reader.read(number); });
+    each_text(packet, [&](auto& text) { reader.read(text); });
+    if (!reader.good() || !reader.at_end()) return unreadable("its start-up packet is garbled");
+    return packet;
 }
 
 }  // namespace hiroba::tools

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "abi/assemble.hpp"
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/files/descriptors.hpp"
+#include "abi/libc/files/remote_files.hpp"
 #include "abi/libc/memory/memory_limit.hpp"
 #include "abi/libc/process/crashes.hpp"
 #include "abi/libc/process/job_end.hpp"
@@ -45,7 +47,10 @@ struct ProgramStart {
 };
 constinit ProgramStart program;
 
-[[noreturn]] void refuse(const Error& error) { die(exit_status(error), "%s", error.text.c_str()); }
+[[noreturn]] void refuse(const Error& error) {
+    const int status = error.kind == ErrorKind::usage ? exit_usage : exit_environment;
+    die(status, "%s", error.text.c_str());
+}
 
 template <class T>
 void require(const Result<T>& result) {

@@ -3,7 +3,7 @@
 // agent has to know, the job's key among it. So secrets travel through the command (ssh encrypts
 // it), never over a command line or an open connection.
 // Invariant: the first line can be read by every build: it says which build wrote it and how long
-// the rest is. What follows the letter is the program's standard input.
+// the rest is. What follows the start-up packet is the program's standard input.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace hiroba::tools {
 
-struct Letter {
+struct StartupPacket {
     std::string host;  ///< as the user named it
     /// Name of a link to the runtime's folder that every host is to make, since nodes compare where
     /// their libraries are; empty: it lies at the same path everywhere.
@@ -33,14 +33,15 @@ struct Letter {
 };
 
 /// Fills in what the nodes inherit from this process: directory, umask, stack limit, environment.
-void describe_this_process(Letter& letter);
+void describe_this_process(StartupPacket& packet);
 
-/// The letter's bytes, first line included.
-std::string write_letter(const Letter& letter);
+/// The start-up packet's bytes, first line included.
+std::string write_startup_packet(const StartupPacket& packet);
 
-/// Reads a letter from `fd`, and not a byte beyond it; waits at most `limit_ms` for each part.
-/// Environment errors: no letter, cut, from another build than this (named with both).
-Result<Letter> read_letter(int fd, int limit_ms);
+/// Reads a start-up packet from `fd`, and not a byte beyond it; waits at most `limit_ms` for each
+/// part. Environment errors: no start-up packet, cut, from another build than this (named with
+/// both).
+Result<StartupPacket> read_startup_packet(int fd, int limit_ms);
 
 /// The build id of this executable, as hexadecimal digits; "none" when it has none.
 std::string own_build_id();

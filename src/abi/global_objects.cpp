@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/global_objects.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "omp/atomic/rewriter.hpp"
+
+namespace hiroba::abi {
+
+Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
+    const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
+    omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
+    // Atomics rewritten now may later touch data of libraries opened by dlopen(): that range is
+    // global, too.
+    if (node.library_place.range().bytes > 0) hooks.global.push_back(node.library_place.range());
+    for (const omp::LoadedObject& object : objects) {
+        if (!object.is_global()) continue;
+        const bool program = object.kind == omp::LoadedObject::Kind::program;
+        const auto summary = omp::rewrite({.bias = object.bias,
+                                           .path = program ? "/proc/self/exe" : object.path,
+                                           .executable = {}},
+                                          hooks);
+        if (!summary) return summary.error();
+        log(LogLayer::omp, LogLevel::debug,
+            "%s: %zu atomics and %zu flushes, %zu by jump, %zu by trap, %zu left alone",
+            object.path.c_str(), summary->atomics, summary->flushes, summary->jumps, summary->traps,
+            summary->left_alone);
+    }
+    return {};
+}
+
+void allow_code_on_stacks(World& node, std::span<const omp::LoadedObject> objects) {
+    if (node.executable_stacks) return;
+    const auto wants = std::ranges::find_if(objects, &omp::LoadedObject::executable_stack);
+    if (wants == objects.end()) return;
+    node.executable_stacks = true;
+    const dsm::AddressRange first = node.map->stack_slice(0);
+    const std::size_t bytes = node.map->early_arena().address - first.address;
+    node.memory->allow_execution({first.address, bytes});
+    if (node.job.self.value == 0)
+        log(LogLayer::abi, LogLevel::info, "stacks are executable: %s has code on them",
+            wants->path.c_str());
+}
+
+void tell_private_libraries(const World& node,
+                            std::span<const omp::LoadedObject> objects) noexcept {
+    if (node.job.self.value != 0) return;
+    for (const omp::LoadedObject& object : objects) {
+        if (object.is_global()) continue;
+        log(LogLayer::abi, LogLevel::info, "%s is the system's: its state is each node's own",
+            object.path.c_str());
+    }
+}
+
+Result<void> adopt_libraries(World& node, std::span<const omp::LoadedObject> objects) {
+    for (const omp::LoadedObject& object : objects) {
+        if (!object.is_global()) continue;
+        for (const dsm::AddressRange& range : object.writable) {
+            if (auto added = node.map->add_image(range); !added) return added;
+            if (auto adopted = node.memory->adopt(range); !adopted) return adopted;
+        }
+    }
+    if (auto rewritten = rewrite_atomics(node, objects); !rewritten) return rewritten.error();
+    allow_code_on_stacks(node, objects);
+    tell_private_libraries(node, objects);
+    return {};
+}
+
+}  // namespace hiroba::abi
