@@ -56,7 +56,8 @@ void VerbsProvider::introduce() noexcept {
         SendQueue& queue = letter.index == 0 ? mail_.queue() : lanes_[letter.index - 1]->queue();
         const NodeId peer{letter.from};
         const std::scoped_lock guard{queue.latch()};
-        if (!queue.opened(peer, meeting_.address(peer), letter.asker, letter.answerer)) {
+        if (!queue.opened(peer, meeting_.address(peer), letter.asker, letter.answerer,
+                          letter.expected)) {
             say("provider verbs (%s): no way to node %u: %s", device_->name().c_str(), peer.value,
                 strerror(errno));
             broke(peer);

@@ -30,7 +30,7 @@ constexpr Limits verbs_limits{.name = "verbs",
                               .maps_peers = false,
                               .lists_in_order = true,
                               .pins_memory = true};
-constexpr std::uint32_t card_version = 1;
+constexpr std::uint32_t card_version = 2;
 constexpr std::uint64_t lanes_max = 16;
 
 Error refused(NodeId self, std::string text) {
@@ -62,19 +62,24 @@ Result<std::unique_ptr<Provider>> make_verbs_provider(ProviderSetup setup) {
     if (*lanes < 1 || *lanes > lanes_max)
         return Error{ErrorKind::usage,
                      "HIROBA_VERBS_QUEUES=" + std::to_string(*lanes) + ": 1 to 16"};
+    const auto break_after = setting_number("HIROBA_VERBS_BREAK");
+    if (!break_after) return break_after.error();
     const auto ibv = IbverbsLibrary::load();
     if (!ibv) return ibv.error();
     auto device = Device::open(**ibv, setting("HIROBA_VERBS_DEVICE"), setup.network);
     if (!device) return device.error();
     return std::unique_ptr<Provider>(std::make_unique<VerbsProvider>(
-        std::move(setup), std::move(*device), static_cast<std::uint32_t>(*lanes), *silence_s));
+        std::move(setup), std::move(*device), static_cast<std::uint32_t>(*lanes), *silence_s,
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(*break_after, 1u << 31))));
 }
 
 VerbsProvider::VerbsProvider(ProviderSetup setup, std::unique_ptr<Device> device,
-                             std::uint32_t lanes, std::uint64_t silence_max_s)
+                             std::uint32_t lanes, std::uint64_t silence_max_s,
+                             std::uint32_t break_after)
     : setup_(std::move(setup)),
       device_(std::move(device)),
       silence_max_ns_(std::min<std::uint64_t>(silence_max_s, 1'000'000) * 1'000'000'000),
+      break_after_(break_after),
       regions_(*device_),
       mail_(*device_, meeting_, setup_.nodes),
       meeting_(*device_, setup_.self, setup_.job_key ^ setup_.job_key_high),
@@ -105,11 +110,13 @@ Result<void> VerbsProvider::open_queues() {
     const LoadingOwnLibraries descriptors;
     if (auto opened = mail_.open(); !opened) return opened;
     if (auto opened = meeting_.open(mail_.srq(), mail_.receives()); !opened) return opened;
+    mail_.queue().break_after(break_after_);
     std::uint32_t index = 1;
     for (auto& lane : lanes_) {
         lane = std::make_unique<Lane>(*device_, meeting_, static_cast<LaneHost&>(*this), regions_,
                                       *keys_, index++, setup_.nodes);
         if (auto opened = lane->queue().open(); !opened) return opened;
+        lane->queue().break_after(break_after_);
     }
     return {};
 }

@@ -32,8 +32,9 @@ public:
 
     /// @param silence_max_s  after which a peer that answers nothing, or whose connection broke, is
     /// told as silent; 0: never
+    /// @param break_after  requests after which a connection breaks, for tests; 0: never
     VerbsProvider(ProviderSetup setup, std::unique_ptr<Device> device, std::uint32_t lanes,
-                  std::uint64_t silence_max_s);
+                  std::uint64_t silence_max_s, std::uint32_t break_after);
     ~VerbsProvider() override;
 
     const Limits& limits() const noexcept override;
@@ -120,6 +121,7 @@ private:
     ProviderSetup setup_;
     std::unique_ptr<Device> device_;
     std::uint64_t silence_max_ns_;
+    std::uint32_t break_after_;
     std::vector<Wanted> wanted_;
     bool connected_ = false;
     PinnedRegions regions_;
