@@ -154,7 +154,8 @@ heal_wire() {{ tc qdisc del dev v0 root; tc qdisc del dev v1 root; }}
 heat={build}/examples/heat
 job --hosts h0:1,h1:1 --provider verbs -t 1 $heat 64 20; check "verbs, 1 node a host" 2
 job --hosts h0:2,h1:2 --provider shm+verbs -t 1 $heat 64 20; check "shm+verbs, 2 nodes a host" 4
-job --hosts h0:2,h1:2 --provider shm+ucx -t 1 $heat 64 20; check "shm+ucx, 2 nodes a host" 4
+# UCX pins whole regions, and this machine is small; its version does not know RoCE's own address.
+UCX_UD_VERBS_ETH_DGID_CHECK=n HIROBA_HEAP=64M job --hosts h0:2,h1:2 --provider shm+ucx -t 1 $heat 64 20; check "shm+ucx, 2 nodes a host" 4
 (sleep 6; cut_wire; echo "cut"; sleep 5; heal_wire; echo "healed") &
 job --hosts h0:1,h1:1 --provider verbs -t 1 $heat 64 400; check "a wire cut for 5 s" 2
 wait

@@ -328,11 +328,11 @@ std::size_t SendQueue::take_completions(std::size_t count_max) noexcept {
     return kept_;
 }
 
-bool SendQueue::arm() noexcept {
+bool SendQueue::arm(bool errors_only) noexcept {
     if (next_ != kept_ || !settled_.empty()) return true;
     if (under_way_ == 0) return false;
     const CallsOfOwnLibrary of_verbs;
-    ibv_req_notify_cq(cq_, 0);
+    ibv_req_notify_cq(cq_, errors_only ? 1 : 0);
     return take_completions(completions_.size()) != 0;
 }
 

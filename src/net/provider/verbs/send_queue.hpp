@@ -109,7 +109,9 @@ public:
 
     /// Asks the device to knock at the next completion, and keeps those that are there already.
     /// True: there are some.
-    bool arm() noexcept;
+    /// @param errors_only  those that succeed are left for the next poll (Soft-RoCE 6.1 does not
+    /// knock for errors alone; they wait for the end of a sleep)
+    bool arm(bool errors_only = false) noexcept;
 
 private:
     /// A request as it was posted.
