@@ -37,9 +37,9 @@ public:
     struct Letter {
         std::uint64_t job = 0;
         std::uint32_t from = 0;
-        std::uint32_t index = 0;     ///< the asker's queue
-        std::uint32_t asker = 0;     ///< queue pair of who asks
-        std::uint32_t answerer = 0;  ///< 0: a question
+        std::uint32_t index = 0;       ///< the asker's queue
+        std::uint32_t asker = 0;       ///< queue pair of who asks
+        std::uint32_t answerer = 0;    ///< 0: a question
         std::uint32_t instead_of = 0;  ///< the asker's queue pair that broke, or 0
         std::uint32_t expected = 0;    ///< packet that the other end of that waited for
     };

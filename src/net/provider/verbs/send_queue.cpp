@@ -143,9 +143,8 @@ void SendQueue::mend(NodeId peer, const char* why) noexcept {
         device_.name().c_str(), to.qp->qp_num, index_, peer.value, why, to.posted - to.reaped);
     const CallsOfOwnLibrary of_verbs;
     std::uint32_t inline_bytes = inline_bytes_;
-    ibv_qp* const fresh = ++to.mends > mends_max
-                              ? nullptr
-                              : device_.make_qp(cq_, cq_, nullptr, depth, inline_bytes);
+    ibv_qp* const fresh =
+        ++to.mends > mends_max ? nullptr : device_.make_qp(cq_, cq_, nullptr, depth, inline_bytes);
     if (fresh == nullptr || inline_bytes < inline_bytes_) {
         say("provider verbs (%s): no way to node %u: %s", device_.name().c_str(), peer.value, why);
         if (fresh != nullptr) device_.ibv().destroy_qp(fresh);

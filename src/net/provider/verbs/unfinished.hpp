@@ -15,7 +15,8 @@ constexpr std::uint32_t packet_mask = (1u << 24) - 1;
 
 /// How many numbers a request takes. Reads take those of their answers.
 constexpr std::uint32_t packets_of(std::size_t bytes, std::size_t mtu_bytes) noexcept {
-    return bytes <= mtu_bytes ? 1u : static_cast<std::uint32_t>((bytes + mtu_bytes - 1) / mtu_bytes);
+    return bytes <= mtu_bytes ? 1u
+                              : static_cast<std::uint32_t>((bytes + mtu_bytes - 1) / mtu_bytes);
 }
 
 /// Whether all packets before `end` are before `expected`; both within 2^23 of each other.
