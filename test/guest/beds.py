@@ -7,7 +7,7 @@ SETTINGS = ["verbs_1", "verbs_2", "verbs_4", "verbs_storm_2", "verbs_storm_4", "
             "shm_verbs_4"]
 KERNELS = ["ep", "is", "mg", "ft", "cg", "bt", "sp", "lu"]
 BEDS = {"soft_roce": [*(f"conformance_{setting}" for setting in SETTINGS), "programs",
-                      *(f"kernel_{name}" for name in KERNELS), "hosts", "misses", "latency"],
+                      *(f"kernel_{name}" for name in KERNELS), "hosts", "misses", "latency", "figures"],
         "stock_kernel": ["info", "heat"]}
 
 # Datagrams of rxe to its own device stay below the network device: any device will do.
@@ -196,6 +196,12 @@ def scripts(bed, only, build, programs, nodes):
         elif part == "latency":
             tool = Path(__file__).resolve().parents[2] / "bench/beside_perftest.py"
             found[part] = SOFT_ROCE + f"python3 {tool} --build {build} --tool ib --rounds 3\n"
+        elif part == "figures":
+            tool = Path(__file__).resolve().parents[2] / "bench/paper_figures.py"
+            found[part] = SOFT_ROCE + (
+                f"python3 {tool} --hiroba {build}/bin/hiroba --provider verbs --repeat 1 "
+                "--milliseconds 50 --threads 1 2 4 --sizes 8 4096 1048576 --out /tmp/figures layer "
+                "&& cat /tmp/figures/layer_verbs.csv\n")
         elif part == "info":
             found[part] = f"{build}/bin/hiroba info\n"
         else:

@@ -381,6 +381,7 @@ Post VerbsProvider::send(NodeId to, MessageKind kind, Urgency urgency,
         for (const Bytes& part : parts)
             message.body.insert(message.body.end(), part.begin(), part.end());
         own_messages_.push_back(std::move(message));
+        any_own_.store(true, std::memory_order_relaxed);
     }
     sleepers_[static_cast<std::size_t>(Sleeper::waiter)].ring();
     if (urgency == Urgency::wake_service)

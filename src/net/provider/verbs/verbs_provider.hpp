@@ -130,11 +130,13 @@ private:
     Meeting meeting_;  ///< whose ends receive into mail_'s buffers
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<Peer> peers_;
-    std::uint64_t look_at_ns_ = 0;  ///< progress role
+    std::uint64_t looked_at_ticks_ = 0;  ///< progress role
+    std::uint32_t polls_ = 0;            ///< progress role
     std::atomic<bool> any_broken_{false};
     Latch own_latch_;  ///< guards messages to this node itself
     std::vector<OwnMessage> own_messages_;
-    Sleepers sleepers_[2];  ///< by role
+    std::atomic<bool> any_own_{false};  ///< written with the latch held
+    Sleepers sleepers_[2];              ///< by role
 };
 
 }  // namespace hiroba::net::verbs
