@@ -74,7 +74,7 @@ def heat_under_engines(build):
 MISSES = """
 gcc -O1 -fopenmp {here}/misses.c -o /tmp/misses || exit 1
 for blocks in 100 900; do
-    HIROBA_STATS=1 timeout 200 ip netns exec h0 {build}/bin/hiroba run --hosts h0:1,h1:1 --ssh "ip netns exec" --provider verbs -t 1 /tmp/misses $blocks /proc/1/root/sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts >/tmp/out 2>/tmp/err
+    HIROBA_EXCLUSIVE=off HIROBA_STATS=1 timeout 200 ip netns exec h0 {build}/bin/hiroba run --hosts h0:1,h1:1 --ssh "ip netns exec" --provider verbs -t 1 /tmp/misses $blocks /proc/1/root/sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts >/tmp/out 2>/tmp/err
     [ $? = 0 ] && grep -q SUCCESSFUL /tmp/out || {{ cat /tmp/out /tmp/err; exit 1; }}
     grep -h '^read_faults\\|^fetches_by\\|^fetched_ahead' /tmp/out /tmp/err
     eval "sent_$blocks=$(sed -n 's/.*counter //p' /tmp/out)"

@@ -239,20 +239,21 @@ Lane& VerbsProvider::lane_of_thread() noexcept {
     return *lanes_[(context / sizeof(ThreadContext) * 0x9E37'79B9u >> 8) % lanes_.size()];
 }
 
-bool VerbsProvider::do_here(const Work& work) noexcept {
+bool VerbsProvider::do_here(const Work& work, bool is_behind) noexcept {
     // Regions have one size on all nodes.
     std::byte* const place =
         own_place(work.region, work.offset, work.kind == Work::Kind::atomic ? 8 : work.bytes);
     if (work.kind == Work::Kind::atomic) {
         const bool is_aligned = work.offset % 8 == 0;
         HIROBA_INVARIANT(is_aligned, "atomic at offset %lu", work.offset);
-        if (work.peer != setup_.self || !is_by_processor(work.region.value)) return false;
+        if (is_behind || work.peer != setup_.self || !is_by_processor(work.region.value))
+            return false;
         const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(place));
         *work.old = apply_atomic(word, work.op, work.operand, work.expected);
         return true;
     }
     if (work.bytes == 0) return true;
-    if (work.peer != setup_.self) return false;
+    if (is_behind || work.peer != setup_.self) return false;
     if (work.kind == Work::Kind::get) {
         std::memcpy(work.memory, place, work.bytes);
     } else if (reinterpret_cast<std::uintptr_t>(place) % work.bytes != 0 ||
@@ -298,17 +299,18 @@ std::size_t VerbsProvider::post(std::span<Work> list) noexcept {
     std::size_t taken = 0;
     Behind behind;
     Lane& lane = lane_of_thread();
-    bool locked = false;
+    bool locked = false, own_with_device = false;
     for (Work& work : list) {
         HIROBA_INVARIANT(work.peer.value < setup_.nodes, "node %u of %u", work.peer.value,
                          setup_.nodes);
         if (work.kind == Work::Kind::send) {
             work.outcome = send(work.peer, work.message, work.urgency, work.parts);
-        } else if (do_here(work)) {
+        } else if (do_here(work, own_with_device && work.peer == setup_.self)) {
             work.outcome = Post::done;
         } else {
             if (!std::exchange(locked, true)) lane.queue().latch().lock();
             work.outcome = enlist(lane, work, behind) ? Post::posted : Post::again;
+            own_with_device |= work.peer == setup_.self;
         }
         if (work.outcome == Post::again) break;
         ++taken;

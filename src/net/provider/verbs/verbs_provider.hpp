@@ -88,7 +88,9 @@ private:
     Lane& lane_of_thread() noexcept;
     std::byte* own_place(RegionId region, std::uint64_t offset, std::size_t bytes) noexcept;
     /// False: the device has to do it.
-    bool do_here(const Work& work) noexcept;
+    /// @param is_behind  it comes after something of its list that the device does for this node,
+    /// as a get behind the atomic that takes the lock
+    bool do_here(const Work& work, bool is_behind) noexcept;
     /// The last of each list that does not start at once.
     struct Behind {
         std::array<Op*, 16> lasts{};
