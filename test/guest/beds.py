@@ -80,9 +80,9 @@ for blocks in 100 900; do
     eval "sent_$blocks=$(sed -n 's/.*counter //p' /tmp/out)"
 done
 echo "packets that the device of node 1 sent for 100 and for 900 misses: $sent_100 and $sent_900"
-# One list: where the home is, version, block in pieces of 8 KiB, version; then its lease is extended
-# by one atomic. Each is one packet.
-awk "BEGIN {{ each = ($sent_900 - $sent_100) / 800; printf \\"packets for each miss: %.2f\\\\n\\", each; exit !(each > 3.9 && each < 6.5) }}"
+# A notice has told where the bytes are: one list of version, block in pieces of 8 KiB, version, each
+# request one packet. The rest is the barriers'.
+awk "BEGIN {{ each = ($sent_900 - $sent_100) / 800; printf \\"packets for each miss: %.2f\\\\n\\", each; exit !(each > 3.9 && each < 4.6) }}"
 """
 
 COUNTERS = """
@@ -151,8 +151,6 @@ heal_wire() {{ tc qdisc del dev v0 root; tc qdisc del dev v1 root; }}
 heat={build}/examples/heat
 job --hosts h0:1,h1:1 --provider verbs -t 1 $heat 64 20; check "verbs, 1 node a host" 2
 job --hosts h0:2,h1:2 --provider shm+verbs -t 1 $heat 64 20; check "shm+verbs, 2 nodes a host" 4
-# UCX pins whole regions, and this machine is small; its version does not know RoCE's own address.
-UCX_UD_VERBS_ETH_DGID_CHECK=n HIROBA_HEAP=64M job --hosts h0:2,h1:2 --provider shm+ucx -t 1 $heat 64 20; check "shm+ucx, 2 nodes a host" 4
 (sleep 6; cut_wire; echo "cut"; sleep 5; heal_wire; echo "healed") &
 job --hosts h0:1,h1:1 --provider verbs -t 1 $heat 64 400; check "a wire cut for 5 s" 2
 wait
