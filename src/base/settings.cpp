@@ -95,6 +95,8 @@ constexpr Setting table[] = {
     {"HIROBA_UDP_REORDER", "0", "percent of datagrams held back, each way, for tests",
      "count from 0 to 100"},
     {"HIROBA_UDP_SEED", "1", "what the ill luck of datagrams is drawn from", "count"},
+    {"HIROBA_VERBS_BREAK", "0", "requests after which a connection breaks, for tests; 0: none does",
+     "count"},
     {"HIROBA_VERBS_DEVICE", "", "RDMA device of provider verbs, mlx5_0, or its port, mlx5_0:2",
      "text"},
     {"HIROBA_VERBS_QUEUES", "4",

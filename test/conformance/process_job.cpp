@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/fatal.hpp"
+#include "base/log.hpp"
 #include "conformance/allowance.hpp"
 #include "net/provider/registry.hpp"
 #include "net/provider/sim/sim_provider.hpp"
@@ -126,12 +127,14 @@ std::string network_for(const Setting& setting, NodeId self) {
             }};
     rig.storm = setting.storm;
     rig.launcher = socket;
+    if (auto set_up = set_up_diagnostics(); !set_up) die(1, "%s", set_up.error().text.c_str());
     enter_namespace(self);
     if (*setting.network != 0) setenv("HIROBA_NET", network_for(setting, self).c_str(), 1);
     if (setting.storm) {
         setenv("HIROBA_UDP_LOSS", "10", 1);
         setenv("HIROBA_UDP_DUPLICATE", "5", 1);
         setenv("HIROBA_UDP_REORDER", "30", 1);
+        setenv("HIROBA_VERBS_BREAK", "500", 1);
     }
     body(rig);
     std::fflush(nullptr);

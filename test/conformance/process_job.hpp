@@ -35,7 +35,7 @@ struct Rig {
     NodeId self;
     std::uint32_t nodes = 1;
     net::AddressExchange exchange;
-    bool storm = false;                      ///< datagrams are lost, doubled and held back
+    bool storm = false;  ///< datagrams are lost, doubled and held back; connections break
     sim_test::SimJob* simulation = nullptr;  ///< where the node is simulated
     net::Endpoint* opened = nullptr;         ///< by open(), last
     int launcher = -1;                       ///< socket

@@ -22,7 +22,7 @@ protected:
     }
 };
 
-/// Most machines have none; scripts/soft-roce has a guest that does.
+/// Most machines have none; test/guest has one that does.
 inline bool has_rdma_device() {
     std::error_code error;
     return std::filesystem::directory_iterator("/sys/class/infiniband", error) !=
@@ -50,6 +50,9 @@ inline std::vector<Setting> every_setting() {
     // Every promise holds on a bad network as well: 10 % loss, 5 % doubled, 30 % out of order, each
     // way at each end. Not for one node: what it sends to itself, nodes of larger jobs send too.
     for (const std::uint32_t nodes : {2u, 4u}) settings.push_back({"udp", nodes, true});
+    // Connections break all the time.
+    if (has_rdma_device())
+        for (const std::uint32_t nodes : {2u, 4u}) settings.push_back({"verbs", nodes, true});
     settings.push_back({"udp", 2, false, "::1"});
     for (const std::uint32_t nodes : {2u, 4u}) settings.push_back({"sim", nodes, true});
     return settings;

@@ -3,7 +3,11 @@
 
 from pathlib import Path
 
-BEDS = {"soft_roce": ["conformance_1", "conformance_2", "conformance_4", "programs", "latency"],
+SETTINGS = ["verbs_1", "verbs_2", "verbs_4", "verbs_storm_2", "verbs_storm_4", "shm_verbs_2",
+            "shm_verbs_4"]
+KERNELS = ["ep", "is", "mg", "ft", "cg", "bt", "sp", "lu"]
+BEDS = {"soft_roce": [*(f"conformance_{setting}" for setting in SETTINGS), "programs",
+                      *(f"kernel_{name}" for name in KERNELS), "hosts", "misses", "latency", "figures"],
         "stock_kernel": ["info", "heat"]}
 
 # Datagrams of rxe to its own device stay below the network device: any device will do.
@@ -18,14 +22,14 @@ cd /tmp
 # fails is run over udp in the same guest: it counts unless that fails as well.
 CONFORMANCE = """
 suite={build}/bin/test_conformance
-$suite --gtest_filter='*/verbs_{nodes}' >/tmp/out 2>&1
+timeout {seconds} $suite --gtest_filter='{cases}/{setting}' >/tmp/out 2>&1
 grep -E '^\\[( +OK|  FAILED|  PASSED|=====)' /tmp/out | sed 's/, where GetParam.*//' | sort -u
-grep -q 'tests from .* ran' /tmp/out || exit 1
+grep -q 'tests\\? from .* ran' /tmp/out || {{ tail -20 /tmp/out; exit 1; }}
 worse=0
-for name in $(sed -n 's/^\\[  FAILED  \\] \\([^ ,]*\\)\\/verbs_.*(.*ms)$/\\1/p' /tmp/out); do
+for name in $(sed -n 's/^\\[  FAILED  \\] \\([^ ,]*\\)\\/{setting}.*(.*ms)$/\\1/p' /tmp/out); do
     grep -B 12 "FAILED.*$name" /tmp/out
-    if $suite --gtest_filter="$name/udp_{nodes}" >/tmp/udp 2>&1; then
-        echo "$name fails over verbs alone"
+    if timeout {seconds} $suite --gtest_filter="$name/{beside}" >/tmp/udp 2>&1; then
+        echo "$name fails over {setting} alone"
         worse=1
     else
         echo "$name fails over udp too: this machine is too slow for it"
@@ -65,34 +69,137 @@ def heat_under_engines(build):
     return script + "uname -r\nexit $failed\n"
 
 
-def programs_over_verbs(build, programs):
+# What the device sends for a miss: that of the host whose node has them, counted by the device for
+# few and for many misses, so that all else drops out.
+MISSES = """
+gcc -O1 -fopenmp {here}/misses.c -o /tmp/misses || exit 1
+for blocks in 100 900; do
+    HIROBA_EXCLUSIVE=off HIROBA_STATS=1 timeout 200 ip netns exec h0 {build}/bin/hiroba run --hosts h0:1,h1:1 --ssh "ip netns exec" --provider verbs -t 1 /tmp/misses $blocks /proc/1/root/sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts >/tmp/out 2>/tmp/err
+    [ $? = 0 ] && grep -q SUCCESSFUL /tmp/out || {{ cat /tmp/out /tmp/err; exit 1; }}
+    grep -h '^read_faults\\|^fetches_by\\|^fetched_ahead' /tmp/out /tmp/err
+    eval "sent_$blocks=$(sed -n 's/.*counter //p' /tmp/out)"
+done
+echo "packets that the device of node 1 sent for 100 and for 900 misses: $sent_100 and $sent_900"
+# A notice has told where the bytes are: one list of version, block in pieces of 8 KiB, version, each
+# request one packet. The rest is the barriers'.
+awk "BEGIN {{ each = ($sent_900 - $sent_100) / 800; printf \\"packets for each miss: %.2f\\\\n\\", each; exit !(each > 3.9 && each < 4.6) }}"
+"""
+
+COUNTERS = """
+echo device: $(cd /sys/class/infiniband/rxe0/ports/1/hw_counters && for c in *; do echo $c $(cat $c); done)
+"""
+
+
+def programs_over_verbs(build):
     script = SOFT_ROCE + RUN_AND_COMPARE.format(
         build=build, options="--provider verbs", seconds=240)
     for name, words in (("ep", ""), ("heat", "64 20"), ("mandelbrot", ""), ("vectors", "")):
         script += f"for n in 2 4; do run $n {build}/examples/{name} {words}; done\n"
-    if programs is not None:
-        for name in ("ep", "is", "mg", "ft", "cg", "bt", "sp", "lu"):
-            script += f"run 2 {programs.resolve()}/{name}.S\n"
-    return script + ("echo device: $(cd /sys/class/infiniband/rxe0/ports/1/hw_counters && "
-                     "for c in sent_pkts rcvd_pkts rdma_sends rdma_recvs retry_exceeded_err; do "
-                     "echo $c $(cat $c); done)\nexit $failed\n")
+    return script + COUNTERS + "exit $failed\n"
 
 
-def scripts(bed, only, build, programs):
+def kernel_over_verbs(build, program, nodes):
+    script = SOFT_ROCE + RUN_AND_COMPARE.format(
+        build=build, options="--provider verbs", seconds=1500)
+    for number in nodes:
+        script += f"run {number} {program}; cut -d' ' -f1 /proc/uptime\n"
+    return script + COUNTERS + "exit $failed\n"
+
+
+# Two devices on one wire in the first namespace, whose packets policy routes keep from staying
+# inside, and two namespaces that have the same addresses: a device is found by its host's address.
+TWO_HOSTS = """
+ip link add v0 mtu 4200 type veth peer name v1 mtu 4200
+ip addr add 10.0.0.1/32 dev v0; ip addr add 10.0.0.2/32 dev v1
+ip link set v0 up; ip link set v1 up
+for f in all v0 v1; do
+    echo 1 >/proc/sys/net/ipv4/conf/$f/accept_local
+    echo 0 >/proc/sys/net/ipv4/conf/$f/rp_filter
+done
+for f in v0 v1; do echo 1 >/proc/sys/net/ipv4/conf/$f/arp_ignore; done
+ip rule add pref 1 iif v0 lookup local; ip rule add pref 2 iif v1 lookup local
+ip rule add pref 3 oif v0 lookup 100; ip rule add pref 4 oif v1 lookup 101
+ip route add 10.0.0.2 dev v0 src 10.0.0.1 table 100
+ip route add 10.0.0.1 dev v1 src 10.0.0.2 table 101
+ip rule add pref 10 lookup local; ip rule del pref 0
+rdma link add rxe0 type rxe netdev v0 && rdma link add rxe1 type rxe netdev v1 || exit 1
+mkdir -p /run/netns
+ip netns add h0; ip netns add h1
+ip -n h0 link add e0 type veth peer name e0 netns h1
+for i in 0 1; do
+    ip -n h$i link set lo up; ip -n h$i addr add 10.0.0.$((i+1))/24 dev e0; ip -n h$i link set e0 up
+done
+cd /tmp
+"""
+
+HOSTS = """
+failed=0
+job() {{ HIROBA_STATS=1 timeout {seconds} ip netns exec h0 {build}/bin/hiroba run --ssh "ip netns exec" "$@" >/tmp/out 2>/tmp/err; }}
+# Right, all nodes took part, and what went between hosts went by both devices.
+check() {{
+    status=$?
+    row=$(grep -h '^parallel_regions' /tmp/out /tmp/err)
+    took_part=$(echo "$row" | awk '{{n = 0; for (i = 2; i < NF; i++) if ($i > 0) n++; print n}}')
+    sent="$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts) $(cat /sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts)"
+    if [ $status = 0 ] && grep -q 'VERIFICATION SUCCESSFUL' /tmp/out && [ "${{took_part:-0}}" = $2 ]
+    then echo "ok      $1: $row; packets of the two devices until now: $sent"
+    else echo "FAILED  $1: status $status, $row; packets $sent"; tail -n 20 /tmp/out; tail -n 20 /tmp/err; failed=1
+    fi
+}}
+cut_wire() {{ tc qdisc add dev v0 root netem loss 100%; tc qdisc add dev v1 root netem loss 100%; }}
+heal_wire() {{ tc qdisc del dev v0 root; tc qdisc del dev v1 root; }}
+heat={build}/examples/heat
+job --hosts h0:1,h1:1 --provider verbs -t 1 $heat 64 20; check "verbs, 1 node a host" 2
+job --hosts h0:2,h1:2 --provider shm+verbs -t 1 $heat 64 20; check "shm+verbs, 2 nodes a host" 4
+(sleep 6; cut_wire; echo "cut"; sleep 5; heal_wire; echo "healed") &
+job --hosts h0:1,h1:1 --provider verbs -t 1 $heat 64 400; check "a wire cut for 5 s" 2
+wait
+before=$(cut -d. -f1 /proc/uptime)
+(sleep 6; cut_wire) &
+HIROBA_PEER_TIMEOUT=5 job --hosts h0:1,h1:1 --provider verbs -t 1 $heat 64 4000
+status=$?
+if [ $status = 78 ] && grep -q 'node [01] is lost' /tmp/err
+then echo "ok      a wire cut for ever: status 78 after $(($(cut -d. -f1 /proc/uptime) - before)) s: $(grep -m1 lost /tmp/err)"
+else echo "FAILED  a wire cut for ever: status $status"; tail -20 /tmp/err; failed=1
+fi
+wait
+heal_wire
+exit $failed
+"""
+
+
+def scripts(bed, only, build, programs, nodes):
     """{part: script}; a part that `only` names, or all of the bed."""
     wanted = [part for part in BEDS[bed] if only in ("", part)]
     if not wanted:
         raise SystemExit(f"guest: bed {bed} has no part {only}; there is {' '.join(BEDS[bed])}")
     found = {}
     for part in wanted:
-        if part.startswith("conformance_"):
-            nodes = part.removeprefix("conformance_")
-            found[part] = SOFT_ROCE + CONFORMANCE.format(build=build, nodes=nodes)
+        kind, _, rest = part.partition("_")
+        if kind == "conformance":
+            # A provider whose connections do not break, on as many nodes.
+            beside = rest.replace("shm_verbs", "auto").replace("verbs_storm", "verbs") \
+                if "shm" in rest or "storm" in rest else rest.replace("verbs", "udp")
+            found[part] = SOFT_ROCE + CONFORMANCE.format(
+                build=build, setting=rest, beside=beside, cases="*", seconds=1200)
         elif part == "programs":
-            found[part] = programs_over_verbs(build, programs)
+            found[part] = programs_over_verbs(build)
+        elif kind == "kernel":
+            if programs is not None:
+                found[part] = kernel_over_verbs(build, programs.resolve() / f"{rest}.S", nodes)
+        elif part == "hosts":
+            found[part] = TWO_HOSTS + HOSTS.format(build=build, seconds=300)
+        elif part == "misses":
+            found[part] = TWO_HOSTS + MISSES.format(build=build, here=Path(__file__).resolve().parent)
         elif part == "latency":
             tool = Path(__file__).resolve().parents[2] / "bench/beside_perftest.py"
             found[part] = SOFT_ROCE + f"python3 {tool} --build {build} --tool ib --rounds 3\n"
+        elif part == "figures":
+            tool = Path(__file__).resolve().parents[2] / "bench/paper_figures.py"
+            found[part] = SOFT_ROCE + (
+                f"python3 {tool} --hiroba {build}/bin/hiroba --provider verbs --repeat 1 "
+                "--milliseconds 50 --threads 1 2 4 --sizes 8 4096 1048576 --out /tmp/figures layer "
+                "&& cat /tmp/figures/layer_verbs.csv\n")
         elif part == "info":
             found[part] = f"{build}/bin/hiroba info\n"
         else:

@@ -39,7 +39,7 @@ def run(kernel, files, script, seconds, memory_mib, processors):
                  "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,"
                             "multidevs=remap",
                  "-kernel", str(kernel), "-initrd", str(together),
-                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr"]
+                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable clocksource=tsc"]
         try:
             ended = subprocess.run(words, stdin=subprocess.DEVNULL, timeout=seconds,
                                    preexec_fn=lambda: os.nice(5))
@@ -56,6 +56,7 @@ def main():
         f"{name}: {' '.join(parts)}" for name, parts in beds.BEDS.items()))
     parser.add_argument("--build", type=Path, default=Path("build"), help="hiroba's build folder")
     parser.add_argument("--programs", type=Path, help="folder of kernels ep.S, cg.S, ... to run too")
+    parser.add_argument("--nodes", type=int, nargs="+", default=[2, 4], help="that kernels run on")
     parser.add_argument("--script", type=Path, help="for --bed shell")
     parser.add_argument("--folder", type=Path, help="of the images; default: guest in the build")
     parser.add_argument("--seconds", type=int, default=1800, help="for each part")
@@ -72,7 +73,7 @@ def main():
     if given.bed == "shell":
         parts = {"script": given.script.read_text()}
     else:
-        parts = beds.scripts(given.bed, given.only, build, given.programs)
+        parts = beds.scripts(given.bed, given.only, build, given.programs, given.nodes)
     failed = []
     for name, script in parts.items():
         before = time.monotonic()

@@ -195,7 +195,7 @@ Result<void> UcxProvider::open_worker() {
     return {};
 }
 
-// Registered without being touched: on a wire that pins memory, pages are pinned as they are used.
+// Registered without being touched where the device pages on demand; other devices pin all of it.
 Result<void> UcxProvider::take_memory() {
     for (std::size_t i = 0; i < regions_.size(); ++i) {
         Region& region = regions_[i];

@@ -292,4 +292,14 @@ void Device::give_up(ibv_qp* qp) const noexcept {
     ibv_.modify_qp(qp, &attributes, IBV_QP_STATE);
 }
 
+bool Device::give_up(ibv_qp* qp, std::uint32_t& expected) const noexcept {
+    give_up(qp);
+    ibv_qp_attr attributes{};
+    ibv_qp_init_attr made{};
+    const int error = ibv_.query_qp(qp, &attributes, IBV_QP_RQ_PSN, &made);
+    expected = attributes.rq_psn;
+    errno = error;
+    return error == 0;
+}
+
 }  // namespace hiroba::net::verbs

@@ -4,6 +4,7 @@
 // queue or a registration gives it back first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -51,6 +52,9 @@ public:
     /// A reliable queue pair in state INIT that serves reads, writes and atomics; nullptr: errno.
     ibv_qp* make_qp(ibv_cq* sends, ibv_cq* receives, ibv_srq* srq, std::uint32_t depth,
                     std::uint32_t& inline_bytes) const noexcept;
+    std::uint32_t path_mtu_bytes(const PortAddress& peer) const noexcept {
+        return 128u << std::min(peer.mtu, address_.mtu);
+    }
     /// From INIT on it receives; false: errno.
     bool accept_from(ibv_qp* qp, const PortAddress& peer, std::uint32_t number,
                      std::uint32_t first_packet) const noexcept;
@@ -58,6 +62,8 @@ public:
     bool send_to(ibv_qp* qp, const PortAddress& peer, std::uint32_t first_packet) const noexcept;
     /// All that is posted to it comes back with an error.
     void give_up(ibv_qp* qp) const noexcept;
+    /// Has it receive no more; returns the number of the packet that it waited for. False: errno.
+    bool give_up(ibv_qp* qp, std::uint32_t& expected) const noexcept;
     ibv_ah_attr path_to(const PortAddress& peer) const noexcept;
 
     Error wrong(const char* call, int error) const;

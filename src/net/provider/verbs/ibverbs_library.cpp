@@ -51,6 +51,7 @@ Result<const IbverbsLibrary*> IbverbsLibrary::load() {
     find(library.destroy_srq, "ibv_destroy_srq");
     find(library.create_qp, "ibv_create_qp");
     find(library.modify_qp, "ibv_modify_qp");
+    find(library.query_qp, "ibv_query_qp");
     find(library.destroy_qp, "ibv_destroy_qp");
     find(library.create_ah, "ibv_create_ah");
     find(library.destroy_ah, "ibv_destroy_ah");

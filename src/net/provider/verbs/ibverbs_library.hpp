@@ -35,6 +35,7 @@ struct IbverbsLibrary {
     decltype(&::ibv_destroy_srq) destroy_srq;
     decltype(&::ibv_create_qp) create_qp;
     decltype(&::ibv_modify_qp) modify_qp;
+    decltype(&::ibv_query_qp) query_qp;
     decltype(&::ibv_destroy_qp) destroy_qp;
     decltype(&::ibv_create_ah) create_ah;
     decltype(&::ibv_destroy_ah) destroy_ah;

@@ -177,7 +177,7 @@ void Mail::flush(NodeId to) noexcept {
 
 bool Mail::arm_sends() noexcept {
     const std::scoped_lock guard{queue_.latch()};
-    return waiting_count_ != 0 && queue_.arm();
+    return queue_.arm(waiting_count_ == 0);
 }
 
 void Mail::lose(NodeId peer) noexcept {

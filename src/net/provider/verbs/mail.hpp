@@ -76,7 +76,7 @@ public:
         return buffers_ + arrival.wr_id * buffer_bytes;
     }
     void give_back(std::span<const ibv_wc> arrivals) noexcept;
-    /// As SendQueue::arm(), of sends, where something waits for room.
+    /// As SendQueue::arm(), of sends: of all where something waits for room, else of errors.
     bool arm_sends() noexcept;
     /// As SendQueue::arm(), of arrivals. @param solicited_only  those that ask for the service
     /// thread

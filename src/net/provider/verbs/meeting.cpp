@@ -105,8 +105,9 @@ ibv_ah* Meeting::path(NodeId peer) noexcept {
     return path;
 }
 
-void Meeting::ask(NodeId peer, std::uint32_t index, std::uint32_t qp_number) noexcept {
-    send(peer, {job_, self_.value, index, qp_number, 0});
+void Meeting::ask(NodeId peer, std::uint32_t index, std::uint32_t qp_number,
+                  std::uint32_t instead_of) noexcept {
+    send(peer, {job_, self_.value, index, qp_number, 0, instead_of, 0});
 }
 
 /// What cannot be sent is lost, as any datagram may be.
@@ -175,27 +176,36 @@ std::size_t Meeting::poll(std::span<Letter> answers) noexcept {
 
 void Meeting::answer(const Letter& question) noexcept {
     const NodeId from{question.from};
-    const auto known = std::ranges::find_if(ends_, [&](const End& end) {
-        return end.question.from == question.from && end.question.index == question.index &&
-               end.question.asker == question.asker;
-    });
-    Letter reply = question;
-    reply.from = self_.value;
-    if (known != ends_.end()) {
-        reply.answerer = known->qp->qp_num;
-        return send(from, reply);
+    // The latest: a device may give the number of a queue pair that is gone to another.
+    const auto end_of = [&](std::uint32_t asker) {
+        return std::find_if(ends_.rbegin(), ends_.rend(), [&](const End& end) {
+            return end.from == from && end.answer.index == question.index &&
+                   end.answer.asker == asker;
+        });
+    };
+    const auto known = end_of(question.asker);
+    if (known != ends_.rend() && known->answer.instead_of == question.instead_of)
+        return send(from, known->answer);
+    Letter answer = question;
+    answer.from = self_.value;
+    const CallsOfOwnLibrary of_verbs;
+    if (question.instead_of != 0) {
+        const auto broken = end_of(question.instead_of);
+        if (broken == ends_.rend()) return;  // it was never open
+        if (!device_.give_up(broken->qp, answer.expected))
+            die(exit_environment, "provider verbs (%s): ibv_query_qp for node %u: %s",
+                device_.name().c_str(), from.value, strerror(errno));
     }
     std::uint32_t no_inline = 0;
-    const CallsOfOwnLibrary of_verbs;
     ibv_qp* const qp = device_.make_qp(spare_, receives_, srq_, 1, no_inline);
     if (qp == nullptr ||
         !device_.accept_from(qp, peers_[from.value].port, question.asker, first_packet))
         die(exit_environment, "provider verbs (%s): no queue pair for node %u: %s; see ulimit -l",
             device_.name().c_str(), from.value, strerror(errno));
-    ends_.push_back({qp, question});
+    answer.answerer = qp->qp_num;
+    ends_.push_back({qp, from, answer});
     senders_.emplace(qp->qp_num, from);
-    reply.answerer = qp->qp_num;
-    send(from, reply);
+    send(from, answer);
 }
 
 NodeId Meeting::sender(std::uint32_t qp_number) const noexcept {

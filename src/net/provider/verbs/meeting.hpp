@@ -4,6 +4,9 @@
 // repeats until the answer comes; who answers makes the other end once, and answers each time.
 // What is not of this job is dropped.
 //
+// Who asks for a connection in place of one that broke is told how far that had come; its end
+// receives no more from then on, and stays for what it has received.
+//
 // A connection carries requests one way, from whoever asked for it: no two nodes can make the same
 // one at once. The end that answers only receives, so it is ready when the answer leaves.
 #pragma once
@@ -34,9 +37,11 @@ public:
     struct Letter {
         std::uint64_t job = 0;
         std::uint32_t from = 0;
-        std::uint32_t index = 0;     ///< the asker's queue
-        std::uint32_t asker = 0;     ///< queue pair of who asks
-        std::uint32_t answerer = 0;  ///< 0: a question
+        std::uint32_t index = 0;       ///< the asker's queue
+        std::uint32_t asker = 0;       ///< queue pair of who asks
+        std::uint32_t answerer = 0;    ///< 0: a question
+        std::uint32_t instead_of = 0;  ///< the asker's queue pair that broke, or 0
+        std::uint32_t expected = 0;    ///< packet that the other end of that waited for
     };
 
     Meeting(Device& device, NodeId self, std::uint64_t job);
@@ -48,7 +53,8 @@ public:
     /// Before the first ask().
     void learn(std::vector<MeetingAddress> peers) { peers_ = std::move(peers); }
 
-    void ask(NodeId peer, std::uint32_t index, std::uint32_t qp_number) noexcept override;
+    void ask(NodeId peer, std::uint32_t index, std::uint32_t qp_number,
+             std::uint32_t instead_of) noexcept override;
     /// Reads what has come: questions are answered, up to `answers.size()` answers returned.
     /// Progress role.
     std::size_t poll(std::span<Letter> answers) noexcept;
@@ -89,7 +95,8 @@ private:
 
     struct End {
         ibv_qp* qp;
-        Letter question;
+        NodeId from;
+        Letter answer;
     };
     std::unordered_map<std::uint32_t, NodeId> senders_;  ///< progress role, as ends_
     std::vector<End> ends_;

@@ -12,7 +12,9 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/log.hpp"
 #include "base/thread_context.hpp"
+#include "net/provider/verbs/unfinished.hpp"
 
 namespace hiroba::net::verbs {
 namespace {
@@ -20,6 +22,16 @@ namespace {
 constexpr std::uint64_t ask_first_ns = 2'000'000, ask_last_ns = 100'000'000;
 constexpr std::uint32_t unreported_max = SendQueue::depth / 4;
 constexpr std::uint32_t first_packet = 0;
+constexpr std::uint32_t mends_max = 8;
+
+Change change_of(const ibv_send_wr& wr) noexcept {
+    switch (wr.opcode) {
+        case IBV_WR_RDMA_READ: return Change::reads;
+        case IBV_WR_ATOMIC_CMP_AND_SWP:
+        case IBV_WR_ATOMIC_FETCH_AND_ADD: return Change::atomic;
+        default: return Change::sends;
+    }
+}
 
 }  // namespace
 
@@ -74,13 +86,19 @@ bool SendQueue::is_open(NodeId peer) noexcept {
     if (to.qp == nullptr)
         die(exit_environment, "provider verbs (%s): no queue pair to node %u: %s; see ulimit -l",
             device_.name().c_str(), peer.value, strerror(errno));
-    to.state = Connection::State::asking;
-    to.ask_after_ns = ask_first_ns;
-    to.waits_since_ns = now_ns();
-    to.ask_at_ns = to.waits_since_ns + to.ask_after_ns;
-    asking_.push_back(peer);
-    introducer_.ask(peer, index_, to.qp->qp_num);
+    to.inlined = std::make_unique<std::byte[]>(std::size_t{depth} * inline_bytes_);
+    begin_to_ask(peer, to);
     return false;
+}
+
+void SendQueue::begin_to_ask(NodeId peer, Connection& to) noexcept {
+    const std::uint64_t now = now_ns();
+    to.state = Connection::State::asking;
+    to.silence.begin(now);
+    to.ask_after_ns = ask_first_ns;
+    to.ask_at_ns = now + to.ask_after_ns;
+    asking_.push_back(peer);
+    introducer_.ask(peer, index_, to.qp->qp_num, to.instead_of);
 }
 
 void SendQueue::ask_again(std::uint64_t now) noexcept {
@@ -89,30 +107,110 @@ void SendQueue::ask_again(std::uint64_t now) noexcept {
         if (now < to.ask_at_ns) continue;
         to.ask_after_ns = std::min(2 * to.ask_after_ns, ask_last_ns);
         to.ask_at_ns = now + to.ask_after_ns;
-        introducer_.ask(peer, index_, to.qp->qp_num);
+        introducer_.ask(peer, index_, to.qp->qp_num, to.instead_of);
     }
 }
 
 bool SendQueue::opened(NodeId peer, const PortAddress& address, std::uint32_t own_number,
-                       std::uint32_t number) noexcept {
+                       std::uint32_t number, std::uint32_t expected) noexcept {
     Connection* const to = connection(peer);
     // An answer that came twice.
     if (to == nullptr || to->state != Connection::State::asking || to->qp->qp_num != own_number)
         return true;
     const CallsOfOwnLibrary of_verbs;
     std::erase(asking_, peer);
-    to->waits_since_ns = 0;
-    to->state = device_.accept_from(to->qp, address, number, first_packet) &&
-                        device_.send_to(to->qp, address, first_packet)
-                    ? Connection::State::open
-                    : Connection::State::broken;
-    return to->state == Connection::State::open;
+    to->silence.end();
+    to->mtu_bytes = device_.path_mtu_bytes(address);
+    if (!device_.accept_from(to->qp, address, number, first_packet) ||
+        !device_.send_to(to->qp, address, first_packet)) {
+        const int error = errno;
+        fail_all(peer, *to);
+        errno = error;
+        return false;
+    }
+    to->state = Connection::State::open;
+    post_unfinished(peer, *to, expected);
+    return true;
+}
+
+// --- connections that break ----------------------------------------------------------------------
+
+/// Another queue pair takes the place of the one that broke; what is under way waits for it.
+void SendQueue::mend(NodeId peer, const char* why) noexcept {
+    Connection& to = *connection(peer);
+    log(LogLayer::net, LogLevel::info,
+        "verbs (%s): connection %u of queue %u to node %u broke: %s; %u requests under way",
+        device_.name().c_str(), to.qp->qp_num, index_, peer.value, why, to.posted - to.reaped);
+    const CallsOfOwnLibrary of_verbs;
+    std::uint32_t inline_bytes = inline_bytes_;
+    ibv_qp* const fresh =
+        ++to.mends > mends_max ? nullptr : device_.make_qp(cq_, cq_, nullptr, depth, inline_bytes);
+    if (fresh == nullptr || inline_bytes < inline_bytes_) {
+        say("provider verbs (%s): no way to node %u: %s", device_.name().c_str(), peer.value, why);
+        if (fresh != nullptr) device_.ibv().destroy_qp(fresh);
+        return fail_all(peer, to);
+    }
+    to.instead_of = to.qp->qp_num;
+    device_.give_up(to.qp);
+    device_.ibv().destroy_qp(to.qp);
+    to.qp = fresh;
+    begin_to_ask(peer, to);
+}
+
+/// Posts again what the other end has not done.
+void SendQueue::post_unfinished(NodeId peer, Connection& to, std::uint32_t expected) noexcept {
+    struct Left {
+        Posted posted;
+        Request request;
+    };
+    std::vector<Left> left;
+    for (; to.reaped != to.posted; ++to.reaped, --under_way_) {
+        const Request& request = to.requests[to.reaped % depth];
+        const Posted& posted = to.sent[to.reaped % depth];
+        switch (fate_of(change_of(posted.wr), posted.packets_end, expected)) {
+            case Fate::carried_out: settled_.push_back({peer, request, true}); break;
+            case Fate::repeat: left.push_back({posted, request}); break;
+            case Fate::unknown:
+                say("provider verbs (%s): the connection to node %u broke before the answer of an "
+                    "atomic came: nobody knows what it found",
+                    device_.name().c_str(), peer.value);
+                settled_.push_back({peer, request, false});
+        }
+    }
+    to.unreported = 0;
+    to.packets = first_packet;
+    // Inlined bytes of each move to a place that none after it has left its own in.
+    for (const Left& again : left) add(peer, again.posted.wr, again.posted.local, again.request);
+    ring();
+    if (to.instead_of != 0)
+        log(LogLayer::net, LogLevel::info,
+            "verbs (%s): connection %u of queue %u to node %u made anew; %lu requests repeated",
+            device_.name().c_str(), to.qp->qp_num, index_, peer.value, left.size());
+}
+
+/// It is broken for good.
+void SendQueue::fail_all(NodeId peer, Connection& to) noexcept {
+    to.state = Connection::State::broken;
+    device_.give_up(to.qp);
+    for (; to.reaped != to.posted; ++to.reaped, --under_way_)
+        settled_.push_back({peer, to.requests[to.reaped % depth], false});
+}
+
+/// As if the device had given up, at a moment when the fate of all that is under way can be told.
+void SendQueue::break_for_test(Connection& to) noexcept {
+    if (to.until_break != 0 || break_after_ == 0) return;
+    for (std::uint32_t i = to.reaped; i != to.posted; ++i)
+        if (change_of(to.sent[i % depth].wr) == Change::atomic) return;
+    to.until_break = break_after_;
+    device_.give_up(to.qp);
 }
 
 void SendQueue::give_up(NodeId peer) noexcept {
     Connection* const to = connection(peer);
     if (to == nullptr || to->qp == nullptr) return;
     const CallsOfOwnLibrary of_verbs;
+    // What was posted to a connection that is open comes back by itself.
+    if (to->state == Connection::State::asking) fail_all(peer, *to);
     std::erase(asking_, peer);
     to->state = Connection::State::broken;
     device_.give_up(to->qp);
@@ -130,8 +228,8 @@ bool SendQueue::is_silent(NodeId peer, std::uint64_t now, std::uint64_t silence_
     // What does not report is not waited for.
     if (to->state == Connection::State::open && to->posted - to->reaped == to->unreported)
         return false;
-    if (to->waits_since_ns == 0) to->waits_since_ns = now;
-    return now - to->waits_since_ns > silence_ns;
+    to->silence.begin_once(now);
+    return to->silence.is_longer_than(silence_ns, now);
 }
 
 bool SendQueue::reports_last(NodeId peer) const noexcept {
@@ -144,8 +242,10 @@ bool SendQueue::reports_last(NodeId peer) const noexcept {
 std::uint32_t SendQueue::room(NodeId peer) const noexcept {
     const Connection* const to = connection(peer);
     if (to == nullptr || to->state != Connection::State::open) return 0;
-    // The queue must hold a completion of each, should all fail.
-    return std::min(depth - (to->posted - to->reaped), cqe_ - under_way_);
+    // The queue must hold a completion of each, should all fail, beside those of queue pairs whose
+    // place others have taken.
+    const std::uint32_t most = std::max(cqe_ / 2, under_way_);
+    return std::min(depth - (to->posted - to->reaped), most - under_way_);
 }
 
 Piece SendQueue::take_piece(std::size_t bytes) noexcept {
@@ -171,16 +271,20 @@ void SendQueue::add(NodeId peer, const ibv_send_wr& wr, const ibv_sge& local,
     list_[at].wr_id = std::uint64_t{peer.value} << 32 | to.posted;
     list_[at].next = nullptr;
     list_memory_[at] = local;
-    // A short word need not outlive this call.
-    if ((wr.send_flags & IBV_SEND_INLINE) != 0 && local.length <= 8 && local.length != 0) {
-        std::byte* const word = &list_words_[at * 8];
-        std::memcpy(word, reinterpret_cast<const void*>(local.addr), local.length);
-        list_memory_[at].addr = reinterpret_cast<std::uintptr_t>(word);
+    const std::uint32_t place = to.posted % depth;
+    // It need not outlive this call, and may have to be sent again.
+    if ((wr.send_flags & IBV_SEND_INLINE) != 0 && local.length != 0) {
+        std::byte* const kept = to.inlined.get() + std::size_t{place} * inline_bytes_;
+        std::memmove(kept, reinterpret_cast<const void*>(local.addr), local.length);
+        list_memory_[at].addr = reinterpret_cast<std::uintptr_t>(kept);
     }
+    to.packets = (to.packets + packets_of(local.length, to.mtu_bytes)) & packet_mask;
+    to.sent[place] = {wr, list_memory_[at], to.packets};
+    if (break_after_ != 0 && to.until_break != 0) --to.until_break;
     list_[at].sg_list = &list_memory_[at];
     list_[at].num_sge = local.length == 0 ? 0 : 1;
     if (at != 0) list_[at - 1].next = &list_[at];
-    to.requests[to.posted % depth] = request;
+    to.requests[place] = request;
     ++to.posted;
     ++under_way_;
     ++to.unreported;
@@ -192,29 +296,22 @@ void SendQueue::add(NodeId peer, const ibv_send_wr& wr, const ibv_sge& local,
 }
 
 void SendQueue::ring() noexcept {
-    if (list_count_ == 0) return;
+    const std::size_t count = std::exchange(list_count_, 0);
+    if (count == 0) return;
     Connection& to = *connection(list_peer_);
+    // Broken in the meantime: they go with what is posted again.
+    if (to.state != Connection::State::open) return;
     if (reports_each_list_) {
-        list_[list_count_ - 1].send_flags |= IBV_SEND_SIGNALED;
+        list_[count - 1].send_flags |= IBV_SEND_SIGNALED;
         to.unreported = 0;
     }
     ibv_send_wr* bad = nullptr;
     const CallsOfOwnLibrary of_verbs;
     const int error = ibv_post_send(to.qp, &list_[0], &bad);
-    const std::size_t count = std::exchange(list_count_, 0);
-    if (error == 0) return;
     HIROBA_INVARIANT(error != ENOMEM, "send queue of depth %u to node %u is full: %u under way",
                      depth, list_peer_.value, to.posted - to.reaped);
-    to.state = Connection::State::broken;
-    device_.give_up(to.qp);
-    // They have not been posted, and fail at the next reap().
-    const std::size_t first = bad == nullptr ? 0 : static_cast<std::size_t>(bad - &list_[0]);
-    for (std::size_t i = first; i < count; ++i) {
-        const auto number = static_cast<std::uint32_t>(list_[i].wr_id);
-        refused_.push_back({list_peer_, to.requests[number % depth]});
-    }
-    to.posted -= static_cast<std::uint32_t>(count - first);
-    under_way_ -= static_cast<std::uint32_t>(count - first);
+    if (error != 0) return mend(list_peer_, strerror(error));
+    break_for_test(to);
 }
 
 // --- completions ---------------------------------------------------------------------------------
@@ -230,11 +327,11 @@ std::size_t SendQueue::take_completions(std::size_t count_max) noexcept {
     return kept_;
 }
 
-bool SendQueue::arm() noexcept {
-    if (next_ != kept_ || !refused_.empty()) return true;
+bool SendQueue::arm(bool errors_only) noexcept {
+    if (next_ != kept_ || !settled_.empty()) return true;
     if (under_way_ == 0) return false;
     const CallsOfOwnLibrary of_verbs;
-    ibv_req_notify_cq(cq_, 0);
+    ibv_req_notify_cq(cq_, errors_only ? 1 : 0);
     return take_completions(completions_.size()) != 0;
 }
 

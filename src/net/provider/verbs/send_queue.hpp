@@ -4,16 +4,22 @@
 // the last reports, and tells of each request in the order posted.
 // Invariant: everything but index() is called with latch() held. Requests of one peer are carried
 // out in order; a completion says that all before it are complete too.
+//
+// A connection that breaks is made anew: requests stay, the other end says how far it has come
+// (unfinished.hpp), and what it has not done is posted again. Users of the queue see only that the
+// peer is not open for a while. It is broken for good when that fails again and again.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/latch.hpp"
 #include "net/provider/verbs/device.hpp"
+#include "net/provider/verbs/silence.hpp"
 
 namespace hiroba::net::verbs {
 
@@ -37,8 +43,11 @@ struct Request {
 class Introducer {
 public:
     virtual ~Introducer() = default;
-    /// Asks `peer` for the other end of `qp`, which is queue `index`'s. Asked again and again.
-    virtual void ask(NodeId peer, std::uint32_t index, std::uint32_t qp_number) noexcept = 0;
+    /// Asks `peer` for the other end of `qp_number`, which is queue `index`'s. Asked again and
+    /// again.
+    /// @param instead_of  the queue pair that it takes the place of, or 0
+    virtual void ask(NodeId peer, std::uint32_t index, std::uint32_t qp_number,
+                     std::uint32_t instead_of) noexcept = 0;
 };
 
 class SendQueue {
@@ -54,6 +63,8 @@ public:
     SendQueue(const SendQueue&) = delete;
 
     Result<void> open();
+    /// For tests: each connection is broken after so many requests; 0: never.
+    void break_after(std::uint32_t requests) noexcept { break_after_ = requests; }
 
     std::uint32_t index() const noexcept { return index_; }
     Latch& latch() noexcept { return latch_; }
@@ -61,8 +72,9 @@ public:
     /// Whether there is a connection; else begins to make one.
     bool is_open(NodeId peer) noexcept;
     /// The peer has answered: `number` is the other end. False: the device refuses.
+    /// @param expected  the packet that the end which this one takes the place of waited for
     bool opened(NodeId peer, const PortAddress& address, std::uint32_t own_number,
-                std::uint32_t number) noexcept;
+                std::uint32_t number, std::uint32_t expected) noexcept;
     /// Peers asked that have not answered.
     bool is_asking() const noexcept { return !asking_.empty(); }
     void ask_again(std::uint64_t now_ns) noexcept;
@@ -97,22 +109,42 @@ public:
 
     /// Asks the device to knock at the next completion, and keeps those that are there already.
     /// True: there are some.
-    bool arm() noexcept;
+    /// @param errors_only  those that succeed are left for the next poll (Soft-RoCE 6.1 does not
+    /// knock for errors alone; they wait for the end of a sleep)
+    bool arm(bool errors_only = false) noexcept;
 
 private:
+    /// A request as it was posted.
+    struct Posted {
+        ibv_send_wr wr;
+        ibv_sge local;
+        std::uint32_t packets_end;  ///< number of the packet after its last
+    };
     struct Connection {
         enum class State : std::uint8_t { none, asking, open, broken };
         State state = State::none;
         ibv_qp* qp = nullptr;
+        std::uint32_t instead_of = 0;  ///< the queue pair before
+        std::uint32_t mends = 0;       ///< since something was carried out
         std::uint32_t posted = 0, reaped = 0, unreported = 0;
+        std::uint32_t packets = 0;  ///< number of the next one
+        std::uint32_t mtu_bytes = 0;
+        std::uint32_t until_break = 0;
         std::uint64_t ask_at_ns = 0, ask_after_ns = 0;
-        std::uint64_t waits_since_ns = 0;  ///< something has been under way, and nothing came back
+        Silence silence;  ///< begins where something is under way, and nothing comes back
         std::array<Request, depth> requests;
+        std::array<Posted, depth> sent;
+        std::unique_ptr<std::byte[]> inlined;  ///< inline_bytes_ for each of `sent`
     };
     static constexpr std::size_t big_pieces = 64, small_pieces = 256;
 
     Connection* connection(NodeId peer) const noexcept { return connections_[peer.value].get(); }
     std::size_t take_completions(std::size_t count_max) noexcept;
+    void begin_to_ask(NodeId peer, Connection& to) noexcept;
+    void mend(NodeId peer, const char* why) noexcept;
+    void post_unfinished(NodeId peer, Connection& to, std::uint32_t expected) noexcept;
+    void fail_all(NodeId peer, Connection& to) noexcept;
+    void break_for_test(Connection& to) noexcept;
 
     Device& device_;
     Introducer& introducer_;
@@ -133,25 +165,26 @@ private:
     std::size_t list_count_ = 0;
     std::array<ibv_send_wr, list_max> list_;
     std::array<ibv_sge, list_max> list_memory_;
-    std::array<std::byte, list_max * 8> list_words_;  ///< what small requests send, as it was
 
     std::array<ibv_wc, 32> completions_;
     std::size_t kept_ = 0, next_ = 0;  ///< of completions_: taken from the device, not told yet
-    struct Refused {
+    struct Settled {
         NodeId peer;
         Request request;
+        bool carried_out;
     };
-    std::vector<Refused> refused_;  ///< by the device when they were posted
+    std::deque<Settled> settled_;  ///< without a completion
+    std::uint32_t break_after_ = 0;
 };
 
 template <class Done>
 std::size_t SendQueue::reap(std::size_t count_max, Done&& done) noexcept {
     std::size_t told = 0;
-    while (!refused_.empty()) {
-        const Refused refused = refused_.back();
-        refused_.pop_back();
-        done(refused.peer, refused.request, false);
-        give_piece(refused.request.piece);
+    while (!settled_.empty()) {
+        const Settled settled = settled_.front();
+        settled_.pop_front();
+        done(settled.peer, settled.request, settled.carried_out);
+        give_piece(settled.request.piece);
     }
     while (told < count_max) {
         if (next_ == kept_ && take_completions(count_max - told) == 0) break;
@@ -160,17 +193,24 @@ std::size_t SendQueue::reap(std::size_t count_max, Done&& done) noexcept {
         const NodeId peer{static_cast<std::uint32_t>(completion.wr_id >> 32)};
         const auto last = static_cast<std::uint32_t>(completion.wr_id);
         Connection& to = *connection(peer);
-        to.waits_since_ns = 0;
-        if (completion.status != IBV_WC_SUCCESS) to.state = Connection::State::broken;
+        // Another one has taken its place, or all of it is told.
+        if (completion.qp_num != to.qp->qp_num || to.reaped == to.posted) continue;
+        const bool succeeded = completion.status == IBV_WC_SUCCESS;
+        const bool was_open = to.state == Connection::State::open;
+        if (succeeded) to.mends = 0;
+        to.silence.end();
         // What was posted before and did not report has succeeded: errors are always reported.
-        while (to.reaped != last + 1) {
+        const std::uint32_t end = succeeded || !was_open ? last + 1 : last;
+        while (to.reaped != end && to.reaped != to.posted) {  // done() may have it fail for good
             const bool is_last = to.reaped == last;
             const Request request = to.requests[to.reaped % depth];
             ++to.reaped;
             --under_way_;
-            done(peer, request, !is_last || completion.status == IBV_WC_SUCCESS);
+            done(peer, request, !is_last || succeeded);
             give_piece(request.piece);
         }
+        if (!succeeded && was_open && to.state == Connection::State::open)
+            mend(peer, device_.ibv().wc_status_str(completion.status));
     }
     return told;
 }

@@ -30,7 +30,7 @@ constexpr Limits verbs_limits{.name = "verbs",
                               .maps_peers = false,
                               .lists_in_order = true,
                               .pins_memory = true};
-constexpr std::uint32_t card_version = 1;
+constexpr std::uint32_t card_version = 2;
 constexpr std::uint64_t lanes_max = 16;
 
 Error refused(NodeId self, std::string text) {
@@ -62,19 +62,24 @@ Result<std::unique_ptr<Provider>> make_verbs_provider(ProviderSetup setup) {
     if (*lanes < 1 || *lanes > lanes_max)
         return Error{ErrorKind::usage,
                      "HIROBA_VERBS_QUEUES=" + std::to_string(*lanes) + ": 1 to 16"};
+    const auto break_after = setting_number("HIROBA_VERBS_BREAK");
+    if (!break_after) return break_after.error();
     const auto ibv = IbverbsLibrary::load();
     if (!ibv) return ibv.error();
     auto device = Device::open(**ibv, setting("HIROBA_VERBS_DEVICE"), setup.network);
     if (!device) return device.error();
     return std::unique_ptr<Provider>(std::make_unique<VerbsProvider>(
-        std::move(setup), std::move(*device), static_cast<std::uint32_t>(*lanes), *silence_s));
+        std::move(setup), std::move(*device), static_cast<std::uint32_t>(*lanes), *silence_s,
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(*break_after, 1u << 31))));
 }
 
 VerbsProvider::VerbsProvider(ProviderSetup setup, std::unique_ptr<Device> device,
-                             std::uint32_t lanes, std::uint64_t silence_max_s)
+                             std::uint32_t lanes, std::uint64_t silence_max_s,
+                             std::uint32_t break_after)
     : setup_(std::move(setup)),
       device_(std::move(device)),
       silence_max_ns_(std::min<std::uint64_t>(silence_max_s, 1'000'000) * 1'000'000'000),
+      break_after_(break_after),
       regions_(*device_),
       mail_(*device_, meeting_, setup_.nodes),
       meeting_(*device_, setup_.self, setup_.job_key ^ setup_.job_key_high),
@@ -105,11 +110,13 @@ Result<void> VerbsProvider::open_queues() {
     const LoadingOwnLibraries descriptors;
     if (auto opened = mail_.open(); !opened) return opened;
     if (auto opened = meeting_.open(mail_.srq(), mail_.receives()); !opened) return opened;
+    mail_.queue().break_after(break_after_);
     std::uint32_t index = 1;
     for (auto& lane : lanes_) {
         lane = std::make_unique<Lane>(*device_, meeting_, static_cast<LaneHost&>(*this), regions_,
                                       *keys_, index++, setup_.nodes);
         if (auto opened = lane->queue().open(); !opened) return opened;
+        lane->queue().break_after(break_after_);
     }
     return {};
 }
@@ -232,20 +239,21 @@ Lane& VerbsProvider::lane_of_thread() noexcept {
     return *lanes_[(context / sizeof(ThreadContext) * 0x9E37'79B9u >> 8) % lanes_.size()];
 }
 
-bool VerbsProvider::do_here(const Work& work) noexcept {
+bool VerbsProvider::do_here(const Work& work, bool is_behind) noexcept {
     // Regions have one size on all nodes.
     std::byte* const place =
         own_place(work.region, work.offset, work.kind == Work::Kind::atomic ? 8 : work.bytes);
     if (work.kind == Work::Kind::atomic) {
         const bool is_aligned = work.offset % 8 == 0;
         HIROBA_INVARIANT(is_aligned, "atomic at offset %lu", work.offset);
-        if (work.peer != setup_.self || !is_by_processor(work.region.value)) return false;
+        if (is_behind || work.peer != setup_.self || !is_by_processor(work.region.value))
+            return false;
         const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(place));
         *work.old = apply_atomic(word, work.op, work.operand, work.expected);
         return true;
     }
     if (work.bytes == 0) return true;
-    if (work.peer != setup_.self) return false;
+    if (is_behind || work.peer != setup_.self) return false;
     if (work.kind == Work::Kind::get) {
         std::memcpy(work.memory, place, work.bytes);
     } else if (reinterpret_cast<std::uintptr_t>(place) % work.bytes != 0 ||
@@ -291,17 +299,18 @@ std::size_t VerbsProvider::post(std::span<Work> list) noexcept {
     std::size_t taken = 0;
     Behind behind;
     Lane& lane = lane_of_thread();
-    bool locked = false;
+    bool locked = false, own_with_device = false;
     for (Work& work : list) {
         HIROBA_INVARIANT(work.peer.value < setup_.nodes, "node %u of %u", work.peer.value,
                          setup_.nodes);
         if (work.kind == Work::Kind::send) {
             work.outcome = send(work.peer, work.message, work.urgency, work.parts);
-        } else if (do_here(work)) {
+        } else if (do_here(work, own_with_device && work.peer == setup_.self)) {
             work.outcome = Post::done;
         } else {
             if (!std::exchange(locked, true)) lane.queue().latch().lock();
             work.outcome = enlist(lane, work, behind) ? Post::posted : Post::again;
+            own_with_device |= work.peer == setup_.self;
         }
         if (work.outcome == Post::again) break;
         ++taken;
@@ -374,6 +383,7 @@ Post VerbsProvider::send(NodeId to, MessageKind kind, Urgency urgency,
         for (const Bytes& part : parts)
             message.body.insert(message.body.end(), part.begin(), part.end());
         own_messages_.push_back(std::move(message));
+        any_own_.store(true, std::memory_order_relaxed);
     }
     sleepers_[static_cast<std::size_t>(Sleeper::waiter)].ring();
     if (urgency == Urgency::wake_service)

@@ -32,8 +32,9 @@ public:
 
     /// @param silence_max_s  after which a peer that answers nothing, or whose connection broke, is
     /// told as silent; 0: never
+    /// @param break_after  requests after which a connection breaks, for tests; 0: never
     VerbsProvider(ProviderSetup setup, std::unique_ptr<Device> device, std::uint32_t lanes,
-                  std::uint64_t silence_max_s);
+                  std::uint64_t silence_max_s, std::uint32_t break_after);
     ~VerbsProvider() override;
 
     const Limits& limits() const noexcept override;
@@ -87,7 +88,9 @@ private:
     Lane& lane_of_thread() noexcept;
     std::byte* own_place(RegionId region, std::uint64_t offset, std::size_t bytes) noexcept;
     /// False: the device has to do it.
-    bool do_here(const Work& work) noexcept;
+    /// @param is_behind  it comes after something of its list that the device does for this node,
+    /// as a get behind the atomic that takes the lock
+    bool do_here(const Work& work, bool is_behind) noexcept;
     /// The last of each list that does not start at once.
     struct Behind {
         std::array<Op*, 16> lasts{};
@@ -120,6 +123,7 @@ private:
     ProviderSetup setup_;
     std::unique_ptr<Device> device_;
     std::uint64_t silence_max_ns_;
+    std::uint32_t break_after_;
     std::vector<Wanted> wanted_;
     bool connected_ = false;
     PinnedRegions regions_;
@@ -128,11 +132,13 @@ private:
     Meeting meeting_;  ///< whose ends receive into mail_'s buffers
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<Peer> peers_;
-    std::uint64_t look_at_ns_ = 0;  ///< progress role
+    std::uint64_t looked_at_ticks_ = 0;  ///< progress role
+    std::uint32_t polls_ = 0;            ///< progress role
     std::atomic<bool> any_broken_{false};
     Latch own_latch_;  ///< guards messages to this node itself
     std::vector<OwnMessage> own_messages_;
-    Sleepers sleepers_[2];  ///< by role
+    std::atomic<bool> any_own_{false};  ///< written with the latch held
+    Sleepers sleepers_[2];              ///< by role
 };
 
 }  // namespace hiroba::net::verbs
