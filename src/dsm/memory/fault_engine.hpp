@@ -25,7 +25,7 @@ struct EngineFacts {
     const char* name;           ///< "uffd" or "mprotect"
     std::string why;            ///< one line: why this one was chosen
     std::size_t block_bytes;    ///< the block size it works best with
-    bool write_faults;          ///< the first write to a readable page raises a fault of its own
+    bool write_faults;          ///< each first write to a readable page raises a fault of its own
     bool kept_always_reported;  ///< collect() reports every mapped page of kept ranges
 };
 

@@ -179,11 +179,7 @@ void UffdEngine::map_scanned(Attached& where, AddressRange range, Access access)
 
     if (access == Access::write) {
         where.tracked.add(all);
-        if (install(uffd_, where, range, false)) {
-            const long result = uffd_unprotect(uffd_, range);
-            HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld",
-                             range.bytes, range.address, result);
-        }
+        if (install(uffd_, where, range, false)) unprotect(uffd_, range);
         return;
     }
     std::size_t page = all.first;
@@ -198,6 +194,12 @@ void UffdEngine::map_scanned(Attached& where, AddressRange range, Access access)
         else
             install_again(where, where.range_of(run));
     }
+}
+
+void UffdEngine::unprotect(int uffd, AddressRange range) noexcept {
+    const long result = uffd_unprotect(uffd, range);
+    HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld", range.bytes,
+                     range.address, result);
 }
 
 void UffdEngine::allow_execution(AddressRange range) noexcept {

@@ -73,6 +73,11 @@ private:
         std::uintptr_t chunk_end(std::uintptr_t address) const noexcept {
             return std::min(range.end(), (address / chunk_bytes + 1) * chunk_bytes);
         }
+        AddressRange chunk_range(std::uintptr_t address) const noexcept {
+            const std::uintptr_t start =
+                std::max(range.address, address / chunk_bytes * chunk_bytes);
+            return {start, chunk_end(start) - start};
+        }
         PageRun pages_of(AddressRange part) const noexcept {
             return {(part.address - range.address) / page_bytes, part.bytes / page_bytes};
         }
@@ -94,6 +99,8 @@ private:
     Attached& attached_at(AddressRange range) noexcept;
     void map_quiet(Attached& where, Chunk& chunk, AddressRange range, Access access) noexcept;
     void map_scanned(Attached& where, AddressRange range, Access access) noexcept;
+    static void unprotect(int uffd, AddressRange range) noexcept;
+    void protect_quiet(AddressRange range) noexcept;
     void open_pages(Attached& where, PageRun run) noexcept;
     /// Installs page table entries; true when some page had one already.
     bool install(int uffd, const Attached& where, AddressRange range, bool protect) noexcept;

@@ -32,9 +32,7 @@ void UffdEngine::map_quiet(Attached& where, Chunk& chunk, AddressRange range,
     if (access == Access::write) {
         open_pages(where, all);
         if (!install(uffd_of_faults_, where, range, false)) return;
-        const long result = uffd_unprotect(uffd_of_faults_, range);
-        HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld",
-                         range.bytes, range.address, result);
+        unprotect(uffd_of_faults_, range);
         // Relaxed: counted for adapt(), which looks at it while nobody runs.
         if (chunk.faults.fetch_add(1, std::memory_order_relaxed) > faults_max)
             any_loud_.store(true, std::memory_order_relaxed);
@@ -51,6 +49,12 @@ void UffdEngine::map_quiet(Attached& where, Chunk& chunk, AddressRange range,
         if (writable) open_pages(where, run);
         install(uffd_of_faults_, where, where.range_of(run), !writable);
     }
+}
+
+void UffdEngine::protect_quiet(AddressRange range) noexcept {
+    const long result = uffd_protect(uffd_of_faults_, range);
+    HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld", range.bytes,
+                     range.address, result);
 }
 
 // Before they are writable: no write goes unreported.
@@ -71,10 +75,7 @@ void UffdEngine::watch(AddressRange range) noexcept {
     const PageRun run = where.pages_of(range);
     for (std::size_t page = run.first; page < run.end(); ++page) {
         if (!where.open.contains(page) || where.kept.contains(page)) continue;
-        const AddressRange part = where.range_of({page, 1});
-        const long result = uffd_protect(uffd_of_faults_, part);
-        HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld",
-                         part.bytes, part.address, result);
+        protect_quiet(where.range_of({page, 1}));
         where.open.remove({page, 1});
     }
 }
@@ -169,16 +170,11 @@ void UffdEngine::find_quiet_chunks() noexcept {
 
 // Its pages were collected just now, and nobody has written since: what is not kept is clean.
 void UffdEngine::make_quiet(Attached& where, std::uintptr_t address) noexcept {
-    const std::uintptr_t start = std::max(where.range.address, address / chunk_bytes * chunk_bytes);
-    const AddressRange range{start, where.chunk_end(start) - start};
+    const AddressRange range = where.chunk_range(address);
     const PageRun all = where.pages_of(range);
     change_registration(range, uffd_, uffd_of_faults_);
     const auto protect = [&](PageRun run) {
-        if (run.count == 0) return;
-        const AddressRange part = where.range_of(run);
-        const long result = uffd_protect(uffd_of_faults_, part);
-        HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld",
-                         part.bytes, part.address, result);
+        if (run.count > 0) protect_quiet(where.range_of(run));
     };
     PageRun closed{all.first, 0};
     for (std::size_t page = all.first; page < all.end(); ++page) {
@@ -194,7 +190,7 @@ void UffdEngine::make_quiet(Attached& where, std::uintptr_t address) noexcept {
     protect(closed);
     where.tracked.remove(all);
     where.dropped.remove(all);
-    Chunk& chunk = where.chunk_at(start);
+    Chunk& chunk = where.chunk_at(address);
     chunk.faults.store(0, std::memory_order_relaxed);
     chunk.quiet.store(true, std::memory_order_seq_cst);
     ++quiet_count_;
@@ -203,10 +199,9 @@ void UffdEngine::make_quiet(Attached& where, std::uintptr_t address) noexcept {
 
 // None of its pages is protected any more: the next scan reports all that are mapped.
 void UffdEngine::make_scanned(Attached& where, std::uintptr_t address) noexcept {
-    const std::uintptr_t start = std::max(where.range.address, address / chunk_bytes * chunk_bytes);
-    const AddressRange range{start, where.chunk_end(start) - start};
+    const AddressRange range = where.chunk_range(address);
     constexpr std::uint32_t patience_max = 20;
-    Chunk& chunk = where.chunk_at(start);
+    Chunk& chunk = where.chunk_at(address);
     chunk.quiet.store(false, std::memory_order_seq_cst);
     chunk.patience = std::min(chunk.patience + 2, patience_max);
     chunk.busy_at = collect_;

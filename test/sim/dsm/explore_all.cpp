@@ -48,6 +48,13 @@ struct Scenario {
 constexpr unsigned hops = 8;
 constexpr std::size_t stacks_of_run = 16;
 
+void write_after_meeting(SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+    if (thread == 0) world.write(node, 0, 7);
+    world.meet(node);
+    world.write(node, 0, 111 + thread);
+    world.meet(node);
+}
+
 /// From few states to many.
 constexpr Scenario scenarios[] = {
     // Both write a word between the same synchronizations.
@@ -57,14 +64,8 @@ constexpr Scenario scenarios[] = {
          world.meet(node);
      },
      Races::some, true},
-    {"race_after_meeting", 2, 1, 4, true, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         if (thread == 0) world.write(node, 0, 7);
-         world.meet(node);
-         world.write(node, 0, 111 + thread);
-         world.meet(node);
-     },
-     Races::some, true},
+    {"race_after_meeting", 2, 1, 4, true, hops, Second::none, write_after_meeting, Races::some,
+     true},
     // One node publishes in the background, which the other learns in the background.
     {"race_and_publisher", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -306,14 +307,8 @@ constexpr Scenario scenarios[] = {
          if (thread > 0) world.atomic_add(node, 0);
      },
      Races::off, true, false, true},
-    {"exclusive_and_race", 2, 1, 4, true, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         if (thread == 0) world.write(node, 0, 7);
-         world.meet(node);
-         world.write(node, 0, 111 + thread);
-         world.meet(node);
-     },
-     Races::some, true, false, true},
+    {"exclusive_and_race", 2, 1, 4, true, hops, Second::none, write_after_meeting, Races::some,
+     true, false, true},
     // A flag through a third node.
     {"flag_handed_on", 3, 1, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
