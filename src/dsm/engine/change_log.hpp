@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: which bytes of each block this node has changed lately, for whoever changes one of them
 // later: a copy that was fetched does not tell whose bytes it holds (docs/protocol.md#unordered).
-// Invariant: a block's entry changes only under the block's lock; its mask is of one epoch, the
-// last in which this node merged the block.
+// Invariant: a block's entry changes only under the block's lock; the bits of a line are of one
+// epoch, the last in which this node changed the line.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,9 +35,13 @@ private:
 /// Thread: any; async-signal-safe where the provider completes inline.
 class ChangeLog {
 public:
-    /// Per block: the epoch, then a word for each line of 64 bytes, one bit a byte.
+    /// Per block: the epoch, a word for each line of 64 bytes, one bit a byte, and a byte for each
+    /// line: by how many epochs its bits are older.
     static std::size_t entry_bytes(std::size_t block_bytes) {
-        return (sizeof(Epoch) + block_bytes / 8 + 63) / 64 * 64;
+        return (used_bytes(block_bytes) + 63) / 64 * 64;
+    }
+    static std::size_t used_bytes(std::size_t block_bytes) {
+        return sizeof(Epoch) + block_bytes / 64 * (sizeof(std::uint64_t) + 1);
     }
 
     ChangeLog(gas::Segment& segment, std::size_t block_bytes)
@@ -44,34 +49,55 @@ public:
 
     std::size_t words() const noexcept { return block_bytes_ / 64; }
 
-    /// Where what is merged into `block` in `epoch` is noted; with the block's lock.
-    std::uint64_t* own(BlockId block, Epoch epoch) noexcept {
+    /// With the block's lock: note(words) sets the bits of what is merged into `block` in `epoch`.
+    /// @param scratch  words() words
+    template <class Note>
+    void note(BlockId block, Epoch epoch, std::byte* scratch, Note&& note) noexcept {
         std::byte* const entry =
             segment_.local() + std::uint64_t{block} * entry_bytes(block_bytes_);
-        auto* const words_of_entry = reinterpret_cast<std::uint64_t*>(entry);
-        if (words_of_entry[0] != epoch) {
-            std::memset(words_of_entry + 1, 0, words() * sizeof(std::uint64_t));
-            words_of_entry[0] = epoch;
+        auto* const epoch_of_entry = reinterpret_cast<std::uint64_t*>(entry);
+        std::uint64_t* const noted = epoch_of_entry + 1;
+        auto* const ages = reinterpret_cast<std::uint8_t*>(noted + words());
+        auto* const now = reinterpret_cast<std::uint64_t*>(scratch);
+        std::memset(now, 0, words() * sizeof *now);
+        note(now);
+        const std::uint64_t gap = std::min<std::uint64_t>(epoch - *epoch_of_entry, age_max);
+        *epoch_of_entry = epoch;
+        for (std::size_t line = 0; line < words(); ++line) {
+            const std::uint64_t age = std::min<std::uint64_t>(ages[line] + gap, age_max);
+            const bool is_kept = age == 0 || (now[line] == 0 && age < age_max);
+            noted[line] = (is_kept ? noted[line] : 0) | now[line];
+            ages[line] = now[line] == 0 ? static_cast<std::uint8_t>(age) : 0;
         }
-        return words_of_entry + 1;
     }
     /// This node's entry, its epoch first, as it stands.
-    const std::uint64_t* shown(BlockId block) noexcept {
-        return reinterpret_cast<std::uint64_t*>(segment_.local() +
-                                                std::uint64_t{block} * entry_bytes(block_bytes_));
+    Bytes shown(BlockId block) noexcept {
+        return {segment_.local() + std::uint64_t{block} * entry_bytes(block_bytes_),
+                used_bytes(block_bytes_)};
     }
-    /// Reads `node`'s mask of `block` into `to` (words() words); returns its epoch. Whole with the
-    /// block's lock, or where nobody merges the block.
-    Epoch read(NodeId node, BlockId block, std::byte* to) noexcept {
+    /// Reads what `node` has changed in `block` since `first` into `to` (words() words of it; room
+    /// for a block). Whole with the block's lock, or where nobody merges the block.
+    /// False: nothing.
+    bool read(NodeId node, BlockId block, Epoch first, std::byte* to) noexcept {
         segment_.get({node, std::uint64_t{block} * entry_bytes(block_bytes_)},
-                     {to, sizeof(Epoch) + words() * sizeof(std::uint64_t)});
+                     {to, used_bytes(block_bytes_)});
         Epoch epoch;
         std::memcpy(&epoch, to, sizeof epoch);
-        std::memmove(to, to + sizeof epoch, words() * sizeof(std::uint64_t));
-        return epoch;
+        if (epoch < first) return false;
+        const std::byte* const ages = to + sizeof epoch + words() * sizeof(std::uint64_t);
+        const std::uint64_t newer = epoch - first;
+        for (std::size_t line = 0; line < words(); ++line) {
+            std::uint64_t noted = 0;
+            if (std::to_integer<std::uint64_t>(ages[line]) <= newer)
+                std::memcpy(&noted, to + sizeof epoch + line * sizeof noted, sizeof noted);
+            std::memcpy(to + line * sizeof noted, &noted, sizeof noted);
+        }
+        return true;
     }
 
 private:
+    static constexpr std::uint64_t age_max = UINT8_MAX;  ///< bits of that age are dropped
+
     gas::Segment& segment_;
     std::size_t block_bytes_;
 };

@@ -208,15 +208,16 @@ Stamp Node::resolve(BlockId block, BlockEvent event) noexcept {
 // A lease that ended while the bytes were on their way would leave a stale block readable: min_wts
 // is looked at again after the lease is in the queue, and whoever raises min_wts empties the queue
 // after raising it, so one of the two sees the other (invariant 6).
-// What an earlier try has brought is still current where nobody has told of a newer write.
+// What an earlier try has brought is still current where nobody has told of a newer write, nor of
+// this very one: without a lease the home has no trace of them.
 Stamp Node::bring_current(BlockId block, BlockWork how) noexcept {
     BlockEntry& entry = entries_[block];
-    if (entry.brought && entry.notice_wts == Timestamp{}) {
+    const bool has_lease = entry.rts >= copies_.own_wts(block);
+    if (entry.brought && has_lease && entry.notice_wts == Timestamp{}) {
         if (const Stamp stamp = copies_.own_stamp(block); !may_show(stamp)) return stamp;
         set_lease(block, entry.rts);  // it may have left the queue while the block was invalid
         if (is_current(block)) return {};
     }
-    entry.brought = false;
     do {
         Stamp missing;
         if (!fetch_by_notice(block, how, missing)) missing = fetch_by_home(block, how);

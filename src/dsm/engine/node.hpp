@@ -379,8 +379,12 @@ private:
     LastChange this_change() const noexcept {
         return {self_, epoch_.load(std::memory_order_relaxed)};  // changes in the release role
     }
-    std::uint64_t* changes_in(BlockId block) noexcept {
-        return looks_for_races() ? change_log_.own(block, this_change().epoch) : nullptr;
+    /// note(words): as ChangeLog::note() has it, or with nullptr where nobody asks.
+    template <class Note>
+    void note_in_log(BlockId block, Note&& note) noexcept {
+        if (!looks_for_races()) return note(nullptr);
+        const Scratch words{scratch_};
+        change_log_.note(block, this_change().epoch, words.get(), note);
     }
     void report_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
     void report_race(std::uintptr_t address, std::uint32_t bytes, NodeId other) noexcept;

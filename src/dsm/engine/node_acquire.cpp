@@ -183,9 +183,6 @@ void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
         entry.notice_wts = notice.wts;
         entry.notice_rts = notice.rts;
     }
-    // Bytes that an older notice has brought, and nobody has seen, are stale as what is seen is,
-    // though they may be of this very version: the home has no trace of them.
-    if (entry.rts < notice.wts) entry.brought = false;
     if (readable(entry.state) && entry.rts < notice.wts) {
         count(&PlaceCounters::invalidations);
         make_stale(block);

@@ -149,7 +149,8 @@ void Node::note_known(BlockId block) noexcept {
     raise_known(last.node, last.epoch + 1);
 }
 
-// With the block's latch, its newest bytes being here.
+// With the block's latch, its newest bytes being here. What was brought before and never shown, the
+// program has not seen: it is no other version.
 void Node::note_brought(BlockId block, LastChange last) noexcept {
     if (!looks_for_races()) return;
     BlockEntry& entry = entries_[block];
@@ -166,7 +167,8 @@ void Node::note_brought(BlockId block, LastChange last) noexcept {
     using Use = EarlyBlock::Use;
     EarlyBlock& early = early_[block];
     const bool may_retry = early.alone && (early.use == Use::written || early.use == Use::retried);
-    early.use = !again ? Use::none : may_retry ? Use::retried : Use::again;
+    if (!listed || !entry.brought)
+        early.use = !again ? Use::none : may_retry ? Use::retried : Use::again;
     early.alone = !is_seen_elsewhere(block);
     early.last = last;
     const std::size_t count = early_count_.load(std::memory_order_relaxed);  // under the latch
@@ -217,7 +219,9 @@ void Node::look_for_unordered(BlockId block, const std::byte* ours,
     note_changes(ours, twin, block_bytes_, changed.data());
     all.clear();
     const auto read = [&](NodeId node) {
-        return !is_known({node, change_log_.read(node, block, theirs_buffer.get())});
+        // Relaxed: as is_known() has it.
+        const Epoch first = known_[node.value].load(std::memory_order_relaxed);
+        return change_log_.read(node, block, first, theirs_buffer.get());
     };
     const bool ask_all = known_.size() <= asked_max;
     for (std::uint32_t node = 0; node < known_.size(); ++node)

@@ -252,7 +252,9 @@ void Node::publish_live(BlockId block, const LockToken& token) noexcept {
     if (entries_[block].early) [[unlikely]]
         look_for_unordered(block, live, copies_.own(block));
     publish_merged(block, token, [&](Version next) {
-        copies_.publish_changes(block, live, next, changes_in(block));
+        note_in_log(block, [&](std::uint64_t* noted) {
+            copies_.publish_changes(block, live, next, noted);
+        });
     });
 }
 
@@ -297,9 +299,9 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
 void Node::note_own_changes(BlockId block, const std::byte* ours, const std::byte* twin) noexcept {
     if (entries_[block].early) [[unlikely]]
         look_for_unordered(block, ours, twin);
-    if (std::uint64_t* const noted = changes_in(block)) {
-        note_changes(ours, twin, block_bytes_, noted);
-    }
+    note_in_log(block, [&](std::uint64_t* noted) {
+        if (noted != nullptr) note_changes(ours, twin, block_bytes_, noted);
+    });
 }
 
 // What the home had of others is in the public copy and must be acquired by whoever reads that.

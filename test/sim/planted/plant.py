@@ -196,10 +196,10 @@ BUGS = {
         ENGINE + "node_exclusive.cpp",
         [("    engine_->track(program_range(block));\n", "")],
     ),
-    # Bytes that came by an older notice and were never shown outlive the notice of their version.
+    # Bytes without a lease that were never shown outlive the notice of their version.
     "brought_bytes_outlive_the_notice": (
-        ENGINE + "node_acquire.cpp",
-        [("    if (entry.rts < notice.wts) entry.brought = false;\n", "")],
+        ENGINE + "fault_path.cpp",
+        [("    if (entry.brought && has_lease && ", "    if (entry.brought && ")],
     ),
     # A block that was fetched anew is still compared with what it held when its bytes were held back.
     "held_back_after_a_fetch": (
