@@ -2,6 +2,9 @@
 #include "memory_programs/news_exchange.hpp"
 
 #include <mutex>
+#include <utility>
+
+#include "base/thread_context.hpp"
 
 namespace hiroba::sim_test {
 
@@ -43,7 +46,16 @@ void NewsExchange::take_news(std::uint32_t from) noexcept {
 // all, and along a tree, which is a chain here, so that nodes in the middle pass news on.
 void NewsExchange::barrier(Others at_release) noexcept {
     memory_.release(at_release);
-    if (++exchanges_ % 2 == 0) {
+    ++exchanges_;
+    all_to_all_or_along_tree();
+    // As if the program synchronized at two places in turns.
+    const SyncPlace before = std::exchange(this_thread().place, {1 + exchanges_ / 2 % 2, SyncKind::barrier});
+    memory_.bring_expected();
+    this_thread().place = before;
+}
+
+void NewsExchange::all_to_all_or_along_tree() noexcept {
+    if (exchanges_ % 2 == 0) {
         pass_up();
         pass_down();
         return;

@@ -59,6 +59,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         if (std::exchange(entry.stale_aside, false)) word = word_at(*offset);
         missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
         if (!missing.is_none()) continue;
+        if (absent) note_followed(entry), predictor_.note_miss(block);
         if (entry.early) [[unlikely]]
             note_first_access(block, address - range.address, write && absent);
         break;
@@ -83,6 +84,10 @@ void Node::note_use(BlockEntry& entry) noexcept {
     if (!entry.watched) return;
     entry.watched = false;
     count(&PlaceCounters::ahead_used);
+}
+
+void Node::note_followed(BlockEntry& entry) noexcept {
+    if (entry.follow < follow_max) ++entry.follow;
 }
 
 // The first block of each thread's slice.
@@ -126,6 +131,8 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
             entry.latch.unlock();
             break;
         }
+        note_followed(entry);
+        predictor_.note_miss(next);
         entry.state = take(entry, BlockEvent::read_fault).next;
         end = range.end();
     }
@@ -181,6 +188,7 @@ void Node::map_ahead(BlockId first, std::uint32_t count_ahead) noexcept {
             map_run();
             continue;
         }
+        entries_[block].watched = false;
         const AddressRange range = program_range(block);
         if (run.bytes == 0) run.address = range.address;
         run.bytes += range.bytes;

@@ -28,6 +28,7 @@
 #include "dsm/engine/place_table.hpp"
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
+#include "dsm/engine/use_predictor.hpp"
 #include "dsm/engine/scratch_pool.hpp"
 #include "dsm/engine/sparse_array.hpp"
 #include "dsm/memory/merge.hpp"
@@ -84,6 +85,7 @@ public:
     void release(Others others) noexcept override;
     void acquire(Others others) noexcept override;
     void acquire_in_place(const void* address, std::size_t bytes) noexcept override;
+    void bring_expected() noexcept override;
     std::size_t news_for(NodeId peer, MutableBytes out) noexcept override;
     std::size_t news_for_anyone(MutableBytes out) noexcept override;
     std::size_t news_bytes_max() const noexcept override;
@@ -244,6 +246,10 @@ private:
         if (entry.write_guess < write_guess_sure) ++entry.write_guess;
     }
     void note_use(BlockEntry& entry) noexcept;
+    static constexpr std::uint8_t followed_min = 2, follow_max = 5;
+    static void note_followed(BlockEntry& entry) noexcept;
+    bool is_still_used(UsePredictor::Run& run) noexcept;
+    void bring_run(UsePredictor::Run& run) noexcept;
     void fetch_around(BlockId block, std::uint32_t last_time) noexcept;
     bool fetch_ahead(BlockId block) noexcept;
     static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
@@ -402,6 +408,7 @@ private:
     void take_pending() noexcept;
     void join_pending() noexcept;
     void join_clocks() noexcept;
+    bool is_followed(BlockEntry& entry) noexcept;
     void put_off(BlockId block) noexcept;
     Stamp rebase_pinned() noexcept;
     Stamp open_need() noexcept;
@@ -445,6 +452,7 @@ private:
 
     SparseArray<BlockEntry> entries_;
     ReadAhead read_ahead_;
+    UsePredictor predictor_;
     MovedBlocks moved_;
     BlockLock lock_;
     PublicCopies copies_;
@@ -549,6 +557,7 @@ private:
     Invalidation invalidation_;
     Flusher acquirer_ = Flusher::program;  ///< on whose behalf the role is held,
     Kept kept_;                            ///< and what it brings up to date in place
+    bool follows_ = false;                 ///< and whether followed blocks, too
 
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 

@@ -65,6 +65,7 @@ Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
     const std::scoped_lock role{acquire_};
     acquirer_ = flusher;
     kept_ = kept;
+    follows_ = others == Others::stopped && options_.follow;
     count(&PlaceCounters::acquires);
     unfinished_.store(true, std::memory_order_release);  // pairs with acquire()
     has_pending_.store(false,
@@ -187,8 +188,18 @@ void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
         count(&PlaceCounters::invalidations);
         make_stale(block);
     } else {
+        if (!readable(entry.state)) entry.follow = 0;  // nobody here has used what it was before
         entry.latch.unlock();
     }
+}
+
+// With the latch. What has been used after it became stale, several times in a row, is brought up
+// to date in place; now and then it is left to a fault, ever less often, to see whether it still is.
+bool Node::is_followed(BlockEntry& entry) noexcept {
+    if (!follows_ || entry.follow < followed_min) return false;
+    if (++entry.follow_count < 1u << entry.follow) return true;
+    entry.follow_count = 0;
+    return false;
 }
 
 // With the latch, which it opens. A thread that runs may see the new bytes of a pinned block at
@@ -257,6 +268,7 @@ Stamp Node::rebase_pinned() noexcept {
             continue;
         }
         kept_ = {};
+        follows_ = false;
         make_stale(block);
         finish_invalidations();
     }
@@ -266,9 +278,12 @@ Stamp Node::rebase_pinned() noexcept {
 // With the latch held; a pinned block's is opened here, others' by finish_invalidations().
 void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
-    entry.watched = false;  // was not used
     entry.stale_aside = acquirer_ == Flusher::background;
     if (entry.pins > 0 || kept_.has(block)) return put_off(block);
+    if (entry.state != BlockState::pinned && is_followed(entry)) {
+        count(&PlaceCounters::followed);
+        return put_off(block);
+    }
     if (entry.state == BlockState::pinned && !is_pinned(offset_of(block))) {
         entry.state = take(entry, BlockEvent::unpinned).next;
     }

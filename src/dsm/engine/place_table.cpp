@@ -36,6 +36,9 @@ MemoryCounts sum_of(const PlaceCounters& counters) noexcept {
     counts.notices_made = value(counters.notices_made);
     counts.notices_dropped = value(counters.notices_dropped);
     counts.invalidations = value(counters.invalidations);
+    counts.followed = value(counters.followed);
+    counts.expected = value(counters.expected);
+    counts.expected_unused = value(counters.expected_unused);
     counts.lease_expiries = value(counters.lease_expiries);
     counts.home_migrations = value(counters.home_migrations);
     counts.atomics = value(counters.atomics);

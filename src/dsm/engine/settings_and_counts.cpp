@@ -36,6 +36,7 @@ Result<MemoryOptions> MemoryOptions::from_settings() {
     // notes.
     const bool asks_for_races = std::getenv("HIROBA_RACE") != nullptr && race != "off";
     options.exclusive = setting("HIROBA_EXCLUSIVE") == "on" && !asks_for_races;
+    options.follow = std::getenv("NOFOLLOW") == nullptr;
     if (setting("HIROBA_ATOMICS") == "relaxed") options.atomics = Atomics::relaxed;
     return options;
 }
@@ -61,6 +62,9 @@ public:
         add("notices_made", c.notices_made);
         add("notices_dropped", c.notices_dropped);
         add("invalidations", c.invalidations);
+        add("followed", c.followed);
+        add("expected", c.expected);
+        add("expected_unused", c.expected_unused);
         add("lease_expiries", c.lease_expiries);
         add("home_migrations", c.home_migrations);
         add("atomics", c.atomics);

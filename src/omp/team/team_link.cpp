@@ -91,6 +91,10 @@ void TeamLink::acquire() noexcept {
     parts_.heap->accept_remote_frees();
 }
 
+void TeamLink::bring_expected() noexcept {
+    if (!has_program_threads()) parts_.memory->bring_expected();
+}
+
 void TeamLink::send(std::uint32_t to, Kind kind, Bytes extra) noexcept {
     const bool cancelled = cancellation_->region();
     const Header header{kind, phase_, region_, cancelled ? 1u : 0u};
@@ -234,6 +238,7 @@ void TeamLink::fork(const Fork& fork, std::uint32_t members) noexcept {
     release();
     pass_down(Kind::fork, std::as_bytes(std::span(&fork, 1)));
     tree_knows();
+    bring_expected();
 }
 
 bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
@@ -251,6 +256,7 @@ bool TeamLink::join(Distraction distraction) noexcept {
     pass_up(Kind::join);
     region_runs(false);
     members_ = 1;
+    bring_expected();
     return true;
 }
 
@@ -278,6 +284,7 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
     members_ = TeamShape{fork->place.team_size, parts_.endpoint->nodes()}.nodes_used();
     pass_down(Kind::fork, std::as_bytes(std::span(fork, 1)));
     tree_knows();
+    bring_expected();
     if (fork->data != nullptr && parts_.memory->contains(fork->data))
         parts_.memory->prefetch(fork->data, data_prefetch_bytes);
     return Called::region;
@@ -317,6 +324,7 @@ bool TeamLink::finish_barrier(Distraction distraction) noexcept {
     acquire();
     all_nodes_know({});
     ++phase_;
+    bring_expected();
     return true;
 }
 
@@ -336,6 +344,7 @@ bool TeamLink::finish_along_tree(Distraction distraction) noexcept {
     // Whoever leaves a cancelled region's barrier here does not know it before the next fork.
     if (!cancellable_) tree_knows();
     ++phase_;
+    bring_expected();
     return true;
 }
 

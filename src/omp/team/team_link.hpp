@@ -155,6 +155,7 @@ private:
     TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail);
     void release() noexcept;
     void acquire() noexcept;
+    void bring_expected() noexcept;
     void acquire_for(const void* data) noexcept;
     void all_nodes_know(std::span<const NodeId> told) noexcept;
     void tree_knows() noexcept;

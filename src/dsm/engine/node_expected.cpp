@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what the threads use next is brought while they stand still: blocks that were missed behind
+// the same synchronization the last times, in bulk, mapped run by run.
+// Invariant: as with all that is fetched ahead, latches are only tried, and what must be acquired
+// first stays away (docs/decisions/blocks-brought-ahead.md).
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include "base/thread_context.hpp"
+#include "dsm/engine/node.hpp"
+
+namespace hiroba::dsm {
+
+void Node::bring_expected() noexcept {
+    if (!options_.follow) return;
+    const SyncPlace place = this_thread().place;
+    on_runtime_stack([&] {
+        const Timed timed{*this, &PlaceCounters::acquire_ns};
+        predictor_.filter([&](UsePredictor::Run& run) { return is_still_used(run); });
+        for (UsePredictor::Run& run : predictor_.arrive(place)) bring_run(run);
+    });
+}
+
+// A sample is readable and not mapped, so that its first use is a fault, which is noted.
+bool Node::is_still_used(UsePredictor::Run& run) noexcept {
+    constexpr std::uint8_t idle_max = 8;
+    if (run.sample == 0) return run.idle < idle_max;
+    const BlockId block = run.first + run.sample - 1;
+    run.sample = 0;
+    const std::scoped_lock guard{entries_[block].latch};
+    if (std::exchange(entries_[block].watched, false)) {
+        count(&PlaceCounters::expected_unused, run.count);
+        return false;
+    }
+    if (run.trust < UINT8_MAX) ++run.trust;
+    return true;
+}
+
+void Node::bring_run(UsePredictor::Run& run) noexcept {
+    std::uint32_t brought = 0;
+    const std::uint32_t sample = UsePredictor::next_sample(run);
+    std::array<BlockId, UsePredictor::run_max> latched;
+    AddressRange part;
+    Access access = Access::read;
+    const auto map_part = [&] {
+        if (part.bytes > 0) engine_->map(part, access);
+        part = {};
+    };
+    for (BlockId block = run.first; block < run.end(); ++block) {
+        BlockEntry& entry = entries_[block];
+        if (entry.state != BlockState::invalid) continue;  // looked at again with the latch
+        const AddressRange range = program_range(block);
+        if (range.address == 0 || !entry.latch.try_lock()) continue;
+        if (!may_come_unasked(entry.state) || entry.guards_stack || must_stay(block) ||
+            !fetch_ahead(block)) {
+            entry.latch.unlock();
+            continue;
+        }
+        latched[brought++] = block;
+        entry.watched = block + 1 == run.first + sample;
+        const bool writes = entry.write_guess >= write_guess_sure && !entry.watched;
+        const Access wanted = writes ? Access::write : Access::read;
+        entry.state =
+            take(entry, writes ? BlockEvent::write_fault : BlockEvent::read_fault).next;
+        if (entry.watched) {
+            run.sample = sample;
+            continue;
+        }
+        if (wanted != access || part.end() != range.address) map_part();
+        access = wanted;
+        if (part.bytes == 0) part.address = range.address;
+        part.bytes += range.bytes;
+    }
+    map_part();
+    for (std::uint32_t i = 0; i < brought; ++i) entries_[latched[i]].latch.unlock();
+    count(&PlaceCounters::expected, brought);
+    run.idle = brought > 0 ? 0 : static_cast<std::uint8_t>(run.idle + 1);
+}
+
+}  // namespace hiroba::dsm

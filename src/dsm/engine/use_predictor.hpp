@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: which blocks a node's threads use next: for each place of the program that synchronizes,
+// the blocks that were missed between it and the next synchronization the last times
+// (docs/decisions/blocks-brought-ahead.md).
+// Invariant: only a guess. Learned while threads run; folded and asked while they stand still.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/thread_context.hpp"
+#include "dsm/engine/sparse_array.hpp"
+#include "dsm/protocol/signature.hpp"
+
+namespace hiroba::dsm {
+
+class UsePredictor {
+public:
+    /// Blocks in a row that were missed behind one place.
+    struct Run {
+        BlockId first;
+        std::uint8_t count;
+        std::uint8_t trust;    ///< how often in a row a sample of it was used
+        std::uint8_t asked;    ///< since the last sample
+        std::uint8_t idle;     ///< how often in a row nothing of it was there to be brought
+        std::uint32_t sample;  ///< of the last time: its offset in the run + 1; 0: none
+
+        BlockId end() const noexcept { return first + count; }
+    };
+    static constexpr std::uint8_t run_max = 16;
+
+    UsePredictor();
+
+    /// The program has come upon a block that was not here. Thread: any; async-signal-safe.
+    void note_miss(BlockId block) noexcept {
+        const std::size_t at = missed_count_.fetch_add(1, std::memory_order_relaxed);
+        if (at < missed_max) missed_[at] = block;
+    }
+
+    /// While the threads that call note_miss() stand still: what was missed since the last call
+    /// belongs to the place that this was called with then. Returns the runs of `place`.
+    std::span<Run> arrive(SyncPlace place) noexcept;
+
+    /// Whether a sample is to be taken of the run that is being brought, and of which block:
+    /// offset + 1; 0: none.
+    static std::uint32_t next_sample(Run& run) noexcept;
+    /// The runs of the place of the last arrive(), without those that keep(run) says false for.
+    template <class Keep>
+    void filter(Keep&& keep) noexcept {
+        if (here_ == nullptr) return;
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < here_->count; ++i)
+            if (Run& run = runs_of(*here_)[i]; keep(run)) runs_of(*here_)[kept++] = run;
+        here_->count = static_cast<std::uint32_t>(kept);
+    }
+
+private:
+    static constexpr std::size_t missed_max = 1 << 16;
+    static constexpr std::size_t places_max = 128;
+    static constexpr std::size_t runs_max = 4096;  ///< of a place
+
+    struct Place {
+        std::uintptr_t address;
+        SyncKind kind;
+        std::uint32_t count;
+    };
+    Place* find(SyncPlace place) noexcept;
+    Run* runs_of(const Place& place) noexcept {
+        return runs_.data() + static_cast<std::size_t>(&place - places_.data()) * runs_max;
+    }
+    void fold(Place& place) noexcept;
+    static std::size_t add_run(Run* to, std::size_t count, BlockId block) noexcept;
+
+    SparseArray<BlockId> missed_;
+    std::atomic<std::size_t> missed_count_{0};
+    SparseArray<Place> places_;
+    SparseArray<Run> runs_;
+    SparseArray<Run> joined_;
+    Place* here_ = nullptr;
+};
+
+}  // namespace hiroba::dsm
