@@ -60,7 +60,7 @@ struct MemoryCounts {
     std::uint64_t pulls = 0;  ///< news asked for because bytes were newer than what was acquired
     /// Blocks that releases stopped looking at because no other node reads them, and how many of
     /// them had to be shared again.
-    std::uint64_t made_exclusive = 0, given_up = 0;
+    std::uint64_t made_exclusive = 0, given_up = 0, given_up_ahead = 0;
     /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
     std::uint64_t fault_ns = 0, release_ns = 0, acquire_ns = 0;
 };

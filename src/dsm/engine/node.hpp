@@ -267,7 +267,9 @@ private:
     bool is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept;
     bool may_be_exclusive(BlockId block, const LockToken& token) noexcept;
     bool make_exclusive(BlockId block) noexcept;
-    void give_up(BlockId block) noexcept;
+    enum class GiveUp { wanted, ahead, needed };
+    void give_up(BlockId block, GiveUp when) noexcept;
+    void give_up_expected() noexcept;
     void stop_exclusive(BlockId block) noexcept;
     void ask_for(NodeId holder, BlockId block) noexcept override;
     void wanted(NodeId requester, BlockId block) noexcept override;
@@ -453,6 +455,7 @@ private:
     SparseArray<BlockEntry> entries_;
     ReadAhead read_ahead_;
     UsePredictor predictor_;
+    UsePredictor wanted_;
     MovedBlocks moved_;
     BlockLock lock_;
     PublicCopies copies_;

@@ -28,6 +28,8 @@ constexpr std::uint8_t patience_max = 11;
 constexpr std::uint32_t untried_min = 128;
 // A block that was exclusive for so many releases was worth it, though somebody wants it now.
 constexpr ReleaseNumber long_life = 2048;
+// Where nobody had to ask for it, a short life pays.
+constexpr ReleaseNumber short_life = 4;
 
 std::uint32_t untried_versions(std::uint8_t patience) noexcept {
     return patience < patience_usual ? 0 : untried_min << (patience - patience_usual);
@@ -88,7 +90,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
 
 // With the latch. What is published may hold what no release has told of: it is owed, as an
 // atomic's is. Tracked before it is looked at: what comes later is reported.
-void Node::give_up(BlockId block) noexcept {
+void Node::give_up(BlockId block, GiveUp when) noexcept {
     BlockEntry& entry = entries_[block];
     entry.state = take(entry, BlockEvent::wanted).next;
     engine_->track(program_range(block));
@@ -103,8 +105,12 @@ void Node::give_up(BlockId block) noexcept {
     entry.brought = false;
     entry.unread = 0;
     const ReleaseNumber lived = begun_.load(std::memory_order_relaxed) - entry.tried_by;  // a hint
-    entry.patience =
-        lived >= long_life ? 0 : std::min<std::uint8_t>(entry.patience + 2, patience_max);
+    if (lived >= (when == GiveUp::ahead ? short_life : long_life)) {
+        entry.patience = 0;
+    } else {
+        entry.patience = std::min<std::uint8_t>(entry.patience + 2, patience_max);
+    }
+    if (when == GiveUp::wanted) wanted_.note_miss(block);
     lock_.unlock(block, {self_, wts, rts});
     count(&PlaceCounters::given_up);
     trace("dsm.give_up", block, wts.value);
@@ -112,7 +118,7 @@ void Node::give_up(BlockId block) noexcept {
 
 // With the latch: before what needs a tracked block.
 void Node::stop_exclusive(BlockId block) noexcept {
-    if (entries_[block].state == BlockState::exclusive) give_up(block);
+    if (entries_[block].state == BlockState::exclusive) give_up(block, GiveUp::needed);
 }
 
 // --- wanted elsewhere ----------------------------------------------------------------------------
@@ -154,7 +160,7 @@ bool Node::try_give_up(BlockId block) noexcept {
                BlockState::exclusive;
     }
     const bool exclusive = entry.state == BlockState::exclusive;
-    if (exclusive) give_up(block);
+    if (exclusive) give_up(block, GiveUp::wanted);
     entry.latch.unlock();
     if (!exclusive) return true;
     give_up_near(block);
@@ -181,10 +187,43 @@ void Node::give_up_near(BlockId block) noexcept {
             continue;
         if (!entry.latch.try_lock()) continue;
         if (entry.state == BlockState::exclusive) {
-            give_up(next);
+            give_up(next, GiveUp::wanted);
             --window;
         }
         entry.latch.unlock();
+    }
+}
+
+// What others wanted behind the last releases at this place they will want again: whoever comes upon
+// it then finds it shared, and need not ask. Now and then a run of blocks is kept, to see whether
+// they still do. While no thread of the program runs here, before a release.
+void Node::give_up_expected() noexcept {
+    if (!options_.follow || !options_.exclusive) return;
+    const RuntimeScope latches;
+    constexpr std::uint8_t idle_max = 64;
+    wanted_.learn();
+    wanted_.filter([](UsePredictor::Run& run) {
+        const bool was_kept = std::exchange(run.sample, 0) != 0;
+        const bool is_wanted = std::exchange(run.missed, false);
+        if (was_kept && is_wanted && run.trust < UINT8_MAX) ++run.trust;
+        return run.idle < idle_max && (!was_kept || is_wanted);
+    });
+    for (UsePredictor::Run& run : wanted_.arrive(this_thread().place)) {
+        std::uint32_t given_up = 0;
+        run.sample = UsePredictor::next_sample(run);
+        for (BlockId block = run.first; block < run.end(); ++block) {
+            BlockEntry& entry = entries_[block];
+            if (entry.state != BlockState::exclusive || run.sample != 0 ||
+                !entry.latch.try_lock())
+                continue;
+            if (entry.state == BlockState::exclusive) {
+                give_up(block, GiveUp::ahead);
+                ++given_up;
+            }
+            entry.latch.unlock();
+        }
+        run.idle = given_up > 0 ? 0 : static_cast<std::uint8_t>(run.idle + 1);
+        count(&PlaceCounters::given_up_ahead, given_up);
     }
 }
 

@@ -17,6 +17,7 @@ void Node::bring_expected() noexcept {
     const SyncPlace place = this_thread().place;
     on_runtime_stack([&] {
         const Timed timed{*this, &PlaceCounters::acquire_ns};
+        predictor_.learn();
         predictor_.filter([&](UsePredictor::Run& run) { return is_still_used(run); });
         for (UsePredictor::Run& run : predictor_.arrive(place)) bring_run(run);
     });
@@ -39,7 +40,7 @@ bool Node::is_still_used(UsePredictor::Run& run) noexcept {
 
 void Node::bring_run(UsePredictor::Run& run) noexcept {
     std::uint32_t brought = 0;
-    const std::uint32_t sample = UsePredictor::next_sample(run);
+    const std::uint8_t sample = UsePredictor::next_sample(run);
     std::array<BlockId, UsePredictor::run_max> latched;
     AddressRange part;
     Access access = Access::read;
@@ -53,7 +54,9 @@ void Node::bring_run(UsePredictor::Run& run) noexcept {
         const AddressRange range = program_range(block);
         if (range.address == 0 || !entry.latch.try_lock()) continue;
         if (!may_come_unasked(entry.state) || entry.guards_stack || must_stay(block) ||
-            !fetch_ahead(block)) {
+            !(entry.notice_wts == Timestamp{} && !lock_.is_here(block)
+                  ? fetch_from_home_ahead(block)
+                  : fetch_ahead(block))) {
             entry.latch.unlock();
             continue;
         }

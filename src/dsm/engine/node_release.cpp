@@ -17,6 +17,7 @@ namespace hiroba::dsm {
 // running one may have looked before the waiter's last write.
 void Node::release(Others others) noexcept {
     if (before_release_ != nullptr) before_release_();
+    if (others == Others::stopped) give_up_expected();
     if (has_nothing_to_release()) return;
     on_runtime_stack([&] { release_on_runtime_stack(others); });
 }

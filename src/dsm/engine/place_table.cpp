@@ -39,6 +39,7 @@ MemoryCounts sum_of(const PlaceCounters& counters) noexcept {
     counts.followed = value(counters.followed);
     counts.expected = value(counters.expected);
     counts.expected_unused = value(counters.expected_unused);
+    counts.given_up_ahead = value(counters.given_up_ahead);
     counts.lease_expiries = value(counters.lease_expiries);
     counts.home_migrations = value(counters.home_migrations);
     counts.atomics = value(counters.atomics);

@@ -65,6 +65,7 @@ public:
         add("followed", c.followed);
         add("expected", c.expected);
         add("expected_unused", c.expected_unused);
+        add("given_up_ahead", c.given_up_ahead);
         add("lease_expiries", c.lease_expiries);
         add("home_migrations", c.home_migrations);
         add("atomics", c.atomics);

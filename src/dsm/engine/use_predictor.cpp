@@ -12,11 +12,13 @@ UsePredictor::UsePredictor()
       runs_(places_max * runs_max),
       joined_(runs_max) {}
 
+void UsePredictor::learn() noexcept {
+    if (missed_count_.load(std::memory_order_relaxed) == 0) return;
+    if (here_ != nullptr) fold(*here_);
+    missed_count_.store(0, std::memory_order_relaxed);
+}
+
 std::span<UsePredictor::Run> UsePredictor::arrive(SyncPlace place) noexcept {
-    if (missed_count_.load(std::memory_order_relaxed) > 0) {
-        if (here_ != nullptr) fold(*here_);
-        missed_count_.store(0, std::memory_order_relaxed);
-    }
     here_ = find(place);
     if (here_ == nullptr) return {};
     return {runs_of(*here_), here_->count};
@@ -28,7 +30,6 @@ UsePredictor::Place* UsePredictor::find(SyncPlace place) noexcept {
     constexpr std::size_t looks_max = 8;
     for (std::size_t look = 0; look < looks_max; ++look) {
         Place& at = places_[(hash / 64 + look) % places_max];
-        if (at.address == place.address && at.kind == place.kind && at.count > 0) return &at;
         if (at.address == 0) at.address = place.address, at.kind = place.kind;
         if (at.address == place.address && at.kind == place.kind) return &at;
     }
@@ -48,13 +49,16 @@ void UsePredictor::fold(Place& place) noexcept {
     for (std::size_t i = 0; i < missed; ++i) {
         const BlockId block = missed_[i];
         while (next < place.count && runs[next].first <= block) take(runs[next++]);
-        if (count > 0 && block < joined_[count - 1].end()) continue;
+        if (count > 0 && block < joined_[count - 1].end()) {
+            joined_[count - 1].missed = true;
+            continue;
+        }
         const bool goes_on = count > 0 && block == joined_[count - 1].end() &&
                              joined_[count - 1].count < run_max;
         if (goes_on) {
             ++joined_[count - 1].count;
         } else {
-            take({block, 1, 0, 0, 0, 0});
+            take({block, 1, 0, 0, 0, 0, true});
         }
     }
     while (next < place.count) take(runs[next++]);
@@ -62,12 +66,12 @@ void UsePredictor::fold(Place& place) noexcept {
     place.count = static_cast<std::uint32_t>(count);
 }
 
-std::uint32_t UsePredictor::next_sample(Run& run) noexcept {
+std::uint8_t UsePredictor::next_sample(Run& run) noexcept {
     constexpr std::uint8_t trust_max = 3;
     const std::uint8_t trust = std::min(run.trust, trust_max);
     if (++run.asked < 4u << trust) return 0;
     run.asked = 0;
-    return 1 + (run.first + run.trust) % run.count;
+    return static_cast<std::uint8_t>(1 + (run.first + run.trust) % run.count);
 }
 
 }  // namespace hiroba::dsm

@@ -25,7 +25,8 @@ public:
         std::uint8_t trust;    ///< how often in a row a sample of it was used
         std::uint8_t asked;    ///< since the last sample
         std::uint8_t idle;     ///< how often in a row nothing of it was there to be brought
-        std::uint32_t sample;  ///< of the last time: its offset in the run + 1; 0: none
+        std::uint8_t sample;  ///< of the last time: its offset in the run + 1; 0: none
+        bool missed;          ///< since the last time, some of it
 
         BlockId end() const noexcept { return first + count; }
     };
@@ -39,13 +40,14 @@ public:
         if (at < missed_max) missed_[at] = block;
     }
 
-    /// While the threads that call note_miss() stand still: what was missed since the last call
-    /// belongs to the place that this was called with then. Returns the runs of `place`.
+    /// What was missed since the last call belongs to the place of the last arrive().
+    void learn() noexcept;
+    /// Returns the runs of `place`.
     std::span<Run> arrive(SyncPlace place) noexcept;
 
     /// Whether a sample is to be taken of the run that is being brought, and of which block:
     /// offset + 1; 0: none.
-    static std::uint32_t next_sample(Run& run) noexcept;
+    static std::uint8_t next_sample(Run& run) noexcept;
     /// The runs of the place of the last arrive(), without those that keep(run) says false for.
     template <class Keep>
     void filter(Keep&& keep) noexcept {
