@@ -26,6 +26,8 @@ constexpr Setting table[] = {
      "what only one node uses is neither compared nor told of; off: as everything else", "on|off"},
     {"HIROBA_FAULT_ENGINE", "auto", "how accesses to shared pages are noticed",
      "auto|uffd|mprotect"},
+    {"HIROBA_FOLLOW", "on",
+     "synchronizations bring what was used behind them before; off: faults bring it", "on|off"},
     {"HIROBA_GAS", "1G",
      "relocatable addresses of each rank's own allocations, and of collective ones", "size"},
     {"HIROBA_GAS_DIRECTORY", "auto",

@@ -30,7 +30,7 @@ struct MemoryOptions {
     bool watch_ahead = false;  ///< notices the use of some blocks fetched ahead (HIROBA_STATS)
     enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
     bool exclusive = true;  ///< blocks that one node alone uses are not compared (HIROBA_EXCLUSIVE)
-    bool follow = true;     ///< blocks used after each synchronization are brought up to date by it
+    bool follow = true;     ///< a synchronization brings what was used behind it (HIROBA_FOLLOW)
     /// A block whose page the engine leaves open is watched after so many releases in a row that
     /// found it unchanged: about what a first write's fault costs.
     std::uint8_t vain_max = 8;
@@ -56,7 +56,8 @@ struct MemoryCounts {
     /// watch_ahead.
     std::uint64_t ahead_watched = 0, ahead_used = 0, releases = 0, acquires = 0;
     std::uint64_t blocks_merged = 0, notices_made = 0, notices_dropped = 0, invalidations = 0;
-    std::uint64_t followed = 0, expected = 0, expected_unused = 0, lease_expiries = 0, home_migrations = 0, atomics = 0, flushes = 0, races = 0;
+    std::uint64_t followed = 0, expected = 0, expected_unused = 0, lease_expiries = 0,
+                  home_migrations = 0, atomics = 0, flushes = 0, races = 0;
     std::uint64_t pulls = 0;  ///< news asked for because bytes were newer than what was acquired
     /// Blocks that releases stopped looking at because no other node reads them, and how many of
     /// them had to be shared again.

@@ -49,7 +49,8 @@ void NewsExchange::barrier(Others at_release) noexcept {
     ++exchanges_;
     all_to_all_or_along_tree();
     // As if the program synchronized at two places in turns.
-    const SyncPlace before = std::exchange(this_thread().place, {1 + exchanges_ / 2 % 2, SyncKind::barrier});
+    const SyncPlace before =
+        std::exchange(this_thread().place, {1 + exchanges_ / 2 % 2, SyncKind::barrier});
     memory_.bring_expected();
     this_thread().place = before;
 }

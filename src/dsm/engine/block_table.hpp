@@ -38,10 +38,10 @@ struct BlockEntry {
     std::uint16_t unread = 0;   ///< versions in a row published here that nobody read from the home
     std::uint8_t patience = 0;  ///< 2 to the power of how many must be before it is exclusive
     std::uint8_t vain = 0;      ///< releases in a row that were told of it and found it unchanged
-    std::uint8_t follow = 0;       ///< how often in a row it was used after it had become stale
-    std::uint8_t follow_count = 0; ///< brought up to date in place since the last such use
-    bool knows_writer = false;  ///< notice_node says something
-    Timestamp rts;              ///< until when this node's copy may be read, if it is not the home
+    std::uint8_t follow = 0;    ///< how often in a row it was used after it had become stale
+    std::uint8_t follow_count = 0;  ///< brought up to date in place since the last such use
+    bool knows_writer = false;      ///< notice_node says something
+    Timestamp rts;         ///< until when this node's copy may be read, if it is not the home
     NodeId notice_node;    ///< who wrote last, as far as this node knows; also without a notice
     Timestamp notice_wts;  ///< of the remembered notice; 0: none
     Timestamp notice_rts;

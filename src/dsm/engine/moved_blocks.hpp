@@ -7,6 +7,7 @@
 // block that is still, or again, at home does no harm.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -16,7 +17,8 @@
 
 namespace hiroba::dsm {
 
-/// Three levels of bits: a block, 64 blocks, anything at all. Thread: any; async-signal-safe.
+/// Three levels of bits: a block, 64 blocks, one of 64 parts of all. Thread: any;
+/// async-signal-safe.
 class MovedBlocks {
 public:
     using Access = gas::Segment::Access;
@@ -42,7 +44,7 @@ public:
         const std::size_t word = block / 64, group = word / 64;
         return {Access::fetch_or(segment_, layout_.blocks_at + word * 8, bit(block)),
                 Access::fetch_or(segment_, layout_.words_at + group * 8, bit(word)),
-                Access::fetch_or(segment_, 0, 1)};
+                Access::fetch_or(segment_, 0, bit(group / layout_.groups_a_part))};
     }
 
     /// Whether anything is marked at this node.
@@ -51,13 +53,7 @@ public:
     template <class Visit>
     void take(Visit&& visit) noexcept {
         if (!any()) return;
-        segment_.swap({self_, 0}, 0);
-        for (std::size_t group = 0; group < layout_.groups; ++group) {
-            take_word(layout_.words_at, group, [&](std::size_t word) {
-                take_word(layout_.blocks_at, word,
-                          [&](std::size_t block) { visit(static_cast<BlockId>(block)); });
-            });
-        }
+        take_word(0, 0, [&](std::size_t part) { take_part(part, visit); });
     }
     /// Whether this node's `block` is marked, for checkers.
     bool is_marked(BlockId block) noexcept {
@@ -70,10 +66,12 @@ private:
     struct Layout {
         explicit constexpr Layout(std::size_t blocks)
             : groups((blocks + 4095) / 4096),
+              groups_a_part((groups + 63) / 64),
               blocks_at(words_at + groups * 8),
               bytes(blocks_at + groups * 64 * 8) {}
         std::size_t words_at = 64;  // `any` has a line of its own
         std::size_t groups;
+        std::size_t groups_a_part;  // each bit of the first word is one of 64 parts
         std::size_t blocks_at;
         std::size_t bytes;
     };
@@ -84,6 +82,17 @@ private:
     std::uint64_t here(std::size_t offset) noexcept {
         auto* const word = reinterpret_cast<std::uint64_t*>(segment_.local() + offset);
         return std::atomic_ref(*word).load(std::memory_order_acquire);
+    }
+    template <class Visit>
+    void take_part(std::size_t part, Visit&& visit) noexcept {
+        const std::size_t first = part * layout_.groups_a_part;
+        const std::size_t end = std::min(first + layout_.groups_a_part, layout_.groups);
+        for (std::size_t group = first; group < end; ++group) {
+            take_word(layout_.words_at, group, [&](std::size_t word) {
+                take_word(layout_.blocks_at, word,
+                          [&](std::size_t block) { visit(static_cast<BlockId>(block)); });
+            });
+        }
     }
     template <class Visit>
     void take_word(std::size_t level_at, std::size_t index, Visit&& visit) noexcept {

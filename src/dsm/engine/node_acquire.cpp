@@ -194,7 +194,8 @@ void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
 }
 
 // With the latch. What has been used after it became stale, several times in a row, is brought up
-// to date in place; now and then it is left to a fault, ever less often, to see whether it still is.
+// to date in place; now and then it is left to a fault, ever less often, to see whether it still
+// is.
 bool Node::is_followed(BlockEntry& entry) noexcept {
     if (!follows_ || entry.follow < followed_min) return false;
     if (++entry.follow_count < 1u << entry.follow) return true;

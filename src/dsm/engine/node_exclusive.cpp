@@ -194,9 +194,9 @@ void Node::give_up_near(BlockId block) noexcept {
     }
 }
 
-// What others wanted behind the last releases at this place they will want again: whoever comes upon
-// it then finds it shared, and need not ask. Now and then a run of blocks is kept, to see whether
-// they still do. While no thread of the program runs here, before a release.
+// What others wanted behind the last releases at this place they will want again: whoever comes
+// upon it then finds it shared, and need not ask. Now and then a run of blocks is kept, to see
+// whether they still do. While no thread of the program runs here, before a release.
 void Node::give_up_expected() noexcept {
     if (!options_.follow || !options_.exclusive) return;
     const RuntimeScope latches;
@@ -213,8 +213,7 @@ void Node::give_up_expected() noexcept {
         run.sample = UsePredictor::next_sample(run);
         for (BlockId block = run.first; block < run.end(); ++block) {
             BlockEntry& entry = entries_[block];
-            if (entry.state != BlockState::exclusive || run.sample != 0 ||
-                !entry.latch.try_lock())
+            if (entry.state != BlockState::exclusive || run.sample != 0 || !entry.latch.try_lock())
                 continue;
             if (entry.state == BlockState::exclusive) {
                 give_up(block, GiveUp::ahead);

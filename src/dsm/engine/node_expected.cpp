@@ -64,8 +64,7 @@ void Node::bring_run(UsePredictor::Run& run) noexcept {
         entry.watched = block + 1 == run.first + sample;
         const bool writes = entry.write_guess >= write_guess_sure && !entry.watched;
         const Access wanted = writes ? Access::write : Access::read;
-        entry.state =
-            take(entry, writes ? BlockEvent::write_fault : BlockEvent::read_fault).next;
+        entry.state = take(entry, writes ? BlockEvent::write_fault : BlockEvent::read_fault).next;
         if (entry.watched) {
             run.sample = sample;
             continue;

@@ -36,7 +36,7 @@ Result<MemoryOptions> MemoryOptions::from_settings() {
     // notes.
     const bool asks_for_races = std::getenv("HIROBA_RACE") != nullptr && race != "off";
     options.exclusive = setting("HIROBA_EXCLUSIVE") == "on" && !asks_for_races;
-    options.follow = std::getenv("NOFOLLOW") == nullptr;
+    options.follow = setting("HIROBA_FOLLOW") == "on";
     if (setting("HIROBA_ATOMICS") == "relaxed") options.atomics = Atomics::relaxed;
     return options;
 }

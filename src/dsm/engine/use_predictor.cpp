@@ -8,6 +8,7 @@ namespace hiroba::dsm {
 
 UsePredictor::UsePredictor()
     : missed_(missed_max),
+      sorted_(missed_max),
       places_(places_max),
       runs_(places_max * runs_max),
       joined_(runs_max) {}
@@ -38,23 +39,24 @@ UsePredictor::Place* UsePredictor::find(SyncPlace place) noexcept {
 
 // Both are sorted; what is in the place's runs already stays there as it is.
 void UsePredictor::fold(Place& place) noexcept {
-    const std::size_t missed =
-        std::min(missed_count_.load(std::memory_order_relaxed), missed_max);
-    std::sort(missed_.data(), missed_.data() + missed);
+    const std::size_t missed = std::min(missed_count_.load(std::memory_order_relaxed), missed_max);
+    for (std::size_t i = 0; i < missed; ++i)
+        sorted_[i] = std::atomic_ref{missed_[i]}.load(std::memory_order_relaxed);
+    std::sort(sorted_.data(), sorted_.data() + missed);
     Run* const runs = runs_of(place);
     std::size_t count = 0, next = 0;
     const auto take = [&](const Run& run) {
         if (count < runs_max) joined_[count++] = run;
     };
     for (std::size_t i = 0; i < missed; ++i) {
-        const BlockId block = missed_[i];
+        const BlockId block = sorted_[i];
         while (next < place.count && runs[next].first <= block) take(runs[next++]);
         if (count > 0 && block < joined_[count - 1].end()) {
             joined_[count - 1].missed = true;
             continue;
         }
-        const bool goes_on = count > 0 && block == joined_[count - 1].end() &&
-                             joined_[count - 1].count < run_max;
+        const bool goes_on =
+            count > 0 && block == joined_[count - 1].end() && joined_[count - 1].count < run_max;
         if (goes_on) {
             ++joined_[count - 1].count;
         } else {

@@ -22,9 +22,9 @@ public:
     struct Run {
         BlockId first;
         std::uint8_t count;
-        std::uint8_t trust;    ///< how often in a row a sample of it was used
-        std::uint8_t asked;    ///< since the last sample
-        std::uint8_t idle;     ///< how often in a row nothing of it was there to be brought
+        std::uint8_t trust;   ///< how often in a row a sample of it was used
+        std::uint8_t asked;   ///< since the last sample
+        std::uint8_t idle;    ///< how often in a row nothing of it was there to be brought
         std::uint8_t sample;  ///< of the last time: its offset in the run + 1; 0: none
         bool missed;          ///< since the last time, some of it
 
@@ -37,7 +37,8 @@ public:
     /// The program has come upon a block that was not here. Thread: any; async-signal-safe.
     void note_miss(BlockId block) noexcept {
         const std::size_t at = missed_count_.fetch_add(1, std::memory_order_relaxed);
-        if (at < missed_max) missed_[at] = block;
+        // Relaxed: a guess; who learns may come before it.
+        if (at < missed_max) std::atomic_ref{missed_[at]}.store(block, std::memory_order_relaxed);
     }
 
     /// What was missed since the last call belongs to the place of the last arrive().
@@ -75,7 +76,7 @@ private:
     void fold(Place& place) noexcept;
     static std::size_t add_run(Run* to, std::size_t count, BlockId block) noexcept;
 
-    SparseArray<BlockId> missed_;
+    SparseArray<BlockId> missed_, sorted_;
     std::atomic<std::size_t> missed_count_{0};
     SparseArray<Place> places_;
     SparseArray<Run> runs_;

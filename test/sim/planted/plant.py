@@ -201,6 +201,13 @@ BUGS = {
         ENGINE + "fault_path.cpp",
         [("    if (entry.brought && has_lease && ", "    if (entry.brought && ")],
     ),
+    # Of blocks in a row that were expected, one that holds unmerged bytes is fetched as well.
+    "expected_over_unmerged_bytes": (
+        ENGINE + "node_expected.cpp",
+        [("if (entry.state != BlockState::invalid) continue;",
+          "if (readable(entry.state)) continue;"),
+         ("if (!may_come_unasked(entry.state) || ", "if (")],
+    ),
     # A block that was fetched anew is still compared with what it held when its bytes were held back.
     "held_back_after_a_fetch": (
         ENGINE + "fault_path.cpp",
