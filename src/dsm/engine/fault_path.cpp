@@ -57,7 +57,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         last_time = length_of_run(entry);
         const bool absent = !readable(entry.state);
         if (std::exchange(entry.stale_aside, false)) word = word_at(*offset);
-        missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(entry, write));
+        missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(block, write));
         if (!missing.is_none()) continue;
         if (absent) note_followed(entry), predictor_.note_miss(block);
         if (entry.early) [[unlikely]]
@@ -72,12 +72,25 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
 }
 
 // A block that was written after each of its last read misses (data that wander from node to node)
-// is taken for writing at once, so that the first write costs nothing. Wrong, it is compared at the
-// next release, and the guess begins anew.
-BlockEvent Node::event_of_fault(BlockEntry& entry, bool write) noexcept {
+// is taken for writing at once, so that the first write costs nothing; likewise one behind a block
+// that was read and written just now. Wrong, it is compared at the next release, and the guess
+// begins anew.
+BlockEvent Node::event_of_fault(BlockId block, bool write) noexcept {
+    BlockEntry& entry = entries_[block];
     if (write && readable(entry.state)) note_write_after_read(entry);
-    return write || entry.write_guess >= write_guess_sure ? BlockEvent::write_fault
-                                                          : BlockEvent::read_fault;
+    if (write || entry.write_guess >= write_guess_sure) return BlockEvent::write_fault;
+    if (readable(entry.state) || block == 0 || !is_being_written(block - 1))
+        return BlockEvent::read_fault;
+    note_write_after_read(entry);
+    return BlockEvent::write_fault;
+}
+
+bool Node::is_being_written(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (!entry.latch.try_lock()) return false;
+    const bool written = entry.state == BlockState::writable && entry.write_guess > 0;
+    entry.latch.unlock();
+    return written;
 }
 
 void Node::note_use(BlockEntry& entry) noexcept {
@@ -119,6 +132,7 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     const AddressRange extent = program_range(block);
     std::uintptr_t end = extent.end();
     std::uint32_t got = 0;
+    const bool writes = window > 0 && is_being_written(block);
     for (; got < window; ++got) {
         const BlockId next = block + 1 + got;
         if (next >= entries_.size()) break;
@@ -133,10 +147,11 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
         }
         note_followed(entry);
         predictor_.note_miss(next);
-        entry.state = take(entry, BlockEvent::read_fault).next;
+        if (writes) note_write_after_read(entry);
+        entry.state = take(entry, writes ? BlockEvent::write_fault : BlockEvent::read_fault).next;
         end = range.end();
     }
-    map_ahead(block + 1, got);
+    map_ahead(block + 1, got, writes ? Access::write : Access::read);
     for (std::uint32_t i = 0; i < got; ++i) entries_[block + 1 + i].latch.unlock();
     const std::uint32_t length = read_ahead_.brought(guess, block, got);
     count(&PlaceCounters::fetched_ahead, got);
@@ -173,16 +188,17 @@ bool Node::fetch_from_home_ahead(BlockId block) noexcept {
 // With the latches of [first, +count), whose addresses follow each other. Of a sample of them the
 // use is to be noticed: they are readable as the others are and not mapped, as if the kernel had
 // dropped the mapping.
-void Node::map_ahead(BlockId first, std::uint32_t count_ahead) noexcept {
+void Node::map_ahead(BlockId first, std::uint32_t count_ahead, Access access) noexcept {
     constexpr std::uint32_t one_in = 8;
     AddressRange run;
     const auto map_run = [&] {
-        if (run.bytes > 0) engine_->map(run, Access::read);
+        if (run.bytes > 0) engine_->map(run, access);
         run = {};
     };
     for (BlockId block = first; block < first + count_ahead; ++block) {
         // Spread over the blocks, so that no stride of the program misses all of them.
-        if (options_.watch_ahead && (block * 0x9E37'79B9u >> 16) % one_in == 0) {
+        if (options_.watch_ahead && access == Access::read &&
+            (block * 0x9E37'79B9u >> 16) % one_in == 0) {
             entries_[block].watched = true;
             count(&PlaceCounters::ahead_watched);
             map_run();

@@ -233,7 +233,8 @@ private:
     bool is_current(BlockId block) noexcept;
     Stamp use_block(BlockId block, bool write) noexcept;
     Stamp pin_block(BlockId block, bool write, AddressRange& again) noexcept;
-    BlockEvent event_of_fault(BlockEntry& entry, bool write) noexcept;
+    BlockEvent event_of_fault(BlockId block, bool write) noexcept;
+    bool is_being_written(BlockId block) noexcept;
     std::uint64_t word_at(std::uint64_t offset) const noexcept {
         return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(private_memory_.at(offset & ~7ul))}
             .load(std::memory_order_relaxed);  // only compared
@@ -253,7 +254,7 @@ private:
     void fetch_around(BlockId block, std::uint32_t last_time) noexcept;
     bool fetch_ahead(BlockId block) noexcept;
     static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
-    void map_ahead(BlockId first, std::uint32_t count) noexcept;
+    void map_ahead(BlockId first, std::uint32_t count, Access access) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
 
