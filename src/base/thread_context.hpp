@@ -34,6 +34,13 @@ struct SyncPlace {
     SyncKind kind = SyncKind::start;
 };
 
+/// What a compiler's runtime call has said of the atomic behind it: that it adds what lies at
+/// `term` to the variable of a reduction.
+struct AnnouncedTerm {
+    std::uintptr_t code = 0;  ///< behind the call; 0: nothing was said
+    const void* term = nullptr;
+};
+
 struct ThreadContext {
     std::byte* runtime_stack_top = nullptr;  ///< private stack on which releases and acquires run
     bool on_runtime_stack = false;
@@ -49,6 +56,7 @@ struct ThreadContext {
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
     Turns* turns = nullptr;            ///< who schedules it, nullptr: the kernel (base/turns.hpp)
+    AnnouncedTerm announced;           ///< of the thread's next atomic (omp/atomic)
     SyncPlace place;                   ///< of its last synchronization (base/sync_place.hpp)
     /// The kernel reads it at each system call of a thread whose calls are examined: 0 lets the
     /// call pass, 1 hands it to us.

@@ -291,6 +291,14 @@ public:
     /// `data` describes now, and unlocks. False: another thread has taken it over and will.
     /// `combine` null: each adds its own.
     virtual bool reduce(std::uint64_t key, void* data, CombineFunction combine) noexcept = 0;
+    /// The caller adds the term, a variable of its own, to the variable of a reduction by one
+    /// atomic right behind `code`. False: it is to call reduce(). The atomic may be passed over,
+    /// its work be left to the region's join (docs/decisions/what-a-region-reads-first.md).
+    virtual bool announce_term(const void* /*code*/, const void* /*term*/) noexcept {
+        return false;
+    }
+    /// The caller does otherwise than it was told to announce.
+    virtual void withdraw_term() noexcept {}
     /// A lock its holder may take again. @return how often the caller holds it now; 0 from
     /// try_lock_nested(): another thread has it.
     virtual std::uint32_t lock_nested(std::uint64_t key) noexcept = 0;

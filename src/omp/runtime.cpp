@@ -70,6 +70,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
     if (link_ != nullptr) {
         parts.locks->release_by({&release_for_lock, this});
         nodes_ = parts.endpoint->nodes();
+        everywhere_.terms = &link_->terms();
         everywhere_.words = segment_words_.get();
         everywhere_.progress = segment_progress_.get();
         everywhere_.pools = std::make_unique<std::array<ChunkPool, Workshare::slots>>();

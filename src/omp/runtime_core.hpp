@@ -114,6 +114,8 @@ public:
     void unlock(std::uint64_t key) noexcept override;
     void forget_lock(std::uint64_t key) noexcept override;
     bool reduce(std::uint64_t key, void* data, CombineFunction combine) noexcept override;
+    bool announce_term(const void* code, const void* term) noexcept override;
+    void withdraw_term() noexcept override;
     std::uint32_t lock_nested(std::uint64_t key) noexcept override;
     std::uint32_t try_lock_nested(std::uint64_t key) noexcept override;
     void unlock_nested(std::uint64_t key) noexcept override;
@@ -270,6 +272,7 @@ private:
     };
 
     void await_offer(const ReductionOffer& own) noexcept;
+    void apply_terms() noexcept;
     void start_watch();
     void watch_regions() noexcept;
     std::uint32_t* lock_at(std::uint64_t key) noexcept;

@@ -1,13 +1,55 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: reductions whose values the compiler hands over, so that they can be added up on each node
-// before one thread of it goes to the variables.
+// Role: reductions. Those whose values the compiler hands over are added up on each node before one
+// thread of it goes to the variables; those that end a region's function by an atomic travel in the
+// region's join.
 // Invariant: the compiler's function runs as a part of the program, on the program's stack.
 #include "base/program_call.hpp"
 #include "base/thread_context.hpp"
 #include "net/net.hpp"
 #include "omp/runtime_core.hpp"
+#include "omp/team/team.hpp"
 
 namespace hiroba::omp {
+
+namespace {
+/// In the region itself, and not in a task of it.
+bool joins_take_terms(const Frame& frame) noexcept {
+    return frame.team != nullptr && frame.team->terms != nullptr && !frame.inlined &&
+           frame.task == frame.implicit;
+}
+}  // namespace
+
+// A member of the struct of shared variables that an atomic changes is gcc's copy of a reduction's
+// variable: the program has no name for it, so nobody can be waiting for its new value. What the
+// program changes by atomics of its own is behind a pointer.
+// clang's code says beforehand that an atomic is a reduction's.
+bool leave_to_join(const LastAtomic& atomic) noexcept {
+    const auto* const thread = static_cast<const ThreadState*>(this_thread().omp);
+    if (thread == nullptr || !is_program_call(atomic.return_address)) return false;
+    const Frame& frame = *thread->frame;
+    if (!joins_take_terms(frame)) return false;
+    if (!atomic.announced && atomic.data != reinterpret_cast<std::uintptr_t>(frame.team->fork.data))
+        return false;
+    return frame.team->terms->add(atomic.term);
+}
+
+// The same answer for all threads of a region: who adds under a lock and who adds by an atomic do
+// not see each other.
+bool RuntimeCore::announce_term(const void* code, const void* term) noexcept {
+    const Frame& frame = *self().frame;
+    if (frame.place.team_size == 1 || !joins_take_terms(frame)) return false;
+    this_thread().announced = {reinterpret_cast<std::uintptr_t>(code), term};
+    return true;
+}
+
+void RuntimeCore::withdraw_term() noexcept { this_thread().announced = {}; }
+
+/// When all threads of all nodes have left the region: by the one that led it, as a part of it.
+void RuntimeCore::apply_terms() noexcept {
+    JoinTerms::List terms;
+    const std::size_t count = everywhere_.terms->take(terms);
+    for (std::size_t i = 0; i < count; ++i) apply(terms[i]);
+}
 
 bool RuntimeCore::reduce(std::uint64_t key, void* data, CombineFunction combine) noexcept {
     ThreadState& thread = self();

@@ -202,6 +202,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     trace("omp.join", join_phase);
     if (link_ != nullptr) {
         join_nodes(thread, nodes_of(team_size) > 1);
+        apply_terms();
     } else {
         if (team.join.arrive()) team.join.open(patience_);
         work_until(thread, nullptr,

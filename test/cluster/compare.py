@@ -126,6 +126,8 @@ def all_cases():
         Case("fortran_tasks.f90", tasks=True),
         Case("fortran_newer.f90", environment={"OMP_CANCELLATION": "true"}),
         Case("omp_locks.c"),
+        Case("reductions.c"),
+        Case("reductions.c", environment={"HIROBA_PROVIDER": "udp", "OMP_MAX_ACTIVE_LEVELS": "2"}),
         Case("sync_locks.c"),
         Case("sync_events.c"),
         Case("sync_cxx.cpp"),

@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-from process_runs import LIMIT_SECONDS, expect, main
+from process_runs import HEADERS, LIMIT_SECONDS, expect, main
 
 
 BORROWED_NAMES = ("libutil.so", "libcrypt.so", "libdw.so", "libfmt.so", "libZydis.so",
@@ -273,7 +273,102 @@ end program
     assert (status, out.split(), err) == (0, ["begin", "64"], ""), f"{status} {out!r} {err[-300:]}"
 
 
-CASES = [borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
+ENDS_IN_A_SUM = """
+    int main(void) {
+        double sum = 0, most = 0; int whole = 0;
+        for (int i = 0; i < 200; ++i) {
+    #pragma omp parallel for reduction(+ : sum)
+            for (int k = 0; k < 64; ++k) sum += k;
+    #pragma omp parallel for reduction(+ : whole)
+            for (int k = 0; k < 64; ++k) whole += k;
+    #pragma omp parallel for reduction(max : most)
+            for (int k = 0; k < 64; ++k) most = most < k * i ? k * i : most;
+        }
+        printf("%.0f %d %.0f\\n", sum, whole, most);
+    }"""
+# Not taken along: gcc's variable is global, and a thread of the region waits for what is counted.
+WAITS_FOR_A_COUNT = """
+    int come, rounds = 100;
+    int main(void) {
+        for (int i = 0; i < rounds; ++i) {
+            int local = 0;
+            come = 0;
+    #pragma omp parallel
+            if (omp_get_thread_num() == 0) {
+                int seen = 0, others = 0;
+                while (seen + others < 2 * (omp_get_num_threads() - 1)) {
+    #pragma omp atomic read
+                    seen = come;
+    #pragma omp atomic read
+                    others = local;
+                }
+            } else if (omp_get_thread_num() % 2) {
+    #pragma omp atomic
+                local++;
+    #pragma omp atomic
+                come++;
+            } else {
+    #pragma omp atomic
+                come++;
+    #pragma omp atomic
+                local++;
+            }
+        }
+        printf("%d\\n", rounds);
+    }"""
+
+
+def reductions_travel_in_the_join(bench):
+    """Sums at the ends of regions make no atomic on any node; counts that are waited for do."""
+    for compiler, flags in ((["gcc"], ["-O2"]), (["gcc"], ["-O3", "-march=native"]),
+                            (["gcc"], ["-O1"]), (["clang-14"], ["-O2"])):
+        for source, out, is_taken in ((ENDS_IN_A_SUM, "403200 403200 12537\n", True),
+                                      (WAITS_FOR_A_COUNT, "100\n", False)):
+            target = bench.folder / "ends"
+            subprocess.run([*compiler, *flags, "-w", "-fopenmp", "-x", "c", "-", "-o", str(target)],
+                           input=(HEADERS + source).encode(), check=True, cwd=bench.folder)
+            status, printed, err = bench.run(target, HIROBA_STATS="1")
+            what = f"{compiler + flags}: {status} {printed!r}\n{err[-1500:]}"
+            assert (status, printed) == (0, out), what
+            counted = {row: [int(n) for n in re.search(rf"^{row}((?: +\d+)+)$", err, re.M).group(1).split()]
+                       for row in ("parallel_regions", "atomics", "blocks_merged")}
+            assert min(counted["parallel_regions"][:-1]) >= 100, what
+            # clang makes `max` by a compare and a jump.
+            others = 200 * bench.nodes if compiler == ["clang-14"] and is_taken else 0
+            assert (counted["atomics"][-1] <= others) == is_taken, what
+
+
+# By hand what no compiler writes: a region that ends in an atomic on another member of its struct
+# for each thread.
+MANY_SUMS = """
+    void GOMP_parallel(void (*)(void*), void*, unsigned, unsigned);
+    struct shared { long sums[12]; };
+    static void region(void* data) {
+        struct shared* shared = data;
+    #define SUM(n) case n: __atomic_fetch_add(&shared->sums[n], n + 1, __ATOMIC_RELAXED); return;
+        switch (omp_get_thread_num()) {
+            SUM(0) SUM(1) SUM(2) SUM(3) SUM(4) SUM(5) SUM(6) SUM(7) SUM(8) SUM(9) SUM(10) SUM(11)
+        }
+    }
+    int main(void) {
+        struct shared shared = {{0}};
+        for (int i = 0; i < 100; ++i) GOMP_parallel(region, &shared, 12, 0);
+        for (int i = 0; i < 12; ++i) printf("%ld ", shared.sums[i] / 100);
+    }"""
+
+
+def more_sums_than_a_mail_takes(bench):
+    """Twelve variables, of which node 0 takes four along: it makes the others' atomics itself."""
+    program = bench.build("many", MANY_SUMS, "-O2", "-fopenmp")
+    status, out, err = bench.run(program, OMP_NUM_THREADS="12", HIROBA_STATS="1")
+    assert (status, out) == (0, "".join(f"{n} " for n in range(1, 13))), f"{status} {out!r} {err}"
+    made = [int(n) for n in re.search(r"^atomics((?: +\d+)+)$", err, re.M).group(1).split()][:-1]
+    taken = min(4, 12 // bench.nodes) * bench.nodes  # from each node
+    assert made[0] >= (taken - 4) * 100 > 0, f"{made}"
+
+
+CASES = [reductions_travel_in_the_join, more_sums_than_a_mail_takes,
+         borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
          programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units]
 
 

@@ -23,11 +23,13 @@ void omp_destroy_nest_lock(void* lock);
 
 void __kmpc_critical(Location*, Int, void* name) {
     note_caller();
+    runtime().withdraw_term();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
     runtime().lock(key_of(name));
 }
 void __kmpc_critical_with_hint(Location*, Int, void* name, Unsigned) {
     note_caller();
+    runtime().withdraw_term();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
     runtime().lock(key_of(name));
 }
@@ -56,10 +58,14 @@ void __kmpc_end_reduce(Location*, Int, void* name) {
     tell_tool(ToolNews::reduction_ends);
     runtime().barrier();
 }
-Int __kmpc_reduce_nowait(Location*, Int, Int, std::size_t, void* data,
+// 2: the caller adds its value by an atomic, which may be left to the region's join.
+Int __kmpc_reduce_nowait(Location* location, Int, Int variables, std::size_t, void* data,
                          void (*combine)(void*, void*), void* name) {
     note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
+    if (variables == 1 && (location->flags & location_flag::atomic_reduce) != 0 &&
+        runtime().announce_term(__builtin_return_address(0), *static_cast<void**>(data)))
+        return 2;
     tell_tool(ToolNews::reduction_begins);
     if (runtime().reduce(key_of(name), data, combine)) return 1;
     tell_tool(ToolNews::reduction_ends);

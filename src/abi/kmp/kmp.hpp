@@ -25,7 +25,7 @@ struct Location {
 };
 
 namespace location_flag {
-inline constexpr Int barrier_implicit = 0x40, sections = 0x400;
+inline constexpr Int atomic_reduce = 0x10, barrier_implicit = 0x40, sections = 0x400;
 }
 
 /// What the body of a region has become: the addresses of two thread numbers, then any number of

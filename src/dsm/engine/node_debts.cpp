@@ -5,6 +5,7 @@
 // Invariant: nothing is held while a release of another node is waited for, and whoever waits makes
 // the releases that others want of this node meanwhile. So no wait for a release is part of a
 // cycle.
+#include <algorithm>
 #include <mutex>
 
 #include "base/clock.hpp"
@@ -24,6 +25,10 @@ constexpr std::uint32_t shown_unasked = 64;
 // A thread of the writer that waits in the runtime, or releases, sees what is wanted by itself.
 // Only one that computes has to be stood in for, by a thread that must be woken.
 constexpr std::uint64_t wake_after_ns = 10'000;
+// A look at a board that is not mapped is a round trip. So looks get rarer: a quarter of the time
+// waited so far lies between two, at most so much.
+constexpr std::uint64_t look_at_once_ns = 20'000;
+constexpr std::uint64_t pause_max_ns = 100'000;
 }  // namespace
 
 bool Node::may_show(Stamp stamp) noexcept {
@@ -68,6 +73,7 @@ void Node::pull(Stamp stamp) noexcept {
     const NodeId writer = stamp.writer();
     if (has_learned(stamp)) return;
     count(&PlaceCounters::pulls);
+    const std::uint64_t begin_ns = now_ns();
     Backoff backoff;
     std::uint64_t wake_at_ns = 0;  // 0: the writer does not know yet that this is wanted
     bool wakes = false;
@@ -93,7 +99,13 @@ void Node::pull(Stamp stamp) noexcept {
         }
         pay();
         endpoint_.poll();
-        backoff.pause();
+        const std::uint64_t now = now_ns(), waited = now - begin_ns;
+        if (turns_of_this_thread() != nullptr || waited < look_at_once_ns) {
+            backoff.pause();
+        } else {
+            endpoint_.wait_until([this] { return has_to_pay(); },
+                                 now + std::min(waited / 4, pause_max_ns));
+        }
     }
 }
 

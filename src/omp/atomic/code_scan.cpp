@@ -113,6 +113,7 @@ public:
 
     void section(dsm::AddressRange range) {
         sections_.push_back(range);
+        before_.clear();
         std::uintptr_t at = range.address;
         while (at < range.end()) {
             Decoded decoded;
@@ -122,10 +123,13 @@ public:
                     &decoder_, &context, code, range.end() - at, &decoded.instruction))) {
                 ++scan_.undecodable_bytes;
                 scan_.wide_vectors = true;
+                before_.clear();
                 ++at;
                 continue;
             }
             instruction(at, context, decoded);
+            if (before_.size() == before_most) before_.erase(before_.begin());
+            before_.push_back(at);
             at += decoded.instruction.length;
         }
     }
@@ -140,11 +144,18 @@ public:
             const bool entered = next != targets_.end() && *next < site.address + site.length;
             site.by_trap = site.length < jump_bytes || entered;
             site.may_borrow = site.by_trap && !entered && behind_stays(i);
+            forget_entered(site);
         }
         return std::move(scan_);
     }
 
 private:
+    /// What was read from the instructions in front holds where nobody jumps between them.
+    void forget_entered(CodeSite& site) const {
+        const auto next = std::upper_bound(targets_.begin(), targets_.end(), site.last.begin);
+        if (next != targets_.end() && *next <= site.address) site.last = {};
+    }
+
     /// Whether the bytes that a jump at site `i` would end in are code that nobody rewrites.
     bool behind_stays(std::size_t i) const {
         const std::uintptr_t end = scan_.sites[i].address + jump_bytes;
@@ -168,14 +179,20 @@ private:
         if (ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder_, &context, &instruction,
                                                     decoded.operands, instruction.operand_count)) &&
             describe(decoded, site)) {
+            if (site.kind == SiteKind::atomic)
+                site.last = last_operation_at(at, before_, sections_.back().address,
+                                              sections_.back().end());
             scan_.sites.push_back(site);
         } else {
             ++scan_.left_alone;
         }
     }
 
+    static constexpr std::size_t before_most = 8;
+
     ZydisDecoder decoder_;
     CodeScan scan_;
+    std::vector<std::uintptr_t> before_;  ///< addresses of the last instructions
     std::vector<dsm::AddressRange> sections_;
     std::vector<std::uintptr_t> targets_;  ///< of direct branches
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "omp/atomic/code_sections.hpp"
+#include "omp/atomic/last_operation.hpp"
 
 namespace hiroba::omp {
 
@@ -42,6 +43,7 @@ struct CodeSite {
     bool by_trap = false;  ///< no room for a jump
     /// A by_trap that has room for one whose last bytes are those of the instruction behind.
     bool may_borrow = false;
+    LastOperation last;  ///< where it ends its function as a reduction does
 };
 
 struct CodeScan {

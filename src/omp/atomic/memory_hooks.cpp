@@ -15,6 +15,7 @@ AtomicHooks hooks_on(dsm::SharedMemory& memory, bool sequential) {
         static_cast<dsm::SharedMemory*>(context)->leave_atomic(address, bytes);
     };
     hooks.flush = [](void* context) noexcept { static_cast<dsm::SharedMemory*>(context)->flush(); };
+    hooks.leaves_to_join = &leave_to_join;
     hooks.sequential = sequential;
     hooks.block_bytes = memory.map().shape().block_bytes;
     hooks.global.push_back(memory.map().main_range());

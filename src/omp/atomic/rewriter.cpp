@@ -66,7 +66,7 @@ std::vector<Patch> make_trampolines(TrampolineZone& zone, LandingPads& pads, con
     std::vector<Patch> patches;
     patches.reserve(scan.sites.size());
     for (const CodeSite& site : scan.sites) {
-        object.sites.push_back({&object, site.address, site.operand_bytes, site.kind});
+        object.sites.push_back({&object, site.address, site.operand_bytes, site.kind, site.last});
         const std::uintptr_t trampoline = zone.add(site, object.sites.back());
         if (trampoline == 0) {
             ++summary.left_alone;

@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "dsm/memory/address_map.hpp"
+#include "omp/team/join_terms.hpp"
 
 namespace hiroba::dsm {
 class SharedMemory;
@@ -30,6 +31,9 @@ struct AtomicHooks {
     bool (*enter)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
     void (*leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
     void (*flush)(void* context) noexcept = nullptr;
+    /// Whether the region the thread is in takes the term over. Then the instruction is not carried
+    /// out. Null: never asked.
+    bool (*leaves_to_join)(const LastAtomic& atomic) noexcept = nullptr;
     bool sequential = false;  ///< HIROBA_ATOMICS=seq_cst: flush before and after each atomic
     std::size_t block_bytes = page_bytes;  ///< an operand may not cross a multiple of this
     /// The global memory, any number of ranges, the largest (the main range) first.

@@ -23,6 +23,7 @@
 #include "base/latch.hpp"
 #include "omp/atomic/fault_trap.hpp"
 #include "omp/atomic/rewriter_test_forms.hpp"
+#include "omp/atomic/rewriter_test_run.hpp"
 
 #define ASSEMBLE(name, code)                                                             \
     asm(".pushsection hiroba_plain, \"ax\", @progbits\n plain_" #name ":\n" code         \
@@ -52,89 +53,7 @@ LEFT_ALONE_FORMS(DECLARE)
 FENCE_FORMS(DECLARE)
 extern const char rewritten_begin[], rewritten_end[];
 extern const char narrow_begin[], narrow_end[], narrow_add[], narrow_fence[];
-
-/// What a form starts and ends with, in the order that run_form's assembly knows.
-struct Registers {
-    std::uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15;
-    std::uint64_t flags;
-    void* stack;
-    const void* code;
-    void* caller_stack;
-};
-/// Global words that forms reach relative to the instruction; a page of its own.
-[[gnu::visibility("hidden")]] alignas(4096) std::uint64_t form_word[512];
-[[gnu::visibility("hidden")]] Registers* form_registers;
-void run_form(Registers* registers);
 }
-
-// Loads every register from *rdi, calls the code on its own stack, stores every register.
-asm(R"(
-    .text
-run_form:
-    push %rbx
-    push %rbp
-    push %r12
-    push %r13
-    push %r14
-    push %r15
-    mov %rdi, form_registers(%rip)
-    mov %rsp, 144(%rdi)
-    mov 128(%rdi), %rsp
-    push 120(%rdi)
-    mov 0(%rdi), %rax
-    mov 8(%rdi), %rbx
-    mov 16(%rdi), %rcx
-    mov 24(%rdi), %rdx
-    mov 32(%rdi), %rsi
-    mov 48(%rdi), %rbp
-    mov 56(%rdi), %r8
-    mov 64(%rdi), %r9
-    mov 72(%rdi), %r10
-    mov 80(%rdi), %r11
-    mov 88(%rdi), %r12
-    mov 96(%rdi), %r13
-    mov 104(%rdi), %r14
-    mov 112(%rdi), %r15
-    mov 40(%rdi), %rdi
-    popfq
-    push %rdi
-    mov form_registers(%rip), %rdi
-    mov 136(%rdi), %rdi
-    mov %rdi, form_code(%rip)
-    pop %rdi
-    call *form_code(%rip)
-    pushfq
-    push %rdi
-    mov form_registers(%rip), %rdi
-    mov %rax, 0(%rdi)
-    mov %rbx, 8(%rdi)
-    mov %rcx, 16(%rdi)
-    mov %rdx, 24(%rdi)
-    mov %rsi, 32(%rdi)
-    mov %rbp, 48(%rdi)
-    mov %r8, 56(%rdi)
-    mov %r9, 64(%rdi)
-    mov %r10, 72(%rdi)
-    mov %r11, 80(%rdi)
-    mov %r12, 88(%rdi)
-    mov %r13, 96(%rdi)
-    mov %r14, 104(%rdi)
-    mov %r15, 112(%rdi)
-    pop 40(%rdi)
-    pop 120(%rdi)
-    mov %rsp, 128(%rdi)
-    mov 144(%rdi), %rsp
-    cld
-    pop %r15
-    pop %r14
-    pop %r13
-    pop %r12
-    pop %rbp
-    pop %rbx
-    ret
-    .local form_code
-    .comm form_code, 8, 8
-)");
 
 namespace hiroba::omp {
 namespace {
@@ -161,7 +80,8 @@ std::byte* map_arena() {
 /// Stands in for the shared memory: one latch is every block's critical section.
 struct Hooks {
     std::atomic<std::uint64_t> entered{0}, left{0}, flushed{0};
-    std::atomic<bool> take{true};
+    std::atomic<bool> take{true}, leaves{false};
+    LastAtomic left_to_join;
     std::uintptr_t address = 0;
     std::size_t bytes = 0;
     Latch latch;
@@ -170,6 +90,7 @@ struct Hooks {
         entered = left = flushed = 0;
         take = true;
         address = bytes = 0;
+        left_to_join = {};
     }
 };
 Hooks hooks_seen;
@@ -214,6 +135,12 @@ void flush(void*) noexcept {
     ++hooks_seen.flushed;
 }
 
+bool leaves_to_join(const LastAtomic& atomic) noexcept {
+    clobber();
+    hooks_seen.left_to_join = atomic;
+    return hooks_seen.leaves;
+}
+
 /// Rewrites the test's own section of code, once.
 struct Rewritten {
     std::byte* global = map_arena();
@@ -226,6 +153,7 @@ struct Rewritten {
         hooks.enter = enter;
         hooks.leave = leave;
         hooks.flush = flush;
+        hooks.leaves_to_join = leaves_to_join;
         hooks.global = {{reinterpret_cast<std::uintptr_t>(global), arena_bytes},
                         {reinterpret_cast<std::uintptr_t>(form_word), sizeof form_word}};
         summary = rewrite(object(rewritten_begin, rewritten_end), hooks);
@@ -380,6 +308,41 @@ TEST(Rewriter, AnInstructionOnPrivateMemoryBehavesAsBeforeAndCallsNoHook) {
             expect_same(form, plain, changed, seed);
         }
         EXPECT_EQ(hooks_seen.entered, 0u) << form.name;
+    }
+}
+
+TEST(Rewriter, AnInstructionLeftToTheJoinIsPassedOverAndItsTermIsTheDifference) {
+    ASSERT_TRUE(rewritten().summary);
+    const Form forms[] = {LIST(add_long_register, "") LIST(add_quad_constant, "") LIST(sub_quad, "")
+                              LIST(or_word, "") LIST(dec_byte, "") LIST(and_quad, "")
+                                  LIST(dec_quad, "") LIST(reduction, "")};
+    for (const Form& form : forms) {
+        int differing = 0;  // a sum of two random numbers often is one of them
+        for (unsigned seed = 0; seed < 24; ++seed) {
+            Outcome plain = run(form.plain, rewritten().global, seed);
+            hooks_seen.clear();
+            hooks_seen.leaves = true;
+            Outcome changed = run(form.rewritten, rewritten().global, seed);
+            hooks_seen.leaves = false;
+            EXPECT_EQ(hooks_seen.entered, 0u) << form.name;
+            const LastAtomic& left = hooks_seen.left_to_join;
+            ASSERT_NE(left.term.address, 0u) << form.name;
+            EXPECT_EQ(left.data, changed.registers.rbx) << form.name;
+            EXPECT_FALSE(left.announced);
+            const std::size_t at =
+                left.term.address - reinterpret_cast<std::uintptr_t>(rewritten().global);
+            differing += std::memcmp(&plain.memory[at], &changed.memory[at], 8) != 0;
+            JoinTerm term = left.term;
+            term.address = reinterpret_cast<std::uintptr_t>(changed.memory.data() + at);
+            apply(term);
+            // The flags are nobody's behind it, but for the one that says an exchange succeeded.
+            plain.registers.flags = changed.registers.flags;
+            constexpr std::size_t flags_pushed = 0x8000 - 8;  // by run_form
+            std::memcpy(plain.memory.data() + flags_pushed, changed.memory.data() + flags_pushed,
+                        8);
+            expect_same(form, plain, changed, seed);
+        }
+        EXPECT_GT(differing, 4) << form.name;
     }
 }
 

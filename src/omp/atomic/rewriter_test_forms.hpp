@@ -17,6 +17,10 @@
     X(add_word_constant, "lock addw $0x1234, 2(%r12)")                                       \
     X(add_long_constant, "lock addl $-3, 4(%r13)")                                           \
     X(add_quad_constant, "lock addq $0x12345678, 8(%r13)")                                   \
+    X(reduction, "movq %rcx, %xmm0\n movq 8(%rbx), %rdx\n leaq 8(%rbx), %r9\n"               \
+                 "1: movq %rdx, %xmm1\n movq %rdx, %rax\n addsd %xmm0, %xmm1\n"              \
+                 "movq %xmm1, %r10\n lock cmpxchgq %r10, (%r9)\n jne 2f\n ret\n"            \
+                 "2: movq %rax, %rdx\n jmp 1b")                                              \
     X(adc_quad, "lock adcq %rdx, 16(%rbp)")                                                  \
     X(adc_byte, "lock adcb $1, 16(%rbp)")                                                    \
     X(sbb_long, "lock sbbl %edx, (%rbx)")                                                    \

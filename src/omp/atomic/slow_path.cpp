@@ -7,10 +7,41 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
+
+namespace hiroba::omp {
+
+/// What slow_path_entry.S has pushed, and above it what the trampoline has (trampoline.cpp).
+struct HookFrame {
+    std::uint64_t r15, r14, r13, r12, rbx, r11, r10, r9, r8, rdx, rcx;
+    std::uint64_t hook_flags, rbp, return_address, rsi;
+
+    struct Above {
+        std::uint64_t address, flags, rdi, rax;
+        std::byte red_zone[128];
+    };
+    Above& above() noexcept {
+        return *reinterpret_cast<Above*>(reinterpret_cast<std::byte*>(this + 1) +
+                                         vector_room_bytes());
+    }
+    std::uintptr_t program_stack() noexcept {
+        return reinterpret_cast<std::uintptr_t>(&above() + 1);
+    }
+    /// In the processor's numbering.
+    std::uint64_t general(unsigned number) noexcept {
+        const std::uint64_t all[16] = {
+            above().rax, rcx, rdx, rbx, program_stack(), rbp, rsi, above().rdi, r8, r9, r10, r11,
+            r12,         r13, r14, r15};
+        return all[number];
+    }
+};
+
+}  // namespace hiroba::omp
 
 // extern "C" although this is no ABI: the assembly beside this file calls and reads these by name.
 extern "C" {
@@ -21,8 +52,9 @@ extern "C" {
 [[gnu::visibility("hidden")]] void hiroba_atomic_after();
 [[gnu::visibility("hidden")]] void hiroba_atomic_before_xmm();
 [[gnu::visibility("hidden")]] void hiroba_atomic_after_xmm();
-[[gnu::visibility("hidden")]] bool hiroba_atomic_enter(void* address,
-                                                       hiroba::omp::SiteRecord* site) noexcept;
+[[gnu::visibility("hidden")]] hiroba::omp::Entered hiroba_atomic_enter(
+    void* address, hiroba::omp::SiteRecord* site, hiroba::omp::HookFrame* frame,
+    const std::byte* vectors) noexcept;
 [[gnu::visibility("hidden")]] void hiroba_atomic_leave(void* address,
                                                        hiroba::omp::SiteRecord* site) noexcept;
 }
@@ -59,6 +91,58 @@ bool crosses_block(std::uintptr_t address, std::size_t bytes, std::size_t block_
 bool is_global(const AtomicHooks& hooks, std::uintptr_t address) {
     return std::any_of(hooks.global.begin(), hooks.global.end(),
                        [&](const dsm::AddressRange& range) { return range.contains(address); });
+}
+
+std::uint64_t term_value(const LastOperation& last, HookFrame& frame, const std::byte* vectors) {
+    std::uint64_t value = 0;
+    const auto load = [&](const void* from) { std::memcpy(&value, from, last.arithmetic.bytes); };
+    switch (last.place) {
+        case TermPlace::general_register: value = frame.general(last.term_register); break;
+        case TermPlace::vector_register:
+            if (vectors != nullptr) load(vectors + std::size_t{16} * last.term_register);
+            break;
+        case TermPlace::constant: value = static_cast<std::uint64_t>(last.value); break;
+        case TermPlace::stack:
+            load(reinterpret_cast<const void*>(frame.program_stack() +
+                                               static_cast<std::uint64_t>(last.value)));
+            break;
+        case TermPlace::memory: load(reinterpret_cast<const void*>(last.value)); break;
+    }
+    return last.negated ? -value : value;
+}
+
+/// A reduction's last instruction in a region whose join takes the term along.
+/// Whether it is this atomic that was announced: the next one behind the call, of the same term.
+bool is_announced(const SiteRecord& site, std::uint64_t value, const AnnouncedTerm& announced) {
+    constexpr std::uintptr_t behind_max = 512;  // the other way to add lies between
+    return announced.code != 0 && site.address - announced.code < behind_max &&
+           std::memcmp(&value, announced.term, site.last.arithmetic.bytes) == 0;
+}
+
+bool passes_term_on(std::uintptr_t at, const SiteRecord& site, HookFrame* registers,
+                    const std::byte* vectors, const AnnouncedTerm& announced) noexcept {
+    const LastOperation& last = site.last;
+    const AtomicHooks& hooks = site.object->hooks;
+    if (!last || hooks.leaves_to_join == nullptr || hooks.sequential || last.displacement < 0)
+        return false;
+    HookFrame& frame = *registers;
+    const std::uint64_t data = frame.general(last.base_register);
+    if (at != data + static_cast<std::uint64_t>(last.displacement) || !is_global(hooks, at))
+        return false;
+    const std::uint64_t way_back = last.has_frame ? frame.rbp : frame.program_stack();
+    const void* return_address = nullptr;
+    std::memcpy(&return_address,
+                reinterpret_cast<const void*>(
+                    way_back + static_cast<std::uint64_t>(std::int64_t{last.return_address_at})),
+                sizeof return_address);
+    const JoinTerm term{at, term_value(last, frame, vectors), last.arithmetic};
+    if (!hooks.leaves_to_join(
+            {term, data, return_address, is_announced(site, term.value, announced)}))
+        return false;
+    // lahf puts the zero flag there; restore_from_entry() takes it from there.
+    constexpr std::uint64_t zero_flag = 1u << 14;
+    if (last.by_exchange) frame.above().flags |= zero_flag;
+    return true;
 }
 
 bool enter(void* address, SiteRecord& site) noexcept {
@@ -136,12 +220,23 @@ AtomicCounts atomic_counts() noexcept {
 
 }  // namespace hiroba::omp
 
-bool hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site) noexcept {
-    bool entered = false;
+hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site,
+                                         hiroba::omp::HookFrame* frame,
+                                         const std::byte* vectors) noexcept {
+    using hiroba::omp::Entered;
+    Entered entered = Entered::no;
+    hiroba::ThreadContext& context = hiroba::this_thread();
+    const auto announced = std::exchange(context.announced, {});
     // Until leave: a handler of the program that ran now could wait for what this thread holds.
-    hiroba::this_thread().in_runtime = true;
-    hiroba::omp::as_runtime([&] { entered = hiroba::omp::enter(address, *site); });
-    if (!entered) hiroba::this_thread().in_runtime = false;
+    context.in_runtime = true;
+    hiroba::omp::as_runtime([&] {
+        const auto at = reinterpret_cast<std::uintptr_t>(address);
+        if (hiroba::omp::passes_term_on(at, *site, frame, vectors, announced))
+            entered = Entered::elsewhere;
+        else if (hiroba::omp::enter(address, *site))
+            entered = Entered::yes;
+    });
+    if (entered != Entered::yes) context.in_runtime = false;
     return entered;
 }
 

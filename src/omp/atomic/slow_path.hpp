@@ -15,6 +15,7 @@
 namespace hiroba::omp {
 
 struct ObjectRecord;
+struct HookFrame;  ///< registers at a site (slow_path.cpp)
 
 /// One rewritten instruction, as the slow path sees it.
 struct SiteRecord {
@@ -22,6 +23,7 @@ struct SiteRecord {
     std::uintptr_t address = 0;
     std::uint8_t operand_bytes = 0;
     SiteKind kind = SiteKind::atomic;
+    LastOperation last;
 };
 
 /// One rewritten object, at a fixed place for as long as the process lives.
@@ -40,10 +42,16 @@ enum class VectorUse : std::uint8_t {
     all,  ///< whatever the processor has
 };
 
+enum class Entered : std::uint8_t {
+    no,  ///< the address is private after all
+    yes,
+    elsewhere,  ///< the instruction will be carried out later, and is to be passed over
+};
+
 /// Addresses that trampolines call with rdi = operand address, rsi = SiteRecord*, and on the stack,
 /// above the return address, 8 bytes of theirs and vector_room_bytes() of room. Both keep every
-/// register but rax; `before` returns in al whether the critical section was entered. If it was,
-/// the program's vectors lie in the room, and in the registers again behind `after`, which is given
+/// register but rax; `before` returns in al an Entered. If the critical section was entered, the
+/// program's vectors lie in the room, and in the registers again behind `after`, which is given
 /// the same room.
 struct SlowPathEntries {
     std::uintptr_t before;

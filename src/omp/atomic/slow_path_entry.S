@@ -4,6 +4,8 @@
 # Invariant: all else is restored, ZMM and mask registers included where the object may have something
 # in them (hooks use them: memcpy, merge). Only, when `before` answers true, the vectors stay in the trampoline's room until `after` restores
 # them: no locked instruction touches one, and each save and restore costs a tenth of a microsecond.
+# `before` hands hiroba_atomic_enter what it saved: rdx = the general registers (HookFrame, slow_path.cpp),
+# rcx = xmm0 and those behind it, 0: all are zero.
 
     .text
 
@@ -22,6 +24,9 @@
     push    %r11
     push    %rbx
     push    %r12
+    push    %r13
+    push    %r14
+    push    %r15
     cld
     lea     24 + 63(%rbp), %r12
     and     $-64, %r12
@@ -84,9 +89,18 @@ hiroba_atomic_before:
 1:
     fxsave64 (%r12)
 3:
+    lea     -96(%rbp), %rdx
+    lea     160(%r12), %rcx
+    test    %ebx, %ebx
+    jz      7f
+    # Of what is as at the start xsave keeps no more than a zero in its header.
+    testb   $2, 512(%r12)
+    jnz     7f
+    xor     %ecx, %ecx
+7:
     call    hiroba_atomic_enter
-    test    %al, %al
-    jnz     4f
+    cmp     $1, %al
+    je      4f
     restore_vectors
 4:
     leave_hook
@@ -123,9 +137,11 @@ hiroba_atomic_after:
 hiroba_atomic_before_xmm:
     enter_hook
     save_xmm
+    lea     -96(%rbp), %rdx
+    mov     %r12, %rcx
     call    hiroba_atomic_enter
-    test    %al, %al
-    jnz     7f
+    cmp     $1, %al
+    je      7f
     restore_xmm
 7:
     leave_hook

@@ -29,7 +29,7 @@ struct ZoneConstants {
     } hulls[hulls_max];
 };
 
-constexpr std::size_t trampoline_bytes_max = 448;  // the longest is about 400
+constexpr std::size_t trampoline_bytes_max = 496;  // the longest is about 450
 constexpr std::size_t constants_bytes = round_up(sizeof(ZoneConstants), cache_line_bytes);
 
 // Bytes between the program's stack pointer and ours: red zone, rax, rdi; then flags, address, and
@@ -134,6 +134,11 @@ void global_path(MachineCode& code, const CodeSite& site, const SiteRecord& reco
     const std::int32_t room = vector_room_bytes();
     make_room(code, room);
     call_hook(code, &constants.before, record);
+    std::byte* passed_over = nullptr;
+    if (site.last) {
+        code.bytes({0x3c, static_cast<std::uint8_t>(Entered::elsewhere)});  // cmp al, ...
+        passed_over = code.jump_later(0x84);
+    }
     code.bytes({0x84, 0xc0});  // test al, al
     std::byte* private_after_all = code.jump_later(0x84);
 
@@ -155,6 +160,12 @@ void global_path(MachineCode& code, const CodeSite& site, const SiteRecord& reco
     code.load_rax(room + flags_at);
     code.move_stack(room + 16);
     run_and_return(code, site);
+    if (passed_over == nullptr) return;
+    code.land(passed_over);
+    code.load_rax(room + flags_at);
+    code.move_stack(room + 16);
+    restore_from_entry(code);
+    code.jump(site.address + site.length);
 }
 
 void atomic_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord& record,

@@ -11,11 +11,19 @@
 #include "base/thread_context.hpp"
 #include "omp/atomic/slow_path.hpp"
 
-extern "C" bool hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site) noexcept;
+extern "C" hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site,
+                                                    hiroba::omp::HookFrame* frame,
+                                                    const std::byte* vectors) noexcept;
 extern "C" void hiroba_atomic_leave(void* address, hiroba::omp::SiteRecord* site) noexcept;
 
 namespace hiroba::omp {
 namespace {
+
+/// At a site that ends no function: nobody looks at the registers.
+template <class Word>
+Entered enter(Word& word, SiteRecord& site) {
+    return hiroba_atomic_enter(&word, &site, nullptr, nullptr);
+}
 
 bool covered(std::span<const dsm::AddressRange> hulls, dsm::AddressRange range) {
     for (const dsm::AddressRange& hull : hulls) {
@@ -81,8 +89,8 @@ std::string order_of(bool sequential, bool global) {
     object.hooks = recording_hooks(calls, sequential);
     if (global) object.hooks.global = {{reinterpret_cast<std::uintptr_t>(&word), sizeof word}};
     calls.take = global;
-    SiteRecord site{&object, 0, 8, SiteKind::atomic};
-    if (hiroba_atomic_enter(&word, &site)) hiroba_atomic_leave(&word, &site);
+    SiteRecord site{&object, 0, 8, SiteKind::atomic, {}};
+    if (enter(word, site) == Entered::yes) hiroba_atomic_leave(&word, &site);
     return calls.order;
 }
 
@@ -95,14 +103,14 @@ TEST(SlowPath, TheThreadIsInTheRuntimeFromEnterToLeave) {
     Calls calls;
     ObjectRecord object;
     object.hooks = recording_hooks(calls, false);
-    SiteRecord site{&object, 0, 8, SiteKind::atomic};
-    ASSERT_TRUE(hiroba_atomic_enter(&word, &site));
+    SiteRecord site{&object, 0, 8, SiteKind::atomic, {}};
+    ASSERT_EQ(enter(word, site), Entered::yes);
     EXPECT_TRUE(this_thread().in_runtime);
     hiroba_atomic_leave(&word, &site);
     EXPECT_FALSE(this_thread().in_runtime);
 
     calls.take = false;
-    ASSERT_FALSE(hiroba_atomic_enter(&word, &site));
+    ASSERT_EQ(enter(word, site), Entered::no);
     EXPECT_FALSE(this_thread().in_runtime);
 }
 

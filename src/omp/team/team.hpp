@@ -16,6 +16,7 @@
 #include "omp/task/task.hpp"
 #include "omp/team/cancellation.hpp"
 #include "omp/team/gate.hpp"
+#include "omp/team/join_terms.hpp"
 #include "omp/team/reduction_offers.hpp"
 #include "omp/team/team_link.hpp"
 #include "omp/team/thread_state.hpp"
@@ -27,6 +28,7 @@ struct Team {
     LocalBarrier barrier, join;     ///< of this node's members
     Cancellation cancellation;      ///< its number is the region's
     ReductionOffers reductions;     ///< of this node's members
+    JoinTerms* terms = nullptr;     ///< that its join takes along; none: of a team inside a node
     WordStore* words = nullptr;     ///< of worksharing constructs
     WordStore* progress = nullptr;  ///< of doacross loops
     /// Of a team on several nodes, by slot: chunks that this one has taken.

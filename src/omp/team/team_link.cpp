@@ -28,6 +28,7 @@ constexpr std::uint32_t all_to_all_max = net::kick::tree_arity;
 /// What a region reads first: the struct of its shared variables.
 constexpr std::size_t data_prefetch_bytes = 256;
 static_assert(std::is_trivially_copyable_v<Fork>);
+static_assert(JoinTerms::most * sizeof(JoinTerm) <= sizeof(Fork), "a join's mail is no longer");
 }  // namespace
 
 TeamLink::TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail)
@@ -97,7 +98,11 @@ void TeamLink::bring_expected() noexcept {
 
 void TeamLink::send(std::uint32_t to, Kind kind, Bytes extra) noexcept {
     const bool cancelled = cancellation_->region();
-    const Header header{kind, phase_, region_, cancelled ? 1u : 0u};
+    JoinTerms::List terms;
+    const std::size_t count = kind == Kind::join ? terms_.take(terms) : 0;
+    if (count > 0) extra = std::as_bytes(std::span(terms).first(count));
+    const Header header{kind, phase_, region_, cancelled ? 1u : 0u,
+                        static_cast<std::uint32_t>(count)};
     const MutableBytes mail = mail_->compose(to);
     std::memcpy(mail.data(), &header, sizeof header);
     if (!extra.empty()) std::memcpy(mail.data() + sizeof header, extra.data(), extra.size());
@@ -123,8 +128,28 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
                      static_cast<unsigned long>(header.region), static_cast<unsigned>(kind), phase_,
                      static_cast<unsigned long>(region_));
     if (!extra.empty()) std::memcpy(extra.data(), body.data() + sizeof header, extra.size());
-    parts_.memory->learn(NodeId{from}, body.subspan(sizeof header + extra.size()));
+    const std::size_t terms_bytes = header.terms * sizeof(JoinTerm);
+    HIROBA_INVARIANT(body.size() >= sizeof header + extra.size() + terms_bytes,
+                     "%lu bytes with %u terms from node %u",
+                     static_cast<unsigned long>(body.size()), header.terms, from);
+    receive_terms(body.subspan(sizeof header, terms_bytes));
+    parts_.memory->learn(NodeId{from}, body.subspan(sizeof header + extra.size() + terms_bytes));
     mail_->take(from);
+}
+
+// What finds no room here is added where the variable is, as the thread would have done it: several
+// nodes below have reductions of more variables than a mail takes along.
+void TeamLink::receive_terms(Bytes mail) noexcept {
+    for (; !mail.empty(); mail = mail.subspan(sizeof(JoinTerm))) {
+        JoinTerm term;
+        std::memcpy(&term, mail.data(), sizeof term);
+        if (terms_.add(term)) continue;
+        void* const variable = reinterpret_cast<void*>(term.address);
+        const bool entered = parts_.memory->enter_atomic(variable, term.arithmetic.bytes);
+        HIROBA_INVARIANT(entered, "a term for 0x%lx, which is no shared memory", term.address);
+        apply(term);
+        parts_.memory->leave_atomic(variable, term.arithmetic.bytes);
+    }
 }
 
 // --- cancelled regions ---------------------------------------------------------------------------

@@ -11,7 +11,7 @@
 //   gather   the way up of a barrier of more members: children to parents, what they have heard of
 //            their own children included
 //   spread   the way down
-//   join     children to parents, as gather
+//   join     children to parents, as gather, with the terms of reductions
 // Where regions may be cancelled all barriers go along the tree. Some nodes then leave a barrier
 // that others have begun; what is left of it in a mailbox lies before a join or a fork of the same
 // sender, and is passed over with its news learned. All to all, such mails could pile up.
@@ -31,6 +31,7 @@
 #include "net/net.hpp"
 #include "omp/omp.hpp"
 #include "omp/team/cancellation.hpp"
+#include "omp/team/join_terms.hpp"
 
 namespace hiroba::omp {
 
@@ -113,6 +114,8 @@ public:
     /// Once children_have_joined().
     void arrive_at_join() noexcept;
     bool children_have_joined() noexcept { return children_have_come(Kind::join); }
+    /// Of this node's threads, until they leave with its join; node 0's, once all have joined.
+    JoinTerms& terms() noexcept { return terms_; }
 
     /// Every member: all writes of all members before begin_ are visible to all after finish_.
     void begin_barrier() noexcept;
@@ -150,6 +153,7 @@ private:
         std::uint32_t phase;
         std::uint64_t region;
         std::uint32_t cancelled;  ///< so the root knows it once all have joined
+        std::uint32_t terms = 0;  ///< JoinTerms behind the header
     };
 
     TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail);
@@ -164,6 +168,7 @@ private:
     /// Takes the next mail of `from`, waiting for it, which must be a `kind` of this region and
     /// phase.
     void receive(std::uint32_t from, Kind kind, MutableBytes extra = {}) noexcept;
+    void receive_terms(Bytes mail) noexcept;
     bool have_come(std::uint32_t from, std::uint32_t to) noexcept;
     bool children_have_come(Kind kind) noexcept;
     /// Whether the next mail of `from` is a `kind`, behind what is left of a cancelled region.
@@ -201,6 +206,7 @@ private:
     std::uint32_t phase_ = 0;  ///< barriers passed in this region
     bool gathered_ = false;    ///< in a barrier along the tree: the way up is done
     std::unique_ptr<net::kick::Mailboxes> mail_;
+    JoinTerms terms_;
     Cancellation* cancellation_ = nullptr;
     bool cancellable_ = false;
     std::atomic<bool> over_{false}, in_region_{false};
