@@ -260,7 +260,7 @@ std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out
     for (std::uint32_t node = 0; node < clocks_.size(); ++node) {
         const Clock& clock = clocks_[node];
         if (clock.changed <= since) continue;
-        const ClockNews told{node, clock.told, clock.needed};
+        const ClockNews told{node, clock.told, clock.needed, clock.epoch};
         std::memcpy(out.data() + at, &told, sizeof told);
         at += sizeof told;
         ++header.clocks;
@@ -347,6 +347,7 @@ void Node::learn_notices(NodeId from, Bytes news) noexcept {
         Clock& clock = pending_clocks_[told.node];
         clock.told = std::max(clock.told, told.told);
         clock.needed = std::max(clock.needed, told.needed);
+        clock.epoch = std::max(clock.epoch, told.epoch);
     }
     std::memcpy(pending_.data() + pending_count_, news.data() + sizeof header + clock_bytes,
                 header.count * sizeof(Notice));

@@ -51,6 +51,7 @@ struct ClockNews {
     std::uint64_t node;
     ReleaseNumber told;
     ReleaseNumber needed;
+    Epoch epoch;  ///< what those releases merged is of earlier ones
 };
 
 /// What an acquire leaves accessible and brings up to date: blocks first to end - 1.
@@ -365,6 +366,7 @@ private:
     bool is_known(LastChange change) const noexcept;
     void raise_known(NodeId node, Epoch epoch) noexcept;
     void note_known(BlockId block) noexcept;
+    void know_what_atomics_ordered() noexcept;
     void note_brought(BlockId block, LastChange last) noexcept;
     void note_first_access(BlockId block, std::uint64_t at, bool written) noexcept;
     void look_at_early_blocks() noexcept;
@@ -456,6 +458,9 @@ private:
     std::vector<Epoch> pending_known_;  ///< learned, not yet acquired, under pending_latch_
     std::atomic<bool> has_pending_known_{false};
     std::vector<Epoch> flushed_known_;  ///< as the flush object has it, under flush_latch_
+    /// Atomics here that followed one of another node; those behind which the program knows what
+    /// that one followed.
+    std::atomic<std::uint64_t> atomics_behind_others_{0}, atomics_known_{0};
     Latch early_latch_;
     std::vector<SeenEarly> seen_early_;  ///< per node, under early_latch_
     SparseArray<EarlyBlock> early_;      ///< under the block's latch
@@ -485,6 +490,7 @@ private:
     struct Clock {
         ReleaseNumber told = 0;    ///< the signature tells of them
         ReleaseNumber needed = 0;  ///< bytes that this node has published were read from them
+        Epoch epoch = 0;           ///< what those told of have merged is of earlier ones
         NewsSequence changed = 0;
     };
     SparseArray<Clock> clocks_;  ///< per node, under signature_latch_

@@ -93,6 +93,7 @@ void Node::end_release() noexcept {
         if (had_work_) end_epoch();
         Clock& own = clocks_[self_.value];
         own.told = own.needed = release;
+        own.epoch = this_change().epoch;
         // Nobody has heard of a release that made nothing and that no atomic owes.
         if (made_count_ > 0 || debt_.load(std::memory_order_seq_cst) >= release) {
             own.changed = signature_.mark();
