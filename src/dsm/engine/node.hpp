@@ -48,7 +48,9 @@ struct NewsHeader {
 /// Up to which releases of `node` the sender's news tell, with all news to the same receiver that
 /// came before; and up to which its bytes make them necessary.
 struct ClockNews {
-    std::uint64_t node;
+    std::uint32_t node;
+    std::uint32_t
+        program_flushes;  ///< not 0: the program of some node that the sender knows of does
     ReleaseNumber told;
     ReleaseNumber needed;
     Epoch epoch;  ///< what those releases merged is of earlier ones
@@ -291,7 +293,10 @@ private:
     bool flush_on_runtime_stack(Flusher flusher) noexcept;
     bool flush_in_order(Flusher flusher) noexcept;
     void learn_notices(NodeId from, Bytes news) noexcept;
+    void acquire_flushed(Flusher flusher) noexcept;
     void wait_for_flushes() noexcept;
+    bool learn_flushed() noexcept;
+    void learn_flushed(const FlushObject::Content& flushed) noexcept;
     bool has_untold_work() noexcept;
     NewsSequence last_sequence() noexcept;
     void release_on_runtime_stack(Others others) noexcept;
@@ -318,9 +323,7 @@ private:
     const std::byte* twin_of(BlockId block) noexcept {
         return entries_[block].held_back ? bases_.data() + offset_of(block) : copies_.own(block);
     }
-    bool has_changed(BlockId block) noexcept {
-        return differs(private_copy(block), twin_of(block), block_bytes_);
-    }
+    bool has_changed(BlockId block) noexcept;
     bool must_hold_back(BlockId block, Stamp stamp) noexcept;
     void hold_back(BlockId block, const std::byte* ours) noexcept;
     void stop_holding_back(BlockId block) noexcept;
@@ -367,6 +370,7 @@ private:
     void raise_known(NodeId node, Epoch epoch) noexcept;
     void note_known(BlockId block) noexcept;
     void know_what_atomics_ordered() noexcept;
+    void know_what_was_told() noexcept;
     void note_brought(BlockId block, LastChange last) noexcept;
     void note_first_access(BlockId block, std::uint64_t at, bool written) noexcept;
     void look_at_early_blocks() noexcept;
@@ -558,11 +562,13 @@ private:
 
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 
-    FlushObject::Version flush_seen_ = 0;  ///< under flush_latch_
-    NewsSequence flush_sequence_ = 0;      ///< what this node had when it last flushed, likewise
+    std::atomic<FlushObject::Version> flush_seen_{0};  ///< changes under flush_latch_
+    NewsSequence flush_sequence_ = 0;  ///< what this node had when it last flushed, likewise
     Latch flush_latch_;
-    std::atomic<std::uint32_t> vain_flushes_{0};  ///< in a row
-    std::atomic<bool> program_flushes_{false};    ///< it has done so here
+    std::atomic<std::uint32_t> vain_flushes_{0};   ///< in a row
+    std::atomic<std::uint64_t> vain_flush_ns_{0};  ///< when the last of them ended
+    net::CoreShortage flush_shortage_;             ///< what they have learned of this node's cores
+    std::atomic<bool> program_flushes_{false};     ///< it has done so, here or elsewhere
     /// When a thread, here or elsewhere, was last seen to wait for a plain write, 0: never; and
     /// when the others were last told of one here.
     std::atomic<std::uint64_t> spun_at_ns_{0}, told_of_spin_ns_{0};

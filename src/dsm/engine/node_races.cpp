@@ -159,13 +159,16 @@ void Node::know_what_atomics_ordered() noexcept {
     const std::uint64_t behind = atomics_behind_others_.load(std::memory_order_relaxed);
     if (behind == atomics_known_.load(std::memory_order_relaxed)) return;
     look_at_early_blocks();
-    {
-        const std::scoped_lock guard{signature_latch_};
-        for (std::uint32_t node = 0; node < known_.size(); ++node)
-            raise_known(NodeId{node}, clocks_[node].epoch);
-    }
+    know_what_was_told();
     // Relaxed, also where another thread knows more: then somebody looks once too often.
     atomics_known_.store(behind, std::memory_order_relaxed);
+}
+
+// Whoever told it, and whether the program or its publisher heard.
+void Node::know_what_was_told() noexcept {
+    const std::scoped_lock guard{signature_latch_};
+    for (std::uint32_t node = 0; node < known_.size(); ++node)
+        raise_known(NodeId{node}, clocks_[node].epoch);
 }
 
 // With the block's latch, its newest bytes being here. What was brought before and never shown, the
@@ -360,6 +363,8 @@ void Node::know_what_was_flushed() noexcept {
     look_at_early_blocks();
     for (std::uint32_t node = 0; node < known_.size(); ++node)
         raise_known(NodeId{node}, flushed_known_[node]);
+    // A fault may have learned of a release before the program's first flush here.
+    know_what_was_told();
 }
 
 }  // namespace hiroba::dsm

@@ -214,6 +214,21 @@ void Node::written(AddressRange range) noexcept {
     });
 }
 
+// Where a thread flushes, its program's stack has frames of ours: each flush would find them
+// changed, and tell all nodes.
+bool Node::has_changed(BlockId block) noexcept {
+    const std::byte* const ours = private_copy(block);
+    const std::byte* const twin = twin_of(block);
+    const ThreadContext& thread = this_thread();
+    if (thread.frames_end == 0) return differs(ours, twin, block_bytes_);
+    const std::uintptr_t at = program_range(block).address;
+    const std::size_t begin = std::clamp(thread.frames_begin, at, at + block_bytes_) - at;
+    const std::size_t end = std::clamp(thread.frames_end, at, at + block_bytes_) - at;
+    if (begin == end) return differs(ours, twin, block_bytes_);
+    return std::memcmp(ours, twin, begin) != 0 ||
+           std::memcmp(ours + end, twin + end, block_bytes_ - end) != 0;
+}
+
 // A page that the engine leaves open is compared at each release: about as often as costs what the
 // fault of its next write will, and then it is watched. Looked at once more behind that: what comes
 // later is reported. With the block's latch.

@@ -21,8 +21,8 @@ extern "C" {
 [[gnu::visibility("hidden")]] void hiroba_atomic_after();
 [[gnu::visibility("hidden")]] void hiroba_atomic_before_xmm();
 [[gnu::visibility("hidden")]] void hiroba_atomic_after_xmm();
-[[gnu::visibility("hidden")]] bool hiroba_atomic_enter(void* address,
-                                                       hiroba::omp::SiteRecord* site) noexcept;
+[[gnu::visibility("hidden")]] bool hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site,
+                                                       const std::byte* room) noexcept;
 [[gnu::visibility("hidden")]] void hiroba_atomic_leave(void* address,
                                                        hiroba::omp::SiteRecord* site) noexcept;
 }
@@ -89,6 +89,31 @@ void leave(void* address, SiteRecord& site) noexcept {
     if (hooks.sequential) hooks.flush(hooks.context);
 }
 
+/// While one lives, the thread's context says what a flush's trampoline and the frames below it lie
+/// over: that they change is no write of the program's.
+class FramesOnStack {
+public:
+    /// @param room  of the trampoline: above it are the four words that the trampoline pushed
+    FramesOnStack(const SiteRecord& site, const std::byte* room, const void* frame) noexcept
+        : context_(this_thread()), known_(site.kind == SiteKind::flush && room != nullptr) {
+        if (!known_) return;
+        constexpr std::size_t pushed_bytes = 4 * sizeof(std::uint64_t);
+        constexpr std::size_t below_frame = 512;  // of what is called until the stack is switched
+        context_.frames_begin = reinterpret_cast<std::uintptr_t>(frame) - below_frame;
+        context_.frames_end = reinterpret_cast<std::uintptr_t>(room) +
+                              static_cast<std::size_t>(vector_room_bytes()) + pushed_bytes;
+    }
+    FramesOnStack(const FramesOnStack&) = delete;
+    FramesOnStack& operator=(const FramesOnStack&) = delete;
+    ~FramesOnStack() {
+        if (known_) context_.frames_begin = context_.frames_end = 0;
+    }
+
+private:
+    ThreadContext& context_;
+    bool known_;
+};
+
 /// Runs `body` on the runtime stack and keeps the program's errno.
 template <class Body>
 void as_runtime(Body&& body) noexcept {
@@ -136,8 +161,10 @@ AtomicCounts atomic_counts() noexcept {
 
 }  // namespace hiroba::omp
 
-bool hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site) noexcept {
+bool hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site,
+                         const std::byte* room) noexcept {
     bool entered = false;
+    const hiroba::omp::FramesOnStack frames{*site, room, __builtin_frame_address(0)};
     // Until leave: a handler of the program that ran now could wait for what this thread holds.
     hiroba::this_thread().in_runtime = true;
     hiroba::omp::as_runtime([&] { entered = hiroba::omp::enter(address, *site); });

@@ -84,6 +84,7 @@ hiroba_atomic_before:
 1:
     fxsave64 (%r12)
 3:
+    lea     24(%rbp), %rdx
     call    hiroba_atomic_enter
     test    %al, %al
     jnz     4f
@@ -123,6 +124,7 @@ hiroba_atomic_after:
 hiroba_atomic_before_xmm:
     enter_hook
     save_xmm
+    lea     24(%rbp), %rdx
     call    hiroba_atomic_enter
     test    %al, %al
     jnz     7f

@@ -11,7 +11,8 @@
 #include "base/thread_context.hpp"
 #include "omp/atomic/slow_path.hpp"
 
-extern "C" bool hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site) noexcept;
+extern "C" bool hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord* site,
+                                    const std::byte* room) noexcept;
 extern "C" void hiroba_atomic_leave(void* address, hiroba::omp::SiteRecord* site) noexcept;
 
 namespace hiroba::omp {
@@ -82,7 +83,7 @@ std::string order_of(bool sequential, bool global) {
     if (global) object.hooks.global = {{reinterpret_cast<std::uintptr_t>(&word), sizeof word}};
     calls.take = global;
     SiteRecord site{&object, 0, 8, SiteKind::atomic};
-    if (hiroba_atomic_enter(&word, &site)) hiroba_atomic_leave(&word, &site);
+    if (hiroba_atomic_enter(&word, &site, nullptr)) hiroba_atomic_leave(&word, &site);
     return calls.order;
 }
 
@@ -96,13 +97,13 @@ TEST(SlowPath, TheThreadIsInTheRuntimeFromEnterToLeave) {
     ObjectRecord object;
     object.hooks = recording_hooks(calls, false);
     SiteRecord site{&object, 0, 8, SiteKind::atomic};
-    ASSERT_TRUE(hiroba_atomic_enter(&word, &site));
+    ASSERT_TRUE(hiroba_atomic_enter(&word, &site, nullptr));
     EXPECT_TRUE(this_thread().in_runtime);
     hiroba_atomic_leave(&word, &site);
     EXPECT_FALSE(this_thread().in_runtime);
 
     calls.take = false;
-    ASSERT_FALSE(hiroba_atomic_enter(&word, &site));
+    ASSERT_FALSE(hiroba_atomic_enter(&word, &site, nullptr));
     EXPECT_FALSE(this_thread().in_runtime);
 }
 
