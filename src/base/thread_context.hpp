@@ -55,9 +55,12 @@ struct ThreadContext {
     void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
-    Turns* turns = nullptr;            ///< who schedules it, nullptr: the kernel (base/turns.hpp)
-    AnnouncedTerm announced;           ///< of the thread's next atomic (omp/atomic)
-    SyncPlace place;                   ///< of its last synchronization (base/sync_place.hpp)
+    /// What our frames lie over of the program's stack while it flushes; empty elsewhere. The
+    /// program has nothing there.
+    std::uintptr_t frames_begin = 0, frames_end = 0;
+    AnnouncedTerm announced;  ///< of the thread's next atomic (omp/atomic)
+    Turns* turns = nullptr;   ///< who schedules it, nullptr: the kernel (base/turns.hpp)
+    SyncPlace place;          ///< of its last synchronization (base/sync_place.hpp)
     /// The kernel reads it at each system call of a thread whose calls are examined: 0 lets the
     /// call pass, 1 hands it to us.
     char examines_calls = 0;

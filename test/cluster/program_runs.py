@@ -367,9 +367,37 @@ def more_sums_than_a_mail_takes(bench):
     assert made[0] >= (taken - 4) * 100 > 0, f"{made}"
 
 
+def flushes_with_nothing_to_tell(bench):
+    """What a flush itself leaves on the program's stack is no write: nobody merges it."""
+    program = bench.build("flushes", """
+        #include <omp.h>
+        #include <stdio.h>
+        int main(void) {
+            int threads = 0;
+        #pragma omp parallel reduction(+ : threads)
+            {
+                unsigned long kept = omp_get_thread_num() + 1;
+                for (int i = 0; i < 5000; ++i) {
+                    kept = kept * 6364136223846793005ul + 1;
+                    __asm__ volatile("" : "+a"(kept));
+        #pragma omp flush
+                }
+                threads += kept != 0;
+            }
+            printf("%d\\n", threads);
+        }""", "-fopenmp")
+    run = bench.run(program, HIROBA_STATS="1")
+    expect(run, 0, f"{bench.nodes}\n", "")
+    merged, flushed = (int(re.search(rf"^{name} .* (\d+)$", run[2], re.MULTILINE).group(1))
+                       for name in ("blocks_merged", "flushes"))
+    # The publisher knows of nobody's stack pointer; it comes a thousand times a second at most.
+    assert flushed >= 5000 * bench.nodes and merged < flushed / 2, f"{flushed} flushes, {merged} merged"
+
+
 CASES = [reductions_travel_in_the_join, more_sums_than_a_mail_takes,
          borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
-         programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units]
+         programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units,
+         flushes_with_nothing_to_tell]
 
 
 if __name__ == "__main__":

@@ -257,10 +257,12 @@ std::size_t Node::encode_since(NewsSequence since, NodeId skip, MutableBytes out
     trim_signature();
     NewsHeader header{signature_.min_wts().value, 0, 0};
     std::size_t at = sizeof header;
+    const std::uint32_t flushes =
+        program_flushes_.load(std::memory_order_relaxed) ? 1 : 0;  // a hint
     for (std::uint32_t node = 0; node < clocks_.size(); ++node) {
         const Clock& clock = clocks_[node];
         if (clock.changed <= since) continue;
-        const ClockNews told{node, clock.told, clock.needed};
+        const ClockNews told{node, flushes, clock.told, clock.needed, clock.epoch};
         std::memcpy(out.data() + at, &told, sizeof told);
         at += sizeof told;
         ++header.clocks;
@@ -347,6 +349,9 @@ void Node::learn_notices(NodeId from, Bytes news) noexcept {
         Clock& clock = pending_clocks_[told.node];
         clock.told = std::max(clock.told, told.told);
         clock.needed = std::max(clock.needed, told.needed);
+        clock.epoch = std::max(clock.epoch, told.epoch);
+        if (told.program_flushes != 0)
+            program_flushes_.store(true, std::memory_order_relaxed);  // as flush()
     }
     std::memcpy(pending_.data() + pending_count_, news.data() + sizeof header + clock_bytes,
                 header.count * sizeof(Notice));

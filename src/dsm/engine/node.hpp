@@ -49,9 +49,12 @@ struct NewsHeader {
 /// Up to which releases of `node` the sender's news tell, with all news to the same receiver that
 /// came before; and up to which its bytes make them necessary.
 struct ClockNews {
-    std::uint64_t node;
+    std::uint32_t node;
+    std::uint32_t
+        program_flushes;  ///< not 0: the program of some node that the sender knows of does
     ReleaseNumber told;
     ReleaseNumber needed;
+    Epoch epoch;  ///< what those releases merged is of earlier ones
 };
 
 /// What an acquire leaves accessible and brings up to date: blocks first to end - 1.
@@ -299,7 +302,10 @@ private:
     bool flush_on_runtime_stack(Flusher flusher) noexcept;
     bool flush_in_order(Flusher flusher) noexcept;
     void learn_notices(NodeId from, Bytes news) noexcept;
+    void acquire_flushed(Flusher flusher) noexcept;
     void wait_for_flushes() noexcept;
+    bool learn_flushed() noexcept;
+    void learn_flushed(const FlushObject::Content& flushed) noexcept;
     bool has_untold_work() noexcept;
     NewsSequence last_sequence() noexcept;
     void release_on_runtime_stack(Others others) noexcept;
@@ -326,9 +332,7 @@ private:
     const std::byte* twin_of(BlockId block) noexcept {
         return entries_[block].held_back ? bases_.data() + offset_of(block) : copies_.own(block);
     }
-    bool has_changed(BlockId block) noexcept {
-        return differs(private_copy(block), twin_of(block), block_bytes_);
-    }
+    bool has_changed(BlockId block) noexcept;
     bool must_hold_back(BlockId block, Stamp stamp) noexcept;
     void hold_back(BlockId block, const std::byte* ours) noexcept;
     void stop_holding_back(BlockId block) noexcept;
@@ -374,6 +378,8 @@ private:
     bool is_known(LastChange change) const noexcept;
     void raise_known(NodeId node, Epoch epoch) noexcept;
     void note_known(BlockId block) noexcept;
+    void know_what_atomics_ordered() noexcept;
+    void know_what_was_told() noexcept;
     void note_brought(BlockId block, LastChange last) noexcept;
     void note_first_access(BlockId block, std::uint64_t at, bool written) noexcept;
     void look_at_early_blocks() noexcept;
@@ -468,6 +474,9 @@ private:
     std::vector<Epoch> pending_known_;  ///< learned, not yet acquired, under pending_latch_
     std::atomic<bool> has_pending_known_{false};
     std::vector<Epoch> flushed_known_;  ///< as the flush object has it, under flush_latch_
+    /// Atomics here that followed one of another node; those behind which the program knows what
+    /// that one followed.
+    std::atomic<std::uint64_t> atomics_behind_others_{0}, atomics_known_{0};
     Latch early_latch_;
     std::vector<SeenEarly> seen_early_;  ///< per node, under early_latch_
     SparseArray<EarlyBlock> early_;      ///< under the block's latch
@@ -497,6 +506,7 @@ private:
     struct Clock {
         ReleaseNumber told = 0;    ///< the signature tells of them
         ReleaseNumber needed = 0;  ///< bytes that this node has published were read from them
+        Epoch epoch = 0;           ///< what those told of have merged is of earlier ones
         NewsSequence changed = 0;
     };
     SparseArray<Clock> clocks_;  ///< per node, under signature_latch_
@@ -565,11 +575,13 @@ private:
 
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 
-    FlushObject::Version flush_seen_ = 0;  ///< under flush_latch_
-    NewsSequence flush_sequence_ = 0;      ///< what this node had when it last flushed, likewise
+    std::atomic<FlushObject::Version> flush_seen_{0};  ///< changes under flush_latch_
+    NewsSequence flush_sequence_ = 0;  ///< what this node had when it last flushed, likewise
     Latch flush_latch_;
-    std::atomic<std::uint32_t> vain_flushes_{0};  ///< in a row
-    std::atomic<bool> program_flushes_{false};    ///< it has done so here
+    std::atomic<std::uint32_t> vain_flushes_{0};   ///< in a row
+    std::atomic<std::uint64_t> vain_flush_ns_{0};  ///< when the last of them ended
+    net::CoreShortage flush_shortage_;             ///< what they have learned of this node's cores
+    std::atomic<bool> program_flushes_{false};     ///< it has done so, here or elsewhere
     /// When a thread, here or elsewhere, was last seen to wait for a plain write, 0: never; and
     /// when the others were last told of one here.
     std::atomic<std::uint64_t> spun_at_ns_{0}, told_of_spin_ns_{0};

@@ -163,6 +163,7 @@ void Node::join_clocks() noexcept {
         if (node != self_.value && (clock.told < learned.told || clock.needed < learned.needed)) {
             clock.told = std::max(clock.told, learned.told);
             clock.needed = std::max(clock.needed, learned.needed);
+            clock.epoch = std::max(clock.epoch, learned.epoch);
             clock.changed = signature_.mark();
             note_untold();
         }

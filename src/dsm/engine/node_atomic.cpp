@@ -143,6 +143,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     entry.atomic_at_ns = now_ns();
     this_thread().atomic_block = 0;
     entry.latch.unlock();
+    if (options_.atomics == MemoryOptions::Atomics::acq_rel) know_what_atomics_ordered();
 }
 
 }  // namespace hiroba::dsm

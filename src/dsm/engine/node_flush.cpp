@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: flush: a release and an acquire in one critical section on one job-wide object, so that
 // all flushes are totally ordered (docs/decisions/one-object-for-all-flushes.md).
+#include <algorithm>
 #include <mutex>
 
 #include "base/clock.hpp"
@@ -25,14 +26,65 @@ void Node::flush() noexcept {
     });
 }
 
-// A thread that flushes and finds nothing is waiting for a flag, though nobody has told us so: it
-// serves its peers, and then leaves its core to them.
+// A thread that flushes, finds nothing, and comes back at once is waiting for a flag, though nobody
+// has told us so: it serves its peers, leaves its core to them where cores are short, and looks
+// whether somebody flushes. That costs a load, where another flush would have the engine look at
+// what was written here. It has written nothing meanwhile, so that what is found only need be
+// acquired.
 void Node::wait_for_flushes() noexcept {
+    constexpr std::uint64_t at_once_ns = 1'000, look_ns = 4'000;
     endpoint_.poll();
-    // Relaxed, and no read-modify-write: it only says for about how long this has gone on.
+    // Relaxed, and no read-modify-write: they only say for about how long this has gone on.
     const std::uint32_t vain = vain_flushes_.load(std::memory_order_relaxed) + 1;
     vain_flushes_.store(vain, std::memory_order_relaxed);
-    if (vain > endpoint_.spins()) yield();
+    const std::uint64_t begin = now_ns();
+    const bool takes_turns = turns_of_this_thread() != nullptr;
+    const bool comes_back =
+        takes_turns || begin - vain_flush_ns_.load(std::memory_order_relaxed) < at_once_ns;
+    for (std::uint64_t now = begin;;) {
+        if (comes_back && learn_flushed()) {
+            vain_flushes_.store(0, std::memory_order_relaxed);
+            return acquire_flushed(Flusher::program);
+        }
+        if (now - begin >= look_ns) break;
+        if (vain > std::min(flush_shortage_.spins(), endpoint_.spins())) {
+            yield();
+            const std::uint64_t yielded = now_ns();
+            if (!takes_turns) flush_shortage_.yield_took(yielded - now);
+            now = yielded;
+        } else if (comes_back && !takes_turns) {
+            __builtin_ia32_pause();
+            now = now_ns();
+        } else {
+            break;
+        }
+        if (takes_turns) break;
+    }
+    vain_flush_ns_.store(now_ns(), std::memory_order_relaxed);
+}
+
+// Without anything of this node's: a flush of this thread has just told of that.
+bool Node::learn_flushed() noexcept {
+    if (!flush_object_.newer_than(flush_seen_.load(std::memory_order_relaxed))) return false;
+    const std::scoped_lock guard{flush_latch_};
+    // What other threads have released stays untold, and nobody releases meanwhile.
+    const std::scoped_lock role{release_};
+    const bool all_told = last_sequence() == flush_sequence_;
+    learn_flushed(flush_object_.lock(flush_seen_));
+    know_what_was_flushed();
+    flush_object_.unlock();
+    if (all_told) flush_sequence_ = last_sequence();
+    return true;
+}
+
+// With the flush object's lock.
+void Node::learn_flushed(const FlushObject::Content& flushed) noexcept {
+    if (flushed.version == flush_seen_) return;
+    remember_flushed(flushed.news);
+    learn_notices(NodeId{~0u}, flushed.news);
+    const std::scoped_lock joins{acquire_};
+    join_pending();
+    flush_seen_ = flushed.version;
 }
 
 bool Node::publish() noexcept {
@@ -75,16 +127,20 @@ void Node::on_spin_seen(void* self, NodeId, Bytes) noexcept {
 
 bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
     const bool found = flush_in_order(flusher);
-    // What others have flushed, this thread or another of the node has learned and joined. Their
-    // releases may wait for one of this node: nothing is held.
-    if (has_pending_.load(std::memory_order_acquire) ||  // as in acquire()
-        unfinished_.load(std::memory_order_acquire) ||
-        needs_open_.load(std::memory_order_acquire)) {
-        acquire_on_runtime_stack(Others::running, flusher);
-        if (flusher == Flusher::background)
-            acquired_aside_ns_.store(now_ns(), std::memory_order_relaxed);  // a hint
-    }
+    acquire_flushed(flusher);
     return found;
+}
+
+// What others have flushed, this thread or another of the node has learned and joined. Their
+// releases may wait for one of this node: nothing is held.
+void Node::acquire_flushed(Flusher flusher) noexcept {
+    if (!has_pending_.load(std::memory_order_acquire) &&  // as in acquire()
+        !unfinished_.load(std::memory_order_acquire) &&
+        !needs_open_.load(std::memory_order_acquire))
+        return;
+    acquire_on_runtime_stack(Others::running, flusher);
+    if (flusher == Flusher::background)
+        acquired_aside_ns_.store(now_ns(), std::memory_order_relaxed);  // a hint
 }
 
 // The merges happen inside the object's critical section, so that all flushes have one order.
@@ -108,13 +164,7 @@ bool Node::flush_in_order(Flusher flusher) noexcept {
     const FlushObject::Content flushed = flush_object_.lock(flush_seen_);
     merge_until_quiet(Others::running);
     end_release();
-    if (flushed.version != flush_seen_) {
-        remember_flushed(flushed.news);
-        learn_notices(NodeId{~0u}, flushed.news);
-        const std::scoped_lock joins{acquire_};
-        join_pending();
-        flush_seen_ = flushed.version;
-    }
+    learn_flushed(flushed);
     if (orders) know_what_was_flushed();
     if (untold) {
         ++flush_seen_;

@@ -140,13 +140,35 @@ void Node::raise_known(NodeId node, Epoch epoch) noexcept {
     }
 }
 
-// An atomic reads what the last one here has left, and so is synchronized with it.
+// An atomic reads what the last one here has left, and so is synchronized with it. With the latch
+// of the block: what came before that is taken over when the atomic is over.
 void Node::note_known(BlockId block) noexcept {
     if (!looks_for_races()) return;
     const LastChange last = copies_.own_change(block);
+    if (last.node != self_) atomics_behind_others_.fetch_add(1, std::memory_order_relaxed);
     if (is_known(last)) return;
     if (entries_[block].early) look_for_unordered(block, private_copy(block), twin_of(block));
     raise_known(last.node, last.epoch + 1);
+}
+
+// With nothing held. The node whose atomic was read need not be the one whose writes that ordered:
+// a third may have read theirs by an atomic, and written none. What came before has been acquired
+// here, so the clocks tell of it. Every atomic looks: another thread's may have been the one that
+// followed a node's, and not be over yet.
+void Node::know_what_atomics_ordered() noexcept {
+    const std::uint64_t behind = atomics_behind_others_.load(std::memory_order_relaxed);
+    if (behind == atomics_known_.load(std::memory_order_relaxed)) return;
+    look_at_early_blocks();
+    know_what_was_told();
+    // Relaxed, also where another thread knows more: then somebody looks once too often.
+    atomics_known_.store(behind, std::memory_order_relaxed);
+}
+
+// Whoever told it, and whether the program or its publisher heard.
+void Node::know_what_was_told() noexcept {
+    const std::scoped_lock guard{signature_latch_};
+    for (std::uint32_t node = 0; node < known_.size(); ++node)
+        raise_known(NodeId{node}, clocks_[node].epoch);
 }
 
 // With the block's latch, its newest bytes being here. What was brought before and never shown, the
@@ -341,6 +363,8 @@ void Node::know_what_was_flushed() noexcept {
     look_at_early_blocks();
     for (std::uint32_t node = 0; node < known_.size(); ++node)
         raise_known(NodeId{node}, flushed_known_[node]);
+    // A fault may have learned of a release before the program's first flush here.
+    know_what_was_told();
 }
 
 }  // namespace hiroba::dsm

@@ -94,6 +94,7 @@ void Node::end_release() noexcept {
         if (had_work_) end_epoch();
         Clock& own = clocks_[self_.value];
         own.told = own.needed = release;
+        own.epoch = this_change().epoch;
         // Nobody has heard of a release that made nothing and that no atomic owes.
         if (made_count_ > 0 || debt_.load(std::memory_order_seq_cst) >= release) {
             own.changed = signature_.mark();
@@ -212,6 +213,21 @@ void Node::written(AddressRange range) noexcept {
         HIROBA_INVARIANT(work_count_ < work_.size(), "%lu written blocks", work_count_);
         work_[work_count_++] = block;
     });
+}
+
+// Where a thread flushes, its program's stack has frames of ours: each flush would find them
+// changed, and tell all nodes.
+bool Node::has_changed(BlockId block) noexcept {
+    const std::byte* const ours = private_copy(block);
+    const std::byte* const twin = twin_of(block);
+    const ThreadContext& thread = this_thread();
+    if (thread.frames_end == 0) return differs(ours, twin, block_bytes_);
+    const std::uintptr_t at = program_range(block).address;
+    const std::size_t begin = std::clamp(thread.frames_begin, at, at + block_bytes_) - at;
+    const std::size_t end = std::clamp(thread.frames_end, at, at + block_bytes_) - at;
+    if (begin == end) return differs(ours, twin, block_bytes_);
+    return std::memcmp(ours, twin, begin) != 0 ||
+           std::memcmp(ours + end, twin + end, block_bytes_ - end) != 0;
 }
 
 // A page that the engine leaves open is compared at each release: about as often as costs what the

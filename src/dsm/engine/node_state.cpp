@@ -60,7 +60,8 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
                 pending_known_.size() * sizeof(Epoch));
     shown.bytes(reinterpret_cast<const std::byte*>(flushed_known_.data()),
                 flushed_known_.size() * sizeof(Epoch));
-    shown.values(this_change().epoch, early_latch_, early_count_);
+    const bool atomics_known = atomics_behind_others_.load() == atomics_known_.load();
+    shown.values(this_change().epoch, early_latch_, early_count_, atomics_known, program_flushes_);
     shown.values(read_ahead_, signature_latch_, known_to_all_, min_wts_, signature_.min_wts(),
                  signature_.last_sequence());
     for (const Signature::Entry& entry : signature_.entries()) {

@@ -106,6 +106,16 @@ constexpr Scenario scenarios[] = {
          world.meet(node);
      },
      Races::none, true},
+    // Atomics order the writes, perhaps with one of a third node in between that has written
+    // nothing.
+    {"writes_behind_atomics", 3, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 111), world.fetch_add(node, 2, 1);
+         if (thread == 1) world.fetch_add(node, 2, 0);
+         if (thread == 2 && world.fetch_add(node, 2, 0) == 1) world.write(node, 0, 112);
+         world.meet(node);
+     },
+     Races::none, true},
     // The second block is a stack of node 1: never inaccessible there.
     {"stack", 2, 1, 4, false, hops, Second::stack,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

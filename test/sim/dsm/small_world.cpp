@@ -95,6 +95,16 @@ void SmallWorld::atomic_set(ClusterNode& node, unsigned word) {
     node.memory().leave_atomic(address, 8);
 }
 
+std::uint64_t SmallWorld::fetch_add(ClusterNode& node, unsigned word, std::uint64_t count) {
+    const std::uintptr_t at = addresses_[word / words_per_block] + word % words_per_block * 8;
+    cluster_.scheduler().step();
+    node.memory().enter_atomic(reinterpret_cast<void*>(at), 8);
+    const std::uint64_t found = node.load(at, 8);
+    node.store(at, 8, found + count);
+    node.memory().leave_atomic(reinterpret_cast<void*>(at), 8);
+    return found;
+}
+
 void SmallWorld::look(ClusterNode& node, unsigned flag, unsigned data) {
     const std::uint64_t told = read(node, flag);
     const std::uint64_t saw = read(node, data);

@@ -39,6 +39,8 @@ public:
     void atomic_add(ClusterNode& node, unsigned word);
     /// As atomic_add() of a word that others may be reading.
     void atomic_set(ClusterNode& node, unsigned word);
+    /// An atomic that says what it found, likewise.
+    std::uint64_t fetch_add(ClusterNode& node, unsigned word, std::uint64_t count);
     /// Reads a flag, then what was written before it: word `data` is no smaller.
     void look(ClusterNode& node, unsigned flag, unsigned data);
     /// Adds to words 0 and 2 so that a signature of one notice drops that of word 0.

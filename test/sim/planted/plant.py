@@ -237,6 +237,12 @@ BUGS = {
         ENGINE + "fault_path.cpp",
         [("    note_brought(block, got.change);\n", "")],
     ),
+    # An atomic tells what its node has done, and not what that node has followed.
+    "atomic_without_what_it_followed": (
+        ENGINE + "node_races.cpp",
+        [("    look_at_early_blocks();\n    know_what_was_told();\n    // Relaxed",
+          "    look_at_early_blocks();\n    // Relaxed")],
+    ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
@@ -390,6 +396,7 @@ EXPLORED = {
     "release_that_looks_once": "flag_and_release",
     "rebase_without_comparison": "race_and_rebase",
     "early_bytes_forgotten": "race",
+    "atomic_without_what_it_followed": "writes_behind_atomics",
     "given_up_without_debt": "exclusive",
     "given_up_untracked": "exclusive_and_lock",
     "exclusive_though_read": "exclusive_and_reader",
