@@ -177,15 +177,13 @@ void leave(void* address, SiteRecord& site) noexcept {
 /// over: that they change is no write of the program's.
 class FramesOnStack {
 public:
-    /// @param room  of the trampoline: above it are the four words that the trampoline pushed
-    FramesOnStack(const SiteRecord& site, const std::byte* room, const void* frame) noexcept
-        : context_(this_thread()), known_(site.kind == SiteKind::flush && room != nullptr) {
+    /// @param own  of the C++ function that the hook has called
+    FramesOnStack(const SiteRecord& site, HookFrame* hook, const void* own) noexcept
+        : context_(this_thread()), known_(site.kind == SiteKind::flush && hook != nullptr) {
         if (!known_) return;
-        constexpr std::size_t pushed_bytes = 4 * sizeof(std::uint64_t);
         constexpr std::size_t below_frame = 512;  // of what is called until the stack is switched
-        context_.frames_begin = reinterpret_cast<std::uintptr_t>(frame) - below_frame;
-        context_.frames_end = reinterpret_cast<std::uintptr_t>(room) +
-                              static_cast<std::size_t>(vector_room_bytes()) + pushed_bytes;
+        context_.frames_begin = reinterpret_cast<std::uintptr_t>(own) - below_frame;
+        context_.frames_end = reinterpret_cast<std::uintptr_t>(hook->above().red_zone);
     }
     FramesOnStack(const FramesOnStack&) = delete;
     FramesOnStack& operator=(const FramesOnStack&) = delete;
@@ -197,13 +195,6 @@ private:
     ThreadContext& context_;
     bool known_;
 };
-
-/// The trampoline's room lies above what enter_hook pushed (slow_path_entry.S).
-const std::byte* room_above(const HookFrame* frame) noexcept {
-    constexpr std::size_t room_behind_frame = 96 + 24;
-    if (frame == nullptr) return nullptr;
-    return reinterpret_cast<const std::byte*>(frame) + room_behind_frame;
-}
 
 /// Runs `body` on the runtime stack and keeps the program's errno.
 template <class Body>
@@ -259,8 +250,7 @@ hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord*
     Entered entered = Entered::no;
     hiroba::ThreadContext& context = hiroba::this_thread();
     const auto announced = std::exchange(context.announced, {});
-    const hiroba::omp::FramesOnStack frames{*site, hiroba::omp::room_above(frame),
-                                            __builtin_frame_address(0)};
+    const hiroba::omp::FramesOnStack frames{*site, frame, __builtin_frame_address(0)};
     // Until leave: a handler of the program that ran now could wait for what this thread holds.
     context.in_runtime = true;
     hiroba::omp::as_runtime([&] {
