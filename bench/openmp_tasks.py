@@ -3,7 +3,7 @@
 """What tasks cost and gain: on nodes of hiroba, with libgomp and on one thread, in turns.
 
     bench/openmp_tasks.py --hiroba build/bin/hiroba [OTHER/bin/hiroba ...] [--nodes 2] [--threads 1]
-        [--providers shm udp] [--rounds 3] [--samples 5] [--only NAME]
+        [--providers shm udp] [--rounds 3] [--samples 5] [--only NAME] [--limits] [--record FILE]
 
 Each round runs one thread (libgomp), libgomp with as many threads as the nodes have, then each command over each
 provider: A B C A B C. A figure is the smallest sample of all rounds: what others do on the machine only adds. The first two rows
@@ -18,9 +18,14 @@ import subprocess
 import sys
 import tempfile
 
+import record
+
 PROGRAM = pathlib.Path(__file__).resolve().parent / "openmp" / "tasks.c"
 LIMIT_SECONDS = 600
 COSTS = ("empty_task", "steal")
+# What docs/layers/tasks.md promises for two nodes of one thread, of the medians.
+EMPTY_MAX, STEAL_MAX_US = 1.5, 25
+SPEED_UP_MIN = {"shm": 1.6, "udp": 1.3}
 
 
 def figures_of(command, words, environment):
@@ -46,6 +51,31 @@ def variants_of(options, program):
     return variants
 
 
+def limit_of(row, provider, libgomp):
+    """(limit, how it is told) of a row over a provider, or None. `libgomp`: its rows."""
+    if row == "empty_task":
+        return EMPTY_MAX * libgomp[row][1], f"at most {EMPTY_MAX} x libgomp's: {EMPTY_MAX * libgomp[row][1]:.3f} us"
+    if row == "steal":
+        return (STEAL_MAX_US, f"at most {STEAL_MAX_US} us") if provider == "shm" else None
+    return SPEED_UP_MIN[provider], f"at least {SPEED_UP_MIN[provider]} x"
+
+
+def figures_beside_limits(alone, libgomp, rows, provider, quantity):
+    """A line for each row, and what falls short. `quantity`: 0 least, 1 median."""
+    lines, short = [], []
+    for row, measured in rows.items():
+        limit = limit_of(row, provider, libgomp) if provider else None
+        got = measured[quantity] if row in COSTS else alone[row][quantity] / measured[quantity]
+        lines.append(f"    {row:12}{got:9.3f} {'us' if row in COSTS else 'x '}")
+        if limit is None:
+            continue
+        kept = got <= limit[0] if row in COSTS else got >= limit[0]
+        lines[-1] += f"   {limit[1]}: {'kept' if kept else 'MISSED'}"
+        if not kept:
+            short.append(row)
+    return lines, short
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--hiroba", nargs="+", required=True)
@@ -55,6 +85,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--samples", type=int, default=5)
     parser.add_argument("--only")
+    parser.add_argument("--limits", action="store_true", help="the median beside what is promised; status 1 if missed")
+    parser.add_argument("--record", help="a CSV file (docs/results/tasks.csv)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tasks") as directory:
         program = str(pathlib.Path(directory) / "tasks")
@@ -68,6 +100,10 @@ def main():
                     held = best[title].get(row, (least, median))
                     best[title][row] = (min(held[0], least), min(held[1], median))
     alone = best["one thread"]
+    if options.record:
+        record_rows(options, best)
+    if options.limits:
+        return print_limits(options, variants, best)
     for title, rows in best.items():
         print(title)
         for row, (least, median) in rows.items():
@@ -75,6 +111,26 @@ def main():
                 f"{alone[row][0] / least:9.2f} x (median {alone[row][1] / median:.2f}; {least:.3f} s)")
             print(f"    {row:12}{figure}")
     return 0
+
+
+def print_limits(options, variants, best):
+    """Medians beside limits. @return the status"""
+    alone, libgomp = best[variants[0][0]], best[variants[1][0]]
+    missed = 0
+    for title, _, environment in variants:
+        lines, short = figures_beside_limits(alone, libgomp, best[title], environment.get("HIROBA_PROVIDER"), 1)
+        print("\n".join([title + " (medians)"] + lines), flush=True)
+        missed += len(short)
+    print(f"{missed} limits missed")
+    return 1 if missed else 0
+
+
+def record_rows(options, best):
+    for title, rows in best.items():
+        for row, (least, median) in rows.items():
+            record.append(options.record, options.hiroba[0],
+                          {"variant": title, "row": row, "least": f"{least:.6g}", "median": f"{median:.6g}",
+                           "unit": "us" if row in COSTS else "s"})
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ for purpose in "${@:-build}"; do
             ;;
         check)
             commands+=(python3:python3 binutils:readelf clang-format:clang-format gdb:gdb
-                gfortran:gfortran clustalo:clustalo sumaclust:sumaclust openmpi-bin:mpirun)
+                gfortran:gfortran clustalo:clustalo sumaclust:sumaclust kalign:kalign openmpi-bin:mpirun)
             # Programs of clang, and the runtime they are compared with.
             commands+=(clang:clang)
             others+=(libomp-dev)

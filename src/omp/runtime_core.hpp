@@ -216,6 +216,7 @@ private:
     Task& current_task(Frame& frame) noexcept;
     void release_implicit(Frame& frame) noexcept;
     void execute(ThreadState& thread, Task& task) noexcept;
+    static void call_body(const Task& task) noexcept;
     void end_body(Task& task) noexcept;
     void tell_of_end(Task& task) noexcept;
     /// For the observer, of a task without a descriptor. @return what it keeps
@@ -243,8 +244,14 @@ private:
         bool operator()() const { return holds(context); }
     };
     void work_until(ThreadState& thread, Task* of, Condition done) noexcept;
-    void wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& patience_ns,
-                       Condition done) noexcept;
+    /// When a thread asks other nodes again for what it waits for. Anew when it has executed a
+    /// task.
+    struct AskPace {
+        std::uint64_t patience_ns = 500'000, next_ns = 0;
+        std::vector<std::uint64_t> asked;  ///< handles, sorted
+        bool asks_now(const std::vector<TaskHandle>& away);
+    };
+    void wait_for_work(Task* of, std::uint64_t seen, AskPace& pace, Condition done) noexcept;
     /// The team any of whose tasks it may execute: that of the region it is in, or was in last, if
     /// that is not over. Null: none. Under the books' latch.
     TaskTeam* tasks_of(const ThreadState& thread) const noexcept {

@@ -3,6 +3,7 @@
 // Invariant: a thread that waits in a task executes only descendants of that task (the task
 // scheduling constraint, every task being tied); in a barrier, any of the team. What a task's body
 // left to tell its origin is told before the thread does anything else.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -18,7 +19,14 @@ namespace hiroba::omp {
 
 namespace {
 /// How long to wait for descendants that are on other nodes before asking for them once more.
-constexpr std::uint64_t ask_again_min_ns = 500'000, ask_again_max_ns = 20'000'000;
+constexpr std::uint64_t ask_again_max_ns = 20'000'000;
+
+/// Whether a deferred task's argument goes along with its descriptor. Where it lies is nothing to a
+/// program that has its bytes copied.
+bool is_short(const NewTask& wanted) noexcept {
+    return wanted.bytes != 0 && wanted.bytes <= Task::short_argument_max &&
+           wanted.copy == nullptr && wanted.alignment <= alignof(std::max_align_t);
+}
 }  // namespace
 
 Task& RuntimeCore::current_task(Frame& frame) noexcept {
@@ -101,13 +109,16 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
         if (wanted.data != nullptr) std::memcpy(wanted.data, wanted.event, sizeof *wanted.event);
     }
     task.argument = wanted.data;
-    if (wanted.bytes != 0 && (deferred || wanted.copy != nullptr || wanted.always_copied)) {
-        task.argument = copy_argument(wanted);
+    void* front = wanted.data;
+    if (deferred && is_short(wanted)) {
+        task.short_bytes = static_cast<std::uint32_t>(wanted.bytes);
+        front = std::memcpy(task.short_argument, wanted.data, wanted.bytes);
+    } else if (wanted.bytes != 0 && (deferred || wanted.copy != nullptr || wanted.always_copied)) {
+        front = task.argument = copy_argument(wanted);
         task.owns_argument = true;
     }
     if (wanted.gives_data) task.owns_argument = true;
-    if (wanted.front != nullptr)
-        std::memcpy(task.argument, wanted.front, 2 * sizeof(*wanted.front));
+    if (wanted.front != nullptr) std::memcpy(front, wanted.front, 2 * sizeof(*wanted.front));
     if (!deferred) return run_undeferred(thread, task, wanted);
     std::vector<Dependence> dependences = wanted.dependences;
     if (parts_.observer != nullptr && !dependences.empty())
@@ -203,11 +214,22 @@ void RuntimeCore::execute(ThreadState& thread, Task& task) noexcept {
     task.discarded = is_discarded(frame, task);
     if (parts_.observer != nullptr)
         parts_.observer->task_begins(task.kept, task.is_target, __builtin_frame_address(0));
-    if (task.function != nullptr && !task.discarded) call_program(task.function, task.argument);
+    if (task.function != nullptr && !task.discarded) call_body(task);
     frame.task = outer;
     tasks_executed_.fetch_add(1, std::memory_order_relaxed);
     if (parts_.observer != nullptr) tell_of_end(task);
     end_body(task);
+}
+
+/// This thread's stack is global memory, as an argument must be, and most likely at hand here.
+void RuntimeCore::call_body(const Task& task) noexcept {
+    if (task.short_bytes == 0) {
+        call_program(task.function, task.argument);
+        return;
+    }
+    alignas(std::max_align_t) std::byte argument[Task::short_argument_max];
+    std::memcpy(argument, task.short_argument, task.short_bytes);
+    call_program(task.function, argument);
 }
 
 /// A detached task's end is its event's: what is kept of it stays till then.
@@ -223,15 +245,17 @@ void RuntimeCore::end_body(Task& task) noexcept {
     if (task.owns_argument) tasks_.free_argument(task.argument);
     task.owns_argument = false;
     std::vector<GuestReport> reports;
+    bool goes_on = false;
     tasks_.with_books([&](TaskBook& book) {
         book.end_body(task);
         if (!book.reports().empty()) reports.swap(book.reports());
+        goes_on = book.queued() != 0;
     });
-    if (!reports.empty()) tasks_.exchange()->tell(reports);
+    if (!reports.empty()) tasks_.exchange()->tell(reports, goes_on);
 }
 
 void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noexcept {
-    std::uint64_t patience_ns = ask_again_min_ns;
+    AskPace pace;
     for (;;) {
         const std::uint64_t seen = tasks_.events();
         bool over = false;
@@ -245,9 +269,9 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
         if (over) break;
         if (task != nullptr) {
             execute(thread, *task);
-            patience_ns = ask_again_min_ns;
+            pace = {};
         } else if (tasks_.events() == seen) {
-            wait_for_work(of, seen, patience_ns, done);
+            wait_for_work(of, seen, pace, done);
         }
     }
     if (tasks_.exchange() != nullptr && tasks_.exchange()->has_work())
@@ -255,16 +279,29 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
 }
 
 /// Nothing was to be had when events() was `seen`.
-void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, std::uint64_t& patience_ns,
+bool RuntimeCore::AskPace::asks_now(const std::vector<TaskHandle>& away) {
+    std::vector<std::uint64_t> wanted;
+    for (const TaskHandle each : away) wanted.push_back(each.raw);
+    std::sort(wanted.begin(), wanted.end());
+    // The end of some of them is no reason to ask for the others once more.
+    const bool known = std::includes(asked.begin(), asked.end(), wanted.begin(), wanted.end());
+    const std::uint64_t now = now_ns();
+    if (known && now < next_ns) return false;
+    asked.swap(wanted);
+    next_ns = now + patience_ns;
+    patience_ns = std::min(2 * patience_ns, ask_again_max_ns);
+    return true;
+}
+
+void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, AskPace& pace,
                                 Condition done) noexcept {
     // What one task waits for changes with the books only, and is looked at under their latch.
     if (link_ == nullptr)
         return tasks_.wait_here(seen, patience_, [&] { return of == nullptr && done(); });
     std::vector<TaskHandle> away;
     if (of != nullptr) tasks_.with_books([&](TaskBook& book) { book.list_away(*of, away); });
-    if (!away.empty()) tasks_.exchange()->ask_for(away);
-    const std::uint64_t until_ns = away.empty() ? net::Endpoint::forever : now_ns() + patience_ns;
-    patience_ns = std::min(2 * patience_ns, ask_again_max_ns);
+    if (!away.empty() && pace.asks_now(away)) tasks_.exchange()->ask_for(away);
+    const std::uint64_t until_ns = away.empty() ? net::Endpoint::forever : pace.next_ns;
     {
         TaskPool::Waiting waiting{tasks_};
         waiting.will_attend();
@@ -393,7 +430,7 @@ void RuntimeCore::fulfill_event(std::uint64_t event) noexcept {
         book.fulfill(handle);
         reports.swap(book.reports());
     });
-    if (!reports.empty()) tasks_.exchange()->tell(reports);
+    if (!reports.empty()) tasks_.exchange()->tell(reports, false);
 }
 
 }  // namespace hiroba::omp

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs Debian's own sumaclust and clustalo, untouched, bare and under `hiroba run`.
+"""Runs Debian's own sumaclust, clustalo and kalign (tasks), untouched, bare and under `hiroba run`.
 
 The inputs are made here from a seed. A run passes when its output file equals the bare run's byte
-for byte, the status is 0, and every node took part in a parallel region. Skipped (status 77) when
-neither program is installed.
+for byte, the status is 0, and every node took part. Skipped (status 77) when
+none of them is installed.
 
     debian_programs.py --hiroba build/bin/hiroba --sequences 1000 --proteins 12   every check's
     debian_programs.py --hiroba build/bin/hiroba --limit 7200       10^3 sequences for both
@@ -53,12 +53,14 @@ def write_families(path, count, length, alphabet, rate, seed, title):
 
 
 class Program:
-    def __init__(self, name, arguments, write):
+    def __init__(self, name, arguments, write, path=None, counter=b"parallel_regions"):
         self.name, self.arguments, self.write = name, arguments, write
+        self.path = path or shutil.which(name)
+        self.counter = counter  # of what each node must have had its part
 
 
 def programs(directory, options, threads):
-    dna, protein = directory / "dna.fasta", directory / "protein.fasta"
+    dna, protein, many = (directory / f"{name}.fasta" for name in ("dna", "protein", "many"))
     return [
         Program("sumaclust", lambda out: ["-p", str(threads), "-t", "0.9", "-F", str(out),
                                           "-O", str(out) + ".map", str(dna)],
@@ -66,6 +68,10 @@ def programs(directory, options, threads):
         Program("clustalo", lambda out: ["--threads", str(threads), "-i", str(protein),
                                          "-o", str(out), "--force"],
                 lambda: write_families(protein, options.proteins, 100, PROTEIN, 0.3, 2, "")),
+        # Its command is a script that picks one of several binaries; it uses tasks.
+        Program("kalign", lambda out: ["-n", str(threads), "-i", str(many), "-o", str(out)],
+                lambda: write_families(many, 400, 150, PROTEIN, 0.3, 2, ""),
+                shutil.which("/usr/lib/kalign/kalign-plain"), b"tasks_executed"),
     ]
 
 
@@ -88,15 +94,15 @@ def contents(path):
     return [one.read_bytes() if one.exists() else None for one in both]
 
 
-def idle_nodes(stderr, nodes):
-    row = re.search(rb"^parallel_regions((?: +[\d-]+)+)$", stderr, re.MULTILINE)
+def idle_nodes(stderr, nodes, counter):
+    row = re.search(rb"^" + counter + rb"((?: +[\d-]+)+)$", stderr, re.MULTILINE)
     regions = row.group(1).split()[:nodes] if row else []
     return [node for node in range(nodes) if node >= len(regions) or regions[node] in (b"0", b"-")]
 
 
 def compare(options, program, nodes, directory):
     """Returns what is wrong, or nothing, and prints both times."""
-    path = shutil.which(program.name)
+    path = program.path
     bare, spread = directory / f"{program.name}.bare", directory / f"{program.name}.{nodes}"
     status, stderr, seconds = run([path] + program.arguments(bare), nodes, False, options.limit)
     if status != 0 or not contents(bare)[0]:
@@ -114,8 +120,8 @@ def compare(options, program, nodes, directory):
         wrong.append(f"status {got}: {got_stderr[-600:].decode(errors='replace')}")
     elif contents(spread) != contents(bare):
         wrong.append("the output differs from the bare run's")
-    elif idle := idle_nodes(got_stderr, nodes):
-        wrong.append(f"nodes {idle} took part in no region")
+    elif idle := idle_nodes(got_stderr, nodes, program.counter):
+        wrong.append(f"nodes {idle} show no {program.counter.decode()}")
     return "; ".join(wrong)
 
 
@@ -137,7 +143,7 @@ def main():
             for program in programs(directory, options, nodes):
                 if options.only not in program.name:
                     continue
-                if shutil.which(program.name) is None:
+                if program.path is None:
                     print(f"skip {program.name}: not installed (apt-get install {program.name})")
                     continue
                 program.write()

@@ -59,4 +59,14 @@ void DependenceTable::add(TaskRef task, std::span<const Dependence> dependences,
     }
 }
 
+NodeId DependenceTable::changed_at(std::uintptr_t address) const noexcept {
+    const auto entry = entries_.find(address);
+    return entry != entries_.end() ? entry->second.changed_at : nowhere;
+}
+
+void DependenceTable::note_change(std::uintptr_t address, NodeId node) noexcept {
+    const auto entry = entries_.find(address);
+    if (entry != entries_.end()) entry->second.changed_at = node;
+}
+
 }  // namespace hiroba::omp

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/ids.hpp"
+
 namespace hiroba::omp {
 
 struct Task;
@@ -47,12 +49,18 @@ public:
     /// twice.
     void add(TaskRef task, std::span<const Dependence> dependences, std::vector<Task*>& before);
     std::size_t addresses() const noexcept { return entries_.size(); }
+    /// The node that a task which changed `address` was executed on last, as note_change() was
+    /// told: its data are there. Else no node.
+    NodeId changed_at(std::uintptr_t address) const noexcept;
+    /// Of an address that no task has named: nothing is kept.
+    void note_change(std::uintptr_t address, NodeId node) noexcept;
 
 private:
     struct Entry {
         DependenceKind kind = DependenceKind::out;
         std::vector<TaskRef> newest, former;
         std::size_t purge_at = purge_at_min;
+        NodeId changed_at{~0u};
     };
     static constexpr std::size_t purge_at_min = 8;
     static void append_incomplete(const std::vector<TaskRef>& from, std::vector<Task*>& to);

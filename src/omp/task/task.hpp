@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -96,16 +97,26 @@ enum class TaskState : std::uint8_t {
     implicit,  ///< of a thread of a team; never over
 };
 
+/// No node.
+inline constexpr NodeId nowhere{~0u};
+
 /// What is executed, and how.
 struct TaskWork {
+    static constexpr std::size_t short_argument_max = 64;
     OutlinedFunction function = nullptr;
-    void* argument = nullptr;
+    void* argument = nullptr;  ///< unless it is short
+    /// Bytes of a short argument: kept here, in no block of the program's memory, until the thread
+    /// that executes the body puts it on its stack.
+    std::uint32_t short_bytes = 0;
+    alignas(std::max_align_t) std::byte short_argument[short_argument_max];
     bool owns_argument = false;  ///< the block at `argument` is freed when the body has ended
     bool final = false;
     bool runs_anyway = false;  ///< even when cancelled: its argument was made by constructors
     bool is_target = false;    ///< for a tool
     bool detached = false;     ///< over only when its event is fulfilled, too
     std::int32_t priority = 0;
+    /// The node that changed last what it changes (`changes` below).
+    NodeId data_at = nowhere;
     Icvs icvs;
     void* kept = nullptr;  ///< by the TaskObserver
 };
@@ -118,6 +129,8 @@ struct TaskProgress {
     bool complete = false;       ///< for its parent and for those that depend on it
     std::uint32_t unmet = 0;     ///< tasks it waits for
     std::uint32_t children = 0;  ///< its own that are not complete
+    std::uintptr_t changes = 0;  ///< the first address that it is to be the only one to change
+    NodeId executed_at = nowhere;
     std::vector<TaskRef> successors;
     std::unique_ptr<DependenceTable> dependences;  ///< of its children
 };

@@ -11,6 +11,11 @@
 
 namespace hiroba::omp {
 
+namespace {
+/// How many tasks are looked at for one whose data are here, or nowhere in particular.
+constexpr std::size_t near_tries = 32;
+}  // namespace
+
 // --- descriptors ---------------------------------------------------------------------------------
 
 Task& TaskBook::make() {
@@ -38,6 +43,9 @@ void TaskBook::release(Task& task) {
     task.successors.clear();
     task.path.clear();
     task.dependences.reset();
+    task.changes = 0;
+    task.executed_at = task.data_at = nowhere;
+    task.short_bytes = 0;
     task.function = nullptr;
     task.argument = task.kept = nullptr;
     task.group = nullptr;
@@ -120,6 +128,10 @@ void TaskBook::create(Task& task, Task& parent) {
 bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
     Task& parent = *task.parent;
     unify(dependences);
+    const auto changed =
+        std::find_if(dependences.begin(), dependences.end(),
+                     [](const Dependence& d) { return d.kind == DependenceKind::inout; });
+    if (changed != dependences.end()) task.changes = changed->address;
     // Nobody before it is left, so the table may be forgotten.
     if (parent.dependences == nullptr || parent.children == 1)
         parent.dependences = std::make_unique<DependenceTable>();
@@ -139,9 +151,17 @@ void TaskBook::meet_one(Task& task) {
     if (task.state == TaskState::blocked) make_ready(task);
 }
 
+/// Where the data are that a task of this node changes, as far as the table remembers.
+void TaskBook::find_data(Task& task) {
+    if (task.changes == 0 || task.origin || task.parent->dependences == nullptr) return;
+    task.data_at = task.parent->dependences->changed_at(task.changes);
+}
+
 void TaskBook::make_ready(Task& task) {
     move_to(task, TaskState::ready);
+    find_data(task);
     ++ready_;
+    ready_placed_ += task.data_at != nowhere;
     ready_preferred_ += task.priority != 0;
     if (task.team != nullptr) {
         enqueue(task);
@@ -159,11 +179,21 @@ void TaskBook::start(Task& task) {
     move_to(task, TaskState::started);
     --ready_;
     ready_preferred_ -= task.priority != 0;
+    ready_placed_ -= task.data_at != nowhere;
+}
+
+template <TaskLinks Task::*links>
+Task* TaskBook::near_one(Task* first, Task* TaskLinks::*next) const noexcept {
+    if (ready_placed_ == 0) return first;
+    std::size_t left = near_tries;
+    for (Task* task = first; task != nullptr && left != 0; task = (task->*links).*next, --left)
+        if (is_near(*task)) return task;
+    return first;
 }
 
 Task* TaskBook::take_any(TaskTeam& team) {
-    Task* const task =
-        team.preferred.empty() ? team.queue.first() : team.preferred.begin()->second.first();
+    const Queue& queue = team.preferred.empty() ? team.queue : team.preferred.begin()->second;
+    Task* const task = near_one<&Task::in_queue>(queue.first(), &TaskLinks::after);
     if (task != nullptr) start(*task);
     return task;
 }
@@ -171,7 +201,8 @@ Task* TaskBook::take_any(TaskTeam& team) {
 Task* TaskBook::take_descendant(Task& of) {
     const auto newest = [this](Task& parent) {
         Task* best = parent.ready_children.last();
-        if (best == nullptr || ready_preferred_ == 0) return best;
+        if (best == nullptr || ready_preferred_ == 0)
+            return near_one<&Task::in_tree>(best, &TaskLinks::before);
         for (Task* each = best; each != nullptr; each = each->in_tree.before)
             if (each->priority > best->priority) best = each;
         return best;
@@ -207,6 +238,7 @@ void TaskBook::walk(Task& of, const std::function<bool(Task&)>& visit) {
 void TaskBook::end_body(Task& task) {
     task.body_over = true;
     if (!task.origin) {
+        task.executed_at = self_;
         hand_children_up(task);
         task.drained = true;
         settle(task);
@@ -250,6 +282,8 @@ void TaskBook::settle(Task& task) {
 void TaskBook::make_complete(Task& task) {
     task.complete = true;
     task.dependences.reset();
+    if (task.changes != 0 && task.parent->dependences != nullptr)
+        task.parent->dependences->note_change(task.changes, task.executed_at);
     for (const TaskRef& each : task.successors) meet_one(*each.task);
     task.successors.clear();
     if (task.counted) --task.parent->children;
@@ -297,6 +331,9 @@ bool TaskBook::give(Task& task, NodeId thief, std::vector<GivenTask>& given) {
     GivenTask& out = given.emplace_back();
     out.function = task.function;
     out.argument = task.argument;
+    out.short_bytes = task.short_bytes;
+    std::copy_n(task.short_argument, task.short_bytes, out.short_argument);
+    out.data_at = task.data_at;
     out.reductions = task.group->reductions;
     out.priority = task.priority;
     out.final = task.final;
@@ -318,21 +355,32 @@ bool TaskBook::give(Task& task, NodeId thief, std::vector<GivenTask>& given) {
 void TaskBook::give_any(NodeId thief, std::size_t count_max, std::vector<GivenTask>& given) {
     TaskTeam& team = everywhere_;
     const std::size_t most = std::min(count_max, (team.queued + 1) / 2);
-    const auto from = [&](Queue& queue) {
-        for (Task* task = queue.first(); task != nullptr && given.size() < most;) {
-            Task* const next = task->in_queue.after;
-            give(*task, thief, given);
-            task = next;
+    const auto from_all = [&](const auto& suits) {
+        for (std::int32_t last = INT32_MAX; given.size() < most;) {
+            const auto next = std::find_if(team.preferred.begin(), team.preferred.end(),
+                                           [last](const auto& each) { return each.first < last; });
+            if (next == team.preferred.end()) break;
+            last = next->first;  // The list may vanish.
+            give_from(next->second, thief, most, suits, given);
         }
+        give_from(team.queue, thief, most, suits, given);
     };
-    for (std::int32_t last = INT32_MAX; given.size() < most;) {
-        const auto next = std::find_if(team.preferred.begin(), team.preferred.end(),
-                                       [last](const auto& each) { return each.first < last; });
-        if (next == team.preferred.end()) break;
-        last = next->first;  // The list may vanish.
-        from(next->second);
+    if (ready_placed_ != 0) {
+        from_all([thief](const Task& task) { return task.data_at == thief; });
+        from_all([](const Task& task) { return task.data_at == nowhere; });
+        if (!given.empty()) return;
     }
-    from(team.queue);
+    from_all([](const Task&) { return true; });
+}
+
+template <class Suits>
+void TaskBook::give_from(Queue& queue, NodeId thief, std::size_t most, const Suits& suits,
+                         std::vector<GivenTask>& given) {
+    for (Task* task = queue.first(); task != nullptr && given.size() < most;) {
+        Task* const next = task->in_queue.after;
+        if (suits(*task)) give(*task, thief, given);
+        task = next;
+    }
 }
 
 void TaskBook::give_descendants(NodeId thief, std::span<const TaskHandle> wanted,
@@ -371,6 +419,9 @@ void TaskBook::adopt(const GivenTask& given) {
     Task& task = make();
     task.function = given.function;
     task.argument = given.argument;
+    task.short_bytes = given.short_bytes;
+    std::copy_n(given.short_argument, given.short_bytes, task.short_argument);
+    task.data_at = given.data_at;
     task.priority = given.priority;
     task.final = given.final;
     task.icvs = given.icvs;
@@ -396,11 +447,12 @@ void TaskBook::adopt(const GivenTask& given) {
     make_ready(task);
 }
 
-void* TaskBook::hear(const GuestReport& report) {
+void* TaskBook::hear(const GuestReport& report, NodeId host) {
     Task& task = task_of(report.task);
     HIROBA_INVARIANT(task.state == TaskState::away, "a report on task %lx, which is not away",
                      static_cast<unsigned long>(report.task.raw));
     void* const argument = report.body_over && task.owns_argument ? task.argument : nullptr;
+    if (report.body_over) task.executed_at = host;
     task.discarded |= report.discarded;
     if (report.body_over && task.kept != nullptr) {
         observer_->task_ended_elsewhere(task.kept);

@@ -27,8 +27,11 @@ struct GivenTask {
     static constexpr std::uint32_t path_max = 16;
     OutlinedFunction function = nullptr;
     void* argument = nullptr;
+    std::uint32_t short_bytes = 0;  ///< of the argument, which then is the next member
+    alignas(std::max_align_t) std::byte short_argument[Task::short_argument_max];
     std::uintptr_t* reductions = nullptr;
     std::int32_t priority = 0;
+    NodeId data_at = nowhere;
     bool final = false;
     bool runs_anyway = false;
     bool is_target = false;
@@ -78,7 +81,7 @@ public:
     void start_undeferred(Task& task);
 
     /// The oldest task in the team's queue, of the highest priority, started; nullptr: there is
-    /// none.
+    /// none. One whose data another node changed last comes behind the next few.
     Task* take_any(TaskTeam& team);
     /// The newest ready child of `of`, or another descendant of it.
     Task* take_descendant(Task& of);
@@ -90,16 +93,18 @@ public:
         return TaskHandle::make(self_, task.index, task.serial);
     }
 
-    /// Takes at most half of the queue of the team of all nodes, rounded up, oldest first.
+    /// Takes at most half of the queue of the team of all nodes, rounded up, oldest first: of those
+    /// whose data the thief changed last, then of those without such data, and of the others only
+    /// if there are no such.
     void give_any(NodeId thief, std::size_t count_max, std::vector<GivenTask>& given);
     /// The same of what descends from `wanted`, tasks of the thief that are away.
     void give_descendants(NodeId thief, std::span<const TaskHandle> wanted, std::size_t count_max,
                           std::vector<GivenTask>& given);
     /// Its own task comes back, or a guest comes.
     void adopt(const GivenTask& given);
-    /// What another node says of a task of this one. @return an argument that is to be freed, or
+    /// What `host` says of a task of this node. @return an argument that is to be freed, or
     /// nullptr
-    [[nodiscard]] void* hear(const GuestReport& report);
+    [[nodiscard]] void* hear(const GuestReport& report, NodeId host);
     /// What is to be told to the origins of guests; the caller takes it out.
     std::vector<GuestReport>& reports() noexcept { return reports_; }
     /// Appends this node's tasks that descend from `of` and are away.
@@ -154,6 +159,16 @@ private:
     void leave_group(Task& task);
     void forget_guest(Task& task);
     bool give(Task& task, NodeId thief, std::vector<GivenTask>& given);
+    template <class Suits>
+    void give_from(Queue& queue, NodeId thief, std::size_t most, const Suits& suits,
+                   std::vector<GivenTask>& given);
+    bool is_near(const Task& task) const noexcept {
+        return task.data_at == nowhere || task.data_at == self_;
+    }
+    /// The first of a list whose data are not elsewhere, among the next few; else the first.
+    template <TaskLinks Task::*links>
+    Task* near_one(Task* first, Task* TaskLinks::*next) const noexcept;
+    void find_data(Task& task);
     /// Visits what hangs under `of` and is not blocked, parents first, until visit() says false.
     void walk(Task& of, const std::function<bool(Task&)>& visit);
 
@@ -170,6 +185,7 @@ private:
     std::vector<Task*> before_;  ///< of depend()
     std::uint64_t events_ = 0, offers_ = 0;
     std::size_t ready_ = 0, ready_preferred_ = 0;  ///< of these, have a priority
+    std::size_t ready_placed_ = 0;                 ///< of these, have data somewhere
 };
 
 }  // namespace hiroba::omp

@@ -245,7 +245,8 @@ private:
                 stolen += mail.tasks.size();
                 break;
             case Mail::told:
-                for (const GuestReport& each : mail.reports) (void)node.book->hear(each);
+                for (const GuestReport& each : mail.reports)
+                    (void)node.book->hear(each, NodeId{from});
                 break;
             case Mail::fulfilled: node.book->fulfill(mail.handles[0]); break;
             case Mail::group_cancelled: node.book->hear_cancel(mail.handles[0]); break;

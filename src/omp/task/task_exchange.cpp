@@ -8,6 +8,7 @@
 #include <csignal>
 #include <mutex>
 
+#include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "base/short_slice.hpp"
@@ -23,6 +24,11 @@ namespace {
 /// Of one mail. A busy node's guests wait for it, while their origin may take them back.
 constexpr std::size_t given_max = 32;
 constexpr std::size_t handles_max = 64;
+/// How often a thread that goes from task to task looks for mail.
+constexpr std::uint64_t poll_every_ns = 20'000;
+/// How long at most the end of a guest stays unread where all threads compute.
+constexpr std::uint64_t told_late_max_ns = 1'000'000;
+using net::Urgency;
 using Kind = TaskMailHeader::Kind;
 }  // namespace
 
@@ -83,6 +89,7 @@ void TaskExchange::begin_region(std::uint64_t region, std::uint32_t members) noe
         peer.wants.clear();
     }
     wanting_.store(0, std::memory_order_relaxed);
+    expects_mail_.store(false, std::memory_order_relaxed);
 }
 
 // --- mails ---------------------------------------------------------------------------------------
@@ -90,11 +97,11 @@ void TaskExchange::begin_region(std::uint64_t region, std::uint32_t members) noe
 void TaskExchange::on_mail(void* exchange, NodeId from, Bytes body) noexcept {
     auto* const self = static_cast<TaskExchange*>(exchange);
     self->inbox_.add(from, body);
-    // Who polled wakes the waiting ones.
-    if (!self->pool_.has_waiting()) self->call_clerk();
+    // Who polled wakes the waiting ones. A thread that is seen to poll reads after this.
+    if (!self->pool_.has_waiting() && self->polling_.load() == 0) self->call_clerk();
 }
 
-void TaskExchange::send(NodeId to, Kind kind, Bytes records, std::size_t count,
+void TaskExchange::send(NodeId to, Kind kind, Urgency urgency, Bytes records, std::size_t count,
                         Bytes news) noexcept {
     TaskMailHeader header;
     header.kind = kind;
@@ -103,7 +110,7 @@ void TaskExchange::send(NodeId to, Kind kind, Bytes records, std::size_t count,
     header.record_bytes = static_cast<std::uint32_t>(records.size());
     header.news_bytes = static_cast<std::uint32_t>(news.size());
     const Bytes parts[] = {std::as_bytes(std::span{&header, 1}), records, news};
-    parts_.endpoint->send(to, message::tasks, net::Urgency::wake_service, parts);
+    parts_.endpoint->send(to, message::tasks, urgency, parts);
 }
 
 /// Of all this node knows. After a release, which the caller makes.
@@ -121,15 +128,40 @@ void TaskExchange::attend() noexcept {
 }
 
 void TaskExchange::take_in() noexcept {
-    if (!inbox_.empty()) on_runtime_stack([this] { read_mails(); });
+    if (polls_now()) {
+        on_runtime_stack([this] {
+            polling_.fetch_add(1);
+            parts_.endpoint->poll();
+            polling_.fetch_sub(1);  // before it looks at the inbox
+            read_mails();
+        });
+    } else if (!inbox_.empty()) {
+        on_runtime_stack([this] { read_mails(); });
+    }
+}
+
+/// A node that has given tasks away, or asked for some, hears of them, and is not woken for each.
+bool TaskExchange::polls_now() noexcept {
+    if (!expects_mail_.load(std::memory_order_relaxed)) return false;
+    const std::uint64_t now = now_ns();
+    if (now < poll_next_ns_.load(std::memory_order_relaxed)) return false;
+    poll_next_ns_.store(now + poll_every_ns, std::memory_order_relaxed);
+    return true;
 }
 
 void TaskExchange::hand_out() noexcept {
     if (attention_.load(std::memory_order_acquire)) on_runtime_stack([this] { serve(); });
 }
 
+/// What comes while one thread reads, and another gives up because of that, the first one reads.
 void TaskExchange::read_mails() noexcept {
-    if (inbox_.empty() || !reading_.try_lock()) return;
+    while (!inbox_.empty() && reading_.try_lock()) {
+        read_what_came();
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // before it looks again
+    }
+}
+
+void TaskExchange::read_what_came() noexcept {
     inbox_.take();
     bool learned = false;
     while (const auto mail = inbox_.next()) {
@@ -148,7 +180,7 @@ void TaskExchange::read_mails() noexcept {
         std::swap(cancelled, book.cancelled());
     });
     reading_.unlock();
-    if (!reports.empty()) tell(reports);
+    if (!reports.empty()) tell(reports, false);
     if (!cancelled.empty()) tell_cancelled(cancelled);
     for (void* const argument : arguments) pool_.free_argument(argument);
 }
@@ -184,7 +216,7 @@ void TaskExchange::apply(const TaskInbox::Mail& mail, TaskBook& book,
             break;
         case Kind::told:
             for (std::uint32_t i = 0; i < count; ++i)
-                if (void* const argument = book.hear(mail.record<GuestReport>(i)))
+                if (void* const argument = book.hear(mail.record<GuestReport>(i), mail.from))
                     arguments.push_back(argument);
             break;
         case Kind::fulfilled:
@@ -227,7 +259,7 @@ void TaskExchange::tell_here() noexcept {
     const std::uint32_t all = members();
     on_runtime_stack([&] {
         for (std::uint32_t node = 0; node < all; ++node)
-            if (node != self_.value) send(NodeId{node}, Kind::here, {}, 0);
+            if (node != self_.value) send(NodeId{node}, Kind::here, Urgency::when_polled);
     });
 }
 
@@ -248,13 +280,15 @@ void TaskExchange::serve() noexcept {
                                  [](const Parcel& parcel) { return !parcel.tasks.empty(); });
     std::vector<std::byte> with;
     if (any) {
+        expects_mail_.store(true, std::memory_order_relaxed);
         parts_.memory->release(dsm::Others::running);
         with = news();
     }
     for (const Parcel& parcel : parcels) {
         trace("omp.give", parcel.to.value, parcel.tasks.size());
         const Bytes bytes = parcel.tasks.empty() ? Bytes{} : Bytes{with};
-        send<GivenTask>(parcel.to, Kind::given, parcel.tasks, bytes);
+        // It waits, or did when it asked; then it polls before it goes on with another task.
+        send<GivenTask>(parcel.to, Kind::given, Urgency::when_polled, parcel.tasks, bytes);
     }
 }
 
@@ -313,26 +347,39 @@ void TaskExchange::ask_any() noexcept {
         }
         if (to == self_) return;
         peers_[to.value].asked = Asked::waits_for_answer;
+        expects_mail_.store(true, std::memory_order_relaxed);
     }
-    on_runtime_stack([&] { send(to, Kind::wanted, {}, 0); });
+    on_runtime_stack([&] { send(to, Kind::wanted, Urgency::wake_service); });
 }
 
 void TaskExchange::ask_for(std::span<const TaskHandle> away) noexcept {
     const std::uint32_t all = members();
     on_runtime_stack([&] {
         for (std::uint32_t node = 0; node < all; ++node)
-            if (node != self_.value) send<TaskHandle>(NodeId{node}, Kind::wanted_of, away);
+            if (node != self_.value)
+                send<TaskHandle>(NodeId{node}, Kind::wanted_of, Urgency::wake_service, away);
     });
 }
 
 // --- telling -------------------------------------------------------------------------------------
 
-void TaskExchange::tell(std::span<const GuestReport> reports) noexcept {
+Urgency TaskExchange::urgency_of_report(NodeId origin, bool goes_on) noexcept {
+    const std::uint64_t now = now_ns();
+    const std::scoped_lock guard{peers_latch_};
+    Peer& peer = peers_[origin.value];
+    if (goes_on && now - peer.woken_ns < told_late_max_ns) return Urgency::when_polled;
+    peer.woken_ns = now;
+    return Urgency::wake_service;
+}
+
+void TaskExchange::tell(std::span<const GuestReport> reports, bool goes_on) noexcept {
     on_runtime_stack([&] {
         parts_.memory->release(dsm::Others::running);
         const std::vector<std::byte> with = news();
         for (const GuestReport& report : reports)
-            send<GuestReport>(report.task.node(), Kind::told, std::span{&report, 1}, with);
+            send<GuestReport>(report.task.node(), Kind::told,
+                              urgency_of_report(report.task.node(), goes_on), std::span{&report, 1},
+                              with);
     });
 }
 
@@ -340,7 +387,8 @@ void TaskExchange::fulfill_elsewhere(TaskHandle event) noexcept {
     on_runtime_stack([&] {
         parts_.memory->release(dsm::Others::running);
         const std::vector<std::byte> with = news();
-        send<TaskHandle>(event.node(), Kind::fulfilled, std::span{&event, 1}, with);
+        send<TaskHandle>(event.node(), Kind::fulfilled, Urgency::wake_service, std::span{&event, 1},
+                         with);
     });
 }
 
@@ -348,13 +396,15 @@ void TaskExchange::tell_cancelled(const TaskBook::Cancelled& cancelled) noexcept
     const std::uint32_t all = members();
     on_runtime_stack([&] {
         for (const TaskHandle& each : cancelled.groups_of)
-            send<TaskHandle>(each.node(), Kind::group_cancelled, std::span{&each, 1});
+            send<TaskHandle>(each.node(), Kind::group_cancelled, Urgency::wake_service,
+                             std::span{&each, 1});
         for (std::size_t at = 0; at < cancelled.away.size(); at += handles_max) {
             const auto some = std::span(cancelled.away)
                                   .subspan(at, std::min(handles_max, cancelled.away.size() - at));
             for (std::uint32_t node = 0; node < all; ++node)
                 if (node != self_.value)
-                    send<TaskHandle>(NodeId{node}, Kind::guests_cancelled, some);
+                    send<TaskHandle>(NodeId{node}, Kind::guests_cancelled, Urgency::wake_service,
+                                     some);
         }
     });
 }

@@ -58,7 +58,9 @@ public:
     /// patience ends.
     void ask_for(std::span<const TaskHandle> away) noexcept;
     /// Before the program's thread goes on: its guests' ends, with all this node has written.
-    void tell(std::span<const GuestReport> reports) noexcept;
+    /// `goes_on`: this node has more to execute, and more to tell soon. Then a node that computes
+    /// is left alone, and reads at its next task; but for once in a while.
+    void tell(std::span<const GuestReport> reports, bool goes_on) noexcept;
     void fulfill_elsewhere(TaskHandle event) noexcept;
     /// Cancellation orders no memory: no news go along.
     void tell_cancelled(const TaskBook::Cancelled& cancelled) noexcept;
@@ -73,6 +75,7 @@ private:
         Asked asked = Asked::no;
         bool wants_any = false, wants_answer = false;
         std::vector<TaskHandle> wants;  ///< away from it, and it waits for what descends from them
+        std::uint64_t woken_ns = 0;     ///< when it was told of an end, and woken for that
     };
     struct Parcel {
         NodeId to;
@@ -81,16 +84,19 @@ private:
 
     static void on_mail(void* exchange, NodeId from, Bytes body) noexcept;
     void read_mails() noexcept;
+    void read_what_came() noexcept;
+    bool polls_now() noexcept;
+    net::Urgency urgency_of_report(NodeId origin, bool goes_on) noexcept;
     void apply(const TaskInbox::Mail& mail, TaskBook& book, std::vector<void*>& arguments);
     void serve() noexcept;
     void choose(TaskBook& book, std::vector<Parcel>& parcels);
     void tell_here() noexcept;
-    void send(NodeId to, TaskMailHeader::Kind kind, Bytes records, std::size_t count,
-              Bytes news = {}) noexcept;
+    void send(NodeId to, TaskMailHeader::Kind kind, net::Urgency urgency, Bytes records = {},
+              std::size_t count = 0, Bytes news = {}) noexcept;
     template <class Record>
-    void send(NodeId to, TaskMailHeader::Kind kind, std::span<const Record> records,
-              Bytes news = {}) noexcept {
-        send(to, kind, std::as_bytes(records), records.size(), news);
+    void send(NodeId to, TaskMailHeader::Kind kind, net::Urgency urgency,
+              std::span<const Record> records, Bytes news = {}) noexcept {
+        send(to, kind, urgency, std::as_bytes(records), records.size(), news);
     }
     std::vector<std::byte> news() noexcept;
     void want_attention() noexcept;
@@ -113,6 +119,9 @@ private:
     std::atomic<std::uint64_t> offers_seen_{0}, told_region_{0}, current_region_{0};
     std::atomic<bool> attention_{false};
     std::atomic<std::uint64_t> taken_{0};
+    std::atomic<bool> expects_mail_{false};  ///< in this region, so its threads poll
+    std::atomic<std::uint64_t> poll_next_ns_{0};
+    std::atomic<std::uint32_t> polling_{0};  ///< threads that read the inbox right after
 
     std::atomic<std::uint32_t> clerk_called_{0};
     std::atomic<bool> stopping_{false};
