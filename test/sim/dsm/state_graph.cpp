@@ -11,9 +11,13 @@ namespace hiroba::sim_test {
 using net::sim::Fiber;
 using net::sim::Scheduler;
 
-void StateGraph::begin_run(Questions questions) {
+void StateGraph::ask(Questions questions) {
     const OutsideRunArena here;
     questions_ = std::move(questions);
+    at_first_choice_ = true;
+}
+
+void StateGraph::begin_run() {
     depth_ = 0;
     at_known_state_ = false;
     ++runs_;
@@ -34,6 +38,8 @@ void StateGraph::add_edge(std::uint32_t to) {
 
 Fiber* StateGraph::choose(std::span<Fiber* const> ready) {
     const OutsideRunArena here;
+    if (std::exchange(at_first_choice_, false) && questions_.first_choice)
+        questions_.first_choice();
     if (depth_ < path_.size()) return take(ready, path_[depth_++]);
     const std::uint64_t digest = questions_.digest();
     const auto next_id = static_cast<std::uint32_t>(ids_.size() + 1);
@@ -55,7 +61,6 @@ Fiber* StateGraph::choose(std::span<Fiber* const> ready) {
 
 void StateGraph::end_run(Scheduler::Outcome outcome, const std::string& failure) {
     const OutsideRunArena here;
-    questions_ = {};
     if (failure_.empty()) failure_ = failure;
     if (outcome == Scheduler::Outcome::ended) {
         add_edge(the_end);
