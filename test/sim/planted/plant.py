@@ -199,7 +199,8 @@ BUGS = {
     # Bytes without a lease that were never shown outlive the notice of their version.
     "brought_bytes_outlive_the_notice": (
         ENGINE + "fault_path.cpp",
-        [("    if (entry.brought && has_lease && ", "    if (entry.brought && ")],
+        [("    const bool has_lease = entry.rts >= copies_.own_wts(block);\n"
+          "    if (entry.brought && has_lease && ", "    if (entry.brought && ")],
     ),
     # A block that was fetched anew is still compared with what it held when its bytes were held back.
     "held_back_after_a_fetch": (
