@@ -436,9 +436,8 @@ bool explore(const Scenario& scenario, const Options& options) {
     const std::uint64_t start_ns = now_ns();
     explore_with(scenario, graph, true);
     std::string verdict = graph.is_complete() ? "all orders right" : "given up, right so far";
-    if (graph.is_complete() && graph.hanging_states() > 0) {
-        verdict = "WRONG: " + std::to_string(graph.hanging_states()) + " states never end";
-    }
+    const std::uint64_t hanging = graph.is_complete() ? graph.find_hanging_states() : 0;
+    if (hanging > 0) verdict = "WRONG: " + std::to_string(hanging) + " states never end";
     if (!graph.failure().empty()) verdict = "WRONG: " + graph.failure();
     if (options.twice) {
         StateGraph anew{options.states_max};
@@ -454,7 +453,7 @@ bool explore(const Scenario& scenario, const Options& options) {
                 scenario.name, scenario.nodes, scenario.nodes - 1 + scenario.threads_of_first,
                 graph.states(), graph.steps(), graph.longest(), graph.runs(),
                 static_cast<double>(now_ns() - start_ns) * 1e-9, verdict.c_str());
-    if (!graph.failure().empty()) std::printf("  way:%s\n", graph.way().c_str());
+    if (hanging > 0 || !graph.failure().empty()) std::printf("  way:%s\n", graph.way().c_str());
     std::fflush(stdout);
     return !verdict.starts_with("WRONG");
 }

@@ -39,8 +39,9 @@ public:
 
     net::sim::Fiber* choose(std::span<net::sim::Fiber* const> ready) override;
 
-    /// After the last run: states from which no order of steps leads to the end of the program.
-    std::uint64_t hanging_states() const;
+    /// After the last run: from how many states no order of steps leads to the end of the program.
+    /// way() is then how the first of them was come to.
+    std::uint64_t find_hanging_states();
 
     const std::string& failure() const noexcept { return failure_; }
     bool is_complete() const noexcept { return done_ && failure_.empty() && !cut_off_; }
@@ -48,7 +49,7 @@ public:
     std::uint64_t runs() const noexcept { return runs_; }
     std::uint64_t steps() const noexcept { return edges_.size(); }
     std::size_t longest() const noexcept { return longest_; }
-    /// The choices of the last run, for whoever wants to see how it went wrong.
+    /// The choices of the last run, to see how it went wrong: threads, and how many steps each.
     std::string way() const;
 
 private:
@@ -58,9 +59,14 @@ private:
         std::uint32_t next = 0;
         std::vector<std::uint32_t> open;  ///< threads that may go on
     };
+    struct Edge {
+        std::uint32_t from, to;
+        std::uint32_t thread;  ///< whose step it is
+    };
     net::sim::Fiber* take(std::span<net::sim::Fiber* const> ready, const Frame& frame);
     void add_edge(std::uint32_t to);
     void step_back();
+    void go_to(std::uint32_t state);
 
     std::uint64_t states_max_;
     Questions questions_;
@@ -68,7 +74,7 @@ private:
     std::size_t depth_ = 0;  ///< of path_ that this run has repeated or found
     bool at_known_state_ = false, at_first_choice_ = false;
     std::unordered_map<std::uint64_t, std::uint32_t> ids_;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
+    std::vector<Edge> edges_;
     std::uint64_t runs_ = 0;
     std::size_t longest_ = 0;
     std::string failure_;
