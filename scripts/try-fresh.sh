@@ -37,7 +37,7 @@ TIMEFORMAT='%R s, processor %U + %S s'
 step() { echo "--- $*"; }
 cd
 step clone
-time git clone -q /hiroba.bundle hiroba
+time git -c advice.detachedHead=false clone -q /hiroba.bundle hiroba
 cd hiroba
 step make
 time make >/tmp/make.log
@@ -71,7 +71,7 @@ set -euo pipefail
 TIMEFORMAT='%R s, processor %U + %S s'
 export DEBIAN_FRONTEND=noninteractive
 cd /root
-git clone -q /hiroba.bundle hiroba
+git -c advice.detachedHead=false clone -q /hiroba.bundle hiroba
 cd hiroba
 echo '--- packages that a build needs'
 time { scripts/install-packages.sh build && apt-get install -y -qq --no-install-recommends pkg-config; } >/tmp/apt.log 2>&1
