@@ -296,52 +296,6 @@ TEST_P(Kicks, groups_that_are_none_are_refused_with_the_node_that_is_wrong) {
     });
 }
 
-TEST_P(Kicks, barriers_of_both_shapes_and_of_groups_hold_everybody_back) {
-    run([](Rig& rig) {
-        both_ways(rig, [&](bool mapped) {
-            Node node{rig, mapped};
-            const Place marks = need(node.board->reserve(page_bytes, page_bytes));
-            const Place places[] = {need(Barrier::reserve(*node.board)),
-                                    need(Barrier::reserve(*node.board)),
-                                    need(Barrier::reserve(*node.board))};
-            node.connect();
-            const Group all = everyone(*node.endpoint);
-            const Group pair = rig.nodes < 2 ? all : Group{NodeId{1}, NodeId{0}};
-            std::vector<Barrier> barriers;
-            barriers.push_back(need(Barrier::open(*node.board, places[0], all)));
-            barriers.push_back(need(Barrier::open(*node.board, places[1], all, Shape::tree)));
-            const bool in_pair = rig.self.value < 2;
-            if (in_pair) {
-                barriers.push_back(need(Barrier::open(*node.board, places[2], pair)));
-            } else {
-                EXPECT_FALSE(Barrier::open(*node.board, places[2], pair));
-            }
-            std::vector<Kick<std::uint64_t>> to_all;
-            for (const NodeId peer : all)
-                to_all.push_back(
-                    need(node.board->kick<std::uint64_t>(need(node.board->target(peer, marks)))));
-            Random random{rig.self.value + 1};
-            for (std::uint64_t phase = 1; phase <= rig.rounds(1200); ++phase) {
-                for (auto& kick : to_all) kick.store(rig.self.value * 8, phase);
-                Barrier& barrier = barriers[phase % 2];
-                barrier.arrive();
-                if (random.below(40) == 0) yield();
-                barrier.wait();
-                for (std::uint32_t peer = 0; peer < rig.nodes; ++peer) {
-                    // Two nodes that the tree does not join: a packet between them may be slower
-                    // than the barrier.
-                    const bool joined = phase % 2 == 0 || peer == 0 || rig.self.value == 0;
-                    if (!joined && node.board->at(NodeId{peer}, marks) == nullptr) continue;
-                    const auto seen = node.board->load<std::uint64_t>(marks + peer * 8);
-                    ASSERT_TRUE(seen == phase || seen == phase + 1) << seen << " in " << phase;
-                }
-                if (in_pair && phase % 3 == 0) barriers[2].arrive_and_wait();
-            }
-            rig.meet();
-        });
-    });
-}
-
 template <class T>
 void reduce_every_way(Board& board, Place place, const Group& group, Shape shape) {
     auto reduce = need(AllReduce<T>::open(board, place, group, shape));
@@ -396,39 +350,6 @@ TEST_P(Kicks, a_broadcast_gives_the_roots_value_to_all) {
                 const std::uint32_t root = round % rig.nodes;
                 const double mine = rig.self.value == root ? -1.25 * round : 99;
                 EXPECT_EQ(broadcast(mine, root), -1.25 * round);
-            }
-            rig.meet();
-        });
-    });
-}
-
-TEST_P(Kicks, a_channel_keeps_order_when_it_is_full_and_when_it_is_empty) {
-    run([](Rig& rig) {
-        both_ways(rig, [&](bool mapped) {
-            Node node{rig, mapped};
-            const ChannelPlace place = need(ChannelPlace::reserve(*node.board));
-            node.connect();
-            const NodeId before{(rig.self.value + rig.nodes - 1) % rig.nodes};
-            auto sender = need(ChannelSender<std::uint64_t>::open(*node.board, place, rig.next()));
-            auto receiver = need(ChannelReceiver<std::uint64_t>::open(*node.board, place, before));
-            std::uint64_t filled = 0;
-            while (sender.try_stream(filled)) ++filled;
-            EXPECT_EQ(filled, channel_items<std::uint64_t>);
-            rig.meet();
-            sender.flush();
-            for (std::uint64_t i = 0; i < filled; ++i) ASSERT_EQ(receiver.receive(), i);
-            EXPECT_FALSE(receiver.try_receive());
-            rig.meet();
-            for (std::uint64_t i = 0; i < rig.rounds(20'000); ++i) {
-                // Each sends before it receives, so that nobody waits for a ring that nobody
-                // empties.
-                if (i % 3 == 0) {
-                    sender.send(i);
-                } else {
-                    sender.stream(i);
-                    sender.flush();
-                }
-                ASSERT_EQ(receiver.receive(), i);
             }
             rig.meet();
         });

@@ -13,6 +13,9 @@ FOLDERS = ["src", "include", "tools", "test", "bench", "examples", "scripts", "c
 SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".S", ".f90", ".py", ".sh", ".cmake", ".txt"}
 LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
+FIELDS_MAX = 25
+# Counters in a row, and the record of a block, whose bytes are counted: not to grow.
+FIELDS_KNOWN = {"BlockEntry": 30, "PlaceCounters": 26, "MemoryCounts": 26}
 
 # Names that say nothing about what is inside; examples may speak of Fortran's COMMON.
 EMPTY_NAMES = {"util", "utils", "utility", "helper", "helpers", "common", "misc", "stuff", "old"}
@@ -20,6 +23,12 @@ UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b|\b[Ff]or now\b")
 
 FUNCTION_START = re.compile(r"^( {0,4})(?!namespace|struct|class|enum|union|extern|public|private)"
                             r"[\w\[:~<].*\)[^;=]*\{$")
+
+
+CLASS_START = re.compile(r"^( *)(?:template <.*> *)?(?:class|struct)\b(?: alignas\([^)]*\))?"
+                         r" *(\w*)[^;]*\{(?!.*\})")
+NO_FIELD = re.compile(r"(?:using|friend|typedef|static|enum|public|template|struct|class)\b|[}~]")
+FIELD = re.compile(r"(?:mutable |const )*[\w:]+[\w:\s*&]* [*&]*\w+(?: *, *[*&]*\w+)* *;")
 
 
 def name_faults(path):
@@ -60,6 +69,45 @@ def function_faults(path, lines):
             start = None
 
 
+def fields_of(statement):
+    """How many data members the statement of a class declares."""
+    if NO_FIELD.match(statement):
+        return 0
+    if re.match(r".*\(\*\w+\)\(", statement):  # a pointer to a function
+        return 1
+    plain = statement
+    for inside in (r"\{[^{}]*\}", r"<[^<>]*>", r"\[[^\]]*\]", r"=[^,;]*"):
+        while re.search(inside, plain):
+            plain = re.sub(inside, "", plain)
+    return plain.count(",") + 1 if FIELD.fullmatch(plain) else 0
+
+
+def class_faults(path, lines):
+    """Classes of too many data members, which stand one level in, as clang-format lays them out."""
+    if path.suffix not in {".cpp", ".hpp"}:
+        return
+    open_classes, statement = [], ""  # [indentation, line, name, fields]
+    for number, line in enumerate(lines, 1):
+        code = line.split("//")[0].rstrip()
+        depth = len(code) - len(code.lstrip())
+        start = CLASS_START.match(code)
+        if start:
+            open_classes.append([len(start[1]), number, start[2], 0])
+            statement = ""
+        elif open_classes and code.startswith(" " * open_classes[-1][0] + "}"):
+            _, first, name, count = open_classes.pop()
+            statement = ""
+            most = FIELDS_KNOWN.get(name, FIELDS_MAX)
+            if count > most:
+                yield first, f"'{name}' has {count} data members; {most} at most"
+        elif open_classes and code:
+            inside = open_classes[-1][0] + 4
+            statement = code.strip() if depth == inside else f"{statement} {code.strip()}"
+            if statement.endswith(";"):
+                open_classes[-1][3] += fields_of(statement)
+                statement = ""
+
+
 def faults(root):
     """Every violation as (path, line number, text)."""
     for folder in FOLDERS:
@@ -71,6 +119,7 @@ def faults(root):
             found = list(name_faults(path))
             found += opening_faults(full, path, lines)
             found += function_faults(path, lines)
+            found += class_faults(path, lines)
             if len(lines) > LINES_MAX:
                 found.append((LINES_MAX, f"{len(lines)} lines; {LINES_MAX} at most"))
             if path.parts[:2] != ("test", "house"):

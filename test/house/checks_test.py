@@ -160,6 +160,16 @@ class Form(unittest.TestCase):
         short = SPDX + "void f() {\n" + "    g();\n" * 68 + "}\n"
         self.assertEqual(faults(check_form, {**CLEAN, "src/base/f.cpp": short}), [])
 
+    def test_class_of_too_many_fields_is_found(self):
+        def text(fields):
+            inner = "    struct Inner {\n        int a, b;\n    };\n    void f(int a, int b);\n"
+            return SPDX + "class Big {\n" + inner + fields + "};\n"
+
+        rows = "    std::map<int, int> a_{}, b_{1};\n    std::atomic<int> c_[2] = {};\n" * 8
+        one = "    void (*told_)(int) = nullptr;\n"
+        self.assertEqual(faults(check_form, {**CLEAN, "src/base/b.hpp": text(rows + one)}), [])
+        self.expect("src/base/b.hpp", text(rows + one + "    int d_, e_;\n"), "27 data members")
+
     def test_missing_licence_line_is_found(self):
         self.expect("src/base/x.cpp", "int x;\n", "SPDX")
         self.expect("scripts/x.sh", "#!/bin/sh\necho\n", "SPDX")

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: all orders of all steps of small programs on 2 and 3 nodes with 1 and 2 blocks, the
-// invariants checked in every state. Usage: sim_explore_all [states=N] [planted] [scenario...]
+// invariants checked in every state. Usage: sim_explore_all [states=N] [planted|twice]
+// [scenario...]
 //   states=N  gives a scenario up after so many states   planted  succeeds if one goes wrong
+//   twice     also with every run from its beginning, without a checkpoint: both must find the same
 //
 // A step is an access to memory that another node, or another thread of the node, may use: a load,
 // a store or a compare-and-swap of a word, a copy of a block, a call of the fault engine, a
@@ -14,10 +16,12 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "base/address_hint.hpp"
 #include "base/clock.hpp"
+#include "sim/dsm/checkpoint.hpp"
 #include "sim/dsm/small_world.hpp"
 #include "sim/dsm/state_graph.hpp"
 
@@ -46,7 +50,6 @@ struct Scenario {
 };
 
 constexpr unsigned hops = 8;
-constexpr std::size_t stacks_of_run = 16;
 
 void write_after_meeting(SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
     if (thread == 0) world.write(node, 0, 7);
@@ -345,7 +348,7 @@ constexpr Scenario scenarios[] = {
 
 struct Options {
     std::uint64_t states_max = ~std::uint64_t{0};
-    bool planted = false;
+    bool planted = false, twice = false;
 };
 
 ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
@@ -386,16 +389,31 @@ std::vector<std::uintptr_t> blocks_of(const Scenario& scenario, const dsm::Addre
     return blocks;
 }
 
-void run_once(const Scenario& scenario, StateGraph& graph, net::sim::FiberStacks& stacks) {
+constexpr std::size_t stacks_of_run = 16;
+
+/// Has `stacks` hold what a run needs, so that its books do not grow inside one.
+void fill(net::sim::FiberStacks& stacks) {
+    std::vector<std::byte*> taken(stacks_of_run);
+    for (std::byte*& stack : taken) stack = stacks.take();
+    for (std::byte* const stack : taken) stacks.give(stack);
+}
+
+/// @param checkpoint  of which this is the body; or nullptr, then it makes one run and returns
+void run_once(const Scenario& scenario, StateGraph& graph, Checkpoint* checkpoint) {
     reset_address_hints();
     const RunArena arena;
+    net::sim::FiberStacks stacks;
+    fill(stacks);
     SmallWorld* here = nullptr;
     ClusterOptions options = options_of(scenario, graph);
     options.payer_comes = [&](ClusterNode& node) { here->come(node); };
     Cluster cluster{stacks, options};
     SmallWorld world{cluster, blocks_of(scenario, cluster.map())};
     here = &world;
-    graph.begin_run({[&] { return world.digest(); }, [&] { return world.broken(); }});
+    graph.ask({[&] { return world.digest(); }, [&] { return world.broken(); },
+               [=] {
+                   if (checkpoint != nullptr) checkpoint->mark();
+               }});
     const auto outcome = cluster.run([&](std::uint32_t thread, ClusterNode& node) {
         world.come(node);
         scenario.live(world, thread, node);
@@ -407,33 +425,45 @@ void run_once(const Scenario& scenario, StateGraph& graph, net::sim::FiberStacks
     if (failure.empty() && ended && scenario.races == Races::some && !world.raced())
         failure = "a race not told";
     graph.end_run(outcome, failure);
+    if (checkpoint == nullptr) return;
+    const OutsideRunArena here_no_more;
+    checkpoint->leave();
 }
 
-/// Has `stacks` hold what a run needs, so that its books do not grow inside one.
-void fill(net::sim::FiberStacks& stacks) {
-    std::vector<std::byte*> taken(stacks_of_run);
-    for (std::byte*& stack : taken) stack = stacks.take();
-    for (std::byte* const stack : taken) stacks.give(stack);
+/// Makes runs until nothing is open.
+void explore_with(const Scenario& scenario, StateGraph& graph, bool with_checkpoint) {
+    std::optional<Checkpoint> checkpoint;
+    if (with_checkpoint) checkpoint.emplace([&] { run_once(scenario, graph, &*checkpoint); });
+    while (!graph.is_done()) {
+        graph.begin_run();
+        with_checkpoint ? checkpoint->go() : run_once(scenario, graph, nullptr);
+    }
 }
 
 /// Whether all is right.
 bool explore(const Scenario& scenario, const Options& options) {
-    net::sim::FiberStacks stacks;
-    fill(stacks);
     StateGraph graph{options.states_max};
     const std::uint64_t start_ns = now_ns();
-    while (!graph.is_done()) run_once(scenario, graph, stacks);
+    explore_with(scenario, graph, true);
     std::string verdict = graph.is_complete() ? "all orders right" : "given up, right so far";
-    if (graph.is_complete() && graph.hanging_states() > 0) {
-        verdict = "WRONG: " + std::to_string(graph.hanging_states()) + " states never end";
-    }
+    const std::uint64_t hanging = graph.is_complete() ? graph.find_hanging_states() : 0;
+    if (hanging > 0) verdict = "WRONG: " + std::to_string(hanging) + " states never end";
     if (!graph.failure().empty()) verdict = "WRONG: " + graph.failure();
+    if (options.twice) {
+        StateGraph anew{options.states_max};
+        explore_with(scenario, anew, false);
+        if (anew.failure() != graph.failure() || anew.runs() != graph.runs() ||
+            anew.states() != graph.states() || anew.steps() != graph.steps())
+            verdict = "WRONG: not what runs from the beginning find, " +
+                      std::to_string(anew.runs()) + " runs, " + std::to_string(anew.states()) +
+                      " states";
+    }
     std::printf("%-22s %u nodes, %u threads: %9" PRIu64 " states, %9" PRIu64
                 " steps, longest way %4zu, %9" PRIu64 " runs, %6.1f s: %s\n",
                 scenario.name, scenario.nodes, scenario.nodes - 1 + scenario.threads_of_first,
                 graph.states(), graph.steps(), graph.longest(), graph.runs(),
                 static_cast<double>(now_ns() - start_ns) * 1e-9, verdict.c_str());
-    if (!graph.failure().empty()) std::printf("  way:%s\n", graph.way().c_str());
+    if (hanging > 0 || !graph.failure().empty()) std::printf("  way:%s\n", graph.way().c_str());
     std::fflush(stdout);
     return !verdict.starts_with("WRONG");
 }
@@ -466,6 +496,8 @@ int run(int argc, char** argv) {
             options.states_max = std::strtoull(argv[i] + 7, nullptr, 10);
         } else if (word == "planted") {
             options.planted = true;
+        } else if (word == "twice") {
+            options.twice = true;
         } else {
             only.push_back(word);
         }
@@ -482,7 +514,7 @@ int run(int argc, char** argv) {
     }
     if (found == 0 || found < only.size()) {
         std::fprintf(stderr,
-                     "usage: sim_explore_all [states=N] [planted] [scenario...]; there are");
+                     "usage: sim_explore_all [states=N] [planted|twice] [scenario...]; there are");
         for (const Scenario& scenario : scenarios) std::fprintf(stderr, " %s", scenario.name);
         std::fprintf(stderr, "\n");
         return 64;

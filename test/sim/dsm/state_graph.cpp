@@ -11,9 +11,13 @@ namespace hiroba::sim_test {
 using net::sim::Fiber;
 using net::sim::Scheduler;
 
-void StateGraph::begin_run(Questions questions) {
+void StateGraph::ask(Questions questions) {
     const OutsideRunArena here;
     questions_ = std::move(questions);
+    at_first_choice_ = true;
+}
+
+void StateGraph::begin_run() {
     depth_ = 0;
     at_known_state_ = false;
     ++runs_;
@@ -29,11 +33,15 @@ Fiber* StateGraph::take(std::span<Fiber* const> ready, const Frame& frame) {
 }
 
 void StateGraph::add_edge(std::uint32_t to) {
-    if (!path_.empty()) edges_.emplace_back(path_.back().state, to);
+    if (path_.empty()) return;
+    const Frame& last = path_.back();
+    edges_.push_back({last.state, to, last.open[last.next]});
 }
 
 Fiber* StateGraph::choose(std::span<Fiber* const> ready) {
     const OutsideRunArena here;
+    if (std::exchange(at_first_choice_, false) && questions_.first_choice)
+        questions_.first_choice();
     if (depth_ < path_.size()) return take(ready, path_[depth_++]);
     const std::uint64_t digest = questions_.digest();
     const auto next_id = static_cast<std::uint32_t>(ids_.size() + 1);
@@ -55,7 +63,6 @@ Fiber* StateGraph::choose(std::span<Fiber* const> ready) {
 
 void StateGraph::end_run(Scheduler::Outcome outcome, const std::string& failure) {
     const OutsideRunArena here;
-    questions_ = {};
     if (failure_.empty()) failure_ = failure;
     if (outcome == Scheduler::Outcome::ended) {
         add_edge(the_end);
@@ -74,12 +81,12 @@ void StateGraph::step_back() {
 
 // Backwards from the end. Every state reached has a way to it; the others are deadlocks, or loops
 // that nothing leaves.
-std::uint64_t StateGraph::hanging_states() const {
+std::uint64_t StateGraph::find_hanging_states() {
     std::vector<std::uint32_t> first(ids_.size() + 2, 0);
-    for (const auto& [from, to] : edges_) ++first[to + 1];
+    for (const Edge& edge : edges_) ++first[edge.to + 1];
     for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
     std::vector<std::uint32_t> before(edges_.size()), filled(first.begin(), first.end() - 1);
-    for (const auto& [from, to] : edges_) before[filled[to]++] = from;
+    for (const Edge& edge : edges_) before[filled[edge.to]++] = edge.from;
     std::vector<bool> ends(ids_.size() + 1, false);
     std::vector<std::uint32_t> todo{the_end};
     std::uint64_t count = 0;
@@ -93,7 +100,22 @@ std::uint64_t StateGraph::hanging_states() const {
             todo.push_back(before[i]);
         }
     }
+    const auto hangs = std::find(ends.begin() + 1, ends.end(), false);
+    if (hangs != ends.end()) go_to(static_cast<std::uint32_t>(hangs - ends.begin()));
     return ids_.size() - count;
+}
+
+/// Makes path_ the one on which `state` was found: by the first edge that leads to each.
+void StateGraph::go_to(std::uint32_t state) {
+    std::vector<const Edge*> found_by(ids_.size() + 1, nullptr);
+    for (const Edge& edge : edges_)
+        if (found_by[edge.to] == nullptr) found_by[edge.to] = &edge;
+    path_.clear();
+    while (const Edge* const edge = found_by[state]) {
+        path_.push_back({edge->from, 0, {edge->thread}});
+        state = edge->from;
+    }
+    std::reverse(path_.begin(), path_.end());
 }
 
 std::string StateGraph::way() const {

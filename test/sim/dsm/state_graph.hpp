@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: walks through every order of steps of a small job, depth first. Runs cannot be set back, so
-// each begins anew and repeats the choices that lead to the state where the next one is open. A run
-// ends where it comes to a state that was there before: what follows is known.
-// Invariant: states are told apart by a digest of 64 bits over all that decides what happens next;
-// two different ones with one digest would go unnoticed, with n states at odds of n²/2⁶⁵.
-// Source: Godefroid, "Model checking for programming languages using VeriSoft", POPL 1997, with
-// state hashing (Holzmann, "An analysis of bitstate hashing", 1998).
+// Role: walks through every order of steps of a small job, depth first. Each run begins at the
+// first choice (Checkpoint) and repeats those that lead to the state where the next one is open. A
+// run ends where it comes to a state that was there before: what follows is known. Invariant:
+// states are told apart by a digest of 64 bits over all that decides what happens next; two
+// different ones with one digest would go unnoticed, with n states at odds of n²/2⁶⁵. Source:
+// Godefroid, "Model checking for programming languages using VeriSoft", POPL 1997, with state
+// hashing (Holzmann, "An analysis of bitstate hashing", 1998).
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,14 @@ public:
     struct Questions {
         std::function<std::uint64_t()> digest;  ///< of the state between two steps
         std::function<std::string()> broken;    ///< asked in each new state; empty: nothing
+        std::function<void()> first_choice;     ///< called before the first is made; may be empty
     };
 
     explicit StateGraph(std::uint64_t states_max) : states_max_(states_max) {}
 
-    /// The coming run asks these. They live until end_run().
-    void begin_run(Questions questions);
+    /// Runs ask these, until others are set.
+    void ask(Questions questions);
+    void begin_run();
     /// @param failure  what the run itself found wrong; empty: nothing
     void end_run(net::sim::Scheduler::Outcome outcome, const std::string& failure);
     /// Nothing is open any more, or something is wrong, or there are too many states.
@@ -37,8 +39,9 @@ public:
 
     net::sim::Fiber* choose(std::span<net::sim::Fiber* const> ready) override;
 
-    /// After the last run: states from which no order of steps leads to the end of the program.
-    std::uint64_t hanging_states() const;
+    /// After the last run: from how many states no order of steps leads to the end of the program.
+    /// way() is then how the first of them was come to.
+    std::uint64_t find_hanging_states();
 
     const std::string& failure() const noexcept { return failure_; }
     bool is_complete() const noexcept { return done_ && failure_.empty() && !cut_off_; }
@@ -46,7 +49,7 @@ public:
     std::uint64_t runs() const noexcept { return runs_; }
     std::uint64_t steps() const noexcept { return edges_.size(); }
     std::size_t longest() const noexcept { return longest_; }
-    /// The choices of the last run, for whoever wants to see how it went wrong.
+    /// The choices of the last run, to see how it went wrong: threads, and how many steps each.
     std::string way() const;
 
 private:
@@ -56,17 +59,22 @@ private:
         std::uint32_t next = 0;
         std::vector<std::uint32_t> open;  ///< threads that may go on
     };
+    struct Edge {
+        std::uint32_t from, to;
+        std::uint32_t thread;  ///< whose step it is
+    };
     net::sim::Fiber* take(std::span<net::sim::Fiber* const> ready, const Frame& frame);
     void add_edge(std::uint32_t to);
     void step_back();
+    void go_to(std::uint32_t state);
 
     std::uint64_t states_max_;
     Questions questions_;
     std::vector<Frame> path_;
     std::size_t depth_ = 0;  ///< of path_ that this run has repeated or found
-    bool at_known_state_ = false;
+    bool at_known_state_ = false, at_first_choice_ = false;
     std::unordered_map<std::uint64_t, std::uint32_t> ids_;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
+    std::vector<Edge> edges_;
     std::uint64_t runs_ = 0;
     std::size_t longest_ = 0;
     std::string failure_;

@@ -199,7 +199,8 @@ BUGS = {
     # Bytes without a lease that were never shown outlive the notice of their version.
     "brought_bytes_outlive_the_notice": (
         ENGINE + "fault_path.cpp",
-        [("    if (entry.brought && has_lease && ", "    if (entry.brought && ")],
+        [("    const bool has_lease = entry.rts >= copies_.own_wts(block);\n"
+          "    if (entry.brought && has_lease && ", "    if (entry.brought && ")],
     ),
     # Of blocks in a row that were expected, one that holds unmerged bytes is fetched as well.
     "expected_over_unmerged_bytes": (

@@ -122,7 +122,8 @@ void UdpProvider::carry_out(Peer& peer, const wire::WireRecord& record, Bytes pa
             // On the fly: from the header straight to memory.
             store_whole(place(self, record.region, record.offset, payload.size()), payload);
             return;
-        case wire::RecordKind::wake: return (record.sub == 1 ? service_ : waiters_).ring();
+        case wire::RecordKind::wake:
+            return sleep_.ring(record.sub == 1 ? Sleeper::service : Sleeper::waiter);
         case wire::RecordKind::message:
         case wire::RecordKind::count: break;
     }

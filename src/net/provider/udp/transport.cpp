@@ -20,8 +20,8 @@
 //
 // Acknowledgements wait for something to ride on. They leave alone with the first poll that finds
 // nothing where a put waits, else after 10 us, and at once after a loss, after 16 packets, or when
-// the peer asks (its window is half full). That a node owes one is `dirty_`; owes_ tells sleep()
-// so.
+// the peer asks (its window is half full). That a node owes one is `dirty_`; end_poll() tells
+// those that go to sleep so.
 //
 // Loss has two signs. Something sent later was acknowledged: send_window.cpp finds that. Or nothing
 // was: keep_time() finds that, and probes with one packet, twice, before it believes in a loss,
@@ -183,7 +183,7 @@ void UdpProvider::transmit(Peer& peer) noexcept {
     socket_.flush();
     if (peer.way.shrunk) [[unlikely]]
         follow_path(peer);
-    note_deadline(peer.send.deadline_ns());
+    sleep_.note_deadline(peer.send.deadline_ns());
 }
 
 /// What was kept for more to come.
@@ -244,7 +244,7 @@ void UdpProvider::emit(Peer& peer, Bytes datagram, std::uint64_t now_ns) noexcep
     int times = 1;
     if (out_.on()) [[unlikely]] {
         times = out_.treat(datagram, peer.node.value, now_ns);
-        note_deadline(out_.due_ns());
+        sleep_.note_deadline(out_.due_ns());
     }
     for (; times > 0; --times) socket_.add(peer.way, datagram);
 }
@@ -254,20 +254,16 @@ void UdpProvider::emit(Peer& peer, Bytes datagram, std::uint64_t now_ns) noexcep
 std::size_t UdpProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
     Delivery delivery{arrivals, count_max};
     const std::scoped_lock lock{latch_};
-    if (service_thread_.load(std::memory_order_relaxed) != pthread_self()) {
-        // Only under the latch is it changed; sleep() takes it as a hint.
-        polls_of_others_.store(polls_of_others_.load(std::memory_order_relaxed) + 1,
-                               std::memory_order_relaxed);
-    }
+    sleep_.count_poll();
     transmit_kept();
     // What no one had taken yet goes first.
     for (std::size_t i = 0; i < dirty_.size(); ++i) execute_front(*dirty_[i], delivery);
     const std::uint64_t received = counts_.received;
-    if (bell_rang_.load(std::memory_order_relaxed)) [[unlikely]]
+    if (sleep_.bell_rang()) [[unlikely]]
         receive_bell(delivery);
     receive(delivery);
     const bool idle = counts_.received == received && delivery.messages < count_max;
-    const std::uint64_t next = next_deadline_ns_.load(std::memory_order_relaxed);
+    const std::uint64_t next = sleep_.deadline_ns();
     // receive() has looked at the clock if anything came; without anything due nobody asks.
     if (idle && (next != ~std::uint64_t{0} || !dirty_.empty())) now_ns_ = now_ns();
     if (now_ns_ >= next) {
@@ -276,15 +272,13 @@ std::size_t UdpProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
     }
     const bool pressing = look_after(idle);
     tell_finished(delivery);
-    // Release, pairs with sleep(): whoever sees something left comes back to poll, at once or soon.
-    owes_.store(!dirty_.empty(), std::memory_order_release);
-    unfinished_.store(pressing || !finished_.empty(), std::memory_order_release);
+    sleep_.end_poll(pressing || !finished_.empty(), !dirty_.empty());
     return delivery.events;
 }
 
 /// What came to the bell is treated as if it had come to the socket.
 void UdpProvider::receive_bell(Delivery& delivery) noexcept {
-    bell_rang_.store(false, std::memory_order_relaxed);
+    sleep_.silence_bell();
     for (std::size_t i = 0; i < Socket::receive_max && socket_.receive_bell(); ++i) {
         now_ns_ = now_ns();
         arrive(socket_.received(0), delivery);
@@ -314,7 +308,7 @@ void UdpProvider::arrive(MutableBytes datagram, Delivery& delivery) noexcept {
     if (!in_.on()) [[likely]]
         return take(datagram, delivery);
     const int times = in_.treat(datagram, 0, now_ns_);
-    note_deadline(in_.due_ns());
+    sleep_.note_deadline(in_.due_ns());
     // The first may be changed in place, as any buffer: it opens as before.
     for (int i = 0; i < times; ++i) take(datagram, delivery);
 }
@@ -423,7 +417,7 @@ bool UdpProvider::look_after(bool idle) noexcept {
 /// What is due by now, and when the next is.
 void UdpProvider::keep_time() noexcept {
     std::uint64_t next = std::min(out_.due_ns(), in_.due_ns());
-    next_deadline_ns_.store(~std::uint64_t{0}, std::memory_order_relaxed);
+    sleep_.reset_deadline();
     for (Peer* peer : talked_) {
         if (peer->lost || !peer->send.outstanding()) continue;
         if (now_ns_ >= peer->send.deadline_ns()) {
@@ -439,13 +433,13 @@ void UdpProvider::keep_time() noexcept {
         }
         next = std::min(next, peer->send.deadline_ns());
     }
-    note_deadline(next);
+    sleep_.note_deadline(next);
 }
 
 void UdpProvider::finish(std::uint32_t index) noexcept {
     ops_[index].pending = false;
     finished_.append(ops_.get(), index);
-    unfinished_.store(true, std::memory_order_release);  // pairs with sleep()
+    sleep_.note_unfinished();
 }
 
 /// Fails all that is pending to `peer`; nothing is sent to it or taken from it any more.

@@ -31,9 +31,6 @@ constexpr Limits udp_limits{.name = "udp",
                             .lists_in_order = true,
                             .gathers = true};
 constexpr std::uint64_t card_version = 1;
-constexpr std::uint64_t service_look_ns = 1'000'000;
-constexpr std::uint64_t service_late_ns = 1'000'000;
-static_assert(service_late_ns >= service_look_ns);  // else each datagram sent would ring for it
 /// From the peer's struct to its slots.
 constexpr std::size_t peer_bytes = round_up(sizeof(Peer), page_bytes);
 constexpr std::size_t slots_bytes = window_packets * slot_bytes;
@@ -303,8 +300,8 @@ void UdpProvider::peer_lost(NodeId node) noexcept {
         const std::scoped_lock lock{latch_};
         lose(*talk_to(node.value));
     }
-    waiters_.ring();
-    service_.ring();
+    sleep_.ring(Sleeper::waiter);
+    sleep_.ring(Sleeper::service);
 }
 
 bool UdpProvider::settled() noexcept {
@@ -327,62 +324,14 @@ Counts UdpProvider::counts() noexcept {
 
 // --- sleep ---------------------------------------------------------------------------------------
 
-// The service thread sleeps in one of two ways. While other threads poll they serve the peers, and
-// waking it with every datagram would only cost them their core: it watches the bell, where a peer
-// that hears nothing knocks, and looks up once a millisecond whether they still poll. Otherwise it
-// watches the socket like everybody else, until the next packet must be sent again.
 void UdpProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
                         void* argument) noexcept {
-    struct News {
-        UdpProvider* self;
-        bool (*ready)(void*);
-        void* argument;
-    } news{this, ready, argument};
-    const auto any = [](void* opaque) {
-        const News& news = *static_cast<News*>(opaque);
-        return news.ready(news.argument) ||
-               news.self->unfinished_.load(std::memory_order_acquire);  // poll()
-    };
-    const std::uint64_t now = now_ns();
-    bool watches = true;
-    if (role == Sleeper::service) {
-        service_thread_.store(pthread_self(), std::memory_order_relaxed);
-        const std::uint64_t polls = polls_of_others_.load(std::memory_order_relaxed);
-        watches = polls == std::exchange(polls_seen_, polls);
-        if (!watches) timeout_ns = std::min(timeout_ns, service_look_ns);
-    }
-    if (watches) {
-        const std::uint64_t deadline = next_deadline_ns_.load(std::memory_order_acquire);
-        timeout_ns = std::min(timeout_ns, deadline > now ? deadline - now : 0);
-        if (owes_.load(std::memory_order_acquire)) {  // poll()
-            timeout_ns = std::min(timeout_ns, acknowledge_late_ns);
-        }
-    }
-    Sleepers& sleepers = role == Sleeper::service ? service_ : waiters_;
-    if (role == Sleeper::service) {
-        // Before the announcement; pairs with note_deadline(), which rings if this is too late.
-        service_until_ns_.store(now + timeout_ns, std::memory_order_release);
-    }
-    const bool serves = role == Sleeper::service;
-    const Sleepers::Watched watched{watches ? socket_.fd() : -1, serves ? socket_.bell_fd() : -1};
-    if (sleepers.sleep(watched, timeout_ns, any, &news)) {
-        bell_rang_.store(true, std::memory_order_relaxed);
-    }
-    if (serves) service_until_ns_.store(0, std::memory_order_relaxed);
-}
-
-void UdpProvider::note_deadline(std::uint64_t deadline_ns) noexcept {
-    if (deadline_ns >= next_deadline_ns_.load(std::memory_order_relaxed)) return;
-    next_deadline_ns_.store(deadline_ns, std::memory_order_seq_cst);  // pairs with sleep()
-    if (service_until_ns_.load(std::memory_order_seq_cst) > deadline_ns + service_late_ns) {
-        service_until_ns_.store(0, std::memory_order_relaxed);
-        service_.ring();
-    }
+    sleep_.sleep(role, socket_, timeout_ns, ready, argument);
 }
 
 void UdpProvider::wake(NodeId node, Sleeper role) noexcept {
     if (node == setup_.self) {
-        (role == Sleeper::service ? service_ : waiters_).ring();
+        sleep_.ring(role);
         return;
     }
     const std::scoped_lock lock{latch_};

@@ -5,13 +5,11 @@
 // while a message is delivered or a completion told, so that handlers may post. Nothing allocates
 // from the program's heap after connect(): this runs below page faults.
 //
-// Files: udp_provider.cpp meets and sleeps; posting.cpp takes what users post; transport.cpp polls,
-// sends, receives and keeps time; execute.cpp carries out what peers ask for.
+// Files: udp_provider.cpp meets; posting.cpp takes what users post; transport.cpp polls,
+// sends, receives and keeps time; execute.cpp carries out what peers ask for; sleep_control.hpp
+// sleeps.
 #pragma once
 
-#include <pthread.h>
-
-#include <atomic>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,10 +17,10 @@
 #include "base/latch.hpp"
 #include "net/provider/address_exchange.hpp"
 #include "net/provider/provider.hpp"
-#include "net/provider/sleepers.hpp"
 #include "net/provider/udp/disturbance.hpp"
 #include "net/provider/udp/peer.hpp"
 #include "net/provider/udp/peer_table.hpp"
+#include "net/provider/udp/sleep_control.hpp"
 #include "net/provider/udp/socket.hpp"
 #include "net/wire/address_card.hpp"
 
@@ -141,7 +139,6 @@ private:
     void release_held(Delivery& delivery) noexcept;
     bool look_after(bool idle) noexcept;
     void keep_time() noexcept;
-    void note_deadline(std::uint64_t deadline_ns) noexcept;
     void mark_dirty(Peer& peer) noexcept;
     void finish(std::uint32_t index) noexcept;
     void lose(Peer& peer) noexcept;
@@ -166,27 +163,18 @@ private:
     std::vector<Peer*> dirty_;
     std::vector<Peer*> kept_;  ///< those for whom post_with_next() has kept something
 
-    Latch latch_;  ///< guards all below but what is atomic
+    Latch latch_;  ///< guards all below but sleep_
     Socket socket_;
     Disturbance out_, in_;
     std::unique_ptr<Op[]> ops_;
-    OpList free_ops_;
-    OpList finished_;
+    OpList free_ops_, finished_;
     Counts counts_;
     std::uint32_t delivering_ = 0;  ///< messages whose acknowledgement is owed only after this
     std::uint64_t now_ns_ = 0;      ///< of this call
     bool told_shrunk_ = false;      ///< that a path takes less
     bool any_silent_ = false;       ///< some peer's silence is to be told
 
-    std::atomic<std::uint64_t> next_deadline_ns_{~std::uint64_t{0}};
-    std::atomic<bool> unfinished_{false};  ///< the next poll must not be waited for
-    std::atomic<bool> owes_{false};        ///< acknowledgements that have a little time
-    Sleepers waiters_, service_;
-    std::atomic<bool> bell_rang_{false};             ///< a hint to the next poll
-    std::atomic<std::uint64_t> polls_of_others_{0};  ///< than the service thread
-    std::atomic<std::uint64_t> service_until_ns_{0};
-    std::atomic<pthread_t> service_thread_{};
-    std::uint64_t polls_seen_ = 0;  ///< service thread
+    SleepControl sleep_;  ///< any thread
 };
 
 /// As ProviderSetup says; refuses a rank outside the job.
