@@ -48,19 +48,25 @@ enum class Others : std::uint8_t { running, stopped };
 using RaceReport = void (*)(void* context, std::uintptr_t address, std::uint32_t bytes, NodeId self,
                             NodeId other) noexcept;
 
-/// One node's counters since start. Order and names: docs/layers/dsm.md.
-struct MemoryCounts {
+/// How blocks came to a node. Order and names: docs/layers/dsm.md.
+struct MissCounts {
     std::uint64_t read_faults = 0, write_faults = 0, fetches_by_notice = 0, fetches_by_home = 0;
     std::uint64_t renewals = 0, bytes_fetched = 0, fetched_ahead = 0;
     /// Of those fetched ahead, how many had their use watched, and were used; only with
     /// watch_ahead.
-    std::uint64_t ahead_watched = 0, ahead_used = 0, releases = 0, acquires = 0;
+    std::uint64_t ahead_watched = 0, ahead_used = 0;
+    /// Brought by a synchronization: in place, or fetched; of a sample of the latter, not used.
+    std::uint64_t followed = 0, expected = 0, expected_unused = 0;
+};
+
+/// One node's counters since start.
+struct MemoryCounts : MissCounts {
+    std::uint64_t releases = 0, acquires = 0;
     std::uint64_t blocks_merged = 0, notices_made = 0, notices_dropped = 0, invalidations = 0;
-    std::uint64_t followed = 0, expected = 0, expected_unused = 0, lease_expiries = 0,
-                  home_migrations = 0, atomics = 0, flushes = 0, races = 0;
+    std::uint64_t lease_expiries = 0, home_migrations = 0, atomics = 0, flushes = 0, races = 0;
     std::uint64_t pulls = 0;  ///< news asked for because bytes were newer than what was acquired
-    /// Blocks that releases stopped looking at because no other node reads them, and how many of
-    /// them had to be shared again.
+    /// Blocks that releases stopped looking at because no other node reads them, how many of them
+    /// had to be shared again, and of these how many before another node had to ask.
     std::uint64_t made_exclusive = 0, given_up = 0, given_up_ahead = 0;
     /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
     std::uint64_t fault_ns = 0, release_ns = 0, acquire_ns = 0;

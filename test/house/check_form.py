@@ -15,7 +15,7 @@ LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 FIELDS_MAX = 25
 # Counters in a row, and the record of a block, whose bytes are counted: not to grow.
-FIELDS_KNOWN = {"BlockEntry": 30, "PlaceCounters": 26, "MemoryCounts": 26}
+FIELDS_KNOWN = {"BlockEntry": 30}
 
 # Names that say nothing about what is inside; examples may speak of Fortran's COMMON.
 EMPTY_NAMES = {"util", "utils", "utility", "helper", "helpers", "common", "misc", "stuff", "old"}

@@ -15,6 +15,18 @@
 
 namespace hiroba::dsm {
 
+/// Misses in a row.
+struct MissRun {
+    std::uint16_t length = 0;
+    std::uint8_t uses = 0;  ///< since it was learned
+};
+
+/// Whether a block is used after it has become stale (docs/decisions/blocks-brought-ahead.md).
+struct Following {
+    std::uint8_t uses = 0;     ///< in a row
+    std::uint8_t brought = 0;  ///< how often it was brought up to date in place since the last
+};
+
 /// One block at this node, in private memory.
 struct BlockEntry {
     Latch latch;
@@ -31,17 +43,15 @@ struct BlockEntry {
     bool early = false;            ///< may hold bytes of others the program need not know of
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
     std::uint16_t pins =
-        0;                  ///< system calls under way on it, or it is a stack: it stays accessible
-    std::uint16_t run = 0;  ///< how long a run of misses was that began here
-    std::uint8_t run_uses = 0;  ///< since it was learned
+        0;        ///< system calls under way on it, or it is a stack: it stays accessible
+    MissRun run;  ///< of misses that began here
     std::uint8_t renewals = 0;  ///< in a row that moved nothing
     std::uint16_t unread = 0;   ///< versions in a row published here that nobody read from the home
     std::uint8_t patience = 0;  ///< 2 to the power of how many must be before it is exclusive
     std::uint8_t vain = 0;      ///< releases in a row that were told of it and found it unchanged
-    std::uint8_t follow = 0;    ///< how often in a row it was used after it had become stale
-    std::uint8_t follow_count = 0;  ///< brought up to date in place since the last such use
-    bool knows_writer = false;      ///< notice_node says something
-    Timestamp rts;         ///< until when this node's copy may be read, if it is not the home
+    Following follow;
+    bool knows_writer = false;  ///< notice_node says something
+    Timestamp rts;              ///< until when this node's copy may be read, if it is not the home
     NodeId notice_node;    ///< who wrote last, as far as this node knows; also without a notice
     Timestamp notice_wts;  ///< of the remembered notice; 0: none
     Timestamp notice_rts;

@@ -100,7 +100,7 @@ void Node::note_use(BlockEntry& entry) noexcept {
 }
 
 void Node::note_followed(BlockEntry& entry) noexcept {
-    if (entry.follow < follow_max) ++entry.follow;
+    if (entry.follow.uses < follow_max) ++entry.follow.uses;
 }
 
 // The first block of each thread's slice.
@@ -114,12 +114,12 @@ bool Node::is_stack_guard(std::uint64_t offset) const noexcept {
 // more is unlearned. With the latch.
 std::uint32_t Node::length_of_run(BlockEntry& entry) noexcept {
     constexpr std::uint8_t learned_for = 16;
-    if (entry.run == 0) return 0;
-    if (++entry.run_uses >= learned_for) {
-        entry.run_uses = 0;
-        entry.run /= 2;
+    if (entry.run.length == 0) return 0;
+    if (++entry.run.uses >= learned_for) {
+        entry.run.uses = 0;
+        entry.run.length /= 2;
     }
-    return entry.run;
+    return entry.run.length;
 }
 
 // Misses in a row are answered ahead: the next blocks come too, as long as this node remembers a
@@ -157,7 +157,7 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     count(&PlaceCounters::fetched_ahead, got);
     BlockEntry& head = entries_[guess.head];
     if (length <= 1 || !head.latch.try_lock()) return;
-    head.run = static_cast<std::uint16_t>(length - 1);
+    head.run.length = static_cast<std::uint16_t>(length - 1);
     head.latch.unlock();
 }
 

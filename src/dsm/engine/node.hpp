@@ -21,6 +21,7 @@
 #include "dsm/engine/block_lock.hpp"
 #include "dsm/engine/block_table.hpp"
 #include "dsm/engine/change_log.hpp"
+#include "dsm/engine/early_block.hpp"
 #include "dsm/engine/flush_object.hpp"
 #include "dsm/engine/lease_queue.hpp"
 #include "dsm/engine/moved_blocks.hpp"
@@ -345,30 +346,6 @@ private:
     // Races (node_races.cpp).
     static constexpr unsigned races_per_merge_max = 16;
     static constexpr Epoch first_epoch = 1;
-    struct ThreeCopies {
-        const std::byte* ours;
-        const std::byte* twin;
-        const std::byte* home;
-    };
-    /// A block that was brought here with changes that no synchronization of the program tells of.
-    struct EarlyBlock {
-        enum class Use : std::uint8_t {
-            none,     ///< brought by the runtime
-            read,     ///< the program's first access was not a write
-            written,  ///< it was a write
-            again,    ///< another such version was here before
-            retried,  ///< likewise, and the first access, a write, may not have been made yet
-        } use = Use::none;
-        bool alone = false;    ///< no other such block was here
-        std::uint32_t at = 0;  ///< offset of the first access
-        LastChange last;
-    };
-    /// Where changes of one node are visible that no synchronization of the program tells of.
-    struct SeenEarly {
-        Epoch epoch = 0;  ///< the newest of them
-        BlockId block = 0;
-        bool in_more_blocks = false;
-    };
     bool looks_for_races() const noexcept { return !known_.empty(); }
     bool is_worth_telling(const MergeOutcome& outcome) const noexcept;
     void look_for_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;

@@ -189,7 +189,7 @@ void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
         count(&PlaceCounters::invalidations);
         make_stale(block);
     } else {
-        if (!readable(entry.state)) entry.follow = 0;  // nobody here has used what it was before
+        if (!readable(entry.state)) entry.follow = {};  // nobody here has used what it was before
         entry.latch.unlock();
     }
 }
@@ -198,9 +198,9 @@ void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
 // to date in place; now and then it is left to a fault, ever less often, to see whether it still
 // is.
 bool Node::is_followed(BlockEntry& entry) noexcept {
-    if (!follows_ || entry.follow < followed_min) return false;
-    if (++entry.follow_count < 1u << entry.follow) return true;
-    entry.follow_count = 0;
+    if (!follows_ || entry.follow.uses < followed_min) return false;
+    if (++entry.follow.brought < 1u << entry.follow.uses) return true;
+    entry.follow.brought = 0;
     return false;
 }
 

@@ -14,15 +14,18 @@ namespace hiroba::dsm {
 
 using PlaceCounter = std::atomic<std::uint64_t>;
 
-/// The counters behind MemoryCounts, of which this has the names.
-struct PlaceCounters {
-    using Member = PlaceCounter PlaceCounters::*;
+/// The counters behind MissCounts and MemoryCounts, which have the names.
+struct MissCounters {
     PlaceCounter read_faults{0}, write_faults{0}, fetches_by_notice{0}, fetches_by_home{0},
         renewals{0}, bytes_fetched{0}, fetched_ahead{0}, ahead_watched{0}, ahead_used{0},
-        releases{0}, acquires{0}, blocks_merged{0}, notices_made{0}, notices_dropped{0},
-        invalidations{0}, followed{0}, expected{0}, expected_unused{0}, lease_expiries{0},
-        home_migrations{0}, atomics{0}, flushes{0}, races{0}, pulls{0}, made_exclusive{0},
-        given_up{0}, given_up_ahead{0}, fault_ns{0}, release_ns{0}, acquire_ns{0};
+        followed{0}, expected{0}, expected_unused{0};
+};
+struct PlaceCounters : MissCounters {
+    using Member = PlaceCounter PlaceCounters::*;
+    PlaceCounter releases{0}, acquires{0}, blocks_merged{0}, notices_made{0}, notices_dropped{0},
+        invalidations{0}, lease_expiries{0}, home_migrations{0}, atomics{0}, flushes{0}, races{0},
+        pulls{0}, made_exclusive{0}, given_up{0}, given_up_ahead{0}, fault_ns{0}, release_ns{0},
+        acquire_ns{0};
 };
 
 inline void add_to(PlaceCounter& counter, std::uint64_t by) noexcept {
