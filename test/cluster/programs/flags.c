@@ -83,7 +83,9 @@ static int hand_round(const char* how, void (*hand)(int step, int* wrong)) {
     return wrong;
 }
 
-// A pipeline as solvers have it: flags by plain stores, a flush only where a thread waits.
+// A pipeline as solvers have it: flags by plain stores, a flush only where a thread waits. The
+// compiler is kept from moving the stores, which it may; the processor does not.
+#define KEEP_ORDER() __asm__ volatile("" ::: "memory")
 static char flag[columns + 2];
 static int value[32][columns + 2];
 
@@ -102,7 +104,9 @@ static int pipeline(void) {
                     while (flag[j] == 1) {
 #pragma omp flush
                     }
+                KEEP_ORDER();
                 value[k][j] = value[k][j - 1] + 1;
+                KEEP_ORDER();
                 if (j != columns - 1) flag[j] = 1;
                 if (j != 1) flag[j - 1] = 0;
             }

@@ -202,12 +202,11 @@ BUGS = {
         [("    const bool has_lease = entry.rts >= copies_.own_wts(block);\n"
           "    if (entry.brought && has_lease && ", "    if (entry.brought && ")],
     ),
-    # Of blocks in a row that were expected, one that holds unmerged bytes is fetched as well.
-    "expected_over_unmerged_bytes": (
-        ENGINE + "node_expected.cpp",
-        [("if (entry.state != BlockState::invalid) continue;",
-          "if (readable(entry.state)) continue;"),
-         ("if (!may_come_unasked(entry.state) || ", "if (")],
+    # Two followed blocks are brought up to date in place while threads of the node read both.
+    "followed_beside_running_threads": (
+        ENGINE + "node_acquire.cpp",
+        [("    follows_ = others == Others::stopped && options_.follow;\n",
+          "    follows_ = options_.follow;\n")],
     ),
     # A block that was fetched anew is still compared with what it held when its bytes were held back.
     "held_back_after_a_fetch": (
