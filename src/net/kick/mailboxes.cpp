@@ -119,23 +119,24 @@ MutableBytes Mailboxes::compose(std::uint32_t to) noexcept {
     return std::as_writable_bytes(std::span(message_).subspan(1));
 }
 
+// As soon as the mail has gone, the peer may answer, and another thread of this node go on with the
+// answer while this one is still here: nothing of the peer changes behind that.
 void Mailboxes::post(std::uint32_t to, std::size_t bytes) noexcept {
     HIROBA_INVARIANT(bytes <= mail_bytes_max, "a mail of %lu bytes; at most %lu", bytes,
                      mail_bytes_max);
     Peer& peer = peers_[to];
+    const std::uint32_t number = peer.posted++;
     if (goes_by_window(peer)) {
         const std::byte* const mine = endpoint_.provider().local(long_mails_).data();
-        post_in_window(peer, {mine + place_offset(to, peer.posted), bytes});
+        post_in_window(peer.out[number % places], {mine + place_offset(to, number), bytes});
     } else {
-        message_[0] = peer.posted;
+        message_[0] = number;
         const Bytes message = std::as_bytes(std::span(message_)).first(sizeof message_[0] + bytes);
         endpoint_.send(NodeId{to}, kind_, Urgency::when_polled, std::span(&message, 1));
     }
-    ++peer.posted;
 }
 
-void Mailboxes::post_in_window(Peer& peer, Bytes mail) noexcept {
-    Window& window = peer.out[peer.posted % places];
+void Mailboxes::post_in_window(Window& window, Bytes mail) noexcept {
     std::byte* const payload = window.payload().data();
     const bool fits = mail.size() <= inline_bytes_max;
     const Referred referred = fits ? 0 : mail.size();
@@ -171,12 +172,13 @@ Bytes Mailboxes::front(std::uint32_t from) noexcept {
 
 void Mailboxes::take(std::uint32_t from) noexcept {
     Peer& peer = peers_[from];
-    if (lies_in_window(peer)) {
-        peer.in[peer.taken % places].take();
+    const bool in_window = lies_in_window(peer);
+    const std::uint32_t number = peer.taken++;  // as in post(): the peer may go on
+    if (in_window) {
+        peer.in[number % places].take();
     } else {
         queues_[from].pop();
     }
-    ++peer.taken;
 }
 
 }  // namespace hiroba::net::kick

@@ -93,7 +93,7 @@ private:
     bool lies_in_window(Peer& peer) noexcept {
         return !peer.in.empty() && peer.in[peer.taken % places].arrived();
     }
-    void post_in_window(Peer& peer, Bytes mail) noexcept;
+    static void post_in_window(Window& window, Bytes mail) noexcept;
     void arrive(NodeId from, Bytes body) noexcept;
 
     Endpoint& endpoint_;
