@@ -61,13 +61,16 @@ public:
         auto* const now = reinterpret_cast<std::uint64_t*>(scratch);
         std::memset(now, 0, words() * sizeof *now);
         note(now);
-        const std::uint64_t gap = std::min<std::uint64_t>(epoch - *epoch_of_entry, age_max);
-        *epoch_of_entry = epoch;
+        const auto gap = static_cast<std::uint8_t>(std::min(epoch - *epoch_of_entry, age_max));
+        if (gap > 0) {
+            *epoch_of_entry = epoch;
+            for (std::size_t line = 0; line < words(); ++line)
+                ages[line] = static_cast<std::uint8_t>(std::min(ages[line] + gap, UINT8_MAX));
+        }
         for (std::size_t line = 0; line < words(); ++line) {
-            const std::uint64_t age = std::min<std::uint64_t>(ages[line] + gap, age_max);
-            const bool is_kept = age == 0 || (now[line] == 0 && age < age_max);
-            noted[line] = (is_kept ? noted[line] : 0) | now[line];
-            ages[line] = now[line] == 0 ? static_cast<std::uint8_t>(age) : 0;
+            if (now[line] == 0) continue;
+            noted[line] = (ages[line] == 0 ? noted[line] : 0) | now[line];
+            ages[line] = 0;
         }
     }
     /// This node's entry, its epoch first, as it stands.
@@ -88,7 +91,8 @@ public:
         const std::uint64_t newer = epoch - first;
         for (std::size_t line = 0; line < words(); ++line) {
             std::uint64_t noted = 0;
-            if (std::to_integer<std::uint64_t>(ages[line]) <= newer)
+            const auto age = std::to_integer<std::uint64_t>(ages[line]);
+            if (age < age_max && age <= newer)
                 std::memcpy(&noted, to + sizeof epoch + line * sizeof noted, sizeof noted);
             std::memcpy(to + line * sizeof noted, &noted, sizeof noted);
         }
@@ -96,7 +100,7 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t age_max = UINT8_MAX;  ///< bits of that age are dropped
+    static constexpr std::uint64_t age_max = UINT8_MAX;  ///< or older: of no use any more
 
     gas::Segment& segment_;
     std::size_t block_bytes_;

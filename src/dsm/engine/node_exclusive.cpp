@@ -211,9 +211,13 @@ void Node::give_up_expected() noexcept {
     for (UsePredictor::Run& run : wanted_.arrive(this_thread().place)) {
         std::uint32_t given_up = 0;
         run.sample = UsePredictor::next_sample(run);
+        if (run.sample != 0) continue;
         for (BlockId block = run.first; block < run.end(); ++block) {
             BlockEntry& entry = entries_[block];
-            if (entry.state != BlockState::exclusive || run.sample != 0 || !entry.latch.try_lock())
+            // As in give_up_near().
+            if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) !=
+                    BlockState::exclusive ||
+                !entry.latch.try_lock())
                 continue;
             if (entry.state == BlockState::exclusive) {
                 give_up(block, GiveUp::ahead);

@@ -4,6 +4,7 @@
 // Invariant: as with all that is fetched ahead, latches are only tried, and what must be acquired
 // first stays away (docs/decisions/blocks-brought-ahead.md).
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -50,7 +51,9 @@ void Node::bring_run(UsePredictor::Run& run) noexcept {
     };
     for (BlockId block = run.first; block < run.end(); ++block) {
         BlockEntry& entry = entries_[block];
-        if (entry.state != BlockState::invalid) continue;  // looked at again with the latch
+        // Relaxed: a hint, looked at again with the latch.
+        if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::invalid)
+            continue;
         const AddressRange range = program_range(block);
         if (range.address == 0 || !entry.latch.try_lock()) continue;
         if (!may_come_unasked(entry.state) || entry.guards_stack || must_stay(block) ||

@@ -199,7 +199,9 @@ static int flag_then_barrier(void) {
     return wrong;
 }
 
-// A wavefront: flags by plain stores, a flush only where a thread waits.
+// A wavefront: flags by plain stores, a flush only where a thread waits. The compiler is kept from
+// moving the stores, which it may; the processor does not.
+#define KEEP_ORDER() __asm__ volatile("" ::: "memory")
 static int pipeline(void) {
     int wrong = 0;
 #pragma omp parallel reduction(+ : wrong)
@@ -216,7 +218,9 @@ static int pipeline(void) {
                     while (flag[j] == 1) {
 #pragma omp flush
                     }
+                KEEP_ORDER();
                 shared.value[k][j] = shared.value[k][j - 1] + 1;
+                KEEP_ORDER();
                 if (j != columns - 1) flag[j] = 1;
                 if (j != 1) flag[j - 1] = 0;
             }
