@@ -44,15 +44,18 @@ public:
         return true;
     }
     void written(AddressRange range) noexcept override {
-        EXPECT_GE(range.address, last_reported_);  // ascending, no page twice
+        if (range.address < last_reported_) ++descents_;
+        EXPECT_LE(descents_, 1) << "open pages come after the others, both ascending";
         last_reported_ = range.end();
         for (std::size_t at = 0; at < range.bytes; at += page_bytes)
-            reported_.insert((range.address - range_.address + at) / page_bytes);
+            EXPECT_TRUE(reported_.insert((range.address - range_.address + at) / page_bytes).second)
+                << "a page twice";
     }
 
     Pages collect() {
         reported_.clear();
         last_reported_ = 0;
+        descents_ = 0;
         engine_->collect(*this);
         return reported_;
     }
@@ -92,6 +95,7 @@ private:
     AddressRange range_;
     Pages reported_;
     std::uintptr_t last_reported_ = 0;
+    int descents_ = 0;
 };
 
 }  // namespace hiroba::dsm

@@ -22,8 +22,8 @@ constexpr std::size_t gap_bytes_max = 128 * page_bytes;  // walked in the time o
 // Libraries lie close together. Further apart, unknown mappings in between may be many.
 constexpr std::size_t foreign_gap_bytes_max = std::size_t{64} << 20;
 constexpr std::uint32_t standstills_max = 10'000'000;
-// A page that is protected for nothing costs a fault of the kernel's, about half of a scan's call.
-constexpr std::size_t untracked_pages_min = 4;
+constexpr std::size_t call_cost = 4;            // in tenths of a microsecond
+constexpr std::uint32_t untracked_a_tenth = 8;  // pages, each a region of its own at worst
 
 }  // namespace
 
@@ -33,59 +33,91 @@ void UffdEngine::rebuild_spans() noexcept {
     if (epoch == spans_epoch_) return;
     spans_epoch_ = epoch;
     span_count_ = 0;
-    passed_quiet_ = false;
+    passed_ = false;
     std::uintptr_t former_end = 0;
     for (const std::uint16_t index : ascending_) {
         const Attached& each = attached_[index];
         const std::size_t foreign_before = each.range.address - former_end;
-        each.occupied.for_each_run_outside(each.untracked, [&](PageRun run) {
-            add_spans(each.range_of(run), each, foreign_before);
-        });
+        each.occupied.for_each_run(
+            [&](PageRun run) { add_spans(each.range_of(run), each, foreign_before); });
         former_end = each.range.end();
     }
     if (span_count_ == 0) all_quiet_epoch_.store(epoch, std::memory_order_seq_cst);
 }
 
-/// Quiet chunks are none of the kernel's business.
+/// Quiet chunks are none of the kernel's business, nor are long runs of untracked pages.
 void UffdEngine::add_spans(AddressRange run, const Attached& within,
                            std::size_t foreign_before) noexcept {
     while (run.bytes > 0) {
         const std::uintptr_t end = std::min(run.end(), within.chunk_end(run.address));
-        if (within.chunk_at(run.address).quiet.load(std::memory_order_seq_cst)) {
-            passed_quiet_ = true;
+        Chunk& chunk = within.chunk_at(run.address);
+        const std::uint32_t untracked = chunk.untracked.load(std::memory_order_seq_cst);
+        if (chunk.quiet.load(std::memory_order_seq_cst)) {
+            passed_ = true;
+        } else if (untracked < untracked_pages_min) {
+            add_span({run.address, end, untracked > 0}, within, foreign_before);
         } else {
-            add_span({run.address, end}, within, foreign_before);
-            passed_quiet_ = false;
+            add_tracked({run.address, end - run.address}, within, foreign_before);
         }
         run = {end, run.end() - end};
     }
 }
 
-/// Pages that nobody asks about are passed by where that costs less than to walk and to protect
-/// them.
-bool UffdEngine::passes_untracked(Span gap, const Attached& within) noexcept {
-    if (gap.start < within.range.address || gap.end - gap.start < untracked_pages_min * page_bytes)
-        return false;
-    const PageRun pages = within.pages_of({gap.start, gap.end - gap.start});
-    return within.untracked.contains(pages.first) || within.untracked.contains(pages.end() - 1);
+/// Of a part of a chunk, what lies between long runs of untracked pages.
+void UffdEngine::add_tracked(AddressRange part, const Attached& within,
+                             std::size_t foreign_before) noexcept {
+    const PageRun pages = within.pages_of(part);
+    std::size_t start = pages.first;
+    std::size_t passed = 0;  // untracked pages in a row up to here
+    const auto add = [&](std::size_t end) {
+        if (start >= end) return;
+        const AddressRange range = within.range_of({start, end - start});
+        add_span({range.address, range.end(), true}, within, foreign_before);
+    };
+    for (std::size_t page = pages.first; page <= pages.end(); ++page) {
+        if (page < pages.end() && within.untracked.contains(page)) {
+            ++passed;
+            continue;
+        }
+        if (passed >= untracked_pages_min) {
+            add(page - passed);
+            passed_ = true;
+            start = page;
+        }
+        passed = 0;
+    }
+    add(pages.end());
+}
+
+/// What the chunk costs each collect while it is scanned.
+void UffdEngine::note_scan_cost(Chunk& chunk) noexcept {
+    constexpr std::size_t cost_max = 1000;
+    if (chunk.cost_epoch != spans_epoch_) {
+        chunk.scan_cost = chunk.untracked.load(std::memory_order_relaxed) / untracked_a_tenth;
+    }
+    chunk.cost_epoch = spans_epoch_;
+    chunk.scan_cost = static_cast<std::uint32_t>(std::min(chunk.scan_cost + call_cost, cost_max));
 }
 
 void UffdEngine::add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept {
     if (span_count_ > 0) {
         Span& last = spans_[span_count_ - 1];
         std::size_t gap = span.start - last.end;
-        bool joins = gap <= gap_bytes_max && !passes_untracked({last.end, span.start}, within);
+        bool joins = gap <= gap_bytes_max && last.mixed == span.mixed;
         if (last.end < within.range.address && foreign_before > 0) {
             gap -= std::min(gap, foreign_before);  // only attached pages cost their walk
             joins = scan_skips_foreign_ && foreign_before <= foreign_gap_bytes_max &&
-                    gap <= gap_bytes_max;
+                    gap <= gap_bytes_max && !last.mixed && !span.mixed;
         }
-        joins &= !passed_quiet_;
+        joins &= !passed_;
         if (joins || span_count_ == spans_max) {
+            last.mixed &= last.start >= within.range.address;
             last.end = span.end;
             return;
         }
     }
+    passed_ = false;
+    note_scan_cost(within.chunk_at(span.start));
     spans_[span_count_++] = span;
 }
 
@@ -108,10 +140,11 @@ void UffdEngine::collect(WrittenSink& sink) noexcept {
 /// Hot pages are reported without a look and stay writable; the scan goes around them.
 void UffdEngine::collect_span(const Span& span, std::span<const std::uintptr_t> hot,
                               WrittenSink& sink) noexcept {
+    if (span.mixed) return scan_mixed(span, hot, sink);
     Span rest = span;
     for (const std::uintptr_t page : hot) {
         if (page < rest.start || page >= rest.end) continue;
-        scan({rest.start, page}, sink);
+        scan({rest.start, page, false}, sink);
         report({page, page_bytes}, sink);
         rest.start = page + page_bytes;
     }
@@ -122,8 +155,8 @@ void UffdEngine::scan(const Span& span, WrittenSink& sink) noexcept {
     Backoff backoff;
     for (std::uintptr_t at = span.start; at < span.end;) {
         std::uintptr_t stopped = at;
-        const long count =
-            scan_written(pagemap_, at, span.end, AfterScan::protect, regions_, stopped);
+        const long count = scan_written(pagemap_, at, span.end, AfterScan::protect,
+                                        std::span{regions_}.first(regions_usual), stopped);
         HIROBA_INVARIANT(count >= 0 || count == -EINTR, "PAGEMAP_SCAN of 0x%lx to 0x%lx gave %ld",
                          at, span.end, count);
         for (long i = 0; i < count; ++i) {
@@ -137,6 +170,62 @@ void UffdEngine::scan(const Span& span, WrittenSink& sink) noexcept {
         }
         at = stopped;
     }
+}
+
+/// A scan that protects what it finds would protect untracked pages too, and each of their next
+/// writes would be a fault of the kernel's.
+void UffdEngine::scan_mixed(const Span& span, std::span<const std::uintptr_t> hot,
+                            WrittenSink& sink) noexcept {
+    const Attached& where = attached_at({span.start, span.end - span.start});
+    Backoff backoff;
+    for (std::uintptr_t at = span.start; at < span.end;) {
+        std::uintptr_t stopped = at;
+        const long count =
+            scan_written(pagemap_, at, span.end, AfterScan::leave, regions_, stopped);
+        HIROBA_INVARIANT(count >= 0 || count == -EINTR, "PAGEMAP_SCAN of 0x%lx to 0x%lx gave %ld",
+                         at, span.end, count);
+        for (long i = 0; i < count; ++i) {
+            const ScanRegion& region = regions_[static_cast<std::size_t>(i)];
+            take_written(where, {region.start, region.end - region.start}, hot, sink);
+        }
+        if (stopped == at) {
+            HIROBA_INVARIANT(backoff.yields() < standstills_max, "PAGEMAP_SCAN stays at 0x%lx", at);
+            backoff.pause();
+        }
+        at = stopped;
+    }
+}
+
+/// Reports the tracked pages of a region that was found written, protected again but for the hot
+/// ones. What is written before the protection is in this report, what comes later in the next.
+void UffdEngine::take_written(const Attached& where, AddressRange region,
+                              std::span<const std::uintptr_t> hot, WrittenSink& sink) noexcept {
+    const PageRun pages = where.pages_of(region);
+    PageRun run{pages.first, 0};
+    const auto take = [&](bool is_hot) {
+        if (run.count == 0) return;
+        const AddressRange part = where.range_of(run);
+        if (!is_hot) {
+            protect(uffd_, part);
+            hot_pages_.found(part.address, part.bytes);
+        }
+        report(part, sink);
+    };
+    for (std::size_t page = pages.first; page < pages.end(); ++page) {
+        const std::uintptr_t address = where.range.address + page * page_bytes;
+        const bool is_hot = std::find(hot.begin(), hot.end(), address) != hot.end();
+        if (!is_hot && !where.untracked.contains(page)) {
+            ++run.count;
+            continue;
+        }
+        take(false);
+        if (is_hot) {
+            run = {page, 1};
+            take(true);
+        }
+        run = {page + 1, 0};
+    }
+    take(false);
 }
 
 /// The kernel joins pages of neighbouring mappings into one region; callers want them apart.

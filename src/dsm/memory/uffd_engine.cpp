@@ -210,22 +210,37 @@ void UffdEngine::allow_execution(AddressRange range) noexcept {
 }
 
 // A page that is protected yet is unprotected by the kernel, or by a fault, at its first write.
+// Only that a chunk has such pages changes its spans; that it has many is seen now and then.
 void UffdEngine::leave_untracked(AddressRange range) noexcept {
     Attached& where = attached_at(range);
-    where.untracked.add(where.pages_of(range));
-    where.open.remove(where.pages_of(range));
-    if (where.chunk_at(range.address).quiet.load(std::memory_order_seq_cst)) return;
-    occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
+    const PageRun run = where.pages_of(range);
+    bool is_first = false;
+    for (std::size_t page = run.first; page < run.end(); ++page) {
+        Chunk& chunk = where.chunk_at(where.range.address + page * page_bytes);
+        is_first |= chunk.untracked.fetch_add(1, std::memory_order_seq_cst) == 0;
+        where.untracked.add({page, 1});
+    }
+    where.open.remove(run);
+    if (is_first) occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// A page that was written since has no protection, and so counts as written.
+// A page that was written since has no protection, and so counts as written. It is scanned again:
+// where it may have been passed by, with others, the spans are made anew.
 void UffdEngine::track(AddressRange range) noexcept {
     Attached& where = attached_at(range);
-    where.untracked.remove(where.pages_of(range));
-    if (where.chunk_at(range.address).quiet.load(std::memory_order_seq_cst))
-        open_pages(where, where.pages_of(range));
-    // Also where it is quiet: adapt() may change that at this moment.
-    occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
+    const PageRun run = where.pages_of(range);
+    bool is_passed = false;
+    for (std::size_t page = run.first; page < run.end(); ++page) {
+        Chunk& chunk = where.chunk_at(where.range.address + page * page_bytes);
+        where.untracked.remove({page, 1});
+        const std::uint32_t before = chunk.untracked.fetch_sub(1, std::memory_order_seq_cst);
+        is_passed |= before == 1 || before >= untracked_pages_min;
+    }
+    if (where.chunk_at(range.address).quiet.load(std::memory_order_seq_cst)) {
+        open_pages(where, run);
+        is_passed = true;  // adapt() may change the chunk at this moment
+    }
+    if (is_passed) occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 // We unmapped the page since the last collect, or the kernel took it (swap), or it is mapped. Where

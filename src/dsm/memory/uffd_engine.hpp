@@ -48,12 +48,21 @@ public:
 private:
     /// What one page table maps, clipped to an attached range.
     struct Chunk {
-        std::atomic<bool> quiet{false};        ///< first writes are faults; changes in adapt()
+        std::atomic<bool> quiet{false};  ///< first writes are faults; changes in adapt()
+        /// Pages nobody asks about: those of a set, counted before they are in it.
+        std::atomic<std::uint32_t> untracked{0};
         std::atomic<std::uint32_t> faults{0};  ///< first writes to quiet pages, since it is quiet
         std::uint32_t written = 0;             ///< pages that the collect `written_at` has reported
         std::uint64_t written_at = 0;
-        std::uint64_t busy_at = 0;   ///< the last collect that reported many
-        std::uint32_t patience = 0;  ///< how often it was quiet in vain
+        std::uint64_t busy_at = 0;      ///< the last collect that reported many
+        std::uint32_t patience = 0;     ///< how often it was quiet in vain
+        std::uint32_t faults_seen = 0;  ///< that were found to pay, since window_at
+        std::uint32_t reports = 0;      ///< pages reported since window_at
+        std::uint64_t window_at = 0;    ///< the collect since which faults and reports count
+        std::uint64_t quiet_at = 0;     ///< the collect since which it is quiet
+        std::int64_t credit = 0;        ///< tenths of us that being quiet has saved
+        std::uint32_t scan_cost = 0;    ///< tenths of us a collect: calls, regions
+        std::uint64_t cost_epoch = 0;   ///< spans_epoch_ of scan_cost
     };
     struct Attached {
         AddressRange range;
@@ -89,18 +98,22 @@ private:
     struct Span {
         std::uintptr_t start;
         std::uintptr_t end;
+        bool mixed;  ///< holds untracked pages: in one range
     };
     static constexpr std::size_t attached_max = AddressMap::images_max + 16;
     static constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
+    /// In a row in a chunk, passed by: walking fewer costs less than a call.
+    static constexpr std::uint32_t untracked_pages_min = 128;
     static constexpr std::size_t spans_max = 65536;
-    static constexpr std::size_t regions_max = 128;
+    static constexpr std::size_t regions_max = 512;
+    static constexpr std::size_t regions_usual = 128;  // more cost .1 us a call
 
     UffdEngine() = default;
     Attached& attached_at(AddressRange range) noexcept;
     void map_quiet(Attached& where, Chunk& chunk, AddressRange range, Access access) noexcept;
     void map_scanned(Attached& where, AddressRange range, Access access) noexcept;
     static void unprotect(int uffd, AddressRange range) noexcept;
-    void protect_quiet(AddressRange range) noexcept;
+    static void protect(int uffd, AddressRange range) noexcept;
     void open_pages(Attached& where, PageRun run) noexcept;
     /// Installs page table entries; true when some page had one already.
     bool install(int uffd, const Attached& where, AddressRange range, bool protect) noexcept;
@@ -110,18 +123,26 @@ private:
     /// Drops the entries of at most 64 disjoint runs.
     void drop_runs(std::span<const AddressRange> runs) noexcept;
     void rebuild_spans() noexcept;
-    static bool passes_untracked(Span gap, const Attached& within) noexcept;
     void add_spans(AddressRange run, const Attached& within, std::size_t foreign_before) noexcept;
+    void add_tracked(AddressRange part, const Attached& within,
+                     std::size_t foreign_before) noexcept;
+    void note_scan_cost(Chunk& chunk) noexcept;
     void add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept;
     void collect_span(const Span& span, std::span<const std::uintptr_t> hot,
                       WrittenSink& sink) noexcept;
     void scan(const Span& span, WrittenSink& sink) noexcept;
+    void scan_mixed(const Span& span, std::span<const std::uintptr_t> hot,
+                    WrittenSink& sink) noexcept;
+    void take_written(const Attached& where, AddressRange region,
+                      std::span<const std::uintptr_t> hot, WrittenSink& sink) noexcept;
     void report(AddressRange region, WrittenSink& sink) noexcept;
     void report_open(WrittenSink& sink) noexcept;
     void note_written(const Attached& where, AddressRange region) noexcept;
     template <class Visit>
     void for_occupied_chunks(Visit&& visit) noexcept;
     void find_quiet_chunks() noexcept;
+    std::int64_t saved(const Chunk& chunk) const noexcept;
+    void begin_window(Chunk& chunk) const noexcept;
     void make_quiet(Attached& where, std::uintptr_t address) noexcept;
     void make_scanned(Attached& where, std::uintptr_t address) noexcept;
     void change_registration(AddressRange range, int from, int to) noexcept;
@@ -143,7 +164,7 @@ private:
     HotPages hot_pages_;
     bool scan_skips_foreign_ = false;
     bool any_dropped_ = false;
-    bool passed_quiet_ = false;  ///< since the last span
+    bool passed_ = false;  ///< something, since the last span
     std::uint64_t collect_ = 0;
     std::atomic<bool> any_loud_{false};  ///< some quiet chunk is written much
     std::atomic<bool> any_open_{false};  ///< there may be open pages

@@ -13,11 +13,22 @@
 namespace hiroba::dsm {
 namespace {
 
-constexpr std::uint32_t pages_few = 8;       // written before one collect, in a chunk that is calm
-constexpr std::uint64_t collects_calm = 64;  // in a row, before it becomes quiet
+// Written before one collect, in a chunk that is calm; more where scanning it costs more.
+constexpr std::uint32_t pages_few = 8;
+constexpr std::uint32_t pages_few_max = 256;
+constexpr std::uint64_t collects_calm = 64;     // in a row, before it becomes quiet
 constexpr std::uint64_t collects_between = 64;  // in which adapt() looks for such chunks
-// A first write costs the program a signal, 4 us; a scan would have found it for a tenth.
-constexpr std::uint32_t faults_max = 16;
+// In tenths of a microsecond: a scan, and what the kernel takes for a page that it finds written;
+// the program's fault at a first write, with its signal.
+constexpr std::int64_t scan_cost = 6;
+constexpr std::int64_t report_cost = 5;
+constexpr std::int64_t fault_cost = 60;
+// What a chunk may lose before it has saved anything, and keep of what it has.
+constexpr std::int64_t credit_first = 1280;
+constexpr std::int64_t credit_max = 10000;
+constexpr std::uint64_t collects_worth = 256;  // so long quiet was worth the change
+constexpr std::uint32_t faults_max = 16;       // before the sum is drawn
+constexpr std::uint32_t faults_too_many = 1'000'000;
 constexpr std::uint32_t open_pages_max = 96;  // compared at each release, perhaps in vain
 constexpr std::size_t changes_max = 64;       // in one adapt(), 10 us each
 // A chunk apart from its neighbours is a mapping of its own, of which a process may have 65,530.
@@ -34,7 +45,7 @@ void UffdEngine::map_quiet(Attached& where, Chunk& chunk, AddressRange range,
         if (!install(uffd_of_faults_, where, range, false)) return;
         unprotect(uffd_of_faults_, range);
         // Relaxed: counted for adapt(), which looks at it while nobody runs.
-        if (chunk.faults.fetch_add(1, std::memory_order_relaxed) > faults_max)
+        if (chunk.faults.fetch_add(1, std::memory_order_relaxed) > chunk.faults_seen + faults_max)
             any_loud_.store(true, std::memory_order_relaxed);
         return;
     }
@@ -51,8 +62,8 @@ void UffdEngine::map_quiet(Attached& where, Chunk& chunk, AddressRange range,
     }
 }
 
-void UffdEngine::protect_quiet(AddressRange range) noexcept {
-    const long result = uffd_protect(uffd_of_faults_, range);
+void UffdEngine::protect(int uffd, AddressRange range) noexcept {
+    const long result = uffd_protect(uffd, range);
     HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld", range.bytes,
                      range.address, result);
 }
@@ -75,7 +86,7 @@ void UffdEngine::watch(AddressRange range) noexcept {
     const PageRun run = where.pages_of(range);
     for (std::size_t page = run.first; page < run.end(); ++page) {
         if (!where.open.contains(page) || where.kept.contains(page)) continue;
-        protect_quiet(where.range_of({page, 1}));
+        protect(uffd_of_faults_, where.range_of({page, 1}));
         where.open.remove({page, 1});
     }
 }
@@ -113,13 +124,29 @@ void UffdEngine::note_written(const Attached& where, AddressRange region) noexce
         if (chunk.written_at != collect_) chunk.written = 0;
         chunk.written_at = collect_;
         chunk.written += static_cast<std::uint32_t>((end - region.address) / page_bytes);
-        if (chunk.written > pages_few) chunk.busy_at = collect_;
+        chunk.reports += static_cast<std::uint32_t>((end - region.address) / page_bytes);
+        if (chunk.written > std::min(pages_few + chunk.scan_cost, pages_few_max))
+            chunk.busy_at = collect_;
         if (chunk.written > open_pages_max && chunk.quiet.load(std::memory_order_relaxed)) {
-            chunk.faults.store(faults_max + 1, std::memory_order_relaxed);
+            chunk.faults.store(faults_too_many, std::memory_order_relaxed);
             any_loud_.store(true, std::memory_order_relaxed);
         }
         region = {end, region.end() - end};
     }
+}
+
+// In tenths of a microsecond, since window_at: what the kernel would have cost, less what the
+// program's faults did.
+std::int64_t UffdEngine::saved(const Chunk& chunk) const noexcept {
+    const auto collects = static_cast<std::int64_t>(collect_ - chunk.window_at);
+    return collects * (scan_cost + chunk.scan_cost) + chunk.reports * report_cost -
+           chunk.faults.load(std::memory_order_relaxed) * fault_cost;
+}
+
+void UffdEngine::begin_window(Chunk& chunk) const noexcept {
+    chunk.faults.store(0, std::memory_order_relaxed);
+    chunk.faults_seen = chunk.reports = 0;
+    chunk.window_at = collect_;
 }
 
 void UffdEngine::adapt() noexcept {
@@ -127,10 +154,13 @@ void UffdEngine::adapt() noexcept {
     if (any_loud_.load(std::memory_order_relaxed)) {
         any_loud_.store(false, std::memory_order_relaxed);
         for_occupied_chunks([&](Attached& where, std::uintptr_t address) {
-            const Chunk& chunk = where.chunk_at(address);
-            if (chunk.quiet.load(std::memory_order_relaxed) &&
-                chunk.faults.load(std::memory_order_relaxed) > faults_max)
-                make_scanned(where, address);
+            Chunk& chunk = where.chunk_at(address);
+            const std::uint32_t faults = chunk.faults.load(std::memory_order_relaxed);
+            if (!chunk.quiet.load(std::memory_order_relaxed) ||
+                faults <= chunk.faults_seen + faults_max)
+                return true;
+            chunk.faults_seen = faults;
+            if (chunk.credit + saved(chunk) < 0) make_scanned(where, address);
             return true;
         });
     }
@@ -159,7 +189,8 @@ void UffdEngine::find_quiet_chunks() noexcept {
     for_occupied_chunks([&](Attached& where, std::uintptr_t address) {
         Chunk& chunk = where.chunk_at(address);
         if (chunk.quiet.load(std::memory_order_relaxed)) {
-            chunk.faults.store(0, std::memory_order_relaxed);
+            chunk.credit = std::min(chunk.credit + saved(chunk), credit_max);
+            begin_window(chunk);
         } else if (collect_ - chunk.busy_at >= collects_calm << chunk.patience) {
             make_quiet(where, address);
             ++changes;
@@ -173,8 +204,8 @@ void UffdEngine::make_quiet(Attached& where, std::uintptr_t address) noexcept {
     const AddressRange range = where.chunk_range(address);
     const PageRun all = where.pages_of(range);
     change_registration(range, uffd_, uffd_of_faults_);
-    const auto protect = [&](PageRun run) {
-        if (run.count > 0) protect_quiet(where.range_of(run));
+    const auto close = [&](PageRun run) {
+        if (run.count > 0) protect(uffd_of_faults_, where.range_of(run));
     };
     PageRun closed{all.first, 0};
     for (std::size_t page = all.first; page < all.end(); ++page) {
@@ -184,14 +215,16 @@ void UffdEngine::make_quiet(Attached& where, std::uintptr_t address) noexcept {
             ++closed.count;
             continue;
         }
-        protect(closed);
+        close(closed);
         closed = {page + 1, 0};
     }
-    protect(closed);
+    close(closed);
     where.tracked.remove(all);
     where.dropped.remove(all);
     Chunk& chunk = where.chunk_at(address);
-    chunk.faults.store(0, std::memory_order_relaxed);
+    begin_window(chunk);
+    chunk.credit = credit_first;
+    chunk.quiet_at = collect_;
     chunk.quiet.store(true, std::memory_order_seq_cst);
     ++quiet_count_;
     occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
@@ -203,7 +236,8 @@ void UffdEngine::make_scanned(Attached& where, std::uintptr_t address) noexcept 
     constexpr std::uint32_t patience_max = 20;
     Chunk& chunk = where.chunk_at(address);
     chunk.quiet.store(false, std::memory_order_seq_cst);
-    chunk.patience = std::min(chunk.patience + 2, patience_max);
+    const bool was_worth_it = collect_ - chunk.quiet_at >= collects_worth;
+    chunk.patience = was_worth_it ? 0 : std::min(chunk.patience + 2, patience_max);
     chunk.busy_at = collect_;
     --quiet_count_;
     change_registration(range, uffd_of_faults_, uffd_);

@@ -111,6 +111,38 @@ TEST_F(QuietChunks, untracked_pages_stay_so_however_the_chunk_is_tracked) {
     EXPECT_TRUE(world.collect().empty());
 }
 
+// Few among tracked ones, a run that scans pass by, and one across chunks.
+TEST_F(QuietChunks, what_is_written_among_untracked_pages_is_reported) {
+    constexpr std::size_t pages = 1300;
+    World world{"uffd", pages};
+    world.map(0, pages, Access::write);
+    world.collect();
+    const PageRun runs[] = {{3, 1}, {5, 2}, {100, 200}, {400, 300}};
+    for (const PageRun& run : runs)
+        world.engine().leave_untracked(world.range_of(run.first, run.count));
+    const auto is_untracked = [&](std::size_t page) {
+        return std::any_of(std::begin(runs), std::end(runs), [&](const PageRun& run) {
+            return page >= run.first && page < run.end();
+        });
+    };
+    for (int round = 0; round < 20; ++round) {
+        Pages written;
+        for (std::size_t page = round % 3; page < pages; page += 1 + round % 4) {
+            world.byte(page) = static_cast<char>(round);
+            if (!is_untracked(page)) written.insert(page);
+        }
+        EXPECT_EQ(world.collect(), written) << "round " << round;
+        EXPECT_TRUE(world.collect().empty()) << "round " << round;
+    }
+    Pages all;
+    for (const PageRun& run : runs) {
+        world.engine().track(world.range_of(run.first, run.count));
+        for (std::size_t page = run.first; page < run.end(); ++page) all.insert(page);
+    }
+    EXPECT_EQ(world.collect(), all) << "written while nobody asked";
+    EXPECT_TRUE(world.collect().empty());
+}
+
 // Whatever happens to the chunks, a page written since the last collect is reported by the next.
 TEST_F(QuietChunks, no_write_is_lost_while_chunks_come_and_go) {
     constexpr std::size_t pages = 1100;  // of three chunks
@@ -120,20 +152,37 @@ TEST_F(QuietChunks, no_write_is_lost_while_chunks_come_and_go) {
     World world{"uffd", pages};
     std::vector<char> bytes(pages, 0);
     Pages written;
+    Pages untracked, written_untracked;
     bool quiet_before = false;
     for (int round = 0; round < 3000; ++round) {
         const bool busy = round / 300 % 2 == 1;
         for (std::size_t i = below(busy ? 200 : 4); i > 0; --i) {
             const std::size_t page = below(pages);
+            if (untracked.count(page) == 0 && below(busy ? 2 : 64) == 0) {
+                const std::size_t count = std::min(below(2) == 0 ? 1 : below(200), pages - page);
+                for (std::size_t at = page; at < page + count; ++at) {
+                    world.byte(at) = bytes[at];  // what is untracked is writable
+                    if (!untracked.insert(at).second) continue;
+                    world.engine().leave_untracked(world.range_of(at));
+                    written.erase(at);
+                }
+            } else if (untracked.count(page) != 0 && below(busy ? 2 : 64) == 0) {
+                for (std::size_t at = page; untracked.erase(at) != 0; ++at) {
+                    world.engine().track(world.range_of(at));
+                    if (written_untracked.erase(at) != 0) written.insert(at);
+                }
+            }
+            const bool is_tracked = untracked.count(page) == 0;
             switch (below(4)) {
                 case 0: ASSERT_EQ(world.byte(page), bytes[page]) << page; break;
                 case 1:
+                    if (!is_tracked) break;
                     world.unmap(page);
                     written.erase(page);  // whoever unmaps looks at it
                     break;
                 default:
                     world.byte(page) = bytes[page] = static_cast<char>(round);
-                    written.insert(page);
+                    (is_tracked ? written : written_untracked).insert(page);
             }
         }
         const Pages reported = world.collect();
