@@ -394,7 +394,50 @@ def flushes_with_nothing_to_tell(bench):
     assert flushed >= 5000 * bench.nodes and merged < flushed / 2, f"{flushed} flushes, {merged} merged"
 
 
-CASES = [reductions_travel_in_the_join, more_sums_than_a_mail_takes,
+# Each page has an owner that writes it 40 times in a row, then another.
+OWNERS = """
+    #include <omp.h>
+    #include <stdio.h>
+    #define PAGES 64
+    static struct { _Alignas(4096) long words[512]; } pages[64 * PAGES];
+    int main(void) {
+        int threads = omp_get_max_threads();
+        long wrong = 0;
+        for (int phase = 0; phase < 24; ++phase) {
+        #pragma omp parallel
+            {
+                int mine = (omp_get_thread_num() + phase) % threads;
+                for (int sweep = 0; sweep < 40; ++sweep) {
+                    for (int page = mine * PAGES; page < (mine + 1) * PAGES; ++page)
+                        ++pages[page].words[sweep];
+        #pragma omp barrier
+                }
+            }
+        }
+        for (int page = 0; page < threads * PAGES; ++page)
+            for (int sweep = 0; sweep < 40; ++sweep) wrong += pages[page].words[sweep] != 24;
+        printf("%d threads, %ld wrong\\n", threads, wrong);
+    }"""
+
+
+def owners_that_change(bench):
+    """What one node alone writes again and again is soon looked at no more, though another takes it
+    over later; what the other wants is given up before it asks, where it has asked before."""
+    program = bench.build("owners", OWNERS, "-O2", "-fopenmp")
+    pages = 64 * bench.nodes
+    for exclusive, follow, versions in (("on", "on", 12), ("on", "off", 12), ("off", "on", 40)):
+        status, out, err = bench.run(program, HIROBA_STATS="1", HIROBA_EXCLUSIVE=exclusive,
+                                     HIROBA_FOLLOW=follow)
+        what = f"exclusive {exclusive}, follow {follow}: {status} {out!r}\n{err[-1500:]}"
+        assert (status, out) == (0, f"{bench.nodes} threads, 0 wrong\n"), what
+        merged, alone, ahead = (int(re.search(rf"^{row} .* (\d+)$", err, re.M).group(1))
+                                for row in ("blocks_merged", "made_exclusive", "given_up_ahead"))
+        assert (merged > 24 * versions * pages) == (exclusive == "off"), what
+        assert (alone > 12 * pages) == (exclusive == "on"), what
+        assert (ahead > 6 * pages) == (exclusive == follow == "on"), what
+
+
+CASES = [owners_that_change, reductions_travel_in_the_join, more_sums_than_a_mail_takes,
          borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
          programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units,
          flushes_with_nothing_to_tell]

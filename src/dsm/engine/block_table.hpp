@@ -27,6 +27,18 @@ struct Following {
     std::uint8_t brought = 0;  ///< how often it was brought up to date in place since the last
 };
 
+/// Whether a block is this node's alone (docs/decisions/a-home-keeps-the-lock.md).
+struct Trial {
+    std::uint16_t unread = 0;   ///< versions in a row published here that nobody read from the home
+    std::uint8_t patience = 0;  ///< 2 to the power of how many must be before it is exclusive
+    std::uint8_t streak = 0;    ///< versions by releases close to each other, of those
+    std::uint8_t visits = 0;    ///< how often it came from another node, since patience changed
+    bool proven = false;        ///< the last time it was exclusive was worth it
+    std::uint8_t streak_patience = 0;  ///< how often more of them were taken for too many
+    Timestamp wts;         ///< of the version that cannot be read by its notice; 0: none
+    ReleaseNumber by = 0;  ///< this node's release that told of it
+};
+
 /// One block at this node, in private memory.
 struct BlockEntry {
     Latch latch;
@@ -46,8 +58,6 @@ struct BlockEntry {
         0;        ///< system calls under way on it, or it is a stack: it stays accessible
     MissRun run;  ///< of misses that began here
     std::uint8_t renewals = 0;  ///< in a row that moved nothing
-    std::uint16_t unread = 0;   ///< versions in a row published here that nobody read from the home
-    std::uint8_t patience = 0;  ///< 2 to the power of how many must be before it is exclusive
     std::uint8_t vain = 0;      ///< releases in a row that were told of it and found it unchanged
     Following follow;
     bool knows_writer = false;  ///< notice_node says something
@@ -56,8 +66,7 @@ struct BlockEntry {
     Timestamp notice_wts;  ///< of the remembered notice; 0: none
     Timestamp notice_rts;
     ReleaseNumber held_back_by = 0;  ///< this node's release that saw the bytes held back
-    Timestamp tried_wts;             ///< of the version that cannot be read by its notice; 0: none
-    ReleaseNumber tried_by = 0;      ///< this node's release that told of it
+    Trial trial;
     Epoch exclusive_since = 0;       ///< the last of which its changes are noted
     std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
 };

@@ -47,6 +47,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{*this, &PlaceCounters::fault_ns};
     bool stays;
+    bool absent;
     std::uint32_t last_time;
     std::optional<std::uint64_t> word;  // before a block came that the publisher had made stale
     for (Stamp missing;; catch_up_with(missing)) {
@@ -55,7 +56,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         note_use(entry);
         stays = must_stay(block);
         last_time = length_of_run(entry);
-        const bool absent = !readable(entry.state);
+        absent = !readable(entry.state);
         if (std::exchange(entry.stale_aside, false)) word = word_at(*offset);
         missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(block, write));
         if (!missing.is_none()) continue;
@@ -67,8 +68,43 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     if (word && !write && word_at(*offset) != *word && seems_to_spin()) note_spin();
     // Where a first write is a fault of its own, what a write miss brings along would cost one
     // more.
-    if (!stays && !(write && engine_->facts().write_faults)) fetch_around(block, last_time);
+    if (stays) return true;
+    if (write && !absent)
+        open_ahead(block);
+    else if (!write || !engine_->facts().write_faults)
+        fetch_around(block, last_time);
     return true;
+}
+
+// A first write that is a fault, right behind others: the next blocks are made writable as well,
+// twice as many each time. Those that are not written are compared in vain, for a while. Latches as
+// in fetch_around().
+void Node::open_ahead(BlockId block) noexcept {
+    constexpr std::uint32_t window_max = 64;
+    const auto is_open = [&](BlockId at) {  // a hint
+        return std::atomic_ref{entries_[at].state}.load(std::memory_order_relaxed) ==
+               BlockState::writable;
+    };
+    std::uint32_t window = 0;
+    while (window < window_max && window < block && is_open(block - 1 - window)) ++window;
+    AddressRange extent{program_range(block).end(), 0};
+    std::uint32_t got = 0;
+    for (; got < window; ++got) {
+        const BlockId next = block + 1 + got;
+        if (next >= entries_.size()) break;
+        const AddressRange range = program_range(next);
+        BlockEntry& entry = entries_[next];
+        if (range.address != extent.end() || !entry.latch.try_lock()) break;
+        if (entry.state != BlockState::readonly || entry.guards_stack || entry.early ||
+            must_stay(next)) {
+            entry.latch.unlock();
+            break;
+        }
+        entry.state = take(entry, BlockEvent::write_fault).next;
+        extent.bytes += range.bytes;
+    }
+    if (got > 0) engine_->map(extent, Access::write);
+    for (std::uint32_t i = 0; i < got; ++i) entries_[block + 1 + i].latch.unlock();
 }
 
 // A block that was written after each of its last read misses (data that wander from node to node)

@@ -255,6 +255,7 @@ private:
     static void note_followed(BlockEntry& entry) noexcept;
     bool is_still_used(UsePredictor::Run& run) noexcept;
     void bring_run(UsePredictor::Run& run) noexcept;
+    void open_ahead(BlockId block) noexcept;
     void fetch_around(BlockId block, std::uint32_t last_time) noexcept;
     bool fetch_ahead(BlockId block) noexcept;
     static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
@@ -269,10 +270,12 @@ private:
     Stamp owe_release() noexcept;
 
     // Blocks of this node's own (node_exclusive.cpp).
+    void note_streak(BlockId block, const LockToken& token) noexcept;
     bool is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept;
     bool may_be_exclusive(BlockId block, const LockToken& token) noexcept;
     bool make_exclusive(BlockId block) noexcept;
     enum class GiveUp { wanted, ahead, needed };
+    void note_life(Trial& trial, GiveUp when) const noexcept;
     void give_up(BlockId block, GiveUp when) noexcept;
     void give_up_expected() noexcept;
     void stop_exclusive(BlockId block) noexcept;

@@ -135,7 +135,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const Timestamp rts = wts.after(options_.lease);
     copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes,
                          {wts, stamp_of_atomic(block), this_change()});
-    entry.notice_wts = entry.tried_wts = {};
+    entry.notice_wts = entry.trial.wts = {};
     entry.rts = rts;
     entry.brought = false;
     lock_.unlock(block, {self_, wts, rts});

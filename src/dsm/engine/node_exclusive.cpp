@@ -24,8 +24,9 @@ constexpr std::uint32_t near_blocks = 8192;
 // Of a block that others read, 1, 2, 4, 8 versions in a row must be unread before it is taken for
 // this node's own; then it is tried once in a while, ever less often while that is in vain.
 constexpr std::uint8_t patience_usual = 4;
-constexpr std::uint8_t patience_max = 11;
-constexpr std::uint32_t untried_min = 128;
+constexpr std::uint8_t patience_max = 9;
+constexpr std::uint32_t untried_min = 16;
+constexpr std::uint8_t visits_forgiven = 4;
 // A block that was exclusive for so many releases was worth it, though somebody wants it now.
 constexpr ReleaseNumber long_life = 2048;
 // Where nobody had to ask for it, a short life pays.
@@ -35,37 +36,75 @@ std::uint32_t untried_versions(std::uint8_t patience) noexcept {
     return patience < patience_usual ? 0 : untried_min << (patience - patience_usual);
 }
 
+// Of a block that is written by one release after the other 4, 8, 16 .. versions unread are
+// enough: nothing is asked of the patience above, which is for those written now and then.
+constexpr std::uint8_t streak_min = 4;
+constexpr std::uint8_t streak_patience_max = 4;
+constexpr ReleaseNumber streak_gap = 2;   // releases from one version to the next, at most
+constexpr ReleaseNumber streak_life = 8;  // so many releases without it are worth being asked
+
+constexpr std::uint8_t streak_wanted(const Trial& trial) {
+    return static_cast<std::uint8_t>(streak_min << trial.streak_patience);
+}
+bool is_streak(const Trial& trial) noexcept { return trial.streak >= streak_wanted(trial); }
+
 }  // namespace
+
+// Before the public copy changes. With the block's latch and lock.
+void Node::note_streak(BlockId block, const LockToken& token) noexcept {
+    Trial& trial = entries_[block].trial;
+    const Stamp own = copies_.own_stamp(block);
+    const ReleaseNumber now = begun_.load(std::memory_order_relaxed);  // with the release role
+    const bool goes_on = token.home == self_ && !token.read && !own.is_none() &&
+                         own.writer() == self_ && now <= own.release() + streak_gap;
+    if (!goes_on) {
+        trial.streak = 0;
+    } else if (trial.streak < UINT8_MAX) {
+        ++trial.streak;
+    }
+}
 
 // A notice without a lease sends every reader to the home, where it leaves a trace. When each node
 // knows the notice, so that none has an older copy or notice, and there is no trace, nobody else
 // reads the block. With the block's latch and lock, about the version that is being published.
 bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
-    const bool was_tried = entry.tried_wts != Timestamp{};
-    entry.tried_wts = {};
+    Trial& trial = entry.trial;
+    const bool was_tried = trial.wts != Timestamp{};
+    trial.wts = {};
     if (!options_.exclusive) return false;
     if (token.home != self_ || token.read) {
-        entry.unread = 0;
-        if (was_tried && entry.patience < patience_max) ++entry.patience;
-    } else if (entry.unread < UINT16_MAX) {
-        ++entry.unread;
+        trial.unread = 0;
+        if (was_tried && trial.patience < patience_max) ++trial.patience;
+    } else if (trial.unread < UINT16_MAX) {
+        ++trial.unread;
     }
-    if (token.home != self_) return false;
-    if (was_tried && !token.read) return true;
-    if (entry.unread < untried_versions(entry.patience)) return false;
-    if (entry.patience >= patience_usual) entry.unread = 0;
+    // It has wandered here. What wanders is never unread for long: who wants it may have learned to
+    // say so before.
+    if (token.home != self_) {
+        if (trial.patience > 0 && ++trial.visits >= visits_forgiven) {
+            trial.visits = 0;
+            --trial.patience;
+        }
+        return trial.proven;
+    }
+    if ((was_tried && !token.read) || is_streak(trial)) return true;
+    if (trial.unread < untried_versions(trial.patience)) return false;
+    if (trial.patience >= patience_usual) trial.unread = 0;
     return true;
 }
 
 // With the block's latch and lock.
 bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
     const BlockEntry& entry = entries_[block];
-    return entry.tried_wts != Timestamp{} && token.wts == entry.tried_wts && token.home == self_ &&
-           !token.read && entry.unread + 1u >= 1u << std::min(entry.patience, patience_usual) &&
+    const Trial& trial = entry.trial;
+    return trial.wts != Timestamp{} && token.wts == trial.wts && token.home == self_ &&
+           !token.read &&
+           (is_streak(trial) ||
+            trial.unread + 1u >= 1u << std::min(trial.patience, patience_usual)) &&
            entry.state == BlockState::writable && !entry.early && !entry.held_back &&
            !entry.stale_pinned && !must_stay(block) &&
            // Acquire: pairs with everyone_knows_through().
-           entry.tried_by <= known_release_.load(std::memory_order_acquire);
+           trial.by <= known_release_.load(std::memory_order_acquire);
 }
 
 // With the block's latch and lock. False: somebody wants it already.
@@ -81,11 +120,32 @@ bool Node::make_exclusive(BlockId block) noexcept {
     note_own_changes(block, private_copy(block), twin_of(block));
     entry.exclusive_since = this_change().epoch;
     engine_->leave_untracked(program_range(block));
-    entry.tried_wts = {};
+    entry.trial.wts = {};
     entry.write_guess = 0;
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
     return true;
+}
+
+// How long it was exclusive says how soon it will be tried again.
+void Node::note_life(Trial& trial, GiveUp when) const noexcept {
+    const ReleaseNumber lived = begun_.load(std::memory_order_relaxed) - trial.by;  // a hint
+    const bool ahead = when == GiveUp::ahead;
+    trial.unread = 0;
+    if (is_streak(trial)) {
+        trial.proven = lived >= (ahead ? short_life : streak_life);
+        if (!trial.proven) {
+            trial.streak_patience =
+                std::min<std::uint8_t>(trial.streak_patience + 1, streak_patience_max);
+        } else if (trial.streak_patience > 0) {
+            --trial.streak_patience;
+        }
+    } else {
+        trial.proven = lived >= (ahead ? short_life : long_life);
+        trial.patience =
+            trial.proven ? 0 : std::min<std::uint8_t>(trial.patience + 2, patience_max);
+    }
+    trial.streak = 0;
 }
 
 // With the latch. What is published may hold what no release has told of: it is owed, as an
@@ -103,13 +163,7 @@ void Node::give_up(BlockId block, GiveUp when) noexcept {
     entry.notice_wts = {};
     entry.rts = rts;
     entry.brought = false;
-    entry.unread = 0;
-    const ReleaseNumber lived = begun_.load(std::memory_order_relaxed) - entry.tried_by;  // a hint
-    if (lived >= (when == GiveUp::ahead ? short_life : long_life)) {
-        entry.patience = 0;
-    } else {
-        entry.patience = std::min<std::uint8_t>(entry.patience + 2, patience_max);
-    }
+    note_life(entry.trial, when);
     if (when == GiveUp::wanted) wanted_.note_miss(block);
     lock_.unlock(block, {self_, wts, rts});
     count(&PlaceCounters::given_up);

@@ -383,12 +383,13 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
                      "block %u: written at %lu, read until %lu (invariant 3)", block, wts.value,
                      token.rts.value);
     const Timestamp rts = wts.after(options_.lease);
+    note_streak(block, token);
     publish(Version{wts, stamp_of_merge(block), this_change()});
     BlockEntry& entry = entries_[block];
     const bool tried = is_to_be_tried(entry, token);
     if (tried) {
-        entry.tried_wts = wts;
-        entry.tried_by = begun_.load(std::memory_order_relaxed);  // with the release role
+        entry.trial.wts = wts;
+        entry.trial.by = begun_.load(std::memory_order_relaxed);  // with the release role
     }
     entries_[block].notice_wts = {};
     // No lease in the queue: if another node takes the lock now it marks the block, and the acquire

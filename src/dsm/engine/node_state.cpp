@@ -32,8 +32,7 @@ void show(Shown& shown, const BlockEntry& e) noexcept {
                  e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by, e.write_guess,
                  e.pins, e.early, e.stale_aside, e.run.length, e.run.uses, e.follow.uses,
                  e.follow.brought, e.renewals, e.knows_writer, e.rts, e.notice_node, e.notice_wts,
-                 e.notice_rts, e.atomic_at_ns, e.unread, e.patience, e.tried_wts, e.tried_by,
-                 e.exclusive_since);
+                 e.notice_rts, e.atomic_at_ns, e.trial, e.exclusive_since);
 }
 
 }  // namespace
