@@ -192,6 +192,15 @@ public:
     /// must have left the process before another node learns of it. It touches no global memory.
     /// Before the program's first thread.
     virtual void before_release(void (*)() noexcept) noexcept {}
+    /// Who knows whether a thread that flushes is the only one of this node that runs program code.
+    /// `begin` says so and keeps others from beginning, until `end`.
+    struct Standstill {
+        bool (*begin)(void* context) noexcept = nullptr;
+        void (*end)(void* context) noexcept = nullptr;
+        void* context = nullptr;
+    };
+    /// Before a thread flushes. Without it others are taken to run.
+    virtual void flush_alone_by(Standstill) noexcept {}
     virtual void on_race(RaceReport report, void* context) noexcept = 0;
     virtual MemoryCounts counts() const noexcept = 0;
     /// Visits what happened at each place a thread synchronized at, and until its next one: misses

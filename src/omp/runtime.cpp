@@ -69,6 +69,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
         link_->set_cancellation(everywhere_.cancellation, environment_.cancellation);
     if (link_ != nullptr) {
         parts.locks->release_by({&release_for_lock, this});
+        parts.memory->flush_alone_by({&begin_standstill, &end_standstill, this});
         nodes_ = parts.endpoint->nodes();
         everywhere_.terms = &link_->terms();
         everywhere_.words = segment_words_.get();

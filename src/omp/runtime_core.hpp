@@ -284,6 +284,9 @@ private:
     void watch_regions() noexcept;
     std::uint32_t* lock_at(std::uint64_t key) noexcept;
     static void release_for_lock(void* runtime) noexcept;
+    static bool begin_standstill(void* runtime) noexcept;
+    static void end_standstill(void* runtime) noexcept;
+    bool is_alone_here() const noexcept;
     const void* holder(Frame& frame) noexcept;
 
     Parts parts_;

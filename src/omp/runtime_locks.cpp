@@ -12,14 +12,26 @@ std::uint32_t* RuntimeCore::lock_at(std::uint64_t key) noexcept {
     return key < own_locks_.size() ? &own_locks_[key].word : reinterpret_cast<std::uint32_t*>(key);
 }
 
+// Where there are program threads the others' numbers may change under us, and do not matter.
+bool RuntimeCore::is_alone_here() const noexcept {
+    return !link_->has_program_threads() && members_here_ == 1 && helping_ == 0;
+}
+
 // A lock that leaves a node whose only running thread unlocks it: one look at what was written
 // suffices, since nobody writes behind it.
 void RuntimeCore::release_for_lock(void* runtime) noexcept {
     auto& self = *static_cast<RuntimeCore*>(runtime);
-    // Where there are program threads the others' numbers may change under us, and do not matter.
-    const bool alone =
-        !self.link_->has_program_threads() && self.members_here_ == 1 && self.helping_ == 0;
-    self.link_->release_in_program(alone);
+    self.link_->release_in_program(self.is_alone_here());
+}
+
+// Likewise for a flush.
+bool RuntimeCore::begin_standstill(void* runtime) noexcept {
+    auto& self = *static_cast<RuntimeCore*>(runtime);
+    return self.is_alone_here() && self.link_->begin_standstill();
+}
+
+void RuntimeCore::end_standstill(void* runtime) noexcept {
+    static_cast<RuntimeCore*>(runtime)->link_->end_standstill();
 }
 
 void RuntimeCore::lock(std::uint64_t key) noexcept {

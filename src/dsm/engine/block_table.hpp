@@ -35,8 +35,10 @@ struct Trial {
     std::uint8_t visits = 0;    ///< how often it came from another node, since patience changed
     bool proven = false;        ///< the last time it was exclusive was worth it
     std::uint8_t streak_patience = 0;  ///< how often more of them were taken for too many
-    Timestamp wts;         ///< of the version that cannot be read by its notice; 0: none
-    ReleaseNumber by = 0;  ///< this node's release that told of it
+    Timestamp wts;  ///< of the version that cannot be read by its notice; 0: none
+    /// This node's release that told of the first of such versions, between which nobody has read
+    /// any; of an exclusive block, since when it is.
+    ReleaseNumber by = 0;
 };
 
 /// One block at this node, in private memory.

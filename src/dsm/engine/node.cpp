@@ -299,6 +299,15 @@ std::size_t Node::news_for_anyone(MutableBytes out) noexcept {
     return encode_since(known_to_all(), NodeId{~0u}, out);
 }
 
+// By several threads, each of which has learned it another way.
+void Node::raise_known_release(ReleaseNumber release) noexcept {
+    ReleaseNumber known = known_release_.load(std::memory_order_relaxed);
+    // Release: pairs with may_be_exclusive().
+    while (known < release &&
+           !known_release_.compare_exchange_weak(known, release, std::memory_order_release)) {
+    }
+}
+
 void Node::everyone_knows_through(std::span<const NodeId> told) noexcept {
     if (!has_untold_.load(std::memory_order_acquire)) return;  // as in news_for()
     const std::scoped_lock guard{signature_latch_};
@@ -311,8 +320,7 @@ void Node::everyone_knows_through(std::span<const NodeId> told) noexcept {
     known_to_all_ = untold ? known : signature_.last_sequence();
     for (NewsSequence& sent : sent_) sent = std::max(sent, known_to_all_);
     if (untold) return;
-    // Release: pairs with may_be_exclusive().
-    known_release_.store(least_of(sent_releases_, told), std::memory_order_release);
+    raise_known_release(least_of(sent_releases_, told));
     signature_.forget_all();
     show_min_wts();
     has_untold_.store(false, std::memory_order_release);  // pairs with news_for()

@@ -32,6 +32,7 @@
 #include "dsm/engine/scratch_pool.hpp"
 #include "dsm/engine/sparse_array.hpp"
 #include "dsm/engine/use_predictor.hpp"
+#include "dsm/engine/wanted_runs.hpp"
 #include "dsm/memory/merge.hpp"
 #include "dsm/memory/private_memory.hpp"
 #include "dsm/protocol/block.hpp"
@@ -113,6 +114,7 @@ public:
     bool has_to_pay() noexcept override;
     bool owes_release() noexcept override;
     void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
+    void flush_alone_by(Standstill standstill) noexcept override { standstill_ = standstill; }
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override { return sum_of(counters_); }
     void each_place(PlaceVisit visit, void* context) const noexcept override;
@@ -274,7 +276,7 @@ private:
     bool is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept;
     bool may_be_exclusive(BlockId block, const LockToken& token) noexcept;
     bool make_exclusive(BlockId block) noexcept;
-    enum class GiveUp { wanted, ahead, needed };
+    enum class GiveUp { wanted, near, ahead, needed };
     void note_life(Trial& trial, GiveUp when) const noexcept;
     void give_up(BlockId block, GiveUp when) noexcept;
     void give_up_expected() noexcept;
@@ -303,13 +305,14 @@ private:
 
     // Release (node_release.cpp).
     enum class Flusher : std::uint8_t { program, background };
-    bool flush_on_runtime_stack(Flusher flusher) noexcept;
-    bool flush_in_order(Flusher flusher) noexcept;
+    bool flush_on_runtime_stack(Flusher flusher, Others others) noexcept;
+    bool flush_in_order(Flusher flusher, Others others) noexcept;
     void learn_notices(NodeId from, Bytes news) noexcept;
-    void acquire_flushed(Flusher flusher) noexcept;
-    void wait_for_flushes() noexcept;
+    void acquire_flushed(Flusher flusher, Others others) noexcept;
+    void wait_for_flushes(Others others) noexcept;
     bool learn_flushed() noexcept;
     void learn_flushed(const FlushObject::Content& flushed) noexcept;
+    void raise_known_release(ReleaseNumber release) noexcept;
     bool has_untold_work() noexcept;
     NewsSequence last_sequence() noexcept;
     void release_on_runtime_stack(Others others) noexcept;
@@ -501,9 +504,8 @@ private:
     /// All nodes know what this node's releases up to it have told of; as clocks_.
     std::atomic<ReleaseNumber> known_release_{0};
     bool all_mapped_ = false;  ///< the other nodes' memory is reached without their doing
-    std::atomic<BlockId> wanted_last_{0};  ///< elsewhere, of what is exclusive here: a hint
-    std::atomic<std::uint32_t> given_up_window_{0};
-    Latch board_latch_, pull_latch_;
+    WantedRuns wanted_runs_;   ///< under wanted_latch_
+    Latch board_latch_, pull_latch_, wanted_latch_;
     SparseArray<std::byte> pulled_;  ///< under pull_latch_
     std::atomic<std::uint32_t> asked_{0};
     std::atomic<bool> stopping_{false};
@@ -555,6 +557,11 @@ private:
 
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 
+    struct Flushed {
+        FlushObject::Version version = 0;
+        ReleaseNumber release = 0;  ///< of this node: it and all before it are told of
+    };
+    Flushed flushed_last_;                             ///< by this node, under flush_latch_
     std::atomic<FlushObject::Version> flush_seen_{0};  ///< changes under flush_latch_
     NewsSequence flush_sequence_ = 0;  ///< what this node had when it last flushed, likewise
     Latch flush_latch_;
@@ -568,6 +575,7 @@ private:
     std::atomic<std::uint64_t> acquired_aside_ns_{0};  ///< when the publisher last acquired
 
     void (*before_release_)() noexcept = nullptr;
+    Standstill standstill_;
     std::atomic<RaceReport> race_report_{nullptr};
     void* race_context_ = nullptr;
     PlaceCounters counters_;

@@ -17,10 +17,6 @@
 namespace hiroba::dsm {
 
 namespace {
-// With a block that is wanted others near it are given up: twice as many each time that what is
-// wanted lies near what was wanted before, whatever the stride.
-constexpr std::uint32_t given_up_max = 1024;
-constexpr std::uint32_t near_blocks = 8192;
 // Of a block that others read, 1, 2, 4, 8 versions in a row must be unread before it is taken for
 // this node's own; then it is tried once in a while, ever less often while that is in vain.
 constexpr std::uint8_t patience_usual = 4;
@@ -121,6 +117,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
     entry.exclusive_since = this_change().epoch;
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
+    entry.trial.by = begun_.load(std::memory_order_relaxed);  // with the release role
     entry.write_guess = 0;
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
@@ -132,7 +129,9 @@ void Node::note_life(Trial& trial, GiveUp when) const noexcept {
     const ReleaseNumber lived = begun_.load(std::memory_order_relaxed) - trial.by;  // a hint
     const bool ahead = when == GiveUp::ahead;
     trial.unread = 0;
-    if (is_streak(trial)) {
+    if (when == GiveUp::near) {
+        trial.proven = false;  // nobody has asked for it
+    } else if (is_streak(trial)) {
         trial.proven = lived >= (ahead ? short_life : streak_life);
         if (!trial.proven) {
             trial.streak_patience =
@@ -164,7 +163,7 @@ void Node::give_up(BlockId block, GiveUp when) noexcept {
     entry.rts = rts;
     entry.brought = false;
     note_life(entry.trial, when);
-    if (when == GiveUp::wanted) wanted_.note_miss(block);
+    if (when == GiveUp::wanted || when == GiveUp::near) wanted_.note_miss(block);
     lock_.unlock(block, {self_, wts, rts});
     count(&PlaceCounters::given_up);
     trace("dsm.give_up", block, wts.value);
@@ -225,27 +224,28 @@ bool Node::try_give_up(BlockId block) noexcept {
     return true;
 }
 
+// Where another thread gives up too, one of them does so for both.
 void Node::give_up_near(BlockId block) noexcept {
-    // Relaxed: hints.
-    const BlockId before = wanted_last_.exchange(block, std::memory_order_relaxed);
-    std::uint32_t window = given_up_window_.load(std::memory_order_relaxed);
-    const bool goes_on = block - before + near_blocks <= 2 * near_blocks;
-    window = goes_on ? std::min(2 * window + 1, given_up_max) : window / 2;
-    given_up_window_.store(window, std::memory_order_relaxed);
+    if (!wanted_latch_.try_lock()) return;
+    const WantedRuns::Guess guess = wanted_runs_.wanted(block);
+    std::uint32_t window = guess.window;
     const std::size_t end =
         std::min<std::size_t>(entries_.size(), std::size_t{block} + 1 + 8 * window);
-    for (BlockId next = block + 1; next < end && window > 0; ++next) {
+    BlockId next = block + 1;
+    for (; next < end && window > 0; ++next) {
         BlockEntry& entry = entries_[next];
-        // A look at the state of a block that is not exclusive costs no latch.
+        // Relaxed: a look at the state of a block that is not exclusive costs no latch.
         if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::exclusive)
             continue;
         if (!entry.latch.try_lock()) continue;
         if (entry.state == BlockState::exclusive) {
-            give_up(next, GiveUp::wanted);
+            give_up(next, GiveUp::near);
             --window;
         }
         entry.latch.unlock();
     }
+    wanted_runs_.given_up(guess, next);
+    wanted_latch_.unlock();
 }
 
 // What others wanted behind the last releases at this place they will want again: whoever comes

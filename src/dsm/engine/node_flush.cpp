@@ -17,13 +17,16 @@ void Node::flush() noexcept {
     // Relaxed: whatever reads an old value is silent about a race a little later.
     if (!program_flushes_.load(std::memory_order_relaxed))
         program_flushes_.store(true, std::memory_order_relaxed);
+    const bool alone = standstill_.begin != nullptr && standstill_.begin(standstill_.context);
+    const Others others = alone ? Others::stopped : Others::running;
     on_runtime_stack([&] {
-        if (flush_on_runtime_stack(Flusher::program)) {
+        if (flush_on_runtime_stack(Flusher::program, others)) {
             vain_flushes_.store(0, std::memory_order_relaxed);
         } else {
-            wait_for_flushes();
+            wait_for_flushes(others);
         }
     });
+    if (alone) standstill_.end(standstill_.context);
 }
 
 // A thread that flushes, finds nothing, and comes back at once is waiting for a flag, though nobody
@@ -31,7 +34,7 @@ void Node::flush() noexcept {
 // whether somebody flushes. That costs a load, where another flush would have the engine look at
 // what was written here. It has written nothing meanwhile, so that what is found only need be
 // acquired.
-void Node::wait_for_flushes() noexcept {
+void Node::wait_for_flushes(Others others) noexcept {
     constexpr std::uint64_t at_once_ns = 1'000, look_ns = 4'000;
     endpoint_.poll();
     // Relaxed, and no read-modify-write: they only say for about how long this has gone on.
@@ -44,7 +47,7 @@ void Node::wait_for_flushes() noexcept {
     for (std::uint64_t now = begin;;) {
         if (comes_back && learn_flushed()) {
             vain_flushes_.store(0, std::memory_order_relaxed);
-            return acquire_flushed(Flusher::program);
+            return acquire_flushed(Flusher::program, others);
         }
         if (now - begin >= look_ns) break;
         if (vain > std::min(flush_shortage_.spins(), endpoint_.spins())) {
@@ -80,6 +83,7 @@ bool Node::learn_flushed() noexcept {
 // With the flush object's lock.
 void Node::learn_flushed(const FlushObject::Content& flushed) noexcept {
     if (flushed.version == flush_seen_) return;
+    if (flush_object_.all_saw(flushed_last_.version)) raise_known_release(flushed_last_.release);
     remember_flushed(flushed.news);
     learn_notices(NodeId{~0u}, flushed.news);
     const std::scoped_lock joins{acquire_};
@@ -89,7 +93,7 @@ void Node::learn_flushed(const FlushObject::Content& flushed) noexcept {
 
 bool Node::publish() noexcept {
     bool found = false;
-    on_runtime_stack([&] { found = flush_on_runtime_stack(Flusher::background); });
+    on_runtime_stack([&] { found = flush_on_runtime_stack(Flusher::background, Others::running); });
     return found;
 }
 
@@ -125,26 +129,26 @@ void Node::on_spin_seen(void* self, NodeId, Bytes) noexcept {
     static_cast<Node*>(self)->spun_at_ns_.store(now_ns(), std::memory_order_relaxed);  // a hint
 }
 
-bool Node::flush_on_runtime_stack(Flusher flusher) noexcept {
-    const bool found = flush_in_order(flusher);
-    acquire_flushed(flusher);
+bool Node::flush_on_runtime_stack(Flusher flusher, Others others) noexcept {
+    const bool found = flush_in_order(flusher, others);
+    acquire_flushed(flusher, others);
     return found;
 }
 
 // What others have flushed, this thread or another of the node has learned and joined. Their
 // releases may wait for one of this node: nothing is held.
-void Node::acquire_flushed(Flusher flusher) noexcept {
+void Node::acquire_flushed(Flusher flusher, Others others) noexcept {
     if (!has_pending_.load(std::memory_order_acquire) &&  // as in acquire()
         !unfinished_.load(std::memory_order_acquire) &&
         !needs_open_.load(std::memory_order_acquire))
         return;
-    acquire_on_runtime_stack(Others::running, flusher);
+    acquire_on_runtime_stack(others, flusher);
     if (flusher == Flusher::background)
         acquired_aside_ns_.store(now_ns(), std::memory_order_relaxed);  // a hint
 }
 
 // The merges happen inside the object's critical section, so that all flushes have one order.
-bool Node::flush_in_order(Flusher flusher) noexcept {
+bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     // A program that flushes orders its writes by flags: a flag that the publisher has told of, or
     // learned of, a moment before the program's own flush orders them as well.
     const bool orders =
@@ -152,7 +156,7 @@ bool Node::flush_in_order(Flusher flusher) noexcept {
     const std::scoped_lock guard{flush_latch_};
     const std::scoped_lock role{release_};
     begin_release();
-    gather_work(Others::running);
+    gather_work(others);
     drop_unchanged_work();
     const bool untold = has_untold_work();
     if (!untold && !flush_object_.newer_than(flush_seen_)) {
@@ -162,12 +166,13 @@ bool Node::flush_in_order(Flusher flusher) noexcept {
         return false;
     }
     const FlushObject::Content flushed = flush_object_.lock(flush_seen_);
-    merge_until_quiet(Others::running);
+    merge_until_quiet(others);
     end_release();
     learn_flushed(flushed);
     if (orders) know_what_was_flushed();
     if (untold) {
         ++flush_seen_;
+        flushed_last_ = {flush_seen_, begun_.load(std::memory_order_relaxed)};  // with the role
         const std::size_t bytes = news_for_anyone(flush_object_.own_news());
         keep_flushed(flush_object_.own_news().first(bytes));
         flush_object_.unlock_with(flush_seen_, bytes);

@@ -386,10 +386,14 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
     note_streak(block, token);
     publish(Version{wts, stamp_of_merge(block), this_change()});
     BlockEntry& entry = entries_[block];
+    // Whoever knows of the first of several such versions goes to the home, and leaves a trace, for
+    // each of them.
+    const bool goes_on = entry.trial.wts != Timestamp{} && entry.trial.wts == token.wts &&
+                         token.home == self_ && !token.read;
     const bool tried = is_to_be_tried(entry, token);
     if (tried) {
         entry.trial.wts = wts;
-        entry.trial.by = begun_.load(std::memory_order_relaxed);  // with the release role
+        if (!goes_on) entry.trial.by = begun_.load(std::memory_order_relaxed);  // with the role
     }
     entries_[block].notice_wts = {};
     // No lease in the queue: if another node takes the lock now it marks the block, and the acquire

@@ -90,7 +90,7 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     }
     shown.values(needs_open_, begun_, completed_, debt_, made_needs_any_, unfinished_, shown_up_to_,
                  show_unasked_, board_latch_, pull_latch_, made_count_, held_back_count_,
-                 stale_pinned_count_, known_release_, wanted_last_, given_up_window_);
+                 stale_pinned_count_, known_release_, wanted_runs_);
     for (std::size_t i = 0; i < made_count_; ++i) shown.notice(made_[i]);
     shown.bytes(held_back_.data(), held_back_count_ * sizeof(BlockId));
     shown.bytes(stale_pinned_.data(), stale_pinned_count_ * sizeof(BlockId));
@@ -98,7 +98,8 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     board_.show(visit, context);
     const Bytes flushed = flush_object_.shown();
     shown.bytes(flushed.data(), flushed.size());
-    shown.values(flush_seen_, flush_sequence_, flush_latch_, flush_object_.told(), vain_flushes_);
+    shown.values(flushed_last_, flush_seen_, flush_sequence_, flush_latch_, flush_object_.told(),
+                 vain_flushes_);
     scratch_.each_used([&](const std::byte* buffer) { shown.bytes(buffer, block_bytes); });
 }
 

@@ -86,6 +86,13 @@ void TeamLink::release_in_program(bool alone) noexcept {
     parts_.memory->release(has_program_threads() ? dsm::Others::running : dsm::Others::stopped);
 }
 
+bool TeamLink::begin_standstill() noexcept {
+    still_.lock();
+    if (!has_program_threads()) return true;
+    still_.unlock();
+    return false;
+}
+
 void TeamLink::acquire() noexcept {
     const bool alone = !has_program_threads();
     parts_.memory->acquire(alone ? dsm::Others::stopped : dsm::Others::running);

@@ -178,13 +178,19 @@ BUGS = {
     # A block becomes exclusive while others may have a copy by an older notice.
     "exclusive_before_all_know": (
         ENGINE + "node_exclusive.cpp",
-        [("           entry.tried_by <= known_release_.load(std::memory_order_acquire);\n",
-          "           entry.tried_by <= begun_.load(std::memory_order_acquire);\n")],
+        [("           trial.by <= known_release_.load(std::memory_order_acquire);\n",
+          "           trial.by <= begun_.load(std::memory_order_acquire);\n")],
+    ),
+    # What a node has flushed is taken to be known to those that have not flushed since.
+    "flushed_is_known": (
+        ENGINE + "flush_object.cpp",
+        [("        if (NodeId{node} != endpoint_.self() && seen_[node] < version) return false;\n",
+          "        if (version == 0) return false;\n")],
     ),
     # A block becomes exclusive though another node has read it from the home.
     "exclusive_though_read": (
         ENGINE + "node_exclusive.cpp",
-        [("           !token.read && entry.unread", "           entry.unread")],
+        [("           !token.read &&\n", "")],
     ),
     # What is given up says nothing of what came before it.
     "given_up_without_debt": (

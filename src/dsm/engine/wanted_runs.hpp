@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: how many exclusive blocks to give up with one that another node wants: none at first, twice
+// as many each time that what is wanted lies right behind what was given up before. Several nodes'
+// runs, and those through several arrays, may be under way at once.
+// Invariant: only a guess; nothing but time depends on it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "dsm/protocol/signature.hpp"
+
+namespace hiroba::dsm {
+
+/// Thread: any, one at a time.
+class WantedRuns {
+public:
+    static constexpr std::uint32_t window_max = 1024;
+
+    struct Guess {
+        std::uint32_t window;  ///< how many blocks behind the wanted one
+        std::size_t place;     ///< of the run, for given_up()
+    };
+    Guess wanted(BlockId block) noexcept {
+        ++clock_;
+        std::size_t oldest = 0;
+        for (std::size_t place = 0; place < runs_max; ++place) {
+            const Run& run = runs_[place];
+            if (run.used != 0 && block - run.next < slack)
+                return {std::min(2 * run.window + 1, window_max), place};
+            if (run.used < runs_[oldest].used) oldest = place;
+        }
+        return {0, oldest};
+    }
+    /// @param next  behind the last that was given up
+    void given_up(const Guess& guess, BlockId next) noexcept {
+        runs_[guess.place] = {clock_, next, guess.window};
+    }
+
+private:
+    static constexpr std::size_t runs_max = 16;
+    static constexpr BlockId slack = 64;  // a run may have holes
+    struct Run {
+        std::uint32_t used = 0;  ///< by clock_; 0: never
+        BlockId next = 0;
+        std::uint32_t window = 0;
+    };
+    std::array<Run, runs_max> runs_{};
+    std::uint32_t clock_ = 0;
+};
+
+}  // namespace hiroba::dsm
