@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/latch.hpp"
 #include "dsm/protocol/block.hpp"
@@ -61,6 +62,12 @@ struct BlockEntry {
     Epoch exclusive_since = 0;       ///< the last of which its changes are noted
     std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
 };
+
+/// Where the home may be; empty: nothing is known here but what its lock's word says.
+inline std::optional<NodeId> home_guess(const BlockEntry& entry, NodeId self) noexcept {
+    return entry.knows_writer && entry.notice_node != self ? std::optional{entry.notice_node}
+                                                           : std::nullopt;
+}
 
 /// One block at this node, in registered memory: the lock's word and token, and the version of
 /// the public copy. A cache line, so that blocks of different nodes never share one.

@@ -101,6 +101,10 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     shown.bytes(flushed.data(), flushed.size());
     shown.values(flush_seen_, flush_sequence_, flush_latch_, flush_object_.told(), vain_flushes_);
     scratch_.each_used([&](const std::byte* buffer) { shown.bytes(buffer, block_bytes); });
+    joint_scratch_.each_used([&](const std::byte* buffer) {
+        for (std::size_t i = 0; i < together_max; ++i)
+            shown.bytes(buffer + i * block_bytes_, block_bytes);
+    });
 }
 
 }  // namespace hiroba::dsm
