@@ -28,6 +28,12 @@ struct Following {
     std::uint8_t brought = 0;  ///< how often it was brought up to date in place since the last
 };
 
+/// What releases have found of late.
+struct Merging {
+    std::uint8_t vain = 0;      ///< in a row that were told of the block and found it unchanged
+    bool meets_others = false;  ///< the last one found bytes at the home that were not here
+};
+
 /// One block at this node, in private memory.
 struct BlockEntry {
     Latch latch;
@@ -49,7 +55,7 @@ struct BlockEntry {
     std::uint8_t renewals = 0;  ///< in a row that moved nothing
     std::uint16_t unread = 0;   ///< versions in a row published here that nobody read from the home
     std::uint8_t patience = 0;  ///< 2 to the power of how many must be before it is exclusive
-    std::uint8_t vain = 0;      ///< releases in a row that were told of it and found it unchanged
+    Merging merging;
     Following follow;
     bool knows_writer = false;  ///< notice_node says something
     Timestamp rts;              ///< until when this node's copy may be read, if it is not the home

@@ -30,10 +30,10 @@ private:
 void show(Shown& shown, const BlockEntry& e) noexcept {
     shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.brought,
                  e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by, e.write_guess,
-                 e.pins, e.early, e.stale_aside, e.run.length, e.run.uses, e.follow.uses,
-                 e.follow.brought, e.renewals, e.knows_writer, e.rts, e.notice_node, e.notice_wts,
-                 e.notice_rts, e.atomic_at_ns, e.unread, e.patience, e.tried_wts, e.tried_by,
-                 e.exclusive_since);
+                 e.pins, e.early, e.merging.meets_others, e.stale_aside, e.run.length, e.run.uses,
+                 e.follow.uses, e.follow.brought, e.renewals, e.knows_writer, e.rts, e.notice_node,
+                 e.notice_wts, e.notice_rts, e.atomic_at_ns, e.unread, e.patience, e.tried_wts,
+                 e.tried_by, e.exclusive_since);
 }
 
 }  // namespace
