@@ -97,30 +97,62 @@ void Segment::one_by_one(NodeId node, std::span<Access> accesses) noexcept {
     }
 }
 
+void Segment::make_work(NodeId node, const Access& access, net::Work& work,
+                        std::uint64_t& found) noexcept {
+    work.kind = access.kind == Access::Kind::get   ? net::Work::Kind::get
+                : access.kind == Access::Kind::put ? net::Work::Kind::put
+                                                   : net::Work::Kind::atomic;
+    work.op = access.kind == Access::Kind::store      ? net::AtomicOp::swap
+              : access.kind == Access::Kind::fetch_or ? net::AtomicOp::fetch_or
+                                                      : net::AtomicOp::compare_swap;
+    work.peer = node;
+    work.region = access.segment.region_;
+    work.offset = access.offset;
+    work.memory = access.memory;
+    work.bytes = access.bytes;
+    work.operand = access.value;
+    work.expected = access.expected;
+    work.old = &found;
+}
+
 void Segment::in_order(NodeId node, std::span<Access> accesses) noexcept {
     if (!accesses[0].segment.in_one_exchange(node)) return one_by_one(node, accesses);
     on_runtime_stack([&] {
-        std::array<net::Work, net::Endpoint::list_max> list;
-        std::array<std::uint64_t, net::Endpoint::list_max> found{};
-        for (std::size_t i = 0; i < accesses.size(); ++i) {
-            const Access& access = accesses[i];
-            list[i].kind = access.kind == Access::Kind::get   ? net::Work::Kind::get
-                           : access.kind == Access::Kind::put ? net::Work::Kind::put
-                                                              : net::Work::Kind::atomic;
-            list[i].op = access.kind == Access::Kind::store      ? net::AtomicOp::swap
-                         : access.kind == Access::Kind::fetch_or ? net::AtomicOp::fetch_or
-                                                                 : net::AtomicOp::compare_swap;
-            list[i].peer = node;
-            list[i].region = access.segment.region_;
-            list[i].offset = access.offset;
-            list[i].memory = access.memory;
-            list[i].bytes = access.bytes;
-            list[i].operand = access.value;
-            list[i].expected = access.expected;
-            list[i].old = &found[i];
-        }
+        std::array<net::Work, accesses_max> list;
+        std::array<std::uint64_t, accesses_max> found{};
+        for (std::size_t i = 0; i < accesses.size(); ++i)
+            make_work(node, accesses[i], list[i], found[i]);
         accesses[0].segment.endpoint_->complete_all(std::span(list).first(accesses.size()));
         for (std::size_t i = 0; i < accesses.size(); ++i) accesses[i].found = found[i];
+    });
+}
+
+void Segment::together(std::span<const List> lists) noexcept {
+    on_runtime_stack([&] {
+        std::array<net::Work, net::Endpoint::list_max> all;
+        std::array<std::uint64_t, net::Endpoint::list_max> found{};
+        std::size_t count = 0;
+        net::Endpoint* endpoint = nullptr;
+        for (const List& list : lists) {
+            if (!list.accesses[0].segment.in_one_exchange(list.node)) {
+                one_by_one(list.node, list.accesses);
+                continue;
+            }
+            endpoint = list.accesses[0].segment.endpoint_;
+            HIROBA_INVARIANT(count + list.accesses.size() <= all.size(), "%lu accesses together",
+                             count + list.accesses.size());
+            for (const Access& access : list.accesses) {
+                make_work(list.node, access, all[count], found[count]);
+                ++count;
+            }
+        }
+        if (count == 0) return;
+        endpoint->complete_all(std::span(all).first(count));
+        count = 0;
+        for (const List& list : lists) {
+            if (!list.accesses[0].segment.in_one_exchange(list.node)) continue;
+            for (Access& access : list.accesses) access.found = found[count++];
+        }
     });
 }
 

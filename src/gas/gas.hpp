@@ -138,8 +138,17 @@ public:
     /// Makes all `accesses` to `node`'s parts, each after the one before it: in one exchange where
     /// the provider can (net::Limits::lists_in_order), else one by one. What is got as aligned
     /// words of 8 bytes comes whole. `memory` must not be the program's.
-    /// @param accesses  1 to net::Endpoint::list_max; no get or put without bytes
+    /// @param accesses  1 to accesses_max; no get or put without bytes
     static void in_order(NodeId node, std::span<Access> accesses) noexcept;
+    static constexpr std::size_t accesses_max = 10;
+    /// As in_order(), of several lists, each in order, without order between them: all under way at
+    /// the same time where the provider can.
+    struct List {
+        NodeId node;
+        std::span<Access> accesses;
+    };
+    /// @param lists  together at most net::Endpoint::list_max accesses
+    static void together(std::span<const List> lists) noexcept;
     /// Whether in_order() makes accesses to `node` in one exchange.
     bool in_one_exchange(NodeId node) const noexcept {
         return endpoint_->provider().limits().lists_in_order && mapped({node, 0}, 0) == nullptr;
@@ -168,6 +177,8 @@ private:
     }
 
     static void one_by_one(NodeId node, std::span<Access> accesses) noexcept;
+    static void make_work(NodeId node, const Access& access, net::Work& work,
+                          std::uint64_t& found) noexcept;
     void get_posted(GlobalAddress from, MutableBytes to) noexcept;
     void put_posted(GlobalAddress to, Bytes from) noexcept;
     std::uint64_t atomic_posted(net::AtomicOp op, GlobalAddress at, std::uint64_t operand,

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -16,7 +18,8 @@ namespace {
 /// happens two polls after it was posted, and only then completes. One thread at a time.
 class FarProvider final : public net::Provider {
 public:
-    explicit FarProvider(bool maps) : limits_{"far", 65536, false, false, maps} {}
+    explicit FarProvider(bool maps, bool lists_in_order = false)
+        : limits_{"far", 65536, false, false, maps, lists_in_order} {}
     const net::Limits& limits() const noexcept override { return limits_; }
     Result<net::RegionId> allocate(std::size_t bytes) override {
         for (auto& memory : memory_) memory.assign(round_up(bytes, 8) / 8, 0);
@@ -66,6 +69,8 @@ public:
     void wake(NodeId, Sleeper) noexcept override {}
 
     int posted = 0, refused = 0;
+    bool refuses = true;
+    std::size_t under_way_max = 0;
 
 private:
     struct Pending {
@@ -74,12 +79,13 @@ private:
         int polls_left;
     };
     net::Post later(net::OpId id, std::function<void()> act) {
-        if (++calls_ % 3 != 0) {
+        if (refuses && ++calls_ % 3 != 0) {
             ++refused;
             return net::Post::again;
         }
         ++posted;
         pending_.push_back({id, std::move(act), 2});
+        under_way_max = std::max(under_way_max, pending_.size());
         return net::Post::posted;
     }
     std::byte* at(NodeId node, std::uint64_t offset) noexcept {
@@ -93,8 +99,8 @@ private:
 };
 
 struct Node {
-    explicit Node(bool maps = false)
-        : provider(new FarProvider(maps)),
+    explicit Node(bool maps = false, bool lists_in_order = false)
+        : provider(new FarProvider(maps, lists_in_order)),
           endpoint(net::Endpoint::over(NodeId{0}, 2, std::unique_ptr<net::Provider>(provider))),
           segment(*Segment::allocate(*endpoint, 1000)) {
         EXPECT_TRUE(endpoint->connect());
@@ -137,6 +143,44 @@ TEST(Segment, far_atomics_of_several_threads_add_up) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(node.segment.load({far_node, 16}), 4u * 500 * 3);
+}
+
+/// Three lists: what each finds, and what it has got.
+void make_together(Node& node, std::uint64_t (&got)[3]) {
+    using Access = Segment::Access;
+    for (std::uint64_t i = 0; i < 3; ++i) node.segment.store({far_node, 16 * i}, 70 + i);
+    std::vector<std::array<Access, 2>> accesses;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        accesses.push_back(
+            {Access::compare_swap(node.segment, 16 * i, i == 1 ? 0 : 70 + i, 5 + i),
+             Access::get(node.segment, 16 * i, std::as_writable_bytes(std::span{&got[i], 1}))});
+    }
+    const Segment::List lists[] = {
+        {far_node, accesses[0]}, {far_node, accesses[1]}, {far_node, accesses[2]}};
+    node.provider->under_way_max = 0;
+    Segment::together(lists);
+    for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(accesses[i][0].found, 70 + i);
+}
+
+TEST(Segment, lists_that_are_made_together_are_under_way_at_the_same_time) {
+    for (const bool lists_in_order : {true, false}) {
+        Node node{false, lists_in_order};
+        node.provider->refuses = false;
+        std::uint64_t got[3];
+        make_together(node, got);
+        EXPECT_EQ(got[0], 5u);
+        EXPECT_EQ(got[1], 71u);  // the comparison failed
+        EXPECT_EQ(got[2], 7u);
+        EXPECT_EQ(node.provider->under_way_max, lists_in_order ? 6u : 1u);
+    }
+}
+
+TEST(Segment, lists_that_find_no_room_are_made_nevertheless) {
+    Node node{false, true};
+    std::uint64_t got[3];
+    make_together(node, got);
+    EXPECT_EQ(got[2], 7u);
+    EXPECT_GE(node.provider->refused, 6);
 }
 
 TEST(Segment, posts_nothing_where_the_provider_maps_peers) {

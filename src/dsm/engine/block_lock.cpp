@@ -176,6 +176,31 @@ std::optional<BlockLock::HomeView> BlockLock::find_home(BlockId block, std::opti
     return std::nullopt;
 }
 
+NodeId BlockLock::first_stop(BlockId block, std::optional<NodeId> start) noexcept {
+    return start ? *start : went_to(block).value_or(initial_home(block));
+}
+
+gas::Segment::Access BlockLock::look_for_home(BlockId block, HomeWords& words) noexcept {
+    static_assert(link_at == 0 && lease_at + 8 == sizeof words);
+    return gas::Segment::Access::get(records_, word(self_, block, link_at).offset,
+                                     std::as_writable_bytes(std::span{words}));
+}
+
+std::optional<BlockLock::HomeView> BlockLock::home_in(NodeId at, BlockId block,
+                                                      const HomeWords& words) const noexcept {
+    const auto lease = LeaseWord::from_raw(words[lease_at / 8]);
+    const auto kind = LinkWord::from_raw(words[0]).kind(at, initial_home(block));
+    if (kind != LinkWord::Kind::unlocked || !lease.is_open()) return std::nullopt;
+    return HomeView{at, lease};
+}
+
+gas::Segment::Access BlockLock::extension(BlockId block, const HomeView& home,
+                                          Timestamp rts) noexcept {
+    return gas::Segment::Access::compare_swap(records_, word(home.node, block, lease_at).offset,
+                                              home.lease.raw(),
+                                              LeaseWord::open_and_read(rts).raw());
+}
+
 // The word says the same as when it was seen, and only rises: the lock has not been taken between.
 bool BlockLock::extend(BlockId block, const HomeView& home, Timestamp rts) noexcept {
     const std::uint64_t seen = home.lease.raw();

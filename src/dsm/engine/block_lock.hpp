@@ -5,6 +5,7 @@
 // Source: the paper, section 3.2 and listing 1; forwarding after 8 hops: its reference 32.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -52,9 +53,21 @@ public:
     /// @param along  is read there after that, if it costs no exchange more
     std::optional<HomeView> find_home(BlockId block, std::optional<NodeId> start,
                                       PublicCopies::Reading* along, bool may_wait) noexcept;
+    /// find_home() in two halves, for who looks for several homes at once: where it begins, what it
+    /// reads there, and whether that was the home.
+    NodeId first_stop(BlockId block, std::optional<NodeId> start) noexcept;
+    using HomeWords = std::array<std::uint64_t, 4>;
+    gas::Segment::Access look_for_home(BlockId block, HomeWords& words) noexcept;
+    std::optional<HomeView> home_in(NodeId at, BlockId block,
+                                    const HomeWords& words) const noexcept;
     /// Extends what readers are given at that home. True: what was read there since `home` was
     /// seen was the newest, and stays readable until `rts`.
     bool extend(BlockId block, const HomeView& home, Timestamp rts) noexcept;
+    /// As extend(), to be made at the home together with other accesses, and its outcome.
+    gas::Segment::Access extension(BlockId block, const HomeView& home, Timestamp rts) noexcept;
+    static bool is_extended(const gas::Segment::Access& extension) noexcept {
+        return extension.found == extension.expected;
+    }
 
     /// Where the lock went when it left this node; empty while it is here or asked for.
     std::optional<NodeId> went_to(BlockId block) noexcept;

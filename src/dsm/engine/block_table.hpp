@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/latch.hpp"
 #include "dsm/protocol/block.hpp"
@@ -41,6 +42,12 @@ struct Trial {
     ReleaseNumber by = 0;
 };
 
+/// What releases have found of late.
+struct Merging {
+    std::uint8_t vain = 0;      ///< in a row that were told of the block and found it unchanged
+    bool meets_others = false;  ///< the last one found bytes at the home that were not here
+};
+
 /// One block at this node, in private memory.
 struct BlockEntry {
     Latch latch;
@@ -60,7 +67,7 @@ struct BlockEntry {
         0;        ///< system calls under way on it, or it is a stack: it stays accessible
     MissRun run;  ///< of misses that began here
     std::uint8_t renewals = 0;  ///< in a row that moved nothing
-    std::uint8_t vain = 0;      ///< releases in a row that were told of it and found it unchanged
+    Merging merging;
     Following follow;
     bool knows_writer = false;  ///< notice_node says something
     Timestamp rts;              ///< until when this node's copy may be read, if it is not the home
@@ -72,6 +79,12 @@ struct BlockEntry {
     Epoch exclusive_since = 0;       ///< the last of which its changes are noted
     std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
 };
+
+/// Where the home may be; empty: nothing is known here but what its lock's word says.
+inline std::optional<NodeId> home_guess(const BlockEntry& entry, NodeId self) noexcept {
+    return entry.knows_writer && entry.notice_node != self ? std::optional{entry.notice_node}
+                                                           : std::nullopt;
+}
 
 /// One block at this node, in registered memory: the lock's word and token, and the version of
 /// the public copy. A cache line, so that blocks of different nodes never share one.

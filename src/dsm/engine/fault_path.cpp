@@ -4,7 +4,10 @@
 // Also used outside faults, to bring blocks current ahead of time.
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <array>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "base/thread_context.hpp"
@@ -169,23 +172,25 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     std::uintptr_t end = extent.end();
     std::uint32_t got = 0;
     const bool writes = window > 0 && is_being_written(block);
-    for (; got < window; ++got) {
-        const BlockId next = block + 1 + got;
-        if (next >= entries_.size()) break;
-        const AddressRange range = program_range(next);
-        if (range.address != end) break;
-        BlockEntry& entry = entries_[next];
-        if (!entry.latch.try_lock()) break;
-        if (!may_come_unasked(entry.state) || entry.guards_stack || must_stay(next) ||
-            !fetch_ahead(next)) {
-            entry.latch.unlock();
-            break;
+    while (got < window) {
+        const BlockId first = block + 1 + got;
+        const std::uint32_t latched = latch_for_fetch(first, all_mapped_ ? 1 : window - got, end);
+        std::array<BlockId, together_max> blocks;
+        std::iota(blocks.begin(), blocks.begin() + latched, first);
+        const std::uint32_t brought = fetch_ahead_together(std::span{blocks}.first(latched), false);
+        std::uint32_t came = 0;
+        for (; came < latched && (brought >> came & 1) != 0; ++came) {
+            BlockEntry& entry = entries_[first + came];
+            note_followed(entry);
+            predictor_.note_miss(first + came);
+            if (writes) note_write_after_read(entry);
+            entry.state =
+                take(entry, writes ? BlockEvent::write_fault : BlockEvent::read_fault).next;
+            end = program_range(first + came).end();
         }
-        note_followed(entry);
-        predictor_.note_miss(next);
-        if (writes) note_write_after_read(entry);
-        entry.state = take(entry, writes ? BlockEvent::write_fault : BlockEvent::read_fault).next;
-        end = range.end();
+        for (std::uint32_t i = came; i < latched; ++i) entries_[first + i].latch.unlock();
+        got += came;
+        if (came == 0 || came < latched) break;
     }
     map_ahead(block + 1, got, writes ? Access::write : Access::read);
     for (std::uint32_t i = 0; i < got; ++i) entries_[block + 1 + i].latch.unlock();
@@ -195,6 +200,26 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     if (length <= 1 || !head.latch.try_lock()) return;
     head.run.length = static_cast<std::uint16_t>(length - 1);
     head.latch.unlock();
+}
+
+// Of [first, +count_max), up to together_max, those up to the first that may not come. They follow
+// what ends at the address `at`.
+std::uint32_t Node::latch_for_fetch(BlockId first, std::uint32_t count_max,
+                                    std::uintptr_t at) noexcept {
+    const std::size_t most =
+        std::min<std::size_t>({count_max, together_max, entries_.size() - first});
+    std::uint32_t latched = 0;
+    for (; latched < most; ++latched) {
+        const BlockId block = first + latched;
+        const AddressRange range = program_range(block);
+        if (range.address != std::exchange(at, range.end())) break;
+        BlockEntry& entry = entries_[block];
+        if (!entry.latch.try_lock()) break;
+        if (may_come_unasked(entry.state) && !entry.guards_stack && !must_stay(block)) continue;
+        entry.latch.unlock();
+        break;
+    }
+    return latched;
 }
 
 // With the latch. False where what came must be acquired first, or something newer would come.
@@ -310,11 +335,16 @@ bool Node::fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcep
         entry.notice_wts = wts;  // nothing was brought: the same way again
         return true;
     }
+    note_notice_used(block, rts, missing);
+    return true;
+}
+
+void Node::note_notice_used(BlockId block, Timestamp rts, Stamp missing) noexcept {
+    BlockEntry& entry = entries_[block];
     entry.renewals = 0;
     set_lease(block, rts);
     entry.brought = !missing.is_none();
     count(&PlaceCounters::fetches_by_notice);
-    return true;
 }
 
 Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
@@ -362,43 +392,61 @@ bool Node::fetch_without_lock(BlockId block, BlockWork how, Stamp& missing,
     BlockEntry& entry = entries_[block];
     bool moves = false;
     for (unsigned look = 0; look < looks; ++look) {
-        const bool knows = entry.knows_writer && entry.notice_node != self_;
         const Scratch bytes{scratch_};
         PublicCopies::Reading reading{copies_, block, bytes.get()};
         // What was renewed the last time will be again: its bytes need not come along.
-        const auto home =
-            lock_.find_home(block, knows ? std::optional{entry.notice_node} : std::nullopt,
-                            entry.renewals == 0 ? &reading : nullptr, may_wait);
+        const auto home = lock_.find_home(block, home_guess(entry, self_),
+                                          entry.renewals == 0 ? &reading : nullptr, may_wait);
         if (!home) return false;
         const auto read = reading.read_from(home->node);
         const Timestamp newest = read ? read->wts : copies_.wts_of(home->node, block);
-        if (newest == copies_.own_wts(block)) {
-            missing =
-                may_place(block, copies_.own_stamp(block)) ? Stamp{} : copies_.own_stamp(block);
-        } else {
-            if (how == BlockWork::none) return false;
-            missing = read ? put_in_place(block, home->node, bytes.get(), how, *read)
-                           : install(block, home->node, how, {});
-            if (!missing.is_none() && how == BlockWork::rebase) return true;
-            moves = true;
-        }
-        const std::uint64_t lease = lease_after(moves ? 0 : entry.renewals, options_.lease);
-        const Timestamp until =
-            read_until(copies_.own_wts(block), home->lease.rts(), min_wts(), lease);
-        entry.knows_writer = true;
-        entry.notice_node = home->node;
+        const auto moved =
+            take_from_home(block, home->node, how, newest, read, bytes.get(), missing);
+        if (!moved) return how != BlockWork::none;
+        moves |= *moved;
+        const Timestamp until = lease_to_ask_for(block, *home, moves);
         if (!lock_.extend(block, *home, until)) continue;
-        set_lease(block, until);
-        if (moves) {
-            entry.renewals = 0;
-            count(&PlaceCounters::fetches_by_home);
-        } else {
-            if (entry.renewals < UINT8_MAX) ++entry.renewals;
-            count(&PlaceCounters::renewals);
-        }
+        note_lease(block, until, moves);
         return true;
     }
     return false;
+}
+
+// Returns whether bytes moved; empty: something newer may not come.
+/// @param newest  of the home's copy
+/// @param read    what of it is in `bytes` already
+std::optional<bool> Node::take_from_home(BlockId block, NodeId home, BlockWork how,
+                                         Timestamp newest, const std::optional<Version>& read,
+                                         const std::byte* bytes, Stamp& missing) noexcept {
+    if (newest == copies_.own_wts(block)) {
+        missing = may_place(block, copies_.own_stamp(block)) ? Stamp{} : copies_.own_stamp(block);
+        return false;
+    }
+    if (how == BlockWork::none) return std::nullopt;
+    missing = read ? put_in_place(block, home, bytes, how, *read) : install(block, home, how, {});
+    if (!missing.is_none() && how == BlockWork::rebase) return std::nullopt;
+    return true;
+}
+
+Timestamp Node::lease_to_ask_for(BlockId block, const BlockLock::HomeView& home,
+                                 bool moves) noexcept {
+    BlockEntry& entry = entries_[block];
+    entry.knows_writer = true;
+    entry.notice_node = home.node;
+    const std::uint64_t lease = lease_after(moves ? 0 : entry.renewals, options_.lease);
+    return read_until(copies_.own_wts(block), home.lease.rts(), min_wts(), lease);
+}
+
+void Node::note_lease(BlockId block, Timestamp until, bool moves) noexcept {
+    BlockEntry& entry = entries_[block];
+    set_lease(block, until);
+    if (moves) {
+        entry.renewals = 0;
+        count(&PlaceCounters::fetches_by_home);
+    } else {
+        if (entry.renewals < UINT8_MAX) ++entry.renewals;
+        count(&PlaceCounters::renewals);
+    }
 }
 
 // Returns what must be acquired before the program may see the bytes. fetch: they are here

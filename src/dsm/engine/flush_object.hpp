@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "dsm/protocol/stamp.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"
 
@@ -76,6 +77,12 @@ private:
     std::vector<std::byte> buffer_;  ///< these and news. With the lock
     std::vector<Version> seen_;      ///< by node. With the lock; empty: nobody is told
     std::atomic<Version> told_{0};
+};
+
+/// A node's last one that told of something.
+struct OwnFlush {
+    FlushObject::Version version = 0;
+    ReleaseNumber release = 0;  ///< it and all before it are told of
 };
 
 }  // namespace hiroba::dsm

@@ -103,6 +103,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       early_(known_.empty() ? 0 : blocks_of(map)),
       leases_(blocks_of(map)),
       scratch_(block_bytes_),
+      joint_scratch_(together_max * block_bytes_),
       signature_entries_(Signature::entries_for(options.notices_max)),
       signature_index_(Signature::index_slots(options.notices_max)),
       signature_(options.notices_max, signature_entries_.span(), signature_index_.span()),

@@ -2,7 +2,7 @@
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
 // node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_exclusive.cpp,
-// node_flush.cpp, node_races.cpp, node_stacks.cpp, node_state.cpp.
+// node_flush.cpp, node_races.cpp, node_stacks.cpp, node_state.cpp, node_together.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
 // latch, and whoever holds one waits for no second.
@@ -71,12 +71,7 @@ class Node final : public SharedMemory,
                    private BlockLock::Keeper {
 public:
     struct Made {
-        gas::Segment data;
-        gas::Segment records;
-        gas::Segment changes;
-        gas::Segment flushed;
-        gas::Segment moved;
-        gas::Segment boards;
+        gas::Segment data, records, changes, flushed, moved, boards;
         PrivateMemory private_memory;
     };
     Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<FaultEngine> engine,
@@ -235,6 +230,12 @@ private:
     /// False: the lock is held, or something newer would come where `how` is none.
     bool fetch_without_lock(BlockId block, BlockWork how, Stamp& missing,
                             bool may_wait = true) noexcept;
+    std::optional<bool> take_from_home(BlockId block, NodeId home, BlockWork how, Timestamp newest,
+                                       const std::optional<Version>& read, const std::byte* bytes,
+                                       Stamp& missing) noexcept;
+    Timestamp lease_to_ask_for(BlockId block, const BlockLock::HomeView& home, bool moves) noexcept;
+    void note_lease(BlockId block, Timestamp until, bool moves) noexcept;
+    void note_notice_used(BlockId block, Timestamp rts, Stamp missing) noexcept;
     bool fetch_from_home_ahead(BlockId block) noexcept;
     bool is_current(BlockId block) noexcept;
     Stamp use_block(BlockId block, bool write) noexcept;
@@ -256,10 +257,16 @@ private:
     static constexpr std::uint8_t followed_min = 2, follow_max = 5;
     static void note_followed(BlockEntry& entry) noexcept;
     bool is_still_used(UsePredictor::Run& run) noexcept;
+    std::size_t latch_expected(const UsePredictor::Run& run, std::span<BlockId> latched) noexcept;
     void bring_run(UsePredictor::Run& run) noexcept;
     void open_ahead(BlockId block) noexcept;
     void fetch_around(BlockId block, std::uint32_t last_time) noexcept;
     bool fetch_ahead(BlockId block) noexcept;
+    std::uint32_t latch_for_fetch(BlockId first, std::uint32_t count, std::uintptr_t at) noexcept;
+    static constexpr std::size_t together_max = 16;
+    struct JointFetch;
+    /// Returns of which blocks, by position, this is true now. With the latches of all of them.
+    std::uint32_t fetch_ahead_together(std::span<const BlockId> blocks, bool from_home) noexcept;
     static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
     void map_ahead(BlockId first, std::uint32_t count, Access access) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
@@ -467,7 +474,7 @@ private:
     std::array<BlockId, early_blocks_max> early_blocks_{};  ///< some of them, under early_latch_
     std::atomic<std::size_t> early_count_{0};               ///< likewise
     LeaseQueue leases_;
-    ScratchPool scratch_;
+    ScratchPool scratch_, joint_scratch_;  ///< of a block, and of together_max blocks
 
     Latch signature_latch_;
     SparseArray<Signature::Entry> signature_entries_;
@@ -556,12 +563,7 @@ private:
     bool follows_ = false;                 ///< and whether followed blocks, too
 
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
-
-    struct Flushed {
-        FlushObject::Version version = 0;
-        ReleaseNumber release = 0;  ///< of this node: it and all before it are told of
-    };
-    Flushed flushed_last_;                             ///< by this node, under flush_latch_
+    OwnFlush flushed_last_;                            ///< under flush_latch_
     std::atomic<FlushObject::Version> flush_seen_{0};  ///< changes under flush_latch_
     NewsSequence flush_sequence_ = 0;  ///< what this node had when it last flushed, likewise
     Latch flush_latch_;

@@ -39,6 +39,25 @@ bool Node::is_still_used(UsePredictor::Run& run) noexcept {
     return true;
 }
 
+// Those of the run that may come, with their latches. Returns how many.
+std::size_t Node::latch_expected(const UsePredictor::Run& run,
+                                 std::span<BlockId> latched) noexcept {
+    std::size_t found = 0;
+    for (BlockId block = run.first; block < run.end(); ++block) {
+        BlockEntry& entry = entries_[block];
+        // Relaxed: a hint, looked at again with the latch.
+        if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::invalid)
+            continue;
+        if (program_range(block).address == 0 || !entry.latch.try_lock()) continue;
+        if (may_come_unasked(entry.state) && !entry.guards_stack && !must_stay(block)) {
+            latched[found++] = block;
+            continue;
+        }
+        entry.latch.unlock();
+    }
+    return found;
+}
+
 void Node::bring_run(UsePredictor::Run& run) noexcept {
     std::uint32_t brought = 0;
     const std::uint8_t sample = UsePredictor::next_sample(run);
@@ -49,20 +68,17 @@ void Node::bring_run(UsePredictor::Run& run) noexcept {
         if (part.bytes > 0) engine_->map(part, access);
         part = {};
     };
-    for (BlockId block = run.first; block < run.end(); ++block) {
+    static_assert(together_max >= UsePredictor::run_max);
+    const std::size_t wanted_count = latch_expected(run, latched);
+    const std::uint32_t came = fetch_ahead_together(std::span{latched}.first(wanted_count), true);
+    for (std::size_t i = 0; i < wanted_count; ++i) {
+        const BlockId block = latched[i];
         BlockEntry& entry = entries_[block];
-        // Relaxed: a hint, looked at again with the latch.
-        if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::invalid)
-            continue;
-        const AddressRange range = program_range(block);
-        if (range.address == 0 || !entry.latch.try_lock()) continue;
-        if (!may_come_unasked(entry.state) || entry.guards_stack || must_stay(block) ||
-            !(entry.notice_wts == Timestamp{} && !lock_.is_here(block)
-                  ? fetch_from_home_ahead(block)
-                  : fetch_ahead(block))) {
+        if ((came >> i & 1) == 0) {
             entry.latch.unlock();
             continue;
         }
+        const AddressRange range = program_range(block);
         latched[brought++] = block;
         entry.watched = block + 1 == run.first + sample;
         const bool writes = entry.write_guess >= write_guess_sure && !entry.watched;

@@ -236,11 +236,11 @@ bool Node::has_changed(BlockId block) noexcept {
 bool Node::has_changed_unless_watched(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (has_changed(block)) {
-        entry.vain = 0;
+        entry.merging.vain = 0;
         return true;
     }
-    if (++entry.vain < options_.vain_max) return false;
-    entry.vain = 0;
+    if (++entry.merging.vain < options_.vain_max) return false;
+    entry.merging.vain = 0;
     if (!readable(entry.state) || entry.state == BlockState::pinned || must_stay(block))
         return false;
     engine_->watch(program_range(block));
@@ -286,10 +286,12 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
     const Scratch home{scratch_};
     const Scratch result{scratch_};
     PublicCopies::Reading reading{copies_, block, home.get()};
-    const LockToken token = held ? *held : lock_.lock(block, &reading);
+    bool& meets_others = entries_[block].merging.meets_others;
+    const LockToken token = held ? *held : lock_.lock(block, meets_others ? &reading : nullptr);
     if (others == Others::stopped) take_snapshot();
     const std::byte* const ours = snapshot.get();
-    if (has_bytes_of(token, block)) {
+    meets_others = !has_bytes_of(token, block);
+    if (!meets_others) {
         if (!entries_[block].held_back) return publish_live(block, token);
         merge_block(ours, twin, copies_.own(block), result.get(), block_bytes_);
         note_own_changes(block, ours, twin);

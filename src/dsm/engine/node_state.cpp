@@ -30,9 +30,9 @@ private:
 void show(Shown& shown, const BlockEntry& e) noexcept {
     shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.brought,
                  e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by, e.write_guess,
-                 e.pins, e.early, e.stale_aside, e.run.length, e.run.uses, e.follow.uses,
-                 e.follow.brought, e.renewals, e.knows_writer, e.rts, e.notice_node, e.notice_wts,
-                 e.notice_rts, e.atomic_at_ns, e.trial, e.exclusive_since);
+                 e.pins, e.early, e.merging.meets_others, e.stale_aside, e.run.length, e.run.uses,
+                 e.follow.uses, e.follow.brought, e.renewals, e.knows_writer, e.rts, e.notice_node,
+                 e.notice_wts, e.notice_rts, e.atomic_at_ns, e.trial, e.exclusive_since);
 }
 
 }  // namespace
@@ -101,6 +101,10 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     shown.values(flushed_last_, flush_seen_, flush_sequence_, flush_latch_, flush_object_.told(),
                  vain_flushes_);
     scratch_.each_used([&](const std::byte* buffer) { shown.bytes(buffer, block_bytes); });
+    joint_scratch_.each_used([&](const std::byte* buffer) {
+        for (std::size_t i = 0; i < together_max; ++i)
+            shown.bytes(buffer + i * block_bytes_, block_bytes);
+    });
 }
 
 }  // namespace hiroba::dsm

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "dsm/engine/block_table.hpp"
 #include "dsm/engine/change_log.hpp"
@@ -58,6 +60,12 @@ public:
     }
     /// The version of `node`'s copy at this moment.
     Timestamp wts_of(NodeId node, BlockId block) noexcept;
+    /// As wts_of(), to be made together with other accesses.
+    gas::Segment::Access look_at_wts(BlockId block, std::uint64_t& wts) noexcept {
+        return gas::Segment::Access::get(
+            records_, std::uint64_t{block} * sizeof(BlockRecord) + offsetof(BlockRecord, copy_wts),
+            std::as_writable_bytes(std::span{&wts, 1}));
+    }
     Timestamp own_wts(BlockId block) noexcept { return Timestamp{record(block).copy_wts}; }
     Stamp own_stamp(BlockId block) noexcept { return Stamp::from_raw(record(block).copy_stamp); }
     LastChange own_change(BlockId block) noexcept {

@@ -214,6 +214,23 @@ BUGS = {
         [("    follows_ = others == Others::stopped && options_.follow;\n",
           "    follows_ = options_.follow;\n")],
     ),
+    # Of blocks that are fetched together, those whose lease was refused are shown all the same.
+    "joint_lease_taken_for_granted": (
+        ENGINE + "node_together.cpp",
+        [("    if (!extension || !BlockLock::is_extended(*extension)) return false;\n",
+          "    if (!extension) return false;\n")],
+    ),
+    # Of blocks that are fetched together, the bytes are read before it is seen where the home is.
+    "joint_bytes_before_the_home": (
+        ENGINE + "node_together.cpp",
+        [("std::array{look, copy[0], copy[1], copy[2]}", "std::array{copy[0], copy[1], copy[2], look}")],
+    ),
+    # Of blocks that are fetched together, some are shown that must be acquired first.
+    "joint_bytes_shown_early": (
+        ENGINE + "node_together.cpp",
+        [("    return missing.is_none() && node.is_current(block);\n", "    return node.is_current(block);\n"),
+         ("    if (way == Way::over) return missing.is_none() && ", "    if (way == Way::over) return ")],
+    ),
     # A block that was fetched anew is still compared with what it held when its bytes were held back.
     "held_back_after_a_fetch": (
         ENGINE + "fault_path.cpp",
