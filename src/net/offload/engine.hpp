@@ -70,6 +70,9 @@ public:
         // Sequentially consistent, as all of both words: see join().
         return joined_.load() && joined_.exchange(false);
     }
+    bool awaits_answers() const noexcept override {
+        return in_flight_.load(std::memory_order_relaxed) != 0;
+    }
     void completed(OpId id) noexcept override;
     void failed(OpId id) noexcept override;
     bool blocked() const noexcept override {
