@@ -172,7 +172,7 @@ void RelocatableSpace::receive(void* context, NodeId from, MailKind kind, std::u
             return;
         case MailKind::granted: return self.relocator_.granted(token, words);
         case MailKind::ready: return self.relocator_.ready(from, token, words);
-        case MailKind::join: return self.relocator_.joined(words);
+        case MailKind::join: return self.relocator_.joined(from, words);
         case MailKind::stop:
         case MailKind::move:
         case MailKind::resume: return self.relocator_.wave(from, kind, token, words);
