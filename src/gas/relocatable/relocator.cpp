@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "base/clock.hpp"
-#include "base/fatal.hpp"
 #include "base/trace.hpp"
 #include "gas/gas.hpp"
 #include "gas/relocatable/thread_slots.hpp"
@@ -47,12 +46,7 @@ void Relocator::ready(NodeId from, std::uint64_t token, Mail::Words words) noexc
     call.events.fetch_add(1);
 }
 
-void Relocator::joined(NodeId from, Mail::Words words) noexcept {
-    for (const std::uint64_t word : words) {
-        HIROBA_INVARIANT(tag_of(word) < shape_.nodes && page_of(word) < shape_.pages(),
-                         "node %u says that node %u of %u misses page %lu of %lu", from.value,
-                         tag_of(word), shape_.nodes, page_of(word), shape_.pages());
-    }
+void Relocator::joined(Mail::Words words) noexcept {
     const std::scoped_lock guard{calls_latch_};
     for (const auto& [token, call] : calls_) {
         const std::scoped_lock inside{call->latch};

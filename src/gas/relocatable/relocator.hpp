@@ -88,7 +88,7 @@ public:
     void granted(std::uint64_t token, Mail::Words words) noexcept;
     void ready(NodeId from, std::uint64_t token, Mail::Words words) noexcept;
     /// Nodes miss pages that this node moves.
-    void joined(NodeId from, Mail::Words words) noexcept;
+    void joined(Mail::Words words) noexcept;
     /// A mover's stop, move or resume.
     void wave(NodeId from, MailKind kind, std::uint64_t token, Mail::Words words) noexcept;
 
