@@ -226,7 +226,7 @@ void Endpoint::complete_all(std::span<Work> list) noexcept {
 bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns) noexcept {
     if (ready(argument)) return true;
     Patience patience{shortage_};
-    const bool turned = part_ != nullptr && part_->awaits_answers() && patience.give_turn();
+    const bool turned = part_ != nullptr && part_->awaits_few_answers() && patience.give_turn();
     if (turned && ready(argument)) return true;
     do {
         const std::uint64_t left_ns = ns_until(until_ns);

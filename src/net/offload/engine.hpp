@@ -70,8 +70,9 @@ public:
         // Sequentially consistent, as all of both words: see join().
         return joined_.load() && joined_.exchange(false);
     }
-    bool awaits_answers() const noexcept override {
-        return in_flight_.load(std::memory_order_relaxed) != 0;
+    bool awaits_few_answers() const noexcept override {
+        const std::uint32_t under_way = in_flight_.load(std::memory_order_relaxed);
+        return under_way != 0 && under_way <= few_max;
     }
     void completed(OpId id) noexcept override;
     void failed(OpId id) noexcept override;
@@ -104,6 +105,7 @@ public:
     static constexpr std::size_t calls_capacity = 64;
     static constexpr std::uint32_t gathered_max = SlotTable::slots_max - 64;  ///< else `again`
     static constexpr std::size_t gathered_bytes_max = 512;                    ///< of a write
+    static constexpr std::uint32_t few_max = 16;  ///< more fill datagrams without other threads
 
 private:
     struct Parts;
