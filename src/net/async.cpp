@@ -146,15 +146,16 @@ Submission Async::try_read(const ReadParams& params) noexcept {
         run_callback(thread, params.on_complete, Outcome::done);
         return Submission::accepted;
     }
-    Command command;
-    command.kind = Work::Kind::get;
-    command.peer = params.source;
-    command.region = source->region;
-    command.offset = params.from.offset;
-    command.local = to;
-    command.bytes = params.bytes;
-    command.on_complete = params.on_complete;
-    return submit(command, is_far(*source, params.source));
+    const auto write = [&](Command& command) {
+        command.kind = Work::Kind::get;
+        command.peer = params.source;
+        command.region = source->region;
+        command.offset = params.from.offset;
+        command.local = to;
+        command.bytes = params.bytes;
+        command.on_complete = params.on_complete;
+    };
+    return submit(write, is_far(*source, params.source));
 }
 
 Submission Async::try_write(const WriteParams& params) noexcept {
@@ -169,15 +170,16 @@ Submission Async::try_write(const WriteParams& params) noexcept {
         run_callback(thread, params.on_complete, Outcome::done);
         return Submission::accepted;
     }
-    Command command;
-    command.kind = Work::Kind::put;
-    command.peer = params.target;
-    command.region = target->region;
-    command.offset = params.to.offset;
-    command.local = from;
-    command.bytes = params.bytes;
-    command.on_complete = params.on_complete;
-    return submit(command, is_far(*target, params.target));
+    const auto write = [&](Command& command) {
+        command.kind = Work::Kind::put;
+        command.peer = params.target;
+        command.region = target->region;
+        command.offset = params.to.offset;
+        command.local = from;
+        command.bytes = params.bytes;
+        command.on_complete = params.on_complete;
+    };
+    return submit(write, is_far(*target, params.target));
 }
 
 Submission Async::try_atomic(const AtomicParams& params) noexcept {
@@ -199,19 +201,20 @@ Submission Async::try_atomic(const AtomicParams& params) noexcept {
         run_callback(thread, params.on_complete, Outcome::done);
         return Submission::accepted;
     }
-    Command command;
-    command.kind = Work::Kind::atomic;
-    command.op = params.op;
-    command.width = static_cast<std::uint8_t>(params.bytes);
-    command.peer = params.target;
-    command.region = target->region;
-    command.offset = params.at.offset;
-    command.local = old;
-    command.bytes = params.bytes;
-    command.on_complete = params.on_complete;
-    command.arguments[0] = params.operand;
-    command.arguments[1] = params.expected;
-    return submit(command, is_far(*target, params.target));
+    const auto write = [&](Command& command) {
+        command.kind = Work::Kind::atomic;
+        command.op = params.op;
+        command.width = static_cast<std::uint8_t>(params.bytes);
+        command.peer = params.target;
+        command.region = target->region;
+        command.offset = params.at.offset;
+        command.local = old;
+        command.bytes = params.bytes;
+        command.on_complete = params.on_complete;
+        command.arguments[0] = params.operand;
+        command.arguments[1] = params.expected;
+    };
+    return submit(write, is_far(*target, params.target));
 }
 
 Submission Async::try_message(const MessageParams& params) noexcept {
@@ -224,19 +227,20 @@ Submission Async::try_message(const MessageParams& params) noexcept {
     if (wrong) [[unlikely]]
         return Submission::refused;
     if (stores_directly_) return send_directly(params, payload);
-    Command command;
-    command.kind = Work::Kind::send;
-    command.message = params.id.value;
-    command.arguments_count = static_cast<std::uint8_t>(params.arguments.size());
-    command.urgency = params.urgency;
-    command.peer = params.target;
-    command.local = payload;
-    command.bytes = params.payload_bytes;
-    command.on_complete = params.on_complete;
-    if (!params.arguments.empty()) {
-        std::memcpy(command.arguments, params.arguments.data(), params.arguments.size_bytes());
-    }
-    return submit(command, false);
+    const auto write = [&](Command& command) {
+        command.kind = Work::Kind::send;
+        command.message = params.id.value;
+        command.arguments_count = static_cast<std::uint8_t>(params.arguments.size());
+        command.urgency = params.urgency;
+        command.peer = params.target;
+        command.local = payload;
+        command.bytes = params.payload_bytes;
+        command.on_complete = params.on_complete;
+        if (!params.arguments.empty()) {
+            std::memcpy(command.arguments, params.arguments.data(), params.arguments.size_bytes());
+        }
+    };
+    return submit(write, false);
 }
 
 /// The provider copies and is done at once: nothing of the request need be kept.

@@ -137,8 +137,9 @@ private:
     Result<void> check_remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const;
     Result<void> check_local(const char* argument, LocalAddress at, std::uint64_t bytes) const;
     Result<Registration*> new_registration();
-    Submission submit(const offload::Command& command, bool may_join) noexcept {
-        return engine_.submit(command, may_join) ? Submission::accepted : Submission::again;
+    template <class Write>
+    Submission submit(const Write& write, bool may_join) noexcept {
+        return engine_.submit(write, may_join) ? Submission::accepted : Submission::again;
     }
     /// A request there is a packet, and several may share one.
     static bool is_far(const Registration& memory, NodeId node) noexcept {

@@ -69,6 +69,50 @@ TEST(AsyncQueue, hands_small_requests_to_a_provider_that_gathers_unless_it_is_bu
     EXPECT_EQ(done, 4);
 }
 
+/// Between its question and its first poll a thread lets others ask, and looks once more; where
+/// nothing is under way it polls at once.
+TEST(AsyncQueue, gives_others_a_turn_before_it_polls_for_an_answer) {
+    Node node{Mode::automatic, true};
+    std::atomic<int> done{0};
+    std::vector<std::byte> mine(8);
+    const Handle own = *node.async->register_local(mine);
+    const auto polls_at_looks = [&] {
+        std::vector<int> seen;
+        const int before = node.provider->polls;
+        node.endpoint->wait_until([&] {
+            seen.push_back(node.provider->polls - before);
+            return seen.size() == 3;
+        });
+        return seen;
+    };
+    EXPECT_EQ(polls_at_looks(), (std::vector{0, 1, 2}));
+    ASSERT_EQ(node.async->try_read({far_node, {node.memory, 0}, {own, 0}, 8, {count_up, &done}}),
+              Submission::accepted);
+    EXPECT_EQ(polls_at_looks(), (std::vector{0, 0, 1}));
+    node.settle();
+    EXPECT_EQ(polls_at_looks(), (std::vector{0, 1, 2}));
+    // Many fill datagrams as they are.
+    node.provider->room = 100;
+    for (std::uint32_t i = 0; i <= offload::Engine::few_max; ++i) {
+        ASSERT_EQ(
+            node.async->try_read({far_node, {node.memory, 0}, {own, 0}, 8, {count_up, &done}}),
+            Submission::accepted);
+    }
+    EXPECT_EQ(polls_at_looks(), (std::vector{0, 1, 2}));
+    node.settle();
+}
+
+/// A turn that somebody who computes has used up is not given again soon.
+TEST(CoreShortage, gives_no_turn_for_some_time_after_one_that_was_used_up) {
+    constexpr std::uint64_t slice_ns = 3'000'000, now_ns = 1'000'000'000;
+    CoreShortage shortage;
+    shortage.turn_took(CoreShortage::turn_max_ns, now_ns);
+    EXPECT_TRUE(shortage.may_give_turn(now_ns));
+    shortage.turn_took(slice_ns, now_ns);
+    EXPECT_FALSE(shortage.may_give_turn(now_ns + slice_ns * CoreShortage::turn_rest - 1));
+    EXPECT_TRUE(shortage.may_give_turn(now_ns + slice_ns * CoreShortage::turn_rest));
+}
+
 /// What joins while a poll takes away all that was under way has no other poll to hope for.
 TEST(AsyncQueue, sends_what_has_joined_in_the_poll_that_ends_the_rest) {
     Node node{Mode::automatic};

@@ -221,9 +221,14 @@ void Endpoint::complete_all(std::span<Work> list) noexcept {
 
 // --- waiting -------------------------------------------------------------------------------------
 
+// What other threads ask before this one polls leaves with that poll, in one datagram. Without the
+// turn, threads that share a core would each wait out their answer before the next one asks.
 bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns) noexcept {
+    if (ready(argument)) return true;
     Patience patience{shortage_};
-    while (!ready(argument)) {
+    const bool turned = part_ != nullptr && part_->awaits_few_answers() && patience.give_turn();
+    if (turned && ready(argument)) return true;
+    do {
         const std::uint64_t left_ns = ns_until(until_ns);
         if (left_ns == 0) return false;
         if (poll()) {
@@ -235,7 +240,7 @@ bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns
         provider_->sleep(Provider::Sleeper::waiter, std::min(sleep_max_ns, left_ns), ready,
                          argument);
         patience.slept();
-    }
+    } while (!ready(argument));
     return true;
 }
 

@@ -34,6 +34,17 @@ public:
         }
     }
 
+    /// Whether who waits for an answer should first let other threads have their turn.
+    bool may_give_turn(std::uint64_t now_ns) const noexcept {
+        return now_ns >= no_turn_before_ns_.load(std::memory_order_relaxed);
+    }
+    /// Learns from one turn. Who took it all was no thread that has a question of its own: for some
+    /// time none is given, so that less than a tenth goes to it.
+    void turn_took(std::uint64_t ns, std::uint64_t now_ns) noexcept {
+        if (ns > turn_max_ns)
+            no_turn_before_ns_.store(now_ns + ns * turn_rest, std::memory_order_relaxed);
+    }
+
     /// Forgets what yields have taught.
     void forget() noexcept { spins_.store(spins_max, std::memory_order_relaxed); }
 
@@ -42,9 +53,13 @@ public:
     /// Between a yield without another thread (0.2 to 0.5 us) and a switch there and back (over 1.5
     /// us).
     static constexpr std::uint64_t shared_core_yield_ns = 1'000;
+    /// Turns of many threads that ask and wait again; a tenth of a slice of one that computes.
+    static constexpr std::uint64_t turn_max_ns = 300'000;
+    static constexpr std::uint64_t turn_rest = 10;
 
 private:
     std::atomic<std::uint32_t> spins_{spins_max};
+    std::atomic<std::uint64_t> no_turn_before_ns_{0};
 };
 
 /// One wait. Owned by the waiting thread.
@@ -68,6 +83,20 @@ public:
         if (before >= yield_until_ns_) return false;
         sched_yield();
         shortage_.yield_took(now_ns() - before);
+        return true;
+    }
+
+    /// For who waits for an answer from far: lets those have their turn whose questions can go with
+    /// its own, or while it is under way. Free where nobody is ready to run: an answer takes
+    /// longer. False when it gave none.
+    bool give_turn() noexcept {
+        if (turns_of_this_thread() != nullptr) [[unlikely]]
+            return false;
+        const std::uint64_t before = now_ns();
+        if (!shortage_.may_give_turn(before)) return false;
+        sched_yield();
+        const std::uint64_t after = now_ns();
+        shortage_.turn_took(after - before, after);
         return true;
     }
 

@@ -17,6 +17,9 @@ public:
     /// True once when work was queued behind what is under way: no thread was woken for it, so the
     /// poll that ends what is under way carries it out. Progress role.
     virtual bool take_joined() noexcept { return false; }
+    /// Answers of peers that are not mapped are on their way, so few that other threads' questions
+    /// are worth a moment's wait. A hint. Any thread.
+    virtual bool awaits_few_answers() const noexcept { return false; }
     /// An operation whose OpId has bit 0 set is complete, or its peer is lost. Progress role.
     virtual void completed(OpId id) noexcept = 0;
     virtual void failed(OpId id) noexcept = 0;

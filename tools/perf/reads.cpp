@@ -18,8 +18,12 @@ namespace {
 constexpr std::uint64_t iterations_max = 1 << 14;
 constexpr std::uint64_t under_way_max = 64;
 
-/// Iterations of a batch: so many that threads which take turns on a core all get theirs.
-std::uint64_t unit_of(Rig& rig) { return rig.maps_peers() && rig.plan().threads > 1 ? 4096 : 64; }
+/// Iterations of a batch: so many that threads which take turns on a core all get theirs, and not
+/// one after the other.
+std::uint64_t unit_of(Rig& rig) {
+    if (rig.plan().threads == 1) return 64;
+    return rig.maps_peers() ? 4096 : 2048;
+}
 
 /// Reads of the partner's landing area into this node's source area, a place for each thread.
 class Reads {

@@ -96,7 +96,13 @@ std::vector<Letter> DirectoryStation::asked(NodeId from, std::uint64_t, Mail::Wo
         const std::uint64_t page = page_of(tagged_page);
         check(page, from);
         const Waiter waiter{from, false, tag_of(tagged_page)};
-        if (!serve(waiter, page, answers)) queues_[page].push_back(waiter);
+        if (serve(waiter, page, answers)) continue;
+        queues_[page].push_back(waiter);
+        // The mover may take it along. It is a sharer from now on: the next mover, who may stand
+        // before it in the queue, must know it.
+        add_sharer(page, from.value);
+        const PageWord word = PageWord::unpack(word_of(page).load());
+        answers.to(NodeId{word.mover}, MailKind::join, 0).push_back(tagged(page, from.value));
     }
     return answers.take();
 }

@@ -64,6 +64,29 @@ TEST_F(Station, keeps_neighbouring_pages_apart) {
     EXPECT_EQ(letters[0].words[4], 0u);
 }
 
+// Who asks for a page that moves is told to the mover, and is a sharer for the next one, who stood
+// in the queue before it.
+TEST_F(Station, lets_who_asks_for_a_moving_page_join_the_move) {
+    sharers_for(3);
+    const std::uint64_t claims[] = {page_};
+    EXPECT_TRUE(station_.claimed(NodeId{4}, 8, claims).empty());
+    const std::uint64_t asks[] = {tagged(page_, 5)};
+    const auto letters = station_.asked(NodeId{70}, 0, asks);
+    ASSERT_EQ(letters.size(), 1u);
+    EXPECT_EQ(letters[0].kind, MailKind::join);
+    EXPECT_EQ(letters[0].to.value, 3u);
+    EXPECT_EQ(letters[0].words, std::vector{tagged(page_, 70)});
+    PageWord moved;
+    moved.live = true;
+    moved.owner = 3;
+    moved.version = 2;
+    const std::uint64_t commits[] = {page_, moved.pack()};
+    const auto granted = station_.committed(commits);
+    ASSERT_EQ(granted.size(), 1u);
+    EXPECT_EQ(granted[0].to.value, 4u);
+    EXPECT_NE(granted[0].words[2 + rank_word(70)] & rank_bit(70), 0u);
+}
+
 // A rank that asks while the page is being allocated enters itself, then sees it live.
 TEST_F(Station, forgets_no_sharer_when_a_page_is_allocated) {
     ask(70);

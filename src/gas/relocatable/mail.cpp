@@ -60,7 +60,7 @@ void Mail::arrived(void* self, NodeId from, Bytes body) noexcept {
     body = body.subspan(sizeof head);
     const std::uint64_t kind = head[0] & 0xffff'ffff;
     const bool is_whole = body.size() == (head[0] >> 32) * 8;
-    HIROBA_INVARIANT(is_whole && kind >= 1 && kind <= std::uint64_t{11},
+    HIROBA_INVARIANT(is_whole && kind >= 1 && kind <= static_cast<std::uint64_t>(MailKind::join),
                      "relocation message %lu of %lu bytes from node %u", kind, body.size(),
                      from.value);
     // The body may lie at any address; words are read as words.

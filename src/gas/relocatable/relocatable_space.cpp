@@ -11,6 +11,7 @@
 
 #include "base/settings.hpp"
 #include "base/trace.hpp"
+#include "gas/relocatable/letter_form.hpp"
 #include "gas/relocatable/message_directory.hpp"
 #include "gas/relocatable/one_sided_directory.hpp"
 #include "gas/relocatable/thread_slots.hpp"
@@ -160,6 +161,10 @@ void RelocatableSpace::lose(NodeId dead) {
 void RelocatableSpace::receive(void* context, NodeId from, MailKind kind, std::uint64_t token,
                                Mail::Words words) noexcept {
     auto& self = *static_cast<RelocatableSpace*>(context);
+    HIROBA_INVARIANT(is_well_formed(kind, words, self.shape_),
+                     "node %u sent a relocation letter of kind %u with %lu words, which no node "
+                     "writes",
+                     from.value, static_cast<unsigned>(kind), words.size());
     switch (kind) {
         case MailKind::ask: return self.mail_.send_all(self.station_.asked(from, token, words));
         case MailKind::claim: return self.mail_.send_all(self.station_.claimed(from, token, words));
@@ -172,6 +177,7 @@ void RelocatableSpace::receive(void* context, NodeId from, MailKind kind, std::u
             return;
         case MailKind::granted: return self.relocator_.granted(token, words);
         case MailKind::ready: return self.relocator_.ready(from, token, words);
+        case MailKind::join: return self.relocator_.joined(words);
         case MailKind::stop:
         case MailKind::move:
         case MailKind::resume: return self.relocator_.wave(from, kind, token, words);

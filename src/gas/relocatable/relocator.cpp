@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t pause_busy_ns = 2'000, pause_idle_ns = 20'000, pause_max_ns = 1'000'000;
 /// A token names the call and, in waves, the change: changes of a call are fewer than this.
 constexpr unsigned change_bits = 16;
+/// Of letters whose answer nobody waits for: calls count from 1.
+constexpr std::uint64_t no_call = 0;
 
 }  // namespace
 
@@ -42,6 +44,15 @@ void Relocator::ready(NodeId from, std::uint64_t token, Mail::Words words) noexc
     call.answers.push_back({from.value, token & ((1u << change_bits) - 1),
                             static_cast<MailKind>(words[0]), words[1] != 0});
     call.events.fetch_add(1);
+}
+
+void Relocator::joined(Mail::Words words) noexcept {
+    const std::scoped_lock guard{calls_latch_};
+    for (const auto& [token, call] : calls_) {
+        const std::scoped_lock inside{call->latch};
+        call->joined.insert(call->joined.end(), words.begin(), words.end());
+        call->has_joined.store(true);
+    }
 }
 
 void Relocator::wave(NodeId from, MailKind kind, std::uint64_t token, Mail::Words words) noexcept {
@@ -83,6 +94,7 @@ Status Relocator::move(std::span<const std::uint64_t> pages, Goal goal) {
         const std::uint64_t seen = call.events.load();
         const std::uint32_t dead_seen = dead_.count();
         bool progressed = take_events(call);
+        take_joined(call);
         for (const auto& change : call.changes) progressed |= advance(call, *change);
         std::erase_if(call.changes,
                       [](const auto& it) { return it->phase == Change::Phase::done; });
@@ -116,7 +128,12 @@ void Relocator::pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen) {
     };
     const std::uint64_t pause_first_ns = asks_again ? pause_busy_ns : pause_idle_ns;
     call.pause_ns = std::clamp(2 * call.pause_ns, pause_first_ns, pause_max_ns);
-    if (async_.endpoint().wait_until(news, now_ns() + call.pause_ns)) return;
+    const std::uint64_t until_ns = now_ns() + call.pause_ns;
+    const auto stirred = [&] { return news() || call.has_joined.load(); };
+    while (async_.endpoint().wait_until(stirred, until_ns)) {
+        if (news()) return;
+        take_joined(call);
+    }
     mail_.wake(awaited(call));
     for (const auto& change : call.changes) send_wave(call, *change, wave_of(*change), true);
     if (!call.refused.empty()) {
@@ -170,6 +187,41 @@ bool Relocator::take_events(Call& call) {
         }
     }
     return progressed;
+}
+
+/// What a letter is about may have been granted by one that came before it: that is taken first.
+void Relocator::take_joined(Call& call) {
+    if (!call.has_joined.load()) return;
+    std::vector<std::uint64_t> joined;
+    {
+        const std::scoped_lock guard{call.latch};
+        if (!call.granted.empty()) return;
+        joined.swap(call.joined);
+        call.has_joined.store(false);
+    }
+    for (const std::uint64_t word : joined) join(call, page_of(word), tag_of(word));
+}
+
+/// Makes `rank`, which misses the page, a sharer that this move knows, if the page moves here.
+void Relocator::join(const Call& call, std::uint64_t page, std::uint32_t rank) {
+    if (call.goal != Goal::own || rank == self_.value) return;
+    for (const auto& change : call.changes) {
+        const bool takes =
+            change->phase == Change::Phase::stopping || change->phase == Change::Phase::copying;
+        if (!takes) continue;
+        for (std::size_t i = 0; i < change->pages.size(); ++i) {
+            GrantedPage& granted = change->pages[i];
+            if (granted.page != page || granted.sharers.contains(rank)) continue;
+            granted.sharers.add(rank);
+            const auto is_rank = [&](const Peer& peer) { return peer.rank == rank; };
+            if (std::ranges::none_of(change->peers, is_rank))
+                change->peers.push_back({.rank = rank, .ready = true});
+            const std::uint64_t words[] = {tagged(page, granted.word.owner),
+                                           change->next[i].pack()};
+            mail_.send(NodeId{rank}, MailKind::stop, no_call, words);
+            trace("gas.joined", page, rank);
+        }
+    }
 }
 
 /// Sorts out what need not or cannot move; stops writes to the rest.

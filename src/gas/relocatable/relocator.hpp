@@ -35,6 +35,13 @@
 // entries have versions and questions have tokens, and what is older is dropped (planted:
 // late_answer_taken).
 //
+// Who misses a page while it moves joins it. The directory node, or the node itself where it looks
+// one-sidedly, enters it among the sharers and tells the mover; before the second wave the mover
+// stops the page there, too, and from then on it is a sharer like others: it reads the old copy, is
+// told to move, and is waited for (planted: joined_and_not_told). Nobody waits for its answer to
+// the stop, since it has never written. Behind the second wave it waits for the commit. A miss that
+// waited for the commit would wait for views of the page, and their holders perhaps for it.
+//
 // Death. A sharer that dies counts as ready. If the owner dies before the copy, the page is lost;
 // the mover commits that. If the mover dies, the sharers it told and the directory node give its
 // pages up when the launcher tells of the death (dead_nodes.hpp).
@@ -80,6 +87,8 @@ public:
 
     void granted(std::uint64_t token, Mail::Words words) noexcept;
     void ready(NodeId from, std::uint64_t token, Mail::Words words) noexcept;
+    /// Nodes miss pages that this node moves.
+    void joined(Mail::Words words) noexcept;
     /// A mover's stop, move or resume.
     void wave(NodeId from, MailKind kind, std::uint64_t token, Mail::Words words) noexcept;
 
@@ -121,12 +130,17 @@ private:
         Latch latch;
         std::vector<std::uint64_t> granted;  ///< words of letters
         std::vector<Answer> answers;
+        std::vector<std::uint64_t> joined;  ///< words of letters
         std::atomic<std::uint64_t> events{0};
+        /// No event: whoever waits sends more, and what is asked again at times would never be.
+        std::atomic<bool> has_joined{false};
     };
 
     bool take_events(Call& call);
     RankSet awaited(const Call& call) const;
     void begin(Call& call, std::vector<GrantedPage> pages);
+    void take_joined(Call& call);
+    void join(const Call& call, std::uint64_t page, std::uint32_t rank);
     bool advance(Call& call, Change& change);
     void send_wave(const Call& call, Change& change, MailKind kind, bool again);
     void apply_here(const Change& change, MailKind kind);

@@ -33,13 +33,13 @@ Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
     HIROBA_INVARIANT(queues >= 1 && queues <= queues_max, "%u command queues; 1 to %u", queues,
                      queues_max);
     for (std::uint32_t i = 0; i < queues; ++i) queues_.push_back(std::make_unique<Queue>());
+    if (queues == 1) sole_queue_ = queues_[0].get();
     endpoint.attach(*this);
 }
 
 // --- requester -----------------------------------------------------------------------------------
 
-bool Engine::submit(const Command& command, bool may_join) noexcept {
-    if (mode_ == Mode::always) return enqueue(command);
+bool Engine::submit_by_mode(const Command& command, bool may_join) noexcept {
     if (may_join && mode_ == Mode::automatic) {
         const std::uint32_t under_way = in_flight_.load();
         // What fills datagrams by itself gains nothing, and would be copied before it can leave.
@@ -55,24 +55,18 @@ bool Engine::submit(const Command& command, bool may_join) noexcept {
     if (mode_ == Mode::never) {
         outcome = endpoint_.post(call);
     } else if (!endpoint_.try_post(call, outcome)) {
-        return enqueue(command);
+        return enqueue([&](Command& place) { place.assign(command); });
     }
     return outcome != Post::again;
 }
 
-Engine::Queue& Engine::own_queue() noexcept {
-    if (queues_.size() == 1) return *queues_[0];
+Engine::Queue& Engine::one_of_several() noexcept {
     const auto self = static_cast<std::uint64_t>(pthread_self());
     return *queues_[(self * 0x9E37'79B9'7F4A'7C15u >> 32) % queues_.size()];
 }
 
-bool Engine::enqueue(const Command& command) noexcept {
-    using Put = Queue::Put;
-    const Put put = own_queue().put([&](Command& place) { place.assign(command); });
-    if (put == Put::done_wake) [[unlikely]] {
-        endpoint_.provider().wake(endpoint_.self(), Provider::Sleeper::service);
-    }
-    return put != Put::full;
+void Engine::wake_service() noexcept {
+    endpoint_.provider().wake(endpoint_.self(), Provider::Sleeper::service);
 }
 
 // As for join() nobody is woken; the provider sends it with the poll that brings an answer.
@@ -91,8 +85,7 @@ bool Engine::join(const Command& command) noexcept {
     const auto put = own_queue().put_quietly([&](Command& place) { place.assign(command); });
     if (put == Queue::Put::full) return false;
     joined_.store(true);
-    if (in_flight_.load() == 0)
-        endpoint_.provider().wake(endpoint_.self(), Provider::Sleeper::service);
+    if (in_flight_.load() == 0) wake_service();
     return true;
 }
 
@@ -100,7 +93,7 @@ bool Engine::submit_call(const CallParams& call) noexcept {
     const auto put = calls_.put([&](CallParams& place) { place = call; });
     if (put == decltype(calls_)::Put::full) return false;
     // Not by the queue's own flag: the thread may sleep for other reasons than an empty queue.
-    endpoint_.provider().wake(endpoint_.self(), Provider::Sleeper::service);
+    wake_service();
     return true;
 }
 

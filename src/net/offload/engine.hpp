@@ -49,8 +49,16 @@ public:
     Mode mode() const noexcept { return mode_; }
     /// False when a queue is full: nothing was done. Any thread, handlers and callbacks too; never
     /// blocks.
+    /// @param write  write(Command&) writes what the command's kind has; a command that is queued
+    ///        is written where it stays, once
     /// @param may_join  it need not leave before the next poll while something is under way
-    bool submit(const Command& command, bool may_join = false) noexcept;
+    template <class Write>
+    bool submit(const Write& write, bool may_join = false) noexcept {
+        if (mode_ == Mode::always) return enqueue(write);
+        Command command;
+        write(command);
+        return submit_by_mode(command, may_join);
+    }
     /// Queues a foreign call for the service thread. False when the queue is full. Any thread,
     /// handlers and callbacks too; never blocks.
     bool submit_call(const CallParams& call) noexcept;
@@ -61,6 +69,10 @@ public:
     bool take_joined() noexcept override {
         // Sequentially consistent, as all of both words: see join().
         return joined_.load() && joined_.exchange(false);
+    }
+    bool awaits_few_answers() const noexcept override {
+        const std::uint32_t under_way = in_flight_.load(std::memory_order_relaxed);
+        return under_way != 0 && under_way <= few_max;
     }
     void completed(OpId id) noexcept override;
     void failed(OpId id) noexcept override;
@@ -93,6 +105,7 @@ public:
     static constexpr std::size_t calls_capacity = 64;
     static constexpr std::uint32_t gathered_max = SlotTable::slots_max - 64;  ///< else `again`
     static constexpr std::size_t gathered_bytes_max = 512;                    ///< of a write
+    static constexpr std::uint32_t few_max = 16;  ///< more fill datagrams without other threads
 
 private:
     struct Parts;
@@ -101,8 +114,17 @@ private:
         return std::all_of(queues_.begin(), queues_.end(),
                            [](const auto& queue) { return queue->empty(); });
     }
-    Queue& own_queue() noexcept;
-    bool enqueue(const Command& command) noexcept;
+    Queue& own_queue() noexcept { return sole_queue_ != nullptr ? *sole_queue_ : one_of_several(); }
+    Queue& one_of_several() noexcept;
+    template <class Write>
+    bool enqueue(const Write& write) noexcept {
+        const Queue::Put put = own_queue().put(write);
+        if (put == Queue::Put::done_wake) [[unlikely]]
+            wake_service();
+        return put != Queue::Put::full;
+    }
+    void wake_service() noexcept;
+    bool submit_by_mode(const Command& command, bool may_join) noexcept;
     bool join(const Command& command) noexcept;
     bool gather(const Command& command) noexcept;
     /// @param with_next  it may stay with the provider until more comes
@@ -120,6 +142,7 @@ private:
     Mode mode_;
     SlotTable slots_;
     std::vector<std::unique_ptr<Queue>> queues_;
+    Queue* sole_queue_ = nullptr;                     ///< where there is one
     CommandQueue<CallParams, calls_capacity> calls_;  ///< consumer: the service thread
     std::uint64_t taken_seen_ = 0;                    ///< service thread
     bool counts_;                                     ///< in_flight_: where posting is dear

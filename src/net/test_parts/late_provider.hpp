@@ -79,6 +79,7 @@ public:
         return Provider::post(list);
     }
     std::size_t poll(Arrivals& arrivals, std::size_t) noexcept override {
+        ++polls;
         std::deque<Pending> due;
         {
             Inside inside{*this};
@@ -111,7 +112,7 @@ public:
     bool lost = false;  ///< whatever is pending fails instead
     bool busy = false;  ///< as if another thread were in it
     std::size_t gathered = 0;
-    std::atomic<int> calls{0}, overlaps{0}, service_wakes{0};
+    std::atomic<int> calls{0}, overlaps{0}, service_wakes{0}, polls{0};
     std::size_t longest_list = 0;
 
 private:

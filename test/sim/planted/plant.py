@@ -319,6 +319,16 @@ BUGS = {
         SPACE + "directory_station.cpp",
         [("        if (word.live) add_sharer(page, waiter.from.value);\n", "")],
     ),
+    # Who joins a move reads the old copy, and is not told of the new one.
+    "joined_and_not_told": (
+        SPACE + "relocator.cpp",
+        [("            granted.sharers.add(rank);\n", "")],
+    ),
+    # Who joins a move is entered among the sharers at its end, behind the next mover's claim.
+    "joined_without_entry": (
+        SPACE + "directory_station.cpp",
+        [("        add_sharer(page, from.value);\n", "")],
+    ),
     # A node that asks takes an answer that a mover's message has overtaken.
     "late_answer_taken": (
         SPACE + "metadata_cache.cpp",

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gas/relocatable/letter_form.hpp"
+
+#include <algorithm>
+
+#include "gas/relocatable/directory.hpp"
+
+namespace hiroba::gas {
+namespace {
+
+bool is_of_job(const PageWord& word, const SpaceShape& shape) noexcept {
+    return word.owner < shape.nodes && word.mover < shape.nodes && word.limit <= shape.page_bytes();
+}
+
+/// A page and a page word, and so on; the page's tag is a rank or not.
+bool are_page_words(Mail::Words words, std::size_t stride, bool tags_are_ranks,
+                    const SpaceShape& shape) noexcept {
+    if (words.size() % stride != 0) return false;
+    for (std::size_t i = 0; i < words.size(); i += stride) {
+        const bool is_tag_good = !tags_are_ranks || tag_of(words[i]) < shape.nodes;
+        if (page_of(words[i]) >= shape.pages() || !is_tag_good) return false;
+        if (!is_of_job(PageWord::unpack(words[i + 1]), shape)) return false;
+    }
+    return true;
+}
+
+bool is_allocation(Mail::Words words, const SpaceShape& shape) noexcept {
+    if (words.size() != 6) return false;
+    const std::uint64_t first = words[0], pages = words[1], bytes = words[2];
+    const bool is_inside = first <= shape.pages() && pages <= shape.pages() - first;
+    // Each page has some of the bytes.
+    const bool is_filled = pages != 0 && bytes > (pages - 1) << shape.page_shift;
+    return is_inside && is_filled && words[4] < shape.nodes && words[5] != 0;
+}
+
+}  // namespace
+
+bool is_well_formed(MailKind kind, Mail::Words words, const SpaceShape& shape) noexcept {
+    const auto has_page = [&](std::uint64_t word) { return page_of(word) < shape.pages(); };
+    const auto has_rank = [&](std::uint64_t word) { return tag_of(word) < shape.nodes; };
+    switch (kind) {
+        case MailKind::ask: return std::ranges::all_of(words, has_page);
+        case MailKind::claim:
+            return std::ranges::all_of(words, [&](auto word) { return word < shape.pages(); });
+        case MailKind::join:
+            return std::ranges::all_of(words, has_page) && std::ranges::all_of(words, has_rank);
+        case MailKind::told: return are_page_words(words, 2, false, shape);
+        case MailKind::commit:
+        case MailKind::stop:
+        case MailKind::move:
+        case MailKind::resume: return are_page_words(words, 2, true, shape);
+        case MailKind::granted: return are_page_words(words, 2 + shape.sharer_words(), true, shape);
+        case MailKind::ready: return words.size() == 2;
+        case MailKind::publish: return is_allocation(words, shape);
+        case MailKind::published: return words.empty();
+    }
+    return false;
+}
+
+}  // namespace hiroba::gas
