@@ -40,7 +40,7 @@ Result<std::uint64_t> starter_size() {
     return bytes;
 }
 
-/// Everybody's new rank; refused unless each rank is there once.
+/// Sets the new rank of each process; refused unless each rank is there once.
 Result<RankNumbers> gather_ranks(net::ControlChannel& control, std::int64_t mine) {
     auto all = control.all_gather(std::as_bytes(std::span(&mine, 1)), -1);
     if (!all) return all.error();
@@ -144,7 +144,8 @@ Result<Life> Node::leave_for_reset(std::int64_t rank) {
     return go(std::move(*ranks));
 }
 
-/// Everybody's commands are complete. Their last answers were acknowledged or are not waited for.
+/// The commands of all ranks are complete. Their last answers were acknowledged or are not waited
+/// for.
 Result<Life> Node::go(RankNumbers ranks) {
     endpoint_->stop();
     service_.join();

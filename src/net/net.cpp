@@ -306,7 +306,7 @@ void Endpoint::sleep_service(Sleep how) noexcept {
     switch (how) {
         case Sleep::tick:
             return provider_->sleep(Provider::Sleeper::service, tick_ns, stopping, this);
-        case Sleep::until_room:  // no one tells us when the targets have room
+        case Sleep::until_room:  // the targets do not report that they have room
             return provider_->sleep(Provider::Sleeper::service, full_queue_sleep_ns, stopping,
                                     this);
         case Sleep::until_needed: break;

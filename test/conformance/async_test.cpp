@@ -115,7 +115,7 @@ TEST_P(Requests, by_active_message_are_answered_by_a_node_that_computes) {
             rig.meet();
             std::vector<std::byte> payload(3000);
             const net::Handle mine = *node.async->register_local(payload);
-            // Everyone but node 0 leaves the work to its service thread.
+            // All nodes but 0 leave the work to their service threads.
             if (rig.self == NodeId{0}) {
                 std::uint64_t wanted = 0;
                 const std::uint64_t count = rig.storm ? 60 : rig.rounds(800);

@@ -2,9 +2,10 @@
 // Role: what all synchronization objects of the program are made of: cells that hold an object's
 // state, a list of who waits for it, and the news that travel with it.
 // Invariant: an object is known by its address. The address hashes to a bucket at some node, and
-// whoever reads or changes anything of the bucket's objects holds the bucket, for a short time
-// (Visit). A cell that says nothing a fresh object would not say may be taken for another address;
-// the news belong to the bucket, so they outlive it: more news than needed are always right.
+// a thread that reads or changes anything of the bucket's objects holds the bucket, for a short
+// time (Visit). A cell that says nothing a fresh object would not say may be taken for another
+// address; the news belong to the bucket, so they outlive it: more news than needed are always
+// right.
 //
 // Every waiter waits on a word of its own node and is in at most one list. Who takes it out of the
 // list decides how its wait ended, under the bucket: there is no moment at which a wake-up and the

@@ -3,8 +3,8 @@
 // changes it, that it has changed. Done by messages, or one-sidedly by remote atomics.
 // Source: Endo & Taura, MGAS-2, section 3.2; one-sided directories: section 6 (future work).
 //
-// Invariant: from the grant of a page to its commit nobody else is granted it, and nobody is told
-// of it: whoever asks waits. Whoever was told before is among the sharers of the grant.
+// Invariant: from the grant of a page to its commit no other node is granted it, and none is told
+// of it: a node that asks waits. Each node told before is among the sharers of the grant.
 #pragma once
 
 #include <cstdint>

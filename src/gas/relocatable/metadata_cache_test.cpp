@@ -90,7 +90,7 @@ TEST_F(MetadataCacheTest, learns_of_a_page_anew_and_drops_the_answer_to_an_aband
     ToldDirectory directory;
     directory.word = word(0, 5);
     const auto token = cache_->begin_ask(page);
-    EXPECT_FALSE(cache_->learn(page, directory));  // somebody asks already
+    EXPECT_FALSE(cache_->learn(page, directory));  // another thread has asked
     cache_->abandon(page);
     EXPECT_TRUE(cache_->learn(page, directory));
     cache_->forget(page);

@@ -4,9 +4,10 @@
 // Source: Endo & Taura, MGAS-2, section 6, names it as future work; after Argo (Kaxiras et al.,
 // HPDC 2015).
 //
-// Whoever asks first enters itself among the sharers, then reads the page's word; whoever claims
-// first marks the word as moving, then reads the sharers. Both words are sequentially consistent,
-// so either the mover sees the asker, or the asker sees that the page moves and asks again.
+// A node that asks enters itself among the sharers first and then reads the page's word; a mover
+// marks the word as moving first and then reads the sharers. Both words are sequentially
+// consistent, so either the mover sees the asker, or the asker sees that the page moves and asks
+// again.
 // Invariant: every node of the job uses this, or none does.
 #pragma once
 

@@ -298,7 +298,7 @@ Status RelocatableSpace::release(std::uint64_t first) {
         run = *found;
     }
     Status status;
-    if (together) barrier();  // nobody still uses it
+    if (together) barrier();  // no node uses it any more
     if (!together || rank_ == 0) status = move(page, page + run.pages - 1, Relocator::Goal::free);
     if (together) barrier();
     const std::scoped_lock guard{numbers_latch_};

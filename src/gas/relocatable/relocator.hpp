@@ -15,12 +15,12 @@
 // the pages' states: one that has not drained says so and is asked again.
 //
 // Why three waves. Accesses of sharers are plain loads and stores (or one-sided requests) that
-// nobody is told of. Two things may go wrong. A store to the old copy behind the mover's copying is
-// lost: so writes are held back everywhere, and those under way have ended, before the first byte
-// is copied. And a store to the new copy, of which its author then tells another sharer that still
-// reads the old one, runs backwards in time: so nobody writes before everybody has turned to the
-// new copy and the reads of the old have ended. The paper sends the second and third wave together
-// and has this fault (planted: resumed_with_the_move). Reads go on all the while.
+// no other node hears of. Two things may go wrong. A store to the old copy behind the mover's
+// copying is lost: so writes are held back everywhere, and those under way have ended, before the
+// first byte is copied. And a store to the new copy, of which its author then tells another sharer
+// that still reads the old one, runs backwards in time: so nobody writes before everybody has
+// turned to the new copy and the reads of the old have ended. The paper sends the second and third
+// wave together and has this fault (planted: resumed_with_the_move). Reads go on all the while.
 //
 // How a sharer knows that accesses under way have ended. Hits announce their page in the thread's
 // slot by a plain store and look at the page's state again. apply() changes the state, has all

@@ -84,7 +84,7 @@ bool Engine::gather(const Command& command) noexcept {
     return true;
 }
 
-// Nobody is woken: the poll that ends the last of what is under way takes it along. It decrements
+// Wakes no thread: the poll that ends the last of what is under way takes it along. It decrements
 // in_flight_ and then looks at joined_; here it is the other way round, so one of both sees the
 // other (all four accesses are sequentially consistent).
 bool Engine::join(const Command& command) noexcept {

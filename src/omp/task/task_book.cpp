@@ -132,7 +132,7 @@ bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
         std::find_if(dependences.begin(), dependences.end(),
                      [](const Dependence& d) { return d.kind == DependenceKind::inout; });
     if (changed != dependences.end()) task.changes = changed->address;
-    // Nobody before it is left, so the table may be forgotten.
+    // No earlier sibling is left, so the table may be forgotten.
     if (parent.dependences == nullptr || parent.children == 1)
         parent.dependences = std::make_unique<DependenceTable>();
     before_.clear();
@@ -466,8 +466,8 @@ void* TaskBook::hear(const GuestReport& report, NodeId host) {
 
 // --- cancellation --------------------------------------------------------------------------------
 
-/// Whoever has tasks of the group learns of it; what they have made of them in turn is theirs to
-/// tell of.
+/// Tells the nodes that have tasks of the group. Each tells those to whom it gave tasks of it in
+/// turn.
 void TaskBook::mark_cancelled(TaskGroup& group, bool tell_origin) {
     if (group.cancelled) return;
     group.cancelled = true;

@@ -209,7 +209,7 @@ Post ShmProvider::send(NodeId to, MessageKind kind, Urgency urgency,
     target.sending.lock();
     const bool written = target.outgoing.write(kind, parts, bytes);
     target.sending.unlock();
-    // Nobody will ever make room in the queue of a node that died. Relaxed: a hint by itself.
+    // The queue of a node that died will never have room. Relaxed: a hint by itself.
     if (!written) return target.lost.load(std::memory_order_relaxed) ? Post::done : Post::again;
 
     ControlPage& theirs = control(to);

@@ -81,7 +81,7 @@ ucs_status_t UcxProvider::on_message(void* data, const void*, std::size_t, void*
                                      std::size_t count, const ucp_am_recv_param_t*) noexcept {
     UcxProvider& self = *static_cast<UcxProvider*>(data);
     Header header{};
-    // Whoever may write to the worker may write to all memory; a bad length is a bug of a node.
+    // A peer that can write to the worker can write to all memory; a bad length is a node's bug.
     HIROBA_INVARIANT(count >= sizeof header, "message of %lu bytes", count);
     std::memcpy(&header, bytes, sizeof header);
     HIROBA_INVARIANT(header.from < self.setup_.nodes, "message of node %u", header.from);
@@ -135,7 +135,7 @@ void UcxProvider::lose(Peer& peer) noexcept {
     }
 }
 
-// Of a node that died the launcher tells. Whoever is still there long after a connection broke, and
+// The launcher reports nodes that died. A node that still runs long after a connection broke, and
 // has heard nothing, has been cut off.
 void UcxProvider::leave_broken() noexcept {
     any_broken_ = false;

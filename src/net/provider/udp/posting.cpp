@@ -205,7 +205,7 @@ Post UdpProvider::kick(const PreparedKick& kick, std::uint32_t offset, std::uint
                        bool more) noexcept {
     const std::scoped_lock lock{latch_};
     Peer& peer = *talk_to(kick.to.value);
-    if (peer.lost) return Post::done;  // nobody is there to look at it
+    if (peer.lost) return Post::done;  // no process there takes it
     std::byte* const at = peer.send.take(wire::kick_record_bytes);
     if (at == nullptr) return Post::again;
     std::memcpy(at, kick.header, wire::kick_record_bytes);
@@ -233,7 +233,7 @@ Post UdpProvider::compose_message(Peer& peer, MessageKind kind,
     for (const Bytes part : parts) body_bytes += part.size();
     HIROBA_INVARIANT(body_bytes <= message_bytes_max, "message of %lu bytes; at most %lu",
                      body_bytes, message_bytes_max);
-    if (peer.lost) return Post::done;  // nobody is there to read it
+    if (peer.lost) return Post::done;  // no process there reads it
     return send_in_parts(peer, kind, parts, body_bytes);
 }
 

@@ -119,7 +119,7 @@ std::size_t VerbsProvider::deliver_own(Arrivals& arrivals, std::size_t count_max
 
 // --- what providers say to each other ------------------------------------------------------------
 
-// Whoever may write to the queue pair may write to all memory; a bad number is a bug of a node.
+// A peer that can write to the queue pair can write to all memory; a bad number is a node's bug.
 void VerbsProvider::take_word(NodeId from, Bytes body) noexcept {
     if (body.empty()) return;  // a bell: it woke whoever took it
     Word word;
@@ -185,8 +185,8 @@ void VerbsProvider::peer_lost(NodeId peer) noexcept {
     for (Sleepers& sleepers : sleepers_) sleepers.ring();
 }
 
-// Of a node that died the launcher tells. Whoever is still there long after a connection broke, or
-// after something was asked of a peer that has not come back, has been cut off.
+// The launcher reports nodes that died. A node that still runs long after a connection broke, or
+// after a peer was asked something and did not answer, has been cut off.
 void VerbsProvider::look_after_peers(Arrivals& arrivals) noexcept {
     const std::uint64_t ticks = __builtin_ia32_rdtsc();
     if (!any_broken_.load(std::memory_order_relaxed) && ticks - looked_at_ticks_ < look_every_ticks)
