@@ -85,7 +85,7 @@ std::uint64_t CommandStation::enqueue(gas::Delegate& delegate, const Access& acc
     latch_.lock();
     while (tail_ - head_ == capacity) {
         latch_.unlock();
-        delegate.courier().flush(gas::Courier::When::now);
+        delegate.batcher().flush(gas::CommandBatcher::When::now);
         // Acquire, pairs with retire().
         endpoint_.wait_until([this] { return !is_full_.load(std::memory_order_acquire); });
         latch_.lock();
@@ -97,7 +97,7 @@ std::uint64_t CommandStation::enqueue(gas::Delegate& delegate, const Access& acc
     pump(delegate);
     const bool has_retired = head_ != head;
     latch_.unlock();
-    delegate.courier().flush(gas::Courier::When::due);
+    delegate.batcher().flush(gas::CommandBatcher::When::due);
     if (has_retired) endpoint_.wake_local();
     return handle;
 }
@@ -207,7 +207,7 @@ void CommandStation::pump(gas::Delegate& delegate) {
             continue;
         }
         const std::uint64_t bytes =
-            std::min<std::uint64_t>(of.unsent, delegate.courier().data_bytes_max());
+            std::min<std::uint64_t>(of.unsent, delegate.batcher().data_bytes_max());
         if (bytes_under_way_ != 0 && bytes_under_way_ + bytes > bytes_under_way_max) return;
         bytes_under_way_ += bytes;
         of.unsent -= bytes;
@@ -269,7 +269,7 @@ void CommandStation::finished(gas::Delegate& delegate, std::uint64_t token,
                      bytes, token, wanted);
     of.unfinished -= bytes;
     bytes_under_way_ -= bytes;
-    delegate.courier().answered(executor_of(of));
+    delegate.batcher().answered(executor_of(of));
     if (of.unfinished == 0) settle(token);
     pump(delegate);
 }
@@ -297,13 +297,13 @@ void CommandStation::retire() noexcept {
 
 void CommandStation::complete(gas::Delegate& delegate, std::uint64_t handle) {
     if (is_complete(handle)) return;
-    delegate.courier().flush(gas::Courier::When::now);
+    delegate.batcher().flush(gas::CommandBatcher::When::now);
     endpoint_.wait_until([this, handle] { return is_complete(handle); });
 }
 
 bool CommandStation::is_incomplete(gas::Delegate& delegate, std::uint64_t handle) {
     if (is_complete(handle)) return false;
-    delegate.courier().flush(gas::Courier::When::now);
+    delegate.batcher().flush(gas::CommandBatcher::When::now);
     endpoint_.poll();
     return !is_complete(handle);
 }

@@ -120,7 +120,7 @@ Result<void> Node::meet_by_kicks(net::kick::Place place) {
 
 void Node::sync() {
     if (!kick_barrier_) return barrier_.wait(delegate_);
-    delegate_.courier().flush(gas::Courier::When::now);  // others may wait for it
+    delegate_.batcher().flush(gas::CommandBatcher::When::now);  // others may wait for it
     const std::scoped_lock guard{one_at_a_time_};
     kick_barrier_->arrive_and_wait();
 }
@@ -197,7 +197,7 @@ Result<void> Node::unregister_memory(std::uint64_t key) {
     gas::Registration* const memory = memory_.table().remove(key);
     if (memory == nullptr) return refused("key " + hexadecimal(key) + " is not registered here");
     if (memory->count != 0) return {};
-    delegate_.courier().flush(gas::Courier::When::now);
+    delegate_.batcher().flush(gas::CommandBatcher::When::now);
     endpoint_->wait_until(
         [memory] { return memory->idle() && gas::RegistrationTable::is_unannounced(*memory); });
     memory_.table().forget(memory);
