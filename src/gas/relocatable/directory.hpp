@@ -58,7 +58,7 @@ public:
     /// The answers go to the cache, perhaps later. May wait for pages that are moving.
     virtual void ask(std::span<const AskedPage> pages) = 0;
     /// Claims pages under the number of a change's owner. Grants may come at once or later, in
-    /// parts, as letters (MailKind::granted).
+    /// parts, as messages (SpaceMessageKind::granted).
     /// @return those that another mover has and for which no grant will come: claim them again
     virtual std::vector<std::uint64_t> claim(std::uint64_t token,
                                              std::span<const std::uint64_t> pages) = 0;

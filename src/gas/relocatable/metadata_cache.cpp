@@ -42,7 +42,7 @@ void MetadataCache::attach(std::vector<std::byte*> bases, std::uint64_t spare_by
     spare_.limit_to(spare_bytes_max >> shape_.page_shift);
 }
 
-/// What is left of a page once nodes have died: letters of the dead may come late.
+/// What is left of a page once nodes have died: messages of the dead may come late.
 CacheWord MetadataCache::after_losses(CacheWord word) const noexcept {
     const bool is_moving = word.state == PageState::stopped || word.state == PageState::moved ||
                            word.state == PageState::leaving;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the transitions of an entry, in the orders that letters can come in.
+// Role: the transitions of an entry, in the orders that messages can come in.
 #include "gas/relocatable/metadata_cache.hpp"
 
 #include <gtest/gtest.h>

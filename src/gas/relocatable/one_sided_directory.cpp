@@ -149,7 +149,7 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
         // A dead directory node grants nothing; the claim's owner knows.
     }
     if (!granted.empty()) {
-        mail_.send(async_.endpoint().self(), MailKind::granted, token, granted);
+        messages_.send(async_.endpoint().self(), SpaceMessageKind::granted, token, granted);
     }
     return busy;
 }

@@ -15,8 +15,8 @@
 
 #include "gas/relocatable/directory.hpp"
 #include "gas/relocatable/directory_station.hpp"
-#include "gas/relocatable/mail.hpp"
 #include "gas/relocatable/metadata_cache.hpp"
+#include "gas/relocatable/space_messages.hpp"
 #include "net/async.hpp"
 
 namespace hiroba::gas {
@@ -25,14 +25,14 @@ class OneSidedDirectory final : public Directory {
 public:
     /// @param everything  local memory of this process, as registered with `async`
     OneSidedDirectory(const SpaceShape& shape, net::Async& async, net::Handle words,
-                      net::Handle everything, MetadataCache& cache, Mail& mail,
+                      net::Handle everything, MetadataCache& cache, SpaceMessages& messages,
                       const DeadNodes& dead)
         : shape_(shape),
           async_(async),
           words_(words),
           everything_(everything),
           cache_(cache),
-          mail_(mail),
+          messages_(messages),
           dead_(dead) {}
 
     std::optional<PageWord> look(std::uint64_t page) noexcept override;
@@ -65,7 +65,7 @@ private:
     net::Async& async_;
     net::Handle words_, everything_;
     MetadataCache& cache_;
-    Mail& mail_;
+    SpaceMessages& messages_;
     const DeadNodes& dead_;
 };
 

@@ -21,9 +21,10 @@ constexpr unsigned change_bits = 16;
 
 }  // namespace
 
-// --- what letters tell ---------------------------------------------------------------------------
+// --- what messages tell
+// ---------------------------------------------------------------------------
 
-void Relocator::granted(std::uint64_t token, Mail::Words words) noexcept {
+void Relocator::granted(std::uint64_t token, SpaceMessages::Words words) noexcept {
     const std::scoped_lock guard{calls_latch_};
     const auto found = calls_.find(token);
     if (found == calls_.end()) return;  // its directory node died after this
@@ -33,34 +34,36 @@ void Relocator::granted(std::uint64_t token, Mail::Words words) noexcept {
     call.events.fetch_add(1);
 }
 
-void Relocator::ready(NodeId from, std::uint64_t token, Mail::Words words) noexcept {
+void Relocator::ready(NodeId from, std::uint64_t token, SpaceMessages::Words words) noexcept {
     const std::scoped_lock guard{calls_latch_};
     const auto found = calls_.find(token >> change_bits);
     if (found == calls_.end()) return;
     Call& call = *found->second;
     const std::scoped_lock inside{call.latch};
     call.answers.push_back({from.value, token & ((1u << change_bits) - 1),
-                            static_cast<MailKind>(words[0]), words[1] != 0});
+                            static_cast<SpaceMessageKind>(words[0]), words[1] != 0});
     call.events.fetch_add(1);
 }
 
-void Relocator::wave(NodeId from, MailKind kind, std::uint64_t token, Mail::Words words) noexcept {
+void Relocator::wave(NodeId from, SpaceMessageKind kind, std::uint64_t token,
+                     SpaceMessages::Words words) noexcept {
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
         const std::uint64_t page = page_of(words[i]);
         const PageWord next = PageWord::unpack(words[i + 1]);
-        if (kind == MailKind::stop) cache_.stop(page, next, tag_of(words[i]));
-        if (kind == MailKind::move) cache_.move(page, next, tag_of(words[i]));
-        if (kind == MailKind::resume) cache_.resume(page, next, tag_of(words[i]));
+        if (kind == SpaceMessageKind::stop) cache_.stop(page, next, tag_of(words[i]));
+        if (kind == SpaceMessageKind::move) cache_.move(page, next, tag_of(words[i]));
+        if (kind == SpaceMessageKind::resume) cache_.resume(page, next, tag_of(words[i]));
     }
-    if (kind == MailKind::resume) return;
+    if (kind == SpaceMessageKind::resume) return;
     fence_all_threads();
     bool drained = true;
     for (std::size_t i = 0; drained && i + 1 < words.size(); i += 2) {
         const std::uint64_t page = page_of(words[i]);
-        drained = kind == MailKind::stop ? cache_.writes_drained(page) : cache_.reads_drained(page);
+        drained = kind == SpaceMessageKind::stop ? cache_.writes_drained(page)
+                                                 : cache_.reads_drained(page);
     }
     const std::uint64_t answer[] = {static_cast<std::uint64_t>(kind), drained ? 1u : 0u};
-    mail_.send(from, MailKind::ready, token, answer);
+    messages_.send(from, SpaceMessageKind::ready, token, answer);
 }
 
 // --- the mover -----------------------------------------------------------------------------------
@@ -98,7 +101,7 @@ Status Relocator::move(std::span<const std::uint64_t> pages, Goal goal) {
     return call.status;
 }
 
-/// Waits for letters, or for the time to ask again.
+/// Waits for messages, or for the time to ask again.
 void Relocator::pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen) {
     bool asks_again = !call.refused.empty();
     bool copies = false;
@@ -117,7 +120,7 @@ void Relocator::pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen) {
     const std::uint64_t pause_first_ns = asks_again ? pause_busy_ns : pause_idle_ns;
     call.pause_ns = std::clamp(2 * call.pause_ns, pause_first_ns, pause_max_ns);
     if (async_.endpoint().wait_until(news, now_ns() + call.pause_ns)) return;
-    mail_.wake(awaited(call));
+    messages_.wake(awaited(call));
     for (const auto& change : call.changes) send_wave(call, *change, wave_of(*change), true);
     if (!call.refused.empty()) {
         const auto again = std::exchange(call.refused, {});
@@ -125,7 +128,7 @@ void Relocator::pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen) {
     }
 }
 
-/// Nodes whose letters are to come.
+/// Nodes whose messages are to come.
 RankSet Relocator::awaited(const Call& call) const {
     RankSet nodes;
     for (const std::uint64_t page : call.wanted) nodes.add(shape_.directory_of(page).value);
@@ -206,12 +209,12 @@ void Relocator::begin(Call& call, std::vector<GrantedPage> pages) {
         if (sharers.contains(rank) && rank != self_.value) change->peers.push_back({rank});
     }
     call.changes.push_back(std::move(change));
-    send_wave(call, *call.changes.back(), MailKind::stop, false);
-    apply_here(*call.changes.back(), MailKind::stop);
+    send_wave(call, *call.changes.back(), SpaceMessageKind::stop, false);
+    apply_here(*call.changes.back(), SpaceMessageKind::stop);
 }
 
 /// @param again  only to those who have said that they have not drained
-void Relocator::send_wave(const Call& call, Change& change, MailKind kind, bool again) {
+void Relocator::send_wave(const Call& call, Change& change, SpaceMessageKind kind, bool again) {
     std::vector<std::uint64_t> words;
     for (Peer& peer : change.peers) {
         if (again && !peer.busy) continue;
@@ -224,18 +227,19 @@ void Relocator::send_wave(const Call& call, Change& change, MailKind kind, bool 
             words.push_back(tagged(page.page, page.word.owner));
             words.push_back(change.next[i].pack());
         }
-        mail_.send(NodeId{peer.rank}, kind, call.token << change_bits | change.number, words);
+        messages_.send(NodeId{peer.rank}, kind, call.token << change_bits | change.number, words);
     }
 }
 
-void Relocator::apply_here(const Change& change, MailKind kind) {
+void Relocator::apply_here(const Change& change, SpaceMessageKind kind) {
     for (std::size_t i = 0; i < change.pages.size(); ++i) {
         const GrantedPage& page = change.pages[i];
-        if (kind == MailKind::stop) cache_.stop(page.page, change.next[i], page.word.owner);
-        if (kind == MailKind::move) cache_.move(page.page, change.next[i], page.word.owner);
-        if (kind == MailKind::resume) cache_.resume(page.page, change.next[i], page.word.owner);
+        if (kind == SpaceMessageKind::stop) cache_.stop(page.page, change.next[i], page.word.owner);
+        if (kind == SpaceMessageKind::move) cache_.move(page.page, change.next[i], page.word.owner);
+        if (kind == SpaceMessageKind::resume)
+            cache_.resume(page.page, change.next[i], page.word.owner);
     }
-    if (kind != MailKind::resume) fence_all_threads();
+    if (kind != SpaceMessageKind::resume) fence_all_threads();
 }
 
 bool Relocator::is_drained_here(const Change& change) const {
@@ -273,8 +277,8 @@ bool Relocator::advance(Call& call, Change& change) {
             }
             note_copies(call, change);
             change.phase = Change::Phase::moving;
-            send_wave(call, change, MailKind::move, false);
-            apply_here(change, MailKind::move);
+            send_wave(call, change, SpaceMessageKind::move, false);
+            apply_here(change, SpaceMessageKind::move);
             return true;
         case Change::Phase::moving:
             if (!is_ready(change)) return false;
@@ -326,8 +330,8 @@ void Relocator::note_copies(Call& call, Change& change) {
 }
 
 void Relocator::finish(Call& call, Change& change) {
-    send_wave(call, change, MailKind::resume, false);
-    apply_here(change, MailKind::resume);
+    send_wave(call, change, SpaceMessageKind::resume, false);
+    apply_here(change, SpaceMessageKind::resume);
     std::vector<CommittedPage> commits;
     for (std::size_t i = 0; i < change.pages.size(); ++i) {
         PageWord word = change.next[i];

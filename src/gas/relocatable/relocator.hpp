@@ -29,11 +29,11 @@
 // requests are counted in the page's entry. A sharer that still has some answers "not drained",
 // keeps nothing, and is asked again: so a mover that dies leaves no debt behind.
 //
-// Letters cross, because they come from different nodes. The stop of the next mover, granted by the
-// directory node at commit, may overtake this mover's resume: it has a higher version and implies
-// it. The directory node's answer to a miss may be older than a stop that has come meanwhile:
-// entries have versions and questions have tokens, and what is older is dropped (planted:
-// late_answer_taken).
+// Messages cross, because they come from different nodes. The stop of the next mover, granted by
+// the directory node at commit, may overtake this mover's resume: it has a higher version and
+// implies it. The directory node's answer to a miss may be older than a stop that has come
+// meanwhile: entries have versions and questions have tokens, and what is older is dropped
+// (planted: late_answer_taken).
 //
 // Death. A sharer that dies counts as ready. If the owner dies before the copy, the page is lost;
 // the mover commits that. If the mover dies, the sharers it told and the directory node give its
@@ -49,9 +49,9 @@
 
 #include "base/latch.hpp"
 #include "gas/relocatable/directory.hpp"
-#include "gas/relocatable/mail.hpp"
 #include "gas/relocatable/metadata_cache.hpp"
 #include "gas/relocatable/request.hpp"
+#include "gas/relocatable/space_messages.hpp"
 #include "hiroba/gas.hpp"
 
 namespace hiroba::gas {
@@ -61,27 +61,28 @@ public:
     enum class Goal : std::uint8_t { own, free };
 
     Relocator(const SpaceShape& shape, net::Async& async, net::Handle frames, MetadataCache& cache,
-              Mail& mail, const DeadNodes& dead)
+              SpaceMessages& messages, const DeadNodes& dead)
         : shape_(shape),
           async_(async),
           frames_(frames),
           cache_(cache),
-          mail_(mail),
+          messages_(messages),
           dead_(dead),
           self_(async.endpoint().self()) {}
     void use(Directory& directory) noexcept { directory_ = &directory; }
 
-    /// Moves the pages, at most mail.pages_max(), each named once; returns when all have moved or
-    /// failed. Any thread; not from handlers.
+    /// Moves the pages, at most messages.pages_max(), each named once; returns when all have moved
+    /// or failed. Any thread; not from handlers.
     Status move(std::span<const std::uint64_t> pages, Goal goal);
 
-    // --- what letters and the launcher tell
+    // --- what messages and the launcher tell
     // -------------------------------------------------------
 
-    void granted(std::uint64_t token, Mail::Words words) noexcept;
-    void ready(NodeId from, std::uint64_t token, Mail::Words words) noexcept;
+    void granted(std::uint64_t token, SpaceMessages::Words words) noexcept;
+    void ready(NodeId from, std::uint64_t token, SpaceMessages::Words words) noexcept;
     /// A mover's stop, move or resume.
-    void wave(NodeId from, MailKind kind, std::uint64_t token, Mail::Words words) noexcept;
+    void wave(NodeId from, SpaceMessageKind kind, std::uint64_t token,
+              SpaceMessages::Words words) noexcept;
 
     std::uint64_t pages_moved() const noexcept { return pages_moved_.load(); }
 
@@ -104,7 +105,7 @@ private:
     struct Answer {
         std::uint32_t from = 0;
         std::uint64_t change = 0;
-        MailKind wave{};
+        SpaceMessageKind wave{};
         bool drained = false;
     };
     /// One move() under way. Handlers add to what has come; its thread does the rest.
@@ -119,7 +120,7 @@ private:
         std::uint64_t pause_ns = 0;
 
         Latch latch;
-        std::vector<std::uint64_t> granted;  ///< words of letters
+        std::vector<std::uint64_t> granted;  ///< words of messages
         std::vector<Answer> answers;
         std::atomic<std::uint64_t> events{0};
     };
@@ -128,8 +129,8 @@ private:
     RankSet awaited(const Call& call) const;
     void begin(Call& call, std::vector<GrantedPage> pages);
     bool advance(Call& call, Change& change);
-    void send_wave(const Call& call, Change& change, MailKind kind, bool again);
-    void apply_here(const Change& change, MailKind kind);
+    void send_wave(const Call& call, Change& change, SpaceMessageKind kind, bool again);
+    void apply_here(const Change& change, SpaceMessageKind kind);
     bool is_drained_here(const Change& change) const;
     bool is_ready(const Change& change) const;
     bool must_ask_again(const Change& change) const;
@@ -139,15 +140,16 @@ private:
     bool give_up_dead_directories(Call& call);
     void pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen);
     static void fail(Call& call, Fault fault, std::uint32_t rank, std::uint64_t page);
-    static MailKind wave_of(const Change& change) noexcept {
-        return change.phase == Change::Phase::stopping ? MailKind::stop : MailKind::move;
+    static SpaceMessageKind wave_of(const Change& change) noexcept {
+        return change.phase == Change::Phase::stopping ? SpaceMessageKind::stop
+                                                       : SpaceMessageKind::move;
     }
 
     SpaceShape shape_;
     net::Async& async_;
     net::Handle frames_;
     MetadataCache& cache_;
-    Mail& mail_;
+    SpaceMessages& messages_;
     const DeadNodes& dead_;
     NodeId self_;
     Directory* directory_ = nullptr;
