@@ -52,8 +52,9 @@ bool CommandStation::is_satisfied(Order order) const noexcept {
     return is_complete(order.handle);
 }
 
-std::uint64_t CommandStation::submit(gas::Delegate& delegate, const Access& access, gas::Place dst,
-                                     gas::Place src, Order order) {
+std::uint64_t CommandStation::submit(gas::Delegate& delegate, const Access& access,
+                                     gas::ResolvedAddress dst, gas::ResolvedAddress src,
+                                     Order order) {
     LastOfThread& last = last_of_thread;
     if (order.kind == Order::Kind::previous) {
         order.handle = last.station == this ? last.handle : last_handle();
@@ -81,7 +82,8 @@ std::uint64_t CommandStation::submit_here(const Access& access, std::byte* dst,
 }
 
 std::uint64_t CommandStation::enqueue(gas::Delegate& delegate, const Access& access,
-                                      const gas::Place& dst, const gas::Place& src, Order order) {
+                                      const gas::ResolvedAddress& dst,
+                                      const gas::ResolvedAddress& src, Order order) {
     latch_.lock();
     while (tail_ - head_ == capacity) {
         latch_.unlock();
@@ -102,8 +104,8 @@ std::uint64_t CommandStation::enqueue(gas::Delegate& delegate, const Access& acc
     return handle;
 }
 
-std::uint64_t CommandStation::claim(const Access& access, const gas::Place& dst,
-                                    const gas::Place& src) {
+std::uint64_t CommandStation::claim(const Access& access, const gas::ResolvedAddress& dst,
+                                    const gas::ResolvedAddress& src) {
     const std::uint64_t position = tail_++;
     Slot& made = *std::construct_at(&slot(position));
     made.access = access;

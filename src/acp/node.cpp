@@ -212,7 +212,7 @@ Result<std::uint64_t> Node::address_of(std::uint64_t key, const void* byte) cons
 }
 
 Result<void*> Node::local(std::uint64_t address) {
-    gas::Place place = memory_.resolve(address, 1);
+    gas::ResolvedAddress place = memory_.resolve(address, 1);
     if (place.fault != gas::AddressFault::none) return bad_address("ga", address, 1, place.fault);
     void* const at = place.reach;
     place.release();
@@ -275,8 +275,8 @@ std::int64_t Node::try_any_access(const Access& access, std::int64_t order) {
     Order understood;
     if (!understand(order, understood) || !is_aligned(access)) [[unlikely]]
         return 0;
-    gas::Place dst = memory_.resolve(access.dst, access.bytes);
-    gas::Place src = memory_.resolve(access.src, access.bytes);
+    gas::ResolvedAddress dst = memory_.resolve(access.dst, access.bytes);
+    gas::ResolvedAddress src = memory_.resolve(access.src, access.bytes);
     const bool are_good =
         dst.fault == gas::AddressFault::none && src.fault == gas::AddressFault::none;
     if (!are_good) [[unlikely]] {
@@ -298,7 +298,7 @@ Error Node::why_refused(const Access& access, std::int64_t order) {
                            " is no multiple of the " + std::to_string(access.width) +
                            " bytes of the atomic");
         }
-        gas::Place place = memory_.resolve(address, access.bytes);
+        gas::ResolvedAddress place = memory_.resolve(address, access.bytes);
         place.release();
         if (place.fault != gas::AddressFault::none) {
             return bad_address(name, address, access.bytes, place.fault);

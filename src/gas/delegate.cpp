@@ -111,9 +111,9 @@ void Delegate::carry_out(NodeId from, const DelegationRecord& record, Bytes data
     }
 }
 
-Place Delegate::own(const DelegationRecord& record, std::uint64_t address,
-                    std::uint64_t bytes) noexcept {
-    Place place = memory_.resolve(address, bytes);
+ResolvedAddress Delegate::own(const DelegationRecord& record, std::uint64_t address,
+                              std::uint64_t bytes) noexcept {
+    ResolvedAddress place = memory_.resolve(address, bytes);
     const bool is_own = place.fault == AddressFault::none && place.node == self_;
     if (!is_own) [[unlikely]] {
         const char* const why = place.fault == AddressFault::none
@@ -126,7 +126,7 @@ Place Delegate::own(const DelegationRecord& record, std::uint64_t address,
 }
 
 void Delegate::take_put(const DelegationRecord& record, Bytes data) noexcept {
-    Place to = own(record, record.dst, data.size());
+    ResolvedAddress to = own(record, record.dst, data.size());
     copy_shared(to.reach, data.data(), data.size());
     to.release();
     tell_done(record, data.size());
@@ -136,13 +136,13 @@ void Delegate::take_copy(const DelegationRecord& record) noexcept {
     HIROBA_INVARIANT(record.bytes <= batcher_.data_bytes_max(),
                      "node %u delegates a copy of %lu bytes in one piece; at most %lu",
                      record.origin.value, record.bytes, batcher_.data_bytes_max());
-    Place from = own(record, record.src, record.bytes);
+    ResolvedAddress from = own(record, record.src, record.bytes);
     deliver(record, {from.reach, record.bytes});
     from.release();
 }
 
 void Delegate::take_atomic(const DelegationRecord& record) noexcept {
-    Place word = own(record, record.src, record.width);
+    ResolvedAddress word = own(record, record.src, record.width);
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(word.reach) % record.width == 0;
     HIROBA_INVARIANT(is_aligned, "node %u delegates an atomic of %u bytes at global address 0x%lx",
                      record.origin.value, record.width, record.src);
@@ -156,7 +156,7 @@ void Delegate::take_atomic(const DelegationRecord& record) noexcept {
 void Delegate::deliver(const DelegationRecord& asked, Bytes data) noexcept {
     const NodeId to = memory_.layout().parts(asked.dst).node;
     if (to == self_) {
-        Place place = own(asked, asked.dst, data.size());
+        ResolvedAddress place = own(asked, asked.dst, data.size());
         if (!data.empty()) std::memmove(place.reach, data.data(), data.size());
         place.release();
         return tell_done(asked, data.size());

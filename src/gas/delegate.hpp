@@ -73,7 +73,8 @@ private:
     void deliver(const DelegationRecord& asked, Bytes data) noexcept;
     void tell_done(const DelegationRecord& record, std::uint64_t bytes) noexcept;
     /// This node's own memory, or the end of the job.
-    Place own(const DelegationRecord& record, std::uint64_t address, std::uint64_t bytes) noexcept;
+    ResolvedAddress own(const DelegationRecord& record, std::uint64_t address,
+                        std::uint64_t bytes) noexcept;
 
     NodeId self_;
     GlobalMemory& memory_;
