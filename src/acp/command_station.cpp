@@ -205,7 +205,7 @@ void CommandStation::pump(gas::Delegate& delegate) {
             ready_.pop_front();
             carry_out(of.access, of.dst.reach, of.src.reach);
             of.unsent = of.unfinished = 0;
-            settle(position);
+            finish_slot(position);
             continue;
         }
         const std::uint64_t bytes =
@@ -272,11 +272,11 @@ void CommandStation::finished(gas::Delegate& delegate, std::uint64_t token,
     of.unfinished -= bytes;
     bytes_under_way_ -= bytes;
     delegate.batcher().answered(executor_of(of));
-    if (of.unfinished == 0) settle(token);
+    if (of.unfinished == 0) finish_slot(token);
     pump(delegate);
 }
 
-void CommandStation::settle(std::uint64_t position) {
+void CommandStation::finish_slot(std::uint64_t position) {
     Slot& of = slot(position);
     of.state = State::done;
     of.dst.release();

@@ -118,7 +118,7 @@ private:
     }
     void send_piece(gas::Delegate& delegate, std::uint64_t position, std::uint64_t bytes);
     void send_atomic(gas::Delegate& delegate, std::uint64_t position);
-    void settle(std::uint64_t position);
+    void finish_slot(std::uint64_t position);
     void retire() noexcept;
 
     net::Endpoint& endpoint_;

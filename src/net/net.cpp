@@ -239,10 +239,10 @@ bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns
     return true;
 }
 
-bool Endpoint::settle(std::uint64_t timeout_ns) noexcept {
+bool Endpoint::drain(std::uint64_t timeout_ns) noexcept {
     const std::uint64_t end_ns = now_ns() + timeout_ns;
-    const auto settled = [&] { return !outbox_.any() && provider_->settled(); };
-    while (!wait_until(settled, std::min(end_ns, now_ns() + full_queue_sleep_ns))) {
+    const auto drained = [&] { return !outbox_.any() && provider_->drained(); };
+    while (!wait_until(drained, std::min(end_ns, now_ns() + full_queue_sleep_ns))) {
         if (now_ns() >= end_ns) return false;
     }
     return true;

@@ -96,7 +96,7 @@ public:
     RealNode(const RealNode&) = delete;
     RealNode& operator=(const RealNode&) = delete;
     ~RealNode() override {
-        endpoint_->settle(1'000'000'000);
+        endpoint_->drain(1'000'000'000);
         endpoint_->stop();
         service_.join();
     }

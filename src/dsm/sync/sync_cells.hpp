@@ -68,7 +68,7 @@ public:
     /// Waits until `waiter`, of this node, is granted (true) or `deadline` is over (false). On the
     /// program's stack.
     bool await(SyncWaiter waiter, const Deadline* deadline) noexcept;
-    /// After the wait's end has been settled.
+    /// After the end of the wait is decided.
     void give_back(SyncWaiter waiter) noexcept;
     /// Whether catch_up() would do nothing. Without the bucket: for what was written before.
     bool is_caught_up(SyncKey key) noexcept;

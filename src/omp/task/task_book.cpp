@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the life of a task on the node that created it, and of guests on the node that has them.
-// Invariant: settle() alone decides that a task of this node is complete, and then that it is over.
+// Invariant: advance_end() alone decides that a task of this node is complete, and then that it is
+// over.
 #include "omp/task/task_book.hpp"
 
 #include <algorithm>
@@ -241,7 +242,7 @@ void TaskBook::end_body(Task& task) {
         task.executed_at = self_;
         hand_children_up(task);
         task.drained = true;
-        settle(task);
+        advance_end(task);
         return;
     }
     task.dependences.reset();
@@ -269,10 +270,10 @@ void TaskBook::fulfill(TaskHandle event) {
     if (handle_of(task).raw != event.raw || !task.detached) return;
     task.event_fulfilled = true;
     if (task.kept != nullptr) observer_->task_fulfilled(task.kept);
-    settle(task);
+    advance_end(task);
 }
 
-void TaskBook::settle(Task& task) {
+void TaskBook::advance_end(Task& task) {
     if (!task.complete && task.body_over &&
         (!task.detached || task.event_fulfilled || task.discarded))
         make_complete(task);
@@ -460,7 +461,7 @@ void* TaskBook::hear(const GuestReport& report, NodeId host) {
     }
     task.body_over |= report.body_over;
     task.drained |= report.drained;
-    settle(task);
+    advance_end(task);
     return argument;
 }
 

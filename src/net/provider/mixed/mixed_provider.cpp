@@ -254,9 +254,9 @@ void MixedProvider::peer_lost(NodeId peer) noexcept {
     way.provider->peer_lost(way.node);
 }
 
-bool MixedProvider::settled() noexcept {
+bool MixedProvider::drained() noexcept {
     return !connected_ ||
-           ((near_ == nullptr || near_->settled()) && (far_ == nullptr || far_->settled()));
+           ((near_ == nullptr || near_->drained()) && (far_ == nullptr || far_->drained()));
 }
 
 std::size_t MixedProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {

@@ -304,7 +304,7 @@ void UdpProvider::peer_lost(NodeId node) noexcept {
     sleep_.ring(Sleeper::service);
 }
 
-bool UdpProvider::settled() noexcept {
+bool UdpProvider::drained() noexcept {
     const std::scoped_lock lock{latch_};
     if (delivering_ != 0) return false;
     return std::ranges::all_of(talked_, [](const Peer* peer) {

@@ -220,11 +220,11 @@ void VerbsProvider::look_after_peers(Arrivals& arrivals) noexcept {
     }
 }
 
-bool VerbsProvider::settled() noexcept {
+bool VerbsProvider::drained() noexcept {
     if (!connected_) return true;
     for (const auto& lane : lanes_) {
         const std::scoped_lock guard{lane->queue().latch()};
-        if (!lane->is_settled()) return false;
+        if (!lane->is_drained()) return false;
     }
     bool all = true;
     for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
