@@ -251,18 +251,18 @@ void ShmProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
                         void* argument) noexcept {
     // Undelivered messages keep every role awake: whoever was polling may have stopped with the
     // rest of its batch still in the queue.
-    struct News {
+    struct Waiter {
         ShmProvider* self;
         bool (*ready)(void*);
         void* argument;
-    } news{this, ready, argument};
+    } waiter{this, ready, argument};
     sleep_at(
         bell(setup_.self, role), timeout_ns,
         [](void* opaque) {
-            const News& news = *static_cast<News*>(opaque);
-            return news.ready(news.argument) || news.self->anything_arrived();
+            const Waiter& waiter = *static_cast<Waiter*>(opaque);
+            return waiter.ready(waiter.argument) || waiter.self->anything_arrived();
         },
-        &news);
+        &waiter);
 }
 
 void ShmProvider::wake(NodeId node, Sleeper role) noexcept { ring(bell(node, role)); }
