@@ -213,7 +213,7 @@ Post ShmProvider::send(NodeId to, MessageKind kind, Urgency urgency,
     if (!written) return target.lost.load(std::memory_order_relaxed) ? Post::done : Post::again;
 
     ControlPage& theirs = control(to);
-    news_fence();  // W1 of doorbell.hpp is the queue's tail
+    store_fence();  // W1 of doorbell.hpp is the queue's tail
     ring_after_fence(theirs.waiters);
     if (urgency == Urgency::wake_service) ring_after_fence(theirs.service);
     return Post::done;

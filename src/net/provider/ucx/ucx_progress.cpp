@@ -243,11 +243,12 @@ void UcxProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
         bool (*ready)(void*);
         void* argument;
     } question{this, ready, argument};
-    const auto news = [](void* asked) {
+    const auto arrived = [](void* asked) {
         const auto& about = *static_cast<Question*>(asked);
         return about.ready(about.argument) || about.provider->anything_to_do();
     };
-    sleepers_[static_cast<std::size_t>(role)].sleep({event_fd_, -1}, timeout_ns, news, &question);
+    sleepers_[static_cast<std::size_t>(role)].sleep({event_fd_, -1}, timeout_ns, arrived,
+                                                    &question);
 }
 
 void UcxProvider::wake(NodeId node, Sleeper role) noexcept {

@@ -259,7 +259,7 @@ bool VerbsProvider::anything_to_do(Sleeper role) noexcept {
     for (const auto& lane : lanes_) {
         if (lane->is_idle()) continue;
         const std::scoped_lock guard{lane->queue().latch()};
-        if (lane->has_news() || lane->queue().arm()) return true;
+        if (lane->has_finished() || lane->queue().arm()) return true;
     }
     return messages_.arm_sends() || meeting_.arm() || messages_.arm(role == Sleeper::service);
 }
@@ -272,13 +272,13 @@ void VerbsProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(
         bool (*ready)(void*);
         void* argument;
     } question{this, role, ready, argument};
-    const auto news = [](void* asked) {
+    const auto arrived = [](void* asked) {
         const auto& about = *static_cast<Question*>(asked);
         return about.ready(about.argument) ||
                (about.provider->connected_ && about.provider->anything_to_do(about.role));
     };
-    sleepers_[static_cast<std::size_t>(role)].sleep({device_->channel()->fd, -1}, timeout_ns, news,
-                                                    &question);
+    sleepers_[static_cast<std::size_t>(role)].sleep({device_->channel()->fd, -1}, timeout_ns,
+                                                    arrived, &question);
 }
 
 void VerbsProvider::wake(NodeId node, Sleeper role) noexcept {
