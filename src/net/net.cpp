@@ -157,25 +157,25 @@ void Endpoint::kick(const PreparedKick& prepared, std::uint32_t offset, std::uin
 /// Makes room at `to`, and tries again and again.
 template <class Sent>
 void Endpoint::wait_until_sent(NodeId to, Sent&& sent) noexcept {
-    Patience patience{shortage_};
+    WaitBudget budget{shortage_};
     do {
         if (poll()) continue;
         // The target's threads may be busy with the program for long; its service thread is not.
         provider_->wake(to, Provider::Sleeper::service);
-        if (patience.pass()) continue;
+        if (budget.pass()) continue;
         provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
-        patience.slept();
+        budget.slept();
     } while (!sent());
 }
 
 /// Tries again and again while the provider has no room; `attempt` says when there was.
 template <class Attempt>
 void Endpoint::insist(Attempt&& attempt) noexcept {
-    Patience patience{shortage_};
+    WaitBudget budget{shortage_};
     while (!attempt()) {
-        if (poll() || patience.pass()) continue;
+        if (poll() || budget.pass()) continue;
         provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
-        patience.slept();
+        budget.slept();
     }
 }
 
@@ -222,19 +222,19 @@ void Endpoint::complete_all(std::span<Work> list) noexcept {
 // --- waiting -------------------------------------------------------------------------------------
 
 bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns) noexcept {
-    Patience patience{shortage_};
+    WaitBudget budget{shortage_};
     while (!ready(argument)) {
         const std::uint64_t left_ns = ns_until(until_ns);
         if (left_ns == 0) return false;
         if (poll()) {
-            patience.renew();
+            budget.renew();
             continue;
         }
-        if (patience.pass()) continue;
+        if (budget.pass()) continue;
         const std::uint64_t sleep_max_ns = anything_blocked() ? full_queue_sleep_ns : sleep_ns;
         provider_->sleep(Provider::Sleeper::waiter, std::min(sleep_max_ns, left_ns), ready,
                          argument);
-        patience.slept();
+        budget.slept();
     }
     return true;
 }
@@ -258,12 +258,12 @@ void Endpoint::serve() noexcept {
     ask_for_short_slices();
     server_.store(&this_thread(), std::memory_order_relaxed);  // for poll(), on this thread alone
     CoreShortage shortage;
-    Patience patience{shortage};
+    WaitBudget budget{shortage};
     std::uint64_t stays_up_from_ns = 0, polls_seen = 0;
     bool worked = false;  // since it slept
     const auto sleep = [&](Sleep how) {
         sleep_service(how);
-        patience.slept();
+        budget.slept();
         worked = false;
     };
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop()
@@ -283,7 +283,7 @@ void Endpoint::serve() noexcept {
         const bool may_stay_up =
             anything_blocked() ||
             (part_ != nullptr && worked && !others_poll && now_ns() > stays_up_from_ns);
-        if (may_stay_up && patience.pass()) {
+        if (may_stay_up && budget.pass()) {
             if (shortage.spins() != CoreShortage::spins_min) continue;
             stays_up_from_ns = now_ns() + contested_core_ns;
             shortage.forget();

@@ -19,9 +19,9 @@
 #include "base/thread_context.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/outbox.hpp"
-#include "net/patience.hpp"
 #include "net/progress_part.hpp"
 #include "net/provider/provider.hpp"
+#include "net/wait_budget.hpp"
 
 namespace hiroba::net {
 
