@@ -4,7 +4,7 @@
 // a cell's pages to whoever works on it. The motive of MGAS-2 (Endo & Taura), section 1.
 // Run: hiroba run --spmd -n 2 build/examples/gas_balance [cells] [steps]
 //
-// A cell's task is one word: how often it was taken. Whoever makes it from 2k to 2k + 1 by
+// A cell's task is one word: how often it was taken. The node that makes it 2k + 1 from 2k by
 // compare_swap works on it in step k. Three ways are run: every rank keeps its cells; cells are
 // taken and the data stay; cells are taken and the data follow.
 #include <chrono>

@@ -95,7 +95,7 @@ public:
             check(space_.put(work_ + i, static_cast<double>(steps)));
         }
         space_.barrier();
-        // Everybody deals the cells out, alike.
+        // Each node deals the cells out, all alike.
         check(space_.get(work_, std::span<double>(all_work_)));
         mine_ = share();
         if (relocates_ && mine_.count != 0) {

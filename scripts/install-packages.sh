@@ -25,7 +25,7 @@ for purpose in "${@:-build}"; do
             others+=(libomp-dev)
             headers+=(libucx-dev:ucp/api/ucp.h libibverbs-dev:infiniband/verbs.h libgtest-dev:gtest/gtest.h nlohmann-json3-dev:nlohmann/json.hpp)
             ;;
-        deb) commands+=(dpkg-dev:dpkg-shlibdeps) ;;
+        deb) commands+=(dpkg-dev:dpkg-shlibdeps file:file) ;;
         docs) commands+=(mkdocs:mkdocs doxygen:doxygen) ;;
         format) commands+=(clang-format:clang-format) ;;
         *) others+=("$purpose") ;;

@@ -216,7 +216,7 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     if (auto created = create_layers(*node, std::move(*engine)); !created) return created;
     if (auto attached = attach_layers(*node); !attached) return attached;
     allow_code_on_stacks(*node, objects);
-    if (auto reserved = node->library_place.reserve(); !reserved)
+    if (auto reserved = node->library_range.reserve(); !reserved)
         log(LogLayer::abi, LogLevel::info, "dlopen: %s", reserved.error().text.c_str());
     if (auto rewritten = rewrite_atomics(*node, objects); !rewritten) return rewritten.error();
     if (auto arrived = arrive(*node); !arrived) return arrived;

@@ -14,7 +14,7 @@ Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> obj
     omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
     // Atomics rewritten now may later touch data of libraries opened by dlopen(): that range is
     // global, too.
-    if (node.library_place.range().bytes > 0) hooks.global.push_back(node.library_place.range());
+    if (node.library_range.range().bytes > 0) hooks.global.push_back(node.library_range.range());
     for (const omp::LoadedObject& object : objects) {
         if (!object.is_global()) continue;
         const bool program = object.kind == omp::LoadedObject::Kind::program;

@@ -17,7 +17,7 @@
 #include "net/loss_watch.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
-#include "omp/process/library_place.hpp"
+#include "omp/process/library_range.hpp"
 
 namespace hiroba::abi {
 
@@ -30,7 +30,7 @@ struct World {
     std::unique_ptr<net::Endpoint> endpoint;
     std::unique_ptr<net::LossWatch> losses;
     std::unique_ptr<dsm::AddressMap> map;
-    omp::LibraryPlace library_place;
+    omp::LibraryRange library_range;
     std::unique_ptr<dsm::SharedMemory> memory;
     std::unique_ptr<dsm::DebtPayer> payer;
     std::unique_ptr<dsm::LockTable> locks;

@@ -11,7 +11,7 @@ void Barrier::wait(gas::Delegate& delegate) {
     for (std::uint64_t distance = 1; distance < nodes; distance *= 2, ++round) {
         const std::uint64_t ahead = (endpoint_.self().value + distance) % nodes;
         delegate.signal(NodeId{static_cast<std::uint32_t>(ahead)}, round);
-        delegate.courier().flush(gas::Courier::When::now);
+        delegate.batcher().flush(gas::CommandBatcher::When::now);
         // Acquire, pairs with signalled(): what its sender wrote into this node before is seen.
         endpoint_.wait_until(
             [&] { return arrived_[round].load(std::memory_order_acquire) >= wanted; });

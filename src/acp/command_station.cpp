@@ -52,8 +52,9 @@ bool CommandStation::is_satisfied(Order order) const noexcept {
     return is_complete(order.handle);
 }
 
-std::uint64_t CommandStation::submit(gas::Delegate& delegate, const Access& access, gas::Place dst,
-                                     gas::Place src, Order order) {
+std::uint64_t CommandStation::submit(gas::Delegate& delegate, const Access& access,
+                                     gas::ResolvedAddress dst, gas::ResolvedAddress src,
+                                     Order order) {
     LastOfThread& last = last_of_thread;
     if (order.kind == Order::Kind::previous) {
         order.handle = last.station == this ? last.handle : last_handle();
@@ -81,11 +82,12 @@ std::uint64_t CommandStation::submit_here(const Access& access, std::byte* dst,
 }
 
 std::uint64_t CommandStation::enqueue(gas::Delegate& delegate, const Access& access,
-                                      const gas::Place& dst, const gas::Place& src, Order order) {
+                                      const gas::ResolvedAddress& dst,
+                                      const gas::ResolvedAddress& src, Order order) {
     latch_.lock();
     while (tail_ - head_ == capacity) {
         latch_.unlock();
-        delegate.courier().flush(gas::Courier::When::now);
+        delegate.batcher().flush(gas::CommandBatcher::When::now);
         // Acquire, pairs with retire().
         endpoint_.wait_until([this] { return !is_full_.load(std::memory_order_acquire); });
         latch_.lock();
@@ -97,13 +99,13 @@ std::uint64_t CommandStation::enqueue(gas::Delegate& delegate, const Access& acc
     pump(delegate);
     const bool has_retired = head_ != head;
     latch_.unlock();
-    delegate.courier().flush(gas::Courier::When::due);
+    delegate.batcher().flush(gas::CommandBatcher::When::due);
     if (has_retired) endpoint_.wake_local();
     return handle;
 }
 
-std::uint64_t CommandStation::claim(const Access& access, const gas::Place& dst,
-                                    const gas::Place& src) {
+std::uint64_t CommandStation::claim(const Access& access, const gas::ResolvedAddress& dst,
+                                    const gas::ResolvedAddress& src) {
     const std::uint64_t position = tail_++;
     Slot& made = *std::construct_at(&slot(position));
     made.access = access;
@@ -203,11 +205,11 @@ void CommandStation::pump(gas::Delegate& delegate) {
             ready_.pop_front();
             carry_out(of.access, of.dst.reach, of.src.reach);
             of.unsent = of.unfinished = 0;
-            settle(position);
+            finish_slot(position);
             continue;
         }
         const std::uint64_t bytes =
-            std::min<std::uint64_t>(of.unsent, delegate.courier().data_bytes_max());
+            std::min<std::uint64_t>(of.unsent, delegate.batcher().data_bytes_max());
         if (bytes_under_way_ != 0 && bytes_under_way_ + bytes > bytes_under_way_max) return;
         bytes_under_way_ += bytes;
         of.unsent -= bytes;
@@ -269,12 +271,12 @@ void CommandStation::finished(gas::Delegate& delegate, std::uint64_t token,
                      bytes, token, wanted);
     of.unfinished -= bytes;
     bytes_under_way_ -= bytes;
-    delegate.courier().answered(executor_of(of));
-    if (of.unfinished == 0) settle(token);
+    delegate.batcher().answered(executor_of(of));
+    if (of.unfinished == 0) finish_slot(token);
     pump(delegate);
 }
 
-void CommandStation::settle(std::uint64_t position) {
+void CommandStation::finish_slot(std::uint64_t position) {
     Slot& of = slot(position);
     of.state = State::done;
     of.dst.release();
@@ -297,13 +299,13 @@ void CommandStation::retire() noexcept {
 
 void CommandStation::complete(gas::Delegate& delegate, std::uint64_t handle) {
     if (is_complete(handle)) return;
-    delegate.courier().flush(gas::Courier::When::now);
+    delegate.batcher().flush(gas::CommandBatcher::When::now);
     endpoint_.wait_until([this, handle] { return is_complete(handle); });
 }
 
 bool CommandStation::is_incomplete(gas::Delegate& delegate, std::uint64_t handle) {
     if (is_complete(handle)) return false;
-    delegate.courier().flush(gas::Courier::When::now);
+    delegate.batcher().flush(gas::CommandBatcher::When::now);
     endpoint_.poll();
     return !is_complete(handle);
 }

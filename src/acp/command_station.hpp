@@ -52,8 +52,8 @@ public:
 
     /// Takes over both places and releases them. Waits while the queue is full.
     /// @return the handle; never 0
-    std::uint64_t submit(gas::Delegate& delegate, const Access& access, gas::Place dst,
-                         gas::Place src, Order order);
+    std::uint64_t submit(gas::Delegate& delegate, const Access& access, gas::ResolvedAddress dst,
+                         gas::ResolvedAddress src, Order order);
     /// Carries out what need not wait and has both its ends within reach. @return as submit()
     std::uint64_t submit_here(const Access& access, std::byte* dst, std::byte* src) noexcept;
     bool is_complete(std::uint64_t handle) const noexcept {
@@ -79,7 +79,7 @@ private:
     /// One command. Left uninitialized until its place is claimed: the queue is used as touched.
     struct Slot {
         Access access;
-        gas::Place dst, src;
+        gas::ResolvedAddress dst, src;
         std::uint64_t handle;
         std::uint64_t unsent;          ///< bytes no message has asked for
         std::uint64_t unfinished;      ///< bytes not known to be at dst
@@ -98,9 +98,11 @@ private:
 
     bool is_satisfied(Order order) const noexcept;
     std::uint64_t new_handle() noexcept { return issued_.fetch_add(1) + 1; }
-    std::uint64_t enqueue(gas::Delegate& delegate, const Access& access, const gas::Place& dst,
-                          const gas::Place& src, Order order);
-    std::uint64_t claim(const Access& access, const gas::Place& dst, const gas::Place& src);
+    std::uint64_t enqueue(gas::Delegate& delegate, const Access& access,
+                          const gas::ResolvedAddress& dst, const gas::ResolvedAddress& src,
+                          Order order);
+    std::uint64_t claim(const Access& access, const gas::ResolvedAddress& dst,
+                        const gas::ResolvedAddress& src);
     Slot& slot(std::uint64_t position) noexcept { return slots_[position % capacity]; }
     Route route_of(const Slot& of) const noexcept;
     std::uint64_t find(std::uint64_t handle) noexcept;
@@ -116,7 +118,7 @@ private:
     }
     void send_piece(gas::Delegate& delegate, std::uint64_t position, std::uint64_t bytes);
     void send_atomic(gas::Delegate& delegate, std::uint64_t position);
-    void settle(std::uint64_t position);
+    void finish_slot(std::uint64_t position);
     void retire() noexcept;
 
     net::Endpoint& endpoint_;

@@ -40,7 +40,7 @@ Result<std::uint64_t> starter_size() {
     return bytes;
 }
 
-/// Everybody's new rank; refused unless each rank is there once.
+/// Sets the new rank of each process; refused unless each rank is there once.
 Result<RankNumbers> gather_ranks(net::ControlChannel& control, std::int64_t mine) {
     auto all = control.all_gather(std::as_bytes(std::span(&mine, 1)), -1);
     if (!all) return all.error();
@@ -120,7 +120,7 @@ Result<void> Node::meet_by_kicks(net::kick::Place place) {
 
 void Node::sync() {
     if (!kick_barrier_) return barrier_.wait(delegate_);
-    delegate_.courier().flush(gas::Courier::When::now);  // others may wait for it
+    delegate_.batcher().flush(gas::CommandBatcher::When::now);  // others may wait for it
     const std::scoped_lock guard{one_at_a_time_};
     kick_barrier_->arrive_and_wait();
 }
@@ -144,7 +144,8 @@ Result<Life> Node::leave_for_reset(std::int64_t rank) {
     return go(std::move(*ranks));
 }
 
-/// Everybody's commands are complete. Their last answers were acknowledged or are not waited for.
+/// The commands of all ranks are complete. Their last answers were acknowledged or are not waited
+/// for.
 Result<Life> Node::go(RankNumbers ranks) {
     endpoint_->stop();
     service_.join();
@@ -196,7 +197,7 @@ Result<void> Node::unregister_memory(std::uint64_t key) {
     gas::Registration* const memory = memory_.table().remove(key);
     if (memory == nullptr) return refused("key " + hexadecimal(key) + " is not registered here");
     if (memory->count != 0) return {};
-    delegate_.courier().flush(gas::Courier::When::now);
+    delegate_.batcher().flush(gas::CommandBatcher::When::now);
     endpoint_->wait_until(
         [memory] { return memory->idle() && gas::RegistrationTable::is_unannounced(*memory); });
     memory_.table().forget(memory);
@@ -211,7 +212,7 @@ Result<std::uint64_t> Node::address_of(std::uint64_t key, const void* byte) cons
 }
 
 Result<void*> Node::local(std::uint64_t address) {
-    gas::Place place = memory_.resolve(address, 1);
+    gas::ResolvedAddress place = memory_.resolve(address, 1);
     if (place.fault != gas::AddressFault::none) return bad_address("ga", address, 1, place.fault);
     void* const at = place.reach;
     place.release();
@@ -274,8 +275,8 @@ std::int64_t Node::try_any_access(const Access& access, std::int64_t order) {
     Order understood;
     if (!understand(order, understood) || !is_aligned(access)) [[unlikely]]
         return 0;
-    gas::Place dst = memory_.resolve(access.dst, access.bytes);
-    gas::Place src = memory_.resolve(access.src, access.bytes);
+    gas::ResolvedAddress dst = memory_.resolve(access.dst, access.bytes);
+    gas::ResolvedAddress src = memory_.resolve(access.src, access.bytes);
     const bool are_good =
         dst.fault == gas::AddressFault::none && src.fault == gas::AddressFault::none;
     if (!are_good) [[unlikely]] {
@@ -297,7 +298,7 @@ Error Node::why_refused(const Access& access, std::int64_t order) {
                            " is no multiple of the " + std::to_string(access.width) +
                            " bytes of the atomic");
         }
-        gas::Place place = memory_.resolve(address, access.bytes);
+        gas::ResolvedAddress place = memory_.resolve(address, access.bytes);
         place.release();
         if (place.fault != gas::AddressFault::none) {
             return bad_address(name, address, access.bytes, place.fault);

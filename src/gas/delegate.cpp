@@ -38,14 +38,14 @@ std::uint64_t apply_to_word(std::byte* at, net::AtomicOp op, std::uint32_t width
 }
 
 Delegate::Delegate(net::Endpoint& endpoint, GlobalMemory& memory, const DelegateHooks& hooks)
-    : self_(endpoint.self()), memory_(memory), hooks_(hooks), courier_(endpoint) {
+    : self_(endpoint.self()), memory_(memory), hooks_(hooks), batcher_(endpoint) {
     endpoint.on(message::delegation, &Delegate::on_message, this);
 }
 
 // --- asking --------------------------------------------------------------------------------------
 
 void Delegate::ask(NodeId at, const DelegationRecord& record, Bytes data) {
-    courier_.append(at, EncodedRecord(record).bytes(), data, Courier::Record::question);
+    batcher_.append(at, EncodedRecord(record).bytes(), data, CommandBatcher::Record::question);
 }
 
 void Delegate::put(NodeId to, std::uint64_t token, std::uint64_t dst, Bytes data) {
@@ -77,7 +77,7 @@ void Delegate::signal(NodeId to, std::uint64_t what) {
     record.kind = Kind::signal;
     record.origin = self_;
     record.token = what;
-    courier_.append(to, EncodedRecord(record).bytes(), {}, Courier::Record::answer);
+    batcher_.append(to, EncodedRecord(record).bytes(), {}, CommandBatcher::Record::answer);
 }
 
 // --- carrying out --------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ void Delegate::on_message(void* self, NodeId from, Bytes body) noexcept {
                          from.value, left);
         delegate.carry_out(from, record, data);
     }
-    delegate.courier_.flush(Courier::When::now);
+    delegate.batcher_.flush(CommandBatcher::When::now);
 }
 
 void Delegate::carry_out(NodeId from, const DelegationRecord& record, Bytes data) noexcept {
@@ -111,9 +111,9 @@ void Delegate::carry_out(NodeId from, const DelegationRecord& record, Bytes data
     }
 }
 
-Place Delegate::own(const DelegationRecord& record, std::uint64_t address,
-                    std::uint64_t bytes) noexcept {
-    Place place = memory_.resolve(address, bytes);
+ResolvedAddress Delegate::own(const DelegationRecord& record, std::uint64_t address,
+                              std::uint64_t bytes) noexcept {
+    ResolvedAddress place = memory_.resolve(address, bytes);
     const bool is_own = place.fault == AddressFault::none && place.node == self_;
     if (!is_own) [[unlikely]] {
         const char* const why = place.fault == AddressFault::none
@@ -126,23 +126,23 @@ Place Delegate::own(const DelegationRecord& record, std::uint64_t address,
 }
 
 void Delegate::take_put(const DelegationRecord& record, Bytes data) noexcept {
-    Place to = own(record, record.dst, data.size());
+    ResolvedAddress to = own(record, record.dst, data.size());
     copy_shared(to.reach, data.data(), data.size());
     to.release();
     tell_done(record, data.size());
 }
 
 void Delegate::take_copy(const DelegationRecord& record) noexcept {
-    HIROBA_INVARIANT(record.bytes <= courier_.data_bytes_max(),
+    HIROBA_INVARIANT(record.bytes <= batcher_.data_bytes_max(),
                      "node %u delegates a copy of %lu bytes in one piece; at most %lu",
-                     record.origin.value, record.bytes, courier_.data_bytes_max());
-    Place from = own(record, record.src, record.bytes);
+                     record.origin.value, record.bytes, batcher_.data_bytes_max());
+    ResolvedAddress from = own(record, record.src, record.bytes);
     deliver(record, {from.reach, record.bytes});
     from.release();
 }
 
 void Delegate::take_atomic(const DelegationRecord& record) noexcept {
-    Place word = own(record, record.src, record.width);
+    ResolvedAddress word = own(record, record.src, record.width);
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(word.reach) % record.width == 0;
     HIROBA_INVARIANT(is_aligned, "node %u delegates an atomic of %u bytes at global address 0x%lx",
                      record.origin.value, record.width, record.src);
@@ -156,7 +156,7 @@ void Delegate::take_atomic(const DelegationRecord& record) noexcept {
 void Delegate::deliver(const DelegationRecord& asked, Bytes data) noexcept {
     const NodeId to = memory_.layout().parts(asked.dst).node;
     if (to == self_) {
-        Place place = own(asked, asked.dst, data.size());
+        ResolvedAddress place = own(asked, asked.dst, data.size());
         if (!data.empty()) std::memmove(place.reach, data.data(), data.size());
         place.release();
         return tell_done(asked, data.size());
@@ -168,7 +168,7 @@ void Delegate::deliver(const DelegationRecord& asked, Bytes data) noexcept {
     DelegationRecord record = asked;
     record.kind = Kind::put;
     record.bytes = data.size();
-    courier_.append(to, EncodedRecord(record).bytes(), data, Courier::Record::answer);
+    batcher_.append(to, EncodedRecord(record).bytes(), data, CommandBatcher::Record::answer);
 }
 
 void Delegate::tell_done(const DelegationRecord& record, std::uint64_t bytes) noexcept {
@@ -176,7 +176,7 @@ void Delegate::tell_done(const DelegationRecord& record, std::uint64_t bytes) no
     DelegationRecord done = record;
     done.kind = Kind::done;
     done.bytes = bytes;
-    courier_.append(record.origin, EncodedRecord(done).bytes(), {}, Courier::Record::answer);
+    batcher_.append(record.origin, EncodedRecord(done).bytes(), {}, CommandBatcher::Record::answer);
 }
 
 }  // namespace hiroba::gas

@@ -16,7 +16,7 @@
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
-#include "gas/courier.hpp"
+#include "gas/command_batcher.hpp"
 #include "gas/delegation_record.hpp"
 #include "gas/global_memory.hpp"
 #include "net/net.hpp"
@@ -46,21 +46,21 @@ void store_word(std::byte* at, std::uint64_t value, std::uint32_t width) noexcep
 std::uint64_t apply_to_word(std::byte* at, net::AtomicOp op, std::uint32_t width,
                             std::uint64_t operand, std::uint64_t expected) noexcept;
 
-/// Make it before Endpoint::connect(). Any thread; what is asked leaves with courier().flush().
+/// Make it before Endpoint::connect(). Any thread; what is asked leaves with batcher().flush().
 class Delegate {
 public:
     Delegate(net::Endpoint& endpoint, GlobalMemory& memory, const DelegateHooks& hooks);
 
-    /// @param data  at most courier().data_bytes_max()
+    /// @param data  at most batcher().data_bytes_max()
     void put(NodeId to, std::uint64_t token, std::uint64_t dst, Bytes data);
-    /// @param at  owner of `src`  @param bytes  at most courier().data_bytes_max()
+    /// @param at  owner of `src`  @param bytes  at most batcher().data_bytes_max()
     void copy(NodeId at, std::uint64_t token, std::uint64_t dst, std::uint64_t src,
               std::uint64_t bytes);
     /// @param at  owner of `src`
     void atomic(NodeId at, const DelegationRecord& record);
     void signal(NodeId to, std::uint64_t what);
 
-    Courier& courier() noexcept { return courier_; }
+    CommandBatcher& batcher() noexcept { return batcher_; }
 
 private:
     static void on_message(void* self, NodeId from, Bytes body) noexcept;
@@ -73,12 +73,13 @@ private:
     void deliver(const DelegationRecord& asked, Bytes data) noexcept;
     void tell_done(const DelegationRecord& record, std::uint64_t bytes) noexcept;
     /// This node's own memory, or the end of the job.
-    Place own(const DelegationRecord& record, std::uint64_t address, std::uint64_t bytes) noexcept;
+    ResolvedAddress own(const DelegationRecord& record, std::uint64_t address,
+                        std::uint64_t bytes) noexcept;
 
     NodeId self_;
     GlobalMemory& memory_;
     DelegateHooks hooks_;
-    Courier courier_;
+    CommandBatcher batcher_;
 };
 
 }  // namespace hiroba::gas

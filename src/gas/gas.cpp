@@ -56,9 +56,9 @@ void Segment::discard(std::uint64_t offset, std::size_t bytes) noexcept {
                      static_cast<void*>(from), errno);
 }
 
-// Whoever polls stores the answers, and the caller's stack may be the program's, that is global
-// memory: a store by another thread at any time would be the program's to the memory above. So what
-// an operation brings lands on the runtime stack.
+// The thread that polls stores the answers. The caller's stack may be the program's, which is
+// global memory: another thread's store to it would count as the program's write. So what an
+// operation brings lands on the runtime stack.
 
 void Segment::get_posted(GlobalAddress from, MutableBytes to) noexcept {
     if (to.empty()) return;

@@ -15,17 +15,18 @@ const char* text_of(AddressFault fault) noexcept {
     return "is no address";
 }
 
-Place GlobalMemory::fault_of(std::uint64_t address) const noexcept {
+ResolvedAddress GlobalMemory::fault_of(std::uint64_t address) const noexcept {
     const AddressParts parts = layout_.parts(address);
     if (address == 0) return {parts.node, AddressFault::null};
     const bool exists = parts.node.value < layout_.nodes();
     return {parts.node, exists ? AddressFault::no_segment : AddressFault::no_node};
 }
 
-Place GlobalMemory::resolve_registered(const AddressParts& parts, std::uint64_t bytes) noexcept {
+ResolvedAddress GlobalMemory::resolve_registered(const AddressParts& parts,
+                                                 std::uint64_t bytes) noexcept {
     if (bytes > layout_.place_end() - parts.place) return {parts.node, AddressFault::unregistered};
     if (parts.node != self_) return {parts.node, AddressFault::none};
-    Place place{parts.node, AddressFault::none};
+    ResolvedAddress place{parts.node, AddressFault::none};
     place.pinned = table_.pin(parts.place, parts.color, bytes, &place.reach);
     if (place.pinned == nullptr) place.fault = AddressFault::unregistered;
     return place;

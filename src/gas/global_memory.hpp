@@ -20,7 +20,7 @@ enum class AddressFault : std::uint8_t { none, null, no_node, no_segment, past_e
 const char* text_of(AddressFault fault) noexcept;
 
 /// What an address names. The caller of resolve() calls release() once.
-struct Place {
+struct ResolvedAddress {
     NodeId node;
     AddressFault fault = AddressFault::none;
     std::byte* reach = nullptr;      ///< for this node's loads and stores; nullptr: the owner's
@@ -47,7 +47,7 @@ public:
     void attach() { symmetric_.attach(); }
 
     /// Resolves [address, address + bytes). Memory registered by other nodes is checked by them.
-    Place resolve(std::uint64_t address, std::uint64_t bytes) noexcept {
+    ResolvedAddress resolve(std::uint64_t address, std::uint64_t bytes) noexcept {
         if (!layout_.is_address(address)) [[unlikely]]
             return fault_of(address);
         const AddressParts parts = layout_.parts(address);
@@ -109,8 +109,8 @@ private:
         if (parts.node != self_) return nullptr;
         return table_.announce(parts.place, parts.color, bytes, announcement);
     }
-    Place fault_of(std::uint64_t address) const noexcept;
-    Place resolve_registered(const AddressParts& parts, std::uint64_t bytes) noexcept;
+    ResolvedAddress fault_of(std::uint64_t address) const noexcept;
+    ResolvedAddress resolve_registered(const AddressParts& parts, std::uint64_t bytes) noexcept;
 
     NodeId self_;
     AddressLayout layout_;

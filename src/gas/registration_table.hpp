@@ -48,11 +48,11 @@ extern constinit thread_local RememberedRegistration remembered[2];
 ///
 /// An access to memory that its thread used lately takes no latch and counts nothing: it announces
 /// the memory in the thread's slot, looks whether anything was unregistered since, accesses, and
-/// strikes the announcement out. Whoever unregisters first counts that, then has all threads
-/// execute a barrier, then waits for announcements (thread_slots.hpp has the argument).
+/// strikes the announcement out. unregister() counts itself first, then has all threads execute a
+/// barrier, then waits for announcements (thread_slots.hpp has the argument).
 class RegistrationTable {
 public:
-    /// @param first_segment  numbers below are somebody else's
+    /// @param first_segment  numbers below belong to others
     RegistrationTable(const AddressLayout& layout, NodeId self, std::uint64_t first_segment);
 
     /// Registers `bytes` >= 1 from `first`, of any alignment; the same memory with the same color

@@ -179,7 +179,7 @@ TEST(RegistrationTable, IsRememberedByTheThreadThatUsedItUntilAnythingGoes) {
     EXPECT_EQ(announce(key, 8, 0), memory.data());
 }
 
-/// Whoever unregisters waits for who has announced: nobody touches the memory afterwards.
+/// unregister() waits for the accesses that are announced: none touches the memory afterwards.
 TEST(RegistrationTable, IsNotTouchedOnceUnregistered) {
     Table t;
     alignas(8) static std::byte memory[64];

@@ -31,11 +31,11 @@ TEST(AsyncQueue, joins_what_is_under_way_and_sends_it_as_one_list) {
     node.endpoint->poll();
     EXPECT_EQ(node.provider->calls, 5);
     EXPECT_EQ(node.provider->longest_list, 4u);
-    node.settle();
+    node.drain();
     EXPECT_EQ(done, 5);
     ASSERT_EQ(read(), Submission::accepted);  // alone again: at once
     EXPECT_EQ(node.provider->calls, 6);
-    node.settle();
+    node.drain();
 }
 
 /// A provider that gathers gets what may join at once; the queue is for when it is busy, and for
@@ -65,7 +65,7 @@ TEST(AsyncQueue, hands_small_requests_to_a_provider_that_gathers_unless_it_is_bu
     node.endpoint->poll();
     EXPECT_EQ(node.provider->calls, 4);
     EXPECT_EQ(node.provider->service_wakes, 0);
-    node.settle();
+    node.drain();
     EXPECT_EQ(done, 4);
 }
 
@@ -139,7 +139,7 @@ TEST(AsyncQueue, sends_what_has_joined_in_the_poll_that_ends_the_rest) {
     ASSERT_EQ(chain.done, 2);
     EXPECT_TRUE(node.provider->calls == 3 || node.provider->service_wakes > 0)
         << node.provider->calls << " requests left, and nobody looks after the last";
-    node.settle();
+    node.drain();
     EXPECT_EQ(chain.done, 3);
 }
 
@@ -161,7 +161,7 @@ TEST(AsyncQueue, runs_foreign_calls_on_the_service_thread_alone) {
         EXPECT_FALSE(node.async->idle());
         EXPECT_EQ(node.async->try_call({}), Submission::refused);
         std::thread service{[&] { node.endpoint->serve(); }};
-        node.settle();
+        node.drain();
         EXPECT_EQ(done, static_cast<int>(accepted));
         EXPECT_NE(by.load(), nullptr);
         EXPECT_NE(by.load(), &this_thread());

@@ -30,12 +30,12 @@ TEST(Async, completes_reads_and_writes_in_every_mode) {
                       {far_node, {from, 0}, {node.memory, 900}, 100, {count_up, &done}}),
                   Submission::accepted);
         EXPECT_EQ(done, 0);  // not before it has happened
-        node.settle();
+        node.drain();
         EXPECT_EQ(done, 1);
         ASSERT_EQ(
             node.async->try_read({far_node, {node.memory, 900}, {to, 0}, 100, {count_up, &done}}),
             Submission::accepted);
-        node.settle();
+        node.drain();
         EXPECT_EQ(done, 2);
         EXPECT_EQ(got, mine);
     }
@@ -52,7 +52,7 @@ TEST(Async, carries_out_atomics_of_four_and_eight_bytes_in_every_mode) {
             EXPECT_EQ(node.async->try_atomic(
                           {far_node, {node.memory, offset}, op, bytes, operand, expected, old, {}}),
                       Submission::accepted);
-            node.settle();
+            node.drain();
             std::uint64_t found = 0;
             std::memcpy(&found, memory, bytes);
             return found;
@@ -131,11 +131,11 @@ TEST(Async, says_again_when_its_queue_is_full_and_hands_over_lists) {
     EXPECT_EQ(accepted, static_cast<int>(offload::Engine::queue_capacity));
     EXPECT_EQ(write(), Submission::again);
     EXPECT_EQ(node.provider->calls, 0);
-    node.settle();
+    node.drain();
     EXPECT_EQ(done, accepted);
     EXPECT_EQ(node.provider->longest_list, offload::Engine::batch_max);
     EXPECT_EQ(write(), Submission::accepted);
-    node.settle();
+    node.drain();
 }
 
 TEST(Async, completes_what_four_threads_request_and_enters_the_provider_one_at_a_time) {
@@ -199,7 +199,7 @@ TEST(Async, tells_callbacks_of_a_lost_peer_and_brings_nothing) {
                   Submission::accepted);
         EXPECT_EQ(node.async->try_read({far_node, {node.memory, 0}, old, 8, callback}),
                   Submission::accepted);
-        node.settle();
+        node.drain();
         EXPECT_EQ(lost, 2);
         EXPECT_EQ(memory[0], std::byte{0x5a});
     }
@@ -225,7 +225,7 @@ TEST(Async, lets_callbacks_make_requests) {
         Node node{mode};
         Chain chain{node, 500};
         Chain::next(&chain, Outcome::done);
-        node.settle();
+        node.drain();
         EXPECT_EQ(chain.completed, 501);
     }
 }
@@ -358,7 +358,7 @@ TEST(Async, refuses_a_registration_beyond_the_last_and_keeps_the_others) {
     EXPECT_NE(beyond.error().text.find("beyond the 1024 there may be"), std::string::npos);
     EXPECT_EQ(node.async->try_write({far_node, {last, 0}, {node.memory, 0}, 8, {}}),
               Submission::accepted);
-    node.settle();
+    node.drain();
 }
 
 TEST(AsyncDeathTest, stops_at_an_active_message_that_no_node_writes) {

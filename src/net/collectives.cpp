@@ -14,7 +14,7 @@ namespace hiroba::net {
 Result<std::unique_ptr<Collectives>> Collectives::make(Endpoint& endpoint) {
     auto made = std::unique_ptr<Collectives>(new Collectives(endpoint));
     Result<RegionId> region =
-        endpoint.provider().allocate(2 * sizeof(Place) * std::size_t{endpoint.nodes()});
+        endpoint.provider().allocate(2 * sizeof(Slot) * std::size_t{endpoint.nodes()});
     if (!region) return region.error();
     made->region_ = *region;
     endpoint.on(MessageKind::collective, &Collectives::arrived, made.get());
@@ -39,15 +39,15 @@ void Collectives::attach() {
 
 // --- exchanges -----------------------------------------------------------------------------------
 
-Collectives::Place& Collectives::own_place(NodeId giver, std::uint64_t number) const noexcept {
-    return *std::launder(reinterpret_cast<Place*>(local_ + place_offset(giver, number)));
+Collectives::Slot& Collectives::own_slot(NodeId giver, std::uint64_t number) const noexcept {
+    return *std::launder(reinterpret_cast<Slot*>(local_ + slot_offset(giver, number)));
 }
 
 void Collectives::give(NodeId to, Bytes bytes) noexcept {
     if (std::byte* base = mapped_[to.value]) {
-        auto* place = std::launder(reinterpret_cast<Place*>(base + place_offset(self_, number_)));
-        if (!bytes.empty()) std::memcpy(place->bytes, bytes.data(), bytes.size());
-        place->number.store(number_, std::memory_order_release);  // pairs with taken()
+        auto* slot = std::launder(reinterpret_cast<Slot*>(base + slot_offset(self_, number_)));
+        if (!bytes.empty()) std::memcpy(slot->bytes, bytes.data(), bytes.size());
+        slot->number.store(number_, std::memory_order_release);  // pairs with taken()
         return;
     }
     const Bytes parts[] = {std::as_bytes(std::span(&number_, 1)), bytes};
@@ -70,16 +70,16 @@ void Collectives::arrived(void* context, NodeId from, Bytes body) noexcept {
     HIROBA_INVARIANT(understood, "node %u gave %lu bytes to a collective operation", from.value,
                      body.size());
     std::memcpy(&number, body.data(), sizeof number);
-    Place& place = self.own_place(from, number);
+    Slot& slot = self.own_slot(from, number);
     const Bytes bytes = body.subspan(sizeof number);
-    if (!bytes.empty()) std::memcpy(place.bytes, bytes.data(), bytes.size());
-    place.number.store(number, std::memory_order_release);  // pairs with taken()
+    if (!bytes.empty()) std::memcpy(slot.bytes, bytes.data(), bytes.size());
+    slot.number.store(number, std::memory_order_release);  // pairs with taken()
 }
 
 Bytes Collectives::taken(NodeId from) noexcept {
-    Place& place = own_place(from, number_);
+    Slot& slot = own_slot(from, number_);
     const auto there = [&] {
-        return place.number.load(std::memory_order_acquire) == number_;  // give(), arrived()
+        return slot.number.load(std::memory_order_acquire) == number_;  // give(), arrived()
     };
     if (mapped_[from.value] != nullptr) {
         for (std::uint32_t left = CoreShortage::spins_max; left != 0 && !there(); --left) {
@@ -91,7 +91,7 @@ Bytes Collectives::taken(NodeId from) noexcept {
         wake_peers();
         endpoint_.wait_until(there);
     }
-    return {place.bytes, chunk_bytes};
+    return {slot.bytes, chunk_bytes};
 }
 
 void Collectives::end_exchange() noexcept {

@@ -3,7 +3,7 @@
 // all-gather, all-to-all, all-reduce.
 //
 // All of them are exchanges: every node gives every other one up to `chunk_bytes` and waits for
-// what they give. Each pair of nodes has two places, used in turn: who is in exchange k+1 has what
+// what they give. Each pair of nodes has two slots, used in turn: who is in exchange k+1 has what
 // everybody gave in k, so what it writes for k+2 overwrites nothing unread. Where peers are
 // mapped, giving is a copy and one store that the receiver watches; elsewhere it is a message whose
 // handler does the same at the receiver.
@@ -82,16 +82,16 @@ public:
 
 private:
     /// Where one node gives to another; the first line holds what most exchanges need.
-    struct alignas(cache_line_bytes) Place {
+    struct alignas(cache_line_bytes) Slot {
         std::atomic<std::uint64_t> number;  ///< of the exchange whose bytes are here
         std::byte bytes[chunk_bytes];
     };
     explicit Collectives(Endpoint& endpoint);
 
-    static std::size_t place_offset(NodeId giver, std::uint64_t number) noexcept {
-        return (std::size_t{2} * giver.value + number % 2) * sizeof(Place);
+    static std::size_t slot_offset(NodeId giver, std::uint64_t number) noexcept {
+        return (std::size_t{2} * giver.value + number % 2) * sizeof(Slot);
     }
-    Place& own_place(NodeId giver, std::uint64_t number) const noexcept;
+    Slot& own_slot(NodeId giver, std::uint64_t number) const noexcept;
     void give(NodeId to, Bytes bytes) noexcept;
     void give_to_all(Bytes bytes) noexcept;  ///< keeps a copy in own_
     void begin_exchange() noexcept { ++number_; }

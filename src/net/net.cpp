@@ -157,25 +157,25 @@ void Endpoint::kick(const PreparedKick& prepared, std::uint32_t offset, std::uin
 /// Makes room at `to`, and tries again and again.
 template <class Sent>
 void Endpoint::wait_until_sent(NodeId to, Sent&& sent) noexcept {
-    Patience patience{shortage_};
+    WaitBudget budget{shortage_};
     do {
         if (poll()) continue;
         // The target's threads may be busy with the program for long; its service thread is not.
         provider_->wake(to, Provider::Sleeper::service);
-        if (patience.pass()) continue;
+        if (budget.pass()) continue;
         provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
-        patience.slept();
+        budget.slept();
     } while (!sent());
 }
 
 /// Tries again and again while the provider has no room; `attempt` says when there was.
 template <class Attempt>
 void Endpoint::insist(Attempt&& attempt) noexcept {
-    Patience patience{shortage_};
+    WaitBudget budget{shortage_};
     while (!attempt()) {
-        if (poll() || patience.pass()) continue;
+        if (poll() || budget.pass()) continue;
         provider_->sleep(Provider::Sleeper::waiter, full_queue_sleep_ns, never, nullptr);
-        patience.slept();
+        budget.slept();
     }
 }
 
@@ -225,29 +225,29 @@ void Endpoint::complete_all(std::span<Work> list) noexcept {
 // turn, threads that share a core would each wait out their answer before the next one asks.
 bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns) noexcept {
     if (ready(argument)) return true;
-    Patience patience{shortage_};
-    const bool turned = part_ != nullptr && part_->awaits_few_answers() && patience.give_turn();
+    WaitBudget budget{shortage_};
+    const bool turned = part_ != nullptr && part_->awaits_few_answers() && budget.give_turn();
     if (turned && ready(argument)) return true;
     do {
         const std::uint64_t left_ns = ns_until(until_ns);
         if (left_ns == 0) return false;
         if (poll()) {
-            patience.renew();
+            budget.renew();
             continue;
         }
-        if (patience.pass()) continue;
+        if (budget.pass()) continue;
         const std::uint64_t sleep_max_ns = anything_blocked() ? full_queue_sleep_ns : sleep_ns;
         provider_->sleep(Provider::Sleeper::waiter, std::min(sleep_max_ns, left_ns), ready,
                          argument);
-        patience.slept();
+        budget.slept();
     } while (!ready(argument));
     return true;
 }
 
-bool Endpoint::settle(std::uint64_t timeout_ns) noexcept {
+bool Endpoint::drain(std::uint64_t timeout_ns) noexcept {
     const std::uint64_t end_ns = now_ns() + timeout_ns;
-    const auto settled = [&] { return !outbox_.any() && provider_->settled(); };
-    while (!wait_until(settled, std::min(end_ns, now_ns() + full_queue_sleep_ns))) {
+    const auto drained = [&] { return !outbox_.any() && provider_->drained(); };
+    while (!wait_until(drained, std::min(end_ns, now_ns() + full_queue_sleep_ns))) {
         if (now_ns() >= end_ns) return false;
     }
     return true;
@@ -263,12 +263,12 @@ void Endpoint::serve() noexcept {
     ask_for_short_slices();
     server_.store(&this_thread(), std::memory_order_relaxed);  // for poll(), on this thread alone
     CoreShortage shortage;
-    Patience patience{shortage};
+    WaitBudget budget{shortage};
     std::uint64_t stays_up_from_ns = 0, polls_seen = 0;
     bool worked = false;  // since it slept
     const auto sleep = [&](Sleep how) {
         sleep_service(how);
-        patience.slept();
+        budget.slept();
         worked = false;
     };
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop()
@@ -288,7 +288,7 @@ void Endpoint::serve() noexcept {
         const bool may_stay_up =
             anything_blocked() ||
             (part_ != nullptr && worked && !others_poll && now_ns() > stays_up_from_ns);
-        if (may_stay_up && patience.pass()) {
+        if (may_stay_up && budget.pass()) {
             if (shortage.spins() != CoreShortage::spins_min) continue;
             stays_up_from_ns = now_ns() + contested_core_ns;
             shortage.forget();
@@ -311,7 +311,7 @@ void Endpoint::sleep_service(Sleep how) noexcept {
     switch (how) {
         case Sleep::tick:
             return provider_->sleep(Provider::Sleeper::service, tick_ns, stopping, this);
-        case Sleep::until_room:  // no one tells us when the targets have room
+        case Sleep::until_room:  // the targets do not report that they have room
             return provider_->sleep(Provider::Sleeper::service, full_queue_sleep_ns, stopping,
                                     this);
         case Sleep::until_needed: break;

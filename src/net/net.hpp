@@ -19,9 +19,9 @@
 #include "base/thread_context.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/outbox.hpp"
-#include "net/patience.hpp"
 #include "net/progress_part.hpp"
 #include "net/provider/provider.hpp"
+#include "net/wait_budget.hpp"
 
 namespace hiroba::net {
 
@@ -128,7 +128,7 @@ public:
     /// Waits until what this node has sent was received. Call it before leaving the job: only the
     /// sender repeats what was lost. Returns false when `timeout_ns` passed first. Any thread; not
     /// from a handler.
-    bool settle(std::uint64_t timeout_ns) noexcept;
+    bool drain(std::uint64_t timeout_ns) noexcept;
 
     /// The service role: sleeps until urgent messages come, polls, returns after stop().
     void serve() noexcept;

@@ -102,7 +102,7 @@ struct SuspendedTask {
 };
 
 /// What entry points do without the runtime, and a tool is to hear of.
-enum class ToolNews : std::uint8_t {
+enum class ToolReport : std::uint8_t {
     loop_begins,  ///< its code cuts it; `value`: iterations
     sections_begin,
     distribute_begins,
@@ -327,7 +327,7 @@ public:
     // For a first-party tool (docs/layers/ompt.md); without one they do nothing.
     /// From where the program has called the entry point that the caller is in.
     virtual void note_caller(const void*) noexcept {}
-    virtual void tell_tool(ToolNews, std::uint64_t) noexcept {}
+    virtual void tell_tool(ToolReport, std::uint64_t) noexcept {}
     /// A construct that moves data has nothing to do; it has waited for what it depends on.
     virtual void tell_target_data(TargetData, bool /*nowait*/) noexcept {}
     /// An `error` construct is met: before its line, of `length` bytes.

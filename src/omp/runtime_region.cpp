@@ -117,7 +117,7 @@ std::uint32_t RuntimeCore::run(const Fork& wanted, std::uint32_t requested,
     fork.bind = policy_of(thread);
     const std::uint32_t size = team_size_for(thread, requested, threads_max);
     if (size > 1 && is_in_team(*thread.frame)) return run_inner(thread, fork, size);
-    // Whoever finds the team taken does not wait: its holder may wait for the caller.
+    // A thread that finds the team taken runs alone: its holder may wait for this very thread.
     if (size == 1 || team_taken_.exchange(true, std::memory_order_acquire)) {
         make_copies(fork, 1);
         run_alone(thread, fork);

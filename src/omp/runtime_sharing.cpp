@@ -75,7 +75,7 @@ template <class Make>
 void* RuntimeCore::make_for_all(Frame& frame, Workshare& share, Make&& make) noexcept {
     if (frame.place.team_size == 1) return make();
     share = join_construct(frame);
-    if (!share.joined()) return make();  // Nobody will use it together with this thread.
+    if (!share.joined()) return make();  // No thread shares it with this one.
     const bool travels = is_spread(frame);
     if (share.fetch_add_next(1) == 0) {
         if (travels) lock(share_key);
@@ -85,7 +85,7 @@ void* RuntimeCore::make_for_all(Frame& frame, Workshare& share, Make&& make) noe
         return made;
     }
     void* const made = share.await_published();
-    // Whoever made it releases when it opens the lock.
+    // The thread that made it releases when it opens the lock.
     if (travels) {
         lock(share_key);
         unlock(share_key);

@@ -60,17 +60,17 @@ DEEP = """
 def stack_sizes(bench):
     """OMP_STACKSIZE, GOMP_STACKSIZE and ulimit -s are what a thread's stack has."""
     program = bench.build("deep", DEEP, "-fopenmp")
-    levels, others = 50_000, bench.nodes - 1  # 200 MB
+    levels, others = 20_000, bench.nodes - 1  # 80 MB
     status, out, err = bench.run(program, str(levels), "r")  # each node may come to say so
     assert (status, out) == (139, "") and re.search("stack overflow.*OMP_STACKSIZE", err), err
     for engine in ("uffd", "mprotect"):
-        expect(bench.run(program, str(levels), "r", OMP_STACKSIZE="256M",
+        expect(bench.run(program, str(levels), "r", OMP_STACKSIZE="96M",
                          HIROBA_FAULT_ENGINE=engine), 0, f"{levels * others}\n", "")
-    expect(bench.run(program, str(levels), "r", GOMP_STACKSIZE="262144"), 0,
+    expect(bench.run(program, str(levels), "r", GOMP_STACKSIZE="98304"), 0,
            f"{levels * others}\n", "")
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
     limit = lambda size: lambda: resource.setrlimit(resource.RLIMIT_STACK, (size, hard))
-    expect(bench.run(program, str(levels), "main", before=limit(256 << 20)), 0,
+    expect(bench.run(program, str(levels), "main", before=limit(96 << 20)), 0,
            f"{levels}\n{levels * others}\n", "")
     if hard == resource.RLIM_INFINITY:
         expect(bench.run(program, str(levels), "main", before=limit(hard)), 0,

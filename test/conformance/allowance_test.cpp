@@ -14,7 +14,8 @@
 namespace hiroba::conformance {
 namespace {
 
-constexpr std::uint64_t second_ns = 1'000'000'000;
+/// Long enough for a machine whose other work leaves a tenth of a core.
+constexpr std::uint64_t allowed_ns = 300'000'000;
 
 /// A process that does only `body`.
 class Process {
@@ -36,18 +37,18 @@ private:
 
 TEST(Allowance, EndsWhatComputesTooLong) {
     const Process busy{[] {}};
-    Allowance allowance{1, 1};
+    Allowance allowance{allowed_ns, 1};
     const std::uint64_t start_ns = now_ns();
     while (!allowance.used_up({busy.pid()})) usleep(10'000);
-    EXPECT_GE(now_ns() - start_ns, 2 * second_ns) << "two seconds of a core, of two cores";
+    EXPECT_GE(now_ns() - start_ns, 2 * allowed_ns) << "of one core, of two cores";
 }
 
 TEST(Allowance, EndsWhatDoesNothing) {
     const Process idle{[] { pause(); }};
-    Allowance allowance{1, 1};
+    Allowance allowance{allowed_ns, 1};
     const std::uint64_t start_ns = now_ns();
     while (!allowance.used_up({idle.pid()})) usleep(10'000);
-    EXPECT_GE(now_ns() - start_ns, 2 * second_ns);
+    EXPECT_GE(now_ns() - start_ns, 2 * allowed_ns);
 }
 
 TEST(Allowance, IsNotUsedUpByWaitingForTheMachine) {
@@ -58,22 +59,22 @@ TEST(Allowance, IsNotUsedUpByWaitingForTheMachine) {
         }
         usleep(90'000);
     }};
-    Allowance allowance{1, 1};
+    Allowance allowance{allowed_ns, 1};
     const std::uint64_t start_ns = now_ns();
-    while (now_ns() - start_ns < 5 * second_ns) {
+    while (now_ns() - start_ns < 5 * allowed_ns) {
         ASSERT_FALSE(allowance.used_up({hindered.pid()}));
         usleep(10'000);
     }
 }
 
 TEST(Allowance, CountsThoseThatAreGone) {
-    Allowance allowance{1, 2};
+    Allowance allowance{allowed_ns, 2};
     const Process busy{[] {}};
     std::vector<pid_t> both;
     {
         const Process first{[] {}};
         both = {first.pid(), busy.pid()};
-        for (int i = 0; i < 100; ++i) {
+        for (int i = 0; i < 25; ++i) {
             ASSERT_FALSE(allowance.used_up(both));
             usleep(1'000);
         }

@@ -27,7 +27,8 @@ TEST_P(Requests, of_several_threads_of_every_node_all_happen_once) {
     run([](Rig& rig) {
         on_every_surface(rig, [&](auto& node) {
             node.connect();
-            constexpr std::uint64_t count = 250, threads = 4;
+            // Even: half of the additions go to each of two words.
+            const std::uint64_t count = rig.storm ? 60 : rig.rounds(1'000), threads = 4;
             const auto work = [&](std::uint64_t thread) {
                 alignas(8) std::byte memory[8 + 64];
                 const net::Handle mine = *node.async->register_local(memory);
@@ -114,10 +115,11 @@ TEST_P(Requests, by_active_message_are_answered_by_a_node_that_computes) {
             rig.meet();
             std::vector<std::byte> payload(3000);
             const net::Handle mine = *node.async->register_local(payload);
-            // Everyone but node 0 leaves the work to its service thread.
+            // All nodes but 0 leave the work to their service threads.
             if (rig.self == NodeId{0}) {
                 std::uint64_t wanted = 0;
-                for (std::uint64_t i = 0; i < 200; ++i) {
+                const std::uint64_t count = rig.storm ? 60 : rig.rounds(800);
+                for (std::uint64_t i = 0; i < count; ++i) {
                     const std::uint64_t argument[] = {i};
                     const std::size_t bytes = i % 2 == 0 ? 0 : 1000 + i;
                     until_accepted([&] {
@@ -340,7 +342,8 @@ TEST_P(CollectiveOperations, let_nobody_out_of_a_barrier_before_all_are_in) {
             node.connect();
             alignas(8) std::byte memory[8];
             const net::Handle old = *node.async->register_local(memory);
-            for (std::uint64_t round = 1; round <= 500; ++round) {
+            const std::uint64_t rounds = rig.storm ? 40 : rig.rounds(2'000);
+            for (std::uint64_t round = 1; round <= rounds; ++round) {
                 std::atomic<std::uint64_t> done{0};
                 until_accepted([&] {
                     return node.async->try_atomic({NodeId{0},

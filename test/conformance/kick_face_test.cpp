@@ -191,7 +191,7 @@ TEST_P(KickFace, windows_carry_blocks_and_refuse_reuse_in_flight) {
                     EXPECT_FALSE(windows[w]->send(465));
                     EXPECT_TRUE(windows[w]->send(bytes));
                 }
-                // Nobody takes before all have tried to send again.
+                // No node takes before all have tried to send again.
                 rig.meet();
                 EXPECT_FALSE(windows[round]->may_overwrite());
                 EXPECT_FALSE(windows[round]->send(1, &node.why));

@@ -85,7 +85,7 @@ TEST_P(Loss, of_a_node_fails_within_two_seconds_what_is_pending_to_it) {
             const bool mapped = node.async->mapped(node.memory, victim) != nullptr;
             EXPECT_EQ(ends.lost.load() > 0, !mapped);
 
-            // Nobody reads them, and nobody waits for that.
+            // The dead node does not read them, and this one does not wait for that.
             const std::vector<std::byte> body(60'000);
             const Bytes parts[] = {Bytes{body}};
             for (int i = 0; i < 100; ++i) {
@@ -156,7 +156,7 @@ TEST_P(Loss, is_not_what_a_node_suffers_that_stands_still_for_a_second) {
         EXPECT_EQ(ends.lost.load(), 0u);
         EXPECT_GT(rounds, 10u);
 
-        // Everybody tells everybody how much it did.
+        // Each node tells all others how much it did.
         std::vector<std::uint64_t> told(rig.nodes);
         node.collectives->all_gather(std::as_bytes(std::span(&rounds, 1)),
                                      std::as_writable_bytes(std::span(told)));

@@ -50,7 +50,7 @@ TEST_P(Memory, put_by_one_node_is_got_by_another_at_any_size_and_alignment) {
     run([](Rig& rig) {
         constexpr std::size_t share = 100'000;
         Node node{rig, share * rig.nodes};
-        // Everyone writes its share of everyone's segment, then reads what the others wrote there.
+        // Each node writes its share of every segment, then reads what the others wrote there.
         const auto byte_of = [](std::uint32_t writer, std::uint32_t owner, std::size_t i) {
             return static_cast<std::byte>(i * 31 + writer * 7 + owner * 3 + 1);
         };
@@ -149,7 +149,7 @@ TEST_P(Memory, atomics_of_all_threads_of_all_nodes_add_up_exactly) {
                 atomic(AtomicOp::fetch_add, direct, 5, old);  // not by the segment's inlined path
                 atomic(AtomicOp::fetch_xor, bits, bit, old);
                 if (((old & bit) != 0) != (i % 2 == 1)) ADD_FAILURE() << "bit of round " << i;
-                // Whoever draws the token owns a counter that needs no atomics.
+                // The thread that draws the token owns a counter that needs no atomics.
                 while (segment.swap(token, 0) == 0) yield();
                 std::uint64_t plain = 0;
                 segment.get({NodeId{0}, 64}, std::as_writable_bytes(std::span(&plain, 1)));
@@ -192,7 +192,7 @@ TEST_P(Memory, accesses_in_order_take_a_lock_with_what_it_guards_and_give_both_b
                                  Access::get(segment, guarded, bytes)};
                 Segment::in_order(keeper, take);
                 found = take[0].found;
-                if (found != 0 && !node.endpoint->poll()) yield();  // nobody else serves peers
+                if (found != 0 && !node.endpoint->poll()) yield();  // no other thread serves peers
             }
             const std::uint64_t first = all[0];
             for (std::uint64_t& word : all) {

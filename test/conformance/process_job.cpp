@@ -253,7 +253,7 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
         children[rank].socket = ends[0];
     }
 
-    Allowance allowance{seconds_max, children.size()};
+    Allowance allowance{seconds_max * 1'000'000'000ull, children.size()};
     const bool in_time = serve(children, allowance, victim);
     EXPECT_TRUE(in_time) << "nodes still running after " << seconds_max << " s of their own";
     for (const Child& child : children) {

@@ -25,8 +25,8 @@ class SimJob;
 
 namespace hiroba::conformance {
 
-/// HIROBA_TEST_ROUNDS=all: ten times the rounds where a round costs much (docs/testing.md), and
-/// longer time limits.
+/// HIROBA_TEST_ROUNDS=all: four to twenty times the rounds (docs/testing.md), and longer time
+/// limits.
 bool all_rounds();
 
 /// What one node of the job has. Lives in the forked process.
@@ -56,14 +56,15 @@ struct Rig {
     std::uint64_t sleeps() const;
     /// How long to go on; virtual time takes longer than it says.
     std::uint64_t duration_ns(std::uint64_t ns) const {
-        const std::uint64_t whole_ns = all_rounds() ? 10 * ns : ns;
-        return simulation != nullptr ? whole_ns / 100 : whole_ns;
+        const std::uint64_t whole_ns = all_rounds() ? 40 * ns : ns;
+        return simulation != nullptr ? whole_ns / 25 : whole_ns;
     }
-    /// `count`, or a share of it where a round costs many times more.
+    /// `count` of all rounds; else a share of it, the smaller the more a round costs.
     std::uint64_t rounds(std::uint64_t count) const {
         if (storm) return all_rounds() ? count / 8 : count / 80;
         if (simulation != nullptr && !all_rounds()) return count / 20;
-        return opened->provider().limits().completes_inline ? count : count / 4;
+        const std::uint64_t share = opened->provider().limits().completes_inline ? 1 : 4;
+        return count / (all_rounds() ? share : 4 * share);
     }
 };
 

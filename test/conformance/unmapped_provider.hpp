@@ -40,7 +40,7 @@ public:
         return over_->atomic(id, op, at, region, offset, operand, expected, old);
     }
     void peer_lost(NodeId peer) noexcept override { over_->peer_lost(peer); }
-    bool settled() noexcept override { return over_->settled(); }
+    bool drained() noexcept override { return over_->drained(); }
     std::size_t poll(net::Arrivals& arrivals, std::size_t count_max) noexcept override {
         return over_->poll(arrivals, count_max);
     }

@@ -111,7 +111,7 @@ void asynchronous(space& space, ptr<Byte> memory) {
     insist(in == out, "asynchronous puts and gets differ");
 }
 
-/// Everybody counts everywhere; the sums are exact.
+/// All ranks count in all segments; the sums are exact.
 template <class Word>
 void atomics(space& space, ptr<Word> counters, std::int64_t count) {
     constexpr int rounds = 20;

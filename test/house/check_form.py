@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the form of the files: SPDX line, opening, length, names, words that promise later work.
+"""Checks the form of the files: SPDX line, opening, length, names, words that promise later work, comments without
+a subject.
 
 Usage: check_form.py <root of the tree>
 """
@@ -20,6 +21,12 @@ FIELDS_KNOWN = {"BlockEntry": 30}
 # Names that say nothing about what is inside; examples may speak of Fortran's COMMON.
 EMPTY_NAMES = {"util", "utils", "utility", "helper", "helpers", "common", "misc", "stuff", "old"}
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b|\b[Ff]or now\b")
+
+# A comment names the thread, function or field that does it (docs/style.md).
+NO_SUBJECT = re.compile(r"//[/!]?<?\s*(?:.*[.:;]\s)?(?:Whoever|Nobody|Somebody|Everybody|Someone|Everyone|No one)\b"
+                        r"|^[^/]*//[/!]?<?\s*(?:whoever|nobody|somebody|everybody|someone|everyone|no one)\b")
+# Whose comments are still to be put so.
+NO_SUBJECT_YET = ("src/dsm/engine", "src/dsm/exchange", "src/dsm/faults", "src/omp/team")
 
 FUNCTION_START = re.compile(r"^( {0,4})(?!namespace|struct|class|enum|union|extern|public|private)"
                             r"[\w\[:~<].*\)[^;=]*\{$")
@@ -108,6 +115,18 @@ def class_faults(path, lines):
                 statement = ""
 
 
+def subject_faults(path, lines):
+    if path.suffix not in {".cpp", ".hpp", ".c", ".h"} or str(path).startswith(NO_SUBJECT_YET):
+        return
+    comment_before = False
+    for number, line in enumerate(lines, 1):
+        found = NO_SUBJECT.search(line)
+        goes_on = comment_before and line.lstrip().startswith("//")  # a sentence, in small letters
+        if found and not (goes_on and found[0].split()[-1].islower()):
+            yield number, f"a comment whose subject is nobody in particular: {line.strip()}"
+        comment_before = line.lstrip().startswith("//")
+
+
 def faults(root):
     """Every violation as (path, line number, text)."""
     for folder in FOLDERS:
@@ -120,6 +139,7 @@ def faults(root):
             found += opening_faults(full, path, lines)
             found += function_faults(path, lines)
             found += class_faults(path, lines)
+            found += subject_faults(path, lines)
             if len(lines) > LINES_MAX:
                 found.append((LINES_MAX, f"{len(lines)} lines; {LINES_MAX} at most"))
             if path.parts[:2] != ("test", "house"):

@@ -188,6 +188,13 @@ class Form(unittest.TestCase):
         text = SPDX + "class C {\n    void f() {\n" + "        g();\n" * 69 + "    }\n};\n"
         self.expect("src/base/x.hpp", text, "function of 71 lines")
 
+    def test_comment_without_a_subject_is_found(self):
+        for line in ("// Whoever polls takes it.", "int x;  // nobody reads it", "// It ends. Somebody sees that.",
+                     "int x;  ///< whoever asks"):
+            self.expect("src/base/x.cpp", SPDX + "int y;\n" + line + "\n", "nobody in particular")
+        text = SPDX + "int y;\n// A thread sleeps until it is woken by\n// somebody.\n// The thread that polls takes it.\n"
+        self.assertEqual(faults(check_form, {**CLEAN, "src/base/x.cpp": text}), [])
+
     def test_empty_names_are_found(self):
         self.expect("src/base/string_utils.hpp", SPDX, "'utils'")
         self.expect("src/base/old/x.hpp", SPDX, "'old'")

@@ -37,7 +37,7 @@ public:
     // --- by every thread of every node, in the same order ----------------------------------------
 
     virtual void barrier(std::uint32_t threads) noexcept = 0;
-    /// Everyone waits until one thread of node 0 has run `alone`.
+    /// All threads wait until one of node 0 has run `alone`.
     virtual void serial(std::uint32_t threads, const std::function<void()>& alone) noexcept = 0;
 };
 

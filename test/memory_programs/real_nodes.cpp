@@ -96,7 +96,7 @@ public:
     RealNode(const RealNode&) = delete;
     RealNode& operator=(const RealNode&) = delete;
     ~RealNode() override {
-        endpoint_->settle(1'000'000'000);
+        endpoint_->drain(1'000'000'000);
         endpoint_->stop();
         service_.join();
     }
@@ -158,7 +158,8 @@ private:
         *reinterpret_cast<volatile Word*>(address) = static_cast<Word>(value);
     }
     /// The kernel's scan for written pages hides a mapped page for an instant, and then refuses
-    /// (docs/decisions/refused-calls.md). Nobody maps it here: what is not mapped stays refused.
+    /// (docs/decisions/refused-calls.md). No thread maps it here: a page that is not mapped stays
+    /// refused.
     template <class Call>
     ssize_t unless_hidden(Call&& call) noexcept {
         constexpr int attempts_max = 3;

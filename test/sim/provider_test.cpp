@@ -27,7 +27,7 @@ NetworkOptions storm() {
     return options;
 }
 
-/// Everyone adds to node 0's counter and sends its neighbour numbered messages.
+/// Each node adds to node 0's counter and sends its neighbour numbered messages.
 struct Busy {
     std::uint64_t sum = 0;
     std::uint64_t out_of_order = 0;

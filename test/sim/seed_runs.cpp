@@ -62,31 +62,9 @@ void limit_time() {
     _exit(0);
 }
 
-}  // namespace
-
-bool parse_seeds(int argc, char** argv, SeedRange& range, const OtherWord& other) {
-    if (argc < 3) return false;
-    range.first = std::strtoull(argv[1], nullptr, 10);
-    range.last = std::strtoull(argv[2], nullptr, 10);
-    for (int i = 3; i < argc; ++i) {
-        const std::string_view word = argv[i];
-        const std::size_t sign = word.find('=');
-        const bool has_number = sign != std::string_view::npos;
-        const std::uint64_t number =
-            has_number ? std::strtoull(argv[i] + sign + 1, nullptr, 10) : 0;
-        if (word == "first") {
-            range.stop_at_first = true;
-        } else if (!other(word.substr(0, sign), number)) {
-            return false;
-        }
-    }
-    return range.first >= 1 && range.last >= range.first;
-}
-
-SeedRuns run_seeds(const SeedRange& range, const Program& program, const Replay& replay) {
-    auto& progress = shared_with_children<Progress>();
-    progress.seed = range.first;
-    const std::uint64_t start_ns = now_ns();
+/// Goes on where `progress` stands.
+void run_in_children(const SeedRange& range, const Program& program, const Replay& replay,
+                     Progress& progress) {
     while (progress.seed <= range.last) {
         std::fflush(nullptr);
         const pid_t child = fork();
@@ -101,6 +79,43 @@ SeedRuns run_seeds(const SeedRange& range, const Program& program, const Replay&
             ++progress.seed;
         }
         if (range.stop_at_first && progress.runs.failures > 0) break;
+    }
+}
+
+}  // namespace
+
+bool parse_seeds(int argc, char** argv, SeedRange& range, const OtherWord& other) {
+    if (argc < 3) return false;
+    range.first = std::strtoull(argv[1], nullptr, 10);
+    range.last = std::strtoull(argv[2], nullptr, 10);
+    for (int i = 3; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        const std::size_t sign = word.find('=');
+        const bool has_number = sign != std::string_view::npos;
+        const std::uint64_t number =
+            has_number ? std::strtoull(argv[i] + sign + 1, nullptr, 10) : 0;
+        if (word == "first") {
+            range.stop_at_first = true;
+        } else if (word.substr(0, sign) == "try" && has_number) {
+            range.tried_first = number;
+        } else if (!other(word.substr(0, sign), number)) {
+            return false;
+        }
+    }
+    return range.first >= 1 && range.last >= range.first;
+}
+
+SeedRuns run_seeds(const SeedRange& range, const Program& program, const Replay& replay) {
+    auto& progress = shared_with_children<Progress>();
+    const std::uint64_t start_ns = now_ns();
+    if (range.tried_first != 0) {
+        SeedRange one = range;
+        one.first = one.last = progress.seed = range.tried_first;
+        run_in_children(one, program, replay, progress);
+    }
+    if (!range.stop_at_first || progress.runs.failures == 0) {
+        progress.seed = range.first;
+        run_in_children(range, program, replay, progress);
     }
     progress.runs.seconds = static_cast<double>(now_ns() - start_ns) * 1e-9;
     return progress.runs;

@@ -18,7 +18,8 @@ namespace hiroba::sim_test {
 
 struct SeedRange {
     std::uint64_t first = 1, last = 1;
-    bool stop_at_first = false;  ///< failure; and say how soon it came
+    bool stop_at_first = false;     ///< failure; and say how soon it came
+    std::uint64_t tried_first = 0;  ///< a seed run before the others; 0: none
     /// After so many a new child takes over: what programs leave behind ends with their process.
     std::uint64_t programs_per_process = ~std::uint64_t{0};
 };
@@ -40,7 +41,7 @@ T& shared_with_children() {
 /// A word of the command line: "steps=N", say. False: not understood.
 using OtherWord = std::function<bool(std::string_view word, std::uint64_t number)>;
 
-/// Reads "FIRST LAST [first] [other words]"; false where that is not what was given.
+/// Reads "FIRST LAST [first] [try=SEED] [other words]"; false where that is not what was given.
 bool parse_seeds(int argc, char** argv, SeedRange& range, const OtherWord& other);
 
 /// Runs `program(stacks, seed)`, which returns what went wrong (empty: nothing), for each seed.

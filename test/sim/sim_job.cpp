@@ -38,7 +38,7 @@ net::ControlChannel::Gathered SimJob::gather(NodeId self, Bytes mine) {
         waiting_.push_back(&scheduler_.running());
         scheduler_.park(~std::uint64_t{0});
     }
-    return *last_;  // nobody can begin and end another round before this thread has its turn
+    return *last_;  // no other round begins and ends before this thread has its turn
 }
 
 net::ProviderSetup SimJob::setup(NodeId self, std::uint64_t job_key) {

@@ -29,7 +29,7 @@ public:
 
     // --- by the nodes' threads -------------------------------------------------------------------
 
-    /// Everybody's `mine` in rank order, once every node has come.
+    /// `mine` of each node in rank order, once every node has come.
     net::ControlChannel::Gathered gather(NodeId self, Bytes mine);
     net::ProviderSetup setup(NodeId self, std::uint64_t job_key = 7);
     /// Not connected yet.

@@ -38,7 +38,7 @@ public:
     void add_poll_entries(std::vector<pollfd>& entries) const;
     /// Takes connections in and drops strangers; returns the agents that have come.
     std::list<Arrival> serve(std::uint64_t now_ns);
-    /// Everybody is there.
+    /// Stops listening: all agents are there.
     void close();
 
 private:

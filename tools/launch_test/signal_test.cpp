@@ -142,7 +142,7 @@ TEST(Signals, ANodeThatStaysStoppedIsNamedOnce) {
     EXPECT_EQ(occurrences(job.finish().out, "has been stopped"), 1u);
 }
 
-// Whoever reads a stack waits for its thread, and so may take the status of one that ends.
+// Reading a stack waits for its thread, and so may take the status of one that ends.
 TEST(Signals, ANodeThatEndsWhileItsStackIsReadEndsTheJob) {
     for (int victim : {0, 1}) {
         Command job(node_command(3, {"unstoppable", std::to_string(victim)}));

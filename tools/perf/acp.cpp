@@ -152,7 +152,7 @@ Measured measure_acp_sync(Rig& rig) {
             return timed_by_all(n, [&] { rank.node().sync(); });
         },
         8, iterations_max);
-    // Nobody is out before all are in: each tells node 0 how often it came, before the last.
+    // No rank leaves before all have come: each tells rank 0 how often it came, before the last.
     acp::Access access = copy_of(rank.registered(), rank.starter(0), 8);
     access.is_atomic = true;
     access.op = net::AtomicOp::fetch_add;

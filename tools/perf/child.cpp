@@ -21,7 +21,7 @@ constexpr int no_such_program = 127;
 
 /// In the child, after fork().
 [[noreturn]] void become_child(char* const* words, const Child::Settings& settings, int output) {
-    // Nobody else would end it if this process were killed.
+    // No other process would end it if this one were killed.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     for (const auto& [name, value] : settings) ::setenv(name.c_str(), value.c_str(), 1);
     const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

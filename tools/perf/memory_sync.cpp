@@ -76,7 +76,7 @@ public:
         return spent_ns / static_cast<double>(iterations);
     }
 
-    /// Everybody sees what the last release told of.
+    /// All nodes see what the last release told of.
     bool verified() {
         bool right = true;
         for (std::uint64_t i = 0; rig_.has_partner() && i < blocks_; ++i) {

@@ -22,7 +22,7 @@ struct Test {
     std::uint64_t bytes;      ///< without --bytes
     std::uint64_t bytes_max;  ///< 0: has no size
     bool takes_threads;
-    bool parks_consumer;  ///< nobody executes requests but the measuring thread, when it says so
+    bool parks_consumer;  ///< only the measuring thread executes requests, when told to
     Result<void> (*prepare)(Rig& rig);  ///< registers handlers and memory; may be nullptr
     Measured (*measure)(Rig& rig);
     std::uint32_t nodes_min = 2;  ///< also without --nodes

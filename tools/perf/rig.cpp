@@ -86,7 +86,7 @@ void Rig::use_all_cores() const { sched_setaffinity(0, sizeof all_cores_, &all_c
 
 Rig::~Rig() {
     if (!service_.joinable()) return;
-    endpoint_->settle(1'000'000'000);
+    endpoint_->drain(1'000'000'000);
     endpoint_->stop();
     service_.join();
 }

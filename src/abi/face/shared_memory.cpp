@@ -25,7 +25,7 @@ namespace hiroba {
 namespace {
 
 /// How long a node that leaves looks after what it sent.
-constexpr std::uint64_t settle_ns = 1'000'000'000;
+constexpr std::uint64_t drain_ns = 1'000'000'000;
 
 class SpmdNode final : public SharedMemory {
 public:
@@ -140,7 +140,7 @@ SpmdNode::~SpmdNode() {
     if (!service_.joinable()) return;
     barrier();
     dsm::report_counts(*memory_, *control_);
-    endpoint_->settle(settle_ns);
+    endpoint_->drain(drain_ns);
     endpoint_->stop();
     service_.join();
 }

@@ -19,7 +19,7 @@ namespace hiroba::gas {
 namespace {
 
 /// How long a rank that leaves looks after what it sent.
-constexpr std::uint64_t settle_ns = 1'000'000'000;
+constexpr std::uint64_t drain_ns = 1'000'000'000;
 
 /// What a space stands on; it keeps it until its own end.
 struct Below {
@@ -73,7 +73,7 @@ Result<void> Below::begin(RelocatableSpace& space) {
 void Below::end() {
     collectives->barrier();
     losses.reset();
-    endpoint->settle(settle_ns);
+    endpoint->drain(drain_ns);
     endpoint->stop();
     service.join();
 }

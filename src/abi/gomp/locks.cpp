@@ -14,7 +14,7 @@
 using namespace hiroba::abi;
 using hiroba::synchronizes_at;
 using hiroba::SyncKind;
-using hiroba::omp::ToolNews;
+using hiroba::omp::ToolReport;
 
 namespace {
 
@@ -29,11 +29,11 @@ extern "C" {
 void omp_init_lock(void* lock) {
     note_caller();
     initialize(lock);
-    tell_tool(ToolNews::lock_made, key_of(lock));
+    tell_tool(ToolReport::lock_made, key_of(lock));
 }
 void omp_destroy_lock(void* lock) {
     note_caller();
-    tell_tool(ToolNews::lock_gone, key_of(lock));
+    tell_tool(ToolReport::lock_gone, key_of(lock));
     runtime().forget_lock(key_of(lock));
 }
 void omp_set_lock(void* lock) {
@@ -54,11 +54,11 @@ int omp_test_lock(void* lock) {
 void omp_init_nest_lock(void* lock) {
     note_caller();
     initialize(lock);
-    tell_tool(ToolNews::nested_lock_made, key_of(lock));
+    tell_tool(ToolReport::nested_lock_made, key_of(lock));
 }
 void omp_destroy_nest_lock(void* lock) {
     note_caller();
-    tell_tool(ToolNews::nested_lock_gone, key_of(lock));
+    tell_tool(ToolReport::nested_lock_gone, key_of(lock));
     runtime().forget_lock(key_of(lock));
 }
 void omp_set_nest_lock(void* lock) {

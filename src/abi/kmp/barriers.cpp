@@ -10,14 +10,14 @@ using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
 using hiroba::synchronizes_at;
 using hiroba::SyncKind;
-using hiroba::omp::ToolNews;
+using hiroba::omp::ToolReport;
 
 extern "C" {
 
 void __kmpc_barrier(Location* at, Int) {
     note_caller();
     if (at != nullptr && (at->flags & location_flag::barrier_implicit) != 0)
-        tell_tool(ToolNews::barrier_is_implicit);
+        tell_tool(ToolReport::barrier_is_implicit);
     synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
     runtime().barrier();
 }

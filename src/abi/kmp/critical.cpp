@@ -12,7 +12,7 @@ using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
 using hiroba::synchronizes_at;
 using hiroba::SyncKind;
-using hiroba::omp::ToolNews;
+using hiroba::omp::ToolReport;
 
 extern "C" {
 
@@ -44,10 +44,10 @@ Int __kmpc_reduce(Location*, Int, Int, std::size_t, void* data, void (*combine)(
                   void* name) {
     note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
-    tell_tool(ToolNews::reduction_begins);
+    tell_tool(ToolReport::reduction_begins);
     if (runtime().reduce(key_of(name), data, combine)) return 1;
     synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
-    tell_tool(ToolNews::reduction_ends);
+    tell_tool(ToolReport::reduction_ends);
     runtime().barrier();
     return 0;
 }
@@ -55,7 +55,7 @@ void __kmpc_end_reduce(Location*, Int, void* name) {
     note_caller();
     synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
     if (runtime().place().team_size > 1) runtime().unlock(key_of(name));
-    tell_tool(ToolNews::reduction_ends);
+    tell_tool(ToolReport::reduction_ends);
     runtime().barrier();
 }
 // 2: the caller adds its value by an atomic, which may be left to the region's join.
@@ -66,16 +66,16 @@ Int __kmpc_reduce_nowait(Location* location, Int, Int variables, std::size_t, vo
     if (variables == 1 && (location->flags & location_flag::atomic_reduce) != 0 &&
         runtime().announce_term(__builtin_return_address(0), *static_cast<void**>(data)))
         return 2;
-    tell_tool(ToolNews::reduction_begins);
+    tell_tool(ToolReport::reduction_begins);
     if (runtime().reduce(key_of(name), data, combine)) return 1;
-    tell_tool(ToolNews::reduction_ends);
+    tell_tool(ToolReport::reduction_ends);
     return 0;
 }
 void __kmpc_end_reduce_nowait(Location*, Int, void* name) {
     note_caller();
     synchronizes_at(SyncKind::critical, __builtin_return_address(0));
     if (runtime().place().team_size > 1) runtime().unlock(key_of(name));
-    tell_tool(ToolNews::reduction_ends);
+    tell_tool(ToolReport::reduction_ends);
 }
 
 void __kmpc_init_lock(Location*, Int, void* lock) { omp_init_lock(lock); }

@@ -9,7 +9,7 @@
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
-using hiroba::omp::ToolNews;
+using hiroba::omp::ToolReport;
 
 namespace {
 
@@ -32,9 +32,9 @@ void tell_of_loop(const Location* at, Int number, T lower, T upper, Signed<T> st
     const Sched kind = schedule_of(number).kind;
     const bool distributes = kind == Sched::distribute_chunked || kind == Sched::distribute_blocks;
     const bool sections = at != nullptr && (at->flags & location_flag::sections) != 0;
-    tell_tool(distributes ? ToolNews::distribute_begins
-              : sections  ? ToolNews::sections_begin
-                          : ToolNews::loop_begins,
+    tell_tool(distributes ? ToolReport::distribute_begins
+              : sections  ? ToolReport::sections_begin
+                          : ToolReport::loop_begins,
               trip_count(lower, upper, step));
 }
 
@@ -112,11 +112,11 @@ HIROBA_STATIC(8u, UnsignedLong)
 
 void __kmpc_for_static_fini(Location*, Int) {
     note_caller();
-    tell_tool(ToolNews::work_ends);
+    tell_tool(ToolReport::work_ends);
 }
 void __kmpc_distribute_static_fini(Location*, Int) {
     note_caller();
-    tell_tool(ToolNews::work_ends);
+    tell_tool(ToolReport::work_ends);
 }
 
 }  // extern "C"

@@ -11,14 +11,14 @@ using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
 using hiroba::synchronizes_at;
 using hiroba::SyncKind;
-using hiroba::omp::ToolNews;
+using hiroba::omp::ToolReport;
 
 using CopyFunction = void (*)(void*, void*);
 
 namespace {
 Int enter_masked(Int thread) noexcept {
     if (static_cast<Int>(runtime().place().thread) != thread) return 0;
-    tell_tool(ToolNews::masked_begins);
+    tell_tool(ToolReport::masked_begins);
     return 1;
 }
 }  // namespace
@@ -31,7 +31,7 @@ Int __kmpc_master(Location*, Int) {
 }
 void __kmpc_end_master(Location*, Int) {
     note_caller();
-    tell_tool(ToolNews::masked_ends);
+    tell_tool(ToolReport::masked_ends);
 }
 Int __kmpc_masked(Location*, Int, Int filter) {
     note_caller();
@@ -39,7 +39,7 @@ Int __kmpc_masked(Location*, Int, Int filter) {
 }
 void __kmpc_end_masked(Location*, Int) {
     note_caller();
-    tell_tool(ToolNews::masked_ends);
+    tell_tool(ToolReport::masked_ends);
 }
 
 Int __kmpc_single(Location*, Int) {
@@ -48,7 +48,7 @@ Int __kmpc_single(Location*, Int) {
 }
 void __kmpc_end_single(Location*, Int) {
     note_caller();
-    tell_tool(ToolNews::single_ends);
+    tell_tool(ToolReport::single_ends);
 }
 
 void __kmpc_copyprivate(Location*, Int, std::size_t, void* own, CopyFunction copy, Int did_it) {

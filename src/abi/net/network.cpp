@@ -9,7 +9,7 @@ namespace hiroba::net {
 namespace {
 
 /// How long a node that leaves looks after what it sent.
-constexpr std::uint64_t settle_ns = 1'000'000'000;
+constexpr std::uint64_t drain_ns = 1'000'000'000;
 
 offload::Mode mode_of(Offload offload) noexcept {
     switch (offload) {
@@ -60,7 +60,7 @@ NetworkOver::~NetworkOver() {
     endpoint_->wait_until([this] { return async_->idle(); });
     collectives_->barrier();
     if (surroundings_.leave) surroundings_.leave();
-    endpoint_->settle(settle_ns);
+    endpoint_->drain(drain_ns);
     endpoint_->stop();
     surroundings_.join();
 }

@@ -562,7 +562,7 @@ private:
     Kept kept_;                            ///< and what it brings up to date in place
     bool follows_ = false;                 ///< and whether followed blocks, too
 
-    std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
+    std::atomic<std::uint32_t> discards_open_{0};      ///< begun here, not over everywhere
     OwnFlush flushed_last_;                            ///< under flush_latch_
     std::atomic<FlushObject::Version> flush_seen_{0};  ///< changes under flush_latch_
     NewsSequence flush_sequence_ = 0;  ///< what this node had when it last flushed, likewise

@@ -46,7 +46,7 @@ void FreedPages::begin_round() noexcept {
     if (taken_count_ == 0) return note_futile();
     const std::span<const AddressRange> ranges{taken_.data(), taken_count_};
     if (!parts_.memory->discard(ranges)) return give_back(false);
-    all_went_.store(true, std::memory_order_relaxed);  // nobody has been asked yet
+    all_went_.store(true, std::memory_order_relaxed);  // no node has been asked yet
     answers_missing_.store(parts_.endpoint->nodes(), std::memory_order_relaxed);
     state_.store(State::waiting, std::memory_order_relaxed);
     send_to_all({Kind::ask, static_cast<std::uint32_t>(taken_count_)}, std::as_bytes(ranges));

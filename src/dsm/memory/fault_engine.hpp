@@ -110,7 +110,7 @@ EngineProbe probe_mprotect();
 /// wish is an environment error that says why.
 Result<std::unique_ptr<FaultEngine>> make_fault_engine(std::string_view wanted);
 
-/// Whoever resolves faults in attached ranges.
+/// Resolves faults in attached ranges.
 class FaultTarget {
 public:
     virtual ~FaultTarget() = default;

@@ -9,8 +9,9 @@ namespace hiroba::dsm {
 /// Makes the kernel call us on SIGBUS and SIGSEGV; does nothing when it does already.
 void install_fault_handlers() noexcept;
 
-/// Whoever can say more of an access to no memory of the job that ends the program: called in the
-/// faulting thread, on its alternate stack, once the death is decided. One for the process.
+/// Sets the function that says more of an access to no memory of the job, which ends the program.
+/// It runs in the faulting thread, on its alternate stack, once the death is decided. One per
+/// process.
 void explain_deaths(void (*explain)(std::uintptr_t address, bool write) noexcept) noexcept;
 
 }  // namespace hiroba::dsm

@@ -70,7 +70,7 @@ private:
         PageSet tracked;    ///< mapped, or unmapped since the last collect: the entry counts
         PageSet dropped;    ///< unmapped since the last collect, and not mapped again
         PageSet occupied;   ///< mapped at some time: where page table entries may exist
-        PageSet untracked;  ///< nobody asks whether they were written
+        PageSet untracked;  ///< whether they were written is not asked
         PageSet kept;       ///< a live stack or a system call's buffer: never protected if quiet
         PageSet open;       ///< of quiet chunks: writable, and reported by each collect
         Chunk* chunks = nullptr;  ///< in sparse memory

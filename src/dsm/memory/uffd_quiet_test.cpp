@@ -178,7 +178,7 @@ TEST_F(QuietChunks, no_write_is_lost_while_chunks_come_and_go) {
                 case 1:
                     if (!is_tracked) break;
                     world.unmap(page);
-                    written.erase(page);  // whoever unmaps looks at it
+                    written.erase(page);  // the thread that unmaps reads it
                     break;
                 default:
                     world.byte(page) = bytes[page] = static_cast<char>(round);

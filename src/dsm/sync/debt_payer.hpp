@@ -40,7 +40,7 @@ public:
     void work() noexcept;
     /// Any thread, a message handler too. More than 2^18 debts at once are fatal.
     void add(const Debt& debt) noexcept;
-    /// No debt is paid from here on. Whoever gives debts stops the payer before it goes away.
+    /// No debt is paid from here on. The giver of debts calls it before its own end.
     void stop() noexcept;
 
 private:

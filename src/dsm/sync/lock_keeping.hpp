@@ -29,8 +29,8 @@ public:
     void unlocked() noexcept { ++holds_; }
     /// Another node waits: whether to let threads of this one have it once more.
     bool keeps() const noexcept { return holds_ < holds_of(evidence_); }
-    /// Nobody waits: whether to publish now. As far into this stay as the former one went; if the
-    /// lock then stays, not for ever.
+    /// No thread waits: whether to publish now. As far into this stay as the former one went; if
+    /// the lock then stays, not for ever.
     bool publishes() const noexcept {
         return former_holds_ != 0 && holds_ >= former_holds_ &&
                holds_ - former_holds_ < publications_max;

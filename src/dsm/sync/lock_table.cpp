@@ -12,7 +12,7 @@
 // there. Or, where it lies *published*, it is taken: the news lie beside the cell of who had it.
 //
 // Invariant: in `away`, `joining` and `fetching` this node does not have the lock, and only threads
-// of this node change the state. Whoever has made `held`, `joining` or `leaving` of another state
+// of this node change the state. The thread that has set `held`, `joining` or `leaving`
 // alone may use the cell's other words and its news, until it changes the state again. Other nodes
 // may make `leaving` of `published`, and a promise of `open`, and undo that. `next` is stored by
 // the node behind, once, and cleared before the lock leaves.
@@ -272,7 +272,7 @@ bool Table::try_lock(LockKey key) noexcept {
     return locked;
 }
 
-// Whoever waits for the lock behind a thread that holds it cannot leave the queue. So a try first
+// A thread that queues behind the lock's holder cannot leave the queue. So a try first
 // secures the lock where it lies open, and then the queue behind it, which must be empty.
 bool Table::try_elsewhere(std::uint32_t cell) noexcept {
     const LockCell holder{cells_.segment().load(cells_.tail_of(cell))};
@@ -340,7 +340,7 @@ void Table::unlock_here(std::uint32_t cell, By who) noexcept {
         });
     }
     leave_state(cell, open);
-    // Whoever has pressed in between has seen the lock held.
+    // A thread that became urgent in between has seen the lock held.
     if (shared.urgent.load() != 0 && shared.next.load() != 0 && change(cell, open, leaving)) {
         on_runtime_stack([&] {
             publish(cell, who);

@@ -36,7 +36,7 @@ public:
     /// Before the first lock().
     virtual void interrupt_waits_for(Interruptions) noexcept = 0;
     /// How a thread of the program releases when a lock leaves its node: on the runtime stack, with
-    /// the lock held. Whoever knows that no other thread of the node runs says so to the memory.
+    /// the lock held. The releaser tells the memory where no other thread of the node runs.
     /// Until this is called, as beside others that run.
     struct Releaser {
         void (*release)(void* context) noexcept = nullptr;

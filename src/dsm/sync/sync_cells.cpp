@@ -341,7 +341,7 @@ bool SyncCells::Visit::owe_release() noexcept {
     gas::Segment& segment = cells_.segment_;
     const NodeId self = cells_.endpoint_.self();
     const std::uint64_t owes = segment.load(cells_.at(bucket_, owing));
-    // Whoever owes must have all news of the bucket: the debt is paid by replacing them.
+    // A node that owes must have all news of the bucket: paying the debt replaces them.
     if (owes == 0 && segment.load(cells_.at(bucket_, version)) !=
                          cells_.seen(bucket_).load(std::memory_order_relaxed))
         return false;

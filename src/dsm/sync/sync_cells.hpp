@@ -2,9 +2,10 @@
 // Role: what all synchronization objects of the program are made of: cells that hold an object's
 // state, a list of who waits for it, and the news that travel with it.
 // Invariant: an object is known by its address. The address hashes to a bucket at some node, and
-// whoever reads or changes anything of the bucket's objects holds the bucket, for a short time
-// (Visit). A cell that says nothing a fresh object would not say may be taken for another address;
-// the news belong to the bucket, so they outlive it: more news than needed are always right.
+// a thread that reads or changes anything of the bucket's objects holds the bucket, for a short
+// time (Visit). A cell that says nothing a fresh object would not say may be taken for another
+// address; the news belong to the bucket, so they outlive it: more news than needed are always
+// right.
 //
 // Every waiter waits on a word of its own node and is in at most one list. Who takes it out of the
 // list decides how its wait ended, under the bucket: there is no moment at which a wake-up and the
@@ -67,7 +68,7 @@ public:
     /// Waits until `waiter`, of this node, is granted (true) or `deadline` is over (false). On the
     /// program's stack.
     bool await(SyncWaiter waiter, const Deadline* deadline) noexcept;
-    /// After the wait's end has been settled.
+    /// After the end of the wait is decided.
     void give_back(SyncWaiter waiter) noexcept;
     /// Whether catch_up() would do nothing. Without the bucket: for what was written before.
     bool is_caught_up(SyncKey key) noexcept;

@@ -82,7 +82,7 @@ SyncOutcome SyncTable::lock_mutex(SyncKey key, MutexType type, Waiting waiting) 
 
 void SyncTable::hand_over(Visit& mutex) noexcept {
     if (mutex.has_waiters()) {
-        // Whoever is granted it comes back only through the bucket, which is held.
+        // The waiter that gets it comes back only through the bucket, which is held.
         mutex.set_amount(1);
         mutex.set_state(mutex.grant_next());
     } else {

@@ -50,7 +50,7 @@ Status Accessor::wait_for_answers(std::uint64_t first, std::uint64_t last) noexc
         const auto answered = [&] {
             return cache_.word(page).state != PageState::asking || dead_.contains(directory);
         };
-        if (!answered()) mail_.wait_until(answered, RankSet::of(directory));
+        if (!answered()) messages_.wait_until(answered, RankSet::of(directory));
         // Unknown again: forgotten meanwhile, or nobody is left to answer.
         if (!is_open() || !dead_.contains(directory)) continue;
         for (std::uint64_t rest = page; rest <= last; ++rest) {

@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include "gas/relocatable/directory.hpp"
-#include "gas/relocatable/mail.hpp"
 #include "gas/relocatable/metadata_cache.hpp"
 #include "gas/relocatable/request.hpp"
+#include "gas/relocatable/space_messages.hpp"
 #include "hiroba/gas.hpp"
 
 namespace hiroba::gas {
@@ -51,15 +51,15 @@ struct Transfer {
 class Accessor {
 public:
     Accessor(const SpaceShape& shape, net::Async& async, net::Handle frames, net::Handle everything,
-             MetadataCache& cache, const DeadNodes& dead, Mail& mail)
+             MetadataCache& cache, const DeadNodes& dead, SpaceMessages& messages)
         : shape_(shape),
           async_(async),
           frames_(frames),
           everything_(everything),
           cache_(cache),
           dead_(dead),
-          mail_(mail),
-          pages_together_(mail.pages_max()),
+          messages_(messages),
+          pages_together_(messages.pages_max()),
           self_(async.endpoint().self()) {}
     void use(Directory& directory) noexcept { directory_ = &directory; }
 
@@ -105,7 +105,7 @@ private:
     net::Handle frames_, everything_;
     MetadataCache& cache_;
     const DeadNodes& dead_;
-    Mail& mail_;
+    SpaceMessages& messages_;
     std::size_t pages_together_;
     NodeId self_;
     Directory* directory_ = nullptr;

@@ -3,8 +3,8 @@
 // changes it, that it has changed. Done by messages, or one-sidedly by remote atomics.
 // Source: Endo & Taura, MGAS-2, section 3.2; one-sided directories: section 6 (future work).
 //
-// Invariant: from the grant of a page to its commit nobody else is granted it, and nobody is told
-// of it: whoever asks waits. Whoever was told before is among the sharers of the grant.
+// Invariant: from the grant of a page to its commit no other node is granted it, and none is told
+// of it: a node that asks waits. Each node told before is among the sharers of the grant.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ public:
     /// The answers go to the cache, perhaps later. May wait for pages that are moving.
     virtual void ask(std::span<const AskedPage> pages) = 0;
     /// Claims pages under the number of a change's owner. Grants may come at once or later, in
-    /// parts, as letters (MailKind::granted).
+    /// parts, as messages (SpaceMessageKind::granted).
     /// @return those that another mover has and for which no grant will come: claim them again
     virtual std::vector<std::uint64_t> claim(std::uint64_t token,
                                              std::span<const std::uint64_t> pages) = 0;

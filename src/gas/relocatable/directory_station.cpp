@@ -33,21 +33,21 @@ PageWord after_losses(PageWord word, const DeadNodes& dead) noexcept {
     return word;
 }
 
-/// Letters to several nodes, one for each node and token.
+/// Messages to several nodes, one for each node and token.
 class DirectoryStation::Answers {
 public:
-    std::vector<std::uint64_t>& to(NodeId node, MailKind kind, std::uint64_t token) {
-        for (Letter& letter : letters_) {
-            if (letter.to == node && letter.kind == kind && letter.token == token)
-                return letter.words;
+    std::vector<std::uint64_t>& to(NodeId node, SpaceMessageKind kind, std::uint64_t token) {
+        for (SpaceMessage& message : letters_) {
+            if (message.to == node && message.kind == kind && message.token == token)
+                return message.words;
         }
         letters_.push_back({node, kind, token, {}});
         return letters_.back().words;
     }
-    std::vector<Letter> take() { return std::move(letters_); }
+    std::vector<SpaceMessage> take() { return std::move(letters_); }
 
 private:
-    std::vector<Letter> letters_;
+    std::vector<SpaceMessage> letters_;
 };
 
 void DirectoryStation::check(std::uint64_t page, NodeId from) const noexcept {
@@ -63,7 +63,7 @@ bool DirectoryStation::serve(const Waiter& waiter, std::uint64_t page, Answers& 
     if (word.moving) return false;
     if (!waiter.claims) {
         // The entry's token came in the tag; it goes back there.
-        auto& words = answers.to(waiter.from, MailKind::told, 0);
+        auto& words = answers.to(waiter.from, SpaceMessageKind::told, 0);
         if (word.live) add_sharer(page, waiter.from.value);
         words.insert(words.end(), {tagged(page, waiter.token), word.pack()});
         return true;
@@ -72,7 +72,7 @@ bool DirectoryStation::serve(const Waiter& waiter, std::uint64_t page, Answers& 
     claimed.moving = word.live && !word.lost;
     claimed.mover = static_cast<std::uint16_t>(waiter.from.value);
     if (claimed.moving) word_of(page).store(claimed.pack());
-    auto& words = answers.to(waiter.from, MailKind::granted, waiter.token);
+    auto& words = answers.to(waiter.from, SpaceMessageKind::granted, waiter.token);
     words.insert(words.end(), {page, word.pack()});
     for (std::uint32_t i = 1; i < shape_.entry_words(); ++i) {
         words.push_back(word_of(page, i).load());
@@ -89,7 +89,8 @@ void DirectoryStation::serve_queue(std::uint64_t page, Answers& answers) {
     if (queue.empty()) queues_.erase(found);
 }
 
-std::vector<Letter> DirectoryStation::asked(NodeId from, std::uint64_t, Mail::Words words) {
+std::vector<SpaceMessage> DirectoryStation::asked(NodeId from, std::uint64_t,
+                                                  SpaceMessages::Words words) {
     Answers answers;
     const std::scoped_lock guard{latch_};
     for (const std::uint64_t tagged_page : words) {
@@ -102,12 +103,14 @@ std::vector<Letter> DirectoryStation::asked(NodeId from, std::uint64_t, Mail::Wo
         // before it in the queue, must know it.
         add_sharer(page, from.value);
         const PageWord word = PageWord::unpack(word_of(page).load());
-        answers.to(NodeId{word.mover}, MailKind::join, 0).push_back(tagged(page, from.value));
+        answers.to(NodeId{word.mover}, SpaceMessageKind::join, 0)
+            .push_back(tagged(page, from.value));
     }
     return answers.take();
 }
 
-std::vector<Letter> DirectoryStation::claimed(NodeId from, std::uint64_t token, Mail::Words words) {
+std::vector<SpaceMessage> DirectoryStation::claimed(NodeId from, std::uint64_t token,
+                                                    SpaceMessages::Words words) {
     Answers answers;
     const std::scoped_lock guard{latch_};
     for (const std::uint64_t page : words) {
@@ -118,7 +121,7 @@ std::vector<Letter> DirectoryStation::claimed(NodeId from, std::uint64_t token, 
     return answers.take();
 }
 
-std::vector<Letter> DirectoryStation::committed(Mail::Words words) {
+std::vector<SpaceMessage> DirectoryStation::committed(SpaceMessages::Words words) {
     Answers answers;
     const std::scoped_lock guard{latch_};
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
@@ -147,7 +150,7 @@ void DirectoryStation::publish(const PublishedRun& run) noexcept {
     }
 }
 
-std::vector<Letter> DirectoryStation::lost(NodeId) {
+std::vector<SpaceMessage> DirectoryStation::lost(NodeId) {
     Answers answers;
     const std::scoped_lock guard{latch_};
     std::vector<std::uint64_t> pages;

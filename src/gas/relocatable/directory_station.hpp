@@ -13,7 +13,7 @@
 
 #include "base/latch.hpp"
 #include "gas/relocatable/directory.hpp"
-#include "gas/relocatable/mail.hpp"
+#include "gas/relocatable/space_messages.hpp"
 
 namespace hiroba::gas {
 
@@ -30,12 +30,12 @@ public:
         : shape_(shape), self_(self), dead_(dead) {}
     void attach(DirectoryWords entries) noexcept { entries_ = entries; }
 
-    std::vector<Letter> asked(NodeId from, std::uint64_t token, Mail::Words words);
-    std::vector<Letter> claimed(NodeId from, std::uint64_t token, Mail::Words words);
-    std::vector<Letter> committed(Mail::Words words);
+    std::vector<SpaceMessage> asked(NodeId from, std::uint64_t token, SpaceMessages::Words words);
+    std::vector<SpaceMessage> claimed(NodeId from, std::uint64_t token, SpaceMessages::Words words);
+    std::vector<SpaceMessage> committed(SpaceMessages::Words words);
     void publish(const PublishedRun& run) noexcept;
     /// Who waited for a change by `dead` hears that the page is lost.
-    std::vector<Letter> lost(NodeId dead);
+    std::vector<SpaceMessage> lost(NodeId dead);
 
 private:
     struct Waiter {

@@ -19,21 +19,21 @@ protected:
     /// Who is told to stop when `rank` claims the page.
     RankSet sharers_for(std::uint32_t rank) {
         const std::uint64_t words[] = {page_};
-        const auto letters = station_.claimed(NodeId{rank}, 7, words);
-        EXPECT_EQ(letters.size(), 1u);
-        EXPECT_EQ(letters[0].kind, MailKind::granted);
-        EXPECT_EQ(letters[0].words.size(), 2u + shape_.sharer_words());
+        const auto messages = station_.claimed(NodeId{rank}, 7, words);
+        EXPECT_EQ(messages.size(), 1u);
+        EXPECT_EQ(messages[0].kind, SpaceMessageKind::granted);
+        EXPECT_EQ(messages[0].words.size(), 2u + shape_.sharer_words());
         RankSet sharers;
         for (std::uint32_t i = 0; i < shape_.sharer_words(); ++i) {
-            sharers.word(i) = letters[0].words[2 + i];
+            sharers.word(i) = messages[0].words[2 + i];
         }
         return sharers;
     }
     void ask(std::uint32_t rank) {
         const std::uint64_t words[] = {tagged(page_, 5)};
-        const auto letters = station_.asked(NodeId{rank}, 0, words);
-        ASSERT_EQ(letters.size(), 1u);
-        EXPECT_EQ(PageWord::unpack(letters[0].words[1]).owner, 129u);
+        const auto messages = station_.asked(NodeId{rank}, 0, words);
+        ASSERT_EQ(messages.size(), 1u);
+        EXPECT_EQ(PageWord::unpack(messages[0].words[1]).owner, 129u);
     }
 
     static constexpr SpaceShape shape_{130, 12, 130 * 16 * 2};
@@ -56,12 +56,12 @@ TEST_F(Station, keeps_neighbouring_pages_apart) {
     station_.publish({.first = page_ + 1, .pages = 1, .bytes = 4096, .kind = 2, .rank = 65});
     ask(128);
     const std::uint64_t words[] = {page_ + 1};
-    const auto letters = station_.claimed(NodeId{2}, 9, words);
-    ASSERT_EQ(letters.size(), 1u);
-    EXPECT_EQ(PageWord::unpack(letters[0].words[1]).owner, 65u);
-    EXPECT_EQ(letters[0].words[2], 0u);
-    EXPECT_EQ(letters[0].words[3], rank_bit(65));
-    EXPECT_EQ(letters[0].words[4], 0u);
+    const auto messages = station_.claimed(NodeId{2}, 9, words);
+    ASSERT_EQ(messages.size(), 1u);
+    EXPECT_EQ(PageWord::unpack(messages[0].words[1]).owner, 65u);
+    EXPECT_EQ(messages[0].words[2], 0u);
+    EXPECT_EQ(messages[0].words[3], rank_bit(65));
+    EXPECT_EQ(messages[0].words[4], 0u);
 }
 
 // Who asks for a page that moves is told to the mover, and is a sharer for the next one, who stood
@@ -71,11 +71,11 @@ TEST_F(Station, lets_who_asks_for_a_moving_page_join_the_move) {
     const std::uint64_t claims[] = {page_};
     EXPECT_TRUE(station_.claimed(NodeId{4}, 8, claims).empty());
     const std::uint64_t asks[] = {tagged(page_, 5)};
-    const auto letters = station_.asked(NodeId{70}, 0, asks);
-    ASSERT_EQ(letters.size(), 1u);
-    EXPECT_EQ(letters[0].kind, MailKind::join);
-    EXPECT_EQ(letters[0].to.value, 3u);
-    EXPECT_EQ(letters[0].words, std::vector{tagged(page_, 70)});
+    const auto messages = station_.asked(NodeId{70}, 0, asks);
+    ASSERT_EQ(messages.size(), 1u);
+    EXPECT_EQ(messages[0].kind, SpaceMessageKind::join);
+    EXPECT_EQ(messages[0].to.value, 3u);
+    EXPECT_EQ(messages[0].words, std::vector{tagged(page_, 70)});
     PageWord moved;
     moved.live = true;
     moved.owner = 3;

@@ -6,13 +6,14 @@
 #include <map>
 
 #include "gas/relocatable/directory.hpp"
-#include "gas/relocatable/mail.hpp"
+#include "gas/relocatable/space_messages.hpp"
 
 namespace hiroba::gas {
 
 class MessageDirectory final : public Directory {
 public:
-    MessageDirectory(const SpaceShape& shape, Mail& mail) : shape_(shape), mail_(mail) {}
+    MessageDirectory(const SpaceShape& shape, SpaceMessages& messages)
+        : shape_(shape), messages_(messages) {}
 
     void ask(std::span<const AskedPage> pages) override;
     std::vector<std::uint64_t> claim(std::uint64_t token,
@@ -21,10 +22,10 @@ public:
 
 private:
     template <class Pages, class Words>
-    void send(MailKind kind, std::uint64_t token, const Pages& pages, Words&& words_of);
+    void send(SpaceMessageKind kind, std::uint64_t token, const Pages& pages, Words&& words_of);
 
     SpaceShape shape_;
-    Mail& mail_;
+    SpaceMessages& messages_;
 };
 
 }  // namespace hiroba::gas

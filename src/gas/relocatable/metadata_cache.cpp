@@ -42,7 +42,7 @@ void MetadataCache::attach(std::vector<std::byte*> bases, std::uint64_t spare_by
     spare_.limit_to(spare_bytes_max >> shape_.page_shift);
 }
 
-/// What is left of a page once nodes have died: letters of the dead may come late.
+/// What is left of a page once nodes have died: messages of the dead may come late.
 CacheWord MetadataCache::after_losses(CacheWord word) const noexcept {
     const bool is_moving = word.state == PageState::stopped || word.state == PageState::moved ||
                            word.state == PageState::leaving;
@@ -62,7 +62,7 @@ void MetadataCache::set(std::uint64_t page, const CacheWord& wanted) noexcept {
     std::byte* const base = word.is_readable() ? reach(page, word.owner) : nullptr;
     std::byte* const writes = word.state == PageState::live ? base : nullptr;
     // Release, all: who follows a pointer finds the limit. What a mover waits for is ordered by
-    // the barrier behind stop() and move() (settle()).
+    // the barrier behind stop() and move() (fence()).
     if (writes == nullptr) entry.writes.store(nullptr, std::memory_order_release);
     entry.word.store(word.pack(), std::memory_order_release);
     entry.reads.store(base, std::memory_order_release);
@@ -174,7 +174,7 @@ void MetadataCache::stop(std::uint64_t page, const PageWord& next, std::uint32_t
             left = false;
         }
         set(page, now);
-        settle();
+        fence();
     }
     if (left) keep_frame(page);
 }
@@ -189,7 +189,7 @@ void MetadataCache::move(std::uint64_t page, const PageWord& next, std::uint32_t
     now.mover = next.mover;
     now.version = next.version;
     set(page, now);
-    settle();
+    fence();
 }
 
 void MetadataCache::resume(std::uint64_t page, const PageWord& next,

@@ -91,7 +91,7 @@ private:
     MetadataCache(const SpaceShape& shape, NodeId self, const DeadNodes& dead, CachedPage* table);
     CacheWord after_losses(CacheWord word) const noexcept;
     /// Partner of begin_write() and begin_read(), which count before they look at the word.
-    static void settle() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+    static void fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
     void set(std::uint64_t page, const CacheWord& word) noexcept;
     void take_in(std::uint64_t page, CacheWord now, const PageWord& told) noexcept;
     void note_known(std::uint64_t page) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the transitions of an entry, in the orders that letters can come in.
+// Role: the transitions of an entry, in the orders that messages can come in.
 #include "gas/relocatable/metadata_cache.hpp"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST_F(MetadataCacheTest, learns_of_a_page_anew_and_drops_the_answer_to_an_aband
     ToldDirectory directory;
     directory.word = word(0, 5);
     const auto token = cache_->begin_ask(page);
-    EXPECT_FALSE(cache_->learn(page, directory));  // somebody asks already
+    EXPECT_FALSE(cache_->learn(page, directory));  // another thread has asked
     cache_->abandon(page);
     EXPECT_TRUE(cache_->learn(page, directory));
     cache_->forget(page);

@@ -106,7 +106,7 @@ void OneSidedDirectory::ask_one(const AskedPage& asked) {
         if (async_.endpoint().wait_until(answered, now_ns() + pause_ns)) return;
         // If it has not, it hears so now; again, since it may not have begun yet.
         const std::uint64_t joins[] = {tagged(asked.page, self)};
-        mail_.send(NodeId{word.mover}, MailKind::join, 0, joins);
+        messages_.send(NodeId{word.mover}, SpaceMessageKind::join, 0, joins);
         pause_ns = std::min(2 * pause_ns, look_again_max_ns);
     }
 }
@@ -152,7 +152,7 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
         // A dead directory node grants nothing; the claim's owner knows.
     }
     if (!granted.empty()) {
-        mail_.send(async_.endpoint().self(), MailKind::granted, token, granted);
+        messages_.send(async_.endpoint().self(), SpaceMessageKind::granted, token, granted);
     }
     return busy;
 }

@@ -4,9 +4,10 @@
 // Source: Endo & Taura, MGAS-2, section 6, names it as future work; after Argo (Kaxiras et al.,
 // HPDC 2015).
 //
-// Whoever asks first enters itself among the sharers, then reads the page's word; whoever claims
-// first marks the word as moving, then reads the sharers. Both words are sequentially consistent,
-// so either the mover sees the asker, or the asker sees that the page moves and asks again.
+// A node that asks enters itself among the sharers first and then reads the page's word; a mover
+// marks the word as moving first and then reads the sharers. Both words are sequentially
+// consistent, so either the mover sees the asker, or the asker sees that the page moves and asks
+// again.
 // Invariant: every node of the job uses this, or none does.
 #pragma once
 
@@ -14,8 +15,8 @@
 
 #include "gas/relocatable/directory.hpp"
 #include "gas/relocatable/directory_station.hpp"
-#include "gas/relocatable/mail.hpp"
 #include "gas/relocatable/metadata_cache.hpp"
+#include "gas/relocatable/space_messages.hpp"
 #include "net/async.hpp"
 
 namespace hiroba::gas {
@@ -24,14 +25,14 @@ class OneSidedDirectory final : public Directory {
 public:
     /// @param everything  local memory of this process, as registered with `async`
     OneSidedDirectory(const SpaceShape& shape, net::Async& async, net::Handle words,
-                      net::Handle everything, MetadataCache& cache, Mail& mail,
+                      net::Handle everything, MetadataCache& cache, SpaceMessages& messages,
                       const DeadNodes& dead)
         : shape_(shape),
           async_(async),
           words_(words),
           everything_(everything),
           cache_(cache),
-          mail_(mail),
+          messages_(messages),
           dead_(dead) {}
 
     std::optional<PageWord> look(std::uint64_t page) noexcept override;
@@ -64,7 +65,7 @@ private:
     net::Async& async_;
     net::Handle words_, everything_;
     MetadataCache& cache_;
-    Mail& mail_;
+    SpaceMessages& messages_;
     const DeadNodes& dead_;
 };
 

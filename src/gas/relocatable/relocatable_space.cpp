@@ -11,8 +11,8 @@
 
 #include "base/settings.hpp"
 #include "base/trace.hpp"
-#include "gas/relocatable/letter_form.hpp"
 #include "gas/relocatable/message_directory.hpp"
+#include "gas/relocatable/message_form.hpp"
 #include "gas/relocatable/one_sided_directory.hpp"
 #include "gas/relocatable/thread_slots.hpp"
 
@@ -106,19 +106,19 @@ RelocatableSpace::RelocatableSpace(net::Async& async, net::Collectives& collecti
       dead_owner_(std::move(dead)),
       dead_(*dead_owner_),
       cache_(std::move(cache)),
-      mail_(async.endpoint(), &RelocatableSpace::receive, this),
+      messages_(async.endpoint(), &RelocatableSpace::receive, this),
       station_(shape, async.endpoint().self(), dead_),
-      relocator_(shape, async, frames, *cache_, mail_, dead_),
-      accessor_(shape, async, frames, everything, *cache_, dead_, mail_),
+      relocator_(shape, async, frames, *cache_, messages_, dead_),
+      accessor_(shape, async, frames, everything, *cache_, dead_, messages_),
       // Page 0 stays free: address 0 is the null pointer.
       together_(1, shape.arena_pages),
       own_(shape.first_page(async.endpoint().self().value + 1),
            shape.first_page(async.endpoint().self().value + 2)) {
     if (options.one_sided) {
         directory_ = std::make_unique<OneSidedDirectory>(shape, async, words, everything, *cache_,
-                                                         mail_, dead_);
+                                                         messages_, dead_);
     } else {
-        directory_ = std::make_unique<MessageDirectory>(shape, mail_);
+        directory_ = std::make_unique<MessageDirectory>(shape, messages_);
     }
     relocator_.use(*directory_);
     accessor_.use(*directory_);
@@ -154,39 +154,42 @@ void RelocatableSpace::attach() {
 void RelocatableSpace::lose(NodeId dead) {
     dead_.add(dead);
     cache_->lose();
-    mail_.send_all(station_.lost(dead));
+    messages_.send_all(station_.lost(dead));
     async_.endpoint().wake_local();
 }
 
-void RelocatableSpace::receive(void* context, NodeId from, MailKind kind, std::uint64_t token,
-                               Mail::Words words) noexcept {
+void RelocatableSpace::receive(void* context, NodeId from, SpaceMessageKind kind,
+                               std::uint64_t token, SpaceMessages::Words words) noexcept {
     auto& self = *static_cast<RelocatableSpace*>(context);
     HIROBA_INVARIANT(is_well_formed(kind, words, self.shape_),
-                     "node %u sent a relocation letter of kind %u with %lu words, which no node "
+                     "node %u sent a relocation message of kind %u with %lu words, which no node "
                      "writes",
                      from.value, static_cast<unsigned>(kind), words.size());
     switch (kind) {
-        case MailKind::ask: return self.mail_.send_all(self.station_.asked(from, token, words));
-        case MailKind::claim: return self.mail_.send_all(self.station_.claimed(from, token, words));
-        case MailKind::commit: return self.mail_.send_all(self.station_.committed(words));
-        case MailKind::told:
+        case SpaceMessageKind::ask:
+            return self.messages_.send_all(self.station_.asked(from, token, words));
+        case SpaceMessageKind::claim:
+            return self.messages_.send_all(self.station_.claimed(from, token, words));
+        case SpaceMessageKind::commit:
+            return self.messages_.send_all(self.station_.committed(words));
+        case SpaceMessageKind::told:
             for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
                 self.cache_->told(page_of(words[i]), static_cast<std::uint16_t>(tag_of(words[i])),
                                   PageWord::unpack(words[i + 1]));
             }
             return;
-        case MailKind::granted: return self.relocator_.granted(token, words);
-        case MailKind::ready: return self.relocator_.ready(from, token, words);
-        case MailKind::join: return self.relocator_.joined(words);
-        case MailKind::stop:
-        case MailKind::move:
-        case MailKind::resume: return self.relocator_.wave(from, kind, token, words);
-        case MailKind::publish:
+        case SpaceMessageKind::granted: return self.relocator_.granted(token, words);
+        case SpaceMessageKind::ready: return self.relocator_.ready(from, token, words);
+        case SpaceMessageKind::join: return self.relocator_.joined(words);
+        case SpaceMessageKind::stop:
+        case SpaceMessageKind::move:
+        case SpaceMessageKind::resume: return self.relocator_.wave(from, kind, token, words);
+        case SpaceMessageKind::publish:
             self.station_.publish({words[0], words[1], words[2],
                                    static_cast<std::uint8_t>(words[3]), (words[3] >> 8) != 0,
                                    static_cast<std::uint32_t>(words[4]), words[5]});
-            return self.mail_.send(from, MailKind::published, token, {});
-        case MailKind::published: return self.published_.add(from.value);
+            return self.messages_.send(from, SpaceMessageKind::published, token, {});
+        case SpaceMessageKind::published: return self.published_.add(from.value);
     }
 }
 
@@ -240,7 +243,7 @@ void RelocatableSpace::publish(const PublishedRun& run) {
                                    run.bytes, run.kind | std::uint64_t{run.fixed} << 8,
                                    run.rank,  run.block_pages};
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-        mail_.send(NodeId{rank}, MailKind::publish, 0, words);
+        messages_.send(NodeId{rank}, SpaceMessageKind::publish, 0, words);
     }
     async_.endpoint().wait_until([&] {
         if (published_.count() + dead_.count() < ranks_) return false;
@@ -304,7 +307,7 @@ Status RelocatableSpace::release(std::uint64_t first) {
         run = *found;
     }
     Status status;
-    if (together) barrier();  // nobody still uses it
+    if (together) barrier();  // no node uses it any more
     if (!together || rank_ == 0) status = move(page, page + run.pages - 1, Relocator::Goal::free);
     if (together) barrier();
     const std::scoped_lock guard{numbers_latch_};
@@ -510,7 +513,7 @@ Status RelocatableSpace::move(std::uint64_t first, std::uint64_t last,
         const bool is_here =
             goal == Relocator::Goal::own && word.state == PageState::live && word.owner == rank_;
         if (!is_here) pages.push_back(page);
-        if (pages.empty() || (pages.size() < mail_.pages_max() && page != last)) continue;
+        if (pages.empty() || (pages.size() < messages_.pages_max() && page != last)) continue;
         const Status part = relocator_.move(pages, goal);
         if (status) status = part;
         pages.clear();

@@ -87,8 +87,8 @@ private:
                      const SpaceOptions& options, std::unique_ptr<DeadNodes> dead,
                      std::unique_ptr<MetadataCache> cache, net::Handle frames, net::Handle words,
                      net::Handle everything);
-    static void receive(void* self, NodeId from, MailKind kind, std::uint64_t token,
-                        Mail::Words words) noexcept;
+    static void receive(void* self, NodeId from, SpaceMessageKind kind, std::uint64_t token,
+                        SpaceMessages::Words words) noexcept;
     void take_slot() noexcept;
     bool learn(std::uint64_t at, std::uint64_t bytes) noexcept;
     Status check_range(std::uint64_t at, std::uint64_t bytes) noexcept;
@@ -112,7 +112,7 @@ private:
     std::unique_ptr<DeadNodes> dead_owner_;
     DeadNodes& dead_;
     std::unique_ptr<MetadataCache> cache_;
-    Mail mail_;
+    SpaceMessages messages_;
     DirectoryStation station_;
     Relocator relocator_;
     Accessor accessor_;

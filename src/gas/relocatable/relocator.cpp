@@ -18,14 +18,15 @@ namespace {
 constexpr std::uint64_t pause_busy_ns = 2'000, pause_idle_ns = 20'000, pause_max_ns = 1'000'000;
 /// A token names the call and, in waves, the change: changes of a call are fewer than this.
 constexpr unsigned change_bits = 16;
-/// Of letters whose answer nobody waits for: calls count from 1.
+/// Of messages whose answer nobody waits for: calls count from 1.
 constexpr std::uint64_t no_call = 0;
 
 }  // namespace
 
-// --- what letters tell ---------------------------------------------------------------------------
+// --- what messages tell
+// ---------------------------------------------------------------------------
 
-void Relocator::granted(std::uint64_t token, Mail::Words words) noexcept {
+void Relocator::granted(std::uint64_t token, SpaceMessages::Words words) noexcept {
     const std::scoped_lock guard{calls_latch_};
     const auto found = calls_.find(token);
     if (found == calls_.end()) return;  // its directory node died after this
@@ -35,18 +36,18 @@ void Relocator::granted(std::uint64_t token, Mail::Words words) noexcept {
     call.events.fetch_add(1);
 }
 
-void Relocator::ready(NodeId from, std::uint64_t token, Mail::Words words) noexcept {
+void Relocator::ready(NodeId from, std::uint64_t token, SpaceMessages::Words words) noexcept {
     const std::scoped_lock guard{calls_latch_};
     const auto found = calls_.find(token >> change_bits);
     if (found == calls_.end()) return;
     Call& call = *found->second;
     const std::scoped_lock inside{call.latch};
     call.answers.push_back({from.value, token & ((1u << change_bits) - 1),
-                            static_cast<MailKind>(words[0]), words[1] != 0});
+                            static_cast<SpaceMessageKind>(words[0]), words[1] != 0});
     call.events.fetch_add(1);
 }
 
-void Relocator::joined(Mail::Words words) noexcept {
+void Relocator::joined(SpaceMessages::Words words) noexcept {
     const std::scoped_lock guard{calls_latch_};
     for (const auto& [token, call] : calls_) {
         const std::scoped_lock inside{call->latch};
@@ -55,23 +56,25 @@ void Relocator::joined(Mail::Words words) noexcept {
     }
 }
 
-void Relocator::wave(NodeId from, MailKind kind, std::uint64_t token, Mail::Words words) noexcept {
+void Relocator::wave(NodeId from, SpaceMessageKind kind, std::uint64_t token,
+                     SpaceMessages::Words words) noexcept {
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
         const std::uint64_t page = page_of(words[i]);
         const PageWord next = PageWord::unpack(words[i + 1]);
-        if (kind == MailKind::stop) cache_.stop(page, next, tag_of(words[i]));
-        if (kind == MailKind::move) cache_.move(page, next, tag_of(words[i]));
-        if (kind == MailKind::resume) cache_.resume(page, next, tag_of(words[i]));
+        if (kind == SpaceMessageKind::stop) cache_.stop(page, next, tag_of(words[i]));
+        if (kind == SpaceMessageKind::move) cache_.move(page, next, tag_of(words[i]));
+        if (kind == SpaceMessageKind::resume) cache_.resume(page, next, tag_of(words[i]));
     }
-    if (kind == MailKind::resume) return;
+    if (kind == SpaceMessageKind::resume) return;
     fence_all_threads();
     bool drained = true;
     for (std::size_t i = 0; drained && i + 1 < words.size(); i += 2) {
         const std::uint64_t page = page_of(words[i]);
-        drained = kind == MailKind::stop ? cache_.writes_drained(page) : cache_.reads_drained(page);
+        drained = kind == SpaceMessageKind::stop ? cache_.writes_drained(page)
+                                                 : cache_.reads_drained(page);
     }
     const std::uint64_t answer[] = {static_cast<std::uint64_t>(kind), drained ? 1u : 0u};
-    mail_.send(from, MailKind::ready, token, answer);
+    messages_.send(from, SpaceMessageKind::ready, token, answer);
 }
 
 // --- the mover -----------------------------------------------------------------------------------
@@ -110,7 +113,7 @@ Status Relocator::move(std::span<const std::uint64_t> pages, Goal goal) {
     return call.status;
 }
 
-/// Waits for letters, or for the time to ask again.
+/// Waits for messages, or for the time to ask again.
 void Relocator::pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen) {
     bool asks_again = !call.refused.empty();
     bool copies = false;
@@ -134,7 +137,7 @@ void Relocator::pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen) {
         if (news()) return;
         take_joined(call);
     }
-    mail_.wake(awaited(call));
+    messages_.wake(awaited(call));
     for (const auto& change : call.changes) send_wave(call, *change, wave_of(*change), true);
     if (!call.refused.empty()) {
         const auto again = std::exchange(call.refused, {});
@@ -142,7 +145,7 @@ void Relocator::pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen) {
     }
 }
 
-/// Nodes whose letters are to come.
+/// Nodes whose messages are to come.
 RankSet Relocator::awaited(const Call& call) const {
     RankSet nodes;
     for (const std::uint64_t page : call.wanted) nodes.add(shape_.directory_of(page).value);
@@ -189,7 +192,7 @@ bool Relocator::take_events(Call& call) {
     return progressed;
 }
 
-/// What a letter is about may have been granted by one that came before it: that is taken first.
+/// What a message is about may have been granted by one that came before it: that is taken first.
 void Relocator::take_joined(Call& call) {
     if (!call.has_joined.load()) return;
     std::vector<std::uint64_t> joined;
@@ -218,7 +221,7 @@ void Relocator::join(const Call& call, std::uint64_t page, std::uint32_t rank) {
                 change->peers.push_back({.rank = rank, .ready = true});
             const std::uint64_t words[] = {tagged(page, granted.word.owner),
                                            change->next[i].pack()};
-            mail_.send(NodeId{rank}, MailKind::stop, no_call, words);
+            messages_.send(NodeId{rank}, SpaceMessageKind::stop, no_call, words);
             trace("gas.joined", page, rank);
         }
     }
@@ -258,12 +261,12 @@ void Relocator::begin(Call& call, std::vector<GrantedPage> pages) {
         if (sharers.contains(rank) && rank != self_.value) change->peers.push_back({rank});
     }
     call.changes.push_back(std::move(change));
-    send_wave(call, *call.changes.back(), MailKind::stop, false);
-    apply_here(*call.changes.back(), MailKind::stop);
+    send_wave(call, *call.changes.back(), SpaceMessageKind::stop, false);
+    apply_here(*call.changes.back(), SpaceMessageKind::stop);
 }
 
 /// @param again  only to those who have said that they have not drained
-void Relocator::send_wave(const Call& call, Change& change, MailKind kind, bool again) {
+void Relocator::send_wave(const Call& call, Change& change, SpaceMessageKind kind, bool again) {
     std::vector<std::uint64_t> words;
     for (Peer& peer : change.peers) {
         if (again && !peer.busy) continue;
@@ -276,18 +279,19 @@ void Relocator::send_wave(const Call& call, Change& change, MailKind kind, bool 
             words.push_back(tagged(page.page, page.word.owner));
             words.push_back(change.next[i].pack());
         }
-        mail_.send(NodeId{peer.rank}, kind, call.token << change_bits | change.number, words);
+        messages_.send(NodeId{peer.rank}, kind, call.token << change_bits | change.number, words);
     }
 }
 
-void Relocator::apply_here(const Change& change, MailKind kind) {
+void Relocator::apply_here(const Change& change, SpaceMessageKind kind) {
     for (std::size_t i = 0; i < change.pages.size(); ++i) {
         const GrantedPage& page = change.pages[i];
-        if (kind == MailKind::stop) cache_.stop(page.page, change.next[i], page.word.owner);
-        if (kind == MailKind::move) cache_.move(page.page, change.next[i], page.word.owner);
-        if (kind == MailKind::resume) cache_.resume(page.page, change.next[i], page.word.owner);
+        if (kind == SpaceMessageKind::stop) cache_.stop(page.page, change.next[i], page.word.owner);
+        if (kind == SpaceMessageKind::move) cache_.move(page.page, change.next[i], page.word.owner);
+        if (kind == SpaceMessageKind::resume)
+            cache_.resume(page.page, change.next[i], page.word.owner);
     }
-    if (kind != MailKind::resume) fence_all_threads();
+    if (kind != SpaceMessageKind::resume) fence_all_threads();
 }
 
 bool Relocator::is_drained_here(const Change& change) const {
@@ -325,8 +329,8 @@ bool Relocator::advance(Call& call, Change& change) {
             }
             note_copies(call, change);
             change.phase = Change::Phase::moving;
-            send_wave(call, change, MailKind::move, false);
-            apply_here(change, MailKind::move);
+            send_wave(call, change, SpaceMessageKind::move, false);
+            apply_here(change, SpaceMessageKind::move);
             return true;
         case Change::Phase::moving:
             if (!is_ready(change)) return false;
@@ -378,8 +382,8 @@ void Relocator::note_copies(Call& call, Change& change) {
 }
 
 void Relocator::finish(Call& call, Change& change) {
-    send_wave(call, change, MailKind::resume, false);
-    apply_here(change, MailKind::resume);
+    send_wave(call, change, SpaceMessageKind::resume, false);
+    apply_here(change, SpaceMessageKind::resume);
     std::vector<CommittedPage> commits;
     for (std::size_t i = 0; i < change.pages.size(); ++i) {
         PageWord word = change.next[i];

@@ -15,12 +15,12 @@
 // the pages' states: one that has not drained says so and is asked again.
 //
 // Why three waves. Accesses of sharers are plain loads and stores (or one-sided requests) that
-// nobody is told of. Two things may go wrong. A store to the old copy behind the mover's copying is
-// lost: so writes are held back everywhere, and those under way have ended, before the first byte
-// is copied. And a store to the new copy, of which its author then tells another sharer that still
-// reads the old one, runs backwards in time: so nobody writes before everybody has turned to the
-// new copy and the reads of the old have ended. The paper sends the second and third wave together
-// and has this fault (planted: resumed_with_the_move). Reads go on all the while.
+// no other node hears of. Two things may go wrong. A store to the old copy behind the mover's
+// copying is lost: so writes are held back everywhere, and those under way have ended, before the
+// first byte is copied. And a store to the new copy, of which its author then tells another sharer
+// that still reads the old one, runs backwards in time: so nobody writes before everybody has
+// turned to the new copy and the reads of the old have ended. The paper sends the second and third
+// wave together and has this fault (planted: resumed_with_the_move). Reads go on all the while.
 //
 // How a sharer knows that accesses under way have ended. Hits announce their page in the thread's
 // slot by a plain store and look at the page's state again. apply() changes the state, has all
@@ -29,11 +29,11 @@
 // requests are counted in the page's entry. A sharer that still has some answers "not drained",
 // keeps nothing, and is asked again: so a mover that dies leaves no debt behind.
 //
-// Letters cross, because they come from different nodes. The stop of the next mover, granted by the
-// directory node at commit, may overtake this mover's resume: it has a higher version and implies
-// it. The directory node's answer to a miss may be older than a stop that has come meanwhile:
-// entries have versions and questions have tokens, and what is older is dropped (planted:
-// late_answer_taken).
+// Messages cross, because they come from different nodes. The stop of the next mover, granted by
+// the directory node at commit, may overtake this mover's resume: it has a higher version and
+// implies it. The directory node's answer to a miss may be older than a stop that has come
+// meanwhile: entries have versions and questions have tokens, and what is older is dropped
+// (planted: late_answer_taken).
 //
 // Who misses a page while it moves joins it. The directory node, or the node itself where it looks
 // one-sidedly, enters it among the sharers and tells the mover; before the second wave the mover
@@ -56,9 +56,9 @@
 
 #include "base/latch.hpp"
 #include "gas/relocatable/directory.hpp"
-#include "gas/relocatable/mail.hpp"
 #include "gas/relocatable/metadata_cache.hpp"
 #include "gas/relocatable/request.hpp"
+#include "gas/relocatable/space_messages.hpp"
 #include "hiroba/gas.hpp"
 
 namespace hiroba::gas {
@@ -68,29 +68,30 @@ public:
     enum class Goal : std::uint8_t { own, free };
 
     Relocator(const SpaceShape& shape, net::Async& async, net::Handle frames, MetadataCache& cache,
-              Mail& mail, const DeadNodes& dead)
+              SpaceMessages& messages, const DeadNodes& dead)
         : shape_(shape),
           async_(async),
           frames_(frames),
           cache_(cache),
-          mail_(mail),
+          messages_(messages),
           dead_(dead),
           self_(async.endpoint().self()) {}
     void use(Directory& directory) noexcept { directory_ = &directory; }
 
-    /// Moves the pages, at most mail.pages_max(), each named once; returns when all have moved or
-    /// failed. Any thread; not from handlers.
+    /// Moves the pages, at most messages.pages_max(), each named once; returns when all have moved
+    /// or failed. Any thread; not from handlers.
     Status move(std::span<const std::uint64_t> pages, Goal goal);
 
-    // --- what letters and the launcher tell
+    // --- what messages and the launcher tell
     // -------------------------------------------------------
 
-    void granted(std::uint64_t token, Mail::Words words) noexcept;
-    void ready(NodeId from, std::uint64_t token, Mail::Words words) noexcept;
+    void granted(std::uint64_t token, SpaceMessages::Words words) noexcept;
+    void ready(NodeId from, std::uint64_t token, SpaceMessages::Words words) noexcept;
     /// Nodes miss pages that this node moves.
-    void joined(Mail::Words words) noexcept;
+    void joined(SpaceMessages::Words words) noexcept;
     /// A mover's stop, move or resume.
-    void wave(NodeId from, MailKind kind, std::uint64_t token, Mail::Words words) noexcept;
+    void wave(NodeId from, SpaceMessageKind kind, std::uint64_t token,
+              SpaceMessages::Words words) noexcept;
 
     std::uint64_t pages_moved() const noexcept { return pages_moved_.load(); }
 
@@ -113,7 +114,7 @@ private:
     struct Answer {
         std::uint32_t from = 0;
         std::uint64_t change = 0;
-        MailKind wave{};
+        SpaceMessageKind wave{};
         bool drained = false;
     };
     /// One move() under way. Handlers add to what has come; its thread does the rest.
@@ -128,9 +129,9 @@ private:
         std::uint64_t pause_ns = 0;
 
         Latch latch;
-        std::vector<std::uint64_t> granted;  ///< words of letters
+        std::vector<std::uint64_t> granted;  ///< words of messages
         std::vector<Answer> answers;
-        std::vector<std::uint64_t> joined;  ///< words of letters
+        std::vector<std::uint64_t> joined;  ///< words of messages
         std::atomic<std::uint64_t> events{0};
         /// No event: whoever waits sends more, and what is asked again at times would never be.
         std::atomic<bool> has_joined{false};
@@ -142,8 +143,8 @@ private:
     void take_joined(Call& call);
     void join(const Call& call, std::uint64_t page, std::uint32_t rank);
     bool advance(Call& call, Change& change);
-    void send_wave(const Call& call, Change& change, MailKind kind, bool again);
-    void apply_here(const Change& change, MailKind kind);
+    void send_wave(const Call& call, Change& change, SpaceMessageKind kind, bool again);
+    void apply_here(const Change& change, SpaceMessageKind kind);
     bool is_drained_here(const Change& change) const;
     bool is_ready(const Change& change) const;
     bool must_ask_again(const Change& change) const;
@@ -153,15 +154,16 @@ private:
     bool give_up_dead_directories(Call& call);
     void pause(Call& call, std::uint64_t seen, std::uint32_t dead_seen);
     static void fail(Call& call, Fault fault, std::uint32_t rank, std::uint64_t page);
-    static MailKind wave_of(const Change& change) noexcept {
-        return change.phase == Change::Phase::stopping ? MailKind::stop : MailKind::move;
+    static SpaceMessageKind wave_of(const Change& change) noexcept {
+        return change.phase == Change::Phase::stopping ? SpaceMessageKind::stop
+                                                       : SpaceMessageKind::move;
     }
 
     SpaceShape shape_;
     net::Async& async_;
     net::Handle frames_;
     MetadataCache& cache_;
-    Mail& mail_;
+    SpaceMessages& messages_;
     const DeadNodes& dead_;
     NodeId self_;
     Directory* directory_ = nullptr;

@@ -3,7 +3,7 @@
 // over TCP. Both ends are of one build, which the agent has compared before it connects.
 // Invariant: each end sends a number drawn at random; a frame's tag is a keyed hash over its place
 // in the stream, its header and its body, with a key of that direction and these two numbers. So
-// nobody without the job's key is ever listened to, and nothing recorded can be played again.
+// a peer without the job's key is never listened to, and nothing recorded can be played again.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: a kick that lands after an asynchronous put is visible: the flag behind a block that went
 // by other means. Invariant: the put's own completion stores it, on whichever thread polls then;
-// nobody waits in between.
+// no thread waits in between.
 #pragma once
 
 #include <cstdint>

@@ -7,9 +7,9 @@
 // decides, mail by mail; mails are numbered, and the reader looks both ways for the next number.
 //
 // Invariant: number n goes through window n % places. A window's bytes, and those it refers to,
-// change only after its reader has taken the former mail: the sender waits for that. Whoever uses
-// mailboxes must not let a node be more than `places` mails ahead of a peer's take(): a message has
-// no such wait, and one too many is fatal.
+// change only after its reader has taken the former mail: the sender waits for that. The user
+// of mailboxes keeps a node at most `places` mails ahead of a peer's take(): a message has no such
+// wait, and one too many is fatal.
 #pragma once
 
 #include <cstdint>

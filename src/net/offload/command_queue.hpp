@@ -50,8 +50,8 @@ public:
     Put put(Fill&& fill) noexcept {
         return put_and_keep(std::forward<Fill>(fill), 0);
     }
-    /// As put(), but leaves a consumer that sleeps marked as asleep and wakes nobody: for what
-    /// somebody else takes soon.
+    /// As put(), but leaves a consumer that sleeps asleep: for commands that another thread takes
+    /// soon.
     template <class Fill>
     Put put_quietly(Fill&& fill) noexcept {
         return put_and_keep(std::forward<Fill>(fill), sleeping);
@@ -106,7 +106,8 @@ public:
         const std::uint64_t tail = tail_.load(acquire);
         return tail / 2 == head_.load(acquire);
     }
-    /// Sets the flag if nothing is queued; false when something is. Whoever goes to bed.
+    /// Sets the flag if nothing is queued; false when something is. Called by the thread that
+    /// sleeps.
     bool sleep_if_empty() noexcept {
         Step::before();
         std::uint64_t tail = tail_.load(acquire);
@@ -116,7 +117,7 @@ public:
         Step::before();
         return tail_.compare_exchange_strong(tail, tail | sleeping, std::memory_order_acq_rel);
     }
-    /// Takes the flag away. Whoever got up.
+    /// Takes the flag away. Called by the thread that slept.
     void awake() noexcept {
         Step::before();
         if ((tail_.load(std::memory_order_relaxed) & sleeping) == 0) return;

@@ -78,7 +78,7 @@ bool Engine::gather(const Command& command) noexcept {
     return true;
 }
 
-// Nobody is woken: the poll that ends the last of what is under way takes it along. It decrements
+// Wakes no thread: the poll that ends the last of what is under way takes it along. It decrements
 // in_flight_ and then looks at joined_; here it is the other way round, so one of both sees the
 // other (all four accesses are sequentially consistent).
 bool Engine::join(const Command& command) noexcept {
@@ -113,7 +113,7 @@ Post Engine::issue(const Command& command, bool with_next) noexcept {
         slots_.release(index);
         return Post::again;
     }
-    if (work.outcome == Post::done) settle(index);
+    if (work.outcome == Post::done) take_result(index);
     return work.outcome;
 }
 
@@ -200,7 +200,7 @@ std::size_t Engine::execute_batch(Queue& queue, bool& stuck) noexcept {
     stuck = stuck || taken < count;
     queue.take(taken);
     for (std::size_t i = 0; i < taken; ++i) {
-        if (works[i].outcome == Post::done) settle(indexes[i]);
+        if (works[i].outcome == Post::done) take_result(indexes[i]);
     }
     return taken;
 }
@@ -237,14 +237,14 @@ void Engine::completed(OpId id) noexcept {
     const auto index = static_cast<std::uint32_t>(id.value >> 1);
     HIROBA_INVARIANT(index < SlotTable::slots_max, "completion of slot %u of %u", index,
                      SlotTable::slots_max);
-    settle(index);
+    take_result(index);
 }
 
 void Engine::failed(OpId id) noexcept {
     finish(static_cast<std::uint32_t>(id.value >> 1), Outcome::peer_lost);
 }
 
-void Engine::settle(std::uint32_t index) noexcept {
+void Engine::take_result(std::uint32_t index) noexcept {
     Slot& slot = slots_[index];
     const Command& command = slot.command;
     if (command.kind != Work::Kind::atomic) return finish(index, Outcome::done);
@@ -253,8 +253,8 @@ void Engine::settle(std::uint32_t index) noexcept {
         return finish(index, Outcome::done);
     }
     const unsigned shift = half_shift(command.offset);
-    if (!settled(command.op, slot.guess, slot.old, static_cast<std::uint32_t>(command.expected()),
-                 shift)) {
+    if (!is_decided(command.op, slot.guess, slot.old,
+                    static_cast<std::uint32_t>(command.expected()), shift)) {
         slot.guess = slot.old;
         return guess_again(index);
     }
@@ -276,7 +276,8 @@ void Engine::guess_again(std::uint32_t index) noexcept {
                                               round_down(command.offset, 8), wide.operand,
                                               wide.expected, &slot.old);
         if (outcome != Post::done) break;
-        if (settled(command.op, slot.guess, slot.old, expected, shift)) return settle(index);
+        if (is_decided(command.op, slot.guess, slot.old, expected, shift))
+            return take_result(index);
         slot.guess = slot.old;
     }
     if (outcome == Post::posted) return;

@@ -134,7 +134,7 @@ private:
     std::size_t repeat_guesses() noexcept;
     void describe(std::uint32_t index, const Command& command, Work& work, Parts& parts) noexcept;
     /// The provider is done with the slot. Progress role, or the caller of a parallel provider.
-    void settle(std::uint32_t index) noexcept;
+    void take_result(std::uint32_t index) noexcept;
     void guess_again(std::uint32_t index) noexcept;
     void finish(std::uint32_t index, Outcome outcome) noexcept;
 

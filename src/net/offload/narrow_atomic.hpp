@@ -54,9 +54,9 @@ constexpr WideAtomic widen(AtomicOp op, std::uint32_t operand, std::uint64_t gue
     return {op, placed, 0};
 }
 
-/// True when the word `found` settles the operation; false: guess again, with `found`.
-constexpr bool settled(AtomicOp op, std::uint64_t guess, std::uint64_t found,
-                       std::uint32_t expected, unsigned shift) {
+/// True when the word `found` decides the operation; false: guess again, with `found`.
+constexpr bool is_decided(AtomicOp op, std::uint64_t guess, std::uint64_t found,
+                          std::uint32_t expected, unsigned shift) {
     if (!guesses(op, shift) || found == guess) return true;
     return op == AtomicOp::compare_swap && half_of(found, shift) != expected;
 }

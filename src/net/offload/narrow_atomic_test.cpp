@@ -53,7 +53,8 @@ TEST(NarrowAtomic, changes_its_half_as_asked_and_leaves_the_other_alone) {
                     do {
                         found = apply(word, widen(op, operand, guess, shift));
                         ++tries;
-                    } while (!settled(op, guess, found, expected, shift) && (guess = found, true));
+                    } while (!is_decided(op, guess, found, expected, shift) &&
+                             (guess = found, true));
                     EXPECT_LE(tries, 2);
                     EXPECT_EQ(half_of(found, shift), half_of(start, shift));
                     const std::uint32_t want = narrow(op, half_of(start, shift), operand, expected);
@@ -68,9 +69,9 @@ TEST(NarrowAtomic, changes_its_half_as_asked_and_leaves_the_other_alone) {
 TEST(NarrowAtomic, guesses_again_when_the_other_half_has_changed) {
     std::uint64_t word = with_half(41, 1, 32);
     const std::uint64_t guess = word;
-    word = with_half(word, 2, 32);  // somebody else
+    word = with_half(word, 2, 32);  // another node
     const std::uint64_t found = apply(word, widen(AtomicOp::fetch_add, 1, guess, 0));
-    EXPECT_FALSE(settled(AtomicOp::fetch_add, guess, found, 0, 0));
+    EXPECT_FALSE(is_decided(AtomicOp::fetch_add, guess, found, 0, 0));
     EXPECT_EQ(apply(word, widen(AtomicOp::fetch_add, 1, found, 0)), found);
     EXPECT_EQ(word, with_half(42, 2, 32));
 }

@@ -164,7 +164,7 @@ public:
 
     /// Whether everything sent and posted here has reached its node (unless that was lost), and no
     /// peer waits for an acknowledgement of this one. Not from a handler.
-    virtual bool settled() noexcept { return true; }
+    virtual bool drained() noexcept { return true; }
 
     /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.
     /// One thread at a time.

@@ -47,7 +47,7 @@ Sleepers::Bell* Sleepers::take_bell() noexcept {
     return nullptr;
 }
 
-bool Sleepers::sleep(Watched sockets, std::uint64_t timeout_ns, bool (*news)(void*),
+bool Sleepers::sleep(Watched sockets, std::uint64_t timeout_ns, bool (*ready)(void*),
                      void* argument) noexcept {
     const int saved_errno = errno;
     Bell* const bell = take_bell();
@@ -59,7 +59,7 @@ bool Sleepers::sleep(Watched sockets, std::uint64_t timeout_ns, bool (*news)(voi
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence in ring()
     bool rung = true, knocked = false;
-    if (!news(argument)) {
+    if (!ready(argument)) {
         pollfd watched[3] = {
             {bell != nullptr ? bell->fd.load(std::memory_order_relaxed) : -1, POLLIN, 0},
             {sockets.socket, POLLIN, 0},

@@ -5,7 +5,7 @@
 // the first that wakes while another has looked but not yet gone to bed. The argument why no
 // wake-up is lost is that of shm's doorbell: a ringing thread publishes, passes a
 // sequentially consistent fence and looks who is announced; a sleeper announces itself, passes such
-// a fence and looks for news. A bell that rings before its sleeper is in bed stays readable.
+// a fence and looks once more. A bell that rings before its sleeper is in bed stays readable.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@ public:
         int socket = -1;
         int bell = -1;  ///< a socket that only the service thread looks at
     };
-    /// Sleeps until rung, a socket is readable, or `timeout_ns` passed, unless `news(argument)`
+    /// Sleeps until rung, a socket is readable, or `timeout_ns` passed, unless `ready(argument)`
     /// says there is something already. Also returns early for no reason.
     /// @return whether the bell's socket is readable
-    bool sleep(Watched sockets, std::uint64_t timeout_ns, bool (*news)(void*),
+    bool sleep(Watched sockets, std::uint64_t timeout_ns, bool (*ready)(void*),
                void* argument) noexcept;
     /// Wakes all that sleep or are about to; a load when there are none.
     void ring() noexcept;

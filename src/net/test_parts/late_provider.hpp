@@ -162,7 +162,7 @@ struct Node {
         async->attach();
     }
     /// Waits for everything requested so far.
-    void settle() {
+    void drain() {
         endpoint->wait_until([&] { return async->idle(); });
     }
     LateProvider* provider;

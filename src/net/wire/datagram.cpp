@@ -65,8 +65,8 @@ std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, 
     return start;
 }
 
-// Nothing is authenticated yet. Whoever has a foreign datagram joined with ours has ours refused
-// with it, as if it had been lost.
+// Nothing is authenticated yet. Where the kernel joins a foreign datagram with ours, ours is
+// refused with it, as if it had been lost.
 std::size_t joined_bytes(Bytes bytes) noexcept {
     const std::size_t all = std::max<std::size_t>(bytes.size(), 1);
     if (bytes.size() < fixed_header_bytes) return all;

@@ -232,7 +232,7 @@ bool set_cpu_affinity(std::string_view text, Environment& to) {
 }
 
 /// What follows from some of the variables together.
-void settle_binding(Environment& to) {
+void complete_binding(Environment& to) {
     if (!to.places.empty() && to.initial.bind == ProcBind::none) to.initial.bind = ProcBind::any;
     if (to.places.empty() && to.initial.bind != ProcBind::none)
         to.places = group_processors(PlaceKind::threads, own_processors());
@@ -304,7 +304,7 @@ Environment read_environment(bool complain) {
     }
     if (const char* const format = std::getenv("OMP_AFFINITY_FORMAT"))
         environment.affinity_format = format;
-    settle_binding(environment);
+    complete_binding(environment);
     return environment;
 }
 

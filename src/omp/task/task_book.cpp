@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the life of a task on the node that created it, and of guests on the node that has them.
-// Invariant: settle() alone decides that a task of this node is complete, and then that it is over.
+// Invariant: advance_end() alone decides that a task of this node is complete, and then that it is
+// over.
 #include "omp/task/task_book.hpp"
 
 #include <algorithm>
@@ -132,7 +133,7 @@ bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
         std::find_if(dependences.begin(), dependences.end(),
                      [](const Dependence& d) { return d.kind == DependenceKind::inout; });
     if (changed != dependences.end()) task.changes = changed->address;
-    // Nobody before it is left, so the table may be forgotten.
+    // No earlier sibling is left, so the table may be forgotten.
     if (parent.dependences == nullptr || parent.children == 1)
         parent.dependences = std::make_unique<DependenceTable>();
     before_.clear();
@@ -241,7 +242,7 @@ void TaskBook::end_body(Task& task) {
         task.executed_at = self_;
         hand_children_up(task);
         task.drained = true;
-        settle(task);
+        advance_end(task);
         return;
     }
     task.dependences.reset();
@@ -269,10 +270,10 @@ void TaskBook::fulfill(TaskHandle event) {
     if (handle_of(task).raw != event.raw || !task.detached) return;
     task.event_fulfilled = true;
     if (task.kept != nullptr) observer_->task_fulfilled(task.kept);
-    settle(task);
+    advance_end(task);
 }
 
-void TaskBook::settle(Task& task) {
+void TaskBook::advance_end(Task& task) {
     if (!task.complete && task.body_over &&
         (!task.detached || task.event_fulfilled || task.discarded))
         make_complete(task);
@@ -460,14 +461,14 @@ void* TaskBook::hear(const GuestReport& report, NodeId host) {
     }
     task.body_over |= report.body_over;
     task.drained |= report.drained;
-    settle(task);
+    advance_end(task);
     return argument;
 }
 
 // --- cancellation --------------------------------------------------------------------------------
 
-/// Whoever has tasks of the group learns of it; what they have made of them in turn is theirs to
-/// tell of.
+/// Tells the nodes that have tasks of the group. Each tells those to whom it gave tasks of it in
+/// turn.
 void TaskBook::mark_cancelled(TaskGroup& group, bool tell_origin) {
     if (group.cancelled) return;
     group.cancelled = true;

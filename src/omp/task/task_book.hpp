@@ -153,7 +153,7 @@ private:
     void dequeue(Task& task);
     void start(Task& task);
     void hand_children_up(Task& task);
-    void settle(Task& task);
+    void advance_end(Task& task);
     void make_complete(Task& task);
     void finish(Task& task);
     void leave_group(Task& task);

@@ -83,7 +83,7 @@ private:
         tasks[child].detached = pick(8) == 0;
         tasks[task].ops.push_back({Op::spawn, child});
         if (tasks[child].detached && pick(2) == 0) {
-            const int other = add(task);  // Somebody else does it, maybe elsewhere.
+            const int other = add(task);  // Another thread does it, maybe elsewhere.
             tasks[other].ops.push_back({Op::fulfill, child});
             tasks[task].ops.push_back({Op::spawn, other});
         } else if (tasks[child].detached) {
@@ -215,7 +215,7 @@ private:
         for (std::uint32_t to = 0; to < nodes_.size(); ++to)
             if (to != n) tell(to, {Mail::cancelled, cancelled.away, {}, {}, {}});
     }
-    /// Everybody has heard of everything: whatever starts now and is cancelled was not told of.
+    /// Delivers all mails. What starts later and is cancelled was not told of.
     void deliver_all() {
         const auto width = static_cast<std::uint32_t>(nodes_.size());
         for (;;) {

@@ -108,7 +108,7 @@ private:
     const NodeId self_;
 
     TaskInbox inbox_;
-    Latch reading_;  ///< whoever reads mails; they are read in the order they came
+    Latch reading_;  ///< held while reading mails, in the order they came
 
     Latch peers_latch_;  ///< the next four. Taken within the books' latch, never the other way
     std::vector<Peer> peers_;

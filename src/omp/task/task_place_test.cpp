@@ -119,7 +119,7 @@ TEST(TaskArgument, a_short_one_goes_along_and_comes_back) {
     ASSERT_EQ(creator.take(), &task);
     EXPECT_STREQ(reinterpret_cast<const char*>(task.short_argument), words);
     creator.book.end_body(task);
-    // Whoever uses the descriptor next has no argument.
+    // The descriptor's next user has no argument.
     EXPECT_EQ(creator.book.make().short_bytes, 0u);
 }
 

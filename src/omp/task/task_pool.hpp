@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's tasks as its threads see them: the books under their latch, memory for
-// arguments, and waiting for what may happen to tasks. Invariant: nobody touches the program's
+// arguments, and waiting for what may happen to tasks. Invariant: no thread touches the program's
 // memory, waits or sends while holding the latch, so that a fault or a handler never meets it held
-// by its own thread. Whoever changes the books wakes those who wait; whoever waits has read
+// by its own thread. A thread that changes the books wakes the waiting ones; each of those has read
 // events() before it looked for something to do.
 #pragma once
 

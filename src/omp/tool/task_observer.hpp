@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what the runtime tells of threads and tasks, where only it knows.
-// Invariant: called on the thread it is about, without a latch, unless said otherwise. Nobody
-// observes unless there is a tool; a place that tells is one load and a branch then.
+// Invariant: called on the thread it is about, without a latch, unless said otherwise. Without
+// a tool there is no observer, and a place that tells is one load and a branch.
 #pragma once
 
 namespace hiroba::omp {

@@ -431,7 +431,7 @@ void ToolRuntime::tell_error(bool fatal, const char* text, std::size_t length) n
 }
 
 /// What entry points do without the runtime.
-void ToolRuntime::tell_tool(ToolNews what, std::uint64_t value) noexcept {
+void ToolRuntime::tell_tool(ToolReport what, std::uint64_t value) noexcept {
     ToolThread* const own = thread();
     if (own == nullptr || own->task == nullptr) return;
     ompt::Data* const team = &own->task->team->data;
@@ -441,39 +441,39 @@ void ToolRuntime::tell_tool(ToolNews what, std::uint64_t value) noexcept {
                     own->code);
     };
     switch (what) {
-        case ToolNews::loop_begins: return begin_work(*own, Work::loop, value);
-        case ToolNews::sections_begin: return begin_work(*own, Work::sections, value);
-        case ToolNews::distribute_begins: return begin_work(*own, Work::distribute, value);
-        case ToolNews::work_ends: return end_work(*own);
-        case ToolNews::single_ends: return end_single(*own);
-        case ToolNews::masked_begins:
+        case ToolReport::loop_begins: return begin_work(*own, Work::loop, value);
+        case ToolReport::sections_begin: return begin_work(*own, Work::sections, value);
+        case ToolReport::distribute_begins: return begin_work(*own, Work::distribute, value);
+        case ToolReport::work_ends: return end_work(*own);
+        case ToolReport::single_ends: return end_single(*own);
+        case ToolReport::masked_begins:
             tool_->tell(Event::masked, number(Scope::begin), team, task, own->code);
             break;
-        case ToolNews::masked_ends:
+        case ToolReport::masked_ends:
             tool_->tell(Event::masked, number(Scope::end), team, task, own->code);
             break;
-        case ToolNews::reduction_begins:
+        case ToolReport::reduction_begins:
             tell_reduction(Scope::begin);
             own->reduces = true;
             break;
-        case ToolNews::reduction_ends:
+        case ToolReport::reduction_ends:
             own->reduces = false;
             tell_reduction(Scope::end);
             break;
-        case ToolNews::lock_made:
+        case ToolReport::lock_made:
             tool_->tell(Event::lock_init, static_cast<int>(Mutex::lock), 0, 0, value, own->code);
             break;
-        case ToolNews::nested_lock_made:
+        case ToolReport::nested_lock_made:
             tool_->tell(Event::lock_init, static_cast<int>(Mutex::nest_lock), 0, 0, value,
                         own->code);
             break;
-        case ToolNews::lock_gone:
+        case ToolReport::lock_gone:
             tool_->tell(Event::lock_destroy, static_cast<int>(Mutex::lock), value, own->code);
             break;
-        case ToolNews::nested_lock_gone:
+        case ToolReport::nested_lock_gone:
             tool_->tell(Event::lock_destroy, static_cast<int>(Mutex::nest_lock), value, own->code);
             break;
-        case ToolNews::barrier_is_implicit: own->barrier_is_implicit = true; break;
+        case ToolReport::barrier_is_implicit: own->barrier_is_implicit = true; break;
     }
 }
 

@@ -78,7 +78,7 @@ public:
     std::uint32_t lock_nested(std::uint64_t key) noexcept override;
     std::uint32_t try_lock_nested(std::uint64_t key) noexcept override;
     void unlock_nested(std::uint64_t key) noexcept override;
-    void tell_tool(ToolNews what, std::uint64_t value) noexcept override;
+    void tell_tool(ToolReport what, std::uint64_t value) noexcept override;
     void tell_error(bool fatal, const char* text, std::size_t length) noexcept override;
 
     // tool_targets.cpp.

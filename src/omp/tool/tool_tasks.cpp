@@ -132,7 +132,7 @@ void ToolRuntime::task_ends(void* kept, bool discarded) noexcept {
     tool_->tell(Event::task_schedule, &task->data, static_cast<int>(status), &own->task->data);
     if (!goes_on) return tool_->let_go(*task);
     const Stage before = task->stage.exchange(Stage::ended);
-    if (before != Stage::fulfilled) return;  // Whoever fulfils it gives it back.
+    if (before != Stage::fulfilled) return;  // omp_fulfill_event() gives it back.
     if (waits)
         tool_->note_ended(*task, TaskStatus::late_fulfill);
     else

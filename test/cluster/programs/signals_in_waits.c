@@ -47,7 +47,7 @@ int main(void) {
 #pragma omp barrier
             if (thread == 0) ring_in(60);
             if (kind == 4) {
-                // Whoever is first holds the section; main comes when it is taken.
+                // The last thread holds the section; main comes when it is taken.
                 if (thread == last) {
 #pragma omp critical
                     {

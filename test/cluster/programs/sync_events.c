@@ -139,7 +139,7 @@ static long elapsed_ms(clockid_t clock, struct timespec since) {
     return (now.tv_sec - since.tv_sec) * 1000 + (now.tv_nsec - since.tv_nsec) / 1000000;
 }
 
-/// Nobody signals: 0 in time and with ETIMEDOUT, else what was wrong.
+/// No thread signals: 0 in time and with ETIMEDOUT, else what was wrong.
 static int wait_in_vain(clockid_t clock, int named) {
     pthread_cond_t* never = malloc(sizeof *never);
     pthread_condattr_t attributes;

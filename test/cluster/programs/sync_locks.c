@@ -34,7 +34,7 @@ static struct timespec in_ms(clockid_t clock, long ms) {
 }
 
 /// Rests now and then between reading and writing, so that all threads are under way at once, and
-/// somebody who is not kept out comes in between.
+/// one that the lock does not keep out comes in between.
 static void add_slowly(long* count) {
     const long seen = *(volatile long*)count;
     if (seen % 50 == 0) usleep(500);

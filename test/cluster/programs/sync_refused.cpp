@@ -14,7 +14,7 @@ namespace {
 int word[2] = {1, 1};
 
 int use_futex() {
-    // Nobody waits, so natively it returns at once.
+    // No thread waits, so natively it returns at once.
     return syscall(SYS_futex, &word[0], FUTEX_REQUEUE_PRIVATE, 1, nullptr, &word[1], 0) == -1;
 }
 

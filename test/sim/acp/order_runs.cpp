@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
     const std::uint64_t first = argc > 2 ? std::strtoull(argv[1], nullptr, 10) : 0;
     const std::uint64_t last = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
     if (first == 0 || last < first || argc > 4) {
-        std::fprintf(stderr, "usage: sim_acp_order FIRST LAST [first]; seeds from 1\n");
+        std::fprintf(stderr, "usage: sim_acp_order FIRST LAST [first] [try=SEED]; seeds from 1\n");
         return 64;
     }
     return hiroba::sim_test::run(first, last, argc == 4 && std::strcmp(argv[3], "first") == 0);

@@ -35,7 +35,7 @@ ClusterNode::ClusterNode(Cluster& cluster, NodeId self) : cluster_(cluster), sel
 void ClusterNode::connect() {
     endpoint_ = cluster_.job().open(self_);
     SoftwareEngineOptions options = cluster_.options().engine;
-    options.steps &= cluster_.threads_of(self_.value) > 1;  // nobody else uses a node's pages
+    options.steps &= cluster_.threads_of(self_.value) > 1;  // no other thread uses a node's pages
     auto engine = std::make_unique<SoftwareEngine>(cluster_.scheduler(), options);
     engine_ = engine.get();
     memory_ = must(dsm::SharedMemory::create(*endpoint_, cluster_.map(), std::move(engine),

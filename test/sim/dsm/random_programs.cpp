@@ -73,10 +73,10 @@ int run(int argc, char** argv) {
         return shape.nodes >= 1;
     };
     if (!parse_seeds(argc, argv, range, other)) {
-        std::fprintf(
-            stderr,
-            "usage: sim_random_programs FIRST LAST [nodes=N] [steps=N] [rows=N] [racy] [tell] "
-            "[first]; seeds from 1\n");
+        std::fprintf(stderr,
+                     "usage: sim_random_programs FIRST LAST [first] [try=SEED] [nodes=N] [steps=N] "
+                     "[rows=N] [racy] [tell] "
+                     "[first]; seeds from 1\n");
         return 64;
     }
     auto& tally = shared_with_children<Tally>();

@@ -94,7 +94,7 @@ ProgramOutcome run_racy_program(net::sim::FiberStacks& stacks, std::uint64_t see
     // A block that is made stale again and again between the fetch for a write and the write is
     // seen as read in between: such races stay silent (docs/layers/dsm.md).
     options.memory.notices_max = std::max<std::size_t>(options.memory.notices_max, 64);
-    // Nobody notes what is written into exclusive blocks, as HIROBA_RACE=all has none.
+    // Writes into exclusive blocks are not noted: as with HIROBA_RACE=all, there are none.
     options.memory.exclusive = false;
     Cluster cluster{stacks, options};
     const std::uintptr_t raced = cluster.map().heap_arena(NodeId{0}).address;

@@ -39,7 +39,8 @@ int run(int argc, char** argv) {
     };
     if (!parse_seeds(argc, argv, range, other)) {
         std::fprintf(stderr,
-                     "usage: sim_random_spaces FIRST LAST [steps=N] [crash] [wide] [tell] "
+                     "usage: sim_random_spaces FIRST LAST [first] [try=SEED] [steps=N] [crash] "
+                     "[wide] [tell] "
                      "[first]; seeds from 1\n");
         return 64;
     }

@@ -33,9 +33,9 @@ HIROBA_REAL(quick_exit);
 namespace hiroba::abi {
 namespace {
 
-constexpr std::uint64_t settle_ns = 500'000'000;
+constexpr std::uint64_t drain_ns = 500'000'000;
 /// Of another node: only for what it owes node 0, which else repeats its good-bye.
-constexpr std::uint64_t worker_settle_ns = 50'000'000;
+constexpr std::uint64_t worker_drain_ns = 50'000'000;
 
 constinit std::atomic<pid_t> owner{0};  ///< the node's process; a forked child has another id
 constinit std::atomic<bool> ended{false};
@@ -166,7 +166,7 @@ void end_program(int status) noexcept {
     if (node->memory != nullptr) {
         node->omp->quit();
         // The others must hear of it; should they not, the launcher ends them a second later.
-        on_runtime_stack([node] { node->endpoint->settle(settle_ns); });
+        on_runtime_stack([node] { node->endpoint->drain(drain_ns); });
     }
     node->omp->finish_tool(omp_in_parallel() == 0);
     report(*node, status);
@@ -192,7 +192,7 @@ void end_worker_thread() noexcept {
     node->omp->finish_tool(true);
     // All but this was written at the end of the last region; global memory may be gone by now.
     fflush(nullptr);
-    on_runtime_stack([node] { node->endpoint->settle(worker_settle_ns); });
+    on_runtime_stack([node] { node->endpoint->drain(worker_drain_ns); });
     report(*node, 0);
     real__exit(0);
     __builtin_unreachable();

@@ -142,7 +142,7 @@ LibraryRecord* write_down(const Opening& now, const Objects& objects) noexcept {
 
 /// Node 0. From here on the other nodes will have them, too.
 void adopt_here(Opening& now, const Objects& objects) noexcept {
-    omp::LibraryPlace& place = world()->library_place;
+    omp::LibraryRange& place = world()->library_range;
     place.stop_steering();
     require(adopt_libraries(*world(), objects), objects.front().path.c_str());
     place.close();
@@ -212,7 +212,7 @@ void require_equal(const LibraryRecord& record, const Objects& objects) noexcept
 void repeat(const LibraryRecord& record) noexcept {
     // The loader's calls of the kernel cannot fault global memory in.
     const std::string path = record.path;
-    omp::LibraryPlace& place = world()->library_place;
+    omp::LibraryRange& place = world()->library_range;
     require(place.open(record.top), path.c_str());
     Opening now{.outer = nullptr, .repeats = true, .mode = record.mode, .known = {}};
     void* const handle = open_watched(now, path.c_str());
@@ -231,7 +231,7 @@ void repeat(const LibraryRecord& record) noexcept {
 
 Result<void*> open_library(const char* file, int mode, const void* caller) noexcept {
     const std::scoped_lock guard{only_one()};
-    omp::LibraryPlace& place = world()->library_place;
+    omp::LibraryRange& place = world()->library_range;
     if (place.range().bytes == 0)
         return Error{ErrorKind::environment,
                      "no address space was to be had for it at the start: "

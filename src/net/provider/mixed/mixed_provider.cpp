@@ -254,9 +254,9 @@ void MixedProvider::peer_lost(NodeId peer) noexcept {
     way.provider->peer_lost(way.node);
 }
 
-bool MixedProvider::settled() noexcept {
+bool MixedProvider::drained() noexcept {
     return !connected_ ||
-           ((near_ == nullptr || near_->settled()) && (far_ == nullptr || far_->settled()));
+           ((near_ == nullptr || near_->drained()) && (far_ == nullptr || far_->drained()));
 }
 
 std::size_t MixedProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
@@ -298,7 +298,7 @@ void MixedProvider::listen() noexcept {
         // clock only, and returns soon whether anything comes or not.
         const bool watches = std::exchange(seen, polls) == polls;
         far_->sleep(Sleeper::service, listen_ns, over, this);
-        // Whoever has polled since is awake, and does so again before it sleeps.
+        // A thread that has polled since is awake, and polls again before it sleeps.
         if (polls_.load(std::memory_order_relaxed) != polls) continue;
         // Nothing came: to wake everybody for that would cost more than all else of an idle node.
         if (!watches || now_ns() - from_ns >= listen_ns) continue;

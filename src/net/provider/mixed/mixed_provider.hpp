@@ -53,7 +53,7 @@ public:
     Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
               bool more) noexcept override;
     void peer_lost(NodeId peer) noexcept override;
-    bool settled() noexcept override;
+    bool drained() noexcept override;
 
     std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept override;
     void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),

@@ -39,25 +39,25 @@ int futex(Bell& bell, int operation, std::uint32_t value, const timespec* timeou
 
 }  // namespace
 
-void news_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+void store_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 void ring_after_fence(Bell& bell) noexcept {
-    // Relaxed: news_fence() before it pairs with the fence in sleep_at().
+    // Relaxed: store_fence() before it pairs with the fence in sleep_at().
     if (bell.sleepers.load(std::memory_order_relaxed) == 0) return;
     // Release, pairs with the acquire load in sleep_at(): a sleeper that read the new number sees
-    // the news as well.
+    // the store as well.
     bell.rings.fetch_add(1, std::memory_order_release);
     const int woken = futex(bell, FUTEX_WAKE, INT_MAX, nullptr);
     HIROBA_INVARIANT(woken >= 0, "futex wake: errno %d", -woken);
 }
 
-void sleep_at(Bell& bell, std::uint64_t timeout_ns, bool (*news)(void*), void* argument) noexcept {
+void sleep_at(Bell& bell, std::uint64_t timeout_ns, bool (*ready)(void*), void* argument) noexcept {
     // Acquire, pairs with ring_after_fence(); the announcement below is a release and cannot move
     // up.
     const std::uint32_t rings = bell.rings.load(std::memory_order_acquire);
     bell.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with news_fence()
-    if (!news(argument)) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with store_fence()
+    if (!ready(argument)) {
         const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000u),
                                static_cast<long>(timeout_ns % 1'000'000'000u)};
         const int outcome = futex(bell, FUTEX_WAIT, rings, &timeout);

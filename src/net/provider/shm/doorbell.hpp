@@ -5,7 +5,7 @@
 // for sleepers (W2). A thread that will sleep first announces itself (S1), then looks once more for
 // what it waits for (S2). A sequentially consistent fence stands between W1 and W2 and between S1
 // and S2, so in the order of the two fences the later one sees what came before the earlier: either
-// the waker sees the sleeper, or the sleeper sees the news. Both may happen; neither cannot.
+// the waker sees the sleeper, or the sleeper sees the store. Both may happen; neither cannot.
 //
 // A waker that sees a sleeper counts `rings` up and wakes. The sleeper read `rings` before S1, so
 // if the waker comes before the kernel has put the sleeper to bed, the kernel finds another number
@@ -19,19 +19,19 @@
 namespace hiroba::net::shm {
 
 /// Orders what the caller made visible (W1) before ring_after_fence() (W2).
-void news_fence() noexcept;
+void store_fence() noexcept;
 
-/// Wakes every thread asleep at `bell`; a load when there is none. After news_fence().
+/// Wakes every thread asleep at `bell`; a load when there is none. After store_fence().
 void ring_after_fence(Bell& bell) noexcept;
 
 /// Both of the above.
 inline void ring(Bell& bell) noexcept {
-    news_fence();
+    store_fence();
     ring_after_fence(bell);
 }
 
-/// Sleeps at `bell` until rung or `timeout_ns` passed, unless `news(argument)` says there is
+/// Sleeps at `bell` until rung or `timeout_ns` passed, unless `ready(argument)` says there is
 /// something already. Also returns early for no reason. Any thread, several at once.
-void sleep_at(Bell& bell, std::uint64_t timeout_ns, bool (*news)(void*), void* argument) noexcept;
+void sleep_at(Bell& bell, std::uint64_t timeout_ns, bool (*ready)(void*), void* argument) noexcept;
 
 }  // namespace hiroba::net::shm

@@ -20,7 +20,7 @@ constexpr std::uint64_t lost_ns = 3'000'000'000;  // no wake-up takes so long
 struct Rounds {
     static constexpr std::uint64_t count = 200'000;
     alignas(64) std::atomic<std::uint64_t> arrived{0};
-    alignas(64) std::atomic<std::uint64_t> news{0};
+    alignas(64) std::atomic<std::uint64_t> stored{0};
     Bell bell;
 
     void start(std::uint64_t round, unsigned delay) {
@@ -32,15 +32,15 @@ struct Rounds {
     }
 };
 
-TEST(Doorbell, wakes_or_warns_whoever_goes_to_bed_while_the_news_come) {
+TEST(Doorbell, wakes_or_warns_a_thread_that_goes_to_bed_while_the_store_comes) {
     Rounds rounds;
     std::thread waker{[&] {
         for (std::uint64_t round = 1; round <= Rounds::count; ++round) {
             rounds.start(round, round % 101 * 8);
-            // With the line of `sleepers` at hand and that of `news` away, a store that no fence
+            // With the line of `sleepers` at hand and that of `stored` away, a store that no fence
             // completes is still under way when ring() looks for sleepers.
             (void)rounds.bell.sleepers.load(std::memory_order_relaxed);
-            rounds.news.store(round, std::memory_order_release);
+            rounds.stored.store(round, std::memory_order_release);
             ring(rounds.bell);
         }
     }};
@@ -53,7 +53,7 @@ TEST(Doorbell, wakes_or_warns_whoever_goes_to_bed_while_the_news_come) {
         rounds.start(waited.round, waited.round % 97 * 8);
         const auto came = [](void* p) {
             const Waited& waited = *static_cast<Waited*>(p);
-            return waited.rounds->news.load(std::memory_order_acquire) >= waited.round;
+            return waited.rounds->stored.load(std::memory_order_acquire) >= waited.round;
         };
         const std::uint64_t start_ns = now_ns();
         while (!came(&waited)) sleep_at(rounds.bell, lost_ns, came, &waited);

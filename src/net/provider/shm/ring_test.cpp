@@ -125,7 +125,7 @@ TEST(Ring, leaves_a_sender_who_refills_it_after_about_a_queueful) {
     const std::size_t delivered = queue.reader.read(refiller, 1'000'000);
     EXPECT_GE(delivered, ring_bytes / 1'024);
     EXPECT_LE(delivered, ring_bytes / 1'024 + 2);
-    EXPECT_TRUE(queue.reader.empty());  // nobody could refill what was not given back
+    EXPECT_TRUE(queue.reader.empty());  // the writer could not refill what was not given back
     EXPECT_EQ(queue.reader.read(refiller, 1), 0u);
     EXPECT_FALSE(queue.reader.has_work());
     EXPECT_TRUE(queue.write(body_of(10, 1)));

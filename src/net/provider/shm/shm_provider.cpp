@@ -209,11 +209,11 @@ Post ShmProvider::send(NodeId to, MessageKind kind, Urgency urgency,
     target.sending.lock();
     const bool written = target.outgoing.write(kind, parts, bytes);
     target.sending.unlock();
-    // Nobody will ever make room in the queue of a node that died. Relaxed: a hint by itself.
+    // The queue of a node that died will never have room. Relaxed: a hint by itself.
     if (!written) return target.lost.load(std::memory_order_relaxed) ? Post::done : Post::again;
 
     ControlPage& theirs = control(to);
-    news_fence();  // W1 of doorbell.hpp is the queue's tail
+    store_fence();  // W1 of doorbell.hpp is the queue's tail
     ring_after_fence(theirs.waiters);
     if (urgency == Urgency::wake_service) ring_after_fence(theirs.service);
     return Post::done;
@@ -251,18 +251,18 @@ void ShmProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
                         void* argument) noexcept {
     // Undelivered messages keep every role awake: whoever was polling may have stopped with the
     // rest of its batch still in the queue.
-    struct News {
+    struct Waiter {
         ShmProvider* self;
         bool (*ready)(void*);
         void* argument;
-    } news{this, ready, argument};
+    } waiter{this, ready, argument};
     sleep_at(
         bell(setup_.self, role), timeout_ns,
         [](void* opaque) {
-            const News& news = *static_cast<News*>(opaque);
-            return news.ready(news.argument) || news.self->anything_arrived();
+            const Waiter& waiter = *static_cast<Waiter*>(opaque);
+            return waiter.ready(waiter.argument) || waiter.self->anything_arrived();
         },
-        &news);
+        &waiter);
 }
 
 void ShmProvider::wake(NodeId node, Sleeper role) noexcept { ring(bell(node, role)); }

@@ -105,7 +105,7 @@ Result<void> SimProvider::connect() {
     life_ = network_.attach(setup_.self, *this);
     connected_ = true;
     if (setup_.nodes == 1) return {};
-    // Nobody sends before every card is there to take it.
+    // Waits for all cards: a message to one that is not there would be lost.
     const auto all_there = setup_.exchange({}, -1);
     return all_there ? Result<void>{} : all_there.error();
 }
@@ -367,7 +367,7 @@ Post SimProvider::send(NodeId to, MessageKind kind, Urgency urgency,
                      message_bytes_max);
     const Entry entry{*this, queue_of(to)};
     Peer& peer = peers_[to.value];
-    if (peer.lost) return Post::done;  // nobody is there to read it
+    if (peer.lost) return Post::done;  // its memory is gone
     auto packet = std::make_unique<Packet>();
     packet->kind = Packet::Kind::message;
     packet->from = setup_.self;
@@ -417,7 +417,7 @@ std::size_t SimProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
         silent_.pop_back();
         arrivals.silent(peer);
     }
-    // Whoever looks again and again lets time go by meanwhile.
+    // A thread that polls in vain lets virtual time go by, or no event would ever come.
     empty_polls_ = events == 0 ? empty_polls_ + 1 : 0;
     if (empty_polls_ > 1 && !network_.options().steps) network_.scheduler().pass();
     return events;

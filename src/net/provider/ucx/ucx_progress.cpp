@@ -81,7 +81,7 @@ ucs_status_t UcxProvider::on_message(void* data, const void*, std::size_t, void*
                                      std::size_t count, const ucp_am_recv_param_t*) noexcept {
     UcxProvider& self = *static_cast<UcxProvider*>(data);
     Header header{};
-    // Whoever may write to the worker may write to all memory; a bad length is a bug of a node.
+    // A peer that can write to the worker can write to all memory; a bad length is a node's bug.
     HIROBA_INVARIANT(count >= sizeof header, "message of %lu bytes", count);
     std::memcpy(&header, bytes, sizeof header);
     HIROBA_INVARIANT(header.from < self.setup_.nodes, "message of node %u", header.from);
@@ -135,7 +135,7 @@ void UcxProvider::lose(Peer& peer) noexcept {
     }
 }
 
-// Of a node that died the launcher tells. Whoever is still there long after a connection broke, and
+// The launcher reports nodes that died. A node that still runs long after a connection broke, and
 // has heard nothing, has been cut off.
 void UcxProvider::leave_broken() noexcept {
     any_broken_ = false;
@@ -243,11 +243,12 @@ void UcxProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
         bool (*ready)(void*);
         void* argument;
     } question{this, ready, argument};
-    const auto news = [](void* asked) {
+    const auto arrived = [](void* asked) {
         const auto& about = *static_cast<Question*>(asked);
         return about.ready(about.argument) || about.provider->anything_to_do();
     };
-    sleepers_[static_cast<std::size_t>(role)].sleep({event_fd_, -1}, timeout_ns, news, &question);
+    sleepers_[static_cast<std::size_t>(role)].sleep({event_fd_, -1}, timeout_ns, arrived,
+                                                    &question);
 }
 
 void UcxProvider::wake(NodeId node, Sleeper role) noexcept {

@@ -546,7 +546,7 @@ Post UcxProvider::send_bytes(Peer& peer, Message* message) noexcept {
     return Post::done;
 }
 
-bool UcxProvider::settled() noexcept {
+bool UcxProvider::drained() noexcept {
     const std::scoped_lock guard{latch_};
     const CallsOfOwnLibrary of_ucx;
     bool all = finished_.empty();

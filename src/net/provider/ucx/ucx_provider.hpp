@@ -50,7 +50,7 @@ public:
                 std::uint64_t operand, std::uint64_t expected,
                 std::uint64_t* old) noexcept override;
     void peer_lost(NodeId peer) noexcept override;
-    bool settled() noexcept override;
+    bool drained() noexcept override;
 
     std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept override;
     void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),

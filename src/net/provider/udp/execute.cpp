@@ -85,13 +85,14 @@ void UdpProvider::carry_out(Peer& peer, const wire::WireRecord& record, Bytes pa
     const std::uint32_t self = setup_.self.value;
     switch (record.kind) {
         case wire::RecordKind::put: {
-            std::byte* const target = place(self, record.region, record.offset, payload.size());
+            std::byte* const target =
+                mapped_address(self, record.region, record.offset, payload.size());
             std::memcpy(target, payload.data(), payload.size());
             peer.acknowledge = std::max(peer.acknowledge, Acknowledge::soon);
             return;
         }
         case wire::RecordKind::get: {
-            place(self, record.region, record.offset, record.total_bytes);
+            mapped_address(self, record.region, record.offset, record.total_bytes);
             HIROBA_INVARIANT(!peer.answers.full(), "node %u asked for more than %u answers",
                              peer.node.value, ops_max);
             peer.answers.append({.kind = wire::RecordKind::got,
@@ -102,8 +103,8 @@ void UdpProvider::carry_out(Peer& peer, const wire::WireRecord& record, Bytes pa
             return;
         }
         case wire::RecordKind::atomic: {
-            auto* const word =
-                reinterpret_cast<std::uint64_t*>(place(self, record.region, record.offset, 8));
+            auto* const word = reinterpret_cast<std::uint64_t*>(
+                mapped_address(self, record.region, record.offset, 8));
             HIROBA_INVARIANT(
                 record.sub <= static_cast<unsigned>(AtomicOp::compare_swap) && !peer.answers.full(),
                 "atomic operation %u of node %u", record.sub, peer.node.value);
@@ -120,7 +121,8 @@ void UdpProvider::carry_out(Peer& peer, const wire::WireRecord& record, Bytes pa
         case wire::RecordKind::atomic_done: return take_answer(peer, record, payload);
         case wire::RecordKind::kick:
             // On the fly: from the header straight to memory.
-            store_whole(place(self, record.region, record.offset, payload.size()), payload);
+            store_whole(mapped_address(self, record.region, record.offset, payload.size()),
+                        payload);
             return;
         case wire::RecordKind::wake:
             return sleep_.ring(record.sub == 1 ? Sleeper::service : Sleeper::waiter);

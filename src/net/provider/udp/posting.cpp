@@ -47,7 +47,7 @@ void UdpProvider::compose_taken(Peer& peer, std::uint32_t index) noexcept {
 // to be taken over. Its id, region and offset are the caller's.
 
 Post UdpProvider::begin_put(NodeId to, Bytes from, Op& op) noexcept {
-    std::byte* const target = place(to.value, op.region, op.offset, from.size());
+    std::byte* const target = mapped_address(to.value, op.region, op.offset, from.size());
     op.kind = Op::Kind::put;
     op.memory = const_cast<std::byte*>(from.data());
     op.bytes = from.size();
@@ -59,7 +59,7 @@ Post UdpProvider::begin_put(NodeId to, Bytes from, Op& op) noexcept {
 
 Post UdpProvider::begin_get(NodeId from, MutableBytes to, Op& op) noexcept {
     constexpr std::uint64_t get_bytes_max = ~std::uint32_t{0};
-    const std::byte* const source = place(from.value, op.region, op.offset, to.size());
+    const std::byte* const source = mapped_address(from.value, op.region, op.offset, to.size());
     HIROBA_INVARIANT(to.size() <= get_bytes_max, "get of %lu bytes; at most %lu", to.size(),
                      get_bytes_max);
     op.kind = Op::Kind::get;
@@ -74,7 +74,7 @@ Post UdpProvider::begin_get(NodeId from, MutableBytes to, Op& op) noexcept {
 Post UdpProvider::begin_atomic(NodeId at, std::uint64_t* old, Op& op) noexcept {
     HIROBA_INVARIANT((op.offset & 7) == 0, "atomic at offset %lu of region %u", op.offset,
                      op.region);
-    std::byte* const word = place(at.value, op.region, op.offset, 8);
+    std::byte* const word = mapped_address(at.value, op.region, op.offset, 8);
     op.kind = Op::Kind::atomic;
     op.memory = reinterpret_cast<std::byte*>(old);
     op.bytes = 8;
@@ -195,7 +195,7 @@ std::size_t UdpProvider::take_list(std::span<Work> list, Peer*& composed) noexce
 
 bool UdpProvider::prepare(PreparedKick& kick) noexcept {
     static_assert(sizeof kick.header == wire::kick_record_bytes);
-    place(kick.to.value, kick.region.value, kick.page_offset, kick.bytes);
+    mapped_address(kick.to.value, kick.region.value, kick.page_offset, kick.bytes);
     wire::encode_kick_record(kick.region.value, kick.bytes, kick.header);
     return true;
 }
@@ -205,7 +205,7 @@ Post UdpProvider::kick(const PreparedKick& kick, std::uint32_t offset, std::uint
                        bool more) noexcept {
     const std::scoped_lock lock{latch_};
     Peer& peer = *talk_to(kick.to.value);
-    if (peer.lost) return Post::done;  // nobody is there to look at it
+    if (peer.lost) return Post::done;  // no process there takes it
     std::byte* const at = peer.send.take(wire::kick_record_bytes);
     if (at == nullptr) return Post::again;
     std::memcpy(at, kick.header, wire::kick_record_bytes);
@@ -233,7 +233,7 @@ Post UdpProvider::compose_message(Peer& peer, MessageKind kind,
     for (const Bytes part : parts) body_bytes += part.size();
     HIROBA_INVARIANT(body_bytes <= message_bytes_max, "message of %lu bytes; at most %lu",
                      body_bytes, message_bytes_max);
-    if (peer.lost) return Post::done;  // nobody is there to read it
+    if (peer.lost) return Post::done;  // no process there reads it
     return send_in_parts(peer, kind, parts, body_bytes);
 }
 

@@ -19,17 +19,17 @@ public:
     /// @param memory  window_packets slots of slot_bytes
     void open(std::byte* memory) noexcept { memory_ = memory; }
 
-    /// A datagram of the peer that carries a packet came, whatever its place.
+    /// A datagram of the peer that carries a packet came, whatever its fate.
     void arrived() noexcept { ++arrived_; }
 
-    enum class Place : std::uint8_t { next, early, seen, beyond };
-    /// Where a packet belongs: `next` to be executed, `early`, `seen` before, or `beyond` what any
-    /// sender may send now.
-    Place place(std::uint64_t sequence) const noexcept {
-        if (sequence <= executed_) return Place::seen;
-        if (sequence > executed_ + window_packets) return Place::beyond;
-        if (bytes_[sequence % window_packets] != 0) return Place::seen;
-        return sequence == executed_ + 1 ? Place::next : Place::early;
+    enum class PacketFate : std::uint8_t { next, early, seen, beyond };
+    /// What becomes of a packet: `next` to be executed, `early`, `seen` before, or `beyond` what
+    /// any sender may send now.
+    PacketFate fate_of(std::uint64_t sequence) const noexcept {
+        if (sequence <= executed_) return PacketFate::seen;
+        if (sequence > executed_ + window_packets) return PacketFate::beyond;
+        if (bytes_[sequence % window_packets] != 0) return PacketFate::seen;
+        return sequence == executed_ + 1 ? PacketFate::next : PacketFate::early;
     }
 
     void keep(std::uint64_t sequence, Bytes records) noexcept {

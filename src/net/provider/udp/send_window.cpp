@@ -81,7 +81,7 @@ void SendWindow::sent(std::uint64_t sequence, std::uint64_t now_ns) noexcept {
         ++unsent_;
     }
     loss_.sent();
-    // The time runs from the last good news, or from when the network was empty.
+    // The time runs from the last acknowledgement, or from when the network was empty.
     if (in_flight_++ == 0) timer_from_ns_ = now_ns;
     packet.sent_ns = now_ns;
 }
@@ -95,11 +95,11 @@ bool SendWindow::wants_answer(std::uint64_t sequence) const noexcept {
 
 bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t now_ns) noexcept {
     if (header.acknowledged >= unsent_) return false;
-    std::uint32_t news = 0;
+    std::uint32_t new_arrivals = 0;
     std::uint64_t latest = 0;
     for (; first_ <= header.acknowledged; ++first_) {
         Packet& packet = at(first_);
-        ++news;
+        ++new_arrivals;
         if (!packet.arrived) {
             leave_network(packet);
             latest = first_;
@@ -112,20 +112,20 @@ bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t n
         if ((header.selective[i / 64] >> (i % 64) & 1) == 0) continue;
         const std::uint64_t sequence = header.acknowledged + 1 + i;
         if (sequence < first_ || sequence >= unsent_ || at(sequence).arrived) continue;
-        ++news;
+        ++new_arrivals;
         leave_network(at(sequence));
         at(sequence).arrived = true;
         latest = std::max(latest, sequence);
         highest_arrived_ = std::max(highest_arrived_, sequence);
     }
-    if (news == 0) return true;
+    if (new_arrivals == 0) return true;
     loss_.arrived(header.arrived, in_flight_ == 0 && lost_ == 0);
     // Only the latest tells of the round trip: the acknowledgement of earlier ones may be the
     // second that was sent.
     if (latest != 0 && !at(latest).sent_again) measured(now_ns - at(latest).sent_ns);
     timer_from_ns_ = now_ns;
     backoff_ = 0;
-    congestion_ += congestion_ < slow_start_until_ ? news : news / congestion_;
+    congestion_ += congestion_ < slow_start_until_ ? new_arrivals : new_arrivals / congestion_;
     congestion_ = std::min(congestion_, congestion_max_);
     find_losses();
     return true;

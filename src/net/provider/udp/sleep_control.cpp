@@ -18,15 +18,15 @@ static_assert(service_late_ns >= service_look_ns);  // else each datagram sent w
 
 void SleepControl::sleep(Sleeper role, const Socket& socket, std::uint64_t timeout_ns,
                          bool (*ready)(void*), void* argument) noexcept {
-    struct News {
+    struct Waiter {
         SleepControl* self;
         bool (*ready)(void*);
         void* argument;
-    } news{this, ready, argument};
+    } waiter{this, ready, argument};
     const auto any = [](void* opaque) {
-        const News& news = *static_cast<News*>(opaque);
-        return news.ready(news.argument) ||
-               news.self->unfinished_.load(std::memory_order_acquire);  // end_poll()
+        const Waiter& waiter = *static_cast<Waiter*>(opaque);
+        return waiter.ready(waiter.argument) ||
+               waiter.self->unfinished_.load(std::memory_order_acquire);  // end_poll()
     };
     const std::uint64_t now = now_ns();
     bool watches = true;
@@ -49,7 +49,7 @@ void SleepControl::sleep(Sleeper role, const Socket& socket, std::uint64_t timeo
         service_until_ns_.store(now + timeout_ns, std::memory_order_release);
     }
     const Sleepers::Watched watched{watches ? socket.fd() : -1, serves ? socket.bell_fd() : -1};
-    if (sleepers(role).sleep(watched, timeout_ns, any, &news)) {
+    if (sleepers(role).sleep(watched, timeout_ns, any, &waiter)) {
         bell_rang_.store(true, std::memory_order_relaxed);
     }
     if (serves) service_until_ns_.store(0, std::memory_order_relaxed);

@@ -64,7 +64,7 @@ Socket::~Socket() {
     if (buffers_ != nullptr) munmap(buffers_, receive_max * buffer_bytes);
 }
 
-/// Somebody else may have the port behind the one that was free: then another pair is tried.
+/// Binds two ports in a row. Tries the next pair where another process has one of them.
 Result<void> Socket::bind_pair(const Address& on) {
     const auto range = port_range(setting("HIROBA_PORTS"));
     if (!range) return range.error();

@@ -358,21 +358,21 @@ void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
     peer.receive.arrived();
     if ((header.flags & wire::flag_answer_now) != 0) peer.acknowledge = Acknowledge::now;
     const Bytes records = wire::records_of(datagram, header);
-    switch (peer.receive.place(header.sequence)) {
-        case ReceiveWindow::Place::seen:
+    switch (peer.receive.fate_of(header.sequence)) {
+        case ReceiveWindow::PacketFate::seen:
             // What is sent again asks for an answer at once; a mere copy does not.
             ++counts_.seen_before;
             peer.acknowledge = std::max(peer.acknowledge, Acknowledge::soon);
             return;
-        case ReceiveWindow::Place::beyond:
+        case ReceiveWindow::PacketFate::beyond:
             ++counts_.seen_before;
             peer.acknowledge = Acknowledge::now;
             return;
-        case ReceiveWindow::Place::early:
+        case ReceiveWindow::PacketFate::early:
             peer.receive.keep(header.sequence, records);
             peer.acknowledge = Acknowledge::now;
             return;
-        case ReceiveWindow::Place::next: break;
+        case ReceiveWindow::PacketFate::next: break;
     }
     if (execute(peer, records, delivery)) {
         execute_front(peer, delivery);

@@ -276,7 +276,7 @@ Peer* UdpProvider::make_peer(std::uint32_t rank) noexcept {
 // --- memory --------------------------------------------------------------------------------------
 
 MutableBytes UdpProvider::local(RegionId region) noexcept {
-    return {place(setup_.self.value, region.value, 0, 0), regions_[region.value].bytes};
+    return {mapped_address(setup_.self.value, region.value, 0, 0), regions_[region.value].bytes};
 }
 
 std::byte* UdpProvider::mapped(NodeId node, RegionId region) noexcept {
@@ -284,8 +284,8 @@ std::byte* UdpProvider::mapped(NodeId node, RegionId region) noexcept {
 }
 
 /// Where the bytes lie here; also checks what lies elsewhere, as regions are equal everywhere.
-std::byte* UdpProvider::place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
-                              std::uint64_t bytes) noexcept {
+std::byte* UdpProvider::mapped_address(std::uint32_t node, std::uint32_t region,
+                                       std::uint64_t offset, std::uint64_t bytes) noexcept {
     HIROBA_INVARIANT(node < peers_.nodes(), "node %u of %u connected nodes", node, peers_.nodes());
     HIROBA_INVARIANT(region < regions_.size(), "region %u of %lu", region, regions_.size());
     const RegionMemory& memory = regions_[region];
@@ -304,7 +304,7 @@ void UdpProvider::peer_lost(NodeId node) noexcept {
     sleep_.ring(Sleeper::service);
 }
 
-bool UdpProvider::settled() noexcept {
+bool UdpProvider::drained() noexcept {
     const std::scoped_lock lock{latch_};
     if (delivering_ != 0) return false;
     return std::ranges::all_of(talked_, [](const Peer* peer) {

@@ -68,7 +68,7 @@ public:
     Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
               bool more) noexcept override;
     void peer_lost(NodeId peer) noexcept override;
-    bool settled() noexcept override;
+    bool drained() noexcept override;
 
     std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept override;
     void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
@@ -100,8 +100,8 @@ private:
     Peer* make_peer(std::uint32_t rank) noexcept;
     void directions(std::uint32_t rank, wire::DirectionKey& out,
                     wire::DirectionKey& in) const noexcept;
-    std::byte* place(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
-                     std::uint64_t bytes) noexcept;
+    std::byte* mapped_address(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
+                              std::uint64_t bytes) noexcept;
     // posting.cpp
     Post begin_put(NodeId to, Bytes from, Op& op) noexcept;
     Post begin_get(NodeId from, MutableBytes to, Op& op) noexcept;

@@ -98,14 +98,14 @@ struct End {
         if (datagram.header.sequence == 0) return;
         receive.arrived();
         answer_now |= (datagram.header.flags & wire::flag_answer_now) != 0;
-        switch (receive.place(datagram.header.sequence)) {
-            case ReceiveWindow::Place::seen: answer_soon = true; return;
-            case ReceiveWindow::Place::beyond: answer_now = true; return;
-            case ReceiveWindow::Place::early:
+        switch (receive.fate_of(datagram.header.sequence)) {
+            case ReceiveWindow::PacketFate::seen: answer_soon = true; return;
+            case ReceiveWindow::PacketFate::beyond: answer_now = true; return;
+            case ReceiveWindow::PacketFate::early:
                 receive.keep(datagram.header.sequence, datagram.records);
                 answer_now = true;
                 return;
-            case ReceiveWindow::Place::next: break;
+            case ReceiveWindow::PacketFate::next: break;
         }
         execute(datagram.records);
         for (Bytes front = receive.front(); !front.empty(); front = receive.front()) execute(front);

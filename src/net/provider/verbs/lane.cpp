@@ -274,7 +274,7 @@ void Lane::lose(NodeId peer) noexcept {
     }
 }
 
-bool Lane::is_settled() const noexcept {
+bool Lane::is_drained() const noexcept {
     if (is_idle()) return true;
     for (std::uint32_t i = 0; i < ops_max; ++i)
         if (ops_[i].in_use && !host_.is_gone(ops_[i].peer)) return false;

@@ -81,9 +81,9 @@ public:
     /// All that is under way or parked fails.
     void lose(NodeId peer) noexcept;
     /// Whether nothing is under way but to peers that are gone.
-    bool is_settled() const noexcept;
+    bool is_drained() const noexcept;
     /// Whether there is something to tell. Any waiter looks before it sleeps.
-    bool has_news() const noexcept { return !finished_.empty(); }
+    bool has_finished() const noexcept { return !finished_.empty(); }
     /// Without the latch: whoever posts from now on has it known.
     bool is_idle() const noexcept { return used_.load(std::memory_order_relaxed) == 0; }
 

@@ -45,7 +45,7 @@ Result<void> Meeting::open(ibv_srq* srq, ibv_cq* receives) {
     const IbverbsLibrary& ibv = device_.ibv();
     srq_ = srq;
     receives_ = receives;
-    std::uint32_t cqe = 2 * letters_max, one = 1;
+    std::uint32_t cqe = 2 * datagrams_max, one = 1;
     auto cq = device_.make_cq(cqe);
     if (!cq) return cq.error();
     cq_ = *cq;
@@ -55,7 +55,7 @@ Result<void> Meeting::open(ibv_srq* srq, ibv_cq* receives) {
     ibv_qp_init_attr made{};
     made.send_cq = made.recv_cq = cq_;
     made.qp_type = IBV_QPT_UD;
-    made.cap.max_send_wr = made.cap.max_recv_wr = letters_max;
+    made.cap.max_send_wr = made.cap.max_recv_wr = datagrams_max;
     made.cap.max_send_sge = made.cap.max_recv_sge = 1;
     qp_ = ibv.create_qp(device_.pd(), &made);
     if (qp_ == nullptr) return device_.wrong("ibv_create_qp (datagrams)", errno);
@@ -71,9 +71,9 @@ Result<void> Meeting::open(ibv_srq* srq, ibv_cq* receives) {
     places_ = static_cast<std::byte*>(start);
     mr_ = device_.pin(places_, places_bytes);
     if (mr_ == nullptr) return device_.cannot_pin(places_bytes, errno);
-    for (std::uint32_t place = 0; place < letters_max; ++place) {
+    for (std::uint32_t place = 0; place < datagrams_max; ++place) {
         expect(place);
-        free_places_.push_back(letters_max + place);
+        free_places_.push_back(datagrams_max + place);
     }
     attributes.qp_state = IBV_QPS_RTR;
     if (error == 0) error = ibv.modify_qp(qp_, &attributes, IBV_QP_STATE);
@@ -111,15 +111,15 @@ void Meeting::ask(NodeId peer, std::uint32_t index, std::uint32_t qp_number,
 }
 
 /// What cannot be sent is lost, as any datagram may be.
-void Meeting::send(NodeId to, const Letter& letter) noexcept {
+void Meeting::send(NodeId to, const Datagram& datagram) noexcept {
     const std::scoped_lock guard{latch_};
     const CallsOfOwnLibrary of_verbs;
     ibv_ah* const way = path(to);
     if (way == nullptr || free_places_.empty()) return;
     const std::uint32_t place = free_places_.back();
     free_places_.pop_back();
-    std::memcpy(places_ + place * place_bytes, &letter, sizeof letter);
-    ibv_sge memory{reinterpret_cast<std::uintptr_t>(places_ + place * place_bytes), sizeof letter,
+    std::memcpy(places_ + place * place_bytes, &datagram, sizeof datagram);
+    ibv_sge memory{reinterpret_cast<std::uintptr_t>(places_ + place * place_bytes), sizeof datagram,
                    mr_->lkey};
     ibv_send_wr wr{};
     wr.wr_id = sent_mark | place;
@@ -135,8 +135,8 @@ void Meeting::send(NodeId to, const Letter& letter) noexcept {
     if (ibv_post_send(qp_, &wr, &bad) != 0) free_places_.push_back(place);
 }
 
-std::size_t Meeting::poll(std::span<Letter> answers) noexcept {
-    std::array<Letter, 16> questions;
+std::size_t Meeting::poll(std::span<Datagram> answers) noexcept {
+    std::array<Datagram, 16> questions;
     std::size_t asked = 0, answered = 0;
     {
         const std::scoped_lock guard{latch_};
@@ -157,24 +157,24 @@ std::size_t Meeting::poll(std::span<Letter> answers) noexcept {
                 free_places_.push_back(place & ~sent_mark);
                 continue;
             }
-            Letter letter;
-            std::memcpy(&letter, places_ + place * place_bytes + routing_bytes, sizeof letter);
+            Datagram datagram;
+            std::memcpy(&datagram, places_ + place * place_bytes + routing_bytes, sizeof datagram);
             const bool is_ours = completions[i].status == IBV_WC_SUCCESS &&
-                                 completions[i].byte_len == routing_bytes + sizeof letter &&
-                                 letter.job == job_ && letter.from < peers_.size();
+                                 completions[i].byte_len == routing_bytes + sizeof datagram &&
+                                 datagram.job == job_ && datagram.from < peers_.size();
             expect(place);
             if (!is_ours) continue;
-            if (letter.answerer == 0)
-                questions[asked++] = letter;
+            if (datagram.answerer == 0)
+                questions[asked++] = datagram;
             else
-                answers[answered++] = letter;
+                answers[answered++] = datagram;
         }
     }
     for (std::size_t i = 0; i < asked; ++i) answer(questions[i]);
     return answered;
 }
 
-void Meeting::answer(const Letter& question) noexcept {
+void Meeting::answer(const Datagram& question) noexcept {
     const NodeId from{question.from};
     // The latest: a device may give the number of a queue pair that is gone to another.
     const auto end_of = [&](std::uint32_t asker) {
@@ -186,7 +186,7 @@ void Meeting::answer(const Letter& question) noexcept {
     const auto known = end_of(question.asker);
     if (known != ends_.rend() && known->answer.instead_of == question.instead_of)
         return send(from, known->answer);
-    Letter answer = question;
+    Datagram answer = question;
     answer.from = self_.value;
     const CallsOfOwnLibrary of_verbs;
     if (question.instead_of != 0) {

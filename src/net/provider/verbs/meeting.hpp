@@ -34,7 +34,7 @@ struct MeetingAddress {
 class Meeting final : public Introducer {
 public:
     /// What a datagram says.
-    struct Letter {
+    struct Datagram {
         std::uint64_t job = 0;
         std::uint32_t from = 0;
         std::uint32_t index = 0;       ///< the asker's queue
@@ -57,7 +57,7 @@ public:
              std::uint32_t instead_of) noexcept override;
     /// Reads what has come: questions are answered, up to `answers.size()` answers returned.
     /// Progress role.
-    std::size_t poll(std::span<Letter> answers) noexcept;
+    std::size_t poll(std::span<Datagram> answers) noexcept;
     /// Who sends to the queue pair of this number. Progress role.
     NodeId sender(std::uint32_t qp_number) const noexcept;
     const PortAddress& address(NodeId peer) const noexcept { return peers_[peer.value].port; }
@@ -65,14 +65,14 @@ public:
     bool arm() noexcept;
 
 private:
-    static constexpr std::uint32_t letters_max = 128;  ///< on their way, each direction
-    static constexpr std::size_t routing_bytes = 40;   ///< before each letter that comes
+    static constexpr std::uint32_t datagrams_max = 128;  ///< on their way, each direction
+    static constexpr std::size_t routing_bytes = 40;     ///< before each datagram that comes
     static constexpr std::size_t place_bytes = 128;
-    static constexpr std::size_t places_bytes = 2 * std::size_t{letters_max} * place_bytes;
+    static constexpr std::size_t places_bytes = 2 * std::size_t{datagrams_max} * place_bytes;
 
-    void send(NodeId to, const Letter& letter) noexcept;
+    void send(NodeId to, const Datagram& datagram) noexcept;
     void expect(std::uint32_t place) noexcept;
-    void answer(const Letter& question) noexcept;
+    void answer(const Datagram& question) noexcept;
     ibv_ah* path(NodeId peer) noexcept;
 
     Device& device_;
@@ -87,7 +87,7 @@ private:
     Latch latch_;  ///< guards all below but ends_
     ibv_cq* cq_ = nullptr;
     ibv_qp* qp_ = nullptr;
-    std::byte* places_ = nullptr;  ///< letters_max to receive, then as many to send
+    std::byte* places_ = nullptr;  ///< datagrams_max to receive, then as many to send
     ibv_mr* mr_ = nullptr;
     std::vector<std::uint32_t> free_places_;
     std::vector<ibv_ah*> paths_;
@@ -96,7 +96,7 @@ private:
     struct End {
         ibv_qp* qp;
         NodeId from;
-        Letter answer;
+        Datagram answer;
     };
     std::unordered_map<std::uint32_t, NodeId> senders_;  ///< progress role, as ends_
     std::vector<End> ends_;

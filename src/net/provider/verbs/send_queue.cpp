@@ -168,13 +168,15 @@ void SendQueue::post_unfinished(NodeId peer, Connection& to, std::uint32_t expec
         const Request& request = to.requests[to.reaped % depth];
         const Posted& posted = to.sent[to.reaped % depth];
         switch (fate_of(change_of(posted.wr), posted.packets_end, expected)) {
-            case Fate::carried_out: settled_.push_back({peer, request, true}); break;
+            case Fate::carried_out:
+                done_without_completion_.push_back({peer, request, true});
+                break;
             case Fate::repeat: left.push_back({posted, request}); break;
             case Fate::unknown:
                 say("provider verbs (%s): the connection to node %u broke before the answer of an "
                     "atomic came: nobody knows what it found",
                     device_.name().c_str(), peer.value);
-                settled_.push_back({peer, request, false});
+                done_without_completion_.push_back({peer, request, false});
         }
     }
     to.unreported = 0;
@@ -193,7 +195,7 @@ void SendQueue::fail_all(NodeId peer, Connection& to) noexcept {
     to.state = Connection::State::broken;
     device_.give_up(to.qp);
     for (; to.reaped != to.posted; ++to.reaped, --under_way_)
-        settled_.push_back({peer, to.requests[to.reaped % depth], false});
+        done_without_completion_.push_back({peer, to.requests[to.reaped % depth], false});
 }
 
 /// As if the device had given up, at a moment when the fate of all that is under way can be told.
@@ -328,7 +330,7 @@ std::size_t SendQueue::take_completions(std::size_t count_max) noexcept {
 }
 
 bool SendQueue::arm(bool errors_only) noexcept {
-    if (next_ != kept_ || !settled_.empty()) return true;
+    if (next_ != kept_ || !done_without_completion_.empty()) return true;
     if (under_way_ == 0) return false;
     const CallsOfOwnLibrary of_verbs;
     ibv_req_notify_cq(cq_, errors_only ? 1 : 0);

@@ -168,23 +168,23 @@ private:
 
     std::array<ibv_wc, 32> completions_;
     std::size_t kept_ = 0, next_ = 0;  ///< of completions_: taken from the device, not told yet
-    struct Settled {
+    struct Finished {
         NodeId peer;
         Request request;
         bool carried_out;
     };
-    std::deque<Settled> settled_;  ///< without a completion
+    std::deque<Finished> done_without_completion_;
     std::uint32_t break_after_ = 0;
 };
 
 template <class Done>
 std::size_t SendQueue::reap(std::size_t count_max, Done&& done) noexcept {
     std::size_t told = 0;
-    while (!settled_.empty()) {
-        const Settled settled = settled_.front();
-        settled_.pop_front();
-        done(settled.peer, settled.request, settled.carried_out);
-        give_piece(settled.request.piece);
+    while (!done_without_completion_.empty()) {
+        const Finished finished = done_without_completion_.front();
+        done_without_completion_.pop_front();
+        done(finished.peer, finished.request, finished.carried_out);
+        give_piece(finished.request.piece);
     }
     while (told < count_max) {
         if (next_ == kept_ && take_completions(count_max - told) == 0) break;

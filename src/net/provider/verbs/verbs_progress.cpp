@@ -42,7 +42,7 @@ std::size_t VerbsProvider::poll(Arrivals& arrivals, std::size_t count_max) noexc
                 arrivals.completed(id);
         });
     }
-    mail_.poll(count_max, [this](NodeId peer) { broke(peer); });
+    messages_.poll(count_max, [this](NodeId peer) { broke(peer); });
     told += deliver(arrivals, count_max);
     told += deliver_own(arrivals, count_max);
     look_after_peers(arrivals);
@@ -51,16 +51,17 @@ std::size_t VerbsProvider::poll(Arrivals& arrivals, std::size_t count_max) noexc
 
 /// Connections that were asked for.
 void VerbsProvider::introduce() noexcept {
-    std::array<Meeting::Letter, 16> answers;
+    std::array<Meeting::Datagram, 16> answers;
     const std::size_t count = meeting_.poll(answers);
     for (std::size_t i = 0; i < count; ++i) {
-        const Meeting::Letter& letter = answers[i];
-        if (letter.index > lanes_.size()) continue;
-        SendQueue& queue = letter.index == 0 ? mail_.queue() : lanes_[letter.index - 1]->queue();
-        const NodeId peer{letter.from};
+        const Meeting::Datagram& datagram = answers[i];
+        if (datagram.index > lanes_.size()) continue;
+        SendQueue& queue =
+            datagram.index == 0 ? messages_.queue() : lanes_[datagram.index - 1]->queue();
+        const NodeId peer{datagram.from};
         const std::scoped_lock guard{queue.latch()};
-        if (!queue.opened(peer, meeting_.address(peer), letter.asker, letter.answerer,
-                          letter.expected)) {
+        if (!queue.opened(peer, meeting_.address(peer), datagram.asker, datagram.answerer,
+                          datagram.expected)) {
             say("provider verbs (%s): no way to node %u: %s", device_->name().c_str(), peer.value,
                 strerror(errno));
             broke(peer);
@@ -71,15 +72,15 @@ void VerbsProvider::introduce() noexcept {
 std::size_t VerbsProvider::deliver(Arrivals& arrivals, std::size_t count_max) noexcept {
     std::array<ibv_wc, arrivals_max> come;
     const std::size_t count =
-        mail_.receive(std::span(come).first(std::min(count_max, arrivals_max)));
+        messages_.receive(std::span(come).first(std::min(count_max, arrivals_max)));
     for (std::size_t i = 0; i < count; ++i) {
         const ibv_wc& arrival = come[i];
         if (arrival.status != IBV_WC_SUCCESS) continue;  // a connection that ends
         const NodeId from = meeting_.sender(arrival.qp_num);
         const Tag tag = Tag::decode(ntohl(arrival.imm_data));
         if (tag.wakes_service) sleepers_[static_cast<std::size_t>(Sleeper::service)].ring();
-        const Bytes body{mail_.buffer(arrival), arrival.byte_len};
-        if (tag.kind == Mail::word_kind) {
+        const Bytes body{messages_.buffer(arrival), arrival.byte_len};
+        if (tag.kind == MessageQueue::word_kind) {
             take_word(from, body);
             continue;
         }
@@ -95,7 +96,7 @@ std::size_t VerbsProvider::deliver(Arrivals& arrivals, std::size_t count_max) no
         arrivals.message(from, static_cast<MessageKind>(tag.kind), partial);
         partial.clear();
     }
-    mail_.give_back(std::span(come).first(count));
+    messages_.give_back(std::span(come).first(count));
     return count;
 }
 
@@ -119,7 +120,7 @@ std::size_t VerbsProvider::deliver_own(Arrivals& arrivals, std::size_t count_max
 
 // --- what providers say to each other ------------------------------------------------------------
 
-// Whoever may write to the queue pair may write to all memory; a bad number is a bug of a node.
+// A peer that can write to the queue pair can write to all memory; a bad number is a node's bug.
 void VerbsProvider::take_word(NodeId from, Bytes body) noexcept {
     if (body.empty()) return;  // a bell: it woke whoever took it
     Word word;
@@ -142,7 +143,7 @@ void VerbsProvider::take_word(NodeId from, Bytes body) noexcept {
             word.operand =
                 apply_atomic(target, static_cast<AtomicOp>(word.op), word.operand, word.expected);
             word.what = Word::What::atomic_done;
-            return mail_.say(from, word);
+            return messages_.say(from, word);
         }
         case Word::What::atomic_done: {
             HIROBA_INVARIANT(word.chunk - 1 < lanes_.size(), "lane %u of node %u", word.chunk,
@@ -161,7 +162,7 @@ void VerbsProvider::answer_key(NodeId from, const Word& word) noexcept {
     const ibv_mr* const pinned = regions_.pin(word.region, word.chunk);
     answer.what = pinned != nullptr ? Word::What::key : Word::What::no_key;
     answer.number = pinned != nullptr ? pinned->rkey : static_cast<std::uint32_t>(errno);
-    mail_.say(from, answer);
+    messages_.say(from, answer);
 }
 
 // --- the end of a peer ---------------------------------------------------------------------------
@@ -172,7 +173,7 @@ void VerbsProvider::lose(NodeId rank) noexcept {
     if (peer.lost.exchange(true)) return;
     peer.gone.store(true);
     peer.silent_at_ns.store(0);
-    mail_.lose(rank);
+    messages_.lose(rank);
     for (const auto& lane : lanes_) {
         const std::scoped_lock guard{lane->queue().latch()};
         lane->lose(rank);
@@ -185,8 +186,8 @@ void VerbsProvider::peer_lost(NodeId peer) noexcept {
     for (Sleepers& sleepers : sleepers_) sleepers.ring();
 }
 
-// Of a node that died the launcher tells. Whoever is still there long after a connection broke, or
-// after something was asked of a peer that has not come back, has been cut off.
+// The launcher reports nodes that died. A node that still runs long after a connection broke, or
+// after a peer was asked something and did not answer, has been cut off.
 void VerbsProvider::look_after_peers(Arrivals& arrivals) noexcept {
     const std::uint64_t ticks = __builtin_ia32_rdtsc();
     if (!any_broken_.load(std::memory_order_relaxed) && ticks - looked_at_ticks_ < look_every_ticks)
@@ -197,7 +198,7 @@ void VerbsProvider::look_after_peers(Arrivals& arrivals) noexcept {
     const auto each_queue = [this](auto&& look) {
         for (std::size_t i = 0; i <= lanes_.size(); ++i) {
             if (i != 0 && lanes_[i - 1]->is_idle()) continue;
-            SendQueue& queue = i == 0 ? mail_.queue() : lanes_[i - 1]->queue();
+            SendQueue& queue = i == 0 ? messages_.queue() : lanes_[i - 1]->queue();
             const std::scoped_lock guard{queue.latch()};
             look(queue);
         }
@@ -219,19 +220,19 @@ void VerbsProvider::look_after_peers(Arrivals& arrivals) noexcept {
     }
 }
 
-bool VerbsProvider::settled() noexcept {
+bool VerbsProvider::drained() noexcept {
     if (!connected_) return true;
     for (const auto& lane : lanes_) {
         const std::scoped_lock guard{lane->queue().latch()};
-        if (!lane->is_settled()) return false;
+        if (!lane->is_drained()) return false;
     }
     bool all = true;
     for (std::uint32_t rank = 0; rank < setup_.nodes; ++rank) {
         const NodeId peer{rank};
         if (is_gone(peer)) continue;
-        mail_.flush(peer);
-        const std::scoped_lock guard{mail_.queue().latch()};
-        all = all && mail_.queue().under_way(peer) == 0 && !mail_.has_waiting(peer);
+        messages_.flush(peer);
+        const std::scoped_lock guard{messages_.queue().latch()};
+        all = all && messages_.queue().under_way(peer) == 0 && !messages_.has_waiting(peer);
     }
     return all;
 }
@@ -258,9 +259,9 @@ bool VerbsProvider::anything_to_do(Sleeper role) noexcept {
     for (const auto& lane : lanes_) {
         if (lane->is_idle()) continue;
         const std::scoped_lock guard{lane->queue().latch()};
-        if (lane->has_news() || lane->queue().arm()) return true;
+        if (lane->has_finished() || lane->queue().arm()) return true;
     }
-    return mail_.arm_sends() || meeting_.arm() || mail_.arm(role == Sleeper::service);
+    return messages_.arm_sends() || meeting_.arm() || messages_.arm(role == Sleeper::service);
 }
 
 void VerbsProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
@@ -271,13 +272,13 @@ void VerbsProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(
         bool (*ready)(void*);
         void* argument;
     } question{this, role, ready, argument};
-    const auto news = [](void* asked) {
+    const auto arrived = [](void* asked) {
         const auto& about = *static_cast<Question*>(asked);
         return about.ready(about.argument) ||
                (about.provider->connected_ && about.provider->anything_to_do(about.role));
     };
-    sleepers_[static_cast<std::size_t>(role)].sleep({device_->channel()->fd, -1}, timeout_ns, news,
-                                                    &question);
+    sleepers_[static_cast<std::size_t>(role)].sleep({device_->channel()->fd, -1}, timeout_ns,
+                                                    arrived, &question);
 }
 
 void VerbsProvider::wake(NodeId node, Sleeper role) noexcept {
@@ -286,7 +287,7 @@ void VerbsProvider::wake(NodeId node, Sleeper role) noexcept {
     Word word;
     word.what = Word::What::bell;
     word.op = role == Sleeper::service ? 1 : 0;
-    mail_.say(node, word);
+    messages_.say(node, word);
 }
 
 }  // namespace hiroba::net::verbs

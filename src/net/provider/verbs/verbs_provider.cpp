@@ -81,7 +81,7 @@ VerbsProvider::VerbsProvider(ProviderSetup setup, std::unique_ptr<Device> device
       silence_max_ns_(std::min<std::uint64_t>(silence_max_s, 1'000'000) * 1'000'000'000),
       break_after_(break_after),
       regions_(*device_),
-      mail_(*device_, meeting_, setup_.nodes),
+      messages_(*device_, meeting_, setup_.nodes),
       meeting_(*device_, setup_.self, setup_.job_key ^ setup_.job_key_high),
       lanes_(lanes),
       peers_(setup_.nodes) {}
@@ -108,9 +108,9 @@ void VerbsProvider::processor_atomics(RegionId region) noexcept {
 
 Result<void> VerbsProvider::open_queues() {
     const LoadingOwnLibraries descriptors;
-    if (auto opened = mail_.open(); !opened) return opened;
-    if (auto opened = meeting_.open(mail_.srq(), mail_.receives()); !opened) return opened;
-    mail_.queue().break_after(break_after_);
+    if (auto opened = messages_.open(); !opened) return opened;
+    if (auto opened = meeting_.open(messages_.srq(), messages_.receives()); !opened) return opened;
+    messages_.queue().break_after(break_after_);
     std::uint32_t index = 1;
     for (auto& lane : lanes_) {
         lane = std::make_unique<Lane>(*device_, meeting_, static_cast<LaneHost&>(*this), regions_,
@@ -373,7 +373,7 @@ Post VerbsProvider::send(NodeId to, MessageKind kind, Urgency urgency,
                      message_bytes_max);
     if (to != setup_.self) {
         if (is_gone(to)) return Post::done;
-        return mail_.send(to, kind, urgency, parts);
+        return messages_.send(to, kind, urgency, parts);
     }
     constexpr std::size_t own_messages_max = 1024;
     {
@@ -415,7 +415,7 @@ void VerbsProvider::ask_for_key(NodeId peer, std::uint32_t region, std::uint32_t
     word.what = Word::What::key_wanted;
     word.region = region;
     word.chunk = chunk;
-    mail_.say(peer, word);
+    messages_.say(peer, word);
 }
 
 void VerbsProvider::ask_for_atomic(const Op& op, std::uint32_t lane, std::uint32_t place) noexcept {
@@ -429,7 +429,7 @@ void VerbsProvider::ask_for_atomic(const Op& op, std::uint32_t lane, std::uint32
     word.offset = op.offset;
     word.operand = op.operand;
     word.expected = op.expected;
-    mail_.say(op.peer, word);
+    messages_.say(op.peer, word);
 }
 
 }  // namespace hiroba::net::verbs

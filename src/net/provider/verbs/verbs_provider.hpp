@@ -8,7 +8,7 @@
 // devices', own words included, or the processors'; never both.
 //
 // Files: device (a port and what it is asked for), meeting (connections on first use), send_queue
-// (requests, lists, completions), lane (puts, gets, atomics), mail (messages), pinned_regions
+// (requests, lists, completions), lane (puts, gets, atomics), messages (messages), pinned_regions
 // (memory and keys); verbs_provider.cpp meets and posts; verbs_progress.cpp polls and sleeps.
 #pragma once
 
@@ -20,9 +20,9 @@
 #include "net/provider/provider.hpp"
 #include "net/provider/sleepers.hpp"
 #include "net/provider/verbs/lane.hpp"
-#include "net/provider/verbs/mail.hpp"
 #include "net/provider/verbs/make_verbs_provider.hpp"
 #include "net/provider/verbs/meeting.hpp"
+#include "net/provider/verbs/message_queue.hpp"
 
 namespace hiroba::net::verbs {
 
@@ -55,7 +55,7 @@ public:
                 std::uint64_t* old) noexcept override;
     std::size_t post(std::span<Work> list) noexcept override;
     void peer_lost(NodeId peer) noexcept override;
-    bool settled() noexcept override;
+    bool drained() noexcept override;
 
     std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept override;
     void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
@@ -128,8 +128,8 @@ private:
     bool connected_ = false;
     PinnedRegions regions_;
     std::unique_ptr<PeerKeys> keys_;
-    Mail mail_;
-    Meeting meeting_;  ///< whose ends receive into mail_'s buffers
+    MessageQueue messages_;
+    Meeting meeting_;  ///< whose ends receive into messages_'s buffers
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<Peer> peers_;
     std::uint64_t looked_at_ticks_ = 0;  ///< progress role

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "gas/relocatable/letter_form.hpp"
+#include "gas/relocatable/message_form.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::uint64_t word_of(std::uint16_t owner, std::uint16_t mover, std::uint32_t li
 }
 
 struct Example {
-    MailKind kind;
+    SpaceMessageKind kind;
     Words good;
     std::vector<Words> bad;
 };
@@ -40,21 +40,23 @@ std::vector<Example> examples() {
                                           {tagged(3, 0), word_of(0, 0, 4097)}};
     const Words good_wave = {tagged(last_page, 65), good, tagged(0, 0), good};
     return {
-        {MailKind::ask, {tagged(last_page, 4095), 0}, {{0, last_page + 1}}},
-        {MailKind::claim, {last_page, 0}, {{last_page + 1}, {tagged(0, 1)}}},
-        {MailKind::join, {tagged(last_page, 65), 0}, {{tagged(0, 66)}, {tagged(last_page + 1, 0)}}},
-        {MailKind::told,
+        {SpaceMessageKind::ask, {tagged(last_page, 4095), 0}, {{0, last_page + 1}}},
+        {SpaceMessageKind::claim, {last_page, 0}, {{last_page + 1}, {tagged(0, 1)}}},
+        {SpaceMessageKind::join,
+         {tagged(last_page, 65), 0},
+         {{tagged(0, 66)}, {tagged(last_page + 1, 0)}}},
+        {SpaceMessageKind::told,
          {tagged(last_page, 4095), good},
          {{0}, {last_page + 1, good}, {0, word_of(66, 0)}}},
-        {MailKind::granted,
+        {SpaceMessageKind::granted,
          {last_page, good, ~0ull, 3},
          {{0, good, 0}, {last_page + 1, good, 0, 0}, {0, word_of(66, 0), 0, 0}}},
-        {MailKind::commit, {last_page, good}, bad_waves},
-        {MailKind::stop, good_wave, bad_waves},
-        {MailKind::move, good_wave, bad_waves},
-        {MailKind::resume, good_wave, bad_waves},
-        {MailKind::ready, {6, 1}, {{}, {6}, {6, 1, 0}}},
-        {MailKind::publish,
+        {SpaceMessageKind::commit, {last_page, good}, bad_waves},
+        {SpaceMessageKind::stop, good_wave, bad_waves},
+        {SpaceMessageKind::move, good_wave, bad_waves},
+        {SpaceMessageKind::resume, good_wave, bad_waves},
+        {SpaceMessageKind::ready, {6, 1}, {{}, {6}, {6, 1, 0}}},
+        {SpaceMessageKind::publish,
          {last_page, 1, 1, 2, 65, 1},
          {{0, 1, 1, 2, 0},
           {last_page, 2, 4097, 2, 0, 1},
@@ -63,25 +65,25 @@ std::vector<Example> examples() {
           {0, 2, 4096, 2, 0, 1},
           {0, 1, 1, 2, 66, 1},
           {0, 1, 1, 1, 0, 0}}},
-        {MailKind::published, {}, {{0}}},
+        {SpaceMessageKind::published, {}, {{0}}},
     };
 }
 
-TEST(LetterForm, tells_what_a_node_may_write_from_what_none_does) {
+TEST(MessageForm, tells_what_a_node_may_write_from_what_none_does) {
     for (const Example& example : examples()) {
         const auto kind = static_cast<unsigned>(example.kind);
         EXPECT_TRUE(is_well_formed(example.kind, example.good, shape)) << "kind " << kind;
         for (std::size_t i = 0; i < example.bad.size(); ++i) {
             EXPECT_FALSE(is_well_formed(example.kind, example.bad[i], shape))
-                << "kind " << kind << ", bad letter " << i;
+                << "kind " << kind << ", bad message " << i;
         }
     }
-    EXPECT_FALSE(is_well_formed(MailKind{0}, {}, shape));
-    EXPECT_FALSE(is_well_formed(MailKind{13}, {}, shape));
+    EXPECT_FALSE(is_well_formed(SpaceMessageKind{0}, {}, shape));
+    EXPECT_FALSE(is_well_formed(SpaceMessageKind{13}, {}, shape));
 }
 
-/// Words of noise, and good letters with a bit turned, say nothing that is followed outside.
-TEST(LetterForm, lets_no_noise_name_what_is_not_there) {
+/// Words of noise, and good messages with a bit turned, say nothing that is followed outside.
+TEST(MessageForm, lets_no_noise_name_what_is_not_there) {
     Random random{20};
     const auto all = examples();
     std::size_t passed = 0;
@@ -96,7 +98,8 @@ TEST(LetterForm, lets_no_noise_name_what_is_not_there) {
         }
         if (!is_well_formed(example.kind, words, shape)) continue;
         ++passed;
-        const bool is_wave = example.kind >= MailKind::stop && example.kind <= MailKind::resume;
+        const bool is_wave =
+            example.kind >= SpaceMessageKind::stop && example.kind <= SpaceMessageKind::resume;
         for (std::size_t at = 0; is_wave && at < words.size(); at += 2) {
             ASSERT_LT(page_of(words[at]), shape.pages());
             ASSERT_LT(tag_of(words[at]), shape.nodes);

@@ -15,8 +15,8 @@
 namespace hiroba::omp {
 
 /// Thread: one at a time. Other threads may map memory meanwhile; while it is open theirs comes to
-/// lie in the place, too.
-class LibraryPlace {
+/// lie in the range, too.
+class LibraryRange {
 public:
     static constexpr std::size_t bytes = std::size_t{64} << 30;
 

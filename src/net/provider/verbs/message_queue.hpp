@@ -46,13 +46,13 @@ struct Tag {
     }
 };
 
-class Mail {
+class MessageQueue {
 public:
     static constexpr std::uint8_t word_kind = 0xfe;
     static constexpr std::size_t buffer_bytes = SendQueue::big_piece_bytes;
 
-    Mail(Device& device, Introducer& introducer, std::uint32_t nodes);
-    ~Mail();
+    MessageQueue(Device& device, Introducer& introducer, std::uint32_t nodes);
+    ~MessageQueue();
     Result<void> open();
     ibv_srq* srq() const noexcept { return srq_; }
     ibv_cq* receives() const noexcept { return receives_; }
@@ -120,7 +120,7 @@ private:
 };
 
 template <class Broke>
-std::size_t Mail::poll(std::size_t count_max, Broke&& broke) noexcept {
+std::size_t MessageQueue::poll(std::size_t count_max, Broke&& broke) noexcept {
     const std::scoped_lock guard{queue_.latch()};
     const std::size_t seen =
         queue_.reap(count_max, [&](NodeId peer, const Request&, bool carried_out) {

@@ -63,9 +63,9 @@ private:
 };
 
 /// One wait. Owned by the waiting thread.
-class Patience {
+class WaitBudget {
 public:
-    explicit Patience(CoreShortage& shortage) noexcept : shortage_(shortage) {}
+    explicit WaitBudget(CoreShortage& shortage) noexcept : shortage_(shortage) {}
 
     /// Passes a moment. False when it is time to sleep.
     bool pass() noexcept {

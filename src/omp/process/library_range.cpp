@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: reservations made and undone, by what /proc/self/maps shows.
 // Invariant: calls go to the kernel directly: on a thread of the program libc's would be examined.
-#include "omp/process/library_place.hpp"
+#include "omp/process/library_range.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ using dsm::kernel_failed;
 // Kernels fill the address space downwards from the libraries; with an unlimited stack, upwards
 // from a third of it. Each place is met first on its way, ahead of what may grow: the program's
 // break behind a program that is linked to be loaded at any address, 0x5555'....'....
-constexpr std::uintptr_t place_downwards = 0x6000'0000'0000, place_upwards = 0x3000'0000'0000;
+constexpr std::uintptr_t range_downwards = 0x6000'0000'0000, range_upwards = 0x3000'0000'0000;
 constexpr std::uintptr_t lowest_upwards = 0x2aaa'0000'0000, highest = 0x7fff'ffff'f000;
 constexpr std::size_t break_bytes = std::size_t{1} << 30;  // left for libc's own heap to grow
 // Between libraries of two calls: the trampolines of the former, which are each node's own.
@@ -93,7 +93,7 @@ bool fills_upwards() noexcept {
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (kernel_failed(first)) return false;
     give_back({static_cast<std::uintptr_t>(first), page_bytes});
-    return static_cast<std::uintptr_t>(first) < place_downwards;
+    return static_cast<std::uintptr_t>(first) < range_downwards;
 }
 
 /// Calls `visit` for what is free in [from, to).
@@ -113,8 +113,8 @@ void for_each_gap(std::uintptr_t from, std::uintptr_t to, Visit&& visit) {
 
 }  // namespace
 
-Result<void> LibraryPlace::reserve() {
-    const std::uintptr_t begin = fills_upwards() ? place_upwards : place_downwards;
+Result<void> LibraryRange::reserve() {
+    const std::uintptr_t begin = fills_upwards() ? range_upwards : range_downwards;
     if (!reserve_at({begin, bytes})) {
         return Error{ErrorKind::environment,
                      "64 GiB of address space for libraries that are opened later cannot be had: "
@@ -125,7 +125,7 @@ Result<void> LibraryPlace::reserve() {
     return {};
 }
 
-Result<void> LibraryPlace::open(std::uintptr_t top) {
+Result<void> LibraryRange::open(std::uintptr_t top) {
     HIROBA_INVARIANT(!open_ && begin_ < top && top <= begin_ + bytes, "top 0x%lx of 0x%lx", top,
                      begin_);
     if (top > lowest_used_) {
@@ -152,7 +152,7 @@ Result<void> LibraryPlace::open(std::uintptr_t top) {
     };
     // Only what the kernel meets first: further on, the places others wish for stay free, and their
     // mappings do not come here.
-    if (begin_ == place_upwards)
+    if (begin_ == range_upwards)
         for_each_gap(lowest_upwards, begin_, fill);
     else
         for_each_gap(end, highest, fill);
@@ -167,12 +167,12 @@ Result<void> LibraryPlace::open(std::uintptr_t top) {
     return {};
 }
 
-void LibraryPlace::stop_steering() noexcept {
+void LibraryRange::stop_steering() noexcept {
     for (const AddressRange& filler : fillers_) give_back(filler);
     fillers_.clear();
 }
 
-void LibraryPlace::close() noexcept {
+void LibraryRange::close() noexcept {
     stop_steering();
     open_ = false;
     std::uintptr_t lowest_used = top_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: collects delegated commands and their answers into messages, one letter for each node.
+// Role: collects delegated commands and their answers into messages, one batch for each node.
 // Invariant: records for one node leave in the order they were appended, from whichever threads;
-// nothing is sent while the courier's latch, or a latch of whoever appends, is held: a sender that
+// nothing is sent while the batcher's latch, or a latch of whoever appends, is held: a sender that
 // meets a full queue polls, and the handlers it runs append again.
 //
-// When a letter leaves: at once when nothing asked of that node is unanswered; else with the answer
+// When a batch leaves: at once when nothing asked of that node is unanswered; else with the answer
 // to an earlier question, when it is full, or when somebody waits. So single commands are not held
 // back, many share a datagram, and no clock is needed.
 #pragma once
@@ -23,19 +23,19 @@
 namespace hiroba::gas {
 
 /// Any thread, handlers too.
-class Courier {
+class CommandBatcher {
 public:
-    explicit Courier(net::Endpoint& endpoint);
+    explicit CommandBatcher(net::Endpoint& endpoint);
 
     enum class Record : std::uint8_t { question, answer };
-    /// Adds a record to the letter for `to`; sends nothing.
+    /// Adds a record to the batch for `to`; sends nothing.
     /// @param data  copied; filled up to a multiple of 8 bytes
     void append(NodeId to, Bytes head, Bytes data, Record record);
     /// One question to `by` has its answer. Unknown nodes are ignored.
     void answered(NodeId by) noexcept;
 
     enum class When : std::uint8_t { due, now };
-    /// Sends the letters that are due, or all. Not with a latch held.
+    /// Sends the batches that are due, or all. Not with a latch held.
     void flush(When when);
 
     /// The most bytes of data that one record may carry.
@@ -44,28 +44,28 @@ public:
     std::size_t memory_bytes() const noexcept;
 
 private:
-    using Letter = std::vector<std::byte>;
+    using Batch = std::vector<std::byte>;
     struct Peer {
         NodeId node;
-        std::deque<Letter> letters;  ///< the last one grows
-        std::uint64_t asked = 0;     ///< questions that have left
-        std::uint64_t to_ask = 0;    ///< questions in the letters
+        std::deque<Batch> batches;  ///< the last one grows
+        std::uint64_t asked = 0;    ///< questions that have left
+        std::uint64_t to_ask = 0;   ///< questions in the batches
         std::uint64_t answered = 0;
         bool waiting = false;  ///< is in waiting_
-        bool sending = false;  ///< a thread sends its letters, this one's records too
+        bool sending = false;  ///< a thread sends its batches, this one's records too
     };
     bool is_due(const Peer& peer) const noexcept;
     Peer& peer_of(NodeId node);
-    Letter new_letter();
-    void send_letters(Peer& peer);
+    Batch new_batch();
+    void send_batches(Peer& peer);
 
     net::Endpoint& endpoint_;
     std::size_t message_bytes_max_;
     std::size_t data_bytes_max_;
     mutable Latch latch_;
     std::unordered_map<std::uint32_t, std::unique_ptr<Peer>> peers_;
-    std::vector<Peer*> waiting_;  ///< have letters that nobody is sending
-    std::vector<Letter> spare_;
+    std::vector<Peer*> waiting_;  ///< have batches that nobody is sending
+    std::vector<Batch> spare_;
 };
 
 }  // namespace hiroba::gas

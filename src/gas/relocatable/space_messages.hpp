@@ -28,7 +28,7 @@
 
 namespace hiroba::gas {
 
-enum class MailKind : std::uint32_t {
+enum class SpaceMessageKind : std::uint32_t {
     ask = 1,
     told,
     claim,
@@ -43,9 +43,9 @@ enum class MailKind : std::uint32_t {
     join,
 };
 
-struct Letter {
+struct SpaceMessage {
     NodeId to;
-    MailKind kind{};
+    SpaceMessageKind kind{};
     std::uint64_t token = 0;
     std::vector<std::uint64_t> words;
 };
@@ -61,25 +61,25 @@ constexpr std::uint32_t tag_of(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(word >> page_tag_shift);
 }
 
-/// Sends letters. The receiving handler may send, not wait. Thread: any. No latch may be held.
-class Mail {
+/// Sends messages. The receiving handler may send, not wait. Thread: any. No latch may be held.
+class SpaceMessages {
 public:
     using Words = std::span<const std::uint64_t>;
-    using Receive = void (*)(void* context, NodeId from, MailKind kind, std::uint64_t token,
+    using Receive = void (*)(void* context, NodeId from, SpaceMessageKind kind, std::uint64_t token,
                              Words words) noexcept;
     /// Before Endpoint::connect().
-    Mail(net::Endpoint& endpoint, Receive receive, void* context) noexcept;
+    SpaceMessages(net::Endpoint& endpoint, Receive receive, void* context) noexcept;
 
-    void send(NodeId to, MailKind kind, std::uint64_t token, Words words) noexcept;
-    void send(const Letter& letter) noexcept {
-        send(letter.to, letter.kind, letter.token, letter.words);
+    void send(NodeId to, SpaceMessageKind kind, std::uint64_t token, Words words) noexcept;
+    void send(const SpaceMessage& message) noexcept {
+        send(message.to, message.kind, message.token, message.words);
     }
-    void send_all(std::span<const Letter> letters) noexcept {
-        for (const Letter& letter : letters) send(letter);
+    void send_all(std::span<const SpaceMessage> messages) noexcept {
+        for (const SpaceMessage& message : messages) send(message);
     }
     /// Waits until `ready(argument)`. If that takes long it wakes the service threads of `nodes`,
-    /// which then look at what was sent to them. Letters themselves wake no thread: a wake-up costs
-    /// as much as several round trips between nodes that wait. Not from handlers.
+    /// which then look at what was sent to them. Messages themselves wake no thread: a wake-up
+    /// costs as much as several round trips between nodes that wait. Not from handlers.
     void wait(bool (*ready)(void*), void* argument, const RankSet& nodes) noexcept;
     template <class Predicate>
     void wait_until(Predicate&& predicate, const RankSet& nodes) noexcept {
@@ -87,7 +87,7 @@ public:
              const_cast<void*>(static_cast<const void*>(&predicate)), nodes);
     }
     void wake(const RankSet& nodes) noexcept;
-    /// The most pages a letter can speak of.
+    /// The most pages a message can speak of.
     std::size_t pages_max() const noexcept { return pages_max_; }
     net::Endpoint& endpoint() noexcept { return endpoint_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "gas/relocatable/letter_form.hpp"
+#include "gas/relocatable/message_form.hpp"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ bool is_of_job(const PageWord& word, const SpaceShape& shape) noexcept {
 }
 
 /// A page and a page word, and so on; the page's tag is a rank or not.
-bool are_page_words(Mail::Words words, std::size_t stride, bool tags_are_ranks,
+bool are_page_words(SpaceMessages::Words words, std::size_t stride, bool tags_are_ranks,
                     const SpaceShape& shape) noexcept {
     if (words.size() % stride != 0) return false;
     for (std::size_t i = 0; i < words.size(); i += stride) {
@@ -24,7 +24,7 @@ bool are_page_words(Mail::Words words, std::size_t stride, bool tags_are_ranks,
     return true;
 }
 
-bool is_allocation(Mail::Words words, const SpaceShape& shape) noexcept {
+bool is_allocation(SpaceMessages::Words words, const SpaceShape& shape) noexcept {
     if (words.size() != 6) return false;
     const std::uint64_t first = words[0], pages = words[1], bytes = words[2];
     const bool is_inside = first <= shape.pages() && pages <= shape.pages() - first;
@@ -35,24 +35,26 @@ bool is_allocation(Mail::Words words, const SpaceShape& shape) noexcept {
 
 }  // namespace
 
-bool is_well_formed(MailKind kind, Mail::Words words, const SpaceShape& shape) noexcept {
+bool is_well_formed(SpaceMessageKind kind, SpaceMessages::Words words,
+                    const SpaceShape& shape) noexcept {
     const auto has_page = [&](std::uint64_t word) { return page_of(word) < shape.pages(); };
     const auto has_rank = [&](std::uint64_t word) { return tag_of(word) < shape.nodes; };
     switch (kind) {
-        case MailKind::ask: return std::ranges::all_of(words, has_page);
-        case MailKind::claim:
+        case SpaceMessageKind::ask: return std::ranges::all_of(words, has_page);
+        case SpaceMessageKind::claim:
             return std::ranges::all_of(words, [&](auto word) { return word < shape.pages(); });
-        case MailKind::join:
+        case SpaceMessageKind::join:
             return std::ranges::all_of(words, has_page) && std::ranges::all_of(words, has_rank);
-        case MailKind::told: return are_page_words(words, 2, false, shape);
-        case MailKind::commit:
-        case MailKind::stop:
-        case MailKind::move:
-        case MailKind::resume: return are_page_words(words, 2, true, shape);
-        case MailKind::granted: return are_page_words(words, 2 + shape.sharer_words(), true, shape);
-        case MailKind::ready: return words.size() == 2;
-        case MailKind::publish: return is_allocation(words, shape);
-        case MailKind::published: return words.empty();
+        case SpaceMessageKind::told: return are_page_words(words, 2, false, shape);
+        case SpaceMessageKind::commit:
+        case SpaceMessageKind::stop:
+        case SpaceMessageKind::move:
+        case SpaceMessageKind::resume: return are_page_words(words, 2, true, shape);
+        case SpaceMessageKind::granted:
+            return are_page_words(words, 2 + shape.sharer_words(), true, shape);
+        case SpaceMessageKind::ready: return words.size() == 2;
+        case SpaceMessageKind::publish: return is_allocation(words, shape);
+        case SpaceMessageKind::published: return words.empty();
     }
     return false;
 }

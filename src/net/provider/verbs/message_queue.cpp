@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: see mail.hpp.
-#include "net/provider/verbs/mail.hpp"
+// Role: see messages.hpp.
+#include "net/provider/verbs/message_queue.hpp"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,10 +16,10 @@
 
 namespace hiroba::net::verbs {
 
-Mail::Mail(Device& device, Introducer& introducer, std::uint32_t nodes)
+MessageQueue::MessageQueue(Device& device, Introducer& introducer, std::uint32_t nodes)
     : device_(device), queue_(device, introducer, 0, nodes, false), waiting_(nodes) {}
 
-Mail::~Mail() {
+MessageQueue::~MessageQueue() {
     const CallsOfOwnLibrary of_verbs;
     const IbverbsLibrary& ibv = device_.ibv();
     if (srq_ != nullptr) ibv.destroy_srq(srq_);
@@ -28,7 +28,7 @@ Mail::~Mail() {
     if (buffers_ != nullptr) munmap(buffers_, buffers * buffer_bytes);
 }
 
-Result<void> Mail::open() {
+Result<void> MessageQueue::open() {
     std::uint32_t cqe = 2 * buffers;
     auto cq = device_.make_cq(cqe);
     if (!cq) return cq.error();
@@ -50,12 +50,12 @@ Result<void> Mail::open() {
 
 // --- sending -------------------------------------------------------------------------------------
 
-bool Mail::room_for(NodeId to, std::size_t bytes) noexcept {
+bool MessageQueue::room_for(NodeId to, std::size_t bytes) noexcept {
     return queue_.is_open(to) && queue_.room(to) > bytes / buffer_bytes + 1;
 }
 
-void Mail::post(NodeId to, const Tag& tag, const std::byte* bytes, std::size_t count, Piece piece,
-                bool solicited) noexcept {
+void MessageQueue::post(NodeId to, const Tag& tag, const std::byte* bytes, std::size_t count,
+                        Piece piece, bool solicited) noexcept {
     ibv_send_wr wr{};
     wr.opcode = IBV_WR_SEND_WITH_IMM;
     wr.imm_data = htonl(tag.encode());
@@ -86,7 +86,7 @@ void gather(std::byte* to, std::span<const Bytes> parts, std::size_t done, std::
 
 }  // namespace
 
-bool Mail::send_now(NodeId to, Tag tag, std::span<const Bytes> parts) noexcept {
+bool MessageQueue::send_now(NodeId to, Tag tag, std::span<const Bytes> parts) noexcept {
     std::size_t bytes = 0;
     for (const Bytes& part : parts) bytes += part.size();
     if (!room_for(to, bytes)) return false;
@@ -117,7 +117,7 @@ bool Mail::send_now(NodeId to, Tag tag, std::span<const Bytes> parts) noexcept {
     return true;
 }
 
-void Mail::wait(NodeId to, Tag tag, std::span<const Bytes> parts) noexcept {
+void MessageQueue::wait(NodeId to, Tag tag, std::span<const Bytes> parts) noexcept {
     Waiting message{tag, {}};
     for (const Bytes& part : parts)
         message.body.insert(message.body.end(), part.begin(), part.end());
@@ -127,8 +127,8 @@ void Mail::wait(NodeId to, Tag tag, std::span<const Bytes> parts) noexcept {
     ++waiting_count_;
 }
 
-Post Mail::send(NodeId to, MessageKind kind, Urgency urgency,
-                std::span<const Bytes> parts) noexcept {
+Post MessageQueue::send(NodeId to, MessageKind kind, Urgency urgency,
+                        std::span<const Bytes> parts) noexcept {
     const Tag tag{static_cast<std::uint8_t>(kind), false, urgency == Urgency::wake_service};
     const std::scoped_lock guard{queue_.latch()};
     const WaitingRoom& room = waiting_[to.value];
@@ -138,7 +138,7 @@ Post Mail::send(NodeId to, MessageKind kind, Urgency urgency,
     return Post::done;
 }
 
-void Mail::say(NodeId to, const Word& word) noexcept {
+void MessageQueue::say(NodeId to, const Word& word) noexcept {
     const std::scoped_lock guard{queue_.latch()};
     const bool is_bell = word.what == Word::What::bell;
     const Tag tag{word_kind, false, !is_bell || word.op != 0};
@@ -154,7 +154,7 @@ void Mail::say(NodeId to, const Word& word) noexcept {
     wait(to, tag, parts);
 }
 
-void Mail::let_go(NodeId to) noexcept {
+void MessageQueue::let_go(NodeId to) noexcept {
     WaitingRoom& room = waiting_[to.value];
     while (!room.empty()) {
         const Waiting& message = room.messages.front();
@@ -166,7 +166,7 @@ void Mail::let_go(NodeId to) noexcept {
     }
 }
 
-void Mail::flush(NodeId to) noexcept {
+void MessageQueue::flush(NodeId to) noexcept {
     const std::scoped_lock guard{queue_.latch()};
     if (queue_.reports_last(to)) return;
     const Piece piece = queue_.take_piece(1);  // what has a piece reports
@@ -175,12 +175,12 @@ void Mail::flush(NodeId to) noexcept {
     queue_.ring();
 }
 
-bool Mail::arm_sends() noexcept {
+bool MessageQueue::arm_sends() noexcept {
     const std::scoped_lock guard{queue_.latch()};
     return queue_.arm(waiting_count_ == 0);
 }
 
-void Mail::lose(NodeId peer) noexcept {
+void MessageQueue::lose(NodeId peer) noexcept {
     const std::scoped_lock guard{queue_.latch()};
     queue_.give_up(peer);
     waiting_count_ -= waiting_[peer.value].messages.size();
@@ -189,7 +189,7 @@ void Mail::lose(NodeId peer) noexcept {
 
 // --- receiving -----------------------------------------------------------------------------------
 
-void Mail::expect(std::span<const std::uint64_t> places) noexcept {
+void MessageQueue::expect(std::span<const std::uint64_t> places) noexcept {
     std::array<ibv_recv_wr, 16> wrs;
     std::array<ibv_sge, 16> memory;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -208,7 +208,7 @@ void Mail::expect(std::span<const std::uint64_t> places) noexcept {
     HIROBA_INVARIANT(error == 0, "ibv_post_srq_recv of %lu buffers gave %d", places.size(), error);
 }
 
-std::size_t Mail::receive(std::span<ibv_wc> into) noexcept {
+std::size_t MessageQueue::receive(std::span<ibv_wc> into) noexcept {
     const std::scoped_lock guard{arrivals_latch_};
     const std::size_t kept = std::min(kept_count_, into.size());
     if (kept != 0) {
@@ -223,13 +223,13 @@ std::size_t Mail::receive(std::span<ibv_wc> into) noexcept {
     return static_cast<std::size_t>(count);
 }
 
-void Mail::give_back(std::span<const ibv_wc> arrivals) noexcept {
+void MessageQueue::give_back(std::span<const ibv_wc> arrivals) noexcept {
     std::array<std::uint64_t, 16> places;
     for (std::size_t i = 0; i < arrivals.size(); ++i) places[i] = arrivals[i].wr_id;
     expect(std::span(places).first(arrivals.size()));
 }
 
-bool Mail::arm(bool solicited_only) noexcept {
+bool MessageQueue::arm(bool solicited_only) noexcept {
     const std::scoped_lock guard{arrivals_latch_};
     if (kept_count_ != 0) return true;
     const CallsOfOwnLibrary of_verbs;

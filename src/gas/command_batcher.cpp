@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "gas/courier.hpp"
+#include "gas/command_batcher.hpp"
 
 #include <mutex>
 
@@ -9,17 +9,17 @@
 namespace hiroba::gas {
 namespace {
 
-constexpr std::size_t spare_letters_max = 4;
+constexpr std::size_t spare_batches_max = 4;
 
 }  // namespace
 
-Courier::Courier(net::Endpoint& endpoint)
+CommandBatcher::CommandBatcher(net::Endpoint& endpoint)
     : endpoint_(endpoint),
       message_bytes_max_(endpoint.provider().limits().message_bytes_max),
       // Two full records to a message.
       data_bytes_max_(round_down(message_bytes_max_ / 2 - delegation_head_bytes_max, 64)) {}
 
-Courier::Peer& Courier::peer_of(NodeId node) {
+CommandBatcher::Peer& CommandBatcher::peer_of(NodeId node) {
     std::unique_ptr<Peer>& known = peers_[node.value];
     if (known == nullptr) {
         known = std::make_unique<Peer>();
@@ -28,41 +28,41 @@ Courier::Peer& Courier::peer_of(NodeId node) {
     return *known;
 }
 
-Courier::Letter Courier::new_letter() {
+CommandBatcher::Batch CommandBatcher::new_batch() {
     if (spare_.empty()) return {};
-    Letter letter = std::move(spare_.back());
+    Batch batch = std::move(spare_.back());
     spare_.pop_back();
-    return letter;
+    return batch;
 }
 
-void Courier::append(NodeId to, Bytes head, Bytes data, Record record) {
+void CommandBatcher::append(NodeId to, Bytes head, Bytes data, Record record) {
     const std::scoped_lock guard{latch_};
     Peer& peer = peer_of(to);
     const std::size_t bytes = head.size() + round_up(data.size(), 8);
-    if (peer.letters.empty() || peer.letters.back().size() + bytes > message_bytes_max_) {
-        peer.letters.push_back(new_letter());
+    if (peer.batches.empty() || peer.batches.back().size() + bytes > message_bytes_max_) {
+        peer.batches.push_back(new_batch());
     }
-    Letter& letter = peer.letters.back();
-    letter.insert(letter.end(), head.begin(), head.end());
-    letter.insert(letter.end(), data.begin(), data.end());
-    letter.resize(round_up(letter.size(), 8));
+    Batch& batch = peer.batches.back();
+    batch.insert(batch.end(), head.begin(), head.end());
+    batch.insert(batch.end(), data.begin(), data.end());
+    batch.resize(round_up(batch.size(), 8));
     if (record == Record::question) ++peer.to_ask;
     if (peer.waiting || peer.sending) return;
     peer.waiting = true;
     waiting_.push_back(&peer);
 }
 
-void Courier::answered(NodeId by) noexcept {
+void CommandBatcher::answered(NodeId by) noexcept {
     const std::scoped_lock guard{latch_};
     if (const auto known = peers_.find(by.value); known != peers_.end()) ++known->second->answered;
 }
 
-bool Courier::is_due(const Peer& peer) const noexcept {
-    const bool is_full = peer.letters.size() > 1 || peer.letters.front().size() > data_bytes_max_;
+bool CommandBatcher::is_due(const Peer& peer) const noexcept {
+    const bool is_full = peer.batches.size() > 1 || peer.batches.front().size() > data_bytes_max_;
     return is_full || peer.asked == peer.answered || peer.to_ask == 0;
 }
 
-void Courier::flush(When when) {
+void CommandBatcher::flush(When when) {
     latch_.lock();
     for (std::size_t i = 0; i < waiting_.size();) {
         Peer& peer = *waiting_[i];
@@ -72,41 +72,41 @@ void Courier::flush(When when) {
         }
         waiting_[i] = waiting_.back();
         waiting_.pop_back();
-        send_letters(peer);
+        send_batches(peer);
         i = 0;  // others came and went meanwhile
     }
     latch_.unlock();
 }
 
-/// Sends until no letter is left; opens the latch for each. What others append meanwhile is sent
+/// Sends until no batch is left; opens the latch for each. What others append meanwhile is sent
 /// here as well, behind what was there.
-void Courier::send_letters(Peer& peer) {
+void CommandBatcher::send_batches(Peer& peer) {
     peer.waiting = false;
     peer.sending = true;
-    while (!peer.letters.empty()) {
-        Letter letter = std::move(peer.letters.front());
-        peer.letters.pop_front();
+    while (!peer.batches.empty()) {
+        Batch batch = std::move(peer.batches.front());
+        peer.batches.pop_front();
         // Counts all queued requests when the first batch leaves: only "zero or not" is ever
         // tested.
         peer.asked += peer.to_ask;
         peer.to_ask = 0;
         latch_.unlock();
-        const Bytes parts[] = {letter};
+        const Bytes parts[] = {batch};
         endpoint_.send(peer.node, message::delegation, net::Urgency::wake_service, parts);
-        letter.clear();
+        batch.clear();
         latch_.lock();
-        if (spare_.size() < spare_letters_max) spare_.push_back(std::move(letter));
+        if (spare_.size() < spare_batches_max) spare_.push_back(std::move(batch));
     }
     peer.sending = false;
 }
 
-std::size_t Courier::memory_bytes() const noexcept {
+std::size_t CommandBatcher::memory_bytes() const noexcept {
     const std::scoped_lock guard{latch_};
     std::size_t bytes = peers_.size() * (sizeof(Peer) + 64);
     for (const auto& [node, peer] : peers_) {
-        for (const Letter& letter : peer->letters) bytes += letter.capacity();
+        for (const Batch& batch : peer->batches) bytes += batch.capacity();
     }
-    for (const Letter& letter : spare_) bytes += letter.capacity();
+    for (const Batch& batch : spare_) bytes += batch.capacity();
     return bytes;
 }
 
