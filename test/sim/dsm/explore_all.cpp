@@ -109,9 +109,29 @@ constexpr Scenario scenarios[] = {
          world.meet(node);
      },
      Races::none, true},
-    // Atomics order the writes, perhaps with one of a third node in between that has written
-    // nothing.
+    // An atomic orders the writes.
+    {"write_behind_atomic", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 111), world.fetch_add(node, 2, 1);
+         if (thread == 1 && world.fetch_add(node, 2, 0) == 1) world.write(node, 0, 112);
+         world.meet(node);
+     },
+     Races::none, true},
+    // The same, with one of a third node in between, which has written nothing. The atomics come
+    // one
+    // after the other, so that all orders of the releases that they owe can be gone through.
     {"writes_behind_atomics", 3, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.await_told(thread);
+         if (thread == 0) world.write(node, 0, 111), world.fetch_add(node, 2, 1);
+         if (thread == 1) world.fetch_add(node, 2, 0);
+         if (thread < 2) return world.tell();
+         if (world.fetch_add(node, 2, 0) == 1) world.write(node, 0, 112);
+         world.lock(node, 0), world.unlock(node, 0);
+     },
+     Races::none, true},
+    // In any order: for a night, and up to a number of states.
+    {"atomics_of_three_nodes", 3, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) world.write(node, 0, 111), world.fetch_add(node, 2, 1);
          if (thread == 1) world.fetch_add(node, 2, 0);

@@ -175,6 +175,11 @@ void SmallWorld::add_and_drop_notice(ClusterNode& node) {
     unlock(node, 0);
 }
 
+void SmallWorld::await_told(std::uint32_t times) {
+    cluster_.scheduler().step();
+    while (told_ < times) cluster_.scheduler().pass();
+}
+
 // The order of release, news, acquire and everyone_knows() is omp/team's.
 void SmallWorld::meet_as(ClusterNode& node, Meeting meeting) {
     const std::uint32_t self = node.endpoint().self().value;
@@ -241,6 +246,7 @@ std::uint64_t SmallWorld::digest() noexcept {
     for (const News& news : mail_) digest.add(Bytes{news.bytes.data(), news.size});
     for (const std::uint64_t value : right_) digest.add(value);
     digest.add(raced_);
+    digest.add(told_);
     for (const net::sim::Fiber* const thread : threads_) {
         digest.add(thread->ended);
         digest.add(thread->context.atomic_block);
