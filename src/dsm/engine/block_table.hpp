@@ -27,6 +27,12 @@ struct Following {
     std::uint8_t brought = 0;  ///< how often it was brought up to date in place since the last
 };
 
+/// A version that cannot be read by its notice.
+struct Tried {
+    Timestamp wts;         ///< 0: none
+    ReleaseNumber by = 0;  ///< this node's release that told of it
+};
+
 /// One block at this node, in private memory.
 struct BlockEntry {
     Latch latch;
@@ -42,6 +48,9 @@ struct BlockEntry {
     bool stale_aside = false;      ///< made stale by the publisher, not used since
     bool early = false;            ///< may hold bytes of others the program need not know of
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
+    /// Faults of writes under way, also while they hold nothing; an atomic of this node lets them
+    /// go first. Without the latch.
+    std::atomic<std::uint16_t> write_faults{0};
     std::uint16_t pins =
         0;        ///< system calls under way on it, or it is a stack: it stays accessible
     MissRun run;  ///< of misses that began here
@@ -56,8 +65,7 @@ struct BlockEntry {
     Timestamp notice_wts;  ///< of the remembered notice; 0: none
     Timestamp notice_rts;
     ReleaseNumber held_back_by = 0;  ///< this node's release that saw the bytes held back
-    Timestamp tried_wts;             ///< of the version that cannot be read by its notice; 0: none
-    ReleaseNumber tried_by = 0;      ///< this node's release that told of it
+    Tried tried;
     Epoch exclusive_since = 0;       ///< the last of which its changes are noted
     std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
 };

@@ -264,7 +264,8 @@ private:
 
     // Atomics (node_atomic.cpp).
     void let_others_go_on(BlockId block) noexcept;
-    bool try_enter_atomic(BlockId block, Stamp& missing) noexcept;
+    void let_write_faults_end(BlockId block, std::uint64_t offset) noexcept;
+    bool try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
     Stamp owe_release() noexcept;
 

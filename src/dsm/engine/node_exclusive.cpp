@@ -41,8 +41,8 @@ std::uint32_t untried_versions(std::uint8_t patience) noexcept {
 // knows the notice, so that none has an older copy or notice, and there is no trace, nobody else
 // reads the block. With the block's latch and lock, about the version that is being published.
 bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
-    const bool was_tried = entry.tried_wts != Timestamp{};
-    entry.tried_wts = {};
+    const bool was_tried = entry.tried.wts != Timestamp{};
+    entry.tried.wts = {};
     if (!options_.exclusive) return false;
     if (token.home != self_ || token.read) {
         entry.unread = 0;
@@ -60,12 +60,12 @@ bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
 // With the block's latch and lock.
 bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
     const BlockEntry& entry = entries_[block];
-    return entry.tried_wts != Timestamp{} && token.wts == entry.tried_wts && token.home == self_ &&
+    return entry.tried.wts != Timestamp{} && token.wts == entry.tried.wts && token.home == self_ &&
            !token.read && entry.unread + 1u >= 1u << std::min(entry.patience, patience_usual) &&
            entry.state == BlockState::writable && !entry.early && !entry.held_back &&
            !entry.stale_pinned && !must_stay(block) &&
            // Acquire: pairs with everyone_knows_through().
-           entry.tried_by <= known_release_.load(std::memory_order_acquire);
+           entry.tried.by <= known_release_.load(std::memory_order_acquire);
 }
 
 // With the block's latch and lock. False: somebody wants it already.
@@ -81,7 +81,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
     note_own_changes(block, private_copy(block), twin_of(block));
     entry.exclusive_since = this_change().epoch;
     engine_->leave_untracked(program_range(block));
-    entry.tried_wts = {};
+    entry.tried.wts = {};
     entry.write_guess = 0;
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
@@ -104,7 +104,7 @@ void Node::give_up(BlockId block, GiveUp when) noexcept {
     entry.rts = rts;
     entry.brought = false;
     entry.unread = 0;
-    const ReleaseNumber lived = begun_.load(std::memory_order_relaxed) - entry.tried_by;  // a hint
+    const ReleaseNumber lived = begun_.load(std::memory_order_relaxed) - entry.tried.by;  // a hint
     if (lived >= (when == GiveUp::ahead ? short_life : long_life)) {
         entry.patience = 0;
     } else {

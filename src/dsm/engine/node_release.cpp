@@ -387,8 +387,8 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
     BlockEntry& entry = entries_[block];
     const bool tried = is_to_be_tried(entry, token);
     if (tried) {
-        entry.tried_wts = wts;
-        entry.tried_by = begun_.load(std::memory_order_relaxed);  // with the release role
+        entry.tried.wts = wts;
+        entry.tried.by = begun_.load(std::memory_order_relaxed);  // with the release role
     }
     entries_[block].notice_wts = {};
     // No lease in the queue: if another node takes the lock now it marks the block, and the acquire

@@ -130,6 +130,15 @@ constexpr Scenario scenarios[] = {
          world.lock(node, 0), world.unlock(node, 0);
      },
      Races::none, true},
+    // An atomic comes behind the write of another thread of its node, whose page comes from the
+    // other node first.
+    {"atomic_behind_own_write", 2, 2, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write_and_tell(node, 0, 7);
+         if (thread == 1) world.await_told(1), world.add_behind_write(node, 0, 7);
+         if (thread == 2) world.fetch_add(node, 1, 1);
+     },
+     Races::off, true},
     // In any order: for a night, and up to a number of states.
     {"atomics_of_three_nodes", 3, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

@@ -103,6 +103,20 @@ void SmallWorld::write(ClusterNode& node, unsigned word, std::uint64_t value) {
     node.store(addresses_[word / words_per_block] + word % words_per_block * 8, 8, value);
 }
 
+void SmallWorld::write_and_tell(ClusterNode& node, unsigned word, std::uint64_t value) {
+    cluster_.scheduler().step();
+    tell();
+    node.store(addresses_[word / words_per_block] + word % words_per_block * 8, 8, value);
+}
+
+void SmallWorld::add_behind_write(ClusterNode& node, unsigned word, std::uint64_t wrote) {
+    const std::uint64_t found = fetch_add(node, word, 1);
+    if (found == wrote || !failure_.empty()) return;
+    failure_ = "an atomic found " + std::to_string(found) + " in word " + std::to_string(word) +
+               ", and another thread of its node had begun to write " + std::to_string(wrote);
+    cluster_.scheduler().stop();
+}
+
 void SmallWorld::atomic_set(ClusterNode& node, unsigned word) {
     auto* const address =
         reinterpret_cast<void*>(addresses_[word / words_per_block] + word % words_per_block * 8);

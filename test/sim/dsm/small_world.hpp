@@ -32,6 +32,10 @@ public:
     /// Without a look at what is right: for programs with races, and flags.
     std::uint64_t read(ClusterNode& node, unsigned word);
     void write(ClusterNode& node, unsigned word, std::uint64_t value);
+    /// Likewise; told as soon as it has begun, be it that its page comes a while later.
+    void write_and_tell(ClusterNode& node, unsigned word, std::uint64_t value);
+    /// Adds one, as fetch_add(), to what a write has left that began before.
+    void add_behind_write(ClusterNode& node, unsigned word, std::uint64_t wrote);
     void lock(ClusterNode& node, unsigned lock);
     void unlock(ClusterNode& node, unsigned lock);
     /// In the critical section of `lock`: word += 1.

@@ -178,8 +178,8 @@ BUGS = {
     # A block becomes exclusive while others may have a copy by an older notice.
     "exclusive_before_all_know": (
         ENGINE + "node_exclusive.cpp",
-        [("           entry.tried_by <= known_release_.load(std::memory_order_acquire);\n",
-          "           entry.tried_by <= begun_.load(std::memory_order_acquire);\n")],
+        [("           entry.tried.by <= known_release_.load(std::memory_order_acquire);\n",
+          "           entry.tried.by <= begun_.load(std::memory_order_acquire);\n")],
     ),
     # A block becomes exclusive though another node has read it from the home.
     "exclusive_though_read": (
@@ -242,6 +242,12 @@ BUGS = {
         ENGINE + "node_races.cpp",
         [("    look_at_early_blocks();\n    know_what_was_told();\n    // Relaxed",
           "    look_at_early_blocks();\n    // Relaxed")],
+    ),
+    # An atomic overtakes the write of another thread of its node, whose page is under way.
+    "atomic_before_own_write": (
+        ENGINE + "node_atomic.cpp",
+        [("        let_write_faults_end(block, *offset);\n", ""),
+         ("tries < tries_giving_way", "false && tries < tries_giving_way")],
     ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
@@ -397,6 +403,7 @@ EXPLORED = {
     "rebase_without_comparison": "race_and_rebase",
     "early_bytes_forgotten": "race",
     "atomic_without_what_it_followed": "writes_behind_atomics",
+    "atomic_before_own_write": "atomic_behind_own_write",
     "given_up_without_debt": "exclusive",
     "given_up_untracked": "exclusive_and_lock",
     "exclusive_though_read": "exclusive_and_reader",
