@@ -304,10 +304,11 @@ private:
     bool flush_on_runtime_stack(Flusher flusher) noexcept;
     bool flush_in_order(Flusher flusher) noexcept;
     void learn_notices(NodeId from, Bytes news) noexcept;
+    void note_flushes(Bytes news) noexcept;
     void acquire_flushed(Flusher flusher) noexcept;
     void wait_for_flushes() noexcept;
     bool learn_flushed() noexcept;
-    void learn_flushed(const FlushObject::Content& flushed) noexcept;
+    void learn_flushed(const FlushObject::Content& flushed, bool orders) noexcept;
     bool has_untold_work() noexcept;
     NewsSequence last_sequence() noexcept;
     void release_on_runtime_stack(Others others) noexcept;

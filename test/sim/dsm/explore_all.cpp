@@ -109,6 +109,15 @@ constexpr Scenario scenarios[] = {
          world.meet(node);
      },
      Races::none, true},
+    // A word that two nodes hand on by flushes alone, while another thread of the node that gets it
+    // learns what was flushed.
+    {"flag_by_flush", 2, 2, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 2) world.write(node, 0, 111), node.memory().flush();
+         if (thread == 1) node.memory().flush();
+         if (thread == 0 && world.read(node, 0) == 111) world.write(node, 0, 112);
+     },
+     Races::none, true},
     // An atomic orders the writes.
     {"write_behind_atomic", 2, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
