@@ -143,7 +143,14 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexc
     if (before == BlockState::writable || before == BlockState::pinned) return true;
     if (next.next == BlockState::pinned) engine_->keep(program_range(block));
     engine_->map(program_range(block), Access::write);
-    return true;
+    if (!gives_way || entry.write_faults.load(std::memory_order_relaxed) == 0) return true;
+    // Likewise, while it was mapped. What was brought stays; this node is the home.
+    entry.notice_wts = {};
+    entry.brought = false;
+    this_thread().atomic_block = 0;
+    lock_.unlock(block, token);
+    entry.latch.unlock();
+    return false;
 }
 
 // An atomic is a release, which is owed: whoever reads it has the node's next release made first.

@@ -148,6 +148,13 @@ constexpr Scenario scenarios[] = {
          if (thread == 2) world.fetch_add(node, 1, 1);
      },
      Races::off, true},
+    // The write comes at any time: also when the atomic has the block's lock, which it gives back.
+    {"atomic_beside_own_write", 2, 2, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 7);
+         if (thread > 0) world.atomic_add(node, 1);
+     },
+     Races::none, true},
     // In any order: for a night, and up to a number of states.
     {"atomics_of_three_nodes", 3, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
