@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/fatal.hpp"
+#include "base/latch.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
 #include "omp/runtime_core.hpp"
@@ -196,8 +197,19 @@ void RuntimeCore::ordered_end() noexcept {
 bool RuntimeCore::single_start() noexcept {
     Frame& frame = *self().frame;
     if (frame.place.team_size == 1) return true;
+    std::atomic<std::uint32_t>& asking = frame.team->asking[frame.sequence % Workshare::slots];
     Workshare workshare = join_construct(frame);
-    return workshare.joined() && workshare.first_and_leave(frame.place.team_size);
+    if (!workshare.joined()) return false;
+    asking.fetch_add(1, std::memory_order_relaxed);  // before its answer, which orders it
+    const bool first = workshare.first_and_leave(frame.place.team_size);
+    asking.fetch_sub(1, std::memory_order_release);  // pairs with the line below
+    if (first) return true;
+    // The first one of this node asked before this thread had its answer, and goes on before it,
+    // as on one host: what it stores at once in a `single nowait` is then not overtaken by what its
+    // neighbour does behind that. The thread that asks waits for no thread of this node.
+    Backoff backoff;
+    while (asking.load(std::memory_order_acquire) != 0) backoff.pause();
+    return false;
 }
 
 void* RuntimeCore::single_copy_start() noexcept {

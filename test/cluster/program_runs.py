@@ -9,8 +9,10 @@ import os
 import re
 import resource
 import pathlib
+import statistics
 import subprocess
 import sys
+import time
 
 from process_runs import HEADERS, LIMIT_SECONDS, expect, main
 
@@ -394,6 +396,28 @@ def flushes_with_nothing_to_tell(bench):
     assert flushed >= 5000 * bench.nodes and merged < flushed / 2, f"{flushed} flushes, {merged} merged"
 
 
+def end_over_udp(bench):
+    """A job over udp ends as soon as one over shm: no node leaves without acknowledging the end, for
+    which another would wait half a second in most runs. So the middle one of some tells, also on a
+    busy machine: they alternate."""
+    program = bench.build("brief", """
+        int main(void) {
+            int threads = 0;
+        #pragma omp parallel reduction(+ : threads)
+            threads += 1;
+            return threads != omp_get_max_threads();
+        }""", "-fopenmp")
+
+    times = {"shm": [], "udp": []}
+    for _ in range(9):
+        for provider, taken in times.items():
+            begin = time.monotonic()
+            expect(bench.run(program, HIROBA_PROVIDER=provider), 0, "", None)
+            taken.append(time.monotonic() - begin)
+    near, far = (statistics.median(taken) for taken in times.values())
+    assert far < near + 0.3, f"{far:.3f} s over udp, {near:.3f} s over shm"
+
+
 # Each page has an owner that writes it 40 times in a row, then another.
 OWNERS = """
     #include <omp.h>
@@ -437,7 +461,7 @@ def owners_that_change(bench):
         assert (ahead > 6 * pages) == (exclusive == follow == "on"), what
 
 
-CASES = [owners_that_change, reductions_travel_in_the_join, more_sums_than_a_mail_takes,
+CASES = [end_over_udp, owners_that_change, reductions_travel_in_the_join, more_sums_than_a_mail_takes,
          borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
          programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units,
          flushes_with_nothing_to_tell]

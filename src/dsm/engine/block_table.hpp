@@ -63,6 +63,9 @@ struct BlockEntry {
     bool stale_aside = false;      ///< made stale by the publisher, not used since
     bool early = false;            ///< may hold bytes of others the program need not know of
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
+    /// Faults of writes under way, also while they hold nothing; an atomic of this node lets them
+    /// go first. Without the latch.
+    std::atomic<std::uint16_t> write_faults{0};
     std::uint16_t pins =
         0;        ///< system calls under way on it, or it is a stack: it stays accessible
     MissRun run;  ///< of misses that began here

@@ -18,6 +18,27 @@
 
 namespace hiroba::dsm {
 
+namespace {
+
+/// Counts a write's fault while it lives.
+class WriteFault {
+public:
+    WriteFault(BlockEntry& entry, bool write) noexcept : entry_(write ? &entry : nullptr) {
+        if (entry_ != nullptr) entry_->write_faults.fetch_add(1, std::memory_order_relaxed);
+    }
+    WriteFault(const WriteFault&) = delete;
+    WriteFault& operator=(const WriteFault&) = delete;
+    ~WriteFault() {
+        // Release: pairs with let_write_faults_end(). What the fault brought is in place.
+        if (entry_ != nullptr) entry_->write_faults.fetch_sub(1, std::memory_order_release);
+    }
+
+private:
+    BlockEntry* entry_;
+};
+
+}  // namespace
+
 bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const auto offset = map_.offset_of(address);
     if (!offset) return false;
@@ -49,6 +70,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{*this, &PlaceCounters::fault_ns};
+    const WriteFault under_way{entries_[block], write};
     bool stays;
     bool absent;
     std::uint32_t last_time;

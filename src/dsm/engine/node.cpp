@@ -27,6 +27,17 @@ constexpr std::size_t bytes_of_news(std::size_t clocks, std::size_t notices,
     return sizeof(NewsHeader) + clocks * sizeof(ClockNews) + notices * sizeof(Notice) +
            known * sizeof(Epoch);
 }
+
+template <class Visit>
+void for_clocks(Bytes news, Visit&& visit) noexcept {
+    NewsHeader header;
+    std::memcpy(&header, news.data(), sizeof header);
+    for (std::uint32_t i = 0; i < header.clocks; ++i) {
+        ClockNews told;
+        std::memcpy(&told, news.data() + sizeof header + i * sizeof told, sizeof told);
+        visit(told);
+    }
+}
 }  // namespace
 
 Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoint,
@@ -333,6 +344,14 @@ void Node::learn(NodeId from, Bytes news) noexcept {
     learn_notices(from, news);
 }
 
+// Whether the program flushes, here or elsewhere.
+void Node::note_flushes(Bytes news) noexcept {
+    for_clocks(news, [this](const ClockNews& told) {
+        if (told.program_flushes != 0)
+            program_flushes_.store(true, std::memory_order_relaxed);  // as flush()
+    });
+}
+
 void Node::learn_notices(NodeId from, Bytes news) noexcept {
     NewsHeader header;
     HIROBA_INVARIANT(news.size() >= sizeof header, "news of %lu bytes from node %u", news.size(),
@@ -351,17 +370,13 @@ void Node::learn_notices(NodeId from, Bytes news) noexcept {
     const std::scoped_lock guard{pending_latch_};
     HIROBA_INVARIANT(pending_count_ + header.count <= pending_.size(), "%lu notices pending",
                      pending_count_);
-    for (std::size_t at = sizeof header; at < sizeof header + clock_bytes;
-         at += sizeof(ClockNews)) {
-        ClockNews told;
-        std::memcpy(&told, news.data() + at, sizeof told);
+    for_clocks(news, [&](const ClockNews& told) {
         Clock& clock = pending_clocks_[told.node];
         clock.told = std::max(clock.told, told.told);
         clock.needed = std::max(clock.needed, told.needed);
         clock.epoch = std::max(clock.epoch, told.epoch);
-        if (told.program_flushes != 0)
-            program_flushes_.store(true, std::memory_order_relaxed);  // as flush()
-    }
+    });
+    note_flushes(news);
     std::memcpy(pending_.data() + pending_count_, news.data() + sizeof header + clock_bytes,
                 header.count * sizeof(Notice));
     pending_count_ += header.count;

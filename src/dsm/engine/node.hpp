@@ -274,7 +274,8 @@ private:
 
     // Atomics (node_atomic.cpp).
     void let_others_go_on(BlockId block) noexcept;
-    bool try_enter_atomic(BlockId block, Stamp& missing) noexcept;
+    void let_write_faults_end(BlockId block, std::uint64_t offset) noexcept;
+    bool try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
     Stamp owe_release() noexcept;
 
@@ -315,10 +316,11 @@ private:
     bool flush_on_runtime_stack(Flusher flusher, Others others) noexcept;
     bool flush_in_order(Flusher flusher, Others others) noexcept;
     void learn_notices(NodeId from, Bytes news) noexcept;
+    void note_flushes(Bytes news) noexcept;
     void acquire_flushed(Flusher flusher, Others others) noexcept;
     void wait_for_flushes(Others others) noexcept;
     bool learn_flushed() noexcept;
-    void learn_flushed(const FlushObject::Content& flushed) noexcept;
+    void learn_flushed(const FlushObject::Content& flushed, bool orders) noexcept;
     void raise_known_release(ReleaseNumber release) noexcept;
     bool has_untold_work() noexcept;
     NewsSequence last_sequence() noexcept;
@@ -441,9 +443,7 @@ private:
     NodeId self_;
     std::size_t block_bytes_;
     unsigned block_shift_;
-    gas::Segment data_;
-    gas::Segment records_;
-    gas::Segment changes_;
+    gas::Segment data_, records_, changes_;
     FlushObject flush_object_;
     NewsBoard board_;
     PrivateMemory private_memory_;

@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/thread_context.hpp"
+#include "base/turns.hpp"
 #include "dsm/engine/node.hpp"
 
 namespace hiroba::dsm {
@@ -17,6 +18,12 @@ namespace {
 constexpr std::uint64_t dense_ns = 5'000;  ///< between two operations of this node
 constexpr std::uint64_t turn_ns = 100'000;
 constexpr std::uint64_t idle_ns = 3'000;  ///< without an operation of the other node: its turn ends
+
+// Longer than that no atomic waits for a write of its own node, which may wait for another node.
+constexpr std::uint64_t write_fault_max_ns = 50'000'000;
+constexpr unsigned tries_giving_way = 2;
+// How often it then looks for the write itself, some microseconds and a few turns of the processor.
+constexpr unsigned looks_for_write = 150;
 }  // namespace
 
 // Waits while another node is in the middle of a burst, if this one is too. Nothing is held
@@ -41,6 +48,37 @@ void Node::let_others_go_on(BlockId block) noexcept {
     }
 }
 
+// A write whose page has to come first takes far longer than on one host. An atomic of another
+// thread of this node that came behind it there (single nowait, then a reduction) would come before
+// it here, and be lost without a word: nobody compares two threads of one node. So the fault goes
+// first, and the store that it was for. With nothing held, as in pull(): whoever is in a fault
+// waits for nobody of this node.
+void Node::let_write_faults_end(BlockId block, std::uint64_t offset) noexcept {
+    const std::atomic<std::uint16_t>& faults = entries_[block].write_faults;
+    // Acquire: pairs with the end of on_fault().
+    if (faults.load(std::memory_order_acquire) == 0) return;
+    on_runtime_stack([&] {
+        const std::uint64_t begin = now_ns();
+        Backoff backoff;
+        const unsigned looks_max = turns_of_this_thread() != nullptr ? 1 : looks_for_write;
+        std::uint64_t before = word_at(offset);
+        // The page may be taken away again before the store is made: then it faults once more.
+        for (unsigned looks = 0; looks < looks_max && now_ns() - begin < write_fault_max_ns;) {
+            if (faults.load(std::memory_order_acquire) != 0) {  // as above
+                pay();
+                endpoint_.poll();
+                looks = 0;
+                before = word_at(offset);
+            } else if (word_at(offset) == before) {
+                ++looks;
+            } else {
+                return;
+            }
+            backoff.pause();
+        }
+    });
+}
+
 bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     const auto offset = map_.offset_of(at);
@@ -48,15 +86,20 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     const BlockId block = block_at(*offset);
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
-    for (Stamp missing; !try_enter_atomic(block, missing);) catch_up_with(missing);
-    return true;
+    for (unsigned tries = 0;; ++tries) {
+        let_others_go_on(block);
+        let_write_faults_end(block, *offset);
+        Stamp missing;
+        if (try_enter_atomic(block, tries < tries_giving_way, missing)) return true;
+        if (!missing.is_none()) catch_up_with(missing);
+    }
 }
 
-// False: what came before the bytes must be acquired first, and nothing is held.
-bool Node::try_enter_atomic(BlockId block, Stamp& missing) noexcept {
+// False: what came before the bytes must be acquired first, or, none, a write has faulted on the
+// block meanwhile; nothing is held.
+bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept {
     BlockEntry& entry = entries_[block];
     const bool orders = options_.atomics == MemoryOptions::Atomics::acq_rel;
-    let_others_go_on(block);
     entry.latch.lock();
     note_use(entry);
     if (entry.state == BlockState::exclusive) {
@@ -68,14 +111,16 @@ bool Node::try_enter_atomic(BlockId block, Stamp& missing) noexcept {
     const LockToken token = lock_.lock(block);
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
     missing = {};
-    if (moves) {
+    // A write's fault waits for the latch: it brings what comes from elsewhere.
+    const bool waits = gives_way && entry.write_faults.load(std::memory_order_relaxed) > 0;
+    if (moves && !waits) {
         missing = install(block, token.home, BlockWork::rebase, token.wts);
     } else if (entry.held_back) {
         missing = {self_, 0};
     } else if (orders && !may_show(copies_.own_stamp(block))) {
         missing = copies_.own_stamp(block);
     }
-    if (!missing.is_none()) {
+    if (waits || !missing.is_none()) {
         if (moves) {
             lock_.give_back(block, token);
         } else {
@@ -98,7 +143,14 @@ bool Node::try_enter_atomic(BlockId block, Stamp& missing) noexcept {
     if (before == BlockState::writable || before == BlockState::pinned) return true;
     if (next.next == BlockState::pinned) engine_->keep(program_range(block));
     engine_->map(program_range(block), Access::write);
-    return true;
+    if (!gives_way || entry.write_faults.load(std::memory_order_relaxed) == 0) return true;
+    // Likewise, while it was mapped. What was brought stays; this node is the home.
+    entry.notice_wts = {};
+    entry.brought = false;
+    this_thread().atomic_block = 0;
+    lock_.unlock(block, token);
+    entry.latch.unlock();
+    return false;
 }
 
 // An atomic is a release, which is owed: whoever reads it has the node's next release made first.

@@ -83,7 +83,9 @@ void Node::pull(Stamp stamp) noexcept {
             const auto news =
                 board_.read(writer, stamp.release(), {pulled_.data(), pulled_.size()});
             if (news) {
-                // As a flush that the program is about to make would tell it.
+                // As a flush that the program is about to make would tell it, and before its
+                // bytes can be shown.
+                note_flushes(*news);
                 if (program_flushes_.load(std::memory_order_relaxed)) learn_known(*news);
                 // From nobody in particular: the others need not have all of it.
                 return learn_notices(NodeId{~0u}, *news);

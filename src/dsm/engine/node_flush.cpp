@@ -73,18 +73,20 @@ bool Node::learn_flushed() noexcept {
     // What other threads have released stays untold, and nobody releases meanwhile.
     const std::scoped_lock role{release_};
     const bool all_told = last_sequence() == flush_sequence_;
-    learn_flushed(flush_object_.lock(flush_seen_));
+    learn_flushed(flush_object_.lock(flush_seen_), true);
     know_what_was_flushed();
     flush_object_.unlock();
     if (all_told) flush_sequence_ = last_sequence();
     return true;
 }
 
-// With the flush object's lock.
-void Node::learn_flushed(const FlushObject::Content& flushed) noexcept {
+// With the flush object's lock. Whose order it is is known before the bytes can be shown: another
+// thread of this node may read them and write at once.
+void Node::learn_flushed(const FlushObject::Content& flushed, bool orders) noexcept {
     if (flushed.version == flush_seen_) return;
     if (flush_object_.all_saw(flushed_last_.version)) raise_known_release(flushed_last_.release);
     remember_flushed(flushed.news);
+    if (orders) know_what_was_flushed();
     learn_notices(NodeId{~0u}, flushed.news);
     const std::scoped_lock joins{acquire_};
     join_pending();
@@ -168,7 +170,7 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     const FlushObject::Content flushed = flush_object_.lock(flush_seen_);
     merge_until_quiet(others);
     end_release();
-    learn_flushed(flushed);
+    learn_flushed(flushed, orders);
     if (orders) know_what_was_flushed();
     if (untold) {
         ++flush_seen_;

@@ -28,11 +28,12 @@ private:
 
 // Read while no thread runs: latches are shown as they stand, not taken.
 void show(Shown& shown, const BlockEntry& e) noexcept {
-    shown.values(e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched, e.brought,
-                 e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by, e.write_guess,
-                 e.pins, e.early, e.merging.meets_others, e.stale_aside, e.run.length, e.run.uses,
-                 e.follow.uses, e.follow.brought, e.renewals, e.knows_writer, e.rts, e.notice_node,
-                 e.notice_wts, e.notice_rts, e.atomic_at_ns, e.trial, e.exclusive_since);
+    shown.values(e.write_faults, e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched,
+                 e.brought, e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by,
+                 e.write_guess, e.pins, e.early, e.merging.meets_others, e.stale_aside,
+                 e.run.length, e.run.uses, e.follow.uses, e.follow.brought, e.renewals,
+                 e.knows_writer, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns,
+                 e.trial, e.exclusive_since);
 }
 
 }  // namespace

@@ -35,12 +35,13 @@
 // meanwhile: entries have versions and questions have tokens, and what is older is dropped
 // (planted: late_answer_taken).
 //
-// Who misses a page while it moves joins it. The directory node, or the node itself where it looks
-// one-sidedly, enters it among the sharers and tells the mover; before the second wave the mover
-// stops the page there, too, and from then on it is a sharer like others: it reads the old copy, is
-// told to move, and is waited for (planted: joined_and_not_told). Nobody waits for its answer to
-// the stop, since it has never written. Behind the second wave it waits for the commit. A miss that
-// waited for the commit would wait for views of the page, and their holders perhaps for it.
+// A node that misses a page while it moves joins the move. The directory node, or the node itself
+// where it looks one-sidedly, enters it among the sharers and tells the mover; before the second
+// wave the mover stops the page there, too, and from then on it is a sharer like others: it reads
+// the old copy, is told to move, and is waited for (planted: joined_and_not_told). Its answer to
+// the stop is not awaited, since it has never written. Behind the second wave it waits for the
+// commit. A miss that waited for the commit would wait for views of the page, and their holders
+// perhaps for it.
 //
 // Death. A sharer that dies counts as ready. If the owner dies before the copy, the page is lost;
 // the mover commits that. If the mover dies, the sharers it told and the directory node give its

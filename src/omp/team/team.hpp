@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct Team {
     WordStore* progress = nullptr;  ///< of doacross loops
     /// Of a team on several nodes, by slot: chunks that this one has taken.
     std::unique_ptr<std::array<ChunkPool, Workshare::slots>> pools;
+    /// Of this node's members, by slot: how many ask whether a `single` is theirs.
+    std::array<std::atomic<std::uint32_t>, Workshare::slots> asking{};
     TaskTeam* tasks = nullptr;      ///< guarded by the latch of the node's TaskPool
     Binding leader_binding;         ///< of this node's first member
     std::vector<Binding> bindings;  ///< of this node's members; none: they are not bound

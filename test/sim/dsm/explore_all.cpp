@@ -109,9 +109,54 @@ constexpr Scenario scenarios[] = {
          world.meet(node);
      },
      Races::none, true},
-    // Atomics order the writes, perhaps with one of a third node in between that has written
-    // nothing.
+    // A word that two nodes hand on by flushes alone, while another thread of the node that gets it
+    // learns what was flushed.
+    {"flag_by_flush", 2, 2, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 2) world.write(node, 0, 111), node.memory().flush();
+         if (thread == 1) node.memory().flush();
+         if (thread == 0 && world.read(node, 0) == 111) world.write(node, 0, 112);
+     },
+     Races::none, true},
+    // An atomic orders the writes.
+    {"write_behind_atomic", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 111), world.fetch_add(node, 2, 1);
+         if (thread == 1 && world.fetch_add(node, 2, 0) == 1) world.write(node, 0, 112);
+         world.meet(node);
+     },
+     Races::none, true},
+    // The same, with one of a third node in between, which has written nothing. The atomics come
+    // one
+    // after the other, so that all orders of the releases that they owe can be gone through.
     {"writes_behind_atomics", 3, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.await_told(thread);
+         if (thread == 0) world.write(node, 0, 111), world.fetch_add(node, 2, 1);
+         if (thread == 1) world.fetch_add(node, 2, 0);
+         if (thread < 2) return world.tell();
+         if (world.fetch_add(node, 2, 0) == 1) world.write(node, 0, 112);
+         world.lock(node, 0), world.unlock(node, 0);
+     },
+     Races::none, true},
+    // An atomic comes behind the write of another thread of its node, whose page comes from the
+    // other node first.
+    {"atomic_behind_own_write", 2, 2, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write_and_tell(node, 0, 7);
+         if (thread == 1) world.await_told(1), world.add_behind_write(node, 0, 7);
+         if (thread == 2) world.fetch_add(node, 1, 1);
+     },
+     Races::off, true},
+    // The write comes at any time: also when the atomic has the block's lock, which it gives back.
+    {"atomic_beside_own_write", 2, 2, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 7);
+         if (thread > 0) world.atomic_add(node, 1);
+     },
+     Races::none, true},
+    // In any order: for a night, and up to a number of states.
+    {"atomics_of_three_nodes", 3, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) world.write(node, 0, 111), world.fetch_add(node, 2, 1);
          if (thread == 1) world.fetch_add(node, 2, 0);

@@ -103,6 +103,20 @@ void SmallWorld::write(ClusterNode& node, unsigned word, std::uint64_t value) {
     node.store(addresses_[word / words_per_block] + word % words_per_block * 8, 8, value);
 }
 
+void SmallWorld::write_and_tell(ClusterNode& node, unsigned word, std::uint64_t value) {
+    cluster_.scheduler().step();
+    tell();
+    node.store(addresses_[word / words_per_block] + word % words_per_block * 8, 8, value);
+}
+
+void SmallWorld::add_behind_write(ClusterNode& node, unsigned word, std::uint64_t wrote) {
+    const std::uint64_t found = fetch_add(node, word, 1);
+    if (found == wrote || !failure_.empty()) return;
+    failure_ = "an atomic found " + std::to_string(found) + " in word " + std::to_string(word) +
+               ", and another thread of its node had begun to write " + std::to_string(wrote);
+    cluster_.scheduler().stop();
+}
+
 void SmallWorld::atomic_set(ClusterNode& node, unsigned word) {
     auto* const address =
         reinterpret_cast<void*>(addresses_[word / words_per_block] + word % words_per_block * 8);
@@ -175,6 +189,11 @@ void SmallWorld::add_and_drop_notice(ClusterNode& node) {
     unlock(node, 0);
 }
 
+void SmallWorld::await_told(std::uint32_t times) {
+    cluster_.scheduler().step();
+    while (told_ < times) cluster_.scheduler().pass();
+}
+
 // The order of release, news, acquire and everyone_knows() is omp/team's.
 void SmallWorld::meet_as(ClusterNode& node, Meeting meeting) {
     const std::uint32_t self = node.endpoint().self().value;
@@ -241,6 +260,7 @@ std::uint64_t SmallWorld::digest() noexcept {
     for (const News& news : mail_) digest.add(Bytes{news.bytes.data(), news.size});
     for (const std::uint64_t value : right_) digest.add(value);
     digest.add(raced_);
+    digest.add(told_);
     for (const net::sim::Fiber* const thread : threads_) {
         digest.add(thread->ended);
         digest.add(thread->context.atomic_block);

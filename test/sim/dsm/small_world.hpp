@@ -32,6 +32,10 @@ public:
     /// Without a look at what is right: for programs with races, and flags.
     std::uint64_t read(ClusterNode& node, unsigned word);
     void write(ClusterNode& node, unsigned word, std::uint64_t value);
+    /// Likewise; told as soon as it has begun, be it that its page comes a while later.
+    void write_and_tell(ClusterNode& node, unsigned word, std::uint64_t value);
+    /// Adds one, as fetch_add(), to what a write has left that began before.
+    void add_behind_write(ClusterNode& node, unsigned word, std::uint64_t wrote);
     void lock(ClusterNode& node, unsigned lock);
     void unlock(ClusterNode& node, unsigned lock);
     /// In the critical section of `lock`: word += 1.
@@ -48,6 +52,11 @@ public:
     /// A barrier of all threads; a fork keeps the first block accessible.
     void meet(ClusterNode& node) { meet_as(node, Meeting::barrier); }
     void fork(ClusterNode& node) { meet_as(node, Meeting::fork); }
+
+    /// What one thread has done before tell() another comes behind, though its memory learns
+    /// nothing of it: keeps orders out that are not the point of a scenario.
+    void tell() noexcept { ++told_; }
+    void await_told(std::uint32_t times);
 
     // --- between two steps -----------------------------------------------------------------------
 
@@ -93,6 +102,7 @@ private:
     std::array<std::uint64_t, blocks_max * words_per_block> right_{};
     std::array<Lock, locks_max> locks_;
     std::vector<Gate> gates_;
+    std::uint32_t told_ = 0;
     std::vector<News> mail_;
     std::string failure_;
     bool raced_ = false;

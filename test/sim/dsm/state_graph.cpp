@@ -105,13 +105,15 @@ std::uint64_t StateGraph::find_hanging_states() {
     return ids_.size() - count;
 }
 
-/// Makes path_ the one on which `state` was found: by the first edge that leads to each.
+/// Makes path_ the one on which `state` was found: by the first edge that leads to each. To the
+/// first state edges only lead back.
 void StateGraph::go_to(std::uint32_t state) {
     std::vector<const Edge*> found_by(ids_.size() + 1, nullptr);
     for (const Edge& edge : edges_)
         if (found_by[edge.to] == nullptr) found_by[edge.to] = &edge;
     path_.clear();
-    while (const Edge* const edge = found_by[state]) {
+    while (state != first_state) {
+        const Edge* const edge = found_by[state];
         path_.push_back({edge->from, 0, {edge->thread}});
         state = edge->from;
     }

@@ -53,7 +53,7 @@ public:
     std::string way() const;
 
 private:
-    static constexpr std::uint32_t the_end = 0;
+    static constexpr std::uint32_t the_end = 0, first_state = 1;
     struct Frame {
         std::uint32_t state;
         std::uint32_t next = 0;

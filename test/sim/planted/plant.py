@@ -266,6 +266,17 @@ BUGS = {
         [("    look_at_early_blocks();\n    know_what_was_told();\n    // Relaxed",
           "    look_at_early_blocks();\n    // Relaxed")],
     ),
+    # That the program flushes is known only behind the bytes that its first flush has ordered.
+    "flushes_noted_late": (
+        ENGINE + "node_debts.cpp",
+        [("                note_flushes(*news);\n", "")],
+    ),
+    # An atomic overtakes the write of another thread of its node, whose page is under way.
+    "atomic_before_own_write": (
+        ENGINE + "node_atomic.cpp",
+        [("        let_write_faults_end(block, *offset);\n", ""),
+         ("tries < tries_giving_way", "false && tries < tries_giving_way")],
+    ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
@@ -430,6 +441,8 @@ EXPLORED = {
     "rebase_without_comparison": "race_and_rebase",
     "early_bytes_forgotten": "race",
     "atomic_without_what_it_followed": "writes_behind_atomics",
+    "atomic_before_own_write": "atomic_behind_own_write",
+    "flushes_noted_late": "flag_by_flush",
     "given_up_without_debt": "exclusive",
     "given_up_untracked": "exclusive_and_lock",
     "exclusive_though_read": "exclusive_and_reader",

@@ -42,9 +42,7 @@ struct Fiber {
     std::uint64_t naps = 0;         ///< a wake-up meant for an earlier nap comes too late
     bool parked = false;
     bool ended = false;
-    bool chosen = false;          ///< takes its steps when a chooser says so
-    bool waits = false;           ///< it has given its turn away because it waits,
-    bool looked_in_vain = false;  ///< and nobody has made a step since
+    bool chosen = false;  ///< takes its steps when a chooser says so
     std::vector<Fiber*> joiners;
 };
 

@@ -88,7 +88,7 @@ void Scheduler::turn(void* self, std::uint64_t argument) noexcept {
 
 void Scheduler::pass() noexcept {
     if (choosing_ && running_->chosen) {
-        make_ready(*running_, true);
+        make_ready(*running_);
         return switch_away();
     }
     work(options_.turn_min_ns + random_.below(options_.turn_max_ns - options_.turn_min_ns + 1));
@@ -117,7 +117,7 @@ void Scheduler::join(Fiber& fiber) noexcept {
 void Scheduler::wake(Fiber& fiber) noexcept {
     if (!fiber.parked) return;
     fiber.parked = false;
-    if (choosing_ && fiber.chosen) return make_ready(fiber, false);
+    if (choosing_ && fiber.chosen) return make_ready(fiber);
     turn_at(time_ns_ + random_.below(options_.turn_max_ns + 1), fiber);
 }
 
@@ -133,9 +133,7 @@ void Scheduler::crash(NodeId node) noexcept {
 
 // --- choice --------------------------------------------------------------------------------------
 
-void Scheduler::make_ready(Fiber& fiber, bool waits) noexcept {
-    fiber.waits = waits;
-    fiber.looked_in_vain = waits;
+void Scheduler::make_ready(Fiber& fiber) noexcept {
     ready_.insert(
         std::upper_bound(ready_.begin(), ready_.end(), &fiber,
                          [](const Fiber* a, const Fiber* b) { return a->index < b->index; }),
@@ -144,27 +142,21 @@ void Scheduler::make_ready(Fiber& fiber, bool waits) noexcept {
 
 void Scheduler::step() noexcept {
     if (!choosing_ || !running_->chosen) return;
-    make_ready(*running_, false);
+    make_ready(*running_);
     switch_away();
 }
 
 void Scheduler::begin_choice(std::uint32_t threads) noexcept {
     running_->chosen = true;
-    make_ready(*running_, false);
+    make_ready(*running_);
     choice_begins_with_ = threads;
     switch_away();
 }
 
 /// One step of the thread chosen. False when the chooser stops the run.
 bool Scheduler::let_choose() noexcept {
-    std::vector<Fiber*> able;
-    for (Fiber* fiber : ready_) {
-        if (!fiber->looked_in_vain) able.push_back(fiber);
-    }
-    // All have looked and nothing has changed since: let them look once more.
-    Fiber* const next = options_.chooser->choose(able.empty() ? ready_ : able);
+    Fiber* const next = options_.chooser->choose(ready_);
     if (next == nullptr) return false;
-    for (Fiber* fiber : ready_) fiber->looked_in_vain = false;
     ready_.erase(std::find(ready_.begin(), ready_.end(), next));
     ++events_;
     resume(*next);

@@ -31,8 +31,9 @@ class Chooser {
 public:
     virtual ~Chooser() = default;
     /// Asked before every step. One of `ready`, which is not empty and in the order in which the
-    /// threads were made; nullptr: the run stops here. A thread that waits (Fiber::waits) is among
-    /// them again once another has made a step.
+    /// threads were made; nullptr: the run stops here. Threads that wait are among them: only
+    /// whoever knows the state can tell that a look changes nothing. A look of several steps may
+    /// have begun before what it waits for, and end behind it.
     virtual Fiber* choose(std::span<Fiber* const> ready) = 0;
 };
 
@@ -121,7 +122,7 @@ private:
     static void enter(void* self) noexcept;
     static void turn(void* self, std::uint64_t argument) noexcept;
     void turn_at(std::uint64_t time_ns, Fiber& fiber) noexcept;
-    void make_ready(Fiber& fiber, bool waits) noexcept;
+    void make_ready(Fiber& fiber) noexcept;
     bool let_choose() noexcept;
     void switch_away() noexcept;
     void resume(Fiber& fiber) noexcept;

@@ -30,7 +30,7 @@ struct Seen final : Arrivals {
 struct Pair {
     /// @param between  port of a relay that each takes the other to be at; 0: none
     explicit Pair(std::uint64_t silence_max_ns = 0, std::uint64_t job_key = 7,
-                  std::uint16_t between = 0) {
+                  std::uint16_t between = 0, const Weather& weather = {}) {
         std::promise<std::vector<std::byte>> cards[2];
         std::shared_future<std::vector<std::byte>> met[2] = {cards[0].get_future().share(),
                                                              cards[1].get_future().share()};
@@ -45,8 +45,7 @@ struct Pair {
                 if (between != 0) redirect(all.bytes[1 - rank], between);
                 return Result<ControlChannel::Gathered>(std::move(all));
             };
-            nodes[rank] =
-                std::make_unique<UdpProvider>(std::move(setup), Weather{}, silence_max_ns);
+            nodes[rank] = std::make_unique<UdpProvider>(std::move(setup), weather, silence_max_ns);
             EXPECT_TRUE(nodes[rank]->allocate(1 << 20));
             connected[rank] = std::async(std::launch::async, [this, rank] {
                 return static_cast<bool>(nodes[rank]->connect());
