@@ -89,7 +89,7 @@ TEST(AsyncQueue, gives_others_a_turn_before_it_polls_for_an_answer) {
     ASSERT_EQ(node.async->try_read({far_node, {node.memory, 0}, {own, 0}, 8, {count_up, &done}}),
               Submission::accepted);
     EXPECT_EQ(polls_at_looks(), (std::vector{0, 0, 1}));
-    node.settle();
+    node.drain();
     EXPECT_EQ(polls_at_looks(), (std::vector{0, 1, 2}));
     // Many fill datagrams as they are.
     node.provider->room = 100;
@@ -99,7 +99,7 @@ TEST(AsyncQueue, gives_others_a_turn_before_it_polls_for_an_answer) {
             Submission::accepted);
     }
     EXPECT_EQ(polls_at_looks(), (std::vector{0, 1, 2}));
-    node.settle();
+    node.drain();
 }
 
 /// A turn that somebody who computes has used up is not given again soon.
