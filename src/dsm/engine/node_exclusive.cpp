@@ -32,7 +32,7 @@ std::uint32_t untried_versions(std::uint8_t patience) noexcept {
     return patience < patience_usual ? 0 : untried_min << (patience - patience_usual);
 }
 
-// Of a block that is written by one release after the other 4, 8, 16 .. versions unread are
+// Of a block that is written by one release after the other 4, 8 .. 64 versions unread are
 // enough: nothing is asked of the patience above, which is for those written now and then.
 constexpr std::uint8_t streak_min = 4;
 constexpr std::uint8_t streak_patience_max = 4;
@@ -41,6 +41,9 @@ constexpr ReleaseNumber streak_life = 8;  // so many releases without it are wor
 
 constexpr std::uint8_t streak_wanted(const Trial& trial) {
     return static_cast<std::uint8_t>(streak_min << trial.streak_patience);
+}
+void raise(std::uint8_t& patience, std::uint8_t max) noexcept {
+    if (patience < max) ++patience;
 }
 bool is_streak(const Trial& trial) noexcept { return trial.streak >= streak_wanted(trial); }
 
@@ -70,7 +73,7 @@ bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
     if (!options_.exclusive) return false;
     if (token.home != self_ || token.read) {
         trial.unread = 0;
-        if (was_tried && trial.patience < patience_max) ++trial.patience;
+        if (was_tried) raise(trial.patience, patience_max);
     } else if (trial.unread < UINT16_MAX) {
         ++trial.unread;
     }
@@ -134,8 +137,7 @@ void Node::note_life(Trial& trial, GiveUp when) const noexcept {
     } else if (is_streak(trial)) {
         trial.proven = lived >= (ahead ? short_life : streak_life);
         if (!trial.proven) {
-            trial.streak_patience =
-                std::min<std::uint8_t>(trial.streak_patience + 1, streak_patience_max);
+            raise(trial.streak_patience, streak_patience_max);
         } else if (trial.streak_patience > 0) {
             --trial.streak_patience;
         }

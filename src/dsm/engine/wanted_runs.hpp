@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: how many exclusive blocks to give up with one that another node wants: none at first, twice
-// as many each time that what is wanted lies right behind what was given up before. Several nodes'
-// runs, and those through several arrays, may be under way at once.
+// as many each time that the next one wanted lies behind, whatever the stride; half as many when it
+// lies before (a row that is read again and again takes little of what is near along). Several
+// nodes' runs, and those through several arrays, may be under way at once.
 // Invariant: only a guess; nothing but time depends on it.
 #pragma once
 
@@ -25,14 +26,20 @@ public:
     };
     Guess wanted(BlockId block) noexcept {
         ++clock_;
-        std::size_t oldest = 0;
+        std::size_t oldest = 0, nearest = runs_max;
+        BlockId distance = near;
         for (std::size_t place = 0; place < runs_max; ++place) {
             const Run& run = runs_[place];
-            if (run.used != 0 && block - run.next < slack)
-                return {std::min(2 * run.window + 1, window_max), place};
             if (run.used < runs_[oldest].used) oldest = place;
+            const BlockId to = std::min(block - run.next, run.next - block);
+            if (run.used == 0 || to >= distance) continue;
+            nearest = place;
+            distance = to;
         }
-        return {0, oldest};
+        if (nearest == runs_max) return {0, oldest};
+        const Run& run = runs_[nearest];
+        if (block - run.next >= near) return {run.window / 2, nearest};
+        return {std::min(2 * run.window + 1, window_max), nearest};
     }
     /// @param next  behind the last that was given up
     void given_up(const Guess& guess, BlockId next) noexcept {
@@ -41,7 +48,7 @@ public:
 
 private:
     static constexpr std::size_t runs_max = 16;
-    static constexpr BlockId slack = 64;  // a run may have holes
+    static constexpr BlockId near = 8192;
     struct Run {
         std::uint32_t used = 0;  ///< by clock_; 0: never
         BlockId next = 0;

@@ -181,12 +181,6 @@ BUGS = {
         [("           trial.by <= known_release_.load(std::memory_order_acquire);\n",
           "           trial.by <= begun_.load(std::memory_order_acquire);\n")],
     ),
-    # What a node has flushed is taken to be known to those that have not flushed since.
-    "flushed_is_known": (
-        ENGINE + "flush_object.cpp",
-        [("        if (NodeId{node} != endpoint_.self() && seen_[node] < version) return false;\n",
-          "        if (version == 0) return false;\n")],
-    ),
     # A block becomes exclusive though another node has read it from the home.
     "exclusive_though_read": (
         ENGINE + "node_exclusive.cpp",
