@@ -456,6 +456,8 @@ def owners_that_change(bench):
         assert (status, out) == (0, f"{bench.nodes} threads, 0 wrong\n"), what
         merged, alone, ahead = (int(re.search(rf"^{row} .* (\d+)$", err, re.M).group(1))
                                 for row in ("blocks_merged", "made_exclusive", "given_up_ahead"))
+        regions = re.search(r"^parallel_regions((?: +\d+)+)$", err, re.M).group(1).split()
+        assert min(map(int, regions[:-1])) >= 24, what
         assert (merged > 24 * versions * pages) == (exclusive == "off"), what
         assert (alone > 12 * pages) == (exclusive == "on"), what
         assert (ahead > 6 * pages) == (exclusive == follow == "on"), what

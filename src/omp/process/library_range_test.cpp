@@ -16,9 +16,21 @@ bool lies_in(const dsm::AddressRange& range, std::uintptr_t address) {
     return address - range.address < range.bytes;
 }
 
-TEST(LibraryRange, what_is_mapped_without_a_wish_goes_there_while_it_is_open_and_nowhere_else) {
+/// Each test has the range to itself, at the one address that it can have.
+class LibraryRanges : public testing::Test {
+protected:
+    void SetUp() override {
+        const auto reserved = libraries.reserve();
+        ASSERT_TRUE(reserved) << reserved.error().text;
+    }
+    void TearDown() override {
+        const dsm::AddressRange range = libraries.range();
+        ASSERT_EQ(munmap(reinterpret_cast<void*>(range.address), range.bytes), 0);
+    }
     LibraryRange libraries;
-    ASSERT_TRUE(libraries.reserve());
+};
+
+TEST_F(LibraryRanges, what_is_mapped_without_a_wish_goes_there_while_it_is_open_and_nowhere_else) {
     EXPECT_FALSE(lies_in(libraries.range(), map_anywhere(page_bytes)));
 
     const std::uintptr_t top = libraries.top();
@@ -32,10 +44,7 @@ TEST(LibraryRange, what_is_mapped_without_a_wish_goes_there_while_it_is_open_and
     EXPECT_FALSE(lies_in(libraries.range(), map_anywhere(page_bytes)));
 }
 
-TEST(LibraryRange, what_was_taken_back_is_given_to_nobody_again) {
-    LibraryRange libraries;
-    const auto reserved = libraries.reserve();
-    if (!reserved) GTEST_SKIP() << reserved.error().text;  // the former test's range is kept
+TEST_F(LibraryRanges, what_was_taken_back_is_given_to_nobody_again) {
     ASSERT_TRUE(libraries.open(libraries.top()));
     const std::uintptr_t gone = map_anywhere(page_bytes);
     libraries.close();
@@ -46,10 +55,7 @@ TEST(LibraryRange, what_was_taken_back_is_given_to_nobody_again) {
               MAP_FAILED);
 }
 
-TEST(LibraryRange, a_top_above_what_is_used_is_refused) {
-    LibraryRange libraries;
-    const auto reserved = libraries.reserve();
-    if (!reserved) GTEST_SKIP() << reserved.error().text;
+TEST_F(LibraryRanges, a_top_above_what_is_used_is_refused) {
     const std::uintptr_t top = libraries.top();
     ASSERT_TRUE(libraries.open(top));
     map_anywhere(page_bytes);

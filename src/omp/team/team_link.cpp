@@ -87,7 +87,8 @@ void TeamLink::release_in_program(bool alone) noexcept {
 }
 
 bool TeamLink::begin_standstill() noexcept {
-    still_.lock();
+    // Tried only: a release that runs the program's own output functions may have it.
+    if (!still_.try_lock()) return false;
     if (!has_program_threads()) return true;
     still_.unlock();
     return false;

@@ -142,7 +142,8 @@ public:
 
     void count_program_threads(int change) noexcept { program_threads_.fetch_add(change); }
     bool has_program_threads() const noexcept { return program_threads_.load() != 0; }
-    /// False where threads of the program run. Otherwise none begins until end_standstill().
+    /// False where threads of the program run, or may. Otherwise none begins until
+    /// end_standstill().
     bool begin_standstill() noexcept;
     void end_standstill() noexcept { still_.unlock(); }
     /// In the middle of a region or between two. `alone`: of this node's threads that are no
