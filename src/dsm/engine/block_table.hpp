@@ -45,6 +45,7 @@ struct Trial {
 /// What releases have found of late.
 struct Merging {
     std::uint8_t vain = 0;      ///< in a row that were told of the block and found it unchanged
+    bool given_up = false;      ///< none has looked at it since it was exclusive
     bool meets_others = false;  ///< the last one found bytes at the home that were not here
 };
 

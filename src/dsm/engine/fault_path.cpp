@@ -138,7 +138,7 @@ void Node::open_ahead(BlockId block) noexcept {
 // begins anew.
 BlockEvent Node::event_of_fault(BlockId block, bool write) noexcept {
     BlockEntry& entry = entries_[block];
-    if (write && readable(entry.state)) note_write_after_read(entry);
+    if (write) note_write_after_read(entry);
     if (write || entry.write_guess >= write_guess_sure) return BlockEvent::write_fault;
     if (readable(entry.state) || block == 0 || !is_being_written(block - 1))
         return BlockEvent::read_fault;

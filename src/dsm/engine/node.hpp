@@ -334,6 +334,7 @@ private:
     void take_over_needs() noexcept;
     void gather_work(Others others) noexcept;
     void drop_unchanged_work() noexcept;
+    static void note_unchanged(BlockEntry& entry) noexcept;
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;
     bool has_changed_unless_watched(BlockId block) noexcept;
@@ -418,6 +419,7 @@ private:
     void apply_notice(const Notice& notice) noexcept;
     void apply_to_block(BlockId block, const Notice& notice) noexcept;
     void make_stale(BlockId block) noexcept;
+    bool may_be_overwritten(BlockId block) noexcept;
     void finish_invalidations() noexcept;
     void expire_leases() noexcept;
     void look_at_moved() noexcept;
@@ -534,14 +536,12 @@ private:
     /// Where the program's threads synchronized last, 0: nowhere yet; only told, never decided by.
     std::atomic<std::uintptr_t> last_synchronized_{0};
     SparseArray<BlockId> work_;
-    std::size_t work_count_ = 0;
-    std::size_t reported_count_ = 0;  ///< of work_, from its start: what the engine saw written
-    SparseArray<Notice> made_;        ///< by the release under way, told of when it is over
-    std::size_t made_count_ = 0;
-    std::size_t merged_count_ = 0;           ///< blocks, by the release under way
-    bool had_work_ = false;                  ///< there were blocks to look at
-    Timestamp release_wts_;                  ///< of its newest merge
-    SparseArray<ReleaseNumber> made_needs_;  ///< per node, likewise
+    std::size_t work_count_ = 0, reported_count_ = 0;  ///< of work_, what the engine saw written
+    SparseArray<Notice> made_;  ///< by the release under way, told of when it is over
+    std::size_t made_count_ = 0, merged_count_ = 0;  ///< notices, blocks of the release under way
+    bool had_work_ = false;                          ///< there were blocks to look at
+    Timestamp release_wts_;                          ///< of its newest merge
+    SparseArray<ReleaseNumber> made_needs_;          ///< per node, likewise
     std::atomic<bool> made_needs_any_{false};
     Latch unmerged_latch_;
     SparseArray<BlockId> unmerged_;
@@ -558,15 +558,15 @@ private:
     SparseArray<BlockId> stale_pinned_;   ///< to be brought up to date when the rest is stale
     std::size_t stale_pinned_count_ = 0;
     Invalidation invalidation_;
-    Flusher acquirer_ = Flusher::program;  ///< on whose behalf the role is held,
-    Kept kept_;                            ///< and what it brings up to date in place
-    bool follows_ = false;                 ///< and whether followed blocks, too
+    Flusher acquirer_ = Flusher::program;     ///< on whose behalf the role is held,
+    Kept kept_;                               ///< and what it brings up to date in place
+    bool stopped_ = false, follows_ = false;  ///< no program thread runs; followed blocks, too
 
     std::atomic<std::uint32_t> discards_open_{0};      ///< begun here, not over everywhere
     OwnFlush flushed_last_;                            ///< under flush_latch_
     std::atomic<FlushObject::Version> flush_seen_{0};  ///< changes under flush_latch_
-    NewsSequence flush_sequence_ = 0;  ///< what this node had when it last flushed, likewise
     Latch flush_latch_;
+    NewsSequence flush_sequence_ = 0;  ///< what this node had when it last flushed, likewise
     std::atomic<std::uint32_t> vain_flushes_{0};   ///< in a row
     std::atomic<std::uint64_t> vain_flush_ns_{0};  ///< when the last of them ended
     net::CoreShortage flush_shortage_;             ///< what they have learned of this node's cores

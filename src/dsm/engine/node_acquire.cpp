@@ -65,7 +65,8 @@ Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
     const std::scoped_lock role{acquire_};
     acquirer_ = flusher;
     kept_ = kept;
-    follows_ = others == Others::stopped && options_.follow;
+    stopped_ = others == Others::stopped;
+    follows_ = stopped_ && options_.follow;
     count(&PlaceCounters::acquires);
     unfinished_.store(true, std::memory_order_release);  // pairs with acquire()
     has_pending_.store(false,
@@ -261,7 +262,10 @@ Stamp Node::rebase_pinned() noexcept {
         BlockEntry& entry = entries_[block];
         entry.latch.lock();
         Stamp missing;
-        if (readable(entry.state)) missing = bring_current(block, BlockWork::rebase);
+        if (readable(entry.state)) {
+            const bool clean = may_be_overwritten(block);
+            missing = bring_current(block, clean ? BlockWork::fetch : BlockWork::rebase);
+        }
         const bool stays = missing.is_none() || must_stay(block);
         entry.stale_pinned = stays && !missing.is_none();
         if (stays) {
@@ -300,6 +304,14 @@ void Node::make_stale(BlockId block) noexcept {
         ranges.push_back(range);
     }
     invalidation_.blocks.push_back(block);
+}
+
+// With the latch. No thread of the program sees the private copy before the acquire ends, and it
+// holds nothing but what was merged: as if it were inaccessible.
+bool Node::may_be_overwritten(BlockId block) noexcept {
+    const BlockEntry& entry = entries_[block];
+    return stopped_ && entry.state == BlockState::readonly && !entry.held_back &&
+           !must_stay(block) && !has_changed(block);
 }
 
 void Node::finish_invalidations() noexcept {

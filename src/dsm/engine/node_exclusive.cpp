@@ -121,7 +121,6 @@ bool Node::make_exclusive(BlockId block) noexcept {
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
     entry.trial.by = begun_.load(std::memory_order_relaxed);  // with the release role
-    entry.write_guess = 0;
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
     return true;
@@ -164,6 +163,7 @@ void Node::give_up(BlockId block, GiveUp when) noexcept {
     entry.notice_wts = {};
     entry.rts = rts;
     entry.brought = false;
+    entry.merging.given_up = true;
     note_life(entry.trial, when);
     if (when == GiveUp::wanted || when == GiveUp::near) wanted_.note_miss(block);
     lock_.unlock(block, {self_, wts, rts});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -156,13 +157,18 @@ void Node::drop_unchanged_work() noexcept {
             work_[kept++] = work_[i];
             continue;
         }
-        entry.write_guess = 0;
+        note_unchanged(entry);
         if (!settled(entry.state)) {
             entry.state = take(entry, BlockEvent::merged).next;
         }
     }
     work_count_ = kept;
     reported_count_ = 0;
+}
+
+// It was taken for writing in vain; but what it was given up with was written.
+void Node::note_unchanged(BlockEntry& entry) noexcept {
+    if (!std::exchange(entry.merging.given_up, false)) entry.write_guess = 0;
 }
 
 void Node::merge_work(Others others) noexcept {
@@ -252,9 +258,10 @@ bool Node::has_changed_unless_watched(BlockId block) noexcept {
 // is reported anew.
 void Node::merge(BlockId block, Others others) noexcept {
     if (!has_changed_unless_watched(block)) {
-        entries_[block].write_guess = 0;
+        note_unchanged(entries_[block]);
         return;
     }
+    entries_[block].merging.given_up = false;
     LockToken token;
     if (!lock_.try_lock_here(block, token)) return merge_with_home(block, std::nullopt, others);
     if (!has_bytes_of(token, block) || entries_[block].held_back)

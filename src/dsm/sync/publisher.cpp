@@ -32,7 +32,8 @@ std::uint64_t Publisher::next_wait_ns(std::uint64_t wait_ns, bool found, std::ui
                                       bool hurry) {
     if (hurry) return std::clamp(share_in_hurry * took_ns, shortest_in_hurry_ns, longest_ns);
     const std::uint64_t wanted = found ? shortest_ns : 2 * wait_ns;
-    return std::min(std::max(wanted, share_of_time * took_ns), longest_ns);
+    return std::max(std::min(wanted, longest_ns),
+                    std::min(share_of_time * took_ns, longest_behind_much_ns));
 }
 
 void Publisher::run() noexcept {

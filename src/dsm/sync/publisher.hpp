@@ -30,6 +30,8 @@ public:
     static constexpr std::uint64_t shortest_ns = 1'000'000;
     static constexpr std::uint64_t shortest_in_hurry_ns = 200'000;
     static constexpr std::uint64_t longest_ns = 100'000'000;
+    /// Behind a flush that had much to publish.
+    static constexpr std::uint64_t longest_behind_much_ns = 1'000'000'000;
     /// How long to wait after a flush that took `took_ns`, of processor time if in a hurry. Pure.
     /// @param hurry  a thread was seen to wait for a plain write
     static std::uint64_t next_wait_ns(std::uint64_t wait_ns, bool found, std::uint64_t took_ns,

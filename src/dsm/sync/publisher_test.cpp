@@ -18,6 +18,8 @@ TEST(Publisher, backs_off_to_100_ms_when_it_finds_nothing) {
 
 TEST(Publisher, takes_a_small_share_of_time_when_there_is_much_to_publish) {
     EXPECT_GE(Publisher::next_wait_ns(1'000'000, true, 80'000, false), 400u * 80'000u);
+    EXPECT_EQ(Publisher::next_wait_ns(1'000'000, true, 1'000'000, false), 400'000'000u);
+    EXPECT_EQ(Publisher::next_wait_ns(1'000'000, true, 30'000'000, false), 1'000'000'000u);
 }
 
 TEST(Publisher, comes_often_while_somebody_waits_and_takes_a_tenth_of_a_core) {

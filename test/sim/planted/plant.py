@@ -205,7 +205,7 @@ BUGS = {
     # Two followed blocks are brought up to date in place while threads of the node read both.
     "followed_beside_running_threads": (
         ENGINE + "node_acquire.cpp",
-        [("    follows_ = others == Others::stopped && options_.follow;\n",
+        [("    follows_ = stopped_ && options_.follow;\n",
           "    follows_ = options_.follow;\n")],
     ),
     # Of blocks that are fetched together, those whose lease was refused are shown all the same.
