@@ -24,8 +24,9 @@ struct MissRun {
 
 /// Whether a block is used after it has become stale (docs/decisions/blocks-brought-ahead.md).
 struct Following {
-    std::uint8_t uses = 0;     ///< in a row
-    std::uint8_t brought = 0;  ///< how often it was brought up to date in place since the last
+    std::uint8_t uses = 0;       ///< in a row
+    std::uint8_t brought = 0;    ///< how often it was brought up to date in place since the last
+    std::uint16_t stale_in = 0;  ///< the acquire that last made it inaccessible, counted modulo
 };
 
 /// Whether a block is this node's alone (docs/decisions/a-home-keeps-the-lock.md).

@@ -411,6 +411,7 @@ private:
     void join_pending() noexcept;
     void join_clocks() noexcept;
     bool is_followed(BlockEntry& entry) noexcept;
+    bool is_stale_just_now(const BlockEntry& entry) const noexcept;
     void put_off(BlockId block) noexcept;
     Stamp rebase_pinned() noexcept;
     Stamp open_need() noexcept;
@@ -513,8 +514,8 @@ private:
     /// All nodes know what this node's releases up to it have told of; as clocks_.
     std::atomic<ReleaseNumber> known_release_{0};
     bool all_mapped_ = false;  ///< the other nodes' memory is reached without their doing
-    WantedRuns wanted_runs_;   ///< under wanted_latch_
     Latch board_latch_, pull_latch_, wanted_latch_;
+    WantedRuns wanted_runs_;         ///< under wanted_latch_
     SparseArray<std::byte> pulled_;  ///< under pull_latch_
     std::atomic<std::uint32_t> asked_{0};
     std::atomic<bool> stopping_{false};
@@ -528,8 +529,7 @@ private:
     bool pending_aside_ = false;  ///< some of them are from nobody in particular
     std::atomic<bool> has_pending_{false};
     std::atomic<bool> unfinished_{false};  ///< an acquire has rounds to go
-    /// Up to which min_wts leases have been looked at: this node's own min_wts may be ahead, since
-    /// it also covers what this node has dropped itself, which makes none of its copies stale.
+    /// Up to which min_wts leases have been looked at; this node's own may be ahead (invariant 6).
     std::atomic<std::uint64_t> expired_to_{0};
 
     Latch release_;  ///< the release role
@@ -553,9 +553,9 @@ private:
 
     Latch acquire_;  ///< the acquire role
     SparseArray<Notice> taken_;
-    std::size_t taken_count_ = 0;
-    SparseArray<ReleaseNumber> applied_;  ///< per node: of what was taken
-    SparseArray<BlockId> stale_pinned_;   ///< to be brought up to date when the rest is stale
+    std::size_t taken_count_ = 0, rounds_ = 0;  ///< rounds: of all acquires
+    SparseArray<ReleaseNumber> applied_;        ///< per node: of what was taken
+    SparseArray<BlockId> stale_pinned_;         ///< to be brought up to date when the rest is stale
     std::size_t stale_pinned_count_ = 0;
     Invalidation invalidation_;
     Flusher acquirer_ = Flusher::program;     ///< on whose behalf the role is held,

@@ -67,6 +67,7 @@ Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
     kept_ = kept;
     stopped_ = others == Others::stopped;
     follows_ = stopped_ && options_.follow;
+    ++rounds_;
     count(&PlaceCounters::acquires);
     unfinished_.store(true, std::memory_order_release);  // pairs with acquire()
     has_pending_.store(false,
@@ -190,9 +191,15 @@ void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
         count(&PlaceCounters::invalidations);
         make_stale(block);
     } else {
-        if (!readable(entry.state)) entry.follow = {};  // nobody here has used what it was before
+        // Nobody here has used what it was before, unless an older notice has told of that.
+        if (!readable(entry.state) && !is_stale_just_now(entry)) entry.follow = {};
         entry.latch.unlock();
     }
+}
+
+// By the acquire under way or, until the next one, the last.
+bool Node::is_stale_just_now(const BlockEntry& entry) const noexcept {
+    return entry.follow.stale_in == static_cast<std::uint16_t>(rounds_);
 }
 
 // With the latch. What has been used after it became stale, several times in a row, is brought up
@@ -327,6 +334,7 @@ void Node::finish_invalidations() noexcept {
             take(entry, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
         if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
         entry.state = next.next;
+        entry.follow.stale_in = static_cast<std::uint16_t>(rounds_);
         entry.latch.unlock();
     }
     invalidation_.ranges.clear();

@@ -80,6 +80,8 @@ void Node::bring_run(UsePredictor::Run& run) noexcept {
         }
         const AddressRange range = program_range(block);
         latched[brought++] = block;
+        // Next time without taking it away in between.
+        if (is_stale_just_now(entry)) note_followed(entry);
         entry.watched = block + 1 == run.first + sample;
         const bool writes = entry.write_guess >= write_guess_sure && !entry.watched;
         const Access wanted = writes ? Access::write : Access::read;
