@@ -240,6 +240,34 @@ def silent_host(bench):
         bench.hosts.mend(1)
 
 
+def healed_link(bench, seconds=5):
+    """A host that the network does not reach for a while, in the middle of a job: nobody notices but
+    by the clock."""
+    program = bench.compile("stream", STREAM)
+    bare = bench.run([str(program), "60"], OMP_NUM_THREADS="2")
+    job = subprocess.Popen(bench.command(bench.spread(1, 1), "--threads", "1", str(program), "60"),
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=environment(HIROBA_STATS="1"))
+    try:
+        first = job.stdout.readline()
+        bench.hosts.cut(1)
+        try:
+            time.sleep(seconds)
+            ended = job.poll()
+        finally:
+            bench.hosts.mend(1)
+        if ended is not None:
+            yield f"it had ended with status {ended} while the link was cut"
+        out, err = job.communicate(timeout=LIMIT_SECONDS)
+    finally:
+        job.kill()
+        job.wait()
+    timeless = [re.sub(rb"^seconds .*$", b"", text, flags=re.MULTILINE) for text in (err, bare.stderr)]
+    got = subprocess.CompletedProcess([], job.returncode, first + out, timeless[0])
+    bare.stderr = timeless[1]
+    yield from differences(bench, bare, got, 2)
+
+
 def terminated(bench):
     """SIGTERM reaches rank 0, whose death is the job's."""
     yield from ends(bench, lambda job: os.kill(launcher_of(job), signal.SIGTERM), 143,
@@ -529,7 +557,7 @@ def all_cases(options):
                  races, crash,
                  grace, stopped_for_a_second,
                  killed_node, killed_agent, killed_agent_of_rank_0,
-                 silent_host, terminated, hangup, hung_command, interrupted_twice, killed_launcher, stacks,
+                 silent_host, healed_link, terminated, hangup, hung_command, interrupted_twice, killed_launcher, stacks,
                  stopped_and_continued, other_program, other_build, bad_input, real_ssh):
         yield case.__name__, case
 
