@@ -43,6 +43,22 @@ Result<std::vector<std::uint64_t>> sizes_of(const std::string& text) {
     return doubled;
 }
 
+/// How many nodes the words of --hosts carry; none: not known here. What is wrong with them the
+/// launcher says.
+std::uint32_t places_of(const std::string& hosts) {
+    std::uint32_t places = 0;
+    std::istringstream items(hosts);
+    for (std::string item; std::getline(items, item, ',');) {
+        const std::size_t colon = item.rfind(':');
+        const bool has_count = colon != item.npos && item.find(']', colon) == item.npos;
+        places +=
+            has_count
+                ? static_cast<std::uint32_t>(std::strtoul(item.c_str() + colon + 1, nullptr, 10))
+                : 1;
+    }
+    return places;
+}
+
 /// The options that `test` has, of those that were given for all tests.
 PerfOptions options_for(const Test& test, const PerfOptions& given) {
     PerfOptions options = given;
@@ -132,6 +148,8 @@ Result<std::vector<PerfOptions>> rows_of(const PerfOptions& options) {
         if (!wanted) continue;
         if (options.test == every_test && !options.beside.empty() && !has_equal(test, options))
             continue;
+        const std::uint32_t places = places_of(options.hosts);
+        if (options.test == every_test && places >= 2 && places < test.nodes_min) continue;
         if (const auto added = add_rows(test, options, sizes, rows); !added) return added.error();
     }
     if (!rows.empty()) return rows;

@@ -14,8 +14,9 @@ namespace hiroba::tools::perf_parts {
 bool is_table(const PerfOptions& options);
 
 /// What each row measures; every one's options are right (make_perf_plan). Of `all`, the tests that
-/// have a peer's equal where peers are asked for, sizes that a test takes, and --threads, --change
-/// and --home where a test has them. Usage errors name the option.
+/// have a peer's equal where peers are asked for and that --hosts has nodes enough for, sizes that
+/// a test takes, and --threads, --change and --home where a test has them. Usage errors name the
+/// option.
 Result<std::vector<PerfOptions>> rows_of(const PerfOptions& options);
 
 /// The command line that measures `options` alone, and prints one object.
