@@ -13,7 +13,6 @@
 namespace hiroba::tools::perf_parts {
 namespace {
 
-constexpr double batch_ns = 40'000;
 constexpr double rounds_min = 5, rounds_max = 4'000;
 
 /// Gives the node a core of its own where there are enough; a scheduler that puts two nodes on one
@@ -139,7 +138,8 @@ double Rig::longest(double mine) {
 bool Rig::all_agree(bool mine) { return longest(mine ? 0 : 1) == 0; }
 
 Measured Rig::alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
-                        std::uint64_t iterations_max, const Batch& authenticated_floor) {
+                        std::uint64_t iterations_max, const Batch& authenticated_floor,
+                        double batch_ns) {
     // As many iterations as make a batch long against the clock that times it.
     const auto timed = [&](const Batch& batch, std::uint64_t iterations) {
         collectives_->barrier();

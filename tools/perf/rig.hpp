@@ -72,8 +72,10 @@ public:
     /// Takes batches of both in turn for the planned time. Collective.
     /// @param unit  iterations are a multiple of it
     /// @param authenticated_floor  a third to take turns with, if any
+    /// @param batch_ns  how long a batch of the test takes at least, but for iterations_max
     Measured alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
-                       std::uint64_t iterations_max, const Batch& authenticated_floor = {});
+                       std::uint64_t iterations_max, const Batch& authenticated_floor = {},
+                       double batch_ns = 40'000);
 
     /// As the floors wait: spinning while every node has a core, else spinning briefly and then
     /// yielding.
