@@ -174,7 +174,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=32, help="runs of each point")
     parser.add_argument("--milliseconds", type=int, default=100, help="of each run")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2, 4, 8, 16])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[8, 1024, 65536])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[8, 1024, 65536, 1 << 20])
     parser.add_argument("--out", default="docs/figures", type=pathlib.Path)
     parser.add_argument("what", nargs="*", default=["layer", "kicks"])
     options = parser.parse_args()
