@@ -86,6 +86,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     const BlockId block = block_at(*offset);
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
+    end_going_first(this_thread());
     for (unsigned tries = 0;; ++tries) {
         let_others_go_on(block);
         let_write_faults_end(block, *offset);
