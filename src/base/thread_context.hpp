@@ -63,7 +63,7 @@ struct ThreadContext {
     /// Where its neighbours look whether they still let it go first, nullptr: they do not
     /// (omp/team/single_turn.hpp).
     std::atomic<ThreadContext*>* goes_first = nullptr;
-    SyncPlace place;          ///< of its last synchronization (base/sync_place.hpp)
+    SyncPlace place;  ///< of its last synchronization (base/sync_place.hpp)
     /// The kernel reads it at each system call of a thread whose calls are examined: 0 lets the
     /// call pass, 1 hands it to us.
     char examines_calls = 0;

@@ -186,7 +186,12 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     // leaves no trace here, must find its version outdated.
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
-    copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes,
+    // Others are told when the release that it owes is over.
+    const std::size_t at = offset & (block_bytes_ - 1);
+    if (looks_for_races() && options_.atomics == MemoryOptions::Atomics::acq_rel)
+        atomic_log_.note_atomic(block, this_change().epoch, at, private_memory_.at(offset),
+                                copies_.own(block) + at, bytes);
+    copies_.publish_part(block, at, private_memory_.at(offset), bytes,
                          {wts, stamp_of_atomic(block), this_change()});
     entry.notice_wts = entry.trial.wts = {};
     entry.rts = rts;

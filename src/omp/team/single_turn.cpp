@@ -15,8 +15,9 @@
 namespace hiroba::omp {
 
 namespace {
-/// A signal's way to its handler, and the way back to the store, by far.
-constexpr std::uint64_t step_ns = 10'000;
+/// A signal's way to its handler, and the way back to the store, by far: both wait for locks of the
+/// kernel's at times.
+constexpr std::uint64_t step_ns = 30'000;
 /// Longer than that nobody waits for a thread that has no processor, or sleeps.
 constexpr std::uint64_t wait_max_ns = 5'000'000;
 
