@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: rounds of a `single nowait` behind which every thread adds to the variable, one variable a
-// round: a race. Prints each variable whose sum is not that of all threads behind the store, with its
-// address. argv: the number of rounds, up to rounds_max.
+// round: a race. Prints each variable whose sum is not that of all threads behind the store, with
+// its address. argv: the number of rounds, up to rounds_max.
 #include <stdio.h>
 #include <stdlib.h>
 
