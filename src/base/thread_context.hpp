@@ -60,12 +60,23 @@ struct ThreadContext {
     std::uintptr_t frames_begin = 0, frames_end = 0;
     AnnouncedTerm announced;  ///< of the thread's next atomic (omp/atomic)
     Turns* turns = nullptr;   ///< who schedules it, nullptr: the kernel (base/turns.hpp)
-    SyncPlace place;          ///< of its last synchronization (base/sync_place.hpp)
+    /// Where its neighbours look whether they still let it go first, nullptr: they do not
+    /// (omp/team/single_turn.hpp).
+    std::atomic<ThreadContext*>* goes_first = nullptr;
+    SyncPlace place;  ///< of its last synchronization (base/sync_place.hpp)
     /// The kernel reads it at each system call of a thread whose calls are examined: 0 lets the
     /// call pass, 1 hands it to us.
     char examines_calls = 0;
     bool in_own_library = false;  ///< this thread executes a library that serves this node
 };
+
+/// `thread`, the calling one, is in the runtime again: what it did before is done.
+inline void end_going_first(ThreadContext& thread) noexcept {
+    if (thread.goes_first == nullptr) [[likely]]
+        return;
+    thread.goes_first->store(nullptr, std::memory_order_release);  // pairs with SingleTurn
+    thread.goes_first = nullptr;
+}
 
 /// The calling thread's context; made on first use (mmap, private). Async-signal-safe.
 ThreadContext& this_thread() noexcept;

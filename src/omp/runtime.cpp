@@ -131,7 +131,9 @@ void RuntimeCore::become_initial_thread() noexcept {
 }
 
 ThreadState& RuntimeCore::self() noexcept {
-    auto* const state = static_cast<ThreadState*>(this_thread().omp);
+    ThreadContext& thread = this_thread();
+    end_going_first(thread);
+    auto* const state = static_cast<ThreadState*>(thread.omp);
     return state != nullptr && state->runtime == this ? *state : meet_foreign_thread();
 }
 

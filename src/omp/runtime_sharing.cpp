@@ -197,19 +197,13 @@ void RuntimeCore::ordered_end() noexcept {
 bool RuntimeCore::single_start() noexcept {
     Frame& frame = *self().frame;
     if (frame.place.team_size == 1) return true;
-    std::atomic<std::uint32_t>& asking = frame.team->asking[frame.sequence % Workshare::slots];
+    SingleTurn& turn = frame.team->singles[frame.sequence % Workshare::slots];
     Workshare workshare = join_construct(frame);
     if (!workshare.joined()) return false;
-    asking.fetch_add(1, std::memory_order_relaxed);  // before its answer, which orders it
+    turn.ask();  // before its answer, which orders it
     const bool first = workshare.first_and_leave(frame.place.team_size);
-    asking.fetch_sub(1, std::memory_order_release);  // pairs with the line below
-    if (first) return true;
-    // The first one of this node asked before this thread had its answer, and goes on before it,
-    // as on one host: what it stores at once in a `single nowait` is then not overtaken by what its
-    // neighbour does behind that. The thread that asks waits for no thread of this node.
-    Backoff backoff;
-    while (asking.load(std::memory_order_acquire) != 0) backoff.pause();
-    return false;
+    first ? turn.won() : turn.lost();
+    return first;
 }
 
 void* RuntimeCore::single_copy_start() noexcept {

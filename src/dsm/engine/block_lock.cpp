@@ -103,10 +103,9 @@ void BlockLock::write_own_token(BlockId block, NodeId home, Timestamp wts,
 }
 
 /// With the lock: no reader gets anything here from now on. Returns what they were given.
-Timestamp BlockLock::close_own_lease(BlockId block) noexcept {
+LeaseWord BlockLock::close_own_lease(BlockId block) noexcept {
     return LeaseWord::from_raw(
-               records_.fetch_or(word(self_, block, lease_at), LeaseWord::closing_bit))
-        .rts();
+        records_.fetch_or(word(self_, block, lease_at), LeaseWord::closing_bit));
 }
 
 bool BlockLock::try_lock_here(BlockId block, LockToken& token) noexcept {
@@ -236,7 +235,7 @@ LockToken BlockLock::lock(BlockId block, PublicCopies::Reading* along) noexcept 
         if (seen == expected) {
             if (!takes) return wait_for_grant(block, at);
             token = token_of(block, words);
-            write_own_token(block, token.home, token.wts, LeaseWord::closed(token.rts));
+            write_own_token(block, token.home, token.wts, LeaseWord::closed(token.rts, token.read));
             return token;
         }
         const Chase next = chase(seen, at, first);
@@ -356,7 +355,7 @@ LockToken BlockLock::wait_for_grant(BlockId block, std::optional<NodeId> holder)
 }
 
 void BlockLock::grant(BlockId block, NodeId to, const LockToken& token) noexcept {
-    std::uint64_t words[2] = {token.wts.value, LeaseWord::closed(token.rts).raw()};
+    std::uint64_t words[2] = {token.wts.value, LeaseWord::closed(token.rts, token.read).raw()};
     using Access = gas::Segment::Access;
     Access list[] = {Access::put(records_, word(to, block, wts_at).offset,
                                  std::as_writable_bytes(std::span{words})),
@@ -368,12 +367,13 @@ void BlockLock::grant(BlockId block, NodeId to, const LockToken& token) noexcept
 void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
     HIROBA_INVARIANT(token.wts <= token.rts, "block %u: wts %lu, rts %lu (invariant 2)", block,
                      token.wts.value, token.rts.value);
-    open(block, {self_, token.wts, token.rts}, LeaseWord::open(token.rts));
+    // Who had the lock and published nothing leaves the trace of those who have read the version.
+    open(block, {self_, token.wts, token.rts, token.read}, LeaseWord::open(token.rts, token.read));
 }
 
 // Readers find the lease closed, so they take the lock, and with it find the home.
 void BlockLock::give_back(BlockId block, const LockToken& token) noexcept {
-    open(block, token, LeaseWord::closed(token.rts));
+    open(block, token, LeaseWord::closed(token.rts, token.read));
 }
 
 void BlockLock::open(BlockId block, const LockToken& token, LeaseWord lease) noexcept {
@@ -388,9 +388,9 @@ void BlockLock::open(BlockId block, const LockToken& token, LeaseWord lease) noe
     const NodeId next = seen.node(first);
     // Nobody else changes a busy word that has a successor: a plain store is enough.
     records_.store(word(self_, block, link_at), LinkWord::link(next).raw());
-    const Timestamp rts = close_own_lease(block);
+    const LeaseWord given = close_own_lease(block);
     moved_.mark(self_, block);
-    grant(block, next, {token.home, token.wts, rts});
+    grant(block, next, {token.home, token.wts, given.rts(), given.was_read()});
 }
 
 void BlockLock::on_chase(void* self, NodeId, Bytes body) noexcept {

@@ -125,7 +125,7 @@ private:
     NodeId home_of(BlockId block, std::uint64_t word) const noexcept;
     LockToken token_of(BlockId block, const std::uint64_t words[3]) const noexcept;
     void write_own_token(BlockId block, NodeId home, Timestamp wts, LeaseWord lease) noexcept;
-    Timestamp close_own_lease(BlockId block) noexcept;
+    LeaseWord close_own_lease(BlockId block) noexcept;
     NodeId initial_home(BlockId block) const noexcept;
     gas::GlobalAddress word(NodeId node, BlockId block, std::size_t member) const noexcept {
         return {node, std::uint64_t{block} * sizeof(BlockRecord) + member};

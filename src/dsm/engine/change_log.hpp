@@ -44,8 +44,9 @@ public:
         return sizeof(Epoch) + block_bytes / 64 * (sizeof(std::uint64_t) + 1);
     }
 
-    ChangeLog(gas::Segment& segment, std::size_t block_bytes)
-        : segment_(segment), block_bytes_(block_bytes) {}
+    /// @param begin  of the first block's entry, in each node's part of `segment`
+    ChangeLog(gas::Segment& segment, std::size_t block_bytes, std::uint64_t begin)
+        : segment_(segment), block_bytes_(block_bytes), begin_(begin) {}
 
     std::size_t words() const noexcept { return block_bytes_ / 64; }
 
@@ -53,37 +54,32 @@ public:
     /// @param scratch  words() words
     template <class Note>
     void note(BlockId block, Epoch epoch, std::byte* scratch, Note&& note) noexcept {
-        std::byte* const entry =
-            segment_.local() + std::uint64_t{block} * entry_bytes(block_bytes_);
-        auto* const epoch_of_entry = reinterpret_cast<std::uint64_t*>(entry);
-        std::uint64_t* const noted = epoch_of_entry + 1;
-        auto* const ages = reinterpret_cast<std::uint8_t*>(noted + words());
         auto* const now = reinterpret_cast<std::uint64_t*>(scratch);
         std::memset(now, 0, words() * sizeof *now);
         note(now);
-        const auto gap = static_cast<std::uint8_t>(std::min(epoch - *epoch_of_entry, age_max));
-        if (gap > 0) {
-            *epoch_of_entry = epoch;
-            for (std::size_t line = 0; line < words(); ++line)
-                ages[line] = static_cast<std::uint8_t>(std::min(ages[line] + gap, UINT8_MAX));
-        }
-        for (std::size_t line = 0; line < words(); ++line) {
-            if (now[line] == 0) continue;
-            noted[line] = (ages[line] == 0 ? noted[line] : 0) | now[line];
-            ages[line] = 0;
-        }
+        const Entry entry = grown_old(block, epoch);
+        for (std::size_t line = 0; line < words(); ++line)
+            if (now[line] != 0) entry.add(line, now[line]);
+    }
+    /// With the block's lock: where `ours` differs from `twin` in [at, +bytes) of the block, at
+    /// most 16 bytes; what lies behind the first one's line is left out.
+    void note_atomic(BlockId block, Epoch epoch, std::size_t at, const std::byte* ours,
+                     const std::byte* twin, std::size_t bytes) noexcept {
+        constexpr std::size_t line_bytes = 64;
+        std::uint64_t changed = 0;
+        for (std::size_t i = 0; i < bytes; ++i) changed |= std::uint64_t{ours[i] != twin[i]} << i;
+        // One that only looked has written nothing.
+        if (changed != 0) grown_old(block, epoch).add(at / line_bytes, changed << at % line_bytes);
     }
     /// This node's entry, its epoch first, as it stands.
     Bytes shown(BlockId block) noexcept {
-        return {segment_.local() + std::uint64_t{block} * entry_bytes(block_bytes_),
-                used_bytes(block_bytes_)};
+        return {segment_.local() + offset_of(block), used_bytes(block_bytes_)};
     }
     /// Reads what `node` has changed in `block` since `first` into `to` (words() words of it; room
     /// for a block). Whole with the block's lock, or where nobody merges the block.
     /// False: nothing.
     bool read(NodeId node, BlockId block, Epoch first, std::byte* to) noexcept {
-        segment_.get({node, std::uint64_t{block} * entry_bytes(block_bytes_)},
-                     {to, used_bytes(block_bytes_)});
+        segment_.get({node, offset_of(block)}, {to, used_bytes(block_bytes_)});
         Epoch epoch;
         std::memcpy(&epoch, to, sizeof epoch);
         if (epoch < first) return false;
@@ -102,8 +98,35 @@ public:
 private:
     static constexpr std::uint64_t age_max = UINT8_MAX;  ///< or older: of no use any more
 
+    struct Entry {
+        std::uint64_t* noted;
+        std::uint8_t* ages;
+        void add(std::size_t line, std::uint64_t bits) const noexcept {
+            noted[line] = (ages[line] == 0 ? noted[line] : 0) | bits;
+            ages[line] = 0;
+        }
+    };
+
+    std::uint64_t offset_of(BlockId block) const noexcept {
+        return begin_ + std::uint64_t{block} * entry_bytes(block_bytes_);
+    }
+    /// This node's entry, its lines older by what has passed until `epoch`.
+    Entry grown_old(BlockId block, Epoch epoch) noexcept {
+        std::byte* const entry = segment_.local() + offset_of(block);
+        auto* const epoch_of_entry = reinterpret_cast<std::uint64_t*>(entry);
+        std::uint64_t* const noted = epoch_of_entry + 1;
+        auto* const ages = reinterpret_cast<std::uint8_t*>(noted + words());
+        const auto gap = static_cast<std::uint8_t>(std::min(epoch - *epoch_of_entry, age_max));
+        if (gap == 0) return {noted, ages};
+        *epoch_of_entry = epoch;
+        for (std::size_t line = 0; line < words(); ++line)
+            ages[line] = static_cast<std::uint8_t>(std::min(ages[line] + gap, UINT8_MAX));
+        return {noted, ages};
+    }
+
     gas::Segment& segment_;
     std::size_t block_bytes_;
+    std::uint64_t begin_;
 };
 
 }  // namespace hiroba::dsm

@@ -75,6 +75,8 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     bool absent;
     std::uint32_t last_time;
     std::optional<std::uint64_t> word;  // before a block came that the publisher had made stale
+    std::optional<bool> knows_all;      // of what was here when the write came
+    Timestamp had;
     for (Stamp missing;; catch_up_with(missing)) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
@@ -82,12 +84,16 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         stays = must_stay(block);
         last_time = length_of_run(entry);
         absent = !readable(entry.state);
+        if (!knows_all) knows_all = !entry.early, had = copies_.own_wts(block);
         if (std::exchange(entry.stale_aside, false)) word = word_at(*offset);
         missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(block, write));
         if (!missing.is_none()) continue;
         if (absent) note_followed(entry), predictor_.note_miss(block);
-        if (entry.early) [[unlikely]]
-            note_first_access(block, address - range.address, write && absent);
+        if (entry.early) [[unlikely]] {
+            // What came while the write waited did not come before it.
+            const bool meets = write && *knows_all && copies_.own_wts(block) > had;
+            note_first_access(block, address - range.address, write && absent, meets);
+        }
         break;
     }
     if (word && !write && word_at(*offset) != *word && seems_to_spin()) note_spin();
@@ -237,7 +243,9 @@ std::uint32_t Node::latch_for_fetch(BlockId first, std::uint32_t count_max,
         if (range.address != std::exchange(at, range.end())) break;
         BlockEntry& entry = entries_[block];
         if (!entry.latch.try_lock()) break;
-        if (may_come_unasked(entry.state) && !entry.guards_stack && !must_stay(block)) continue;
+        if (may_come_unasked(entry.state) && !entry.held_back && !entry.guards_stack &&
+            !must_stay(block))
+            continue;
         entry.latch.unlock();
         break;
     }
@@ -319,6 +327,9 @@ Stamp Node::resolve(BlockId block, BlockEvent event) noexcept {
 // this very one: without a lease the home has no trace of them.
 Stamp Node::bring_current(BlockId block, BlockWork how) noexcept {
     BlockEntry& entry = entries_[block];
+    // A release has merged it while it was inaccessible: the version here is no older than the
+    // home's, and the private copy lacks bytes of it until an acquire has shown them.
+    if (entry.held_back) return {self_, 0};
     const bool has_lease = entry.rts >= copies_.own_wts(block);
     if (entry.brought && has_lease && entry.notice_wts == Timestamp{}) {
         if (const Stamp stamp = copies_.own_stamp(block); !may_show(stamp)) return stamp;

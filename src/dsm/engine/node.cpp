@@ -106,7 +106,8 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       moved_(std::move(made.moved), blocks_of(map), self_),
       lock_(endpoint, records_, moved_, map, options.lock_hops),
       copies_(data_, records_, self_, block_bytes_),
-      change_log_(changes_, block_bytes_),
+      change_log_(changes_, block_bytes_, 0),
+      atomic_log_(changes_, block_bytes_, blocks_of(map) * ChangeLog::entry_bytes(block_bytes_)),
       known_(known_count(endpoint, options)),
       pending_known_(known_.size(), first_epoch),
       flushed_known_(known_.size(), first_epoch),
@@ -236,7 +237,8 @@ std::size_t Node::news_bytes_max() const noexcept {
 
 std::size_t Node::bytes_of_changes(const AddressMap& map, const MemoryOptions& options) {
     if (options.race == MemoryOptions::Race::off) return ChangeLog::entry_bytes(0);
-    return blocks_of(map) * ChangeLog::entry_bytes(map.shape().block_bytes);
+    // Of plain writes and of atomics.
+    return 2 * blocks_of(map) * ChangeLog::entry_bytes(map.shape().block_bytes);
 }
 
 /// What all of `told` have; of none, what all peers have.

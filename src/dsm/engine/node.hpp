@@ -374,7 +374,7 @@ private:
     void know_what_atomics_ordered() noexcept;
     void know_what_was_told() noexcept;
     void note_brought(BlockId block, LastChange last) noexcept;
-    void note_first_access(BlockId block, std::uint64_t at, bool written) noexcept;
+    void note_first_access(BlockId block, std::uint64_t at, bool written, bool meets) noexcept;
     void look_at_early_blocks() noexcept;
     void learn_known(Bytes news) noexcept;
     void acquire_known() noexcept;
@@ -459,7 +459,7 @@ private:
     MovedBlocks moved_;
     BlockLock lock_;
     PublicCopies copies_;
-    ChangeLog change_log_;
+    ChangeLog change_log_, atomic_log_;
     std::atomic<Epoch> epoch_{first_epoch};  ///< changes in the release role
     /// Per node, empty if races are not looked for: the program here is synchronized with all that
     /// the node did in earlier epochs.

@@ -86,6 +86,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     const BlockId block = block_at(*offset);
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
+    end_going_first(this_thread());
     for (unsigned tries = 0;; ++tries) {
         let_others_go_on(block);
         let_write_faults_end(block, *offset);
@@ -185,7 +186,12 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     // leaves no trace here, must find its version outdated.
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
-    copies_.publish_part(block, offset & (block_bytes_ - 1), private_memory_.at(offset), bytes,
+    // Others are told when the release that it owes is over.
+    const std::size_t at = offset & (block_bytes_ - 1);
+    if (looks_for_races() && options_.atomics == MemoryOptions::Atomics::acq_rel)
+        atomic_log_.note_atomic(block, this_change().epoch, at, private_memory_.at(offset),
+                                copies_.own(block) + at, bytes);
+    copies_.publish_part(block, at, private_memory_.at(offset), bytes,
                          {wts, stamp_of_atomic(block), this_change()});
     entry.notice_wts = entry.trial.wts = {};
     entry.rts = rts;

@@ -199,11 +199,13 @@ void Node::note_brought(BlockId block, LastChange last) noexcept {
     early_count_.store(count + 1, std::memory_order_relaxed);
 }
 
-// With the block's latch, in the fault that made it accessible or a later one.
-void Node::note_first_access(BlockId block, std::uint64_t at, bool written) noexcept {
+// With the block's latch, in the fault that made it accessible or a later one. meets: the bytes
+// came while a write waited, whatever other threads have read of them since.
+void Node::note_first_access(BlockId block, std::uint64_t at, bool written, bool meets) noexcept {
     EarlyBlock& early = early_[block];
     using Use = EarlyBlock::Use;
     const auto offset = static_cast<std::uint32_t>(at);
+    if (meets) early.use = Use::none;
     // Made stale before the program came to its write: the same fault once more.
     if (early.use == Use::retried)
         early.use = written && offset == early.at ? Use::written : Use::again;
@@ -240,14 +242,32 @@ void Node::look_for_unordered(BlockId block, const std::byte* ours,
     changed.clear();
     note_changes(ours, twin, block_bytes_, changed.data());
     all.clear();
-    const auto read = [&](NodeId node) {
+    const bool ask_all = known_.size() <= asked_max;
+    const auto read = [&](ChangeLog& log, NodeId node) {
+        if (!may_ask(node, early.last, ask_all)) return false;
         // Relaxed: as is_known() has it.
         const Epoch first = known_[node.value].load(std::memory_order_relaxed);
-        return change_log_.read(node, block, first, theirs_buffer.get());
+        return log.read(node, block, first, theirs_buffer.get());
     };
-    const bool ask_all = known_.size() <= asked_max;
+    const auto tell = [&](ChangeLog& log, auto&& may_tell) {
+        for (std::uint32_t node = 0; node < known_.size(); ++node) {
+            if (!read(log, NodeId{node})) continue;
+            for_runs(changed, theirs, static_cast<std::uint32_t>(block_bytes_),
+                     [&](std::uint32_t at, std::uint32_t bytes) {
+                         if (may_tell(at, bytes))
+                             report_race(program_range(block).address + at, bytes, NodeId{node});
+                     });
+        }
+    };
+    using Use = EarlyBlock::Use;
+    const auto was_first = [&](std::uint32_t at, std::uint32_t bytes) {
+        return early.use == Use::written && early.alone && early.at / 8 >= at / 8 &&
+               early.at / 8 <= (at + bytes - 1) / 8;
+    };
+    // What the program first read may have been told by an atomic.
+    if (early.use == Use::written && early.alone) tell(atomic_log_, was_first);
     for (std::uint32_t node = 0; node < known_.size(); ++node)
-        if (may_ask(NodeId{node}, early.last, ask_all) && read(NodeId{node})) all.add(theirs);
+        if (read(change_log_, NodeId{node})) all.add(theirs);
     if (!all.meets(changed)) return;
 
     bool elsewhere;
@@ -255,21 +275,10 @@ void Node::look_for_unordered(BlockId block, const std::byte* ours,
         const std::scoped_lock guard{early_latch_};
         elsewhere = is_seen_elsewhere(block);
     }
-    using Use = EarlyBlock::Use;
     const std::uint32_t read_first = early.use == Use::read ? early.at : 0;
     const bool one = ask_all && !elsewhere && early.use != Use::again &&
                      early.use != Use::retried && early.alone && all.is_one_variable(read_first);
-    for (std::uint32_t node = 0; node < known_.size(); ++node) {
-        if (!may_ask(NodeId{node}, early.last, ask_all) || !read(NodeId{node})) continue;
-        for_runs(changed, theirs, static_cast<std::uint32_t>(block_bytes_),
-                 [&](std::uint32_t at, std::uint32_t bytes) {
-                     const bool first = early.use == Use::written && early.alone &&
-                                        early.at / 8 >= at / 8 &&
-                                        early.at / 8 <= (at + bytes - 1) / 8;
-                     if (one || first)
-                         report_race(program_range(block).address + at, bytes, NodeId{node});
-                 });
-    }
+    tell(change_log_, [&](auto at, auto bytes) { return one || was_first(at, bytes); });
 }
 
 bool Node::may_ask(NodeId node, LastChange last, bool all) const noexcept {

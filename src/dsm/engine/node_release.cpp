@@ -92,12 +92,13 @@ void Node::end_release() noexcept {
     {
         const std::scoped_lock guard{signature_latch_};
         for (std::size_t i = 0; i < made_count_; ++i) signature_.add(made_[i], known_to_all());
-        if (had_work_) end_epoch();
+        const bool owed = debt_.load(std::memory_order_seq_cst) >= release;
+        if (had_work_ || owed) end_epoch();  // atomics are noted, too
         Clock& own = clocks_[self_.value];
         own.told = own.needed = release;
         own.epoch = this_change().epoch;
         // Nobody has heard of a release that made nothing and that no atomic owes.
-        if (made_count_ > 0 || debt_.load(std::memory_order_seq_cst) >= release) {
+        if (made_count_ > 0 || owed) {
             own.changed = signature_.mark();
             note_untold();
         }

@@ -51,8 +51,8 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
         if (!looks_for_races()) continue;
         const EarlyBlock& early = early_[block];
         shown.values(early.use, early.alone, early.at, early.last.node, early.last.epoch);
-        const Bytes changes = change_log_.shown(block);
-        shown.bytes(changes.data(), changes.size());
+        for (ChangeLog* const log : {&change_log_, &atomic_log_})
+            shown.bytes(log->shown(block).data(), log->shown(block).size());
     }
     for (const std::atomic<Epoch>& epoch : known_) shown.values(epoch.load());
     for (const SeenEarly& seen : seen_early_)

@@ -24,12 +24,13 @@ public:
 
     constexpr LeaseWord() = default;
     static constexpr LeaseWord from_raw(std::uint64_t raw) { return LeaseWord{raw}; }
-    static constexpr LeaseWord open(Timestamp rts) { return LeaseWord{checked(rts)}; }
-    static constexpr LeaseWord open_and_read(Timestamp rts) {
-        return LeaseWord{checked(rts) | reading_bit};
+    /// @param read  the version stays the one that a reader has extended
+    static constexpr LeaseWord open(Timestamp rts, bool read = false) {
+        return LeaseWord{checked(rts) | (read ? reading_bit : 0)};
     }
-    static constexpr LeaseWord closed(Timestamp rts) {
-        return LeaseWord{checked(rts) | closing_bit};
+    static constexpr LeaseWord open_and_read(Timestamp rts) { return open(rts, true); }
+    static constexpr LeaseWord closed(Timestamp rts, bool read = false) {
+        return LeaseWord{checked(rts) | closing_bit | (read ? reading_bit : 0)};
     }
 
     constexpr std::uint64_t raw() const { return raw_; }

@@ -50,6 +50,9 @@ TEST(LeaseWord, says_until_when_and_whether_it_is_open) {
     EXPECT_FALSE(LeaseWord::open(Timestamp{7}).was_read());
     EXPECT_TRUE(LeaseWord::open_and_read(Timestamp{7}).was_read());
     EXPECT_EQ(LeaseWord::open_and_read(Timestamp{7}).rts(), Timestamp{7});
+    EXPECT_TRUE(LeaseWord::closed(Timestamp{7}, true).was_read());
+    EXPECT_FALSE(LeaseWord::closed(Timestamp{7}, true).is_open());
+    EXPECT_EQ(LeaseWord::closed(Timestamp{7}, true).rts(), Timestamp{7});
     const auto kept =
         LeaseWord::from_raw(LeaseWord::closed(Timestamp{7}).raw() | LeaseWord::keeping_bit);
     EXPECT_TRUE(kept.is_kept());

@@ -19,6 +19,7 @@
 #include "omp/team/gate.hpp"
 #include "omp/team/join_terms.hpp"
 #include "omp/team/reduction_offers.hpp"
+#include "omp/team/single_turn.hpp"
 #include "omp/team/team_link.hpp"
 #include "omp/team/thread_state.hpp"
 
@@ -34,8 +35,8 @@ struct Team {
     WordStore* progress = nullptr;  ///< of doacross loops
     /// Of a team on several nodes, by slot: chunks that this one has taken.
     std::unique_ptr<std::array<ChunkPool, Workshare::slots>> pools;
-    /// Of this node's members, by slot: how many ask whether a `single` is theirs.
-    std::array<std::atomic<std::uint32_t>, Workshare::slots> asking{};
+    /// Of this node's members, by slot.
+    std::array<SingleTurn, Workshare::slots> singles;
     TaskTeam* tasks = nullptr;      ///< guarded by the latch of the node's TaskPool
     Binding leader_binding;         ///< of this node's first member
     std::vector<Binding> bindings;  ///< of this node's members; none: they are not bound

@@ -32,7 +32,8 @@ namespace {
 enum class Second : std::uint8_t { none, heap, heap_twice, stack };
 
 /// Whether a scenario's nodes look for races, and what they must tell at its end in each order.
-enum class Races : std::uint8_t { off, none, some };
+/// any: what a scenario's threads look for themselves.
+enum class Races : std::uint8_t { off, none, some, any };
 
 struct Scenario {
     const char* name;
@@ -155,6 +156,15 @@ constexpr Scenario scenarios[] = {
          if (thread > 0) world.atomic_add(node, 1);
      },
      Races::none, true},
+    // A write and an atomic of two nodes, whichever comes first: what was added is there, or told.
+    {"write_beside_atomic", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 7);
+         if (thread == 1) world.fetch_add(node, 0, 1);
+         world.meet(node);
+         if (thread == 0) world.see_or_told(node, 0, 8);
+     },
+     Races::any, true},
     // In any order: for a night, and up to a number of states.
     {"atomics_of_three_nodes", 3, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -321,6 +331,23 @@ constexpr Scenario scenarios[] = {
          if (thread == 0) world.add(node, 0), world.add(node, 2);
          if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0), world.look(node, 2, 0);
+     },
+     Races::off, true},
+    // Two threads of a node: one merges a block that has become stale under its own write, with
+    // bytes of a release that the other learns of while the first looks at the block again.
+    {"held_back_and_fault", 2, 2, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 2) {
+             world.locked_add(node, 0, 0), world.tell();
+             world.locked_add(node, 1, 0), world.tell();
+         } else if (thread == 1) {
+             world.add(node, 1);
+             world.await_told(1), world.lock(node, 0);
+             world.await_told(2), world.unlock(node, 0), world.tell();
+             world.see_at_least(node, 0, 1);
+         } else {
+             world.await_told(3), world.lock(node, 1), world.unlock(node, 1);
+         }
      },
      Races::off, true},
     // A block that one node alone has written is exclusive there when the other comes for it: for a

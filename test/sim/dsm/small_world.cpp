@@ -87,6 +87,23 @@ void SmallWorld::see(ClusterNode& node, unsigned word) {
     cluster_.scheduler().stop();
 }
 
+void SmallWorld::see_at_least(ClusterNode& node, unsigned word, std::uint64_t least) {
+    const std::uint64_t saw = read(node, word);
+    if (saw >= least || !failure_.empty()) return;
+    failure_ = "node " + std::to_string(node.endpoint().self().value) + " sees " +
+               std::to_string(saw) + " in word " + std::to_string(word) + ", has seen " +
+               std::to_string(least);
+    cluster_.scheduler().stop();
+}
+
+void SmallWorld::see_or_told(ClusterNode& node, unsigned word, std::uint64_t right) {
+    const std::uint64_t saw = read(node, word);
+    if (saw == right || raced_ || !failure_.empty()) return;
+    failure_ = std::to_string(saw) + " in word " + std::to_string(word) + ", should be " +
+               std::to_string(right) + ", and no race was told";
+    cluster_.scheduler().stop();
+}
+
 void SmallWorld::add(ClusterNode& node, unsigned word) {
     const std::uintptr_t at = addresses_[word / words_per_block] + word % words_per_block * 8;
     right_[word] += 1;

@@ -29,6 +29,10 @@ public:
     /// Reads a word and compares.
     void see(ClusterNode& node, unsigned word);
     void add(ClusterNode& node, unsigned word);
+    /// Reads a word that has been known to be `least`.
+    void see_at_least(ClusterNode& node, unsigned word, std::uint64_t least);
+    /// Reads a word: `right`, or a race has been told.
+    void see_or_told(ClusterNode& node, unsigned word, std::uint64_t right);
     /// Without a look at what is right: for programs with races, and flags.
     std::uint64_t read(ClusterNode& node, unsigned word);
     void write(ClusterNode& node, unsigned word, std::uint64_t value);

@@ -67,6 +67,23 @@ BUGS = {
              "            at = next.next;\n"),
         ],
     ),
+    # What an atomic has changed is not noted for whoever writes it later, without having known.
+    "atomics_not_noted": (
+        ENGINE + "node_atomic.cpp",
+        [("    if (looks_for_races() && options_.atomics", "    if (bytes == 0 && options_.atomics")],
+    ),
+    # A block that was merged while it was inaccessible is mapped without what was held back of it.
+    "held_back_bytes_lacking": (
+        ENGINE + "fault_path.cpp",
+        [("    if (entry.held_back) return {self_, 0};\n", "")],
+    ),
+    # Whoever gives a lock back with nothing published wipes out who has read the version.
+    "trace_of_readers_lost": (
+        ENGINE + "block_lock.cpp",
+        [("LeaseWord::open(token.rts, token.read)", "LeaseWord::open(token.rts)"),
+         ("    open(block, token, LeaseWord::closed(token.rts, token.read));",
+          "    open(block, token, LeaseWord::closed(token.rts));")],
+    ),
     # A pinned block that becomes stale keeps its old bytes.
     "pinned_block_not_rebased": (
         ENGINE + "node_acquire.cpp",
@@ -416,6 +433,8 @@ LITMUS = {
 
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
+    "held_back_bytes_lacking": "held_back_and_fault",
+    "atomics_not_noted": "write_beside_atomic",
     "notice_older_than_min_wts": "three_nodes_one_notice",
     "release_before_acquire_ends": "write_and_acquire",
     "busy_link_shortened": "three_nodes",

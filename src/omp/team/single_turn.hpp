@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the order of a node's threads at one `single`: who gets it goes on before its neighbours.
+// Invariant: private to the node. Nobody waits for another node here, and every wait ends by
+// itself: it makes likely what on one host is nearly sure, and no program needs it to be right.
+#pragma once
+
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/thread_context.hpp"
+
+namespace hiroba::omp {
+
+/// Of one construct of a team. Zero: nobody asks.
+/// @thread any, save what is said
+class SingleTurn {
+public:
+    /// Before the thread asks whether the `single` is its own.
+    void ask() noexcept { asking_.fetch_add(1, std::memory_order_relaxed); }
+    /// It is. Until the thread calls the runtime again its neighbours let it go first.
+    void won() noexcept;
+    /// It is not. Returns when the neighbours that asked have their answers, and the one whose it
+    /// is has come to what it does first there: it is in the runtime again, or has computed for
+    /// some microseconds without a fault. After 5 ms in any case.
+    void lost() noexcept;
+
+private:
+    void let_first_go() noexcept;
+
+    std::atomic<std::uint32_t> asking_{0};
+    std::atomic<clockid_t> clock_{0};  ///< of the processor time of who goes first
+    /// Who goes first, null: nobody.
+    std::atomic<ThreadContext*> first_{nullptr};
+};
+
+}  // namespace hiroba::omp
