@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import npb
+import record
 
 # (how it runs, nodes, threads a node); 0 nodes: libgomp alone
 SHAPES = (("libgomp", 0, 1), ("libgomp", 0, 2), ("hiroba", 1, 1), ("hiroba", 1, 2),
@@ -54,8 +55,8 @@ def bars(at, values, scale):
                f'font-size="10">{value:.2f}</text>')
 
 
-def draw(rows):
-    """The SVG of {kernel: speed-ups in the order of SHAPES}."""
+def draw(rows, circumstances):
+    """The SVG of {kernel: speed-ups in the order of SHAPES}, with when and where they were taken below."""
     group = BAR * len(SHAPES) + GAP
     width = MARGIN * 2 + group * len(rows) + 130
     top = max(max(values) for values in rows.values())
@@ -76,6 +77,8 @@ def draw(rows):
         y = MARGIN + 20 * i
         parts.append(f'<rect x="{width - 130}" y="{y}" width="12" height="12" fill="{COLOURS[i]}"/>'
                      f'<text x="{width - 112}" y="{y + 11}">{label(shape)}</text>')
+    parts.append(f'<text x="{MARGIN}" y="{HEIGHT - 10}" font-size="10">{circumstances["date"]}, commit '
+                 f'{circumstances["commit"]}: {circumstances["machine"]}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -107,7 +110,8 @@ def main():
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["program", "run", "seconds", "speed_up"])
             writer.writerows(table)
-    (options.out / "speed_up.svg").write_text(draw(rows), encoding="utf-8")
+    (options.out / "speed_up.svg").write_text(draw(rows, record.circumstances(options.hiroba)),
+                                               encoding="utf-8")
 
 
 if __name__ == "__main__":

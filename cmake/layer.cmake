@@ -30,11 +30,11 @@ include(${CMAKE_CURRENT_LIST_DIR}/tests.cmake)
 # Programs with a bug planted, which tests run: apart, as they say nothing about what is built.
 add_custom_target(planted)
 
-# hiroba_layer(<name> [DEPENDS <layers>] [LIBRARIES <libraries>] [ALONE <cases>] [EXCLUDE <pattern>])
-# Defines hiroba_<name> from src/<name>/**, and test_<name> from the tests in there. ALONE: as of
+# hiroba_layer(<name> [DEPENDS <layers>] [LIBRARIES <libraries>] [NOT_UNDER_THREAD <cases>] [EXCLUDE <pattern>])
+# Defines hiroba_<name> from src/<name>/**, and test_<name> from the tests in there. NOT_UNDER_THREAD: as of
 # hiroba_gtest. EXCLUDE: sources that this build does without.
 function(hiroba_layer name)
-  cmake_parse_arguments(layer "" "EXCLUDE" "DEPENDS;LIBRARIES;ALONE" ${ARGN})
+  cmake_parse_arguments(layer "" "EXCLUDE" "DEPENDS;LIBRARIES;NOT_UNDER_THREAD" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp ${root}/*.hpp ${root}/*.S)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${root}/*_test.cpp)
@@ -48,10 +48,11 @@ function(hiroba_layer name)
   set_target_properties(hiroba_${name} PROPERTIES LINKER_LANGUAGE CXX)
   list(TRANSFORM layer_DEPENDS PREPEND hiroba_)
   target_link_libraries(hiroba_${name} PUBLIC hiroba_options ${layer_DEPENDS} ${layer_LIBRARIES})
+  hiroba_precompile(hiroba_${name} AS hiroba_base)
   if(tests AND HIROBA_TESTS)
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE hiroba_${name} hiroba_testing)
-    hiroba_gtest(test_${name} LABELS unit fast ALONE ${layer_ALONE})
+    hiroba_gtest(test_${name} LABELS unit fast NOT_UNDER_THREAD ${layer_NOT_UNDER_THREAD})
     add_dependencies(unit_tests test_${name})
   endif()
 endfunction()

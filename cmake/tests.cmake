@@ -19,29 +19,25 @@ if(NOT HIROBA_SANITIZE)
   target_compile_options(hiroba_testing INTERFACE $<$<CONFIG:Release>:-O1>)
 endif()
 
-# hiroba_gtest(<program> [NAME <name>] [FILTER <pattern>] [LABELS <labels>] [ALONE <patterns>])
+# hiroba_gtest(<program> [NAME <name>] [FILTER <pattern>] [LABELS <labels>] [NOT_UNDER_THREAD <patterns>])
 # Adds the cases of a program, or those that match, as one test: most last no longer than a process
-# takes to start. ALONE: each of these cases has a process of its own.
+# takes to start. NOT_UNDER_THREAD: cases that the thread sanitizer cannot follow; say why beside them.
 function(hiroba_gtest program)
-  cmake_parse_arguments(test "" "NAME;FILTER" "LABELS;ALONE" ${ARGN})
+  cmake_parse_arguments(test "" "NAME;FILTER" "LABELS;NOT_UNDER_THREAD" ${ARGN})
   if(NOT test_NAME)
     string(REGEX REPLACE "^test_" "unit." test_NAME ${program})
   endif()
-  if(HIROBA_TEST_CASES OR test_ALONE)
-    set(cases ${test_FILTER})
-    if(NOT HIROBA_TEST_CASES)
-      list(JOIN test_ALONE ":" cases)
-    endif()
-    gtest_discover_tests(${program} TEST_FILTER "${cases}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-      TEST_LIST ${test_NAME}_cases PROPERTIES TIMEOUT ${HIROBA_TEST_SECONDS} LABELS "${test_LABELS}")
+  if(NOT test_FILTER)
+    set(test_FILTER "*")
   endif()
-  if(NOT HIROBA_TEST_CASES)
-    list(JOIN test_ALONE ":" alone)
-    if(alone)
-      string(APPEND test_FILTER "-${alone}")
-    elseif(NOT test_FILTER)
-      set(test_FILTER "*")
-    endif()
+  if(test_NOT_UNDER_THREAD AND HIROBA_SANITIZE MATCHES thread)
+    list(JOIN test_NOT_UNDER_THREAD ":" without)
+    string(APPEND test_FILTER "-${without}")
+  endif()
+  if(HIROBA_TEST_CASES)
+    gtest_discover_tests(${program} TEST_FILTER "${test_FILTER}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+      TEST_LIST ${test_NAME}_cases PROPERTIES TIMEOUT ${HIROBA_TEST_SECONDS} LABELS "${test_LABELS}")
+  else()
     add_test(NAME ${test_NAME} COMMAND ${program} "--gtest_filter=${test_FILTER}" --gtest_brief=1)
     set_tests_properties(${test_NAME} PROPERTIES TIMEOUT ${HIROBA_TEST_SECONDS} LABELS "${test_LABELS}"
       FAIL_REGULAR_EXPRESSION "] 0 tests from")  # a filter that fits nothing

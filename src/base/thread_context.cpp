@@ -8,6 +8,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
 
 #include <atomic>
 #include <cerrno>
@@ -46,6 +49,22 @@ struct ThreadPages {
     ThreadPages* next = nullptr;  ///< fixed once published in `newest_pages`
     std::atomic<Owner> owner{0};  ///< 0: free
 };
+
+#ifdef __SANITIZE_THREAD__
+/// Tells the thread sanitizer what take_used_pages() hears from the kernel: that all an ended
+/// thread did with its pages came before.
+struct EndOfThread {
+    ThreadPages* pages = nullptr;
+    ~EndOfThread() { __tsan_release(pages); }
+};
+thread_local EndOfThread end_of_thread;
+void taken_over(ThreadPages* pages) {
+    __tsan_acquire(pages);
+    end_of_thread.pages = pages;
+}
+#else
+void taken_over(ThreadPages*) {}
+#endif
 
 constexpr std::size_t context_bytes = round_up(sizeof(ThreadPages), page_bytes);
 constexpr std::size_t mapping_bytes = page_bytes + runtime_stack_bytes + context_bytes;
@@ -107,6 +126,7 @@ void publish(ThreadPages* pages) noexcept {
         pages->owner.store(self);
         publish(pages);
     }
+    taken_over(pages);
     pages->context = ThreadContext{};
     pages->trace.count = 0;
     pages->context.runtime_stack_top = reinterpret_cast<std::byte*>(pages);

@@ -176,8 +176,9 @@ public:
 
     /// A flush: release and acquire in one critical section on one job-wide object.
     virtual void flush() noexcept = 0;
-    /// A flush made by the publisher; returns whether there was anything to tell or to learn.
-    virtual bool publish() noexcept = 0;
+    /// A flush by the publisher, beside the program: it counts as none of the program's. Returns
+    /// whether there was anything to tell or to learn.
+    virtual bool flush_aside() noexcept = 0;
     /// Whether a thread, here or elsewhere, has lately been seen to wait for a plain write.
     virtual bool somebody_spins() noexcept { return false; }
     /// Makes the release that other nodes have come to want; false: there is none. Nodes on threads

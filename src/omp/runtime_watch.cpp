@@ -62,7 +62,7 @@ void RuntimeCore::watch_regions() noexcept {
             continue;
         }
         const std::uint64_t begin = now_ns();
-        parts_.memory->publish();
+        parts_.memory->flush_aside();
         const std::uint64_t took = now_ns() - begin;
         const std::uint64_t round_ns = nodes_ * turn_ns;
         next_ns = now_ns() + std::clamp(share_of_time * took, round_ns, 2 * round_ns);

@@ -63,6 +63,8 @@ struct FaceNode {
           async(std::make_unique<Requests>(Requests{*made})),
           collectives(made.get()),
           endpoint(std::make_unique<Waits>(Waits{*made})) {}
+    /// Ends the thread that may still be in a handler before what handlers use goes.
+    ~FaceNode() { made.reset(); }
     void connect() {
         std::string why;
         ASSERT_TRUE(made->connect(&why)) << why;

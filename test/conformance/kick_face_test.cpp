@@ -166,8 +166,7 @@ TEST_P(KickFace, a_kick_after_a_write_lands_when_its_bytes_are_visible) {
                 });
                 node.board->wait_until<std::uint32_t>(
                     place, [round](std::uint32_t seen) { return seen == round; });
-                EXPECT_EQ(std::count(local, local + bytes, static_cast<std::byte>(round)),
-                          static_cast<long>(bytes));
+                EXPECT_EQ(count_of(static_cast<std::byte>(round), {local, bytes}), bytes);
                 node.network->wait_until([&] { return flag.over(); });
                 EXPECT_FALSE(flag.failed());
                 rig.meet();

@@ -282,7 +282,7 @@ void RandomProgram::synchronize_for_nothing(Self& self) {
         case 3:
             if (is_gone(self.phase, index_of(near))) return;  // that is a use
             return memory.make_accessible(address, near.bytes, self.random.happens(50));
-        case 4: memory.publish(); return;
+        case 4: memory.flush_aside(); return;
         default: return memory.flush();
     }
 }

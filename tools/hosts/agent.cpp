@@ -165,7 +165,8 @@ int serve(StartupPacket& packet, net::HostLink& link) {
     // Rank 0 has the only use for it, and the launcher must see when rank 0 closes it.
     ::close(STDIN_FILENO);
     std::vector<std::uint32_t> processes;
-    for (const Node& node : *nodes) processes.push_back(static_cast<std::uint32_t>(node.pid));
+    for (const NodeProcess& node : *nodes)
+        processes.push_back(static_cast<std::uint32_t>(node.pid));
     link.send({net::HostKind::started, 0, 0}, std::as_bytes(std::span(processes)));
     return Relay(link, *signals, *nodes, packet.plan.first_rank).run();
 }

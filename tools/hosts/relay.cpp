@@ -34,7 +34,7 @@ void append(std::vector<std::byte>& to, Bytes bytes) {
 
 }  // namespace
 
-Relay::Relay(net::HostLink& link, SignalWatch& signals, std::vector<Node>& nodes,
+Relay::Relay(net::HostLink& link, SignalWatch& signals, std::vector<NodeProcess>& nodes,
              std::uint32_t first_rank)
     : link_(link),
       signals_(signals),
@@ -130,7 +130,7 @@ void Relay::take_packets() {
 }
 
 void Relay::take_packets_of(std::size_t index) {
-    Node& node = nodes_[index];
+    NodeProcess& node = nodes_[index];
     const std::uint32_t rank = first_rank_ + static_cast<std::uint32_t>(index);
     ControlPacket packet;
     while (node.socket >= 0 && (link_.unsent_bytes() <= unsent_bytes_max || !node.alive)) {
@@ -211,7 +211,7 @@ void Relay::reap() {
 }
 
 bool Relay::any_alive() const {
-    return std::ranges::any_of(nodes_, [](const Node& node) { return node.alive; });
+    return std::ranges::any_of(nodes_, [](const NodeProcess& node) { return node.alive; });
 }
 
 /// No node stays, and the launcher hears of each end if it still listens.
@@ -228,7 +228,7 @@ void Relay::finish() {
         reap();
         link_.flush();
     }
-    for (Node& node : nodes_)
+    for (NodeProcess& node : nodes_)
         if (node.socket >= 0) ::close(node.socket);
     for (const auto& [rank, fd] : held_) ::close(fd);
 }

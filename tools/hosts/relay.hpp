@@ -23,7 +23,7 @@ namespace hiroba::tools {
 
 class Relay {
 public:
-    Relay(net::HostLink& link, SignalWatch& signals, std::vector<Node>& nodes,
+    Relay(net::HostLink& link, SignalWatch& signals, std::vector<NodeProcess>& nodes,
           std::uint32_t first_rank);
 
     /// Serves until the launcher lets the agent go, is lost, or a signal asks this process to end;
@@ -49,7 +49,7 @@ private:
 
     net::HostLink& link_;
     SignalWatch& signals_;
-    std::vector<Node>& nodes_;
+    std::vector<NodeProcess>& nodes_;
     std::uint32_t first_rank_;
     std::vector<AnswerQueue> answers_;   ///< by node of this host
     std::map<std::uint32_t, int> held_;  ///< descriptors gathered, by rank

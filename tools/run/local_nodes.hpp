@@ -13,7 +13,7 @@ namespace hiroba::tools {
 class LocalNodes final : public NodeSet {
 public:
     /// @param nodes  started, by rank from 0
-    explicit LocalNodes(std::vector<Node> nodes) : nodes_(std::move(nodes)) {}
+    explicit LocalNodes(std::vector<NodeProcess> nodes) : nodes_(std::move(nodes)) {}
 
     std::uint32_t count() const override { return static_cast<std::uint32_t>(nodes_.size()); }
     bool alive(std::uint32_t rank) const override { return nodes_[rank].alive; }
@@ -31,7 +31,7 @@ public:
     int first_process() const override { return nodes_[0].pid; }
 
 private:
-    std::vector<Node> nodes_;
+    std::vector<NodeProcess> nodes_;
     std::string no_trouble_;
 };
 

@@ -150,9 +150,9 @@ Result<rlimit> raise_open_files() {
     return former;
 }
 
-void abandon(std::vector<Node>& nodes) {
+void abandon(std::vector<NodeProcess>& nodes) {
     kill_nodes(nodes);
-    for (Node& node : nodes) {
+    for (NodeProcess& node : nodes) {
         if (node.alive) ::waitpid(node.pid, nullptr, 0);
         if (node.socket >= 0) ::close(node.socket);
     }
@@ -161,8 +161,8 @@ void abandon(std::vector<Node>& nodes) {
 
 }  // namespace
 
-void kill_nodes(const std::vector<Node>& nodes) {
-    for (const Node& node : nodes)
+void kill_nodes(const std::vector<NodeProcess>& nodes) {
+    for (const NodeProcess& node : nodes)
         if (node.alive) ::kill(node.pid, SIGKILL);
 }
 
@@ -170,7 +170,7 @@ namespace {
 
 /// libdw, which reads stacks in this process, waits on the thread it reads. If the node ends
 /// meanwhile libdw takes its status, and waitpid() never reports it: found out here.
-bool ended_untold(const Node& node) {
+bool ended_untold(const NodeProcess& node) {
     siginfo_t info{};
     return node.alive &&
            ::waitid(P_PID, static_cast<id_t>(node.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 &&
@@ -179,14 +179,14 @@ bool ended_untold(const Node& node) {
 
 }  // namespace
 
-std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_rank) {
+std::vector<NodeEvent> reap_nodes(std::vector<NodeProcess>& nodes, std::uint32_t first_rank) {
     constexpr int status_of_unknown = 1 << 8;  // as if it had ended with 1
     std::vector<NodeEvent> events;
     int status = 0;
     pid_t pid;
     while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
         const auto node = std::ranges::find_if(
-            nodes, [pid](const Node& each) { return each.alive && each.pid == pid; });
+            nodes, [pid](const NodeProcess& each) { return each.alive && each.pid == pid; });
         if (node == nodes.end()) continue;  // A child of the process that became this command.
         if (!WIFSTOPPED(status) && !WIFCONTINUED(status)) node->alive = false;
         events.push_back({first_rank + static_cast<std::uint32_t>(node - nodes.begin()), status});
@@ -209,8 +209,8 @@ Result<JobIdentity> draw_job_key() {
     return job;
 }
 
-Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
-                                      const SignalWatch& signals) {
+Result<std::vector<NodeProcess>> start_nodes(const RunPlan& plan, JobIdentity job,
+                                             const SignalWatch& signals) {
     const auto limit = raise_open_files();
     if (!limit) return limit.error();
     const rlimit files = *limit;
@@ -222,7 +222,7 @@ Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
     std::size_t inherited = 0;
     while (environ[inherited]) ++inherited;
     const std::vector<char*> arguments = pointers_to(plan.command);
-    std::vector<Node> nodes;
+    std::vector<NodeProcess> nodes;
     Result<void> started;
     const std::uint32_t end = plan.first_rank + plan.nodes_here();
     for (std::uint32_t rank = plan.first_rank; rank < end && started; ++rank) {

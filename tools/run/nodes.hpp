@@ -17,7 +17,7 @@
 
 namespace hiroba::tools {
 
-struct Node {
+struct NodeProcess {
     pid_t pid = -1;
     int socket = -1;     ///< the launcher's end of the control channel
     bool alive = false;  ///< started and not yet waited for
@@ -33,14 +33,14 @@ Result<JobIdentity> draw_job_key();
 /// as the bare program; every other node is a group of its own, which no terminal signal reaches.
 /// Under an agent rank 0 is one too: the agent's group is orphaned, so the kernel would not stop
 /// it.
-Result<std::vector<Node>> start_nodes(const RunPlan& plan, JobIdentity job,
-                                      const SignalWatch& signals);
+Result<std::vector<NodeProcess>> start_nodes(const RunPlan& plan, JobIdentity job,
+                                             const SignalWatch& signals);
 
 /// Sends SIGKILL to every node alive.
-void kill_nodes(const std::vector<Node>& nodes);
+void kill_nodes(const std::vector<NodeProcess>& nodes);
 
 /// Waits for every child that has ended or was stopped, without blocking; nodes that ended are
 /// alive no more. The first of `nodes` is `first_rank`.
-std::vector<NodeEvent> reap_nodes(std::vector<Node>& nodes, std::uint32_t first_rank = 0);
+std::vector<NodeEvent> reap_nodes(std::vector<NodeProcess>& nodes, std::uint32_t first_rank = 0);
 
 }  // namespace hiroba::tools

@@ -87,7 +87,7 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
     auto started = start_nodes(plan, *key, signals);
     if (!started) return report(started.error());
     std::vector<int> sockets;
-    for (const Node& node : *started) sockets.push_back(node.socket);
+    for (const NodeProcess& node : *started) sockets.push_back(node.socket);
     LocalNodes nodes(std::move(*started));
     RaceReport races(race_volume(), nodes.first_process(), plan);
     ControlServer control(sockets, race_sink(races), attach_sink(races));

@@ -125,7 +125,7 @@ std::string waits_for(const std::vector<std::string>& functions) {
     return general;
 }
 
-void print_stacks(const std::vector<Node>& nodes, std::uint32_t first_rank) {
+void print_stacks(const std::vector<NodeProcess>& nodes, std::uint32_t first_rank) {
     for (std::uint32_t i = 0; i < nodes.size(); ++i)
         if (nodes[i].alive) print_node(first_rank + i, nodes[i].pid);
 }

@@ -18,7 +18,7 @@ namespace hiroba::tools {
 inline constexpr int stacks_request = 0x68697262;
 
 /// Prints the stacks of all nodes alive to stderr; the first of `nodes` is `first_rank`.
-void print_stacks(const std::vector<Node>& nodes, std::uint32_t first_rank = 0);
+void print_stacks(const std::vector<NodeProcess>& nodes, std::uint32_t first_rank = 0);
 
 /// What a thread whose stack has these functions, innermost first, is waiting for; empty: nothing.
 std::string waits_for(const std::vector<std::string>& functions);

@@ -4,8 +4,8 @@
 // Each block has a lock without a fixed place. Every node keeps one word of it: `unlocked` (free,
 // and here), `locked` (held by a thread here, or on its way here), `locked + successor` (as well,
 // and that node is next), or `link(node)` (it went that way). Zero is a link to the initial home,
-// so the words of a block that nobody has used need not exist. Whoever follows links from any word
-// comes to the one node whose word is no link: the end of the chain.
+// so the words of a block that no thread has used need not exist. A chaser that follows links from
+// any word comes to the one node whose word is no link: the end of the chain.
 //
 // Taking it. Free here: one compare-and-swap of the own word. Otherwise the own word becomes
 // `locked` first. From then on others who come here by old links queue behind this node, although
@@ -31,7 +31,7 @@
 // remote store, so where it finds the lock free it sends the token as a message.
 //
 // Leases. Readers need not take the lock: they read at the home and raise `rts` by a
-// compare-and-swap on the lease word, which carries an open bit. Whoever takes the lock closes that
+// compare-and-swap on the lease word, which carries an open bit. A taker of the lock closes that
 // word first (fetch-or), and gets with it all the time that readers were given; the next write lies
 // behind it (invariant 3). The node that loses the lock is marked (MovedBlocks): its copy needed no
 // lease while it was the home's, and does from now on. Both happen before the taker can write, so
@@ -299,7 +299,7 @@ LinkWord BlockLock::exchange(NodeId at, BlockId block, LinkWord expected, LinkWo
     return seen;
 }
 
-// Whoever keeps a lock says so before it looks for a successor, and a successor queues before it
+// A keeper of a lock sets its bit before it looks for a successor, and a successor queues before it
 // looks here: one of the two sees the other.
 bool BlockLock::keep(BlockId block) noexcept {
     records_.fetch_or(word(self_, block, lease_at), LeaseWord::keeping_bit);
@@ -386,7 +386,7 @@ void BlockLock::open(BlockId block, const LockToken& token, LeaseWord lease) noe
     HIROBA_INVARIANT(seen.kind(self_, first) == LinkWord::Kind::locked_with_successor,
                      "block %u: word %lx at unlock (invariant 1)", block, seen.raw());
     const NodeId next = seen.node(first);
-    // Nobody else changes a busy word that has a successor: a plain store is enough.
+    // No other node changes a busy word that has a successor: a plain store is enough.
     records_.store(word(self_, block, link_at), LinkWord::link(next).raw());
     const LeaseWord given = close_own_lease(block);
     moved_.mark(self_, block);

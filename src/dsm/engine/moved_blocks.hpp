@@ -35,7 +35,8 @@ public:
     void mark(NodeId node, BlockId block) noexcept {
         for (const Access& one : accesses(block)) {
             const gas::GlobalAddress at{node, one.offset};
-            // Whoever has set it has yet to be found by a taker, who then finds what is below.
+            // Set already: the node that set it has yet to be found by a taker, which then finds
+            // what is below.
             if ((segment_.load(at) & one.value) == 0) segment_.fetch_or(at, one.value);
         }
     }

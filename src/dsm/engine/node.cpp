@@ -142,7 +142,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     endpoint.on(message::release_asked, &Node::on_release_asked, this);
     lock_.ask_by(*this);
     endpoint.on(message::block_wanted, &Node::on_block_wanted, this);
-    // Nobody else could read anything.
+    // A job of one node has no other that could read.
     options_.exclusive &= endpoint.nodes() > 1;
     endpoint.on(message::spin_seen, &Node::on_spin_seen, this);
     for (auto& epoch : known_) epoch.store(first_epoch, std::memory_order_relaxed);

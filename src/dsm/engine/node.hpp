@@ -103,7 +103,7 @@ public:
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     void flush() noexcept override;
-    bool publish() noexcept override;
+    bool flush_aside() noexcept override;
     bool somebody_spins() noexcept override;
     bool pay() noexcept override;
     bool has_to_pay() noexcept override;

@@ -191,7 +191,7 @@ void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
         count(&PlaceCounters::invalidations);
         make_stale(block);
     } else {
-        // Nobody here has used what it was before, unless an older notice has told of that.
+        // No thread here has used what it was before, unless an older notice has told of that.
         if (!readable(entry.state) && !is_stale_just_now(entry)) entry.follow = {};
         entry.latch.unlock();
     }
@@ -329,7 +329,7 @@ void Node::finish_invalidations() noexcept {
         // A block that was only readable too: a write may have come between a release's look at it
         // and its end.
         const bool changed = has_changed(block);
-        stop_holding_back(block);  // nobody sees it
+        stop_holding_back(block);  // no thread sees it
         const BlockStep next =
             take(entry, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
         if (has(next.work, BlockWork::remember)) put_on_unmerged(block);

@@ -134,7 +134,7 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexc
     const BlockStep next = must_stay(block) && settled(before)
                                ? take(entry, BlockEvent::pinned_fault)
                                : take(entry, BlockEvent::atomic);
-    // Whoever changed the block last may have done so to let this thread go on.
+    // The last change of the block may have been made to let this thread go on.
     note_known(block);
     entry.state = next.next;
     this_thread().atomic_block = block + std::uint64_t{1};

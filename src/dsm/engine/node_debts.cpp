@@ -136,7 +136,7 @@ bool Node::pay() noexcept {
     if (!has_to_pay()) return false;
     serve_wanted();
     if (board_.written() >= board_.wanted()) {
-        if (board_.is_block_wanted()) yield();  // whoever has its latch goes on
+        if (board_.is_block_wanted()) yield();  // the thread that has its latch goes on
         return true;
     }
     const ReleaseNumber wanted = board_.wanted();

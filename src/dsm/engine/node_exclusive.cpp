@@ -2,7 +2,7 @@
 // Role: blocks that only this node uses: no release looks at them, nobody is told of their writes
 // (docs/protocol.md#exclusive).
 // Invariant: while a block is exclusive here, this node has its lock and is its home, and no other
-// node has a readable copy or may get one by a notice (invariant 15). Whoever waits for such a
+// node has a readable copy or may get one by a notice (invariant 15). A node that waits for such a
 // block waits for a thread that takes latches by trying only, so that no wait for a block is part
 // of a cycle.
 #include <algorithm>
@@ -132,7 +132,7 @@ void Node::note_life(Trial& trial, GiveUp when) const noexcept {
     const bool ahead = when == GiveUp::ahead;
     trial.unread = 0;
     if (when == GiveUp::near) {
-        trial.proven = false;  // nobody has asked for it
+        trial.proven = false;  // no other node has asked for it
     } else if (is_streak(trial)) {
         trial.proven = lived >= (ahead ? short_life : streak_life);
         if (!trial.proven) {
@@ -188,7 +188,7 @@ void Node::on_block_wanted(void* self, NodeId, Bytes body) noexcept {
     BlockId block;
     HIROBA_INVARIANT(body.size() == sizeof block, "block_wanted of %lu bytes", body.size());
     std::memcpy(&block, body.data(), sizeof block);
-    static_cast<Node*>(self)->wake_for_wanted(block);  // whoever sent it has noted it
+    static_cast<Node*>(self)->wake_for_wanted(block);  // its sender has noted it
 }
 
 void Node::wanted(NodeId requester, BlockId block) noexcept {
@@ -210,7 +210,7 @@ void Node::wake_for_wanted(BlockId block) noexcept {
 bool Node::try_give_up(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (!entry.latch.try_lock()) {
-        // Whoever has it may wait, for this block's lock even, unless it is exclusive.
+        // The thread that has it may wait, for this block's lock even, unless it is exclusive.
         return std::atomic_ref{entry.state}.load(std::memory_order_seq_cst) !=
                BlockState::exclusive;
     }
@@ -219,7 +219,7 @@ bool Node::try_give_up(BlockId block) noexcept {
     entry.latch.unlock();
     if (!exclusive) return true;
     give_up_near(block);
-    // Whoever gets these bytes asks for the release that they owe, which may begin meanwhile.
+    // A node that gets these bytes asks for the release that they owe, which may begin meanwhile.
     board_.want(self_, debt_.load(std::memory_order_seq_cst));
     asked_.fetch_add(1, std::memory_order_release);
     asked_.notify_all();

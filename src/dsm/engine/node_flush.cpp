@@ -93,7 +93,7 @@ void Node::learn_flushed(const FlushObject::Content& flushed, bool orders) noexc
     flush_seen_ = flushed.version;
 }
 
-bool Node::publish() noexcept {
+bool Node::flush_aside() noexcept {
     bool found = false;
     on_runtime_stack([&] { found = flush_on_runtime_stack(Flusher::background, Others::running); });
     return found;

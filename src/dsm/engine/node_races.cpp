@@ -164,7 +164,7 @@ void Node::know_what_atomics_ordered() noexcept {
     atomics_known_.store(behind, std::memory_order_relaxed);
 }
 
-// Whoever told it, and whether the program or its publisher heard.
+// From every teller alike, and whether the program or its publisher heard.
 void Node::know_what_was_told() noexcept {
     const std::scoped_lock guard{signature_latch_};
     for (std::uint32_t node = 0; node < known_.size(); ++node)

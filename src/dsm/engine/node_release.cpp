@@ -97,7 +97,7 @@ void Node::end_release() noexcept {
         Clock& own = clocks_[self_.value];
         own.told = own.needed = release;
         own.epoch = this_change().epoch;
-        // Nobody has heard of a release that made nothing and that no atomic owes.
+        // No node has heard of a release that made nothing and that no atomic owes.
         if (made_count_ > 0 || owed) {
             own.changed = signature_.mark();
             note_untold();
@@ -271,7 +271,7 @@ void Node::merge(BlockId block, Others others) noexcept {
     publish_live(block, token);
 }
 
-/// Nobody has merged the block since this node's public copy was made.
+/// No node has merged the block since this node's public copy was made.
 void Node::publish_live(BlockId block, const LockToken& token) noexcept {
     const std::byte* const live = private_copy(block);
     if (entries_[block].early) [[unlikely]]
@@ -396,8 +396,8 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
     note_streak(block, token);
     publish(Version{wts, stamp_of_merge(block), this_change()});
     BlockEntry& entry = entries_[block];
-    // Whoever knows of the first of several such versions goes to the home, and leaves a trace, for
-    // each of them.
+    // A node that knows of the first of several such versions goes to the home, and leaves a trace,
+    // for each of them.
     const bool goes_on = entry.trial.wts != Timestamp{} && entry.trial.wts == token.wts &&
                          token.home == self_ && !token.read;
     const bool tried = is_to_be_tried(entry, token);

@@ -50,7 +50,7 @@ void Publisher::run() noexcept {
         if (active_.load(std::memory_order_relaxed)) {
             const bool hurry = memory_.somebody_spins();
             const std::uint64_t begin = hurry ? processor_ns() : now_ns();
-            found = memory_.publish();
+            found = memory_.flush_aside();
             took_ns = (hurry ? processor_ns() : now_ns()) - begin;
         }
         wait_ns = next_wait_ns(wait_ns, found, took_ns, memory_.somebody_spins());

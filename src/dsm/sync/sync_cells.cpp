@@ -191,7 +191,7 @@ void SyncCells::pay_debt(void* cells, std::uint64_t bucket_raw, NodeId creditor)
 
 // --- visits --------------------------------------------------------------------------------------
 
-SyncCells::Visit::Visit(SyncCells& cells, SyncKey key, SyncKind kind, Find find) noexcept
+SyncCells::Visit::Visit(SyncCells& cells, SyncKey key, CellKind kind, Find find) noexcept
     : cells_(cells), bucket_(cells.bucket_of(key)) {
     Backoff backoff;
     const std::uint64_t mine = cells.endpoint_.self().value + 1;
@@ -219,7 +219,7 @@ bool SyncCells::Visit::is_idle(Cell cell) const noexcept {
            segment.load(cells_.at(cell, head_of)) == 0;
 }
 
-void SyncCells::Visit::find_cell(SyncKey key, SyncKind kind, Find find) noexcept {
+void SyncCells::Visit::find_cell(SyncKey key, CellKind kind, Find find) noexcept {
     gas::Segment& segment = cells_.segment_;
     Cell idle{bucket_.node, 0};
     Cell cell = idle;
@@ -245,7 +245,7 @@ void SyncCells::Visit::find_cell(SyncKey key, SyncKind kind, Find find) noexcept
     take_cell(idle, key, kind);
 }
 
-void SyncCells::Visit::take_cell(Cell cell, SyncKey key, SyncKind kind) noexcept {
+void SyncCells::Visit::take_cell(Cell cell, SyncKey key, CellKind kind) noexcept {
     cell_ = cell;
     fresh_ = true;
     set(key_of, key);

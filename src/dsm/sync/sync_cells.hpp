@@ -39,7 +39,7 @@ using SyncKey = std::uint64_t;
 using SyncThread = std::uint64_t;
 
 /// What a cell is at present. A fresh object of a kind has state, amount and list all zero.
-enum class SyncKind : std::uint64_t { none, mutex, rwlock, condition, barrier, semaphore, once };
+enum class CellKind : std::uint64_t { none, mutex, rwlock, condition, barrier, semaphore, once };
 
 /// The place in which one thread waits; 0 is none.
 struct SyncWaiter {
@@ -121,7 +121,7 @@ private:
 class SyncCells::Visit {
 public:
     enum class Find : std::uint8_t { nothing, existing, existing_or_new };
-    Visit(SyncCells& cells, SyncKey key, SyncKind kind, Find find = Find::existing_or_new) noexcept;
+    Visit(SyncCells& cells, SyncKey key, CellKind kind, Find find = Find::existing_or_new) noexcept;
     ~Visit();
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
@@ -159,8 +159,8 @@ public:
 private:
     std::uint64_t get(std::size_t word) const noexcept;
     void set(std::size_t word, std::uint64_t value) noexcept;
-    void find_cell(SyncKey key, SyncKind kind, Find find) noexcept;
-    void take_cell(Cell cell, SyncKey key, SyncKind kind) noexcept;
+    void find_cell(SyncKey key, CellKind kind, Find find) noexcept;
+    void take_cell(Cell cell, SyncKey key, CellKind kind) noexcept;
     bool is_idle(Cell cell) const noexcept;
 
     SyncCells& cells_;

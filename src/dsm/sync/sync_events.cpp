@@ -20,7 +20,7 @@ constexpr std::uint64_t semaphore_max = INT_MAX;
 SyncWaiter SyncTable::join_condition(SyncKey key) noexcept {
     SyncWaiter waiter;
     on_runtime_stack([&] {
-        Visit condition{cells_, key, SyncKind::condition};
+        Visit condition{cells_, key, CellKind::condition};
         waiter = condition.enqueue();
     });
     return waiter;
@@ -28,13 +28,13 @@ SyncWaiter SyncTable::join_condition(SyncKey key) noexcept {
 
 SyncOutcome SyncTable::await_condition(SyncKey key, SyncWaiter waiter,
                                        const Deadline* deadline) noexcept {
-    return wait(key, SyncKind::condition, waiter, deadline) ? SyncOutcome::done
+    return wait(key, CellKind::condition, waiter, deadline) ? SyncOutcome::done
                                                             : SyncOutcome::timed_out;
 }
 
 void SyncTable::signal_condition(SyncKey key, bool everyone) noexcept {
     on_runtime_stack([&] {
-        Visit condition{cells_, key, SyncKind::condition, Visit::Find::existing};
+        Visit condition{cells_, key, CellKind::condition, Visit::Find::existing};
         if (!condition.has_cell()) return;
         if (everyone)
             condition.grant_all();
@@ -49,7 +49,7 @@ SyncOutcome SyncTable::pass_barrier(SyncKey key, std::uint32_t threads) noexcept
     SyncWaiter waiter;
     on_runtime_stack([&] {
         memory_.release(Others::running);
-        Visit barrier{cells_, key, SyncKind::barrier};
+        Visit barrier{cells_, key, CellKind::barrier};
         barrier.catch_up();
         barrier.publish();
         const std::uint64_t come = barrier.state() + 1;
@@ -62,7 +62,7 @@ SyncOutcome SyncTable::pass_barrier(SyncKey key, std::uint32_t threads) noexcept
         }
     });
     if (!waiter) return SyncOutcome::last;
-    wait(key, SyncKind::barrier, waiter, nullptr);
+    wait(key, CellKind::barrier, waiter, nullptr);
     catch_up(key);
     return SyncOutcome::done;
 }
@@ -70,7 +70,7 @@ SyncOutcome SyncTable::pass_barrier(SyncKey key, std::uint32_t threads) noexcept
 bool SyncTable::is_barrier_used(SyncKey key) noexcept {
     bool used = false;
     on_runtime_stack([&] {
-        const Visit barrier{cells_, key, SyncKind::barrier, Visit::Find::existing};
+        const Visit barrier{cells_, key, CellKind::barrier, Visit::Find::existing};
         used = barrier.has_cell() && barrier.state() != 0;
     });
     return used;
@@ -80,7 +80,7 @@ bool SyncTable::is_barrier_used(SyncKey key) noexcept {
 
 void SyncTable::make_semaphore(SyncKey key, std::uint32_t value) noexcept {
     on_runtime_stack([&] {
-        Visit semaphore{cells_, key, SyncKind::semaphore};
+        Visit semaphore{cells_, key, CellKind::semaphore};
         semaphore.set_state(1);
         semaphore.set_amount(value);
     });
@@ -88,7 +88,7 @@ void SyncTable::make_semaphore(SyncKey key, std::uint32_t value) noexcept {
 
 void SyncTable::destroy_semaphore(SyncKey key) noexcept {
     on_runtime_stack([&] {
-        Visit semaphore{cells_, key, SyncKind::semaphore, Visit::Find::existing};
+        Visit semaphore{cells_, key, CellKind::semaphore, Visit::Find::existing};
         if (!semaphore.has_cell()) return;
         semaphore.set_state(0);
         semaphore.set_amount(0);
@@ -109,7 +109,7 @@ SyncOutcome SyncTable::take_semaphore(SyncKey key, std::uint32_t initial,
     SyncWaiter waiter;
     SyncOutcome outcome = SyncOutcome::busy;
     on_runtime_stack([&] {
-        Visit semaphore{cells_, key, SyncKind::semaphore};
+        Visit semaphore{cells_, key, CellKind::semaphore};
         make_known(semaphore, initial);
         if (semaphore.amount() > 0) {
             semaphore.set_amount(semaphore.amount() - 1);
@@ -120,7 +120,7 @@ SyncOutcome SyncTable::take_semaphore(SyncKey key, std::uint32_t initial,
         }
     });
     if (!waiter) return outcome;
-    if (!wait(key, SyncKind::semaphore, waiter, waiting.deadline)) return SyncOutcome::timed_out;
+    if (!wait(key, CellKind::semaphore, waiter, waiting.deadline)) return SyncOutcome::timed_out;
     catch_up(key);
     return SyncOutcome::done;
 }
@@ -129,7 +129,7 @@ SyncOutcome SyncTable::post_semaphore(SyncKey key, std::uint32_t initial) noexce
     SyncOutcome outcome = SyncOutcome::done;
     on_runtime_stack([&] {
         memory_.release(Others::running);
-        Visit semaphore{cells_, key, SyncKind::semaphore};
+        Visit semaphore{cells_, key, CellKind::semaphore};
         make_known(semaphore, initial);
         if (semaphore.amount() == semaphore_max) {
             outcome = SyncOutcome::overflow;
@@ -148,7 +148,7 @@ SyncOutcome SyncTable::post_semaphore(SyncKey key, std::uint32_t initial) noexce
 std::uint32_t SyncTable::semaphore_value(SyncKey key, std::uint32_t initial) noexcept {
     std::uint64_t value = 0;
     on_runtime_stack([&] {
-        Visit semaphore{cells_, key, SyncKind::semaphore};
+        Visit semaphore{cells_, key, CellKind::semaphore};
         make_known(semaphore, initial);
         value = semaphore.amount();
     });
@@ -161,7 +161,7 @@ void SyncTable::begin_once(SyncKey key) noexcept {
     for (;;) {
         SyncWaiter waiter;
         on_runtime_stack([&] {
-            Visit once{cells_, key, SyncKind::once};
+            Visit once{cells_, key, CellKind::once};
             if (once.state() != 0) {
                 waiter = once.enqueue();
                 return;
@@ -170,14 +170,14 @@ void SyncTable::begin_once(SyncKey key) noexcept {
             once.catch_up();
         });
         if (!waiter) return;
-        wait(key, SyncKind::once, waiter, nullptr);
+        wait(key, CellKind::once, waiter, nullptr);
     }
 }
 
 void SyncTable::end_once(SyncKey key) noexcept {
     on_runtime_stack([&] {
         memory_.release(Others::running);
-        Visit once{cells_, key, SyncKind::once};
+        Visit once{cells_, key, CellKind::once};
         once.catch_up();
         once.publish();
         once.set_state(0);

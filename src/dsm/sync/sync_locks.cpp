@@ -24,14 +24,14 @@ Result<std::unique_ptr<SyncTable>> SyncTable::create(net::Endpoint& endpoint, Sh
 void SyncTable::catch_up(SyncKey key) noexcept {
     if (cells_.is_caught_up(key)) return;
     on_runtime_stack([&] {
-        Visit visit{cells_, key, SyncKind::none, Visit::Find::nothing};
+        Visit visit{cells_, key, CellKind::none, Visit::Find::nothing};
         visit.catch_up();
     });
 }
 
 /// After the caller has queued up: true once it was granted what it waits for, false when time was
 /// up first; then it no longer waits.
-bool SyncTable::wait(SyncKey key, SyncKind kind, SyncWaiter waiter,
+bool SyncTable::wait(SyncKey key, CellKind kind, SyncWaiter waiter,
                      const Deadline* deadline) noexcept {
     bool is_granted = cells_.await(waiter, deadline);
     if (!is_granted) {
@@ -39,7 +39,7 @@ bool SyncTable::wait(SyncKey key, SyncKind kind, SyncWaiter waiter,
             Visit visit{cells_, key, kind, Visit::Find::existing_or_new};
             is_granted = !visit.withdraw(waiter);
             // A writer that gives up may have been what kept readers out.
-            if (!is_granted && kind == SyncKind::rwlock) admit(visit);
+            if (!is_granted && kind == CellKind::rwlock) admit(visit);
         });
     }
     cells_.give_back(waiter);
@@ -51,7 +51,7 @@ bool SyncTable::wait(SyncKey key, SyncKind kind, SyncWaiter waiter,
 SyncOutcome SyncTable::try_mutex(SyncKey key, MutexType type, bool waits,
                                  SyncWaiter* waiter) noexcept {
     const SyncThread self = cells_.self();
-    Visit mutex{cells_, key, SyncKind::mutex};
+    Visit mutex{cells_, key, CellKind::mutex};
     const SyncThread holder = mutex.state();
     if (holder == 0) {
         mutex.set_state(self);
@@ -75,7 +75,7 @@ SyncOutcome SyncTable::lock_mutex(SyncKey key, MutexType type, Waiting waiting) 
     SyncOutcome outcome{};
     on_runtime_stack([&] { outcome = try_mutex(key, type, waiting.allowed, &waiter); });
     if (!waiter) return outcome;
-    if (!wait(key, SyncKind::mutex, waiter, waiting.deadline)) return SyncOutcome::timed_out;
+    if (!wait(key, CellKind::mutex, waiter, waiting.deadline)) return SyncOutcome::timed_out;
     catch_up(key);
     return SyncOutcome::done;
 }
@@ -93,7 +93,7 @@ void SyncTable::hand_over(Visit& mutex) noexcept {
 
 /// busy: others need what this node has written, so it must release first.
 SyncOutcome SyncTable::try_unlock(SyncKey key, MutexType type) noexcept {
-    Visit mutex{cells_, key, SyncKind::mutex};
+    Visit mutex{cells_, key, CellKind::mutex};
     const SyncThread holder = mutex.state();
     if (type != MutexType::normal && holder != cells_.self()) return SyncOutcome::not_owner;
     if (holder == 0) return SyncOutcome::done;
@@ -112,7 +112,7 @@ SyncOutcome SyncTable::unlock_mutex(SyncKey key, MutexType type) noexcept {
         outcome = try_unlock(key, type);
         if (outcome != SyncOutcome::busy) return;
         memory_.release(Others::running);
-        Visit mutex{cells_, key, SyncKind::mutex};
+        Visit mutex{cells_, key, CellKind::mutex};
         mutex.catch_up();
         mutex.publish();
         hand_over(mutex);
@@ -124,7 +124,7 @@ SyncOutcome SyncTable::unlock_mutex(SyncKey key, MutexType type) noexcept {
 bool SyncTable::is_mutex_held(SyncKey key) noexcept {
     bool held = false;
     on_runtime_stack([&] {
-        const Visit mutex{cells_, key, SyncKind::mutex, Visit::Find::existing};
+        const Visit mutex{cells_, key, CellKind::mutex, Visit::Find::existing};
         held = mutex.has_cell() && mutex.state() != 0;
     });
     return held;
@@ -133,7 +133,7 @@ bool SyncTable::is_mutex_held(SyncKey key) noexcept {
 bool SyncTable::is_mutex_mine(SyncKey key) noexcept {
     bool mine = false;
     on_runtime_stack([&] {
-        const Visit mutex{cells_, key, SyncKind::mutex, Visit::Find::existing};
+        const Visit mutex{cells_, key, CellKind::mutex, Visit::Find::existing};
         mine = mutex.has_cell() && mutex.state() == cells_.self();
     });
     return mine;
@@ -162,7 +162,7 @@ SyncOutcome SyncTable::lock_rwlock(SyncKey key, LockMode mode, bool writers_firs
     SyncOutcome outcome = SyncOutcome::done;
     on_runtime_stack([&] {
         const SyncThread self = cells_.self();
-        Visit rwlock{cells_, key, SyncKind::rwlock};
+        Visit rwlock{cells_, key, CellKind::rwlock};
         const bool free = mode == LockMode::shared
                               ? rwlock.state() == 0 && !(writers_first && rwlock.has_waiters())
                               : rwlock.state() == 0 && rwlock.amount() == 0;
@@ -180,7 +180,7 @@ SyncOutcome SyncTable::lock_rwlock(SyncKey key, LockMode mode, bool writers_firs
         rwlock.catch_up();
     });
     if (!waiter) return outcome;
-    if (!wait(key, SyncKind::rwlock, waiter, waiting.deadline)) return SyncOutcome::timed_out;
+    if (!wait(key, CellKind::rwlock, waiter, waiting.deadline)) return SyncOutcome::timed_out;
     catch_up(key);
     return SyncOutcome::done;
 }
@@ -190,7 +190,7 @@ SyncOutcome SyncTable::unlock_rwlock(SyncKey key) noexcept {
     SyncOutcome outcome = SyncOutcome::done;
     on_runtime_stack([&] {
         memory_.release(Others::running);
-        Visit rwlock{cells_, key, SyncKind::rwlock};
+        Visit rwlock{cells_, key, CellKind::rwlock};
         if (rwlock.state() == 0 && rwlock.amount() == 0) {
             outcome = SyncOutcome::not_owner;
             return;
@@ -209,7 +209,7 @@ SyncOutcome SyncTable::unlock_rwlock(SyncKey key) noexcept {
 bool SyncTable::is_rwlock_held(SyncKey key) noexcept {
     bool held = false;
     on_runtime_stack([&] {
-        const Visit rwlock{cells_, key, SyncKind::rwlock, Visit::Find::existing};
+        const Visit rwlock{cells_, key, CellKind::rwlock, Visit::Find::existing};
         held = rwlock.has_cell() && (rwlock.state() != 0 || rwlock.amount() != 0);
     });
     return held;

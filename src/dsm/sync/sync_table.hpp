@@ -90,7 +90,7 @@ private:
     static void hand_over(Visit& mutex) noexcept;
     static void admit(Visit& rwlock) noexcept;
     void catch_up(SyncKey key) noexcept;
-    bool wait(SyncKey key, SyncKind kind, SyncWaiter waiter, const Deadline* deadline) noexcept;
+    bool wait(SyncKey key, CellKind kind, SyncWaiter waiter, const Deadline* deadline) noexcept;
     SyncOutcome try_mutex(SyncKey key, MutexType type, bool waits, SyncWaiter* waiter) noexcept;
     SyncOutcome try_unlock(SyncKey key, MutexType type) noexcept;
 

@@ -27,7 +27,7 @@ public:
     bool enter_atomic(void*, std::size_t) noexcept override { return false; }
     void leave_atomic(void*, std::size_t) noexcept override {}
     void flush() noexcept override {}
-    bool publish() noexcept override { return false; }
+    bool flush_aside() noexcept override { return false; }
     void on_race(RaceReport, void*) noexcept override {}
     MemoryCounts counts() const noexcept override { return {}; }
 

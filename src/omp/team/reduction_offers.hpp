@@ -2,10 +2,10 @@
 // Role: what the threads of a node bring to a reduction of the team: one of them adds up what has
 // come, and alone goes to the shared variables, which may be another node's.
 // Invariant: an offer is made by its thread, and taken by that thread itself or by the node's
-// leader, never by both. Who has made one waits only until it is taken or nobody leads: as long as
-// it would wait for the lock of the variables. Nobody waits for a thread that has not come.
-// Source: Hendler, Incze, Shavit, Tzafrir, "Flat combining and the synchronization-parallelism
-// tradeoff", SPAA 2010.
+// leader, never by both. The thread that has made one waits only until it is taken or no thread
+// leads: as long as it would wait for the lock of the variables. No thread waits for one that has
+// not come. Source: Hendler, Incze, Shavit, Tzafrir, "Flat combining and the
+// synchronization-parallelism tradeoff", SPAA 2010.
 #pragma once
 
 #include <atomic>

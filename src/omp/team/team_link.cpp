@@ -374,7 +374,7 @@ bool TeamLink::finish_along_tree(Distraction distraction) noexcept {
         acquire();
     }
     pass_down(Kind::spread);
-    // Whoever leaves a cancelled region's barrier here does not know it before the next fork.
+    // A thread that leaves a cancelled region's barrier here does not know it before the next fork.
     if (!cancellable_) tree_knows();
     ++phase_;
     bring_expected();

@@ -73,9 +73,9 @@ constexpr Scenario scenarios[] = {
     // One node publishes in the background, which the other learns in the background.
     {"race_and_publisher", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         if (thread == 1) node.memory().publish();
+         if (thread == 1) node.memory().flush_aside();
          world.write(node, 0, 111 + thread);
-         if (thread == 0) node.memory().publish();
+         if (thread == 0) node.memory().flush_aside();
          world.meet(node);
      },
      Races::some, true},
@@ -103,7 +103,7 @@ constexpr Scenario scenarios[] = {
          if (thread == 0) {
              world.write(node, 0, 111);
              world.write(node, 2, 1);
-             node.memory().publish();
+             node.memory().flush_aside();
          } else if (world.read(node, 2) == 1 && world.read(node, 0) == 111) {
              world.write(node, 0, 112);
          }

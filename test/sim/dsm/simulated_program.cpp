@@ -123,7 +123,7 @@ ProgramOutcome run_racy_program(net::sim::FiberStacks& stacks, std::uint64_t see
                     if (shape.tell)
                         std::printf("%lu ns: node %u publishes in phase %u\n", node.time_ns(),
                                     node.self().value, phase);
-                    node.memory().publish();
+                    node.memory().flush_aside();
                 }
                 if (i == 1 && shape.tell)
                     std::printf("%lu ns: node %u writes in phase %u\n", node.time_ns(),
