@@ -250,6 +250,9 @@ private:
     struct JointFetch;
     /// Returns of which blocks, by position, this is true now. With the latches of all of them.
     std::uint32_t fetch_ahead_together(std::span<const BlockId> blocks, bool from_home) noexcept;
+    void bring_together(std::span<JointFetch> fetches, std::span<const BlockId> blocks,
+                        BlockWork from_home, std::byte* room) noexcept;
+    void rebase_together() noexcept;
     static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
     void map_ahead(BlockId first, std::uint32_t count, Access access) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
