@@ -257,6 +257,11 @@ BUGS = {
         [("return blocks[a] < blocks[b]; });",
           "return (blocks[a] < blocks[b]) == (node.self_.value % 2 == 0); });")],
     ),
+    # A fault maps its node's own version, whatever of it is held back.
+    "held_back_mapped": (
+        ENGINE + "node_debts.cpp",
+        [("    if (is_own && entries_[block].held_back) return false;\n", "    static_cast<void>(is_own);\n")],
+    ),
     # A block that was fetched anew is still compared with what it held when its bytes were held back.
     "held_back_after_a_fetch": (
         ENGINE + "fault_path.cpp",
