@@ -9,11 +9,13 @@ A run counts when it verifies once, exits with 0, and every node took part in a 
            --engines uffd mprotect --providers shm udp
     npb.py ... --kernels cg bt --classes A --compare --sequential NPB-without-openmp/bin --worst 3
     npb.py ... --kernels cg mg --classes A --compare --between-hosts       as root: namespaces
+    npb.py ... --nodes 2 4 --starters run mpirun srun                      srun: a Slurm of this machine
 
 --compare alternates hiroba, libgomp with as many threads, and the sequential program. --worst K
 says for the K slowest beside libgomp where HIROBA_STATS=full saw the time go.
 """
 import argparse
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -23,10 +25,12 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "test/cluster"))
+import exec_runs  # noqa: E402
 import host_nets  # noqa: E402
 
 KERNELS = ("ep", "cg", "mg", "ft", "is", "bt", "sp", "lu")
@@ -100,9 +104,14 @@ class Bench:
     def program(self, kernel, size):
         return str((self.options.programs / f"{kernel}.{size}").resolve())
 
-    def on_nodes(self, kernel, size, nodes, *, threads=1, stats="1", engine=None, provider=None):
-        words = [self.hiroba, "run", "--threads", str(threads)]
-        if self.hosts:
+    def on_nodes(self, kernel, size, nodes, *, threads=1, stats="1", engine=None, provider=None,
+                 starter="run"):
+        words = [self.hiroba, "run" if starter == "run" else "exec", "--threads", str(threads)]
+        if starter == "mpirun":
+            words = exec_runs.mpirun("-n", str(nodes), *words)
+        elif starter == "srun":
+            words = ["srun", "--mpi=pmix", "--overcommit", "-n", str(nodes), *words]
+        elif self.hosts:
             words += ["--hosts", ",".join(self.hosts.names[:nodes]), "--ssh", "ip netns exec"]
         else:
             words += ["-n", str(nodes)]
@@ -136,17 +145,18 @@ def show(row, as_json):
           flush=True)
 
 
-def one_row(bench, kernel, size, nodes, engine, provider):
+def one_row(bench, kernel, size, nodes, engine, provider, starter):
     options = bench.options
     mine, threads, serial = [], [], []
     for _ in range(options.repeat):
-        mine.append(bench.on_nodes(kernel, size, nodes, engine=engine, provider=provider))
+        mine.append(bench.on_nodes(kernel, size, nodes, engine=engine, provider=provider,
+                                   starter=starter))
         if options.compare:
             threads.append(bench.alone(kernel, size, nodes))
             serial.append(bench.alone(kernel, size, 1, options.sequential))
     failures = [run.failure for run in mine + threads + serial if run.failure]
     row = {"program": f"{kernel}.{size}", "nodes": nodes, "engine": engine, "provider": provider,
-           "right": f"{sum(not run.failure for run in mine)}/{len(mine)}", "seconds": median(mine)}
+           "starter": starter, "right": f"{sum(not run.failure for run in mine)}/{len(mine)}", "seconds": median(mine)}
     if options.compare:
         row |= {"libgomp": median(threads), "sequential": median(serial)}
         if row["seconds"] and row["libgomp"]:
@@ -179,9 +189,10 @@ def run_all(bench):
     options = bench.options
     check_programs(options)
     rows, failed = [], 0
-    for size, kernel, nodes, engine, provider in itertools.product(
-            options.classes, options.kernels, options.nodes, options.engines, bench.placed()):
-        row, failures = one_row(bench, kernel, size, nodes, engine, provider)
+    for size, kernel, nodes, engine, provider, starter in itertools.product(
+            options.classes, options.kernels, options.nodes, options.engines, bench.placed(),
+            options.starters):
+        row, failures = one_row(bench, kernel, size, nodes, engine, provider, starter)
         rows.append(row)
         failed += failures
     tell_worst(bench, rows)
@@ -200,6 +211,7 @@ def parse():
     parser.add_argument("--nodes", nargs="+", type=int, default=[2])
     parser.add_argument("--engines", nargs="+", default=["uffd"])
     parser.add_argument("--providers", nargs="+", default=["shm"])
+    parser.add_argument("--starters", nargs="+", default=["run"], choices=["run", "mpirun", "srun"])
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--limit", type=int, default=600, help="seconds for one run")
     parser.add_argument("--compare", action="store_true")
@@ -209,10 +221,25 @@ def parse():
     return parser.parse_args()
 
 
+@contextlib.contextmanager
+def slurm_if(wanted):
+    """What `srun` needs, for as long as it lasts."""
+    if not wanted:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="hiroba_npb") as folder, \
+            exec_runs.slurm_of_this_machine(Path(folder)) as configuration:
+        os.environ["SLURM_CONF"] = configuration
+        yield
+
+
 def main():
     options = parse()
+    if options.between_hosts and options.starters != ["run"]:
+        sys.exit("--starters: mpirun and srun start on this host. Leave --between-hosts out")
     if not options.between_hosts:
-        return run_all(Bench(options))
+        with slurm_if("srun" in options.starters):
+            return run_all(Bench(options))
     missing = host_nets.why_missing()
     if missing:
         sys.exit(f"--between-hosts: {missing}")

@@ -9,6 +9,8 @@ kicks  DIMMnet-1, tables 4 to 9: a store, round trip, barrier, sums, windows, a 
 Usage: paper_figures.py --hiroba build/bin/hiroba [--provider udp] [--repeat 32] [layer|kicks ...]
 Writes layer_PROVIDER.csv, layer_{latency,overhead,rate}_PROVIDER.svg and kicks_PROVIDER.csv to --out.
 Each point is --repeat runs; the interval is Student's, 95 %, of their means. Alone on the machine.
+--data FILE draws what another machine has measured: a CSV of `layer`, or any text with its lines, such
+as what test/guest/guest.py --bed soft_roce --only figures prints.
 """
 
 import argparse
@@ -120,8 +122,21 @@ def draw(curves, title, unit):
     return "\n".join(parts) + "\n"
 
 
+def rows_in(file):
+    """The rows among a text's lines; what else it says is passed over."""
+    rows = []
+    for line in file.read_text().splitlines():
+        words = line.strip().split(",")
+        if len(words) != 7 or words[0] not in (*MEASURES, "overlap") or not words[2].isdigit():
+            continue
+        rows.append((words[0], words[1], int(words[2]), int(words[3]), *map(float, words[4:])))
+    if not rows:
+        sys.exit(f"{file}: no line of it is a row of layer_PROVIDER.csv")
+    return rows
+
+
 def layer(options):
-    rows = list(layer_rows(options))
+    rows = rows_in(options.data) if options.data else list(layer_rows(options))
     with open(options.out / f"layer_{options.provider}.csv", "w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["measure", "offload", "bytes", "threads", "ns", "half_interval_ns",
@@ -153,15 +168,20 @@ def kicks(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--hiroba", required=True)
+    parser.add_argument("--hiroba", help="the command that measures")
+    parser.add_argument("--data", type=pathlib.Path, help="layer: draw this in place of measuring")
     parser.add_argument("--provider", default="udp")
     parser.add_argument("--repeat", type=int, default=32, help="runs of each point")
     parser.add_argument("--milliseconds", type=int, default=100, help="of each run")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2, 4, 8, 16])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[8, 1024, 65536])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[8, 1024, 65536, 1 << 20])
     parser.add_argument("--out", default="docs/figures", type=pathlib.Path)
     parser.add_argument("what", nargs="*", default=["layer", "kicks"])
     options = parser.parse_args()
+    if options.data and options.what != ["layer"]:
+        parser.error("--data: only the figures of layer are drawn from data; name layer alone")
+    if not options.hiroba and not options.data:
+        parser.error("--hiroba: needed to measure; --data draws without")
     options.out.mkdir(parents=True, exist_ok=True)
     parts = {"layer": layer, "kicks": kicks}
     for what in options.what:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases of hosts_runs.py: the ports that a job listens on, and where its files are on the hosts."""
+"""Cases of hosts_runs.py: the ports that a job listens on, where its files are on the hosts, and what
+`hiroba perf` measures between them."""
+import json
 import pathlib
 import re
 import shutil
@@ -78,3 +80,39 @@ def copied(bench):
         yield f"agents were {agents}"
     if left := set(pathlib.Path("/tmp").glob("hiroba-copy-*")) - before:
         yield f"{left} is left"
+
+
+def bytes_over_wire(bench):
+    """What has come to each host until now, from the wire's other end."""
+    listed = subprocess.run(["ip", "-n", bench.hosts.home, "-s", "-j", "link", "show", "type", "veth"],
+                            capture_output=True, text=True, check=True).stdout
+    return {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in json.loads(listed)}
+
+
+def perf_between_hosts(bench):
+    """hiroba perf measures between hosts: answers are right, and test and floor cross the wire."""
+    def perf(places, *words):
+        return bench.run(bench.hosts.at_home(bench.hiroba, "perf", *words, "--hosts", places, "--ssh",
+                                             "ip netns exec", "--milliseconds", "5"))
+
+    for test, nodes, places in (("bandwidth", 2, (1, 1)), ("get_latency", 4, (2, 2)),
+                                ("barrier", 3, (1, 1, 1)), ("read_rate", 2, (1, 1)),
+                                ("dsm_read_miss", 2, (1, 1)), ("busy_get_latency", 2, (1, 1))):
+        before = bytes_over_wire(bench)
+        done = perf(bench.spread(*places), test, "--json", "--ports", "21000-21063")
+        after = bytes_over_wire(bench)
+        if done.returncode != 0:
+            yield f"{test}: status {done.returncode}, {done.stderr[-300:]!r}"
+            continue
+        row = json.loads(done.stdout)
+        if row["nodes"] != nodes or row["median_ns"] <= 0 or row["floor_ns"] < 2000:
+            yield f"{test}: {row}: memory of one host is not the floor between two"
+        for i in range(len(places)):
+            if after[f"port{i}"] - before[f"port{i}"] < 10000:
+                yield f"{test}: host {i} received {after[f'port{i}'] - before[f'port{i}']} bytes"
+    table = perf(bench.spread(1, 1), "put_latency", "--sizes", "8:1M")
+    rows = [line.split() for line in table.stdout.decode().splitlines() if "put_latency" in line]
+    if table.returncode != 0 or [int(row[1]) for row in rows] != [8 << i for i in range(18)]:
+        yield f"--sizes: status {table.returncode}, {table.stdout!r}, {table.stderr[-300:]!r}"
+    alone = perf(bench.spread(1), "put_latency")
+    yield from expect(bench, alone, 64, "needs 2 nodes, and the hosts carry 1", "ended with status 64")

@@ -26,7 +26,7 @@ import host_nets  # noqa: E402
 from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LIMIT_SECONDS,  # noqa: E402
                          LONG, RACE, STREAM, Bench, differences, ends, environment, example, expect,
                          launcher_of, on_host, regions, start_busy, state_of, command_line, wrapper)
-from hosts_places import copied, other_paths, ports  # noqa: E402
+from hosts_places import copied, other_paths, perf_between_hosts, ports  # noqa: E402
 
 SKIPPED = 77
 
@@ -238,6 +238,34 @@ def silent_host(bench):
                         quiet=True, HIROBA_PEER_TIMEOUT="3")
     finally:
         bench.hosts.mend(1)
+
+
+def healed_link(bench, seconds=5):
+    """A host that the network does not reach for a while, in the middle of a job: nobody notices but
+    by the clock."""
+    program = bench.compile("stream", STREAM)
+    bare = bench.run([str(program), "60"], OMP_NUM_THREADS="2")
+    job = subprocess.Popen(bench.command(bench.spread(1, 1), "--threads", "1", str(program), "60"),
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=environment(HIROBA_STATS="1"))
+    try:
+        first = job.stdout.readline()
+        bench.hosts.cut(1)
+        try:
+            time.sleep(seconds)
+            ended = job.poll()
+        finally:
+            bench.hosts.mend(1)
+        if ended is not None:
+            yield f"it had ended with status {ended} while the link was cut"
+        out, err = job.communicate(timeout=LIMIT_SECONDS)
+    finally:
+        job.kill()
+        job.wait()
+    timeless = [re.sub(rb"^seconds .*$", b"", text, flags=re.MULTILINE) for text in (err, bare.stderr)]
+    got = subprocess.CompletedProcess([], job.returncode, first + out, timeless[0])
+    bare.stderr = timeless[1]
+    yield from differences(bench, bare, got, 2)
 
 
 def terminated(bench):
@@ -525,11 +553,11 @@ def all_cases(options):
     yield "heat_three_hosts", lambda b: example(b, "heat", ["64", "10"], b.spread(1, 2, 1), 4)
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
-    for case in (files, ports, other_paths, copied, device, ipv6, path_mtu, bad_network, spmd, flood, named_places,
+    for case in (files, ports, other_paths, copied, perf_between_hosts, device, ipv6, path_mtu, bad_network, spmd, flood, named_places,
                  races, crash,
                  grace, stopped_for_a_second,
                  killed_node, killed_agent, killed_agent_of_rank_0,
-                 silent_host, terminated, hangup, hung_command, interrupted_twice, killed_launcher, stacks,
+                 silent_host, healed_link, terminated, hangup, hung_command, interrupted_twice, killed_launcher, stacks,
                  stopped_and_continued, other_program, other_build, bad_input, real_ssh):
         yield case.__name__, case
 

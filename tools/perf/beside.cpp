@@ -23,6 +23,7 @@
 #include "tools/json.hpp"
 #include "tools/line.hpp"
 #include "tools/perf/child.hpp"
+#include "tools/perf/table.hpp"
 
 namespace hiroba::tools::perf_parts {
 namespace {
@@ -37,14 +38,15 @@ struct Equal {
     double factor = 1;  ///< the peer's nanoseconds to the test's: 2 for half a round trip
     std::uint64_t count = 20'000;
     const char* provider = nullptr;  ///< alone over this one
+    bool any_threads = false;        ///< a stream: its one thread beside our several
 };
 constexpr Equal ucx_equals[] = {
     {"put_latency", "ucp_put_lat"},
     {"get_latency", "ucp_get", 1, 3'000},
     {"atomic_latency", "ucp_fadd"},
     {"am_latency", "ucp_am_lat", 2},
-    {"message_rate", "ucp_put_bw", 1, 200'000},
-    {"bandwidth", "ucp_put_bw", 1, 2'000},
+    {"message_rate", "ucp_put_bw", 1, 200'000, nullptr, true},
+    {"bandwidth", "ucp_put_bw", 1, 2'000, nullptr, true},
     {"read_latency", "ucp_get", 1, 3'000},
     {"gas_get", "ucp_get", 1, 3'000},
     {"acp_add8", "ucp_fadd"},
@@ -93,6 +95,11 @@ std::optional<Transport> transport_like(std::string_view provider) {
                              {"--mca", "btl", "self,tcp", "--mca", "osc", "pt2pt"});
         return tcp;
     }
+    if (provider == "ucx") {
+        // Of its wires on one host tcp alone tells of a peer's death, which our provider asks for.
+        const char* const chosen = ::getenv("UCX_TLS");
+        return Transport{chosen != nullptr ? chosen : "tcp,self", {"--mca", "pml", "ucx"}};
+    }
     return std::nullopt;
 }
 
@@ -138,10 +145,11 @@ std::optional<double> member(const std::string& text, const std::string& name) {
     return std::strtod(text.c_str() + at + name.size() + 3, nullptr);
 }
 
-Result<double> run_ours(const std::vector<std::string>& words, double& floor_ns) {
+Result<double> run_ours(const std::vector<std::string>& words, std::uint32_t seconds,
+                        double& floor_ns) {
     Child run(words, {}, true);
     std::string output;
-    const int status = run.finish(run_seconds_max, output);
+    const int status = run.finish(seconds, output);
     const auto ns = member(output, "median_ns"), floor = member(output, "floor_ns");
     if (status != 0 || !ns || !floor) return failed("hiroba perf", status, output);
     floor_ns = *floor;
@@ -229,6 +237,11 @@ const Equal* equal_of(const Equal (&equals)[count], std::string_view test,
     return nullptr;
 }
 
+const Equal* peer_of(std::string_view peer, std::string_view test, std::string_view provider) {
+    return peer == "ucx" ? equal_of(ucx_equals, test, provider)
+                         : equal_of(mpi_equals, test, provider);
+}
+
 /// What `--beside` names; the first that cannot be had is an error.
 Result<std::vector<Side>> sides_of(const PerfPlan& plan, std::string_view provider,
                                    const std::string& peers) {
@@ -241,13 +254,19 @@ Result<std::vector<Side>> sides_of(const PerfPlan& plan, std::string_view provid
             return Error{ErrorKind::usage,
                          fmt::format("--beside {}: there are ucx and mpi. Change --beside", name)};
         }
-        const Equal* const equal = is_ucx ? equal_of(ucx_equals, plan.test->name, provider)
-                                          : equal_of(mpi_equals, plan.test->name, provider);
+        const Equal* const equal = peer_of(name, plan.test->name, provider);
         if (equal == nullptr || (is_ucx && plan.nodes != 2)) {
             return Error{ErrorKind::usage,
                          fmt::format("--beside {}: it has no equal of {} between {} "
                                      "nodes. Leave it out",
                                      name, plan.test->name, plan.nodes)};
+        }
+        if (plan.threads != 1 && !equal->any_threads) {
+            return Error{
+                ErrorKind::usage,
+                fmt::format("--beside {} --threads {}: its {} has one thread. Leave one of "
+                            "them out",
+                            name, plan.threads, equal->name)};
         }
         const std::string program = is_ucx ? "ucx_perftest" : "mpirun";
         const std::string ours = is_ucx ? program : beside_this_program("hiroba-perf-mpi");
@@ -289,64 +308,113 @@ void print(const PerfPlan& plan, std::string_view provider, const std::vector<Si
     }
     fmt::print("{} over {}: {} nodes, {} bytes, {} round{} by turns\n", plan.test->name, provider,
                plan.nodes, plan.bytes, plan.repeat, plan.repeat == 1 ? "" : "s");
-    fmt::print("  {:<24}{:>12}{:>24}{:>8}\n", "", "median ns", "lowest to highest", "ratio");
+    fmt::print("  {:<24}{:>12}{:>24}{:>8}{:>8}\n", "", "median ns", "lowest to highest", "ratio",
+               "rate");
     for (const Side& side : sides) {
         const std::string name =
             side.equal != nullptr ? fmt::format("{}: {}", side.name, side.equal->name) : side.name;
         const std::string spread =
             fmt::format("{:.1f} to {:.1f}", quantile(side.ns, 0), quantile(side.ns, 1));
-        fmt::print("  {:<24}{:>12.1f}{:>24}{:>8.2f}\n", name, side.median(), spread,
-                   ours / side.median());
+        fmt::print("  {:<24}{:>12.1f}{:>24}{:>8.2f}{:>8.2f}\n", name, side.median(), spread,
+                   ours / side.median(), side.median() / ours);
     }
-    fmt::print("  {:<24}{:>12.1f}{:>24}{:>8.2f}\n", "floor", floor_ns, "", ours / floor_ns);
+    fmt::print("  {:<24}{:>12.1f}{:>24}{:>8.2f}{:>8.2f}\n", "floor", floor_ns, "", ours / floor_ns,
+               floor_ns / ours);
 }
 
-/// The words without --beside and --json, which come with every run, and --repeat, which is turns.
-std::vector<std::string> words_of_one_run(const std::vector<std::string>& words) {
-    std::vector<std::string> one = {beside_this_program("hiroba-perf")};
-    for (std::size_t i = 1; i < words.size(); ++i) {
-        const std::string_view word = words[i];
-        if (word == "--json" || word.starts_with("--beside=") || word.starts_with("--repeat="))
-            continue;
-        if (word == "--beside" || word == "--repeat") {
-            ++i;
-            continue;
-        }
-        one.push_back(words[i]);
+/// One line of a table: ours, and of each peer its time, ours in times of it, and our rate in
+/// times of its rate.
+void print_row(const PerfPlan& plan, const std::vector<Side>& sides) {
+    const double ours = sides[0].median();
+    fmt::print("{:<18}{:>9}{:>4}{:>4}{:>13.1f}", plan.test->name, plan.bytes, plan.nodes,
+               plan.threads, ours);
+    for (std::size_t i = 1; i < sides.size(); ++i) {
+        const double theirs = sides[i].median();
+        fmt::print("{:>14}{:>13.1f}{:>7.2f}{:>7.2f}", sides[i].equal->name, theirs, ours / theirs,
+                   theirs / ours);
     }
-    one.emplace_back("--json");
-    return one;
+    fmt::print("\n");
 }
 
-}  // namespace
+void print_head(const std::vector<Side>& sides, std::string_view provider, std::uint32_t rounds) {
+    const char* const tls = ::getenv("UCX_TLS");
+    const bool is_ucx = provider.find("ucx") != provider.npos;
+    fmt::print("over {}{}{}: {} round{} by turns; ns, ratio of times, ratio of rates\n", provider,
+               is_ucx ? ", UCX_TLS=" : "", is_ucx ? tls : "", rounds, rounds == 1 ? "" : "s");
+    fmt::print("{:<18}{:>9}{:>4}{:>4}{:>13}", "test", "bytes", "n", "t", "hiroba");
+    for (std::size_t i = 1; i < sides.size(); ++i)
+        fmt::print("{:>14}{:>13}{:>7}{:>7}", "", sides[i].name, "time", "rate");
+    fmt::print("\n");
+}
 
-int measure_beside(const PerfPlan& plan, const PerfOptions& options,
-                   const std::vector<std::string>& words) {
-    const std::string_view provider = setting("HIROBA_PROVIDER");
-    const auto transport = transport_like(provider);
-    if (!transport || plan.threads != 1) {
-        return report({ErrorKind::usage,
-                       fmt::format("--beside: peers have an equal of providers shm and udp and one "
-                                   "thread, not of {} and {}. Change --provider or --threads",
-                                   provider, plan.threads)});
-    }
-    auto sides = sides_of(plan, provider, options.beside);
-    if (!sides) return report(sides.error());
-    const std::vector<std::string> ours = words_of_one_run(words);
+/// Measures the test and its peers by turns.
+Result<double> take_turns(const PerfPlan& plan, const PerfOptions& options,
+                          const Transport& transport, std::vector<Side>& sides) {
+    PerfOptions one_run = options;
+    one_run.repeat = "1";
+    const std::vector<std::string> ours = words_of(one_run);
     std::vector<double> floors;
     for (std::uint32_t round = 0; round < plan.repeat; ++round) {
-        for (Side& side : *sides) {
+        for (Side& side : sides) {
             double floor_ns = 0;
-            const auto ns = side.equal == nullptr ? run_ours(ours, floor_ns)
-                            : side.name == "ucx"  ? run_ucx(plan, *side.equal, *transport)
-                                                  : run_mpi(plan, *side.equal, *transport);
-            if (!ns) return report(ns.error());
+            const auto ns = side.equal == nullptr ? run_ours(ours, seconds_max(one_run), floor_ns)
+                            : side.name == "ucx"  ? run_ucx(plan, *side.equal, transport)
+                                                  : run_mpi(plan, *side.equal, transport);
+            if (!ns) return ns.error();
             side.ns.push_back(*ns);
             if (side.equal == nullptr) floors.push_back(floor_ns);
         }
     }
-    print(plan, provider, *sides, quantile(floors, 0.5), options.json);
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    return quantile(floors, 0.5);
+}
+
+}  // namespace
+
+bool has_equal(const Test& test, const PerfOptions& options) {
+    std::istringstream names(options.beside);
+    for (std::string name; std::getline(names, name, ',');) {
+        if (name != "ucx" && name != "mpi") continue;  // refused where its figures would be
+        const Equal* const equal = peer_of(name, test.name, setting("HIROBA_PROVIDER"));
+        const bool has_threads = test.takes_threads && options.threads != "1";
+        if (equal == nullptr || (has_threads && !equal->any_threads)) return false;
+    }
+    return true;
+}
+
+int measure_beside(const std::vector<PerfOptions>& rows) {
+    const std::string_view provider = setting("HIROBA_PROVIDER");
+    const auto transport = transport_like(provider);
+    if (!transport) {
+        return report(
+            {ErrorKind::usage,
+             fmt::format("--beside: peers have an equal of providers shm, udp and ucx, not "
+                         "of {}. Change --provider",
+                         provider)});
+    }
+    // Both sides of the comparison take the same wire.
+    ::setenv("UCX_TLS", transport->ucx_tls.c_str(), 1);
+    int first_failure = 0;
+    bool has_head = false;
+    for (const PerfOptions& row : rows) {
+        const auto plan = make_perf_plan(row);
+        if (!plan) return report(plan.error());
+        auto sides = sides_of(*plan, provider, row.beside);
+        if (!sides) return report(sides.error());
+        const bool is_only = rows.size() == 1 || row.json;
+        if (!is_only && !has_head) print_head(*sides, provider, plan->repeat);
+        has_head = true;
+        const auto floor_ns = take_turns(*plan, row, *transport, *sides);
+        if (!floor_ns) {
+            const int status = report(floor_ns.error());
+            if (first_failure == 0) first_failure = status;
+        } else if (is_only) {
+            print(*plan, provider, *sides, *floor_ns, row.json);
+        } else {
+            print_row(*plan, *sides);
+        }
+        if (std::fflush(stdout) != 0) return 1;
+    }
+    return first_failure;
 }
 
 }  // namespace hiroba::tools::perf_parts

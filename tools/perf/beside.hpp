@@ -3,17 +3,19 @@
 // machine, measured by turns with the test.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "tools/perf/plan.hpp"
 
 namespace hiroba::tools::perf_parts {
 
-/// Runs the test and its peers by turns, --repeat times, and prints all medians.
-/// @param words  of the whole command line
+/// Whether every peer that `options.beside` names has an equal of `test` for its provider and
+/// threads.
+bool has_equal(const Test& test, const PerfOptions& options);
+
+/// Runs each row's test and its peers by turns, as often as its --repeat says, and prints the
+/// medians: with their spread for one row, else a line each. `rows`: those of rows_of(), not none.
 /// @return the exit status: 64 for a peer or test there is no equal of, 78 for one not installed
-int measure_beside(const PerfPlan& plan, const PerfOptions& options,
-                   const std::vector<std::string>& words);
+int measure_beside(const std::vector<PerfOptions>& rows);
 
 }  // namespace hiroba::tools::perf_parts

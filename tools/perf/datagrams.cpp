@@ -13,11 +13,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <string>
 #include <thread>
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/settings.hpp"
 #include "base/short_slice.hpp"
+#include "net/bootstrap/port_range.hpp"
 #include "net/wire/authenticator.hpp"
 
 namespace hiroba::tools::perf_parts {
@@ -30,26 +33,57 @@ constexpr std::size_t datagram_bytes_max = 60'000;
 constexpr std::size_t segment_bytes = 1'400;
 constexpr int socket_bytes = 8 << 20;
 
-/// A bound socket on the loopback interface that receives, and one connected to each node's, which
-/// sends: the kernel then looks up no route for each datagram.
+/// IPv4 or IPv6, as the job's network has it. All nodes have the same bytes of it.
+struct SocketAddress {
+    union {
+        sockaddr plain;
+        sockaddr_in four;
+        sockaddr_in6 six;
+    };
+    SocketAddress() { ::memset(static_cast<void*>(this), 0, sizeof *this); }
+    socklen_t length() const { return plain.sa_family == AF_INET6 ? sizeof six : sizeof four; }
+};
+
+/// By which peers reach this node; where there is one host, loopback.
+std::string floor_address(const net::JobInfo& job) {
+    return job.hosts == 1 || job.network.empty() ? "127.0.0.1" : job.network;
+}
+
+/// A socket bound to this node's address, on a free port of HIROBA_PORTS if it is set.
+int bound_socket(const net::JobInfo& job, SocketAddress& address) {
+    const std::string text = floor_address(job);
+    if (::inet_pton(AF_INET, text.c_str(), &address.four.sin_addr) == 1) {
+        address.plain.sa_family = AF_INET;
+    } else if (::inet_pton(AF_INET6, text.c_str(), &address.six.sin6_addr) == 1) {
+        address.plain.sa_family = AF_INET6;
+    } else {
+        die(exit_environment, "a floor between hosts: %s is no address", text.c_str());
+    }
+    const auto range = net::port_range(job.hosts == 1 ? "" : setting("HIROBA_PORTS"));
+    if (!range) die(exit_usage, "%s", range.error().text.c_str());
+    const int fd = ::socket(address.plain.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    for (std::uint32_t port = range->first; fd >= 0 && port <= range->last; ++port) {
+        address.four.sin_port = htons(static_cast<std::uint16_t>(port));  // where six has it, too
+        if (::bind(fd, &address.plain, address.length()) == 0) return fd;
+    }
+    die(exit_environment, "a UDP socket on %s for the floor: %s", text.c_str(), ::strerror(errno));
+}
+
+/// A bound socket that receives, and one connected to each node's, which sends: the kernel then
+/// looks up no route for each datagram.
 class Sockets {
 public:
     explicit Sockets(Rig& rig) : rig_(rig) {
-        fd_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        SocketAddress address;
+        fd_ = bound_socket(rig.job(), address);
         socklen_t length = sizeof address;
-        auto* plain = reinterpret_cast<sockaddr*>(&address);
-        if (fd_ < 0 || ::bind(fd_, plain, sizeof address) != 0 ||
-            ::getsockname(fd_, plain, &length) != 0) {
-            die(exit_environment, "a UDP socket on 127.0.0.1 for the floor: %s", ::strerror(errno));
-        }
+        if (::getsockname(fd_, &address.plain, &length) != 0)
+            die(exit_environment, "a floor's socket has no name: %s", ::strerror(errno));
         ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &socket_bytes, sizeof socket_bytes);
-        std::vector<sockaddr_in> addresses(rig.plan().nodes);
+        std::vector<SocketAddress> addresses(rig.plan().nodes);
         rig.collectives().all_gather(std::as_bytes(std::span(&address, 1)),
                                      std::as_writable_bytes(std::span(addresses)));
-        for (const sockaddr_in& peer : addresses) senders_.push_back(connected_to(peer));
+        for (const SocketAddress& peer : addresses) senders_.push_back(connected_to(peer));
     }
     ~Sockets() {
         ::close(fd_);
@@ -62,7 +96,15 @@ public:
     /// What sends to `node`.
     int sender(NodeId node) const { return senders_[node.value]; }
     void send(NodeId to, const std::byte* from, std::size_t bytes) {
-        while (::send(sender(to), from, bytes, 0) < 0) sched_yield();
+        while (::send(sender(to), from, bytes, 0) < 0) {
+            const bool is_full = errno == EAGAIN || errno == ENOBUFS || errno == EINTR;
+            // A peer that has closed its socket is told by the next send.
+            if (!is_full && errno != ECONNREFUSED) {
+                die(exit_environment, "a datagram of %lu bytes to node %u for the floor: %s", bytes,
+                    to.value, ::strerror(errno));
+            }
+            sched_yield();
+        }
     }
     /// @return the datagram's bytes; 0: none came, and a loss was counted
     std::size_t receive(std::byte* to, std::size_t bytes) {
@@ -81,9 +123,9 @@ public:
     }
 
 private:
-    static int connected_to(const sockaddr_in& peer) {
-        const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0)
+    static int connected_to(const SocketAddress& peer) {
+        const int fd = ::socket(peer.plain.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0 || ::connect(fd, &peer.plain, peer.length()) != 0)
             die(exit_environment, "a connected UDP socket for the floor: %s", ::strerror(errno));
         ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
         return fd;
@@ -95,43 +137,55 @@ private:
 
 /// Every exchange has a number. One whose datagram or answer is lost is given up by both sides
 /// after a while, or by the follower as soon as it sees the next; its time stays in the sample.
+/// What no datagram holds goes as several of the same number.
 class DatagramPingPong final : public PingPong {
 public:
     DatagramPingPong(Rig& rig, std::size_t there, std::size_t back)
         : rig_(rig),
           sockets_(rig),
-          there_(std::clamp(there, number_bytes, datagram_bytes_max)),
-          back_(std::clamp(back, number_bytes, datagram_bytes_max)),
+          there_(std::max(there, number_bytes)),
+          back_(std::max(back, number_bytes)),
           buffer_(datagram_bytes_max) {}
     Sockets& sockets() { return sockets_; }
     void lead(std::uint64_t iterations) override {
         for (std::uint64_t i = 0; i < iterations; ++i) {
             const std::uint64_t number = ++number_;
-            std::memcpy(buffer_.data(), &number, number_bytes);
-            sockets_.send(rig_.partner(), buffer_.data(), there_);
-            while (receive_number(number) < number) continue;
+            send(number, there_);
+            while (receive_number(number, back_) < number) continue;
         }
     }
     void follow(std::uint64_t iterations) override {
         const std::uint64_t last = number_ + iterations;
         while (number_ < last) {
-            number_ = std::max(number_, receive_number(number_ + 1));
-            sockets_.send(rig_.partner(), buffer_.data(), back_);
+            number_ = std::max(number_, receive_number(number_ + 1, there_));
+            send(number_, back_);
         }
     }
     /// Answers whatever comes next.
-    void answer() {
-        receive_number(0);
-        sockets_.send(rig_.partner(), buffer_.data(), back_);
-    }
+    void answer() { send(receive_number(0, there_), back_); }
 
 private:
     static constexpr std::size_t number_bytes = 8;
-    /// The number of the next datagram; `lost` when none comes.
-    std::uint64_t receive_number(std::uint64_t lost) {
-        if (sockets_.receive(buffer_.data(), buffer_.size()) < number_bytes) return lost;
+    static std::size_t datagrams_of(std::size_t bytes) {
+        return (bytes + datagram_bytes_max - 1) / datagram_bytes_max;
+    }
+    void send(std::uint64_t number, std::size_t bytes) {
+        std::memcpy(buffer_.data(), &number, number_bytes);
+        const std::size_t count = datagrams_of(bytes);
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t part = bytes / count + (i < bytes % count ? 1 : 0);
+            sockets_.send(rig_.partner(), buffer_.data(), part);
+        }
+    }
+    /// The number of the next `bytes` that come whole; `lost` when no more come.
+    std::uint64_t receive_number(std::uint64_t lost, std::size_t bytes) {
         std::uint64_t number = 0;
-        std::memcpy(&number, buffer_.data(), number_bytes);
+        for (std::size_t left = datagrams_of(bytes); left != 0; --left) {
+            if (sockets_.receive(buffer_.data(), buffer_.size()) < number_bytes) return lost;
+            const std::uint64_t before = number;
+            std::memcpy(&number, buffer_.data(), number_bytes);
+            if (number != before) left = datagrams_of(bytes);
+        }
         return number;
     }
     Rig& rig_;

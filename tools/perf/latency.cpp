@@ -80,18 +80,22 @@ private:
 /// the partner's cache; each access depends on the answer of the one before.
 class Sweep {
 public:
-    static constexpr std::uint64_t blocks = 64;
+    /// Iterations are a multiple of it.
+    static constexpr std::uint64_t unit = 64;
 
-    explicit Sweep(Rig& rig) : rig_(rig), stride_(round_up(rig.bytes() + 1, 4096) + 64) {}
+    explicit Sweep(Rig& rig)
+        : rig_(rig),
+          stride_(round_up(rig.bytes() + 1, 4096) + 64),
+          blocks_(stride_ * unit <= Rig::area_bytes ? unit : unit / 2) {}
 
     /// @param access  (offset, dependent zero) -> the word it found
     template <class Access>
     double run(std::uint64_t iterations, Access&& access) {
         double spent_ns = 0;
-        for (std::uint64_t sweep = 0; sweep < iterations / blocks; ++sweep) {
+        for (std::uint64_t sweep = 0; sweep < iterations / blocks_; ++sweep) {
             const std::uint64_t number = rig_.next_number();
             if (rig_.has_partner() && !rig_.leads()) {
-                for (std::uint64_t i = 0; i < blocks; ++i) {
+                for (std::uint64_t i = 0; i < blocks_; ++i) {
                     mark(rig_.landing_bytes() + offset_of(i), rig_.bytes(), number + i);
                 }
             }
@@ -99,7 +103,7 @@ public:
             if (rig_.leads()) {
                 const std::uint64_t begun_ns = now_ns();
                 std::uint64_t found = 0;
-                for (std::uint64_t i = 0; i < blocks; ++i) {
+                for (std::uint64_t i = 0; i < blocks_; ++i) {
                     std::uint64_t zero = 0;
                     asm volatile("andq $0, %0" : "=r"(zero) : "0"(found));  // waits for `found`
                     found = access(offset_of(i) + zero);
@@ -109,15 +113,16 @@ public:
             }
             rig_.collectives().barrier();
         }
-        return spent_ns / static_cast<double>(iterations / blocks * blocks);
+        return spent_ns / static_cast<double>(iterations / blocks_ * blocks_);
     }
     bool verified() const { return wrong_ == 0; }
 
 private:
     /// An order that no prefetcher follows.
-    std::uint64_t offset_of(std::uint64_t i) const { return i * 37 % blocks * stride_; }
+    std::uint64_t offset_of(std::uint64_t i) const { return i * 37 % blocks_ * stride_; }
     Rig& rig_;
     std::uint64_t stride_;
+    std::uint64_t blocks_;
     std::uint64_t wrong_ = 0;
 };
 
@@ -173,11 +178,11 @@ Measured measure_get_latency(Rig& rig) {
             return first_word(to);
         };
         measured = rig.alternate([&](std::uint64_t n) { return sweep.run(n, raw); }, test,
-                                 Sweep::blocks, iterations_max);
+                                 Sweep::unit, iterations_max);
     } else {
         const auto floor = make_ping_pong(rig, 64, rig.bytes());
         measured = rig.alternate([&](std::uint64_t n) { return timed(rig, *floor, n); }, test,
-                                 Sweep::blocks, iterations_max);
+                                 Sweep::unit, iterations_max);
     }
     measured.verified = sweep.verified();
     return measured;
@@ -210,11 +215,11 @@ Measured measure_atomic_latency(Rig& rig) {
             return std::atomic_ref<std::uint64_t>(*word).fetch_add(1);
         };
         measured = rig.alternate([&](std::uint64_t n) { return sweep.run(n, raw); }, test,
-                                 Sweep::blocks, iterations_max);
+                                 Sweep::unit, iterations_max);
     } else {
         const auto floor = make_ping_pong(rig, 64, 64);
         measured = rig.alternate([&](std::uint64_t n) { return timed(rig, *floor, n); }, test,
-                                 Sweep::blocks, iterations_max);
+                                 Sweep::unit, iterations_max);
     }
     measured.verified = sweep.verified();
     return measured;

@@ -177,10 +177,11 @@ public:
         const std::uint64_t begun_ns = now_ns();
         for (std::uint64_t i = 0; i < iterations; ++i) {
             const std::uint64_t number = rig_.next_number();
-            if (rig_.has_partner()) words_[8 + rig_.self() % 2] = number;
+            const std::size_t mine = rig_.leads() ? 8 : 9;
+            if (rig_.has_partner()) words_[mine] = number;
             memory_.synchronize();
             // The partner may be a step ahead, not more: it waits for this node in the next one.
-            wrong_ += rig_.has_partner() && words_[9 - rig_.self() % 2] - number > 1;
+            wrong_ += rig_.has_partner() && words_[17 - mine] - number > 1;
         }
         return ns_since(begun_ns) / static_cast<double>(iterations);
     }

@@ -17,6 +17,7 @@
 #include "tools/perf/memory_report.hpp"
 #include "tools/perf/plan.hpp"
 #include "tools/perf/rig.hpp"
+#include "tools/perf/table.hpp"
 #include "tools/perf/tests.hpp"
 
 namespace hiroba::tools {
@@ -120,9 +121,23 @@ void print_table(const PerfPlan& plan, const char* provider, const Figures& figu
     fmt::print("  floor: {}\n", plan.test->floor);
 }
 
-int measure(const PerfPlan& plan, bool json) {
+/// In a node: the plan with the nodes that the launcher has started.
+Result<PerfPlan> plan_of_job(PerfPlan plan, const net::JobInfo& job) {
+    plan.nodes = job.nodes;
+    if (plan.nodes >= plan.test->nodes_min) return plan;
+    return Error{
+        ErrorKind::usage,
+        fmt::format("perf {}: needs {} nodes, and the hosts carry {}. Name "
+                    "more hosts, or a:{} for several on one",
+                    plan.test->name, plan.test->nodes_min, plan.nodes, plan.test->nodes_min)};
+}
+
+int measure(const PerfPlan& wanted, bool json) {
     auto job = net::read_job_info();
     if (!job) return report(job.error());
+    const auto planned = plan_of_job(wanted, *job);
+    if (!planned) return job->self.value == 0 ? report(planned.error()) : exit_usage;
+    const PerfPlan& plan = *planned;
     set_identity(job->self.value, "perf");
     auto rig = Rig::open(*job, plan);
     if (!rig) return report(rig.error());
@@ -157,13 +172,40 @@ int measure(const PerfPlan& plan, bool json) {
 
 /// Becomes the launcher beside this program, whose nodes are this program again.
 /// @return only if that failed: the exit status
-int become_launcher(const PerfPlan& plan, const std::string& threads,
+int become_launcher(const PerfPlan& plan, const PerfOptions& options,
                     const std::vector<std::string>& words) {
-    std::vector<std::string> command = {beside_this_program("hiroba"),     "run", "--spmd", "-n",
-                                        std::to_string(plan.nodes),        "-t",  threads,  "--",
-                                        beside_this_program("hiroba-perf")};
+    std::vector<std::string> command = {beside_this_program("hiroba"), "run", "--spmd", "-t",
+                                        options.threads};
+    // Hosts say themselves how many nodes there are.
+    const bool names_hosts = !options.hosts.empty() || !options.hostfile.empty();
+    const std::string nodes = names_hosts ? options.nodes : std::to_string(plan.nodes);
+    const std::pair<const char*, const std::string&> passed[] = {{"-n", nodes},
+                                                                 {"--hosts", options.hosts},
+                                                                 {"--hostfile", options.hostfile},
+                                                                 {"--ssh", options.ssh},
+                                                                 {"--ports", options.ports}};
+    for (const auto& [name, value] : passed) {
+        if (!value.empty()) command.insert(command.end(), {name, value});
+    }
+    if (options.copy) command.emplace_back("--copy");
+    command.insert(command.end(), {"--", beside_this_program("hiroba-perf")});
     command.insert(command.end(), words.begin() + 1, words.end());
     return become(command);
+}
+
+/// Several measurements, or those of peers beside one: each is a job of its own.
+int measure_rows(const PerfOptions& options) {
+    if (const auto right = check_settings(); !right) return report(right.error());
+    const bool names_hosts = !options.hosts.empty() || !options.hostfile.empty();
+    if (!options.beside.empty() && names_hosts) {
+        return report({ErrorKind::usage,
+                       "--beside: peers are measured on this host. Leave --hosts out, "
+                       "or --beside"});
+    }
+    const auto rows = perf_parts::rows_of(options);
+    if (!rows) return report(rows.error());
+    return options.beside.empty() ? perf_parts::measure_table(*rows, options.json)
+                                  : perf_parts::measure_beside(*rows);
 }
 
 }  // namespace
@@ -174,14 +216,13 @@ int perf(const PerfOptions& options, const std::vector<std::string>& words) {
     if (options.test == memory_report && ::getenv("HIROBA_JOB_RANK") != nullptr) {
         return perf_parts::report_memory(options.json);
     }
+    if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
+    if (!options.offload.empty()) ::setenv("HIROBA_OFFLOAD", options.offload.c_str(), 1);
+    if (perf_parts::is_table(options) || !options.beside.empty()) return measure_rows(options);
     const auto plan = perf_parts::make_perf_plan(options);
     if (!plan) return report(plan.error());
     if (::getenv("HIROBA_JOB_RANK") != nullptr) return measure(*plan, options.json);
-
-    if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
-    if (!options.offload.empty()) ::setenv("HIROBA_OFFLOAD", options.offload.c_str(), 1);
-    if (!options.beside.empty()) return perf_parts::measure_beside(*plan, options, words);
-    return become_launcher(*plan, options.threads, words);
+    return become_launcher(*plan, options, words);
 }
 
 }  // namespace hiroba::tools

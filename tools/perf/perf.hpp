@@ -21,9 +21,15 @@ struct PerfOptions {
     std::string change;  ///< byte, page or doubles; empty: byte
     std::string home;    ///< here or elsewhere; empty: here
     std::string beside;  ///< peers to measure by turns with the test: ucx, mpi
+    std::string sizes;   ///< "A:B" or "A,B,C": a row of a table for each; empty: as `bytes` says
+    std::string hosts, hostfile, ssh, ports;  ///< as of `hiroba run`; all empty: this host
+    bool copy = false;                        ///< as of `hiroba run`
     bool json = false;
     bool list = false;
 };
+
+/// In place of a test's name: all of them, a row of a table each.
+inline constexpr const char* every_test = "all";
 
 /// In place of a test's name, in a rank: prints what it has in memory.
 inline constexpr const char* memory_report = "memory-report";

@@ -19,8 +19,8 @@ constexpr Test tests[] = {
      "shm: a cache line there and back, half; udp: raw datagrams, half", 8, mebibyte, false, false,
      nullptr, measure_put_latency},
     {"get_latency", "how long one read takes of bytes the peer has just written",
-     "shm: a copy of them; udp: a raw datagram and its answer", 8, mebibyte / 2, false, false,
-     nullptr, measure_get_latency},
+     "shm: a copy of them; udp: a raw datagram and its answer", 8, mebibyte, false, false, nullptr,
+     measure_get_latency},
     {"busy_get_latency", "how long one read takes of a node that computes without a call",
      "shm: a copy; udp: a datagram and its answer by a thread that slept, on a busy core", 8, 32768,
      false, false, nullptr, measure_busy_get_latency},
@@ -30,18 +30,21 @@ constexpr Test tests[] = {
     {"am_latency", "how long an active message and its answer take",
      "shm: a cache line there and back; udp: raw datagrams", 8, 32768, false, false,
      prepare_am_latency, measure_am_latency},
+    {"sleep_latency", "how long an active message and its answer take where all threads sleep",
+     "shm: a futex's wake-up and a line back; udp: datagrams, by a thread that slept", 0, 0, false,
+     false, prepare_sleep_latency, measure_sleep_latency},
     {"enqueue", "what a thread pays to hand a request over", "a ticket and a line in an array", 8,
      4096, true, true, nullptr, measure_enqueue},
     {"read_latency", "how long a read takes when each thread has one under way",
-     "shm: a copy; udp: a raw datagram and its answer, by one thread", 8, mebibyte / 2, true, false,
+     "shm: a copy; udp: a raw datagram and its answer, by one thread", 8, mebibyte, true, false,
      nullptr, measure_read_latency},
     {"read_overhead", "how long the call takes that makes a read (t1 - t0)",
-     "two looks at the clock", 8, mebibyte / 2, true, false, nullptr, measure_read_overhead},
+     "two looks at the clock", 8, mebibyte, true, false, nullptr, measure_read_overhead},
     {"read_rate", "what one of many reads takes, 64 of each thread under way",
-     "shm: the copies alone; udp: a raw datagram and its answer, by one thread", 8, mebibyte / 2,
-     true, false, nullptr, measure_read_rate},
+     "shm: the copies alone; udp: a raw datagram and its answer, by one thread", 8, mebibyte, true,
+     false, nullptr, measure_read_rate},
     {"overlap", "how long a read takes together with as much computing",
-     "the longer of both: ratio 1 is full overlap, 2 is none", 4096, mebibyte / 2, false, false,
+     "the longer of both: ratio 1 is full overlap, 2 is none", 4096, mebibyte, false, false,
      nullptr, measure_overlap},
     {"message_rate", "what one of many small writes takes",
      "shm: the stores alone; udp: a raw GSO stream of the same bytes", 8, 65536, true, false,
@@ -238,7 +241,7 @@ Result<PerfPlan> make_perf_plan(const PerfOptions& options) {
         if (options.test == test.name) plan.test = &test;
     }
     if (plan.test == nullptr) {
-        return Error{ErrorKind::usage, fmt::format("perf {}: no such test; there are {}. See "
+        return Error{ErrorKind::usage, fmt::format("perf {}: no such test; there are all, {}. See "
                                                    "hiroba perf --list",
                                                    options.test, names())};
     }

@@ -18,11 +18,18 @@ namespace {
 constexpr std::uint64_t iterations_max = 1 << 14;
 constexpr std::uint64_t under_way_max = 64;
 
-/// Iterations of a batch: so many that threads which take turns on a core all get theirs, and not
-/// one after the other.
-std::uint64_t unit_of(Rig& rig) {
-    if (rig.plan().threads == 1) return 64;
-    return rig.maps_peers() ? 4096 : 2048;
+/// Batches so long that threads which take turns on a core all get theirs, and not one after the
+/// other: by their number where a read is a copy, else by time, since wires differ.
+struct BatchLength {
+    std::uint64_t unit;
+    double ns;
+};
+BatchLength batch_of(Rig& rig) {
+    constexpr double short_ns = 40'000, long_ns = 20'000'000;
+    constexpr std::uint64_t copied_bytes_max = 32 << 20;
+    if (rig.plan().threads == 1) return {rig.bytes() > 4096 ? 8u : 64u, short_ns};
+    if (!rig.maps_peers()) return {16, long_ns};
+    return {std::clamp<std::uint64_t>(copied_bytes_max / rig.bytes(), 32, 4096), short_ns};
 }
 
 /// Reads of the partner's landing area into this node's source area, a place for each thread.
@@ -92,16 +99,20 @@ public:
                 for (std::uint64_t i = 0; i < iterations; ++i) reads_.copy(thread);
             });
         }
+        exchange(rig, 1);  // The partner may have to get a core first.
         const std::uint64_t begun_ns = now_ns();
+        exchange(rig, iterations);
+        return static_cast<double>(now_ns() - begun_ns) / static_cast<double>(iterations);
+    }
+
+private:
+    void exchange(const Rig& rig, std::uint64_t iterations) {
         if (rig.leads()) {
             pings_->lead(iterations);
         } else if (rig.has_partner()) {
             pings_->follow(iterations);
         }
-        return static_cast<double>(now_ns() - begun_ns) / static_cast<double>(iterations);
     }
-
-private:
     Reads& reads_;
     std::unique_ptr<PingPong> pings_;
 };
@@ -124,7 +135,7 @@ Measured measure_read_latency(Rig& rig) {
                                           rig.collectives().barrier();
                                           return spent_ns;
                                       },
-                                      unit_of(rig), iterations_max);
+                                      batch_of(rig).unit, iterations_max, {}, batch_of(rig).ns);
     measured.verified = reads.right();
     return measured;
 }
@@ -188,7 +199,7 @@ Measured measure_read_rate(Rig& rig) {
             rig.collectives().barrier();
             return spent_ns / threads;
         },
-        unit_of(rig), iterations_max);
+        batch_of(rig).unit, iterations_max, {}, batch_of(rig).ns);
     measured.verified = reads.right();
     return measured;
 }

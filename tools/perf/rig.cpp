@@ -2,6 +2,9 @@
 #include "tools/perf/rig.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <span>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -10,7 +13,6 @@
 namespace hiroba::tools::perf_parts {
 namespace {
 
-constexpr double batch_ns = 40'000;
 constexpr double rounds_min = 5, rounds_max = 4'000;
 
 /// Gives the node a core of its own where there are enough; a scheduler that puts two nodes on one
@@ -34,6 +36,31 @@ cpu_set_t cores_of_process() {
     return cores;
 }
 
+/// Which of the nodes of its machine a node is, and of how many.
+struct PlaceOnMachine {
+    std::uint32_t index = 0, nodes = 0;
+};
+
+/// Hosts that are namespaces or containers of one machine share its cores, so they count as one.
+/// Collective.
+Result<PlaceOnMachine> place_on_machine(const net::JobInfo& job, net::ControlChannel& control) {
+    if (job.hosts == 1) return PlaceOnMachine{job.self.value, job.nodes};
+    std::array<char, 36> boot{};
+    if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+        if (std::fread(boot.data(), 1, boot.size(), file) != boot.size()) boot = {};
+        std::fclose(file);
+    }
+    const auto all = control.all_gather(std::as_bytes(std::span(boot)), -1);
+    if (!all) return all.error();
+    PlaceOnMachine place;
+    for (std::uint32_t rank = 0; rank < job.nodes; ++rank) {
+        if (all->bytes[rank] != all->bytes[job.self.value]) continue;
+        place.index += rank < job.self.value;
+        ++place.nodes;
+    }
+    return place;
+}
+
 }  // namespace
 
 Rig::Rig(const net::JobInfo& job, const PerfPlan& plan)
@@ -41,11 +68,14 @@ Rig::Rig(const net::JobInfo& job, const PerfPlan& plan)
       job_(job),
       control_(job),
       self_(job.self.value),
-      all_cores_(cores_of_process()),
-      spins_max_(take_core(all_cores_, self_, plan.nodes * plan.threads) ? 2'000 : 100) {}
+      all_cores_(cores_of_process()) {}
 
 Result<std::unique_ptr<Rig>> Rig::open(const net::JobInfo& job, const PerfPlan& plan) {
     auto rig = std::unique_ptr<Rig>(new Rig(job, plan));
+    const auto place = place_on_machine(job, rig->control_);
+    if (!place) return place.error();
+    if (take_core(rig->all_cores_, place->index, place->nodes * plan.threads))
+        rig->spins_max_ = 2'000;
     auto endpoint = net::Endpoint::open(job, rig->control_);
     if (!endpoint) return endpoint.error();
     rig->endpoint_ = std::move(*endpoint);
@@ -108,7 +138,8 @@ double Rig::longest(double mine) {
 bool Rig::all_agree(bool mine) { return longest(mine ? 0 : 1) == 0; }
 
 Measured Rig::alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
-                        std::uint64_t iterations_max, const Batch& authenticated_floor) {
+                        std::uint64_t iterations_max, const Batch& authenticated_floor,
+                        double batch_ns) {
     // As many iterations as make a batch long against the clock that times it.
     const auto timed = [&](const Batch& batch, std::uint64_t iterations) {
         collectives_->barrier();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node of a measurement: its end of the communication, its partner, and how batches of
 // the floor and of the test are taken in turn.
-// Invariant: the nodes work in pairs, rank 2k with 2k+1, all pairs at once; rank 0's figures are
-// reported. A node without a partner takes part in collectives alone.
+// Invariant: the nodes work in pairs, all pairs at once: rank k of the first half with the k-th of
+// the second, so that over hosts, which ranks fill in order, a pair lies on two. Rank 0's figures
+// are reported. A node without a partner takes part in collectives alone.
 #pragma once
 
 #include <sched.h>
@@ -40,16 +41,22 @@ public:
     net::ControlChannel& control() { return control_; }
     std::uint32_t self() const { return self_; }
     std::uint64_t bytes() const { return plan_.bytes; }
-    NodeId partner() const { return NodeId{self_ ^ 1}; }
-    bool has_partner() const { return (self_ ^ 1) < plan_.nodes; }
-    /// Rank 2k, which asks; its partner answers.
-    bool leads() const { return has_partner() && self_ % 2 == 0; }
+    /// NodeId{plan().nodes}: there is none.
+    NodeId partner() const {
+        const std::uint32_t half = plan_.nodes / 2;
+        if (self_ < half) return NodeId{self_ + half};
+        return NodeId{self_ < 2 * half ? self_ - half : plan_.nodes};
+    }
+    bool has_partner() const { return partner().value < plan_.nodes; }
+    /// Of the first half, which asks; its partner answers.
+    bool leads() const { return self_ < plan_.nodes / 2; }
     net::Async& async() { return *async_; }
     net::Endpoint& endpoint() { return *endpoint_; }
     net::Collectives& collectives() { return *collectives_; }
     net::kick::Board& board() { return *board_; }
     const char* provider_name() { return endpoint_->provider().limits().name; }
-    bool maps_peers() { return endpoint_->provider().limits().maps_peers; }
+    /// Every node's memory, so that floors are loads and stores. Over hosts nobody's counts.
+    bool maps_peers() { return job_.hosts == 1 && endpoint_->provider().limits().maps_peers; }
 
     /// Memory of each node: where partners write, and from where this node writes.
     static constexpr std::uint64_t area_bytes = std::uint64_t{64} << 20;
@@ -65,8 +72,10 @@ public:
     /// Takes batches of both in turn for the planned time. Collective.
     /// @param unit  iterations are a multiple of it
     /// @param authenticated_floor  a third to take turns with, if any
+    /// @param batch_ns  how long a batch of the test takes at least, but for iterations_max
     Measured alternate(const Batch& floor, const Batch& test, std::uint64_t unit,
-                       std::uint64_t iterations_max, const Batch& authenticated_floor = {});
+                       std::uint64_t iterations_max, const Batch& authenticated_floor = {},
+                       double batch_ns = 40'000);
 
     /// As the floors wait: spinning while every node has a core, else spinning briefly and then
     /// yielding.
@@ -102,7 +111,7 @@ private:
     net::ControlChannel control_;
     std::uint32_t self_;
     cpu_set_t all_cores_{};
-    std::uint64_t spins_max_;
+    std::uint64_t spins_max_ = 100;
     std::uint64_t number_ = 0, lost_ = 0;
     net::Handle landing_, source_;
     std::unique_ptr<net::Endpoint> endpoint_;

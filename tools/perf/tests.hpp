@@ -12,6 +12,8 @@ Measured measure_busy_get_latency(Rig& rig);
 Measured measure_atomic_latency(Rig& rig);
 Result<void> prepare_am_latency(Rig& rig);
 Measured measure_am_latency(Rig& rig);
+Result<void> prepare_sleep_latency(Rig& rig);
+Measured measure_sleep_latency(Rig& rig);
 Measured measure_enqueue(Rig& rig);
 Measured measure_stream(Rig& rig);
 Measured measure_read_latency(Rig& rig);

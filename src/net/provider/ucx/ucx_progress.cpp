@@ -38,12 +38,29 @@ template struct UcxProvider::Queue<UcxProvider::Message>;
 
 void UcxProvider::on_op_done(void* request, ucs_status_t status, void* data) noexcept {
     Op* const op = static_cast<Op*>(data);
-    UcxProvider& self = *op->provider;
-    self.ucp_.request_free(request);
+    op->provider->ucp_.request_free(request);
+    op->provider->op_done(op, status);
+}
+
+void UcxProvider::op_done(Op* op, ucs_status_t status) noexcept {
     op->pending = false;
     // One that is still to be told as failed is given back there.
-    if (op->told) return op->queued ? void() : self.give_op(op);
-    self.finish(op, status);
+    if (op->told) return op->queued ? void() : give_op(op);
+    finish(op, status);
+}
+
+void UcxProvider::on_puts_flushed(void* request, ucs_status_t status, void* data) noexcept {
+    Peer& peer = *static_cast<Peer*>(data);
+    peer.provider->ucp_.request_free(request);
+    peer.provider->end_puts(peer, status);
+}
+
+/// The flush is over that came behind `puts_before`. The next begins in poll(), outside of UCX.
+void UcxProvider::end_puts(Peer& peer, ucs_status_t status) noexcept {
+    for (Op* const op : peer.puts_before) op_done(op, status);
+    peer.puts_before.clear();
+    peer.flushing_puts = false;
+    if (!peer.puts.empty()) to_flush_.push_back(&peer);
 }
 
 // A connection breaks a moment before the peer leaves in good order, too. What fails by it is told
@@ -185,6 +202,11 @@ std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
         const CallsOfOwnLibrary of_ucx;
         for (std::size_t i = 0; i < count_max && ucp_.worker_progress(worker_) != 0; ++i) {
         }
+        while (!to_flush_.empty()) {
+            Peer* const peer = to_flush_.back();
+            to_flush_.pop_back();
+            flush_puts(*peer);
+        }
     }
     std::size_t told = std::exchange(bells_, 0);
     if (any_broken_) [[unlikely]] {
@@ -231,7 +253,8 @@ std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
 /// Also arms the worker: from then on what comes makes its descriptor readable.
 bool UcxProvider::anything_to_do() noexcept {
     const std::scoped_lock guard{latch_};
-    if (!finished_.empty() || !arrived_.empty() || bells_ != 0 || any_broken_) return true;
+    if (!finished_.empty() || !arrived_.empty() || bells_ != 0 || any_broken_ || !to_flush_.empty())
+        return true;
     const CallsOfOwnLibrary of_ucx;
     return ucp_.worker_arm(worker_) != UCS_OK;
 }

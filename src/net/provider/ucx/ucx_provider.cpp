@@ -390,14 +390,11 @@ Post UcxProvider::post_op(OpId id, NodeId to, RegionId region, std::uint64_t off
         return Post::posted;
     }
     op->pending = true;
-    const ucs_status_ptr_t request =
+    const ucs_status_t status =
         start(peer, key_of(peer, region.value), peer.starts[region.value] + offset, *op);
-    if (request == nullptr) {
+    if (status != UCS_INPROGRESS) {
         op->pending = false;
-        finish(op, UCS_OK);
-    } else if (UCS_PTR_IS_ERR(request)) {
-        op->pending = false;
-        finish(op, UCS_PTR_STATUS(request));
+        finish(op, status);
     }
     return Post::posted;
 }
@@ -412,16 +409,30 @@ ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, void* data) 
     return param;
 }
 
-/// The request that has a callback of its own releases itself there; this one is behind a flush.
+/// UCS_INPROGRESS: a callback will tell.
+ucs_status_t status_of(ucs_status_ptr_t request) noexcept {
+    if (request == nullptr) return UCS_OK;
+    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
+}
+
+/// The request that has a callback of its own releases itself there; this one is before a flush.
 void release_request(const UcpLibrary& ucp, ucs_status_ptr_t request) noexcept {
     if (request != nullptr && !UCS_PTR_IS_ERR(request)) ucp.request_free(request);
 }
 
 }  // namespace
 
-ucs_status_ptr_t UcxProvider::flush(Peer& peer, Op& op) noexcept {
-    const ucp_request_param_t param = with_callback(on_op_done, &op);
-    return ucp_.ep_flush_nbx(peer.endpoint, &param);
+/// Unless a flush is under way, at whose end this is called again.
+void UcxProvider::flush_puts(Peer& peer) noexcept {
+    if (peer.flushing_puts || peer.puts.empty()) return;
+    peer.flushing_puts = true;
+    peer.puts_before.swap(peer.puts);
+    ucs_status_t status = UCS_ERR_CONNECTION_RESET;  // closed meanwhile
+    if (peer.endpoint != nullptr) {
+        const ucp_request_param_t param = with_callback(on_puts_flushed, &peer);
+        status = status_of(ucp_.ep_flush_nbx(peer.endpoint, &param));
+    }
+    if (status != UCS_INPROGRESS) end_puts(peer, status);
 }
 
 Post UcxProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
@@ -438,9 +449,11 @@ Post UcxProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
                        ucp_request_param_t param{};
                        const ucs_status_ptr_t request =
                            ucp_.put_nbx(peer.endpoint, from.data(), from.size(), at, key, &param);
-                       if (UCS_PTR_IS_ERR(request)) return request;
+                       if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
                        release_request(ucp_, request);
-                       return flush(peer, op);
+                       peer.puts.push_back(&op);
+                       flush_puts(peer);
+                       return UCS_INPROGRESS;
                    });
 }
 
@@ -450,11 +463,12 @@ Post UcxProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
         std::memcpy(to.data(), own_place(region, offset, to.size()), to.size());
         return Post::done;
     }
-    return post_op(id, from, region, offset, to.size(),
-                   [&](Peer& peer, ucp_rkey_h key, std::uint64_t at, Op& op) {
-                       const ucp_request_param_t param = with_callback(on_op_done, &op);
-                       return ucp_.get_nbx(peer.endpoint, to.data(), to.size(), at, key, &param);
-                   });
+    return post_op(
+        id, from, region, offset, to.size(),
+        [&](Peer& peer, ucp_rkey_h key, std::uint64_t at, Op& op) {
+            const ucp_request_param_t param = with_callback(on_op_done, &op);
+            return status_of(ucp_.get_nbx(peer.endpoint, to.data(), to.size(), at, key, &param));
+        });
 }
 
 Post UcxProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
@@ -479,8 +493,8 @@ Post UcxProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::
                            UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
                        param.datatype = ucp_dt_make_contig(sizeof(std::uint64_t));
                        param.reply_buffer = &posted.result;
-                       return ucp_.atomic_op_nbx(peer.endpoint, opcode_of(op), &posted.operand, 1,
-                                                 place, key, &param);
+                       return status_of(ucp_.atomic_op_nbx(peer.endpoint, opcode_of(op),
+                                                           &posted.operand, 1, place, key, &param));
                    });
 }
 

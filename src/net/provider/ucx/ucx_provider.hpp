@@ -3,8 +3,9 @@
 // active messages; which wire that is (verbs, tcp, shared memory) UCX chooses.
 // Invariant: one latch guards the worker and everything here; it is open while a message is
 // delivered or a completion told, so that handlers may post. A put is done when a flush behind it
-// is: UCP's own completion says only that its buffer is free.
-// Atomics are the target's processor's (UCX_ATOMIC_MODE=cpu): its own threads use the same words.
+// is: UCP's own completion says only that its buffer is free. One flush at a time goes to a peer,
+// for all puts before it; those that come meanwhile share the next. Atomics are the target's
+// processor's (UCX_ATOMIC_MODE=cpu): its own threads use the same words.
 //
 // UCX allocates as it likes, in memory private to the node, and so does this file for messages.
 //
@@ -64,6 +65,7 @@ private:
         bool own = false;
         ucp_mem_h memory = nullptr;
     };
+    struct Op;
     struct Peer {
         UcxProvider* provider = nullptr;
         std::vector<std::byte> card;         ///< its address and keys, as it sent them
@@ -75,6 +77,9 @@ private:
         std::uint32_t sends = 0;       ///< that UCX has not taken over yet
         bool unflushed = false;        ///< something was sent since the last flush began
         bool flushing = false;
+        std::vector<Op*> puts;         ///< that no flush is behind yet,
+        std::vector<Op*> puts_before;  ///< and those before the flush under way
+        bool flushing_puts = false;
         bool broken = false;  ///< UCX has reported an error; to become gone
         bool gone = false;    ///< its connection broke; whether it is lost others say
         bool lost = false;
@@ -134,18 +139,21 @@ private:
     template <class Start>
     Post post_op(OpId id, NodeId peer, RegionId region, std::uint64_t offset, std::size_t bytes,
                  Start&& start) noexcept;
-    ucs_status_ptr_t flush(Peer& peer, Op& op) noexcept;
+    void flush_puts(Peer& peer) noexcept;
     Post send_bytes(Peer& peer, Message* message) noexcept;
 
     // ucx_progress.cpp
     static void on_op_done(void* request, ucs_status_t status, void* op) noexcept;
     static void on_sent(void* request, ucs_status_t status, void* message) noexcept;
+    static void on_puts_flushed(void* request, ucs_status_t status, void* peer) noexcept;
     static void on_flushed(void* request, ucs_status_t status, void* peer) noexcept;
     static void on_closed(void* request, ucs_status_t status, void* provider) noexcept;
     static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status) noexcept;
     static ucs_status_t on_message(void* provider, const void* header, std::size_t header_bytes,
                                    void* data, std::size_t bytes,
                                    const ucp_am_recv_param_t* param) noexcept;
+    void op_done(Op* op, ucs_status_t status) noexcept;
+    void end_puts(Peer& peer, ucs_status_t status) noexcept;
     void finish(Op* op, ucs_status_t status) noexcept;
     void lose(Peer& peer) noexcept;
     void leave_broken() noexcept;
@@ -173,6 +181,7 @@ private:
     Op* free_ops_ = nullptr;
     Queue<Op> finished_;
     Queue<Message> arrived_;
+    std::vector<Peer*> to_flush_;                       ///< whose puts came during a flush
     std::size_t bells_ = 0;                             ///< that rang since the last poll
     bool any_broken_ = false;                           ///< some peer has become gone
     std::uint64_t next_silent_ns_ = ~std::uint64_t{0};  ///< the earliest silent_at_ns
