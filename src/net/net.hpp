@@ -76,7 +76,7 @@ public:
     /// the provider whole, so that what can travel together does. Any thread; not from a handler.
     /// @param list  at most list_max; nothing but puts, gets and atomics
     void complete_all(std::span<Work> list) noexcept;
-    static constexpr std::size_t list_max = 64;
+    static constexpr std::size_t list_max = 144;
 
     /// Has `part` work whenever this node polls. Before connect(); the part outlives the service
     /// thread and the last wait.

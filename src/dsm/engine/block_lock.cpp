@@ -43,7 +43,6 @@
 #include "dsm/engine/block_lock.hpp"
 
 #include <array>
-#include <cstddef>
 #include <cstring>
 
 #include "dsm/messages.hpp"
@@ -51,11 +50,6 @@
 namespace hiroba::dsm {
 
 namespace {
-constexpr std::size_t link_at = offsetof(BlockRecord, link);
-constexpr std::size_t token_at = offsetof(BlockRecord, token_home);
-constexpr std::size_t wts_at = offsetof(BlockRecord, token_wts);
-constexpr std::size_t lease_at = offsetof(BlockRecord, token_rts);
-
 /// The word that says whose copy is the newest: its number plus one, 0: the initial home's.
 constexpr std::uint64_t home_word(NodeId home) { return home.value + std::uint64_t{1}; }
 /// In that word: a former holder has handed the lock over, and written the rest before.
@@ -217,40 +211,63 @@ std::optional<NodeId> BlockLock::went_to(BlockId block) noexcept {
 LockToken BlockLock::lock(BlockId block, PublicCopies::Reading* along) noexcept {
     LockToken token;
     if (try_lock_here(block, token)) return token;
+    Chased chased = begin(block);
+    return finish(chased, along);
+}
 
-    // From here on others that arrive here by old links queue behind us, although the lock is
-    // still elsewhere: listing 1 of the paper. The latch keeps our other threads out.
-    const NodeId first = initial_home(block);
-    NodeId at =
-        LinkWord::from_raw(records_.swap(word(self_, block, link_at), LinkWord::locked().raw()))
-            .node(first);
-    // Most often the lock is free at the end of the first link: no word is looked at beforehand.
-    LinkWord expected = LinkWord::unlocked();
-    bool takes = true;
-    for (unsigned hops = 0; hops < hops_before_message_;) {
-        HIROBA_INVARIANT(at != self_, "block %u: the chase came back (invariant 1)", block);
-        const auto mine = takes ? LinkWord::link(self_) : LinkWord::locked_with_successor(self_);
+bool BlockLock::is_free_here(BlockId block) noexcept {
+    const auto own = LinkWord::from_raw(records_.load(word(self_, block, link_at)));
+    return own.kind(self_, initial_home(block)) == LinkWord::Kind::unlocked;
+}
+
+// From here on others that arrive here by old links queue behind us, although the lock is still
+// elsewhere: listing 1 of the paper. The latch keeps our other threads out. Most often the lock is
+// free at the end of the first link: no word is looked at beforehand.
+BlockLock::Chased BlockLock::begin(BlockId block) noexcept {
+    const auto own =
+        LinkWord::from_raw(records_.swap(word(self_, block, link_at), LinkWord::locked().raw()));
+    Chased chased;
+    chased.block = block;
+    chased.at = own.node(initial_home(block));
+    return chased;
+}
+
+/// What was found instead of what was expected says how. False: it was what was expected.
+bool BlockLock::goes_on(Chased& chased, LinkWord seen) const noexcept {
+    if (seen == chased.expected) return false;
+    const Chase next = chase(seen, chased.at, initial_home(chased.block));
+    chased.takes = next.what != Chase::Do::queue;
+    chased.expected = seen;
+    if (next.what == Chase::Do::follow) {
+        chased.at = next.next;
+        chased.expected = LinkWord::unlocked();
+        ++chased.hops;
+    }
+    return true;
+}
+
+LockToken BlockLock::take_over(BlockId block, const std::uint64_t (&words)[3]) noexcept {
+    const LockToken token = token_of(block, words);
+    write_own_token(block, token.home, token.wts, LeaseWord::closed(token.rts, token.read));
+    return token;
+}
+
+LockToken BlockLock::finish(Chased& chased, PublicCopies::Reading* along) noexcept {
+    const BlockId block = chased.block;
+    while (chased.hops < hops_before_message_) {
+        HIROBA_INVARIANT(chased.at != self_, "block %u: the chase came back (invariant 1)", block);
+        const auto mine =
+            chased.takes ? LinkWord::link(self_) : LinkWord::locked_with_successor(self_);
         std::uint64_t words[3] = {};
-        const LinkWord seen = exchange(at, block, expected, mine, takes, words, along);
-        if (seen == expected) {
-            if (!takes) return wait_for_grant(block, at);
-            token = token_of(block, words);
-            write_own_token(block, token.home, token.wts, LeaseWord::closed(token.rts, token.read));
-            return token;
-        }
-        const Chase next = chase(seen, at, first);
-        takes = next.what != Chase::Do::queue;
-        expected = seen;
-        if (next.what == Chase::Do::follow) {
-            at = next.next;
-            expected = LinkWord::unlocked();
-            ++hops;
-        }
+        const LinkWord seen =
+            exchange(chased.at, block, chased.expected, mine, chased.takes, words, along);
+        if (goes_on(chased, seen)) continue;
+        return chased.takes ? take_over(block, words) : wait_for_grant(block, chased.at);
     }
     forwarded_.fetch_add(1, std::memory_order_relaxed);
     const ChaseMessage request{block, self_.value};
     const Bytes part = std::as_bytes(std::span{&request, 1});
-    endpoint_.send(at, message::lock_chase, net::Urgency::wake_service, {&part, 1});
+    endpoint_.send(chased.at, message::lock_chase, net::Urgency::wake_service, {&part, 1});
     return wait_for_grant(block, std::nullopt);
 }
 

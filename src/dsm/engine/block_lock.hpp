@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -71,6 +72,30 @@ public:
 
     /// Where the lock went when it left this node; empty while it is here or asked for.
     std::optional<NodeId> went_to(BlockId block) noexcept;
+    /// lock() in steps, for who takes several locks at once: how far the chase has come.
+    struct Chased {
+        BlockId block = 0;
+        NodeId at;                                 ///< where it asks next,
+        LinkWord expected = LinkWord::unlocked();  ///< what it takes to find there,
+        bool takes = true;  ///< and for the lock, or for a place in the queue
+        unsigned hops = 0;
+        PublicCopies::Reading* along = nullptr;  ///< is made where the lock is taken
+        std::optional<LockToken> token;          ///< the lock is this node's
+        std::uint64_t words[3] = {};
+    };
+    static constexpr std::size_t together_max = 16;
+    /// Whether try_lock_here() would do.
+    bool is_free_here(BlockId block) noexcept;
+    /// The lock, which is not free here, is on its way from here on: others who come by old links
+    /// queue behind this node, until finish().
+    Chased begin(BlockId block) noexcept;
+    /// Asks for all that have no token yet, in one exchange with each node: where a lock is held it
+    /// stays without. Waits for nobody who holds one. At most together_max.
+    void try_together(std::span<Chased> chased) noexcept;
+    /// Goes on alone, and waits. The caller has unlocked all that have a token; who waits for
+    /// several does so in the order of blocks (docs/protocol.md#together).
+    LockToken finish(Chased& chased, PublicCopies::Reading* along = nullptr) noexcept;
+
     /// The token of a block whose lock this node holds, as lock() returned it.
     LockToken held_token(BlockId block) noexcept { return read_token(self_, block); }
     /// This node is the home from here on, of `token`'s times. Hands the token on to the successor
@@ -117,6 +142,10 @@ private:
     void forward(ChaseMessage request) noexcept;
     LinkWord exchange(NodeId at, BlockId block, LinkWord expected, LinkWord mine, bool takes,
                       std::uint64_t (&token)[3], PublicCopies::Reading* along) noexcept;
+    bool ask_together(std::span<Chased> chased) noexcept;
+    void ask_at(NodeId at, std::span<Chased> chased, bool (&open)[together_max]) noexcept;
+    bool goes_on(Chased& chased, LinkWord seen) const noexcept;
+    LockToken take_over(BlockId block, const std::uint64_t (&words)[3]) noexcept;
     LockToken wait_for_grant(BlockId block, std::optional<NodeId> holder) noexcept;
     void grant(BlockId block, NodeId to, const LockToken& token) noexcept;
     void grant_by_message(BlockId block, NodeId to) noexcept;
@@ -127,6 +156,10 @@ private:
     void write_own_token(BlockId block, NodeId home, Timestamp wts, LeaseWord lease) noexcept;
     LeaseWord close_own_lease(BlockId block) noexcept;
     NodeId initial_home(BlockId block) const noexcept;
+    static constexpr std::size_t link_at = offsetof(BlockRecord, link);
+    static constexpr std::size_t token_at = offsetof(BlockRecord, token_home);
+    static constexpr std::size_t wts_at = offsetof(BlockRecord, token_wts);
+    static constexpr std::size_t lease_at = offsetof(BlockRecord, token_rts);
     gas::GlobalAddress word(NodeId node, BlockId block, std::size_t member) const noexcept {
         return {node, std::uint64_t{block} * sizeof(BlockRecord) + member};
     }

@@ -2,10 +2,11 @@
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
 // node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_exclusive.cpp,
-// node_flush.cpp, node_races.cpp, node_stacks.cpp, node_state.cpp, node_together.cpp.
+// node_flush.cpp, node_merges.cpp, node_races.cpp, node_stacks.cpp, node_state.cpp,
+// node_together.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
-// lock, then signature_latch_ or a queue's latch. Only the acquire role holds more than one block
-// latch, and whoever holds one waits for no second.
+// lock, then signature_latch_ or a queue's latch. Only the acquire role waits for a block latch
+// while it holds another; others that hold several have tried for them.
 #pragma once
 
 #include <array>
@@ -26,6 +27,7 @@
 #include "dsm/engine/lease_queue.hpp"
 #include "dsm/engine/moved_blocks.hpp"
 #include "dsm/engine/news_board.hpp"
+#include "dsm/engine/news_encoding.hpp"
 #include "dsm/engine/place_table.hpp"
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
@@ -39,25 +41,6 @@
 #include "dsm/protocol/signature.hpp"
 
 namespace hiroba::dsm {
-
-/// Encoded news: this header, `clocks` of ClockNews, `count` notices, then, unless races are not
-/// looked for, an Epoch for each node: what it did in earlier ones is known to whoever learns it.
-struct NewsHeader {
-    std::uint64_t min_wts;
-    std::uint32_t count;
-    std::uint32_t clocks;
-};
-
-/// Up to which releases of `node` the sender's news tell, with all news to the same receiver that
-/// came before; and up to which its bytes make them necessary.
-struct ClockNews {
-    std::uint32_t node;
-    std::uint32_t
-        program_flushes;  ///< not 0: the program of some node that the sender knows of does
-    ReleaseNumber told;
-    ReleaseNumber needed;
-    Epoch epoch;  ///< what those releases merged is of earlier ones
-};
 
 /// What an acquire leaves accessible and brings up to date: blocks first to end - 1.
 struct Kept {
@@ -263,10 +246,13 @@ private:
     void fetch_around(BlockId block, std::uint32_t last_time) noexcept;
     bool fetch_ahead(BlockId block) noexcept;
     std::uint32_t latch_for_fetch(BlockId first, std::uint32_t count, std::uintptr_t at) noexcept;
-    static constexpr std::size_t together_max = 16;
+    static constexpr std::size_t together_max = BlockLock::together_max;
     struct JointFetch;
     /// Returns of which blocks, by position, this is true now. With the latches of all of them.
     std::uint32_t fetch_ahead_together(std::span<const BlockId> blocks, bool from_home) noexcept;
+    void bring_together(std::span<JointFetch> fetches, std::span<const BlockId> blocks,
+                        BlockWork from_home, std::byte* room) noexcept;
+    void rebase_together() noexcept;
     static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
     void map_ahead(BlockId first, std::uint32_t count, Access access) noexcept;
     void set_lease(BlockId block, Timestamp rts) noexcept;
@@ -338,9 +324,14 @@ private:
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;
     bool has_changed_unless_watched(BlockId block) noexcept;
+    bool begin_merge(std::size_t at) noexcept;
+    struct JointMerge;
+    std::size_t merge_together(std::size_t from, Others others) noexcept;
     void merge(BlockId block, Others others) noexcept;
+    void merge_locked(BlockId block, const LockToken& token, Others others) noexcept;
     void publish_live(BlockId block, const LockToken& token) noexcept;
-    void merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept;
+    void merge_with_home(BlockId block, std::optional<LockToken> held, Others others,
+                         PublicCopies::Reading* brought = nullptr) noexcept;
     template <class Publish>
     void publish_merged(BlockId block, const LockToken& token, Publish&& publish) noexcept;
     Stamp stamp_of_merge(BlockId block) noexcept;

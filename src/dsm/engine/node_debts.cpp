@@ -43,8 +43,11 @@ bool Node::may_show(Stamp stamp) noexcept {
 }
 
 // A pinned block that the acquire under way brings up to date: all else that is stale is
-// inaccessible already.
+// inaccessible already. What a release of this node has held back of a block is not there before an
+// acquire has shown it, which may be waiting for this latch.
 bool Node::may_place(BlockId block, Stamp stamp) noexcept {
+    const bool is_own = !stamp.is_none() && stamp.writer() == self_;
+    if (is_own && entries_[block].held_back) return false;
     if (may_show(stamp)) return true;
     return entries_[block].stale_pinned && stamp.writer() != self_ &&
            inaccessible_[stamp.writer().value].load(std::memory_order_seq_cst) >= stamp.release();

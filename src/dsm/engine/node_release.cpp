@@ -173,19 +173,36 @@ void Node::note_unchanged(BlockEntry& entry) noexcept {
 }
 
 void Node::merge_work(Others others) noexcept {
-    for (std::size_t i = 0; i < work_count_; ++i) {
-        BlockEntry& entry = entries_[work_[i]];
-        const std::scoped_lock guard{entry.latch};
-        entry.unmerged = false;
-        if (i < reported_count_) {
-            if (entry.state == BlockState::readonly) note_write_after_read(entry);
-            entry.state = take(entry, BlockEvent::written).next;
+    if (all_mapped_) {
+        for (std::size_t i = 0; i < work_count_; ++i) {
+            BlockEntry& entry = entries_[work_[i]];
+            const std::scoped_lock guard{entry.latch};
+            if (!begin_merge(i)) continue;
+            merge(work_[i], others);
+            entry.state = take(entry, BlockEvent::merged).next;
         }
-        if (settled(entry.state)) continue;  // since it was reported
-        merge(work_[i], others);
-        entry.state = take(entry, BlockEvent::merged).next;
+    } else {
+        for (std::size_t i = 0; i < work_count_;) i = merge_together(i, others);
     }
     had_work_ |= work_count_ > 0;
+}
+
+// With the latch. False: there is nothing to be merged, and the block is done.
+bool Node::begin_merge(std::size_t at) noexcept {
+    BlockEntry& entry = entries_[work_[at]];
+    entry.unmerged = false;
+    if (at < reported_count_) {
+        if (entry.state == BlockState::readonly) note_write_after_read(entry);
+        entry.state = take(entry, BlockEvent::written).next;
+    }
+    if (settled(entry.state)) return false;  // since it was reported
+    if (has_changed_unless_watched(work_[at])) {
+        entry.merging.given_up = false;
+        return true;
+    }
+    note_unchanged(entry);
+    entry.state = take(entry, BlockEvent::merged).next;
+    return false;
 }
 
 // They are what a look behind a long release has found: the next release begins with them.
@@ -258,13 +275,12 @@ bool Node::has_changed_unless_watched(BlockId block) noexcept {
 // private copy to the public one, each line as it was when it was read. A write that comes later
 // is reported anew.
 void Node::merge(BlockId block, Others others) noexcept {
-    if (!has_changed_unless_watched(block)) {
-        note_unchanged(entries_[block]);
-        return;
-    }
-    entries_[block].merging.given_up = false;
     LockToken token;
     if (!lock_.try_lock_here(block, token)) return merge_with_home(block, std::nullopt, others);
+    merge_locked(block, token, others);
+}
+
+void Node::merge_locked(BlockId block, const LockToken& token, Others others) noexcept {
     if (!has_bytes_of(token, block) || entries_[block].held_back)
         return merge_with_home(block, token, others);
     if (may_be_exclusive(block, token) && make_exclusive(block)) return;
@@ -283,8 +299,10 @@ void Node::publish_live(BlockId block, const LockToken& token) noexcept {
     });
 }
 
-/// @param held  the block's lock, if this node has it already
-void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others others) noexcept {
+/// @param held   the block's lock, if this node has it already
+/// @param brought  where the home's copy was read with the lock, if it was
+void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others others,
+                           PublicCopies::Reading* brought) noexcept {
     std::byte* const live = private_copy(block);
     const std::byte* const twin = twin_of(block);
     const Scratch snapshot{scratch_};
@@ -293,7 +311,9 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
 
     const Scratch home{scratch_};
     const Scratch result{scratch_};
-    PublicCopies::Reading reading{copies_, block, home.get()};
+    PublicCopies::Reading alone{copies_, block, home.get()};
+    PublicCopies::Reading& reading = brought != nullptr ? *brought : alone;
+    std::byte* const theirs = reading.bytes();
     bool& meets_others = entries_[block].merging.meets_others;
     const LockToken token = held ? *held : lock_.lock(block, meets_others ? &reading : nullptr);
     if (others == Others::stopped) take_snapshot();
@@ -306,18 +326,17 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
         hold_back(block, ours);
     } else {
         auto read = reading.read_from(token.home);
-        if (!read || read->wts != token.wts) read = copies_.read(token.home, block, home.get());
+        if (!read || read->wts != token.wts) read = copies_.read(token.home, block, theirs);
         count(&PlaceCounters::bytes_fetched, block_bytes_);
-        const MergeOutcome outcome =
-            merge_block(ours, twin, home.get(), result.get(), block_bytes_);
-        if (is_worth_telling(outcome)) report_races(block, {ours, twin, home.get()}, token.home);
+        const MergeOutcome outcome = merge_block(ours, twin, theirs, result.get(), block_bytes_);
+        if (is_worth_telling(outcome)) report_races(block, {ours, twin, theirs}, token.home);
         note_own_changes(block, ours, twin);
         const bool holds =
             outcome.foreign ? must_hold_back(block, read->stamp) : entries_[block].held_back;
         if (holds) {
             hold_back(block, ours);
         } else if (outcome.foreign) {
-            store_foreign(live, ours, twin, home.get(), block_bytes_);
+            store_foreign(live, ours, twin, theirs, block_bytes_);
         }
     }
     publish_merged(block, token, [&](Version next) { copies_.publish(block, result.get(), next); });

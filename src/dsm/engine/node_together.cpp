@@ -7,6 +7,7 @@
 // asked for only after the bytes it is for have been read (invariant 6).
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "dsm/engine/node.hpp"
 
@@ -29,7 +30,7 @@ struct Node::JointFetch {
     Way way = Way::alone;
     BlockId block = 0;
     NodeId at;
-    BlockWork how = BlockWork::none;  ///< none: only if the version here is the newest
+    BlockWork how = BlockWork::fetch;  ///< none: only if the version here is the newest
     std::byte* bytes = nullptr;
     std::optional<PublicCopies::Reading> reading;
     BlockLock::HomeWords words{};
@@ -42,7 +43,8 @@ struct Node::JointFetch {
     bool moved = false;
     Stamp missing;
 
-    void prepare(Node& node, BlockId which, bool from_home, std::byte* room) noexcept;
+    /// What is brought if the home has to be asked: none: nothing newer than what is here.
+    void prepare(Node& node, BlockId which, BlockWork from_home, std::byte* room) noexcept;
     void take_what_was_read(Node& node) noexcept;
     bool is_brought(Node& node) const noexcept;
     gas::Segment::List list() { return {at, std::span{*accesses}.first(access_count)}; }
@@ -78,6 +80,17 @@ void extend_together(Fetches fetches) noexcept {
 
 }  // namespace
 
+// The first reads of all, then all leases.
+/// @param room  a block for each
+void Node::bring_together(std::span<JointFetch> fetches, std::span<const BlockId> blocks,
+                          BlockWork from_home, std::byte* room) noexcept {
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        fetches[i].prepare(*this, blocks[i], from_home, room + i * block_bytes_);
+    read_together(fetches);
+    for (JointFetch& fetch : fetches) fetch.take_what_was_read(*this);
+    extend_together(fetches);
+}
+
 // As fetch_ahead() or, for those without a notice if `from_home`, fetch_from_home_ahead().
 std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool from_home) noexcept {
     static_assert(together_max == fetches_max);
@@ -96,11 +109,7 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
         std::array<JointFetch, together_max> all;
         const std::span fetches = std::span{all}.first(blocks.size());
         const Scratch room{joint_scratch_};
-        for (std::size_t i = 0; i < blocks.size(); ++i)
-            fetches[i].prepare(*this, blocks[i], from_home, room.get() + i * block_bytes_);
-        read_together(fetches);
-        for (JointFetch& fetch : fetches) fetch.take_what_was_read(*this);
-        extend_together(fetches);
+        bring_together(fetches, blocks, from_home ? BlockWork::fetch : BlockWork::none, room.get());
         for (std::size_t i = 0; i < blocks.size(); ++i) {
             note(i, fetches[i].way == JointFetch::Way::alone ? alone(blocks[i])
                                                              : fetches[i].is_brought(*this));
@@ -109,12 +118,39 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
     return brought;
 }
 
+// With the acquire role: of what it has put off, all that takes nothing but reading. The rest stays
+// for rebase_pinned().
+void Node::rebase_together() noexcept {
+    std::size_t kept = 0;
+    for (std::size_t first = 0; first < stale_pinned_count_;) {
+        const std::size_t count = std::min(together_max, stale_pinned_count_ - first);
+        const std::span blocks{stale_pinned_.data() + first, count};
+        std::array<JointFetch, together_max> all;
+        const std::span fetches = std::span{all}.first(count);
+        const Scratch room{joint_scratch_};
+        for (const BlockId block : blocks) entries_[block].latch.lock();
+        bring_together(fetches, blocks, BlockWork::rebase, room.get());
+        for (std::size_t i = 0; i < count; ++i) {
+            BlockEntry& entry = entries_[blocks[i]];
+            const BlockId block = blocks[i];
+            entry.stale_pinned = !fetches[i].is_brought(*this);
+            if (entry.stale_pinned) stale_pinned_[kept++] = block;
+            entry.latch.unlock();
+        }
+        first += count;
+    }
+    stale_pinned_count_ = kept;
+}
+
 // With the block's latch, as all of these.
-void Node::JointFetch::prepare(Node& node, BlockId which, bool from_home,
+void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home,
                                std::byte* room) noexcept {
     const BlockEntry& entry = node.entries_[which];
     block = which;
     bytes = room;
+    const bool rebases = from_home == BlockWork::rebase;
+    if (rebases && (!readable(entry.state) || entry.brought)) return;
+    how = rebases ? from_home : BlockWork::fetch;
     const bool has_notice = entry.notice_wts != Timestamp{};
     const bool has_lease = has_notice && entry.notice_wts <= entry.notice_rts;
     if (has_lease) {
@@ -124,7 +160,7 @@ void Node::JointFetch::prepare(Node& node, BlockId which, bool from_home,
     } else {
         if (!has_notice && node.lock_.is_here(block)) return;
         at = node.lock_.first_stop(block, home_guess(entry, node.self_));
-        how = has_notice || from_home ? BlockWork::fetch : BlockWork::none;
+        if (!has_notice) how = from_home;
     }
     if (at == node.self_ || node.records_.reach({at, 0}, 0) != nullptr) return;
     way = has_lease ? Way::by_notice : Way::by_home;
@@ -163,10 +199,13 @@ void Node::JointFetch::take_by_notice(Node& node) noexcept {
     HIROBA_INVARIANT(read->wts >= entry.notice_wts,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
                      at.value, read->wts.value, entry.notice_wts.value);
-    const Timestamp rts = entry.notice_rts;
-    entry.notice_wts = {};
-    missing = node.put_in_place(block, at, bytes, BlockWork::fetch, *read);
-    node.note_notice_used(block, rts, missing);
+    const Timestamp wts = std::exchange(entry.notice_wts, {});
+    missing = node.put_in_place(block, at, bytes, how, *read);
+    if (how == BlockWork::rebase && !missing.is_none()) {
+        entry.notice_wts = wts;  // nothing was brought
+    } else {
+        node.note_notice_used(block, entry.notice_rts, missing);
+    }
 }
 
 void Node::JointFetch::take_from_home(Node& node) noexcept {
@@ -190,7 +229,7 @@ bool Node::JointFetch::is_brought(Node& node) const noexcept {
     if (way == Way::over) return missing.is_none() && entry.rts >= node.min_wts();
     if (!extension || !BlockLock::is_extended(*extension)) return false;
     node.note_lease(block, until, moved);
-    if (how == BlockWork::fetch) {
+    if (how == BlockWork::fetch || (how == BlockWork::rebase && missing.is_none())) {
         entry.notice_wts = {};
         entry.brought = !missing.is_none();
     }

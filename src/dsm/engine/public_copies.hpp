@@ -37,6 +37,7 @@ public:
         /// To be made in this order, at the node that is then said with made_at().
         std::array<gas::Segment::Access, accesses> list() noexcept;
         void made_at(NodeId node) noexcept { node_ = node; }
+        std::byte* bytes() const noexcept { return to_; }
         /// What was read, if that was `node`'s copy, and one version.
         std::optional<Version> read_from(NodeId node) const noexcept;
 

@@ -258,6 +258,25 @@ constexpr Scenario scenarios[] = {
          if (thread == 0) world.see(node, 0);
      },
      Races::off, true, true},
+    // Each node merges a block of its own and one of the other's, and asks for the locks together.
+    {"merges_together", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.add(node, thread);
+         world.add(node, 2 + thread);
+         world.meet(node);
+         world.see(node, 1 - thread);
+         world.see(node, 3 - thread);
+     },
+     Races::off, true},
+    // Two nodes take the locks of two blocks of a third, which holds them now and then.
+    {"merges_of_three", 3, 1, 4, false, hops, Second::heap_twice,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.atomic_add(node, 4), world.atomic_add(node, 5);
+         if (thread == 0) return;
+         world.add(node, thread - 1);
+         world.add(node, 2 + thread - 1);
+         node.memory().release(dsm::Others::stopped);
+     }},
     // Two nodes write two words of one block, each under its own lock: merges and rebases.
     {"two_words", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

@@ -59,12 +59,13 @@ BUGS = {
     "busy_link_shortened": (
         ENGINE + "block_lock.cpp",
         [
-            ("            at = next.next;\n",
-             "            if (seen.kind(at, first) == LinkWord::Kind::locked_with_successor) {\n"
-             "                records_.compare_swap(word(at, block, link_at), seen.raw(),\n"
-             "                                      LinkWord::locked_with_successor(self_).raw());\n"
-             "            }\n"
-             "            at = next.next;\n"),
+            ("        chased.at = next.next;\n",
+             "        if (seen.kind(chased.at, initial_home(chased.block)) ==\n"
+             "            LinkWord::Kind::locked_with_successor) {\n"
+             "            records_.compare_swap(word(chased.at, chased.block, link_at), seen.raw(),\n"
+             "                                  LinkWord::locked_with_successor(self_).raw());\n"
+             "        }\n"
+             "        chased.at = next.next;\n"),
         ],
     ),
     # What an atomic has changed is not noted for whoever writes it later, without having known.
@@ -241,6 +242,42 @@ BUGS = {
         ENGINE + "node_together.cpp",
         [("    return missing.is_none() && node.is_current(block);\n", "    return node.is_current(block);\n"),
          ("    if (way == Way::over) return missing.is_none() && ", "    if (way == Way::over) return ")],
+    ),
+    # Of locks that are asked for together, those that others hold are taken for this node's.
+    "joint_lock_taken_for_granted": (
+        ENGINE + "block_lock_together.cpp",
+        [("        if (goes_on(one, LinkWord::from_raw(list[i].found))) continue;\n", "")],
+    ),
+    # A node that loses several locks at once is not told.
+    "joint_homes_not_marked": (
+        ENGINE + "block_lock_together.cpp",
+        [("            list.add_bits(moved_.accesses(one->block)[level], first);\n",
+          "            static_cast<void>(one), static_cast<void>(first);\n")],
+    ),
+    # Readers go on extending the lease of copies whose locks were taken together.
+    "joint_leases_left_open": (
+        ENGINE + "block_lock_together.cpp",
+        [("                                  LeaseWord::closing_bit));\n",
+          "                                  std::uint64_t{0}));\n")],
+    ),
+    # A release waits for a lock while it holds others.
+    "joint_locks_held_while_waiting": (
+        ENGINE + "node_merges.cpp",
+        [("    joint.merge_what_was_got();\n",
+          "    for (auto& one : std::span{joint.chased}.first(joint.chased_count))\n"
+          "        if (!one.token) one.token = lock_.finish(one);\n"
+          "    joint.merge_what_was_got();\n")],
+    ),
+    # Two nodes wait for the same locks in different orders.
+    "joint_locks_in_any_order": (
+        ENGINE + "node_merges.cpp",
+        [("return blocks[a] < blocks[b]; });",
+          "return (blocks[a] < blocks[b]) == (node.self_.value % 2 == 0); });")],
+    ),
+    # A fault maps its node's own version, whatever of it is held back.
+    "held_back_mapped": (
+        ENGINE + "node_debts.cpp",
+        [("    if (is_own && entries_[block].held_back) return false;\n", "    static_cast<void>(is_own);\n")],
     ),
     # A block that was fetched anew is still compared with what it held when its bytes were held back.
     "held_back_after_a_fetch": (
