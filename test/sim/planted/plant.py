@@ -89,8 +89,8 @@ BUGS = {
     "pinned_block_not_rebased": (
         ENGINE + "node_acquire.cpp",
         [
-            ("        if (readable(entry.state)) missing = bring_current(block, BlockWork::rebase);\n",
-             ""),
+            ("            missing = bring_current(block, clean ? BlockWork::fetch : BlockWork::rebase);\n",
+             "            static_cast<void>(clean);\n"),
         ],
     ),
     # What an acquire leaves accessible is not brought up to date.
@@ -251,8 +251,8 @@ BUGS = {
     # A node that loses several locks at once is not told.
     "joint_homes_not_marked": (
         ENGINE + "block_lock_together.cpp",
-        [("            list.add_bits(moved_.accesses(one->block)[level], first);\n",
-          "            static_cast<void>(one), static_cast<void>(first);\n")],
+        [("        for (Chased* const one : asked) list.add_bits(moved_.accesses(one->block)[level], first);\n",
+          "        static_cast<void>(first);\n")],
     ),
     # Readers go on extending the lease of copies whose locks were taken together.
     "joint_leases_left_open": (
