@@ -31,6 +31,7 @@ struct MemoryOptions {
     enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
     bool exclusive = true;  ///< blocks that one node alone uses are not compared (HIROBA_EXCLUSIVE)
     bool follow = true;     ///< a synchronization brings what was used behind it (HIROBA_FOLLOW)
+    bool join = true;       ///< exchanges for several blocks are one, where memory is not mapped
     /// A block whose page the engine leaves open is watched after so many releases in a row that
     /// found it unchanged: about what a first write's fault costs.
     std::uint8_t vain_max = 8;

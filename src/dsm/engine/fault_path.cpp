@@ -202,7 +202,7 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     const bool writes = window > 0 && is_being_written(block);
     while (got < window) {
         const BlockId first = block + 1 + got;
-        const std::uint32_t latched = latch_for_fetch(first, all_mapped_ ? 1 : window - got, end);
+        const std::uint32_t latched = latch_for_fetch(first, joins_ ? window - got : 1, end);
         std::array<BlockId, together_max> blocks;
         std::iota(blocks.begin(), blocks.begin() + latched, first);
         const std::uint32_t brought = fetch_ahead_together(std::span{blocks}.first(latched), false);
@@ -327,9 +327,6 @@ Stamp Node::resolve(BlockId block, BlockEvent event) noexcept {
 // this very one: without a lease the home has no trace of them.
 Stamp Node::bring_current(BlockId block, BlockWork how) noexcept {
     BlockEntry& entry = entries_[block];
-    // A release has merged it while it was inaccessible: the version here is no older than the
-    // home's, and the private copy lacks bytes of it until an acquire has shown them.
-    if (entry.held_back) return {self_, 0};
     const bool has_lease = entry.rts >= copies_.own_wts(block);
     if (entry.brought && has_lease && entry.notice_wts == Timestamp{}) {
         if (const Stamp stamp = copies_.own_stamp(block); !may_show(stamp)) return stamp;

@@ -168,6 +168,7 @@ Result<void> Node::attach(AddressRange early) {
     all_mapped_ = true;
     for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node)
         all_mapped_ &= records_.reach({NodeId{node}, 0}, 0) != nullptr;
+    joins_ = !all_mapped_ && options_.join;
     if (self_.value == 0 && early.bytes > 0) {
         const std::uint64_t offset = *map_.offset_of(early.address);
         std::memcpy(private_memory_.at(offset), reinterpret_cast<const void*>(early.address),

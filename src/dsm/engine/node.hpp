@@ -505,6 +505,7 @@ private:
     /// All nodes know what this node's releases up to it have told of; as clocks_.
     std::atomic<ReleaseNumber> known_release_{0};
     bool all_mapped_ = false;  ///< the other nodes' memory is reached without their doing
+    bool joins_ = false;       ///< exchanges for several blocks are one
     Latch board_latch_, pull_latch_, wanted_latch_;
     WantedRuns wanted_runs_;         ///< under wanted_latch_
     SparseArray<std::byte> pulled_;  ///< under pull_latch_

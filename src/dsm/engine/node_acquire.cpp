@@ -264,7 +264,7 @@ bool Node::show_held_back(Others others) noexcept {
 // after all: nobody waits for another node's release before somebody asks for them, and whether the
 // program first reads or writes it is seen (node_races.cpp).
 Stamp Node::rebase_pinned() noexcept {
-    if (!all_mapped_) rebase_together();
+    if (joins_) rebase_together();
     for (; stale_pinned_count_ > 0; --stale_pinned_count_) {
         const BlockId block = stale_pinned_[stale_pinned_count_ - 1];
         BlockEntry& entry = entries_[block];

@@ -124,7 +124,7 @@ void Node::JointMerge::merge_what_was_got() noexcept {
     count = kept;
 }
 
-// Somebody holds their locks, or has taken one away from here meanwhile.
+// Another node holds their locks, or has taken one away from here meanwhile.
 void Node::JointMerge::merge_the_others() noexcept {
     std::array<std::size_t, blocks_max> order;
     for (std::size_t i = 0; i < count; ++i) order[i] = i;

@@ -173,7 +173,7 @@ void Node::note_unchanged(BlockEntry& entry) noexcept {
 }
 
 void Node::merge_work(Others others) noexcept {
-    if (all_mapped_) {
+    if (!joins_) {
         for (std::size_t i = 0; i < work_count_; ++i) {
             BlockEntry& entry = entries_[work_[i]];
             const std::scoped_lock guard{entry.latch};

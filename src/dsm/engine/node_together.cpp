@@ -101,7 +101,7 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
         const bool looks = from_home && entries_[block].notice_wts == Timestamp{};
         return looks && !lock_.is_here(block) ? fetch_from_home_ahead(block) : fetch_ahead(block);
     };
-    if (all_mapped_) {
+    if (!joins_) {
         for (std::size_t i = 0; i < blocks.size(); ++i) note(i, alone(blocks[i]));
         return brought;
     }

@@ -2,8 +2,8 @@
 // Role: see single_turn.hpp. What the first thread stores at once in a `single nowait` must not be
 // overtaken by what its neighbours do behind that. Between its answer and its store lie a few
 // instructions on one host. Here a fault lies between, whose signal takes microseconds before
-// anybody can know of it, and the kernel may take the processor away meanwhile. Nobody compares two
-// threads of one node (docs/protocol.md#before-own), so nobody would tell.
+// any thread can know of it, and the kernel may take the processor away meanwhile. No node compares
+// two threads of one node (docs/protocol.md#before-own), so none would tell.
 #include "omp/team/single_turn.hpp"
 
 #include <pthread.h>

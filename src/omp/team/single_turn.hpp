@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the order of a node's threads at one `single`: who gets it goes on before its neighbours.
-// Invariant: private to the node. Nobody waits for another node here, and every wait ends by
+// Invariant: private to the node. No thread waits for another node here, and every wait ends by
 // itself: it makes likely what on one host is nearly sure, and no program needs it to be right.
 #pragma once
 

@@ -29,6 +29,7 @@ ClusterOptions draw_options(Random& random, std::uint64_t seed, const ProgramSha
     // By the seed alone, so that the other draws are what they were before.
     options.engine.quiet = seed % 2 == 0 ? 80 : 0;
     options.memory.vain_max = static_cast<std::uint8_t>(1 + seed / 2 % 2 * 3);
+    options.memory.join = seed / 4 % 2 == 0;
     options.scheduling.seed = seed;
     options.scheduling.turn_max_ns = one_of(200, 1000, 5000);
     options.scheduling.limit_ns = 300'000'000;

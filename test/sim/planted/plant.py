@@ -73,11 +73,6 @@ BUGS = {
         ENGINE + "node_atomic.cpp",
         [("    if (looks_for_races() && options_.atomics", "    if (bytes == 0 && options_.atomics")],
     ),
-    # A block that was merged while it was inaccessible is mapped without what was held back of it.
-    "held_back_bytes_lacking": (
-        ENGINE + "fault_path.cpp",
-        [("    if (entry.held_back) return {self_, 0};\n", "")],
-    ),
     # Whoever gives a lock back with nothing published wipes out who has read the version.
     "trace_of_readers_lost": (
         ENGINE + "block_lock.cpp",
@@ -89,6 +84,7 @@ BUGS = {
     "pinned_block_not_rebased": (
         ENGINE + "node_acquire.cpp",
         [
+            ("    if (joins_) rebase_together();\n", ""),
             ("            missing = bring_current(block, clean ? BlockWork::fetch : BlockWork::rebase);\n",
              "            static_cast<void>(clean);\n"),
         ],
@@ -470,7 +466,7 @@ LITMUS = {
 
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
-    "held_back_bytes_lacking": "held_back_and_fault",
+    "held_back_mapped": "held_back_and_fault",
     "atomics_not_noted": "write_beside_atomic",
     "notice_older_than_min_wts": "three_nodes_one_notice",
     "release_before_acquire_ends": "write_and_acquire",
