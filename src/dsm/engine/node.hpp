@@ -545,9 +545,10 @@ private:
 
     Latch acquire_;  ///< the acquire role
     SparseArray<Notice> taken_;
-    std::size_t taken_count_ = 0, rounds_ = 0;  ///< rounds: of all acquires
-    SparseArray<ReleaseNumber> applied_;        ///< per node: of what was taken
-    SparseArray<BlockId> stale_pinned_;         ///< to be brought up to date when the rest is stale
+    std::size_t taken_count_ = 0;
+    std::atomic<std::uint16_t> rounds_{0};  ///< of all acquires, modulo; changes in the role
+    SparseArray<ReleaseNumber> applied_;    ///< per node: of what was taken
+    SparseArray<BlockId> stale_pinned_;     ///< to be brought up to date when the rest is stale
     std::size_t stale_pinned_count_ = 0;
     Invalidation invalidation_;
     Flusher acquirer_ = Flusher::program;     ///< on whose behalf the role is held,

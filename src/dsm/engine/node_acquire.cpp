@@ -67,7 +67,7 @@ Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
     kept_ = kept;
     stopped_ = others == Others::stopped;
     follows_ = stopped_ && options_.follow;
-    ++rounds_;
+    rounds_.fetch_add(1, std::memory_order_relaxed);  // a hint elsewhere
     count(&PlaceCounters::acquires);
     unfinished_.store(true, std::memory_order_release);  // pairs with acquire()
     has_pending_.store(false,
@@ -199,7 +199,7 @@ void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {
 
 // By the acquire under way or, until the next one, the last.
 bool Node::is_stale_just_now(const BlockEntry& entry) const noexcept {
-    return entry.follow.stale_in == static_cast<std::uint16_t>(rounds_);
+    return entry.follow.stale_in == rounds_.load(std::memory_order_relaxed);
 }
 
 // With the latch. What has been used after it became stale, several times in a row, is brought up
@@ -335,7 +335,7 @@ void Node::finish_invalidations() noexcept {
             take(entry, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
         if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
         entry.state = next.next;
-        entry.follow.stale_in = static_cast<std::uint16_t>(rounds_);
+        entry.follow.stale_in = rounds_.load(std::memory_order_relaxed);
         entry.latch.unlock();
     }
     invalidation_.ranges.clear();
