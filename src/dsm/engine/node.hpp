@@ -268,8 +268,10 @@ private:
     // Blocks of this node's own (node_exclusive.cpp).
     void note_streak(BlockId block, const LockToken& token) noexcept;
     bool is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept;
+    bool is_unread(BlockId block) noexcept;
     bool may_be_exclusive(BlockId block, const LockToken& token) noexcept;
     bool make_exclusive(BlockId block) noexcept;
+    void share_again(BlockId block) noexcept;
     enum class GiveUp { wanted, near, ahead, needed };
     void note_life(Trial& trial, GiveUp when) const noexcept;
     void give_up(BlockId block, GiveUp when) noexcept;

@@ -92,6 +92,18 @@ bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
     return true;
 }
 
+// Whether this node is the home of a version that nobody has read, as far as can be seen without
+// waiting. With the block's latch.
+bool Node::is_unread(BlockId block) noexcept {
+    LockToken token;
+    // is_here() first: most often it says already what the lock would.
+    if (!options_.exclusive || !lock_.is_here(block) || !lock_.try_lock_here(block, token))
+        return false;
+    const bool at_home = token.home == self_;
+    at_home ? lock_.unlock(block, token) : lock_.give_back(block, token);
+    return at_home && !token.read;
+}
+
 // With the block's latch and lock.
 bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
     const BlockEntry& entry = entries_[block];
@@ -100,10 +112,17 @@ bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
            !token.read &&
            (is_streak(trial) ||
             trial.unread + 1u >= 1u << std::min(trial.patience, patience_usual)) &&
-           entry.state == BlockState::writable && !entry.early && !entry.held_back &&
-           !entry.stale_pinned && !must_stay(block) &&
+           (entry.state == BlockState::writable || is_pinned(offset_of(block))) &&
+           entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale_pinned &&
            // Acquire: pairs with everyone_knows_through().
            trial.by <= known_release_.load(std::memory_order_acquire);
+}
+
+// With the block's latch. A stack stays accessible whatever others do to it.
+void Node::share_again(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    entry.state = take(entry, BlockEvent::wanted).next;
+    if (is_pinned(offset_of(block))) entry.state = take(entry, BlockEvent::pinned_fault).next;
 }
 
 // With the block's latch and lock. False: somebody wants it already.
@@ -112,7 +131,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
     // Before anybody can ask: who asks for what is not exclusive is not heard.
     entry.state = take(entry, BlockEvent::unread).next;
     if (!lock_.keep(block)) {
-        entry.state = take(entry, BlockEvent::wanted).next;
+        share_again(block);
         return false;
     }
     // What it has written up to this release others may have to be told of as a race.
@@ -152,7 +171,7 @@ void Node::note_life(Trial& trial, GiveUp when) const noexcept {
 // atomic's is. Tracked before it is looked at: what comes later is reported.
 void Node::give_up(BlockId block, GiveUp when) noexcept {
     BlockEntry& entry = entries_[block];
-    entry.state = take(entry, BlockEvent::wanted).next;
+    share_again(block);
     engine_->track(program_range(block));
     const LockToken token = lock_.held_token(block);
     const Timestamp wts = write_time(token.rts, min_wts());

@@ -256,7 +256,9 @@ bool Node::has_changed(BlockId block) noexcept {
 
 // A page that the engine leaves open is compared at each release: about as often as costs what the
 // fault of its next write will, and then it is watched. Looked at once more behind that: what comes
-// later is reported. With the block's latch.
+// later is reported. A stack is not watched, since the kernel writes there without a fault: what no
+// other node reads of it is merged once in a while, as if it were changed, and becomes exclusive.
+// With the block's latch.
 bool Node::has_changed_unless_watched(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (has_changed(block)) {
@@ -265,6 +267,7 @@ bool Node::has_changed_unless_watched(BlockId block) noexcept {
     }
     if (++entry.merging.vain < options_.vain_max) return false;
     entry.merging.vain = 0;
+    if (is_pinned(offset_of(block))) return is_unread(block);
     if (!readable(entry.state) || entry.state == BlockState::pinned || must_stay(block))
         return false;
     engine_->watch(program_range(block));

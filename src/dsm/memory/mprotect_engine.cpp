@@ -261,7 +261,8 @@ void MprotectEngine::protect_again(Attached& where, PageRun run) noexcept {
     for_each_run_where(run, writable,
                        [&](PageRun part) { return protect(where, part, PageAccess::read); });
     const auto stays = [&](std::size_t page) {
-        return where.access[page] == PageAccess::write && where.kept.contains(page);
+        return where.access[page] == PageAccess::write && where.kept.contains(page) &&
+               !where.untracked.contains(page);
     };
     for_each_run_where(run, stays, [&](PageRun part) {
         add_written(where, part);

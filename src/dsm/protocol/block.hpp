@@ -22,7 +22,7 @@ enum class BlockState : std::uint8_t {
     readonly,        ///< readable; a write will be noticed
     readonly_dirty,  ///< as readonly, but holds unmerged bytes that no write will announce
     writable,        ///< writable; may hold unmerged bytes; visited by the next release
-    pinned,          ///< never inaccessible, always compared: stacks and TLS of this node's threads
+    pinned,          ///< never inaccessible, compared if written: stacks of this node's threads
     discarded,       ///< inaccessible, all zero: freed here, perhaps not yet on every node
     exclusive,       ///< writable, the only readable copy of all nodes: no release looks at it
 };
@@ -138,7 +138,8 @@ constexpr std::optional<BlockStep> find_step_of_exclusive(BlockState state, Bloc
     using enum BlockWork;
 
     switch (on(state, event)) {
-        case on(writable, unread): return BlockStep{exclusive, none};
+        case on(writable, unread):
+        case on(pinned, unread): return BlockStep{exclusive, none};
         case on(exclusive, wanted): return BlockStep{writable, none};
 
         // The kernel dropped the mapping, or has it protected yet.

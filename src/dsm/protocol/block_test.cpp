@@ -76,6 +76,7 @@ constexpr Row rows[] = {
     {discarded, atomic, writable, rebase | map_write},
     {discarded, freed, discarded, none},
     {writable, unread, exclusive, none},
+    {pinned, unread, exclusive, none},
     {exclusive, wanted, writable, none},
     {exclusive, read_fault, exclusive, map_write},
     {exclusive, write_fault, exclusive, map_write},

@@ -73,13 +73,27 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
         return "invariant 6: readable until " + std::to_string(view->rts.value) +
                ", but leases have expired up to " + std::to_string(view->expired_to.value);
     }
-    if (view->state == BlockState::pinned && !node.engine().is_readable(addresses_[index])) {
-        return "invariant 8: pinned and inaccessible";
+    const bool stays = view->state == BlockState::pinned || view->state == BlockState::exclusive;
+    if (stays && !node.engine().is_readable(addresses_[index])) {
+        return "invariant 8: pinned or exclusive, and inaccessible";
+    }
+    if (is_stack_of(rank, index) && !stays && view->state != BlockState::invalid) {
+        return "invariant 8: a stack in state " + std::to_string(static_cast<int>(view->state));
     }
     if (readable(view->state) && !view->may_be_shown && !view->acquiring) {
         return "invariant 14: readable, and what came before its bytes is not acquired";
     }
     return remember ? broken_copy(rank, index, *view) : std::string{};
+}
+
+bool Invariants::is_stack_of(std::uint32_t rank, std::size_t index) const {
+    const dsm::AddressMap& map = cluster_.map();
+    const std::uint32_t threads = map.shape().threads_per_node;
+    for (std::uint32_t thread = rank * threads; thread < (rank + 1) * threads; ++thread) {
+        const dsm::AddressRange slice = map.stack_slice(thread);
+        if (addresses_[index] >= slice.address && addresses_[index] < slice.end()) return true;
+    }
+    return false;
 }
 
 bool Invariants::has_lock(std::uint32_t rank, const dsm::Node::BlockView& view,

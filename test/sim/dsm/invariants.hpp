@@ -38,6 +38,7 @@ private:
     bool is_home(std::uint32_t node, const dsm::Node::BlockView& view, dsm::BlockId block) const;
     bool has_lock(std::uint32_t node, const dsm::Node::BlockView& view, dsm::BlockId block) const;
     bool is_at_work_on(std::size_t index);
+    bool is_stack_of(std::uint32_t node, std::size_t index) const;
     std::string broken_copy(std::uint32_t node, std::size_t index,
                             const dsm::Node::BlockView& view);
 

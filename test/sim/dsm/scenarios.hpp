@@ -387,6 +387,18 @@ inline constexpr Scenario scenarios[] = {
          }
      },
      Races::none, true, false, true},
+    // A stack, which stays accessible at its node also when another has come for it and written it.
+    {"exclusive_stack", 2, 1, 4, false, hops, Second::stack,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 2; ++round) {
+             if (thread == 1) world.add(node, 2);
+             world.meet(node);
+         }
+         if (thread == 1) world.add(node, 2);
+         world.locked_add(node, 0, 3);
+         if (thread == 1) world.locked_add(node, 0, 3);
+     },
+     Races::none, true, false, true},
     {"exclusive_and_two", 3, 1, 1, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          for (unsigned round = 0; round < 2; ++round) {

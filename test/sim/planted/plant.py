@@ -210,6 +210,18 @@ BUGS = {
         ENGINE + "node_exclusive.cpp",
         [("    engine_->track(program_range(block));\n", "")],
     ),
+    # Whose bytes lie elsewhere is said to be here, after a look whether anybody has read them.
+    "looked_at_as_home": (
+        ENGINE + "node_exclusive.cpp",
+        [("    at_home ? lock_.unlock(block, token) : lock_.give_back(block, token);\n",
+          "    lock_.unlock(block, token);\n"),
+         ("!lock_.is_here(block) || ", "")],
+    ),
+    # A stack that was given up may become inaccessible to its own thread.
+    "stack_given_up_as_any": (
+        ENGINE + "node_exclusive.cpp",
+        [("    if (is_pinned(offset_of(block))) entry.state =", "    if (false) entry.state =")],
+    ),
     # Bytes without a lease that were never shown outlive the notice of their version.
     "brought_bytes_outlive_the_notice": (
         ENGINE + "fault_path.cpp",
@@ -491,6 +503,7 @@ EXPLORED = {
     "flushes_noted_late": "flag_by_flush",
     "given_up_without_debt": "exclusive",
     "given_up_untracked": "exclusive_and_lock",
+    "stack_given_up_as_any": "exclusive_stack",
     "exclusive_though_read": "exclusive_and_reader",
 }
 
