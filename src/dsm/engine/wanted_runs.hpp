@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: how many exclusive blocks to give up with one that another node wants: none at first, twice
-// as many each time that the next one wanted lies behind, whatever the stride; half as many when it
-// lies before (a row that is read again and again takes little of what is near along). Several
-// nodes' runs, and those through several arrays, may be under way at once.
-// Invariant: only a guess; nothing but time depends on it.
+// Role: how many exclusive blocks to give up with one that another node wants: none at first, four
+// times as many each time that the next one wanted lies behind, whatever the stride; half as many
+// when it lies before (a row that is read again and again takes little of what is near along).
+// Several nodes' runs, and those through several arrays, may be under way at once. Invariant: only
+// a guess; nothing but time depends on it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace hiroba::dsm {
 /// Thread: any, one at a time.
 class WantedRuns {
 public:
-    static constexpr std::uint32_t window_max = 1024;
+    static constexpr std::uint32_t window_max = 4096;
 
     struct Guess {
         std::uint32_t window;  ///< how many blocks behind the wanted one
@@ -39,7 +39,7 @@ public:
         if (nearest == runs_max) return {0, oldest};
         const Run& run = runs_[nearest];
         if (block - run.next >= near) return {run.window / 2, nearest};
-        return {std::min(2 * run.window + 1, window_max), nearest};
+        return {std::min(4 * run.window + 3, window_max), nearest};
     }
     /// @param next  behind the last that was given up
     void given_up(const Guess& guess, BlockId next) noexcept {
