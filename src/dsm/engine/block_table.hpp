@@ -36,6 +36,8 @@ struct Trial {
     std::uint8_t streak = 0;    ///< versions by releases close to each other, of those
     std::uint8_t visits = 0;    ///< how often it came from another node, since patience changed
     bool proven = false;        ///< the last time it was exclusive was worth it
+    bool ahead = false;         ///< given up before anybody asked, and not wanted by any node since
+    bool unwanted = false;      ///< so it was in vain the last time
     std::uint8_t streak_patience = 0;  ///< how often more of them were taken for too many
     Timestamp wts;  ///< of the version that cannot be read by its notice; 0: none
     /// This node's release that told of the first of such versions, between which nobody has read

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
@@ -72,6 +73,7 @@ bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
     trial.wts = {};
     if (!options_.exclusive) return false;
     if (token.home != self_ || token.read) {
+        trial.ahead = false;
         trial.unread = 0;
         if (was_tried) raise(trial.patience, patience_max);
     } else if (trial.unread < UINT16_MAX) {
@@ -139,6 +141,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
     entry.exclusive_since = this_change().epoch;
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
+    entry.trial.unwanted = std::exchange(entry.trial.ahead, false);
     entry.trial.by = begun_.load(std::memory_order_relaxed);  // with the release role
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
@@ -165,6 +168,8 @@ void Node::note_life(Trial& trial, GiveUp when) const noexcept {
             trial.proven ? 0 : std::min<std::uint8_t>(trial.patience + 2, patience_max);
     }
     trial.streak = 0;
+    trial.ahead = ahead;
+    trial.unwanted = false;
 }
 
 // With the latch. What is published may hold what no release has told of: it is owed, as an
@@ -270,23 +275,17 @@ void Node::give_up_near(BlockId block) noexcept {
 }
 
 // What others wanted behind the last releases at this place they will want again: whoever comes
-// upon it then finds it shared, and need not ask. Now and then a run of blocks is kept, to see
-// whether they still do. While no thread of the program runs here, before a release.
+// upon it then finds it shared, and need not ask: that would cost a release of its own. A block that
+// nobody came for, until it was exclusive again, is kept the next time. While no thread of the
+// program runs here, before a release.
 void Node::give_up_expected() noexcept {
     if (!options_.follow || !options_.exclusive) return;
     const RuntimeScope latches;
     constexpr std::uint8_t idle_max = 64;
     wanted_.learn();
-    wanted_.filter([](UsePredictor::Run& run) {
-        const bool was_kept = std::exchange(run.sample, 0) != 0;
-        const bool is_wanted = std::exchange(run.missed, false);
-        if (was_kept && is_wanted && run.trust < UINT8_MAX) ++run.trust;
-        return run.idle < idle_max && (!was_kept || is_wanted);
-    });
+    wanted_.filter([](UsePredictor::Run& run) { return run.idle < idle_max; });
     for (UsePredictor::Run& run : wanted_.arrive(this_thread().place)) {
         std::uint32_t given_up = 0;
-        run.sample = UsePredictor::next_sample(run);
-        if (run.sample != 0) continue;
         for (BlockId block = run.first; block < run.end(); ++block) {
             BlockEntry& entry = entries_[block];
             // As in give_up_near().
@@ -294,7 +293,7 @@ void Node::give_up_expected() noexcept {
                     BlockState::exclusive ||
                 !entry.latch.try_lock())
                 continue;
-            if (entry.state == BlockState::exclusive) {
+            if (entry.state == BlockState::exclusive && !entry.trial.unwanted) {
                 give_up(block, GiveUp::ahead);
                 ++given_up;
             }
