@@ -275,8 +275,8 @@ void Node::give_up_near(BlockId block) noexcept {
 }
 
 // What others wanted behind the last releases at this place they will want again: whoever comes
-// upon it then finds it shared, and need not ask: that would cost a release of its own. A block that
-// nobody came for, until it was exclusive again, is kept the next time. While no thread of the
+// upon it then finds it shared, and need not ask: that would cost a release of its own. A block
+// that nobody came for, until it was exclusive again, is kept the next time. While no thread of the
 // program runs here, before a release.
 void Node::give_up_expected() noexcept {
     if (!options_.follow || !options_.exclusive) return;

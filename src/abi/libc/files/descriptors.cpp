@@ -18,12 +18,25 @@ namespace {
 constexpr std::uint32_t width_min = 128;
 /// The kernel's table of a process grows with its highest number.
 constexpr std::uint32_t width_max = 1u << 16;
+/// How many numbers of its own a node has used before the table grows again.
+constexpr std::uint32_t room = 1024;
 
 constinit std::uint32_t width = 0;  ///< 0: numbers tell nothing
 constinit std::uint32_t self_rank = 0;
 constinit std::uint32_t node_count = 1;
 
 bool is_open_here(long fd) noexcept { return dsm::kernel_call(SYS_fcntl, fd, F_GETFD) >= 0; }
+
+/// Has the kernel make its table large enough for numbers up to `highest`. Where threads share a
+/// table, growing it waits until every processor has switched: tens of milliseconds, seconds on a
+/// crowded machine, and maybe for the thread that makes a connection to another node.
+void grow_table(std::uint32_t highest) noexcept {
+    const long some = dsm::kernel_call(SYS_eventfd2, 0, O_CLOEXEC);
+    if (some < 0) return;
+    const long copy = dsm::kernel_call(SYS_fcntl, some, F_DUPFD_CLOEXEC, highest);
+    dsm::kernel_call(SYS_close, some);
+    if (copy >= 0) dsm::kernel_call(SYS_close, copy);
+}
 
 }  // namespace
 
@@ -40,6 +53,7 @@ void share_descriptors(NodeId self, std::uint32_t nodes) noexcept {
     limit.rlim_cur = std::min<rlim_t>(
         limit.rlim_max, std::max<rlim_t>(limit.rlim_cur, rlim_t{width} * (self.value + 1)));
     setrlimit(RLIMIT_NOFILE, &limit);
+    grow_table(self_rank * width + std::min(width, room) - 1);
 }
 
 std::optional<NodeId> foreign_owner(const SystemCall& row,
