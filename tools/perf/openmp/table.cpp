@@ -17,7 +17,10 @@ constexpr double us_min = 0.005;
 
 double rounded(double value) { return std::round(value * 1000) / 1000; }
 
-std::string ratio_text(double ratio) { return ratio > 0 ? fmt::format("{:.2f}", ratio) : "-"; }
+std::string ratio_text(double ratio) {
+    if (ratio <= 0) return "-";
+    return ratio < 100 ? fmt::format("{:.2f}", ratio) : fmt::format("{:.0f}", ratio);
+}
 
 Json side_object(const Side& side, std::size_t row) {
     const RowFigures figures = figures_of(side.rows[row]);
@@ -47,11 +50,11 @@ void print_openmp_table(const OpenmpTable& table) {
         table.threads == 1 ? "" : "s", table.rounds, table.rounds == 1 ? "" : "s");
     fmt::print("{:<44}", "");
     for (const Side& side : table.sides)
-        fmt::print("{:>{}}", side.name, &side == &table.sides[0] ? 22 : 36);
+        fmt::print("{:>{}}", side.name, &side == &table.sides[0] ? 22 : 38);
     fmt::print("{:>7}\n{:<44}", "nodes", "");
     for (const Side& side : table.sides)
         fmt::print("{:>11}{:>11}{}", "least", "median",
-                   &side == &table.sides[0] ? "" : "  ratio  ratio");
+                   &side == &table.sides[0] ? "" : "   ratio   ratio");
     fmt::print("\n");
     std::string group;
     for (std::size_t i = 0; i < table.sides[0].rows.size(); ++i) {
@@ -63,7 +66,7 @@ void print_openmp_table(const OpenmpTable& table) {
             const RowFigures each = figures_of(side.rows[i]);
             fmt::print("{:>11.3f}{:>11.3f}", each.least, each.median);
             if (&side == &table.sides[0]) continue;
-            fmt::print("{:>7}{:>7}", ratio_text(times_of(ours.least, each.least)),
+            fmt::print("{:>8}{:>8}", ratio_text(times_of(ours.least, each.least)),
                        ratio_text(times_of(ours.median, each.median)));
         }
         fmt::print("{:>7}\n", row.processes);
