@@ -8,10 +8,10 @@
 #include <cstring>
 #include <deque>
 
-#include "acp/barrier.hpp"
 #include "acp/command_station.hpp"
 #include "gas/delegation_record.hpp"
 #include "gas/messages.hpp"
+#include "net/kick/kick.hpp"
 
 namespace hiroba::acp {
 namespace {
@@ -24,10 +24,10 @@ class AnsweringProvider final : public net::Provider {
 public:
     const net::Limits& limits() const noexcept override { return limits_; }
     Result<net::RegionId> allocate(std::size_t bytes) override {
-        memory_.resize(bytes);
-        return net::RegionId{0};
+        memory_.emplace_back(bytes);
+        return net::RegionId{static_cast<std::uint32_t>(memory_.size() - 1)};
     }
-    MutableBytes local(net::RegionId) noexcept override { return memory_; }
+    MutableBytes local(net::RegionId region) noexcept override { return memory_[region.value]; }
     std::byte* mapped(NodeId, net::RegionId) noexcept override { return nullptr; }
     Result<void> connect() override { return {}; }
     net::Post send(NodeId to, net::MessageKind, net::Urgency,
@@ -75,7 +75,7 @@ private:
                                          .completes_inline = false,
                                          .parallel = false,
                                          .maps_peers = false};
-    std::vector<std::byte> memory_;
+    std::deque<std::vector<std::byte>> memory_;
     std::deque<Answer> answers_;
 };
 
@@ -117,10 +117,13 @@ TEST(MillionRanks, TalkingToSixteenTakesLittleMemory) {
                                 auto& it = *static_cast<Here*>(context);
                                 it.station.finished(*it.delegate, token, bytes);
                             },
-                            [](void*, NodeId, std::uint64_t) noexcept {},
                             [](void*, const gas::RefusedAccess&) noexcept {}});
     here.delegate = &delegate;
+    auto board = net::kick::Board::create(*endpoint, 1, page_bytes);
+    ASSERT_TRUE(board && net::kick::Barrier::reserve(**board));
     memory.attach();
+    (*board)->attach();
+    ASSERT_TRUE(net::kick::Barrier::open(**board, 0));
 
     auto* const word = reinterpret_cast<std::uint64_t*>(memory.symmetric().local());
     for (std::uint64_t i = 0; i < 10'000; ++i) {

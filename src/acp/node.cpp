@@ -69,7 +69,7 @@ Result<RankNumbers> gather_ranks(net::ControlChannel& control, std::int64_t mine
 // --- life ----------------------------------------------------------------------------------------
 
 Node::Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control,
-           gas::Segment starter, Life life)
+           gas::Segment starter, std::unique_ptr<net::kick::Board> board, Life life)
     : control_(control),
       endpoint_(std::move(endpoint)),
       life_number_(life.number),
@@ -77,7 +77,7 @@ Node::Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control
       memory_(endpoint_->self(), endpoint_->nodes(), std::move(starter)),
       delegate_(*endpoint_, memory_, hooks()),
       station_(*endpoint_, life.last_handle),
-      barrier_(*endpoint_) {}
+      board_(std::move(board)) {}
 
 Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlChannel& control,
                                          Life life) {
@@ -87,42 +87,28 @@ Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlCh
     if (!endpoint) return endpoint.error();
     auto starter = gas::Segment::allocate(**endpoint, *starter_bytes, true);
     if (!starter) return starter.error();
-    auto node = std::unique_ptr<Node>(
-        new Node(std::move(*endpoint), control, std::move(*starter), std::move(life)));
-    // A fact of the provider, so that all ranks decide alike.
-    std::optional<net::kick::Place> meeting_place;
-    if (node->endpoint_->provider().limits().completes_inline) {
-        auto board = net::kick::Board::create(*node->endpoint_, job.job_key, page_bytes);
-        if (!board) return board.error();
-        node->board_ = std::move(*board);
-        auto place = net::kick::Barrier::reserve(*node->board_);
-        if (!place) return place.error();
-        meeting_place = *place;
-    }
+    auto board = net::kick::Board::create(**endpoint, job.job_key, page_bytes);
+    if (!board) return board.error();
+    const auto meeting_place = net::kick::Barrier::reserve(**board);
+    if (!meeting_place) return meeting_place.error();
+    auto node = std::unique_ptr<Node>(new Node(std::move(*endpoint), control, std::move(*starter),
+                                               std::move(*board), std::move(life)));
     if (auto connected = node->endpoint_->connect(); !connected) return connected.error();
     node->memory_.attach();
-    if (meeting_place) {
-        if (auto made = node->meet_by_kicks(*meeting_place); !made) return made.error();
-    }
+    node->board_->attach();
+    auto barrier = net::kick::Barrier::open(*node->board_, *meeting_place);
+    if (!barrier) return barrier.error();
+    node->barrier_.emplace(std::move(*barrier));
     node->service_ = start_service_thread("serves other nodes",
                                           [served = node.get()] { served->endpoint_->serve(); });
     if (auto met = control.barrier(); !met) return met.error();
     return node;
 }
 
-Result<void> Node::meet_by_kicks(net::kick::Place place) {
-    board_->attach();
-    auto made = net::kick::Barrier::open(*board_, place, net::kick::everyone(*endpoint_));
-    if (!made) return made.error();
-    kick_barrier_.emplace(std::move(*made));
-    return {};
-}
-
 void Node::sync() {
-    if (!kick_barrier_) return barrier_.wait(delegate_);
     delegate_.batcher().flush(gas::CommandBatcher::When::now);  // others may wait for it
     const std::scoped_lock guard{one_at_a_time_};
-    kick_barrier_->arrive_and_wait();
+    barrier_->arrive_and_wait();
 }
 
 Node::~Node() {
@@ -152,18 +138,11 @@ Result<Life> Node::go(RankNumbers ranks) {
     return Life{life_number_ + 1, station_.last_handle(), std::move(ranks)};
 }
 
-gas::DelegateHooks Node::hooks() noexcept {
-    return {this, &Node::on_finished, &Node::on_signal, &Node::on_refused};
-}
+gas::DelegateHooks Node::hooks() noexcept { return {this, &Node::on_finished, &Node::on_refused}; }
 
 void Node::on_finished(void* self, std::uint64_t token, std::uint64_t bytes) noexcept {
     auto& node = *static_cast<Node*>(self);
     node.station_.finished(node.delegate_, token, bytes);
-}
-
-void Node::on_signal(void* self, NodeId from, std::uint64_t what) noexcept {
-    const bool is_known = static_cast<Node*>(self)->barrier_.signalled(what);
-    HIROBA_INVARIANT(is_known, "node %u signals round %lu of a barrier", from.value, what);
 }
 
 /// The interface has no channel for it: whoever asked has its handle already.

@@ -14,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "acp/barrier.hpp"
 #include "acp/command_station.hpp"
 #include "base/result.hpp"
 #include "gas/delegate.hpp"
@@ -101,8 +100,7 @@ public:
 
 private:
     Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control,
-         gas::Segment starter, Life life);
-    Result<void> meet_by_kicks(net::kick::Place place);
+         gas::Segment starter, std::unique_ptr<net::kick::Board> board, Life life);
     Result<Life> go(RankNumbers ranks);
     static bool is_aligned(const Access& access) noexcept {
         return !access.is_atomic || ((access.dst | access.src) & (access.width - 1)) == 0;
@@ -122,7 +120,6 @@ private:
                       gas::AddressFault fault) const;
     gas::DelegateHooks hooks() noexcept;
     static void on_finished(void* self, std::uint64_t token, std::uint64_t bytes) noexcept;
-    static void on_signal(void* self, NodeId from, std::uint64_t what) noexcept;
     static void on_refused(void* self, const gas::RefusedAccess& access) noexcept;
 
     net::ControlChannel& control_;
@@ -132,11 +129,9 @@ private:
     gas::GlobalMemory memory_;
     gas::Delegate delegate_;
     CommandStation station_;
-    Barrier barrier_;
-    /// Where all ranks are mapped; else barrier_ alone.
     std::unique_ptr<net::kick::Board> board_;
-    std::optional<net::kick::Barrier> kick_barrier_;
-    std::mutex one_at_a_time_;  ///< threads in kick_barrier_
+    std::optional<net::kick::Barrier> barrier_;  ///< of all ranks, once connected
+    std::mutex one_at_a_time_;                   ///< threads in barrier_
     std::thread service_;
 };
 

@@ -72,14 +72,6 @@ void Delegate::copy(NodeId at, std::uint64_t token, std::uint64_t dst, std::uint
 
 void Delegate::atomic(NodeId at, const DelegationRecord& record) { ask(at, record, {}); }
 
-void Delegate::signal(NodeId to, std::uint64_t what) {
-    DelegationRecord record;
-    record.kind = Kind::signal;
-    record.origin = self_;
-    record.token = what;
-    batcher_.append(to, EncodedRecord(record).bytes(), {}, CommandBatcher::Record::answer);
-}
-
 // --- carrying out --------------------------------------------------------------------------------
 
 void Delegate::on_message(void* self, NodeId from, Bytes body) noexcept {
@@ -107,7 +99,6 @@ void Delegate::carry_out(NodeId from, const DelegationRecord& record, Bytes data
         case Kind::copy: return take_copy(record);
         case Kind::atomic: return take_atomic(record);
         case Kind::done: return hooks_.finished(hooks_.context, record.token, record.bytes);
-        case Kind::signal: return hooks_.signalled(hooks_.context, from, record.token);
     }
 }
 

@@ -36,7 +36,6 @@ struct DelegateHooks {
     void* context = nullptr;
     /// `bytes` of the command `token` are in memory at dst (atomic: its old value is).
     void (*finished)(void* context, std::uint64_t token, std::uint64_t bytes) noexcept = nullptr;
-    void (*signalled)(void* context, NodeId from, std::uint64_t what) noexcept = nullptr;
     /// Must not return: the interface above has no way to tell the origin.
     void (*refused)(void* context, const RefusedAccess& access) noexcept = nullptr;
 };
@@ -58,7 +57,6 @@ public:
               std::uint64_t bytes);
     /// @param at  owner of `src`
     void atomic(NodeId at, const DelegationRecord& record);
-    void signal(NodeId to, std::uint64_t what);
 
     CommandBatcher& batcher() noexcept { return batcher_; }
 

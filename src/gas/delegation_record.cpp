@@ -15,7 +15,6 @@ std::size_t head_words(Kind kind) noexcept {
         case Kind::copy: return 5;
         case Kind::atomic: return 6;
         case Kind::done: return 3;
-        case Kind::signal: return 2;
     }
     return 0;
 }
@@ -46,7 +45,6 @@ EncodedRecord::EncodedRecord(const DelegationRecord& record) noexcept {
         case Kind::copy: add({record.dst, record.src, record.bytes}); break;
         case Kind::atomic: add({record.dst, record.src, record.operand, record.expected}); break;
         case Kind::done: add({record.bytes}); break;
-        case Kind::signal: break;
     }
 }
 
@@ -67,7 +65,6 @@ bool decode_record(Bytes& body, DelegationRecord& record, Bytes& data) noexcept 
     switch (record.kind) {
         case Kind::put: return take_put(body, record, words, data);
         case Kind::done: record.bytes = words[2]; return true;
-        case Kind::signal: return true;
         case Kind::copy: record.bytes = words[4]; break;
         case Kind::atomic:
             record.operand = words[4];

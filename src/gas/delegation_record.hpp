@@ -11,7 +11,6 @@
 //   copy     dst, src, bytes                                         (40)
 //   atomic   dst, src, operand, expected                             (48)
 //   done     bytes                                                   (24)
-//   signal   nothing                                                 (16)
 #pragma once
 
 #include <cstddef>
@@ -25,7 +24,7 @@
 namespace hiroba::gas {
 
 struct DelegationRecord {
-    enum class Kind : std::uint8_t { put = 1, copy, atomic, done, signal };
+    enum class Kind : std::uint8_t { put = 1, copy, atomic, done };
     Kind kind{};
     net::AtomicOp op{};
     std::uint8_t width = 0;  ///< of an atomic: 4 or 8

@@ -6,13 +6,23 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "base/fatal.hpp"
 
 namespace hiroba::net {
 
-Result<std::unique_ptr<Collectives>> Collectives::make(Endpoint& endpoint) {
-    auto made = std::unique_ptr<Collectives>(new Collectives(endpoint));
+namespace {
+constexpr kick::Place barrier_place = 0;
+}
+
+Result<std::unique_ptr<Collectives>> Collectives::make(Endpoint& endpoint, std::uint64_t job_key) {
+    auto board = kick::Board::create(endpoint, job_key, page_bytes, MessageKind::mark);
+    if (!board) return board.error();
+    const auto place = kick::Barrier::reserve(**board);
+    HIROBA_INVARIANT(place && *place == barrier_place, "a board of %lu bytes has no %s", page_bytes,
+                     "room for a barrier");
+    auto made = std::unique_ptr<Collectives>(new Collectives(endpoint, std::move(*board)));
     Result<RegionId> region =
         endpoint.provider().allocate(2 * sizeof(Slot) * std::size_t{endpoint.nodes()});
     if (!region) return region.error();
@@ -21,14 +31,19 @@ Result<std::unique_ptr<Collectives>> Collectives::make(Endpoint& endpoint) {
     return made;
 }
 
-Collectives::Collectives(Endpoint& endpoint)
+Collectives::Collectives(Endpoint& endpoint, std::unique_ptr<kick::Board> board)
     : endpoint_(endpoint),
       self_(endpoint.self()),
       nodes_(endpoint.nodes()),
+      board_(std::move(board)),
       mapped_(nodes_, nullptr),
       own_(chunk_bytes) {}
 
 void Collectives::attach() {
+    board_->attach();
+    auto opened = kick::Barrier::open(*board_, barrier_place);
+    HIROBA_INVARIANT(opened, "the barrier of %u nodes: %s", nodes_, opened.error().text.c_str());
+    barrier_.emplace(std::move(*opened));
     Provider& provider = endpoint_.provider();
     local_ = provider.local(region_).data();
     if (!provider.limits().maps_peers) return;
@@ -112,11 +127,6 @@ void Collectives::wake_peers() noexcept {
 }
 
 // --- operations ----------------------------------------------------------------------------------
-
-void Collectives::barrier() noexcept {
-    give_to_all({});
-    end_exchange();
-}
 
 void Collectives::broadcast(NodeId root, MutableBytes data) noexcept {
     HIROBA_INVARIANT(root.value < nodes_, "broadcast from node %u of %u", root.value, nodes_);

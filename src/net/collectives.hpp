@@ -2,11 +2,11 @@
 // Role: operations that all nodes of a job take part in, over any provider: barrier, broadcast,
 // all-gather, all-to-all, all-reduce.
 //
-// All of them are exchanges: every node gives every other one up to `chunk_bytes` and waits for
-// what they give. Each pair of nodes has two slots, used in turn: who is in exchange k+1 has what
-// everybody gave in k, so what it writes for k+2 overwrites nothing unread. Where peers are
-// mapped, giving is a copy and one store that the receiver watches; elsewhere it is a message whose
-// handler does the same at the receiver.
+// The barrier is that of kick/barrier_phases.hpp. The others are exchanges: every node gives every
+// other one up to `chunk_bytes` and waits for what they give. Each pair of nodes has two slots,
+// used in turn: who is in exchange k+1 has what everybody gave in k, so what it writes for k+2
+// overwrites nothing unread. Where peers are mapped, giving is a copy and one store that the
+// receiver watches; elsewhere it is a message whose handler does the same at the receiver.
 //
 // Invariant: collective: every node calls the same operations in the same order with equal sizes,
 // from one thread at a time.
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "net/kick/group.hpp"
 #include "net/net.hpp"
 
 namespace hiroba::net {
@@ -31,11 +33,11 @@ namespace hiroba::net {
 /// Make it before connect(), the same on every node; attach() after connect().
 class Collectives {
 public:
-    static Result<std::unique_ptr<Collectives>> make(Endpoint& endpoint);
+    static Result<std::unique_ptr<Collectives>> make(Endpoint& endpoint, std::uint64_t job_key);
     void attach();
 
     /// Returns once every node has called it.
-    void barrier() noexcept;
+    void barrier() noexcept { barrier_->arrive_and_wait(); }
     /// `data` of `root` to every node; returns once every node has it.
     void broadcast(NodeId root, MutableBytes data) noexcept;
     /// Gathers the nodes' `mine` in rank order.
@@ -86,7 +88,7 @@ private:
         std::atomic<std::uint64_t> number;  ///< of the exchange whose bytes are here
         std::byte bytes[chunk_bytes];
     };
-    explicit Collectives(Endpoint& endpoint);
+    Collectives(Endpoint& endpoint, std::unique_ptr<kick::Board> board);
 
     static std::size_t slot_offset(NodeId giver, std::uint64_t number) noexcept {
         return (std::size_t{2} * giver.value + number % 2) * sizeof(Slot);
@@ -105,6 +107,8 @@ private:
     Endpoint& endpoint_;
     NodeId self_;
     std::uint32_t nodes_;
+    std::unique_ptr<kick::Board> board_;
+    std::optional<kick::Barrier> barrier_;
     RegionId region_;
     std::byte* local_ = nullptr;
     std::vector<std::byte*> mapped_;  ///< nullptr where the provider maps nothing

@@ -15,6 +15,7 @@ enum class MessageKind : std::uint8_t {
     active,      ///< active messages (net/async.hpp)
     collective,  ///< collectives where no peer is mapped
     kick,        ///< bytes that land where nothing is mapped
+    mark,        ///< those of the barrier of all nodes
     test,        ///< tests
 };
 inline constexpr MessageKind last_message = MessageKind::test;

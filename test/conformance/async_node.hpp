@@ -20,7 +20,7 @@ namespace hiroba::conformance {
 struct AsyncNode {
     AsyncNode(Rig& rig, net::offload::Mode mode)
         : endpoint(rig.open()),
-          collectives(std::move(*net::Collectives::make(*endpoint))),
+          collectives(std::move(*net::Collectives::make(*endpoint, 7))),
           async(std::make_unique<net::Async>(*endpoint, mode)),
           memory(*async->allocate(1 << 20)) {}
     void connect() {

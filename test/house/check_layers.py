@@ -58,6 +58,7 @@ FACES = {
         "dsm/memory/uffd_calls.hpp",  # Requests to the kernel, which a floor is made of.
         "dsm/memory/kernel_calls.hpp",  # Not of the shared memory: system calls without libc.
         "dsm/sync/interruptions.hpp",
+        "dsm/sync/news_barrier.hpp",
         "dsm/sync/lock_table.hpp",
         "dsm/sync/publisher.hpp",
         "dsm/sync/sync_table.hpp",

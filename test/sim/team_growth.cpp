@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "dsm/heap/heap.hpp"
+#include "dsm/test_parts/idle_heap.hpp"
 #include "dsm/test_parts/idle_memory.hpp"
 #include "net/kick/kick.hpp"
 #include "net/kick/peer_queue.hpp"
@@ -72,23 +72,6 @@ extern "C" int munmap(void* at, std::size_t bytes) noexcept {
 namespace {
 
 // --- what TeamLink works with --------------------------------------------------------------------
-
-class IdleHeap final : public dsm::Heap {
-public:
-    void attach() override {}
-    void* allocate(std::size_t, std::size_t, bool*) noexcept override { return nullptr; }
-    void deallocate(void*) noexcept override {}
-    bool resize(void*, std::size_t) noexcept override { return false; }
-    std::size_t usable_bytes(const void*) noexcept override { return 0; }
-    bool owns(const void*) const noexcept override { return false; }
-    std::size_t bytes_free() noexcept override { return 0; }
-    void flush_remote_frees() noexcept override {}
-    void accept_remote_frees() noexcept override {}
-    bool has_freed_pages() const noexcept override { return false; }
-    void return_freed_pages() noexcept override {}
-    void before_fork() noexcept override {}
-    void after_fork() noexcept override {}
-};
 
 /// Knows whose notice of the present phase has come: a bit for each node.
 class CountingMemory final : public dsm::test::IdleMemory {
@@ -223,7 +206,7 @@ void Run::region(sim_test::SimJob& job, NodeId self, omp::TeamLink& link) {
 void Run::node(sim_test::SimJob& job, NodeId self) {
     const auto endpoint = job.open(self);
     CountingMemory& memory = *memories[self.value];
-    IdleHeap heap;
+    dsm::test::IdleHeap heap;
     omp::Cancellation cancellation;
     makes_mailboxes = true;
     auto link =

@@ -79,7 +79,7 @@ Result<std::unique_ptr<Rig>> Rig::open(const net::JobInfo& job, const PerfPlan& 
     auto endpoint = net::Endpoint::open(job, rig->control_);
     if (!endpoint) return endpoint.error();
     rig->endpoint_ = std::move(*endpoint);
-    auto collectives = net::Collectives::make(*rig->endpoint_);
+    auto collectives = net::Collectives::make(*rig->endpoint_, job.job_key);
     if (!collectives) return collectives.error();
     rig->collectives_ = std::move(*collectives);
     auto board = net::kick::Board::create(

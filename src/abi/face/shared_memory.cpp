@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the C++ face over the layers: puts one SPMD node together and converts calls.
-// Invariant: a barrier's mail is taken once, in the order its sender sent it; no node is more than
-// one exchange ahead.
 #include <cstring>
+#include <span>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "base/service_thread.hpp"
 #include "base/settings.hpp"
@@ -13,6 +11,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
 #include "dsm/sync/lock_table.hpp"
+#include "dsm/sync/news_barrier.hpp"
 #include "hiroba/dsm.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/kick/kick.hpp"
@@ -36,10 +35,8 @@ public:
     unsigned nodes() const noexcept override { return job_.nodes; }
     void* allocate(std::size_t bytes, std::size_t alignment) noexcept override;
     void deallocate(void* memory) noexcept override { heap_->deallocate(memory); }
-    void barrier() noexcept override { exchange(0, values_.data()); }
-    void all_gather(std::uint64_t value, std::uint64_t* all) noexcept override {
-        exchange(value, all);
-    }
+    void barrier() noexcept override { barrier_->meet(0); }
+    void all_gather(std::uint64_t value, std::uint64_t* all) noexcept override;
     std::uint64_t broadcast(std::uint64_t value, unsigned from) noexcept override;
     void lock(std::uint64_t key) noexcept override { locks_->lock(key); }
     bool try_lock(std::uint64_t key) noexcept override { return locks_->try_lock(key); }
@@ -51,7 +48,6 @@ public:
 
 private:
     Result<void> compose();
-    void exchange(std::uint64_t value, std::uint64_t* values) noexcept;
 
     net::JobInfo job_;
     std::unique_ptr<net::ControlChannel> control_;
@@ -64,7 +60,7 @@ private:
     std::unique_ptr<dsm::Heap> heap_;
     std::unique_ptr<net::kick::Board> board_;  ///< null where no peer is mapped
     std::unique_ptr<net::kick::Mailboxes> mail_;
-    std::vector<std::uint64_t> values_;  ///< of the last exchange whose caller keeps none
+    std::unique_ptr<dsm::NewsBarrier> barrier_;
     std::thread service_;
 };
 
@@ -113,19 +109,15 @@ Result<void> SpmdNode::compose() {
     if (!heap) return heap.error();
     heap_ = std::move(*heap);
 
-    constexpr std::size_t most = net::kick::Mailboxes::mail_bytes_max;
-    const std::size_t longest = sizeof(std::uint64_t) + memory_->news_bytes_max();
-    if (longest > most)
-        return Error{ErrorKind::usage, "a barrier's mail of " + std::to_string(longest) +
-                                           " bytes is longer than " + std::to_string(most) +
-                                           "; set HIROBA_NOTICES to a smaller number"};
-    values_.resize(job_.nodes);
     auto board = net::kick::Mailboxes::make_board(*endpoint_, job_.job_key);
     if (!board) return board.error();
     board_ = std::move(*board);
     auto mail = net::kick::Mailboxes::create(*endpoint_, board_.get(), omp::message::team_news);
     if (!mail) return mail.error();
     mail_ = std::move(*mail);
+    auto barrier = dsm::NewsBarrier::create(*endpoint_, *memory_, *heap_, *mail_);
+    if (!barrier) return barrier.error();
+    barrier_ = std::move(*barrier);
     if (auto done = endpoint_->connect(); !done) return done;
     locks_->attach();
     payer_->start();
@@ -152,39 +144,15 @@ void* SpmdNode::allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return memory;
 }
 
-// Every node to every node: value and news; `values` gets everybody's.
-void SpmdNode::exchange(std::uint64_t value, std::uint64_t* values) noexcept {
-    memory_->release(dsm::Others::running);
-    heap_->flush_remote_frees();  // before the news are encoded: it may release once more
-    for (std::uint32_t peer = 0; peer < job_.nodes; ++peer) {
-        if (peer == job_.self.value) continue;
-        const MutableBytes mail = mail_->compose(peer);
-        std::memcpy(mail.data(), &value, sizeof value);
-        mail_->post(peer,
-                    sizeof value + memory_->news_for(NodeId{peer}, mail.subspan(sizeof value)));
-    }
-    for (std::uint32_t peer = 0; peer < job_.nodes; ++peer) {
-        if (peer == job_.self.value) continue;
-        mail_->wait_for([&] { return mail_->has_come(peer); });
-        const Bytes mail = mail_->front(peer);
-        HIROBA_INVARIANT(mail.size() >= sizeof value, "arrival of %lu bytes", mail.size());
-        std::memcpy(&values_[peer], mail.data(), sizeof value);
-        memory_->learn(NodeId{peer}, mail.subspan(sizeof value));
-        mail_->take(peer);
-    }
-    memory_->acquire(dsm::Others::running);
-    memory_->everyone_knows();
-    heap_->accept_remote_frees();
-    values_[job_.self.value] = value;
-    // Last: `values` may lie in the shared memory, where a store before the acquire is a race.
-    if (values != values_.data())
-        std::memcpy(values, values_.data(), values_.size() * sizeof value);
+// `all` may lie in the shared memory, where a store before the acquire would be a race.
+void SpmdNode::all_gather(std::uint64_t value, std::uint64_t* all) noexcept {
+    const std::span<const std::uint64_t> words = barrier_->meet(value);
+    std::memcpy(all, words.data(), words.size_bytes());
 }
 
 std::uint64_t SpmdNode::broadcast(std::uint64_t value, unsigned from) noexcept {
     HIROBA_INVARIANT(from < job_.nodes, "broadcast from node %u of %u", from, job_.nodes);
-    exchange(value, values_.data());
-    return values_[from];
+    return barrier_->meet(value)[from];
 }
 
 void SpmdNode::atomically(std::uint64_t* word, void (*operation)(std::uint64_t*, void*),

@@ -49,7 +49,7 @@ Result<void> Below::open() {
     auto opened = net::Endpoint::open(job, *control);
     if (!opened) return opened.error();
     endpoint = std::move(*opened);
-    auto made = net::Collectives::make(*endpoint);
+    auto made = net::Collectives::make(*endpoint, job.job_key);
     if (!made) return made.error();
     collectives = std::move(*made);
     async = std::make_unique<net::Async>(*endpoint, net::Async::mode_of_setting());

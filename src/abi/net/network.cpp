@@ -47,7 +47,7 @@ Result<std::unique_ptr<NetworkOver>> NetworkOver::make(std::unique_ptr<Endpoint>
     }
     std::unique_ptr<NetworkOver> made(
         new NetworkOver(std::move(endpoint), std::move(surroundings)));
-    auto collectives = Collectives::make(*made->endpoint_);
+    auto collectives = Collectives::make(*made->endpoint_, made->job_key());
     if (!collectives) return collectives.error();
     made->collectives_ = std::move(*collectives);
     made->async_ =

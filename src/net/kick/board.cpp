@@ -11,13 +11,13 @@
 
 namespace hiroba::net::kick {
 Result<std::unique_ptr<Board>> Board::create(Endpoint& endpoint, std::uint64_t job_key,
-                                             std::size_t llcm_bytes) {
+                                             std::size_t llcm_bytes, MessageKind kind) {
     llcm_bytes = round_up(llcm_bytes, page_bytes);
     const Result<RegionId> region = endpoint.provider().allocate(llcm_bytes);
     if (!region) return region.error();
-    std::unique_ptr<Board> board(new Board(endpoint, job_key, *region, llcm_bytes));
+    std::unique_ptr<Board> board(new Board(endpoint, job_key, *region, llcm_bytes, kind));
     endpoint.on(
-        MessageKind::kick,
+        kind,
         [](void* context, NodeId from, Bytes body) noexcept {
             static_cast<Board*>(context)->land(from, body);
         },
@@ -25,12 +25,14 @@ Result<std::unique_ptr<Board>> Board::create(Endpoint& endpoint, std::uint64_t j
     return board;
 }
 
-Board::Board(Endpoint& endpoint, std::uint64_t job_key, RegionId llcm, std::size_t llcm_bytes)
+Board::Board(Endpoint& endpoint, std::uint64_t job_key, RegionId llcm, std::size_t llcm_bytes,
+             MessageKind kind)
     : endpoint_(endpoint),
+      self_(endpoint.self()),
       job_key_(job_key),
+      kind_(kind),
       llcm_(llcm),
       llcm_bytes_(llcm_bytes),
-      bases_(endpoint.nodes(), nullptr),
       table_(job_key, endpoint.nodes()) {
     table_.expose(llcm, llcm_bytes);
 }
@@ -41,10 +43,10 @@ void Board::attach() {
     HIROBA_INVARIANT(local.size() == llcm_bytes_, "region %u has %lu bytes, registered were %lu",
                      llcm_.value, local.size(), llcm_bytes_);
     local_ = local.data();
-    bases_[self().value] = local_;
     if (!provider.limits().maps_peers) return;
+    bases_.reserve(nodes());
     for (std::uint32_t rank = 0; rank < nodes(); ++rank)
-        bases_[rank] = provider.mapped(NodeId{rank}, llcm_);
+        bases_.push_back(provider.mapped(NodeId{rank}, llcm_));
 }
 
 Result<Place> Board::reserve(std::size_t bytes, std::size_t alignment) {
@@ -148,7 +150,7 @@ void Board::post(NodeId to, wire::LandingBytes& header, std::uint64_t offset,
                  Bytes bytes) noexcept {
     wire::patch_landing_offset(header, offset);
     const std::array<Bytes, 2> parts{Bytes(header), bytes};
-    endpoint_.send(to, MessageKind::kick, Urgency::when_polled, parts);
+    endpoint_.send(to, kind_, Urgency::when_polled, parts);
 }
 
 bool Board::may_land(const wire::Landing& landing, std::size_t bytes) const noexcept {

@@ -33,14 +33,16 @@ public:
     static constexpr std::size_t llcm_bytes_default = std::size_t{128} << 10;
 
     /// Registers the LLCM and the handler; before Endpoint::connect(), attach() after it.
+    /// @param kind  of the messages that carry kicks where nothing else does; one board has it
     static Result<std::unique_ptr<Board>> create(Endpoint& endpoint, std::uint64_t job_key,
-                                                 std::size_t llcm_bytes = llcm_bytes_default);
+                                                 std::size_t llcm_bytes = llcm_bytes_default,
+                                                 MessageKind kind = MessageKind::kick);
     Board(const Board&) = delete;
     Board& operator=(const Board&) = delete;
     void attach();
 
     Endpoint& endpoint() noexcept { return endpoint_; }
-    NodeId self() const noexcept { return endpoint_.self(); }
+    NodeId self() const noexcept { return self_; }
     std::uint32_t nodes() const noexcept { return endpoint_.nodes(); }
     RegionId llcm() const noexcept { return llcm_; }
 
@@ -72,7 +74,8 @@ public:
     std::byte* at(Place place) noexcept { return local_ + place; }
     /// The peer's, or nullptr where the provider maps nothing.
     std::byte* at(NodeId node, Place place) noexcept {
-        return bases_[node.value] == nullptr ? nullptr : bases_[node.value] + place;
+        std::byte* const base = base_of(node);
+        return base == nullptr ? nullptr : base + place;
     }
     /// Reads what was kicked to `place`; what was kicked before it is then there too.
     template <class T>
@@ -90,9 +93,10 @@ public:
     /// As above for any look at this node's memory. It may be asked again after it was true.
     template <class Look>
     void wait_for(Look&& look) noexcept {
-        // Looks are cheaper than polls, but where cores are short the wait belongs to others.
-        for (std::uint32_t left = std::min(looks_before_poll, endpoint_.spins()); left != 0;
-             --left) {
+        // Looks are cheaper than polls, but where cores are short the wait belongs to others, and
+        // where nothing is mapped what has come lands when somebody polls.
+        std::uint32_t left = bases_.empty() ? 0 : std::min(looks_before_poll, endpoint_.spins());
+        for (; left != 0; --left) {
             if (look()) return;
             __builtin_ia32_pause();
         }
@@ -101,7 +105,7 @@ public:
     /// Wakes threads of `node` that sleep on what was kicked before.
     /// A kick that travels as a packet wakes them by itself.
     void wake(NodeId node) noexcept {
-        if (bases_[node.value] != nullptr) endpoint_.wake(node);
+        if (base_of(node) != nullptr) endpoint_.wake(node);
     }
 
     /// The header of kicks of `bytes` bytes to the page of `header`.
@@ -129,18 +133,24 @@ private:
 
     wire::LandingBytes stamp_for(NodeId node, RegionId region,
                                  std::uint64_t page_offset) const noexcept;
-    Board(Endpoint& endpoint, std::uint64_t job_key, RegionId llcm, std::size_t llcm_bytes);
+    Board(Endpoint& endpoint, std::uint64_t job_key, RegionId llcm, std::size_t llcm_bytes,
+          MessageKind kind);
+    std::byte* base_of(NodeId node) const noexcept {
+        return bases_.empty() ? (node == self_ ? local_ : nullptr) : bases_[node.value];
+    }
     Header refill(const Seed& seed, Target target) noexcept;
     void land(NodeId from, Bytes body) noexcept;
     bool may_land(const wire::Landing& landing, std::size_t bytes) const noexcept;
 
     Endpoint& endpoint_;
+    NodeId self_;
     std::uint64_t job_key_;
+    MessageKind kind_;
     RegionId llcm_;
     std::size_t llcm_bytes_;
     std::size_t reserved_ = 0;
     std::byte* local_ = nullptr;
-    std::vector<std::byte*> bases_;  ///< per node; nullptr where the provider maps nothing
+    std::vector<std::byte*> bases_;  ///< per node, nullptr if far; none if the provider maps none
     Latch latch_;                    ///< of table_ and cache_
     SeedTable table_;
     HeaderCache cache_;

@@ -35,24 +35,20 @@ Result<std::uint32_t> index_in(const Board& board, const Group& group) {
 
 }  // namespace
 
-Result<GroupLines> GroupLines::open(Board& board, Place place, const Group& group, Shape shape) {
-    if (shape == Shape::all_to_all && group.size() > tree_arity) {
-        return group_error(
-            group, "at most " + std::to_string(tree_arity) + " can all kick all; take the tree");
-    }
-    const auto index = index_in(board, group);
-    if (!index) return index.error();
-    const TreeNode node{*index, static_cast<std::uint32_t>(group.size())};
+template <class NodeOf>
+Result<GroupLines> GroupLines::open_peers(Board& board, Place place, const TreeNode& here,
+                                          Shape shape, NodeOf&& node_of) {
     std::vector<std::uint32_t> members;
     if (shape == Shape::all_to_all) {
-        for (std::uint32_t i = 0; i < node.members; ++i) members.push_back(i);
+        for (std::uint32_t i = 0; i < here.members; ++i) members.push_back(i);
     } else {
-        members.push_back(node.is_root() ? node.index : node.parent());
-        for (std::uint32_t i = 0; i < node.children(); ++i) members.push_back(node.child(i));
+        members.push_back(here.is_root() ? here.index : here.parent());
+        for (std::uint32_t i = 0; i < here.children(); ++i) members.push_back(here.child(i));
     }
     std::vector<Peer> peers;
+    peers.reserve(members.size());
     for (const std::uint32_t member : members) {
-        const auto target = board.target(group[member], place);
+        const auto target = board.target(node_of(member), place);
         if (!target) return target.error();
         const auto bytes = board.kick<std::uint8_t>(*target);
         if (!bytes) return bytes.error();
@@ -60,11 +56,34 @@ Result<GroupLines> GroupLines::open(Board& board, Place place, const Group& grou
         if (!words) return words.error();
         peers.push_back({*bytes, *words});
     }
-    return GroupLines{board, place, node, shape, std::move(peers)};
+    return GroupLines{board, place, here, shape, std::move(peers)};
+}
+
+Result<GroupLines> GroupLines::open(Board& board, Place place, const Group& group, Shape shape) {
+    if (shape == Shape::all_to_all && group.size() > tree_arity) {
+        return group_error(
+            group, "at most " + std::to_string(tree_arity) + " can all kick all; take the tree");
+    }
+    const auto index = index_in(board, group);
+    if (!index) return index.error();
+    return open_peers(board, place, {*index, static_cast<std::uint32_t>(group.size())}, shape,
+                      [&](std::uint32_t member) { return group[member]; });
+}
+
+Result<GroupLines> GroupLines::open(Board& board, Place place, Shape shape) {
+    return open_peers(board, place, {board.self().value, board.nodes()}, shape,
+                      [](std::uint32_t member) { return NodeId{member}; });
 }
 
 Result<Barrier> Barrier::open(Board& board, Place place, const Group& group, Shape shape) {
     auto lines = GroupLines::open(board, place, group, shape);
+    if (!lines) return lines.error();
+    return Barrier{std::move(*lines), shape};
+}
+
+Result<Barrier> Barrier::open(Board& board, Place place) {
+    const Shape shape = shape_for(board.nodes());
+    auto lines = GroupLines::open(board, place, shape);
     if (!lines) return lines.error();
     return Barrier{std::move(*lines), shape};
 }

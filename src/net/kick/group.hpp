@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "net/kick/barrier_phases.hpp"
+#include "net/kick/byte_marks.hpp"
 #include "net/kick/kick_store.hpp"
 #include "net/kick/reduce_phases.hpp"
 
@@ -29,9 +29,10 @@ public:
     /// After Board::attach(). An error when this node is no member or one is named twice, or when
     /// all of more than `tree_arity` members are to kick all.
     static Result<GroupLines> open(Board& board, Place place, const Group& group, Shape shape);
+    /// Of all nodes of the job, in rank order, without a list of them.
+    static Result<GroupLines> open(Board& board, Place place, Shape shape);
 
-    std::uint32_t index() const noexcept { return node_.index; }
-    std::uint32_t members() const noexcept { return node_.members; }
+    const TreeNode& here() const noexcept { return node_; }
     Board& board() noexcept { return *board_; }
 
     void kick_byte(std::uint32_t member, std::uint32_t offset, std::uint8_t value) noexcept {
@@ -65,6 +66,9 @@ private:
           node_(node),
           shape_(shape),
           peers_(std::move(peers)) {}
+    template <class NodeOf>
+    static Result<GroupLines> open_peers(Board& board, Place place, const TreeNode& here,
+                                         Shape shape, NodeOf&& node_of);
     Peer& peer(std::uint32_t member) noexcept {
         return peers_[shape_ == Shape::all_to_all ? member : node_.neighbour(member)];
     }
@@ -81,14 +85,19 @@ private:
 class Barrier {
 public:
     static Result<Place> reserve(Board& board) {
-        return board.reserve(BarrierPhases<GroupLines>::bytes);
+        return board.reserve(ByteMarks<GroupLines>::bytes);
     }
+    /// Of all nodes of the job.
+    static Result<Barrier> open(Board& board, Place place);
     static Result<Barrier> open(Board& board, Place place, const Group& group) {
         return open(board, place, group, shape_for(static_cast<std::uint32_t>(group.size())));
     }
     static Result<Barrier> open(Board& board, Place place, const Group& group, Shape shape);
 
-    void arrive() noexcept { phases_.arrive(); }
+    void arrive() noexcept {
+        phases_.arrive();
+        passed();
+    }
     /// True when all have arrived; ask until then, or wait().
     bool passed() noexcept { return phases_.passed(); }
     void wait() noexcept {
@@ -101,9 +110,9 @@ public:
 
 private:
     Barrier(GroupLines lines, Shape shape)
-        : board_(&lines.board()), phases_(lines, lines.index(), lines.members(), shape) {}
+        : board_(&lines.board()), phases_(ByteMarks<GroupLines>{lines}, lines.here(), shape) {}
     Board* board_;
-    BarrierPhases<GroupLines> phases_;
+    BarrierPhases<ByteMarks<GroupLines>> phases_;
 };
 
 /// The operations of an all-reduce; any callable that combines two values will do.
@@ -153,7 +162,7 @@ public:
 
 private:
     AllReduce(GroupLines lines, Shape shape)
-        : board_(&lines.board()), phases_(lines, lines.index(), lines.members(), shape) {}
+        : board_(&lines.board()), phases_(lines, lines.here().index, lines.here().members, shape) {}
     Board* board_;
     ReducePhases<GroupLines, T> phases_;
 };

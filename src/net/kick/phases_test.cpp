@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "net/kick/barrier_phases.hpp"
+#include "net/kick/byte_marks.hpp"
 #include "net/kick/reduce_phases.hpp"
 
 namespace hiroba::net::kick {
@@ -100,6 +100,8 @@ struct SimLines {
     }
 };
 static_assert(Lines<SimLines>);
+static_assert(Marks<ByteMarks<SimLines>>);
+using SimBarrier = BarrierPhases<ByteMarks<SimLines>>;
 
 std::uint64_t runs(std::uint64_t otherwise) {
     const char* const text = std::getenv("KICK_RUNS");
@@ -111,7 +113,7 @@ std::uint64_t first_seed() {
 }
 
 struct Member {
-    std::unique_ptr<BarrierPhases<SimLines>> all, pair;
+    std::unique_ptr<SimBarrier> all, pair;
     std::uint64_t all_done = 0, pair_done = 0;  ///< phases passed
     bool in_all = false, in_pair = false;
 };
@@ -128,11 +130,12 @@ struct BarrierRun {
         const std::uint64_t first = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 250 : ~std::uint64_t{0} - 4;
         for (std::uint32_t i = 0; i < count; ++i) {
             fill_as_after(first, i);
-            members[i].all = std::make_unique<BarrierPhases<SimLines>>(
-                SimLines{&network, i, 0, everyone}, i, count, shape, first);
+            members[i].all = std::make_unique<SimBarrier>(
+                ByteMarks{SimLines{&network, i, 0, everyone}}, TreeNode{i, count}, shape, first);
             if (i < 2 && count > 2)
-                members[i].pair = std::make_unique<BarrierPhases<SimLines>>(
-                    SimLines{&network, i, 256, {0, 1}}, i, 2, Shape::all_to_all);
+                members[i].pair =
+                    std::make_unique<SimBarrier>(ByteMarks{SimLines{&network, i, 256, {0, 1}}},
+                                                 TreeNode{i, 2}, Shape::all_to_all);
         }
         for (std::uint32_t i = 0; i < count; ++i) think(i, 1);
     }

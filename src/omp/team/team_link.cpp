@@ -240,12 +240,11 @@ bool TeamLink::children_have_come(Kind kind) noexcept {
 }
 
 /// After a release, when children_have_come(): what this node has acquired is part of its own news.
-void TeamLink::pass_up(Kind kind) noexcept {
+void TeamLink::receive_from_children(Kind kind) noexcept {
     const TreeNode here = place();
     for (std::uint32_t branch = 0; branch < here.children(); ++branch)
         receive(here.child(branch), kind);
     if (here.children() > 0) acquire();
-    if (!here.is_root()) send(here.parent(), kind);
 }
 
 void TeamLink::pass_down(Kind kind, Bytes extra) noexcept {
@@ -307,7 +306,7 @@ bool TeamLink::join(Distraction distraction) noexcept {
     note_reader(true);
     if (parts_.memory->owes_release()) release();
     if (!await([this] { return children_have_joined(); }, distraction)) return note_reader(false);
-    pass_up(Kind::join);
+    receive_from_children(Kind::join);
     region_runs(false);
     members_ = 1;
     bring_expected();
@@ -366,49 +365,57 @@ void TeamLink::region_runs(bool runs) noexcept {
 void TeamLink::arrive_at_join() noexcept {
     release();
     in_region_.store(false);
-    pass_up(Kind::join);
+    receive_from_children(Kind::join);
+    send(place().parent(), Kind::join);
 }
 
-// Up to 8 members all tell all, starting behind themselves, which spreads the load.
+// --- barriers ------------------------------------------------------------------------------------
+
+void TeamLink::NewsMarks::tell(Way way, const TreeNode& here, std::uint64_t) noexcept {
+    if (way == Way::up) return link->send(here.parent(), Kind::gather);
+    if (way == Way::down) return link->pass_down(Kind::spread);
+    // Starting behind oneself spreads the load.
+    for (std::uint32_t i = 1; i < here.members; ++i)
+        link->send((here.index + i) % here.members, Kind::barrier);
+}
+
+bool TeamLink::NewsMarks::have_come(Way way, const TreeNode& here, std::uint64_t) noexcept {
+    if (way == Way::up) return link->children_have_come(Kind::gather);
+    if (way == Way::down) return link->mail_->has_come(here.parent());
+    return link->have_come(0, here.members);
+}
+
+void TeamLink::NewsMarks::take(Way way, const TreeNode& here, std::uint64_t) noexcept {
+    if (way == Way::up) return link->receive_from_children(Kind::gather);
+    if (way == Way::down) {
+        link->receive(here.parent(), Kind::spread);
+    } else {
+        for (std::uint32_t node = 0; node < here.members; ++node)
+            if (node != here.index) link->receive(node, Kind::barrier);
+    }
+    link->acquire();
+}
+
 void TeamLink::begin_barrier() noexcept {
+    using net::kick::Shape;
     release();
-    gathered_ = false;
-    if (goes_along_tree()) return;
-    for (std::uint32_t i = 1; i < members_; ++i) send((self_ + i) % members_, Kind::barrier);
+    const Shape shape = goes_along_tree() ? Shape::tree : Shape::all_to_all;
+    barrier_ = {NewsMarks{this}, place(), shape, phase_};
+    barrier_.arrive();
 }
 
 bool TeamLink::finish_barrier(Distraction distraction) noexcept {
     note_reader(true);
-    return note_reader(goes_along_tree() ? finish_along_tree(distraction)
-                                         : finish_all_to_all(distraction));
-}
-
-bool TeamLink::finish_all_to_all(Distraction distraction) noexcept {
-    if (!await([&] { return have_come(0, members_); }, distraction)) return false;
-    for (std::uint32_t node = 0; node < members_; ++node)
-        if (node != self_) receive(node, Kind::barrier);
-    acquire();
-    all_nodes_know({});
-    ++phase_;
-    bring_expected();
-    return true;
-}
-
-bool TeamLink::finish_along_tree(Distraction distraction) noexcept {
-    const TreeNode here = place();
-    if (!gathered_) {
-        if (!await([this] { return children_have_come(Kind::gather); }, distraction)) return false;
-        pass_up(Kind::gather);
-        gathered_ = true;
+    while (!barrier_.is_passed()) {
+        if (!await([this] { return barrier_.may_go_on(); }, distraction)) return note_reader(false);
+        barrier_.go_on();
     }
-    if (!here.is_root()) {
-        if (!await([&] { return mail_->has_come(here.parent()); }, distraction)) return false;
-        receive(here.parent(), Kind::spread);
-        acquire();
+    if (!goes_along_tree()) {
+        all_nodes_know({});
+    } else if (!cancellable_) {
+        // A thread that leaves a cancelled region's barrier does not know it before the next fork.
+        tree_knows();
     }
-    pass_down(Kind::spread);
-    // A thread that leaves a cancelled region's barrier here does not know it before the next fork.
-    if (!cancellable_) tree_knows();
     ++phase_;
     bring_expected();
     return true;

@@ -164,6 +164,16 @@ private:
         std::uint32_t terms = 0;  ///< JoinTerms behind the header
     };
 
+    /// A barrier's marks, which are mails. Meets net::kick::Marks.
+    struct NewsMarks {
+        TeamLink* link;
+        using Way = net::kick::Way;
+        using TreeNode = net::kick::TreeNode;
+        void tell(Way way, const TreeNode& here, std::uint64_t phase) noexcept;
+        bool have_come(Way way, const TreeNode& here, std::uint64_t phase) noexcept;
+        void take(Way way, const TreeNode& here, std::uint64_t phase) noexcept;
+    };
+
     TeamLink(const Parts& parts, std::unique_ptr<net::kick::Mailboxes> mail);
     void release() noexcept;
     void acquire() noexcept;
@@ -185,14 +195,12 @@ private:
     void on_cancelled(Bytes body) noexcept;
     net::kick::TreeNode place() const noexcept { return {self_, members_}; }
     Called receive_fork(Fork* fork, Distraction distraction) noexcept;
-    bool finish_all_to_all(Distraction distraction) noexcept;
-    bool finish_along_tree(Distraction distraction) noexcept;
     /// Behind a step of the thread that takes the mails. Returns `through`.
     bool note_reader(bool through) noexcept {
         reader_.store(through ? nullptr : &this_thread(), std::memory_order_relaxed);
         return through;
     }
-    void pass_up(Kind kind) noexcept;
+    void receive_from_children(Kind kind) noexcept;
     void pass_down(Kind kind, Bytes extra = {}) noexcept;
     /// From here on this thread counts as one of the program that runs.
     void run_beside_releases() noexcept {
@@ -219,9 +227,9 @@ private:
     std::uint32_t self_, members_ = 1;
     std::uint64_t region_ = 0;
     std::uint32_t phase_ = 0;  ///< barriers passed in this region
-    bool gathered_ = false;    ///< in a barrier along the tree: the way up is done
     /// Which thread takes the next mails, while it is between two steps; else nullptr.
     std::atomic<const ThreadContext*> reader_{nullptr};
+    net::kick::BarrierPhases<NewsMarks> barrier_{{this}, {}, net::kick::Shape::all_to_all};
     std::unique_ptr<net::kick::Mailboxes> mail_;
     JoinTerms terms_;
     Cancellation* cancellation_ = nullptr;

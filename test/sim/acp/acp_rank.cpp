@@ -23,7 +23,6 @@ AcpRank::AcpRank(std::unique_ptr<net::Endpoint> endpoint, std::uint64_t starter_
                      auto& rank = *static_cast<AcpRank*>(context);
                      rank.station_.finished(rank.delegate_, token, bytes);
                  },
-                 [](void*, NodeId, std::uint64_t) noexcept {},
                  [](void*, const gas::RefusedAccess& access) noexcept {
                      fatal("an access of rank %u to 0x%lx %s", access.origin.value, access.address,
                            access.why);

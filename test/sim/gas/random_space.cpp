@@ -295,7 +295,7 @@ void Program::end(NodeId self, gas::RelocatableSpace& space) {
 
 void Program::node(NodeId self) {
     const auto endpoint = job_.open(self);
-    const auto collectives = must(net::Collectives::make(*endpoint));
+    const auto collectives = must(net::Collectives::make(*endpoint, 7));
     const auto async =
         std::make_unique<net::Async>(*endpoint, net::offload::Mode::automatic);  // large
     gas::SpaceOptions options;

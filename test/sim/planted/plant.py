@@ -434,8 +434,8 @@ LITMUS = {
         2, "message passing by lock"),
     # A barrier does not release.
     "barrier_without_release": (
-        "src/abi/face/shared_memory.cpp",
-        [("    memory_->release(dsm::Others::running);\n", "")],
+        "src/dsm/sync/news_barrier.cpp",
+        [("    memory_.release(Others::running);\n", "")],
         2, "message passing by barrier"),
     # An atomic works on the copy that is here.
     "atomic_on_old_copy": (
