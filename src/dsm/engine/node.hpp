@@ -3,7 +3,7 @@
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
 // node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_exclusive.cpp,
 // node_flush.cpp, node_merges.cpp, node_races.cpp, node_stacks.cpp, node_state.cpp,
-// node_together.cpp.
+// node_together.cpp, node_turns.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role waits for a block latch
 // while it holds another; others that hold several have tried for them.
@@ -258,12 +258,16 @@ private:
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
 
-    // Atomics (node_atomic.cpp).
-    void let_others_go_on(BlockId block) noexcept;
+    // Atomics (node_atomic.cpp), and turns between nodes (node_turns.cpp).
     void let_write_faults_end(BlockId block, std::uint64_t offset) noexcept;
     bool try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
     Stamp owe_release() noexcept;
+    std::uint64_t give_turn(BlockId block) noexcept;
+    bool await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_ns) noexcept;
+    bool has_moved_on(NodeId holder, BlockId block, std::uint64_t at, std::uint64_t word) noexcept;
+    void ask_turn(NodeId node, BlockId block, NewsBoard::Turn turn) noexcept;
+    void end_turn(BlockEntry& entry) noexcept;
 
     // Blocks of this node's own (node_exclusive.cpp).
     void note_streak(BlockId block, const LockToken& token) noexcept;
@@ -291,8 +295,9 @@ private:
     bool may_show(Stamp stamp) noexcept;
     /// Likewise, in place, of this block.
     bool may_place(BlockId block, Stamp stamp) noexcept;
-    void catch_up_with(Stamp stamp) noexcept;
-    void pull(Stamp stamp) noexcept;
+    enum class Writer : std::uint8_t { anywhere, in_turn };
+    void catch_up_with(Stamp stamp, Writer writer = Writer::anywhere) noexcept;
+    void pull(Stamp stamp, Writer writer = Writer::anywhere) noexcept;
     bool has_learned(Stamp stamp) noexcept;
     void show_news() noexcept;
     void start_payer();
