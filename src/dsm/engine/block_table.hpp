@@ -52,6 +52,15 @@ struct Merging {
     bool meets_others = false;  ///< the last one found bytes at the home that were not here
 };
 
+/// This node's atomics on a block. They are hints where they are read without its latch.
+struct AtomicUse {
+    std::uint64_t at_ns = 0;  ///< when the last one ended; 0: none
+    std::uint64_t word = 0;   ///< what that left there
+    bool vain = false;        ///< it is what was found and left before, too
+    /// Who was asked for a turn, and not told that it is over; its number + 1. Without the latch.
+    std::atomic<std::uint32_t> turn_asked{0};
+};
+
 /// One block at this node, in private memory.
 struct BlockEntry {
     Latch latch;
@@ -83,8 +92,8 @@ struct BlockEntry {
     Timestamp notice_rts;
     ReleaseNumber held_back_by = 0;  ///< this node's release that saw the bytes held back
     Trial trial;
-    Epoch exclusive_since = 0;       ///< the last of which its changes are noted
-    std::uint64_t atomic_at_ns = 0;  ///< when this node's last atomic on it ended; 0: none
+    Epoch exclusive_since = 0;  ///< the last of which its changes are noted
+    AtomicUse atomics;
 };
 
 /// Where the home may be; empty: nothing is known here but what its lock's word says.

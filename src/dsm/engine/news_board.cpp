@@ -9,7 +9,7 @@ namespace hiroba::dsm {
 
 Result<gas::Segment> NewsBoard::allocate(net::Endpoint& endpoint, std::size_t news_bytes_max) {
     return gas::Segment::allocate(endpoint,
-                                  news_at + round_up(news_bytes_max, 8) + 8 * endpoint.nodes());
+                                  news_at + round_up(news_bytes_max, 8) + 16 * endpoint.nodes());
 }
 
 void NewsBoard::write(ReleaseNumber release, std::size_t bytes) noexcept {
@@ -46,6 +46,13 @@ void NewsBoard::want_block(NodeId node, std::uint32_t block) noexcept {
 void NewsBoard::note_wanted(NodeId from, std::uint32_t block) noexcept {
     own(block_wanted_at(from)).store(block + std::uint64_t{1});
     own(any_block_at).store(1);
+}
+
+void NewsBoard::ask_turn(NodeId node, std::uint32_t block, Turn turn) noexcept {
+    using Access = gas::Segment::Access;
+    Access accesses[] = {Access::store(segment_, turn_at(self_), turn_word(block, turn)),
+                         Access::store(segment_, any_turn_at, 1)};
+    gas::Segment::in_order(node, accesses);
 }
 
 bool NewsBoard::want(NodeId node, ReleaseNumber release) noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what a node tells whoever has come upon bytes of a release it has not acquired: a board in
 // registered memory with the number of the node's last release told there, and its news; a word
-// in which others say up to which release they want it; and a word for each other node in which
-// that says which block it wants of those kept here.
+// in which others say up to which release they want it; and two words for each other node, in which
+// that says which block it wants of those kept here, and which for an atomic.
 // Invariant: number and news are of one moment (version odd while they change). `wanted` only
 // rises.
 #pragma once
@@ -69,14 +69,41 @@ public:
         }
     }
 
+    /// How much a node wants a block for an atomic that another's use of it keeps away, and
+    /// `given`: that other holds back. From one that waits for its turn to one that has failed
+    /// twice.
+    enum class Turn : std::uint8_t { patient, urgent, insistent, given };
+    /// Tells `node` so, in place of what it was told before.
+    void ask_turn(NodeId node, std::uint32_t block, Turn turn) noexcept;
+    void end_turn(NodeId node) noexcept { segment_.store({node, turn_at(self_)}, 0); }
+    /// Whether `node` has given this one the turn that it has asked for.
+    bool is_turn_given(NodeId node, std::uint32_t block) noexcept {
+        return segment_.load({node, turn_at(self_)}) == turn_word(block, Turn::given);
+    }
+    /// A hint: who comes too late for it asks again.
+    bool is_turn_asked() noexcept { return own(any_turn_at).load(std::memory_order_relaxed) != 0; }
+    /// Gives the first node that asks for `block`, from this one's number on, the turn, if
+    /// may(turn). Empty: to nobody.
+    template <class May>
+    std::optional<NodeId> give_turn(std::uint32_t block, May&& may) noexcept;
+    /// Whether `node` has not ended the turn that it was given; it may have asked once more.
+    bool has_turn(NodeId node, std::uint32_t block) noexcept {
+        return own(turn_at(node)).load() >> turn_shift == block + std::uint64_t{1};
+    }
+    void take_turn_back(NodeId node, std::uint32_t block) noexcept {
+        std::uint64_t given = turn_word(block, Turn::given);
+        own(turn_at(node)).compare_exchange_strong(given, 0);
+    }
+
     /// All that decides what is read from it, for explorers (Node::show_state).
     void show(void (*visit)(void* context, Bytes part), void* context) noexcept {
-        visit(context, {segment_.local(), news_at + bytes_max_ + 8 * nodes_});
+        visit(context, {segment_.local(), news_at + bytes_max_ + 16 * nodes_});
     }
 
 private:
     static constexpr std::uint64_t wanted_at = 0;
     static constexpr std::uint64_t any_block_at = 8;  ///< set after the word of a node
+    static constexpr std::uint64_t any_turn_at = 16;  ///< likewise
     static constexpr std::uint64_t version_at = 64;
     static constexpr std::uint64_t release_at = 72;
     static constexpr std::uint64_t bytes_at = 80;
@@ -84,6 +111,11 @@ private:
 
     std::uint64_t block_wanted_at(NodeId by) const noexcept {
         return news_at + bytes_max_ + 8 * std::uint64_t{by.value};
+    }
+    std::uint64_t turn_at(NodeId by) const noexcept { return block_wanted_at(by) + 8 * nodes_; }
+    static constexpr unsigned turn_shift = 8;
+    static constexpr std::uint64_t turn_word(std::uint32_t block, Turn turn) noexcept {
+        return (block + std::uint64_t{1}) << turn_shift | static_cast<std::uint8_t>(turn);
     }
     /// A word of this node's: whoever changes it from elsewhere does so in this memory.
     std::atomic_ref<std::uint64_t> own(std::uint64_t at) noexcept {
@@ -96,5 +128,27 @@ private:
     std::size_t bytes_max_;
     SparseArray<std::byte> own_;
 };
+
+template <class May>
+std::optional<NodeId> NewsBoard::give_turn(std::uint32_t block, May&& may) noexcept {
+    own(any_turn_at).store(0);
+    std::optional<NodeId> given;
+    bool others = false;
+    for (std::uint32_t i = 1; i < nodes_; ++i) {
+        const NodeId node{(self_.value + i) % nodes_};
+        const auto word = own(turn_at(node));
+        std::uint64_t asked = word.load();
+        if (asked == 0) continue;
+        const auto turn = static_cast<Turn>(asked & ((1u << turn_shift) - 1));
+        if (!given && asked == turn_word(block, turn) && turn != Turn::given && may(turn) &&
+            word.compare_exchange_strong(asked, turn_word(block, Turn::given))) {
+            given = node;
+        } else {
+            others = true;
+        }
+    }
+    if (others) own(any_turn_at).store(1);
+    return given;
+}
 
 }  // namespace hiroba::dsm

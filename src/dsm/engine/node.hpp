@@ -3,7 +3,7 @@
 // pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
 // node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_exclusive.cpp,
 // node_flush.cpp, node_merges.cpp, node_races.cpp, node_stacks.cpp, node_state.cpp,
-// node_together.cpp.
+// node_together.cpp, node_turns.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role waits for a block latch
 // while it holds another; others that hold several have tried for them.
@@ -98,8 +98,7 @@ public:
     MemoryCounts counts() const noexcept override { return sum_of(counters_); }
     void each_place(PlaceVisit visit, void* context) const noexcept override;
 
-    /// How often each row of the block protocol was taken here. Threads that take the same row at
-    /// once may count one time too few.
+    /// How often each row of the block protocol was taken here, at least.
     using RowCounts = std::array<std::array<std::uint64_t, block_events>, block_states>;
     RowCounts rows() const noexcept;
 
@@ -120,9 +119,8 @@ public:
     /// Nothing while a thread is at work on the block. Valid until any thread goes on.
     std::optional<BlockView> look_at(BlockId block) noexcept;
 
-    /// Shows `visit` all that decides what this node does next with `blocks`, for explorers that
-    /// tell states apart. Of a block, the first `block_bytes` are shown: nobody uses the others.
-    /// Thread: while no other runs.
+    /// Shows `visit` all that decides what this node does next with `blocks`, for explorers; of each
+    /// the first `block_bytes`: nobody uses the others. Thread: while no other runs.
     void show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
                     void (*visit)(void* context, Bytes part), void* context) noexcept;
 
@@ -259,12 +257,16 @@ private:
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
 
-    // Atomics (node_atomic.cpp).
-    void let_others_go_on(BlockId block) noexcept;
+    // Atomics (node_atomic.cpp), and turns between nodes (node_turns.cpp).
     void let_write_faults_end(BlockId block, std::uint64_t offset) noexcept;
     bool try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
     Stamp owe_release() noexcept;
+    std::uint64_t give_turn(BlockId block) noexcept;
+    bool await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_ns) noexcept;
+    bool has_moved_on(NodeId holder, BlockId block, std::uint64_t at, std::uint64_t word) noexcept;
+    void ask_turn(NodeId node, BlockId block, NewsBoard::Turn turn) noexcept;
+    void end_turn(BlockEntry& entry) noexcept;
 
     // Blocks of this node's own (node_exclusive.cpp).
     void note_streak(BlockId block, const LockToken& token) noexcept;
@@ -288,12 +290,12 @@ private:
     void serve_wanted() noexcept;
 
     // Debts (node_debts.cpp).
-    /// Whether the program may see bytes of this stamp.
+    /// Whether the program may see bytes of this stamp, and in place those of this block.
     bool may_show(Stamp stamp) noexcept;
-    /// Likewise, in place, of this block.
     bool may_place(BlockId block, Stamp stamp) noexcept;
-    void catch_up_with(Stamp stamp) noexcept;
-    void pull(Stamp stamp) noexcept;
+    enum class Writer : std::uint8_t { anywhere, in_turn };
+    void catch_up_with(Stamp stamp, Writer writer = Writer::anywhere) noexcept;
+    void pull(Stamp stamp, Writer writer = Writer::anywhere) noexcept;
     bool learn_from_board(Stamp stamp) noexcept;
     bool has_learned(Stamp stamp) noexcept;
     void show_news() noexcept;

@@ -13,40 +13,14 @@
 namespace hiroba::dsm {
 
 namespace {
-// A block that goes back and forth for each operation costs its fetch each time, some 10 us. Nodes
-// that use it in a dense loop take turns of up to `turn_ns` instead.
-constexpr std::uint64_t dense_ns = 5'000;  ///< between two operations of this node
-constexpr std::uint64_t turn_ns = 100'000;
-constexpr std::uint64_t idle_ns = 3'000;  ///< without an operation of the other node: its turn ends
-
 // Longer than that no atomic waits for a write of its own node, which may wait for another node.
 constexpr std::uint64_t write_fault_max_ns = 50'000'000;
 constexpr unsigned tries_giving_way = 2;
+// More often than that no atomic lets another node's come between.
+constexpr unsigned tries_in_turn = 2;
 // How often it then looks for the write itself, some microseconds and a few turns of the processor.
 constexpr unsigned looks_for_write = 150;
 }  // namespace
-
-// Waits while another node is in the middle of a burst, if this one is too. Nothing is held
-// meanwhile, and the wait ends by itself.
-void Node::let_others_go_on(BlockId block) noexcept {
-    const std::uint64_t last = entries_[block].atomic_at_ns;  // a hint, read without the latch
-    if (last == 0) return;
-    const auto holder = lock_.went_to(block);
-    if (!holder) return;
-    const std::uint64_t begin = now_ns();
-    if (begin - last > dense_ns) return;
-    Timestamp seen = copies_.wts_of(*holder, block);
-    std::uint64_t seen_at = begin;
-    Backoff backoff;
-    for (std::uint64_t now = begin; now - begin < turn_ns && now - seen_at < idle_ns;
-         now = now_ns()) {
-        backoff.pause();
-        const Timestamp wts = copies_.wts_of(*holder, block);
-        if (wts == seen) continue;
-        seen = wts;
-        seen_at = now;
-    }
-}
 
 // A write whose page has to come first takes far longer than on one host. An atomic of another
 // thread of this node that came behind it there (single nowait, then a reduction) would come before
@@ -87,12 +61,17 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
     end_going_first(this_thread());
+    const bool in_turn = await_turn(block, *offset, give_turn(block));
     for (unsigned tries = 0;; ++tries) {
-        let_others_go_on(block);
         let_write_faults_end(block, *offset);
         Stamp missing;
         if (try_enter_atomic(block, tries < tries_giving_way, missing)) return true;
-        if (!missing.is_none()) catch_up_with(missing);
+        if (missing.is_none()) continue;
+        using Turn = NewsBoard::Turn;
+        if (missing.writer() != self_)
+            ask_turn(missing.writer(), block,
+                     tries < tries_in_turn ? Turn::urgent : Turn::insistent);
+        catch_up_with(missing, in_turn && tries == 0 ? Writer::in_turn : Writer::anywhere);
     }
 }
 
@@ -182,9 +161,10 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     BlockEntry& entry = entries_[block];
     count(&PlaceCounters::atomics);
     if (entry.state == BlockState::exclusive) {
-        entry.atomic_at_ns = now_ns();
+        entry.atomics.at_ns = now_ns();
         this_thread().atomic_block = 0;
         entry.latch.unlock();
+        end_turn(entry);
         return;
     }
     const LockToken token = lock_.held_token(block);
@@ -195,6 +175,11 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const Timestamp rts = wts.after(options_.lease);
     // Others are told when the release that it owes is over.
     const std::size_t at = offset & (block_bytes_ - 1);
+    const std::uint64_t word = word_at(offset);
+    entry.atomics.vain =
+        word == entry.atomics.word &&
+        std::memcmp(copies_.own(block) + at, private_memory_.at(offset), bytes) == 0;
+    entry.atomics.word = word;
     if (looks_for_races() && options_.atomics == MemoryOptions::Atomics::acq_rel)
         atomic_log_.note_atomic(block, this_change().epoch, at, private_memory_.at(offset),
                                 copies_.own(block) + at, bytes);
@@ -205,9 +190,10 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     entry.brought = false;
     lock_.unlock(block, {self_, wts, rts});
     add_own_notice(block, wts, rts);
-    entry.atomic_at_ns = now_ns();
+    entry.atomics.at_ns = now_ns();
     this_thread().atomic_block = 0;
     entry.latch.unlock();
+    end_turn(entry);
     if (options_.atomics == MemoryOptions::Atomics::acq_rel) know_what_atomics_ordered();
 }
 

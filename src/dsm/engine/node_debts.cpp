@@ -25,6 +25,9 @@ constexpr std::uint32_t shown_unasked = 64;
 // A thread of the writer that waits in the runtime, or releases, sees what is wanted by itself.
 // Only one that computes has to be stood in for, by a thread that must be woken.
 constexpr std::uint64_t wake_after_ns = 10'000;
+// Of a writer that has the block of this node's atomics in turn it is known that it comes back
+// soon.
+constexpr std::uint64_t wake_after_turn_ns = 50'000;
 // A look at a board that is not mapped is a round trip. So looks get rarer: a quarter of the time
 // waited so far lies between two, at most so much.
 constexpr std::uint64_t look_at_once_ns = 20'000;
@@ -54,7 +57,7 @@ bool Node::may_place(BlockId block, Stamp stamp) noexcept {
 }
 
 // With nothing held.
-void Node::catch_up_with(Stamp stamp) noexcept {
+void Node::catch_up_with(Stamp stamp, Writer writer) noexcept {
     on_runtime_stack([&] {
         trace("dsm.catch_up", stamp.writer().value, stamp.release());
         // A release of this node that is not over yet may be in the way: it waits for nobody.
@@ -63,7 +66,7 @@ void Node::catch_up_with(Stamp stamp) noexcept {
         // that it needed before the release ended: then nothing is open, and nobody else comes.
         if (stamp.writer() == self_) acquire_on_runtime_stack();
         while (!may_show(stamp)) {
-            if (stamp.writer() != self_) pull(stamp);
+            if (stamp.writer() != self_) pull(stamp, writer);
             acquire_on_runtime_stack();
             if (program_flushes_.load(std::memory_order_relaxed)) acquire_known();
             if (!may_show(stamp)) backoff.pause();
@@ -73,7 +76,7 @@ void Node::catch_up_with(Stamp stamp) noexcept {
 
 // Learns the news of the release. With nothing held. The board does not repeat what its node has
 // told all others; some of that may lie here unread (dsm.hpp, UnreadNews).
-void Node::pull(Stamp stamp) noexcept {
+void Node::pull(Stamp stamp, Writer kind) noexcept {
     const NodeId writer = stamp.writer();
     if (has_learned(stamp)) return;
     count(&PlaceCounters::pulls);
@@ -89,7 +92,9 @@ void Node::pull(Stamp stamp) noexcept {
         }
         if (wake_at_ns == 0) {
             wakes = board_.want(writer, stamp.release());  // else who told it before does
-            wake_at_ns = now_ns() + (turns_of_this_thread() == nullptr ? wake_after_ns : 0);
+            wake_at_ns = now_ns();
+            if (turns_of_this_thread() == nullptr)
+                wake_at_ns += kind == Writer::in_turn ? wake_after_turn_ns : wake_after_ns;
         }
         if (wakes && now_ns() >= wake_at_ns) {
             wakes = false;

@@ -32,8 +32,8 @@ void show(Shown& shown, const BlockEntry& e) noexcept {
                  e.brought, e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by,
                  e.write_guess, e.pins, e.early, e.merging.meets_others, e.stale_aside,
                  e.run.length, e.run.uses, e.follow.uses, e.follow.brought, e.renewals,
-                 e.knows_writer, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomic_at_ns,
-                 e.trial, e.exclusive_since);
+                 e.knows_writer, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomics.at_ns,
+                 e.trial, e.exclusive_since, e.atomics.word, e.atomics.vain, e.atomics.turn_asked);
 }
 
 }  // namespace

@@ -67,6 +67,13 @@ std::optional<Version> PublicCopies::Reading::read_from(NodeId node) const noexc
                    LastChange::decode(before_[3])};
 }
 
+std::uint64_t PublicCopies::word_of(NodeId node, BlockId block, std::size_t at) noexcept {
+    std::uint64_t word = 0;
+    data_.get({node, std::uint64_t{block} * block_bytes_ + at},
+              std::as_writable_bytes(std::span{&word, 1}));
+    return word;
+}
+
 Timestamp PublicCopies::wts_of(NodeId node, BlockId block) noexcept {
     const std::uint64_t record_at = std::uint64_t{block} * sizeof(BlockRecord);
     return Timestamp{records_.load({node, record_at + offsetof(BlockRecord, copy_wts)})};

@@ -150,6 +150,14 @@ inline constexpr Scenario scenarios[] = {
          if (thread == 0) world.see_or_told(node, 0, 8);
      },
      Races::any, true},
+    // A node comes back to a block while another, which has to acquire what it did before, wants a
+    // turn.
+    {"atomic_turns", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         world.fetch_add(node, 0, 1);
+         if (thread == 0) world.fetch_add(node, 0, 1);
+     },
+     Races::off, true},
     // In any order: for a night, and up to a number of states.
     {"atomics_of_three_nodes", 3, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

@@ -333,6 +333,12 @@ BUGS = {
         [("        let_write_faults_end(block, *offset);\n", ""),
          ("tries < tries_giving_way", "false && tries < tries_giving_way")],
     ),
+    # A node that lets another go first waits until it is told, and the other does not tell it.
+    "turn_without_end": (
+        ENGINE + "node_turns.cpp",
+        [("        if (wait.is_over()) {\n            board_.take", "        if (wait.is_over() && block > ~0u - 1) {\n            board_.take"),
+         ("    if (asked != 0) board_.end_turn(", "    if (asked == ~0u) board_.end_turn(")],
+    ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
@@ -501,6 +507,7 @@ EXPLORED = {
     "atomic_without_what_it_followed": "writes_behind_atomics",
     "atomic_before_own_write": "atomic_behind_own_write",
     "flushes_noted_late": "flag_by_flush",
+    "turn_without_end": "atomic_turns",
     "given_up_without_debt": "exclusive",
     "given_up_untracked": "exclusive_and_lock",
     "stack_given_up_as_any": "exclusive_stack",

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: turns between nodes whose atomics are on the same block. A block goes where the atomic is,
+// and with it what came before: a release of the node it leaves, an acquire of the node it goes to.
+// A node in the middle of many atomics has several in a turn; one whose atomics change nothing is
+// waiting for the others, so it lets go as soon as one of them asks, and waits for what it does.
+// Without that it would take the block back, or owe another release, before they have made theirs.
+// Invariant: a turn decides when an atomic begins, never what it does. Every wait here ends by
+// itself, with nothing held.
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/turns.hpp"
+#include "dsm/engine/node.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+using Turn = NewsBoard::Turn;
+
+constexpr std::uint64_t dense_ns = 5'000;  ///< between two operations of this node
+constexpr std::uint64_t turn_ns = 100'000;
+constexpr std::uint64_t idle_ns = 3'000;  ///< without an operation of the other node: its turn ends
+/// Likewise, where it was given: it may acquire and read what it has waited for.
+constexpr std::uint64_t idle_after_giving_ns = 30'000;
+
+/// Where threads are simulated no clock need go on.
+class Wait {
+public:
+    explicit Wait(std::uint64_t begin_ns) noexcept : begin_ns_(begin_ns), now_ns_(begin_ns) {}
+    std::uint64_t now() const noexcept { return now_ns_; }
+    bool is_over() const noexcept {
+        return now_ns_ - begin_ns_ >= turn_ns || (paused_ && turns_of_this_thread() != nullptr);
+    }
+    void pause() noexcept {
+        backoff_.pause();
+        paused_ = true;
+        now_ns_ = hiroba::now_ns();
+    }
+
+private:
+    Backoff backoff_;
+    std::uint64_t begin_ns_, now_ns_;
+    bool paused_ = false;
+};
+}  // namespace
+
+// Before an atomic on `block`. Gives the turn to a node that asks for it: that finds what it has to
+// acquire, and no further atomic of this thread, until it has made its own. Who has not used the
+// block for a while goes first itself: it may be about to tell the other what that waits for.
+// Returns since when it has held back; 0: nobody has asked.
+std::uint64_t Node::give_turn(BlockId block) noexcept {
+    if (!board_.is_turn_asked()) return 0;
+    const std::uint64_t begin = now_ns();
+    const BlockEntry& entry = entries_[block];  // hints, read without the latch
+    const bool dense = begin - entry.atomics.at_ns <= dense_ns, vain = entry.atomics.vain;
+    bool paid = false;
+    const auto other = board_.give_turn(block, [&](Turn turn) {
+        if (turn != Turn::insistent && (!dense || (turn == Turn::patient && !vain))) return false;
+        if (std::exchange(paid, true)) return true;
+        // Before it is told.
+        board_.want(self_, debt_.load(std::memory_order_seq_cst));
+        pay();
+        return true;
+    });
+    if (!other) return 0;
+    for (Wait wait{begin}; board_.has_turn(*other, block); wait.pause()) {
+        if (wait.is_over()) {
+            board_.take_turn_back(*other, block);
+            break;
+        }
+        pay();
+        endpoint_.poll();
+    }
+    return begin;
+}
+
+// Waits while another node has its turn, if this one was in the middle of a burst too.
+// @param since_ns  when the atomic came, if that is a while ago; 0: now
+// Returns whether it was.
+bool Node::await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_ns) noexcept {
+    const BlockEntry& entry = entries_[block];  // hints, read without the latch
+    const std::uint64_t last = entry.atomics.at_ns;
+    if (last == 0) return false;
+    const auto holder = lock_.went_to(block);
+    if (!holder) return false;
+    const std::uint64_t begin = now_ns();
+    if ((since_ns != 0 ? since_ns : begin) - last > dense_ns) return false;
+    const bool vain = entry.atomics.vain;
+    const std::uint64_t word = word_at(offset);
+    ask_turn(*holder, block, Turn::patient);
+    Timestamp seen = copies_.wts_of(*holder, block);
+    std::uint64_t seen_at = begin;
+    const std::uint64_t idle = since_ns != 0 ? idle_after_giving_ns : idle_ns;
+    for (Wait wait{begin}; !wait.is_over() && !board_.is_turn_given(*holder, block);) {
+        wait.pause();
+        pay();
+        endpoint_.poll();
+        // It has the lock, and waits for what came before the bytes, which it gets from here.
+        if (board_.has_turn(*holder, block)) continue;
+        if (vain) {
+            if (has_moved_on(*holder, block, offset, word)) return true;
+            continue;
+        }
+        const Timestamp wts = copies_.wts_of(*holder, block);
+        if (wts != seen) {
+            seen = wts;
+            seen_at = wait.now();
+        } else if (wait.now() - seen_at >= idle) {
+            return true;
+        }
+    }
+    return true;
+}
+
+// Whether an atomic that changed nothing, and found `word`, might find something else now.
+bool Node::has_moved_on(NodeId holder, BlockId block, std::uint64_t at,
+                        std::uint64_t word) noexcept {
+    const std::size_t in_block = at & (block_bytes_ - 1) & ~std::size_t{7};
+    return copies_.word_of(holder, block, in_block) != word || word_at(at) != word ||
+           lock_.went_to(block) != holder;
+}
+
+// A node that asks another takes back what it has asked of the one before.
+void Node::ask_turn(NodeId node, BlockId block, Turn turn) noexcept {
+    BlockEntry& entry = entries_[block];
+    // Relaxed: threads of this node may leave an old word there, which is a hint.
+    const std::uint32_t before =
+        entry.atomics.turn_asked.exchange(node.value + 1, std::memory_order_relaxed);
+    if (before != 0 && before != node.value + 1) board_.end_turn(NodeId{before - 1});
+    board_.ask_turn(node, block, turn);
+}
+
+// Behind an atomic, with nothing held.
+void Node::end_turn(BlockEntry& entry) noexcept {
+    // Relaxed, as above; no read-modify-write where nobody was asked.
+    if (entry.atomics.turn_asked.load(std::memory_order_relaxed) == 0) return;
+    const std::uint32_t asked = entry.atomics.turn_asked.exchange(0, std::memory_order_relaxed);
+    if (asked != 0) board_.end_turn(NodeId{asked - 1});
+}
+
+}  // namespace hiroba::dsm
