@@ -114,5 +114,17 @@ def perf_between_hosts(bench):
     rows = [line.split() for line in table.stdout.decode().splitlines() if "put_latency" in line]
     if table.returncode != 0 or [int(row[1]) for row in rows] != [8 << i for i in range(18)]:
         yield f"--sizes: status {table.returncode}, {table.stdout!r}, {table.stderr[-300:]!r}"
+    before = bytes_over_wire(bench)
+    constructs = perf(bench.spread(1, 1), "openmp", "--nodes", "2", "--only", "barrier", "--json", "--ports",
+                      "21000-21063")
+    after = bytes_over_wire(bench)
+    if constructs.returncode != 0:
+        yield f"openmp: status {constructs.returncode}, {constructs.stderr[-300:]!r}"
+    for line in constructs.stdout.splitlines():
+        row = json.loads(line)
+        if row["sides"][0]["processes"] != 2 or row["sides"][0]["least_us"] < 2:
+            yield f"openmp: {row}: not between two hosts"
+    if min(after[port] - before[port] for port in ("port0", "port1")) < 10000:
+        yield f"openmp: the wire carried {before} to {after}"
     alone = perf(bench.spread(1), "put_latency")
     yield from expect(bench, alone, 64, "needs 2 nodes, and the hosts carry 1", "ended with status 64")

@@ -102,6 +102,14 @@ class InstalledTree(unittest.TestCase):
         self.assertIn('"build_type"', call(self.hiroba, "info", "--json"))
         self.assertIn("put_latency", call(self.hiroba, "perf", "put_latency", "--milliseconds", "2"))
 
+    def test_openmp_is_measured_by_the_installed_program(self):
+        if not (OPTIONS.build / "bin/hiroba-perf-openmp").exists():
+            self.skipTest("not built: the C compiler is not gcc")
+        self.assertTrue((self.prefix / "libexec/hiroba/hiroba-perf-openmp").exists())
+        said = call(self.hiroba, "perf", "openmp", "--only", "single", "--milliseconds", "2", "--provider", "shm",
+                    env=environment(OMP_WAIT_POLICY="passive"))
+        self.assertRegex(said, r"openmp over shm: 2 nodes(.|\n)*single +[0-9.]")
+
     def test_a_command_reached_by_a_link_finds_its_runtime(self):
         source = self.write("one.c", "int main(void) { return 7; }\n")
         program = self.place / "one"

@@ -126,6 +126,10 @@ def check_rows(options):
         for row in rows:
             check_row(row, options)
         check_page(page, rows)
+    others = perf(options.hiroba, *shape, "--only", "single", "--json", "--beside", options.hiroba)
+    sides = [[side["name"] for side in json.loads(line)["sides"]] for line in others.stdout.splitlines()]
+    if others.returncode != 0 or sides != [["hiroba", "libgomp", options.hiroba]] * 2:
+        fail("another hiroba beside it", others)
     table = perf(options.hiroba, *shape, "--only", "critical")
     lines = [line[2:44].rstrip() for line in table.stdout.splitlines() if line.startswith("  critical")]
     if table.returncode != 0 or lines != [name for name in names if "critical" in name]:

@@ -15,7 +15,8 @@ Network::Network(Scheduler& scheduler, std::uint32_t nodes, const NetworkOptions
       providers_(nodes, nullptr),
       lives_(nodes, 0),
       busy_until_ns_(nodes, 0),
-      crashed_(nodes, false) {}
+      crashed_(nodes, false),
+      cards_(nodes) {}
 
 Network::~Network() = default;
 
@@ -68,6 +69,9 @@ void Network::send(std::unique_ptr<Packet> packet) {
     if (packet->kind == Packet::Kind::message) packet->order = way.next_order++;
     packet->first_sent_ns = scheduler_.time_ns();
     ++counts_.packets;
+    CardCounts& card = cards_[packet->from.value];
+    ++card.sent;
+    card.bytes_sent += packet->wire_bytes();
     if (free_slots_.empty()) {
         free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
         slots_.emplace_back();
@@ -191,6 +195,7 @@ void Network::arrive(std::uint32_t slot) {
         ++counts_.dropped;
         return;
     }
+    ++cards_[packet.to.value].received;
     execute(way, slot);
 }
 

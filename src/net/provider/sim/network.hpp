@@ -102,6 +102,11 @@ public:
                       dropped = 0;  ///< because the card had seen them before
     };
     const Counts& counts() const noexcept { return counts_; }
+    /// Of one card: packets without those it sent again or had seen before.
+    struct CardCounts {
+        std::uint64_t sent = 0, received = 0, bytes_sent = 0;
+    };
+    const CardCounts& counts_of(NodeId node) const noexcept { return cards_[node.value]; }
 
     // --- for providers ---------------------------------------------------------------------------
 
@@ -159,6 +164,7 @@ private:
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_slots_;
     Counts counts_;
+    std::vector<CardCounts> cards_;
 };
 
 }  // namespace hiroba::net::sim
