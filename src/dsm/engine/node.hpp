@@ -119,8 +119,8 @@ public:
     /// Nothing while a thread is at work on the block. Valid until any thread goes on.
     std::optional<BlockView> look_at(BlockId block) noexcept;
 
-    /// Shows `visit` all that decides what this node does next with `blocks`, for explorers; of each
-    /// the first `block_bytes`: nobody uses the others. Thread: while no other runs.
+    /// Shows `visit` all that decides what this node does next with `blocks`, for explorers; of
+    /// each the first `block_bytes`: nobody uses the others. Thread: while no other runs.
     void show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
                     void (*visit)(void* context, Bytes part), void* context) noexcept;
 
