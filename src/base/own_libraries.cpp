@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 #include <bitset>
 #include <span>
 
+#include "base/bytes.hpp"
 #include "base/fatal.hpp"
 
 namespace hiroba {
@@ -61,6 +63,40 @@ void add_code(const dl_phdr_info& info) noexcept {
     }
 }
 
+/// The object's dynamic section, as the loader uses it; empty when there is none.
+std::span<ElfW(Dyn)> dynamic_section(const dl_phdr_info& info) noexcept {
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+        const ElfW(Phdr)& header = info.dlpi_phdr[i];
+        if (header.p_type != PT_DYNAMIC) continue;
+        auto* const first = reinterpret_cast<ElfW(Dyn)*>(info.dlpi_addr + header.p_vaddr);
+        return {first, header.p_memsz / sizeof *first};
+    }
+    return {};
+}
+
+bool is_read_only_since_relocation(const dl_phdr_info& info, std::uintptr_t at) noexcept {
+    return std::ranges::any_of(std::span(info.dlpi_phdr, info.dlpi_phnum),
+                               [&](const ElfW(Phdr) & header) {
+                                   return header.p_type == PT_GNU_RELRO &&
+                                          at - (info.dlpi_addr + header.p_vaddr) < header.p_memsz;
+                               });
+}
+
+/// Empties the object's list of finalizers, whose length the loader reads when it runs them. The
+/// section may be read-only since the object was relocated (PT_GNU_RELRO), and is so again after.
+void drop_finalizers(const dl_phdr_info& info) noexcept {
+    const std::span<ElfW(Dyn)> section = dynamic_section(info);
+    const auto length = std::ranges::find(section, DT_FINI_ARRAYSZ, &ElfW(Dyn)::d_tag);
+    if (length == section.end() || length->d_un.d_val == 0) return;
+    const auto at = reinterpret_cast<std::uintptr_t>(&length->d_un.d_val);
+    void* const page = reinterpret_cast<void*>(round_down(at, page_bytes));
+    const std::size_t bytes =
+        round_up(at + sizeof length->d_un.d_val, page_bytes) - round_down(at, page_bytes);
+    if (::mprotect(page, bytes, PROT_READ | PROT_WRITE) != 0) return;  // they run, as they used to
+    length->d_un.d_val = 0;
+    if (is_read_only_since_relocation(info, at)) ::mprotect(page, bytes, PROT_READ);
+}
+
 constinit Objects before, own;
 /// Written by the one thread that loads, read by others that were made later.
 Descriptors open_before, own_descriptors;
@@ -69,7 +105,7 @@ constinit std::atomic<bool> loading{false};
 
 }  // namespace
 
-LoadingOwnLibraries::LoadingOwnLibraries() noexcept {
+LoadingOwnLibraries::LoadingOwnLibraries(AtExit at_exit) noexcept : at_exit_(at_exit) {
     HIROBA_INVARIANT(!loading.load(), "two loads of own libraries at once, objects %lu",
                      before.count.load());
     before.count.store(0);
@@ -85,14 +121,15 @@ LoadingOwnLibraries::LoadingOwnLibraries() noexcept {
 
 LoadingOwnLibraries::~LoadingOwnLibraries() {
     ::dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void*) {
+        [](dl_phdr_info* info, std::size_t, void* at_exit) {
             if (!before.contain(info->dlpi_addr) && !own.contain(info->dlpi_addr)) {
                 own.add(info->dlpi_addr);
                 add_code(*info);
+                if (*static_cast<AtExit*>(at_exit) == AtExit::leave_usable) drop_finalizers(*info);
             }
             return 0;
         },
-        nullptr);
+        &at_exit_);
     loaded_any = true;
     note_own_descriptors();
     loading.store(false, std::memory_order_release);

@@ -9,15 +9,27 @@
 
 namespace hiroba {
 
+/// What becomes of an own library when the process calls exit().
+enum class AtExit : std::uint8_t {
+    /// Its finalizers run, as any library's do.
+    finalize,
+    /// Its finalizers never run. For a transport: other threads still poll it, and what runs at
+    /// exit after its finalizers (end of the job, the program's own) still uses shared memory.
+    leave_usable,
+};
+
 /// While one exists, all objects that are loaded and descriptors that are opened are hiroba's own,
 /// and stay so.
 /// Thread: one; before the program's first thread.
 class LoadingOwnLibraries {
 public:
-    LoadingOwnLibraries() noexcept;
+    explicit LoadingOwnLibraries(AtExit at_exit) noexcept;
     ~LoadingOwnLibraries();
     LoadingOwnLibraries(const LoadingOwnLibraries&) = delete;
     LoadingOwnLibraries& operator=(const LoadingOwnLibraries&) = delete;
+
+private:
+    AtExit at_exit_;
 };
 
 /// @param bias  where the object lies, as dl_phdr_info::dlpi_addr

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
-// pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
-// node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_exclusive.cpp,
-// node_flush.cpp, node_merges.cpp, node_races.cpp, node_stacks.cpp, node_state.cpp,
-// node_together.cpp, node_turns.cpp.
+// pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp and node_*.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role waits for a block latch
 // while it holds another; others that hold several have tried for them.
@@ -93,6 +90,7 @@ public:
     bool owes_release() noexcept override;
     void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
     void flush_alone_by(Standstill standstill) noexcept override { standstill_ = standstill; }
+    void learn_unread_by(UnreadNews unread) noexcept override { unread_ = unread; }
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override { return sum_of(counters_); }
     void each_place(PlaceVisit visit, void* context) const noexcept override;
@@ -298,6 +296,7 @@ private:
     enum class Writer : std::uint8_t { anywhere, in_turn };
     void catch_up_with(Stamp stamp, Writer writer = Writer::anywhere) noexcept;
     void pull(Stamp stamp, Writer writer = Writer::anywhere) noexcept;
+    bool learn_from_board(Stamp stamp) noexcept;
     bool has_learned(Stamp stamp) noexcept;
     void show_news() noexcept;
     void start_payer();
@@ -578,6 +577,7 @@ private:
 
     void (*before_release_)() noexcept = nullptr;
     Standstill standstill_;
+    UnreadNews unread_;
     std::atomic<RaceReport> race_report_{nullptr};
     void* race_context_ = nullptr;
     PlaceCounters counters_;

@@ -110,7 +110,7 @@ std::vector<ToolCandidate> find_tools(ToolLog& log, std::uint32_t node, std::uin
     if (own != nullptr) found.push_back({own, {}, nullptr});
     std::string_view rest = variable("OMP_TOOL_LIBRARIES");
     if (rest.empty()) return found;
-    const LoadingOwnLibraries loading;
+    const LoadingOwnLibraries loading{AtExit::finalize};
     while (!rest.empty()) {
         const std::size_t end = std::min(rest.find(':'), rest.size());
         if (end != 0) open_library(std::string(rest.substr(0, end)), found, log, speaks);

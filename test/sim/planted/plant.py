@@ -325,7 +325,7 @@ BUGS = {
     # That the program flushes is known only behind the bytes that its first flush has ordered.
     "flushes_noted_late": (
         ENGINE + "node_debts.cpp",
-        [("                note_flushes(*news);\n", "")],
+        [("    note_flushes(*news);\n", "")],
     ),
     # An atomic overtakes the write of another thread of its node, whose page is under way.
     "atomic_before_own_write": (

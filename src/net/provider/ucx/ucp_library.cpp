@@ -46,7 +46,7 @@ Result<const UcpLibrary*> UcpLibrary::load() {
     static UcpLibrary library;
     static bool loaded = false;
     if (loaded) return &library;
-    const LoadingOwnLibraries own;
+    const LoadingOwnLibraries own{AtExit::leave_usable};
     void* const handle = open_quietly("libucp.so.0");
     if (handle == nullptr)
         return unfit(std::string("HIROBA_PROVIDER=ucx: UCX cannot be loaded: ") + ::dlerror() +

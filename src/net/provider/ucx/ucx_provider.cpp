@@ -152,7 +152,7 @@ Result<RegionId> UcxProvider::allocate(std::size_t bytes) {
 }
 
 Result<void> UcxProvider::open_worker() {
-    const LoadingOwnLibraries modules;  // one for each kind of wire
+    const LoadingOwnLibraries modules{AtExit::leave_usable};  // one for each kind of wire
     ucp_config_t* config = nullptr;
     ucs_status_t status = ucp_.config_read(nullptr, nullptr, &config);
     if (status != UCS_OK) return wrong("ucp_config_read", status);

@@ -69,7 +69,7 @@ ibv_gid gid_of(std::string_view network) {
 
 struct DeviceList {
     DeviceList(const IbverbsLibrary& library) : ibv(library) {
-        const LoadingOwnLibraries drivers;
+        const LoadingOwnLibraries drivers{AtExit::leave_usable};
         all = ibv.get_device_list(&count);
     }
     ~DeviceList() {
@@ -112,7 +112,7 @@ Result<std::unique_ptr<Device>> Device::open(const IbverbsLibrary& ibv, std::str
         const std::string name = ibv.get_device_name(list.all[i]);
         seen += (seen.empty() ? "" : ", ") + name;
         if (!wanted_name.empty() && wanted_name != name) continue;
-        const LoadingOwnLibraries descriptors;
+        const LoadingOwnLibraries descriptors{AtExit::leave_usable};
         ibv_context* const context = ibv.open_device(list.all[i]);
         if (context == nullptr) {
             seen += std::string(" (cannot be opened: ") + strerror(errno) + ")";

@@ -15,7 +15,7 @@ Result<const IbverbsLibrary*> IbverbsLibrary::load() {
     static IbverbsLibrary library;
     static bool loaded = false;
     if (loaded) return &library;
-    const LoadingOwnLibraries own;
+    const LoadingOwnLibraries own{AtExit::leave_usable};
     void* const handle = ::dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr)
         return Error{ErrorKind::environment,

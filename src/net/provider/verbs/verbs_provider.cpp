@@ -107,7 +107,7 @@ void VerbsProvider::processor_atomics(RegionId region) noexcept {
 }
 
 Result<void> VerbsProvider::open_queues() {
-    const LoadingOwnLibraries descriptors;
+    const LoadingOwnLibraries descriptors{AtExit::leave_usable};
     if (auto opened = messages_.open(); !opened) return opened;
     if (auto opened = meeting_.open(messages_.srq(), messages_.receives()); !opened) return opened;
     messages_.queue().break_after(break_after_);
