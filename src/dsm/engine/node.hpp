@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one node's shared memory: carries out what dsm/protocol decides, over gas and net, on the
-// pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp, node_release.cpp,
-// node_acquire.cpp, node_atomic.cpp, node_debts.cpp, node_discard.cpp, node_exclusive.cpp,
-// node_flush.cpp, node_merges.cpp, node_races.cpp, node_stacks.cpp, node_state.cpp,
-// node_together.cpp, node_turns.cpp.
+// pages of dsm/memory. Spread over node.cpp (making it, news), fault_path.cpp and node_*.cpp.
 // Invariant: the order of locks is release_ role, acquire_ role, then block latches, then a block's
 // lock, then signature_latch_ or a queue's latch. Only the acquire role waits for a block latch
 // while it holds another; others that hold several have tried for them.

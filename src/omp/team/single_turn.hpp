@@ -23,7 +23,7 @@ public:
     void won() noexcept;
     /// It is not. Returns when the neighbours that asked have their answers, and the one whose it
     /// is has come to what it does first there: it is in the runtime again, or has computed for
-    /// some microseconds without a fault. After 5 ms in any case.
+    /// some microseconds without a fault. After 5 ms if that sleeps, after 500 in any case.
     void lost() noexcept;
 
 private:
