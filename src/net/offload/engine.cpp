@@ -28,8 +28,11 @@ struct Engine::Parts {
 Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
     : endpoint_(endpoint),
       mode_(mode),
-      counts_(!endpoint.provider().limits().completes_inline),
-      gathers_(endpoint.provider().limits().gathers && endpoint.provider().limits().parallel) {
+      counts_(!endpoint.provider().limits().completes_inline &&
+              endpoint.provider().requests_under_way() == nullptr),
+      gathers_(endpoint.provider().limits().gathers && endpoint.provider().limits().parallel),
+      under_way_(endpoint.provider().requests_under_way()) {
+    if (under_way_ == nullptr) under_way_ = &in_flight_;
     HIROBA_INVARIANT(queues >= 1 && queues <= queues_max, "%u command queues; 1 to %u", queues,
                      queues_max);
     for (std::uint32_t i = 0; i < queues; ++i) queues_.push_back(std::make_unique<Queue>());
@@ -41,7 +44,7 @@ Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
 
 bool Engine::submit_by_mode(const Command& command, bool may_join) noexcept {
     if (may_join && mode_ == Mode::automatic) {
-        const std::uint32_t under_way = in_flight_.load();
+        const std::uint32_t under_way = under_way_->load();
         // What fills datagrams by itself gains nothing, and would be copied before it can leave.
         const bool is_small =
             command.kind != Work::Kind::put || command.bytes <= gathered_bytes_max;
@@ -78,14 +81,14 @@ bool Engine::gather(const Command& command) noexcept {
     return true;
 }
 
-// Wakes no thread: the poll that ends the last of what is under way takes it along. It decrements
-// in_flight_ and then looks at joined_; here it is the other way round, so one of both sees the
+// Wakes no thread: the poll that ends the last of what is under way takes it along. It lowers
+// *under_way_ and then looks at joined_; here it is the other way round, so one of both sees the
 // other (all four accesses are sequentially consistent).
 bool Engine::join(const Command& command) noexcept {
     const auto put = own_queue().put_quietly([&](Command& place) { place.assign(command); });
     if (put == Queue::Put::full) return false;
     joined_.store(true);
-    if (in_flight_.load() == 0) wake_service();
+    if (under_way_->load() == 0) wake_service();
     return true;
 }
 

@@ -71,7 +71,7 @@ public:
         return joined_.load() && joined_.exchange(false);
     }
     bool awaits_few_answers() const noexcept override {
-        const std::uint32_t under_way = in_flight_.load(std::memory_order_relaxed);
+        const std::uint32_t under_way = under_way_->load(std::memory_order_relaxed);
         return under_way != 0 && under_way <= few_max;
     }
     void completed(OpId id) noexcept override;
@@ -145,8 +145,9 @@ private:
     Queue* sole_queue_ = nullptr;                     ///< where there is one
     CommandQueue<CallParams, calls_capacity> calls_;  ///< consumer: the service thread
     std::uint64_t taken_seen_ = 0;                    ///< service thread
-    bool counts_;                                     ///< in_flight_: where posting is dear
-    bool gathers_;                                    ///< the provider keeps what may join
+    bool counts_;   ///< in_flight_: where posting is dear and the provider does not count
+    bool gathers_;  ///< the provider keeps what may join
+    const std::atomic<std::uint32_t>* under_way_;  ///< in_flight_, or the provider's own count
     alignas(cache_line_bytes) std::atomic<std::uint32_t> in_flight_{0};  ///< slots at the provider
     std::atomic<bool> joined_{false};
     std::atomic<bool> gathered_{false};  ///< since the service thread asked last

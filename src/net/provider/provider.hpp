@@ -3,6 +3,7 @@
 // Invariant: a provider is a leaf: it knows its device, not pages or OpenMP.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,8 +46,10 @@ struct Limits {
     bool pins_memory = false;
 };
 
+/// Odd: of a request of net/offload; even: the address of what its waiter looks at.
 struct OpId {
     std::uint64_t value = 0;
+    constexpr bool is_request() const { return (value & 1) != 0; }
 };
 
 /// One operation of a list; the fields are the parameters of the call of that name.
@@ -143,6 +146,11 @@ public:
     virtual std::size_t post_with_next(std::span<Work> list, bool waits) noexcept {
         static_cast<void>(waits);
         return post(list);
+    }
+    /// How many requests (OpId) it has and has not told the end of; nullptr: it does not count, so
+    /// whoever posts has to. What poll() tells it takes off before, sequentially consistent.
+    virtual const std::atomic<std::uint32_t>* requests_under_way() const noexcept {
+        return nullptr;
     }
     /// Completes everything pending to `peer`, now and later, with Arrivals::failed(). Called when
     /// the launcher tells that it died. Messages to it vanish. Any thread.

@@ -35,6 +35,9 @@ Post UdpProvider::take_op(Peer& peer, const Op& op) noexcept {
 void UdpProvider::compose_taken(Peer& peer, std::uint32_t index) noexcept {
     ops_[index].peer = peer.node.value;
     ops_[index].pending = true;
+    // Relaxed: written under the latch only. Who sees too few posts by himself.
+    if (ops_[index].id.is_request())
+        requests_.store(requests_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (peer.lost) {
         ops_[index].failed = true;
         return finish(index);

@@ -462,12 +462,16 @@ void UdpProvider::tell_finished(Delivery& delivery) noexcept {
     } some[finished_together_max];
     while (!finished_.empty()) {
         std::size_t count = 0;
+        std::uint32_t requests = 0;
         while (!finished_.empty() && count < finished_together_max) {
             const std::uint32_t index = finished_.take(ops_.get());
+            requests += ops_[index].id.is_request();
             some[count++] = {ops_[index].id, ops_[index].peer, ops_[index].failed};
             free_ops_.append(ops_.get(), index);
         }
         delivery.events += count;
+        // Sequentially consistent: offload::Engine::join().
+        if (requests != 0) requests_.store(requests_.load(std::memory_order_relaxed) - requests);
         latch_.unlock();
         for (std::size_t i = 0; i < count; ++i) {
             if (some[i].failed) {
