@@ -74,7 +74,8 @@ void Engine::wake_service() noexcept {
 
 // As for join() nobody is woken; the provider sends it with the poll that brings an answer.
 bool Engine::gather(const Command& command) noexcept {
-    if (issue(command, true) == Post::again) return false;
+    const bool is_bare = under_way_ != &in_flight_ && command.kind != Work::Kind::atomic;
+    if ((is_bare ? issue_bare(command) : issue(command, true)) == Post::again) return false;
     // Relaxed, both: a hint for the service thread. Read first: the line stays shared.
     if (!gathered_.load(std::memory_order_relaxed))
         gathered_.store(true, std::memory_order_relaxed);
@@ -98,6 +99,24 @@ bool Engine::submit_call(const CallParams& call) noexcept {
     // Not by the queue's own flag: the thread may sleep for other reasons than an empty queue.
     wake_service();
     return true;
+}
+
+/// Hands a put or get to the provider, which keeps its callback: without a slot, whose claim would
+/// wait for all stores before it, and which is out of the cache when its turn comes.
+Post Engine::issue_bare(const Command& command) noexcept {
+    if (!may_run_callback(this_thread())) return Post::again;
+    Work work;
+    work.kind = command.kind;
+    work.id.value = OpId::bare;
+    work.peer = command.peer;
+    work.region = command.region;
+    work.offset = command.offset;
+    work.memory = command.local;
+    work.bytes = command.bytes;
+    work.then = command.on_complete;
+    if (endpoint_.provider().post_with_next({&work, 1}, false) == 0) return Post::again;
+    if (work.outcome == Post::done) run_callback(this_thread(), work.then, Outcome::done);
+    return work.outcome;
 }
 
 /// Hands one request to the provider on this thread.

@@ -40,6 +40,13 @@ namespace hiroba::net::offload {
 
 enum class Mode : std::uint8_t { automatic, always, never };
 
+/// Runs `callback` on this thread; what requests inside it complete at once runs after it, not in
+/// it, so that a chain of callbacks does not grow the stack.
+/// @param thread  this_thread()
+void run_callback(ThreadContext& thread, const Callback& callback, Outcome outcome) noexcept;
+/// False when so many callbacks wait behind the running one that no request may complete now.
+bool may_run_callback(ThreadContext& thread) noexcept;
+
 class Engine final : public ProgressPart {
 public:
     /// Attaches itself to `endpoint`.
@@ -63,7 +70,9 @@ public:
     /// handlers and callbacks too; never blocks.
     bool submit_call(const CallParams& call) noexcept;
     /// Nothing is queued or in flight. Any thread.
-    bool idle() const noexcept { return queues_empty() && calls_.empty() && !slots_.any_busy(); }
+    bool idle() const noexcept {
+        return queues_empty() && calls_.empty() && !slots_.any_busy() && under_way_->load() == 0;
+    }
 
     std::size_t progress() noexcept override;
     bool take_joined() noexcept override {
@@ -76,6 +85,9 @@ public:
     }
     void completed(OpId id) noexcept override;
     void failed(OpId id) noexcept override;
+    void ended(const Callback& then, Outcome outcome) noexcept override {
+        run_callback(this_thread(), then, outcome);
+    }
     bool blocked() const noexcept override {
         // Relaxed: says only how long to sleep.
         return blocked_.load(std::memory_order_relaxed) ||
@@ -127,6 +139,7 @@ private:
     bool submit_by_mode(const Command& command, bool may_join) noexcept;
     bool join(const Command& command) noexcept;
     bool gather(const Command& command) noexcept;
+    Post issue_bare(const Command& command) noexcept;
     /// @param with_next  it may stay with the provider until more comes
     Post issue(const Command& command, bool with_next = false) noexcept;
     /// `stuck` becomes true when the provider has no room for all of it.
@@ -156,12 +169,5 @@ private:
     /// Narrow atomics that the provider had no room for when they had to guess again.
     std::array<std::atomic<bool>, SlotTable::slots_max> guess_waits_{};
 };
-
-/// Runs `callback` on this thread; what requests inside it complete at once runs after it, not in
-/// it, so that a chain of callbacks does not grow the stack.
-/// @param thread  this_thread()
-void run_callback(ThreadContext& thread, const Callback& callback, Outcome outcome) noexcept;
-/// False when so many callbacks wait behind the running one that no request may complete now.
-bool may_run_callback(ThreadContext& thread) noexcept;
 
 }  // namespace hiroba::net::offload

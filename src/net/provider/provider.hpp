@@ -50,6 +50,9 @@ struct Limits {
 struct OpId {
     std::uint64_t value = 0;
     constexpr bool is_request() const { return (value & 1) != 0; }
+    constexpr bool operator==(const OpId&) const = default;
+    /// A request of which nobody keeps anything: only where requests_under_way() counts.
+    static constexpr std::uint64_t bare = ~std::uint64_t{0};
 };
 
 /// One operation of a list; the fields are the parameters of the call of that name.
@@ -69,6 +72,8 @@ struct Work {
     std::uint64_t expected = 0;
     std::uint64_t* old = nullptr;
     std::span<const Bytes> parts{};
+    /// Of a put or get with the id OpId::bare: told instead of the id, by Arrivals::ended().
+    Callback then{};
     Post outcome = Post::again;
 };
 
@@ -94,6 +99,10 @@ public:
     virtual void failed(OpId id, NodeId peer) noexcept {
         static_cast<void>(peer);
         completed(id);
+    }
+    /// Instead of both for a request with OpId::bare.
+    virtual void ended(const Callback& then, Outcome outcome) noexcept {
+        if (then.function != nullptr) then.function(then.data, outcome);
     }
     /// Told once, after failed() for all that was pending: nothing was heard of `peer` for too
     /// long.
