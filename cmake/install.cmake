@@ -12,6 +12,10 @@ set(HIROBA_RUNTIME_DIR ${CMAKE_INSTALL_LIBDIR}/hiroba)
 set(HIROBA_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/hiroba)
 file(RELATIVE_PATH HIROBA_RUNTIME_FROM_BIN
   ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/hiroba)
+# Programs that only commands start.
+set(HIROBA_PROGRAMS_DIR ${CMAKE_INSTALL_LIBEXECDIR}/hiroba)
+file(RELATIVE_PATH HIROBA_PROGRAMS_FROM_BIN
+  ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBEXECDIR}/hiroba)
 file(RELATIVE_PATH HIROBA_PREFIX_FROM_PC
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" HIROBA_PREFIX_FROM_PC "${HIROBA_PREFIX_FROM_PC}")
@@ -78,6 +82,9 @@ endfunction()
 # The commands, the runtime, pages; called when all targets are there.
 function(hiroba_install_product)
   install(TARGETS hiroba_command hiroba_perf DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT commands)
+  if(TARGET hiroba_perf_openmp)
+    install(TARGETS hiroba_perf_openmp DESTINATION ${HIROBA_PROGRAMS_DIR} COMPONENT commands)
+  endif()
   install(TARGETS hiroba LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
   install(FILES $<TARGET_FILE_DIR:hiroba>/libgomp.so.1 DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
   install(TARGETS ${HIROBA_STAND_INS} LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)

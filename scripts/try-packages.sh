@@ -41,6 +41,7 @@ C
 gcc -O2 -fopenmp sum.c -o sum
 hiroba run -n 4 ./sum | grep -x 'pi^2/6 = 1.64493'
 hiroba perf put_latency --milliseconds 2 | grep -c 'put_latency over shm: 2 nodes'
+hiroba perf openmp --provider shm --milliseconds 1 --only single | grep -c 'openmp over shm: 2 nodes'
 g++ /examples/spmd_sum.cpp $(pkg-config --cflags --libs hiroba_dsm) -o spmd_sum
 hiroba run --spmd -n 2 ./spmd_sum | grep 'VERIFICATION SUCCESSFUL'
 g++ /examples/gas_table.cpp $(pkg-config --cflags --libs hiroba_gas) -o gas_table

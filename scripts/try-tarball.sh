@@ -22,6 +22,8 @@ while read -r file; do
         grep -vE '^(lib(c|m|pthread|dl|rt|util|dw|elf)\.so\.|ld-linux)' || true)
     # What stands in for libomp needs the runtime, whose name is libgomp's.
     [[ $file == */lib/hiroba/lib*omp* ]] && foreign=${foreign/libgomp.so.1/}
+    # So does the OpenMP program that `hiroba perf openmp` measures with.
+    [[ $file == */libexec/hiroba/* ]] && foreign=${foreign/libgomp.so.1/}
     if [[ -n $foreign ]]; then
         echo "${file#"$tree"/} needs the libraries" $foreign
         wrong=1
@@ -30,7 +32,7 @@ while read -r file; do
         echo "the runtime needs elfutils"
         wrong=1
     fi
-done < <(find "$tree" -type f '(' -name '*.so*' -o -path '*/bin/*' ')')
+done < <(find "$tree" -type f '(' -name '*.so*' -o -path '*/bin/*' -o -path '*/libexec/*' ')')
 [[ $wrong -eq 0 ]] && echo "all of it runs with glibc 2.31"
 
 if [[ -n $root ]]; then

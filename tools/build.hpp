@@ -9,5 +9,7 @@ extern const char* const build_type;
 extern const char* const build_compiler;
 /// Where libhiroba.so is once installed, from the folder of the commands.
 extern const char* const build_runtime_folder;
+/// Likewise where programs are that only commands start.
+extern const char* const build_programs_folder;
 
 }  // namespace hiroba::tools

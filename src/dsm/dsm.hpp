@@ -203,6 +203,15 @@ public:
     };
     /// Before a thread flushes. Without it others are taken to run.
     virtual void flush_alone_by(Standstill) noexcept {}
+    /// Where news lie that have come and are not learned yet. A node that sent them counts them as
+    /// known. A thread that runs program code meanwhile, a signal handler at a barrier, may come
+    /// upon bytes that need them.
+    struct UnreadNews {
+        void (*learn)(void* context) noexcept = nullptr;  ///< by learn(), if this thread may
+        void* context = nullptr;
+    };
+    /// Before the program's first thread.
+    virtual void learn_unread_by(UnreadNews) noexcept {}
     virtual void on_race(RaceReport report, void* context) noexcept = 0;
     virtual MemoryCounts counts() const noexcept = 0;
     /// Visits what happened at each place a thread synchronized at, and until its next one: misses

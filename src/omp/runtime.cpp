@@ -70,6 +70,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
     if (link_ != nullptr) {
         parts.locks->release_by({&release_for_lock, this});
         parts.memory->flush_alone_by({&begin_standstill, &end_standstill, this});
+        parts.memory->learn_unread_by({&learn_unread, link_.get()});
         nodes_ = parts.endpoint->nodes();
         everywhere_.terms = &link_->terms();
         everywhere_.words = segment_words_.get();

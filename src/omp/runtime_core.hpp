@@ -286,6 +286,7 @@ private:
     static void release_for_lock(void* runtime) noexcept;
     static bool begin_standstill(void* runtime) noexcept;
     static void end_standstill(void* runtime) noexcept;
+    static void learn_unread(void* link) noexcept;
     bool is_alone_here() const noexcept;
     const void* holder(Frame& frame) noexcept;
 

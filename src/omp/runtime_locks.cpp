@@ -30,6 +30,10 @@ bool RuntimeCore::begin_standstill(void* runtime) noexcept {
     return self.is_alone_here() && self.link_->begin_standstill();
 }
 
+void RuntimeCore::learn_unread(void* link) noexcept {
+    static_cast<TeamLink*>(link)->learn_unread();
+}
+
 void RuntimeCore::end_standstill(void* runtime) noexcept {
     static_cast<RuntimeCore*>(runtime)->link_->end_standstill();
 }

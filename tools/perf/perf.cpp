@@ -15,6 +15,7 @@
 #include "tools/line.hpp"
 #include "tools/perf/beside.hpp"
 #include "tools/perf/memory_report.hpp"
+#include "tools/perf/openmp/openmp.hpp"
 #include "tools/perf/plan.hpp"
 #include "tools/perf/rig.hpp"
 #include "tools/perf/table.hpp"
@@ -36,6 +37,8 @@ int list_tests() {
     for (const perf_parts::Test& test : all_tests()) {
         fmt::print("{:<15} {}\n{:<15} floor: {}\n", test.name, test.asks, "", test.floor);
     }
+    fmt::print("{:<15} {}\n{:<15} floor: {}\n", perf_parts::openmp_rows, perf_parts::openmp_asks,
+               "", perf_parts::openmp_floor);
     return 0;
 }
 
@@ -211,12 +214,16 @@ int measure_rows(const PerfOptions& options) {
 }  // namespace
 
 int perf(const PerfOptions& options, const std::vector<std::string>& words) {
-    if (options.list) return list_tests();
+    const bool is_openmp = options.test == perf_parts::openmp_rows;
+    if (options.list && !is_openmp) return list_tests();
     // What `hiroba info --memory` starts as ranks.
     if (options.test == memory_report && ::getenv("HIROBA_JOB_RANK") != nullptr) {
         return perf_parts::report_memory(options.json);
     }
     if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
+    if (is_openmp) return perf_parts::measure_openmp(options);
+    if (!options.only.empty() || !options.html.empty())
+        return report({ErrorKind::usage, "--only, --html: openmp alone has them. Leave them out"});
     if (!options.offload.empty()) ::setenv("HIROBA_OFFLOAD", options.offload.c_str(), 1);
     if (perf_parts::is_table(options) || !options.beside.empty()) return measure_rows(options);
     const auto plan = perf_parts::make_perf_plan(options);

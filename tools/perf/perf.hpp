@@ -23,6 +23,7 @@ struct PerfOptions {
     std::string beside;  ///< peers to measure by turns with the test: ucx, mpi
     std::string sizes;   ///< "A:B" or "A,B,C": a row of a table for each; empty: as `bytes` says
     std::string hosts, hostfile, ssh, ports;  ///< as of `hiroba run`; all empty: this host
+    std::string only, html;                   ///< of openmp: names that rows contain; a file
     bool copy = false;                        ///< as of `hiroba run`
     bool json = false;
     bool list = false;

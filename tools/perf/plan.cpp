@@ -166,19 +166,6 @@ std::string names() {
     return all;
 }
 
-Result<std::uint64_t> number_option(const char* option, const std::string& text, std::uint64_t min,
-                                    std::uint64_t max) {
-    std::uint64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end || value < min || value > max) {
-        return Error{ErrorKind::usage, fmt::format("{} {}: wanted a whole number from {} to {}. "
-                                                   "Change {}",
-                                                   option, text, min, max, option)};
-    }
-    return value;
-}
-
 Result<std::uint64_t> bytes_option(const Test& test, const std::string& text) {
     if (text.empty()) return test.bytes;
     if (test.bytes_max == 0) {
@@ -235,15 +222,29 @@ const char* name_of(Home home) { return home_names[static_cast<std::size_t>(home
 
 std::span<const Test> all_tests() { return tests; }
 
+Result<std::uint64_t> number_option(const char* option, const std::string& text, std::uint64_t min,
+                                    std::uint64_t max) {
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end || value < min || value > max) {
+        return Error{ErrorKind::usage, fmt::format("{} {}: wanted a whole number from {} to {}. "
+                                                   "Change {}",
+                                                   option, text, min, max, option)};
+    }
+    return value;
+}
+
 Result<PerfPlan> make_perf_plan(const PerfOptions& options) {
     PerfPlan plan;
     for (const Test& test : tests) {
         if (options.test == test.name) plan.test = &test;
     }
     if (plan.test == nullptr) {
-        return Error{ErrorKind::usage, fmt::format("perf {}: no such test; there are all, {}. See "
-                                                   "hiroba perf --list",
-                                                   options.test, names())};
+        return Error{ErrorKind::usage,
+                     fmt::format("perf {}: no such test; there are all, openmp, {}. See "
+                                 "hiroba perf --list",
+                                 options.test, names())};
     }
     const std::uint32_t nodes_min = plan.test->nodes_min;
     const std::string wanted = options.nodes.empty() ? std::to_string(nodes_min) : options.nodes;

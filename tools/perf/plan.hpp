@@ -50,6 +50,10 @@ struct PerfPlan {
 const char* name_of(Change change);
 const char* name_of(Home home);
 
+/// The whole number that `text` says for `option`; a usage error if it is none of `min` to `max`.
+Result<std::uint64_t> number_option(const char* option, const std::string& text, std::uint64_t min,
+                                    std::uint64_t max);
+
 /// A usage error names the option that is wrong.
 Result<PerfPlan> make_perf_plan(const PerfOptions& options);
 

@@ -93,6 +93,7 @@ public:
     bool owes_release() noexcept override;
     void before_release(void (*hook)() noexcept) noexcept override { before_release_ = hook; }
     void flush_alone_by(Standstill standstill) noexcept override { standstill_ = standstill; }
+    void learn_unread_by(UnreadNews unread) noexcept override { unread_ = unread; }
     void on_race(RaceReport report, void* context) noexcept override;
     MemoryCounts counts() const noexcept override { return sum_of(counters_); }
     void each_place(PlaceVisit visit, void* context) const noexcept override;
@@ -293,6 +294,7 @@ private:
     bool may_place(BlockId block, Stamp stamp) noexcept;
     void catch_up_with(Stamp stamp) noexcept;
     void pull(Stamp stamp) noexcept;
+    bool learn_from_board(Stamp stamp) noexcept;
     bool has_learned(Stamp stamp) noexcept;
     void show_news() noexcept;
     void start_payer();
@@ -573,6 +575,7 @@ private:
 
     void (*before_release_)() noexcept = nullptr;
     Standstill standstill_;
+    UnreadNews unread_;
     std::atomic<RaceReport> race_report_{nullptr};
     void* race_context_ = nullptr;
     PlaceCounters counters_;

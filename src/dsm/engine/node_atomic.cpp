@@ -161,12 +161,19 @@ Stamp Node::stamp_of_atomic(BlockId block) noexcept {
     return owe_release();
 }
 
+// A release that begins while this is decided may end before it finds the debt; where it made
+// nothing it is told to nobody, and whoever asks for it would wait for ever. So the debt is written
+// first, and then the release it names has not begun: end_release() finds it.
 Stamp Node::owe_release() noexcept {
-    const ReleaseNumber owed = begun_.load(std::memory_order_seq_cst) + 1;
-    ReleaseNumber before = debt_.load(std::memory_order_relaxed);
-    while (before < owed && !debt_.compare_exchange_weak(before, owed, std::memory_order_seq_cst)) {
+    for (;;) {
+        const ReleaseNumber owed = begun_.load(std::memory_order_seq_cst) + 1;
+        ReleaseNumber before = debt_.load(std::memory_order_seq_cst);
+        while (before < owed &&
+               !debt_.compare_exchange_weak(before, owed, std::memory_order_seq_cst)) {
+        }
+        // In one order with begin_release() and end_release().
+        if (begun_.load(std::memory_order_seq_cst) < owed) return {self_, owed};
     }
-    return {self_, owed};
 }
 
 void Node::leave_atomic(void* address, std::size_t bytes) noexcept {

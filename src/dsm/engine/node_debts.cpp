@@ -71,7 +71,8 @@ void Node::catch_up_with(Stamp stamp) noexcept {
     });
 }
 
-// Learns the news of the release. With nothing held.
+// Learns the news of the release. With nothing held. The board does not repeat what its node has
+// told all others; some of that may lie here unread (dsm.hpp, UnreadNews).
 void Node::pull(Stamp stamp) noexcept {
     const NodeId writer = stamp.writer();
     if (has_learned(stamp)) return;
@@ -81,18 +82,10 @@ void Node::pull(Stamp stamp) noexcept {
     std::uint64_t wake_at_ns = 0;  // 0: the writer does not know yet that this is wanted
     bool wakes = false;
     for (;;) {
-        {
-            const std::scoped_lock guard{pull_latch_};
-            const auto news =
-                board_.read(writer, stamp.release(), {pulled_.data(), pulled_.size()});
-            if (news) {
-                // As a flush that the program is about to make would tell it, and before its
-                // bytes can be shown.
-                note_flushes(*news);
-                if (program_flushes_.load(std::memory_order_relaxed)) learn_known(*news);
-                // From nobody in particular: the others need not have all of it.
-                return learn_notices(NodeId{~0u}, *news);
-            }
+        if (learn_from_board(stamp)) {
+            if (has_learned(stamp)) return;
+            if (unread_.learn != nullptr) unread_.learn(unread_.context);
+            if (has_learned(stamp)) return;
         }
         if (wake_at_ns == 0) {
             wakes = board_.want(writer, stamp.release());  // else who told it before does
@@ -112,6 +105,21 @@ void Node::pull(Stamp stamp) noexcept {
                                  now + std::min(waited / 4, pause_max_ns));
         }
     }
+}
+
+// False: the board's node has not finished that release yet.
+bool Node::learn_from_board(Stamp stamp) noexcept {
+    const std::scoped_lock guard{pull_latch_};
+    const auto news =
+        board_.read(stamp.writer(), stamp.release(), {pulled_.data(), pulled_.size()});
+    if (!news) return false;
+    // As a flush that the program is about to make would tell it, and before its bytes can be
+    // shown.
+    note_flushes(*news);
+    if (program_flushes_.load(std::memory_order_relaxed)) learn_known(*news);
+    // From nobody in particular: the others need not have all of it.
+    learn_notices(NodeId{~0u}, *news);
+    return true;
 }
 
 bool Node::has_learned(Stamp stamp) noexcept {

@@ -61,7 +61,7 @@ void Node::release_on_runtime_stack(Others others) noexcept {
 // With the release role, until end_release(). What is written from here on may come too late for
 // this release, and is in the next.
 void Node::begin_release() noexcept {
-    begun_.fetch_add(1, std::memory_order_seq_cst);  // pairs with stamp_of_atomic()
+    begun_.fetch_add(1, std::memory_order_seq_cst);  // pairs with owe_release()
     made_count_ = merged_count_ = 0;
     had_work_ = false;
     release_wts_ = {};

@@ -145,6 +145,26 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
     mail_->take(from);
 }
 
+// Their places stay taken. Learned from nobody in particular: where they are to be passed on, they
+// are when the mail is received.
+void TeamLink::learn_unread() noexcept {
+    // Relaxed: only the thread that stored itself finds itself.
+    if (reader_.load(std::memory_order_relaxed) != &this_thread()) return;
+    for (std::uint32_t from = 0; from < parts_.endpoint->nodes(); ++from) {
+        if (from == self_ || !mail_->has_come(from)) continue;
+        const Bytes body = mail_->front(from);
+        Header header{};
+        HIROBA_INVARIANT(body.size() >= sizeof header, "%lu bytes from node %u",
+                         static_cast<unsigned long>(body.size()), from);
+        std::memcpy(&header, body.data(), sizeof header);
+        const std::size_t extra = header.kind == Kind::fork ? sizeof(Fork) : 0;
+        const std::size_t news = sizeof header + extra + header.terms * sizeof(JoinTerm);
+        HIROBA_INVARIANT(body.size() >= news, "%lu bytes with %u terms from node %u",
+                         static_cast<unsigned long>(body.size()), header.terms, from);
+        parts_.memory->learn(NodeId{~0u}, body.subspan(news));
+    }
+}
+
 // What finds no room here is added where the variable is, as the thread would have done it: several
 // nodes below have reductions of more variables than a mail takes along.
 void TeamLink::receive_terms(Bytes mail) noexcept {
@@ -284,8 +304,9 @@ bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
 // reduction say: what is owed for them is told now, while this thread would only wait, and not when
 // asked.
 bool TeamLink::join(Distraction distraction) noexcept {
+    note_reader(true);
     if (parts_.memory->owes_release()) release();
-    if (!await([this] { return children_have_joined(); }, distraction)) return false;
+    if (!await([this] { return children_have_joined(); }, distraction)) return note_reader(false);
     pass_up(Kind::join);
     region_runs(false);
     members_ = 1;
@@ -294,6 +315,13 @@ bool TeamLink::join(Distraction distraction) noexcept {
 }
 
 TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexcept {
+    note_reader(true);
+    const Called called = receive_fork(fork, distraction);
+    note_reader(called == Called::region || called == Called::end);
+    return called;
+}
+
+TeamLink::Called TeamLink::receive_fork(Fork* fork, Distraction distraction) noexcept {
     const std::uint32_t parent = place().parent();
     const auto has_come = [&] { return next_is(parent, Kind::fork); };
     const auto is_called = [&] { return has_come() || over_.load(); };
@@ -350,7 +378,12 @@ void TeamLink::begin_barrier() noexcept {
 }
 
 bool TeamLink::finish_barrier(Distraction distraction) noexcept {
-    if (goes_along_tree()) return finish_along_tree(distraction);
+    note_reader(true);
+    return note_reader(goes_along_tree() ? finish_along_tree(distraction)
+                                         : finish_all_to_all(distraction));
+}
+
+bool TeamLink::finish_all_to_all(Distraction distraction) noexcept {
     if (!await([&] { return have_come(0, members_); }, distraction)) return false;
     for (std::uint32_t node = 0; node < members_; ++node)
         if (node != self_) receive(node, Kind::barrier);

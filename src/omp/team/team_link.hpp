@@ -121,6 +121,10 @@ public:
     void begin_barrier() noexcept;
     bool finish_barrier(Distraction distraction) noexcept;
 
+    /// Any thread: learns the news of mails that have come, if this thread is to take them and a
+    /// part of the program runs on it between two steps.
+    void learn_unread() noexcept;
+
     /// On the program's stack: calls `step` on the runtime's until it says true. While it says
     /// false, handlers of the program and between() run in between, as parts of the program, and
     /// other threads' releases know of it.
@@ -180,7 +184,14 @@ private:
     bool goes_along_tree() const noexcept;
     void on_cancelled(Bytes body) noexcept;
     net::kick::TreeNode place() const noexcept { return {self_, members_}; }
+    Called receive_fork(Fork* fork, Distraction distraction) noexcept;
+    bool finish_all_to_all(Distraction distraction) noexcept;
     bool finish_along_tree(Distraction distraction) noexcept;
+    /// Behind a step of the thread that takes the mails. Returns `through`.
+    bool note_reader(bool through) noexcept {
+        reader_.store(through ? nullptr : &this_thread(), std::memory_order_relaxed);
+        return through;
+    }
     void pass_up(Kind kind) noexcept;
     void pass_down(Kind kind, Bytes extra = {}) noexcept;
     /// From here on this thread counts as one of the program that runs.
@@ -209,6 +220,8 @@ private:
     std::uint64_t region_ = 0;
     std::uint32_t phase_ = 0;  ///< barriers passed in this region
     bool gathered_ = false;    ///< in a barrier along the tree: the way up is done
+    /// Which thread takes the next mails, while it is between two steps; else nullptr.
+    std::atomic<const ThreadContext*> reader_{nullptr};
     std::unique_ptr<net::kick::Mailboxes> mail_;
     JoinTerms terms_;
     Cancellation* cancellation_ = nullptr;
