@@ -117,6 +117,10 @@ void Endpoint::completed(OpId id) noexcept {
     reinterpret_cast<std::atomic<bool>*>(id.value)->store(true, std::memory_order_release);
 }
 
+void Endpoint::ended(const Callback& then, Outcome outcome) noexcept {
+    part_->ended(then, outcome);
+}
+
 // The job cannot go on without a node's memory; the launcher ends the others.
 void Endpoint::failed(OpId id, NodeId peer) noexcept {
     if ((id.value & 1) != 0) return part_->failed(id);

@@ -28,8 +28,11 @@ struct Engine::Parts {
 Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
     : endpoint_(endpoint),
       mode_(mode),
-      counts_(!endpoint.provider().limits().completes_inline),
-      gathers_(endpoint.provider().limits().gathers && endpoint.provider().limits().parallel) {
+      counts_(!endpoint.provider().limits().completes_inline &&
+              endpoint.provider().requests_under_way() == nullptr),
+      gathers_(endpoint.provider().limits().gathers && endpoint.provider().limits().parallel),
+      under_way_(endpoint.provider().requests_under_way()) {
+    if (under_way_ == nullptr) under_way_ = &in_flight_;
     HIROBA_INVARIANT(queues >= 1 && queues <= queues_max, "%u command queues; 1 to %u", queues,
                      queues_max);
     for (std::uint32_t i = 0; i < queues; ++i) queues_.push_back(std::make_unique<Queue>());
@@ -41,7 +44,7 @@ Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
 
 bool Engine::submit_by_mode(const Command& command, bool may_join) noexcept {
     if (may_join && mode_ == Mode::automatic) {
-        const std::uint32_t under_way = in_flight_.load();
+        const std::uint32_t under_way = under_way_->load();
         // What fills datagrams by itself gains nothing, and would be copied before it can leave.
         const bool is_small =
             command.kind != Work::Kind::put || command.bytes <= gathered_bytes_max;
@@ -71,21 +74,22 @@ void Engine::wake_service() noexcept {
 
 // As for join() nobody is woken; the provider sends it with the poll that brings an answer.
 bool Engine::gather(const Command& command) noexcept {
-    if (issue(command, true) == Post::again) return false;
+    const bool is_bare = under_way_ != &in_flight_ && command.kind != Work::Kind::atomic;
+    if ((is_bare ? issue_bare(command) : issue(command, true)) == Post::again) return false;
     // Relaxed, both: a hint for the service thread. Read first: the line stays shared.
     if (!gathered_.load(std::memory_order_relaxed))
         gathered_.store(true, std::memory_order_relaxed);
     return true;
 }
 
-// Wakes no thread: the poll that ends the last of what is under way takes it along. It decrements
-// in_flight_ and then looks at joined_; here it is the other way round, so one of both sees the
+// Wakes no thread: the poll that ends the last of what is under way takes it along. It lowers
+// *under_way_ and then looks at joined_; here it is the other way round, so one of both sees the
 // other (all four accesses are sequentially consistent).
 bool Engine::join(const Command& command) noexcept {
     const auto put = own_queue().put_quietly([&](Command& place) { place.assign(command); });
     if (put == Queue::Put::full) return false;
     joined_.store(true);
-    if (in_flight_.load() == 0) wake_service();
+    if (under_way_->load() == 0) wake_service();
     return true;
 }
 
@@ -95,6 +99,24 @@ bool Engine::submit_call(const CallParams& call) noexcept {
     // Not by the queue's own flag: the thread may sleep for other reasons than an empty queue.
     wake_service();
     return true;
+}
+
+/// Hands a put or get to the provider, which keeps its callback: without a slot, whose claim would
+/// wait for all stores before it, and which is out of the cache when its turn comes.
+Post Engine::issue_bare(const Command& command) noexcept {
+    if (!may_run_callback(this_thread())) return Post::again;
+    Work work;
+    work.kind = command.kind;
+    work.id.value = OpId::bare;
+    work.peer = command.peer;
+    work.region = command.region;
+    work.offset = command.offset;
+    work.memory = command.local;
+    work.bytes = command.bytes;
+    work.then = command.on_complete;
+    if (endpoint_.provider().post_with_next({&work, 1}, false) == 0) return Post::again;
+    if (work.outcome == Post::done) run_callback(this_thread(), work.then, Outcome::done);
+    return work.outcome;
 }
 
 /// Hands one request to the provider on this thread.

@@ -40,6 +40,13 @@ namespace hiroba::net::offload {
 
 enum class Mode : std::uint8_t { automatic, always, never };
 
+/// Runs `callback` on this thread; what requests inside it complete at once runs after it, not in
+/// it, so that a chain of callbacks does not grow the stack.
+/// @param thread  this_thread()
+void run_callback(ThreadContext& thread, const Callback& callback, Outcome outcome) noexcept;
+/// False when so many callbacks wait behind the running one that no request may complete now.
+bool may_run_callback(ThreadContext& thread) noexcept;
+
 class Engine final : public ProgressPart {
 public:
     /// Attaches itself to `endpoint`.
@@ -63,7 +70,9 @@ public:
     /// handlers and callbacks too; never blocks.
     bool submit_call(const CallParams& call) noexcept;
     /// Nothing is queued or in flight. Any thread.
-    bool idle() const noexcept { return queues_empty() && calls_.empty() && !slots_.any_busy(); }
+    bool idle() const noexcept {
+        return queues_empty() && calls_.empty() && !slots_.any_busy() && under_way_->load() == 0;
+    }
 
     std::size_t progress() noexcept override;
     bool take_joined() noexcept override {
@@ -71,11 +80,14 @@ public:
         return joined_.load() && joined_.exchange(false);
     }
     bool awaits_few_answers() const noexcept override {
-        const std::uint32_t under_way = in_flight_.load(std::memory_order_relaxed);
+        const std::uint32_t under_way = under_way_->load(std::memory_order_relaxed);
         return under_way != 0 && under_way <= few_max;
     }
     void completed(OpId id) noexcept override;
     void failed(OpId id) noexcept override;
+    void ended(const Callback& then, Outcome outcome) noexcept override {
+        run_callback(this_thread(), then, outcome);
+    }
     bool blocked() const noexcept override {
         // Relaxed: says only how long to sleep.
         return blocked_.load(std::memory_order_relaxed) ||
@@ -127,6 +139,7 @@ private:
     bool submit_by_mode(const Command& command, bool may_join) noexcept;
     bool join(const Command& command) noexcept;
     bool gather(const Command& command) noexcept;
+    Post issue_bare(const Command& command) noexcept;
     /// @param with_next  it may stay with the provider until more comes
     Post issue(const Command& command, bool with_next = false) noexcept;
     /// `stuck` becomes true when the provider has no room for all of it.
@@ -145,8 +158,9 @@ private:
     Queue* sole_queue_ = nullptr;                     ///< where there is one
     CommandQueue<CallParams, calls_capacity> calls_;  ///< consumer: the service thread
     std::uint64_t taken_seen_ = 0;                    ///< service thread
-    bool counts_;                                     ///< in_flight_: where posting is dear
-    bool gathers_;                                    ///< the provider keeps what may join
+    bool counts_;   ///< in_flight_: where posting is dear and the provider does not count
+    bool gathers_;  ///< the provider keeps what may join
+    const std::atomic<std::uint32_t>* under_way_;  ///< in_flight_, or the provider's own count
     alignas(cache_line_bytes) std::atomic<std::uint32_t> in_flight_{0};  ///< slots at the provider
     std::atomic<bool> joined_{false};
     std::atomic<bool> gathered_{false};  ///< since the service thread asked last
@@ -155,12 +169,5 @@ private:
     /// Narrow atomics that the provider had no room for when they had to guess again.
     std::array<std::atomic<bool>, SlotTable::slots_max> guess_waits_{};
 };
-
-/// Runs `callback` on this thread; what requests inside it complete at once runs after it, not in
-/// it, so that a chain of callbacks does not grow the stack.
-/// @param thread  this_thread()
-void run_callback(ThreadContext& thread, const Callback& callback, Outcome outcome) noexcept;
-/// False when so many callbacks wait behind the running one that no request may complete now.
-bool may_run_callback(ThreadContext& thread) noexcept;
 
 }  // namespace hiroba::net::offload

@@ -20,9 +20,9 @@ namespace hiroba::net::offload {
 /// One request in flight. Written by whoever claimed it, then by the completer.
 struct alignas(cache_line_bytes) Slot {
     std::atomic<bool> busy{false};
+    Command command;          ///< what puts and gets have of it shares a line with `busy`
     std::uint64_t old = 0;    ///< what a provider's atomic found
     std::uint64_t guess = 0;  ///< of a narrow atomic, see narrow_atomic.hpp
-    Command command;
 };
 
 class SlotTable {

@@ -3,6 +3,7 @@
 // Invariant: a provider is a leaf: it knows its device, not pages or OpenMP.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,8 +46,13 @@ struct Limits {
     bool pins_memory = false;
 };
 
+/// Odd: of a request of net/offload; even: the address of what its waiter looks at.
 struct OpId {
     std::uint64_t value = 0;
+    constexpr bool is_request() const { return (value & 1) != 0; }
+    constexpr bool operator==(const OpId&) const = default;
+    /// A request of which nobody keeps anything: only where requests_under_way() counts.
+    static constexpr std::uint64_t bare = ~std::uint64_t{0};
 };
 
 /// One operation of a list; the fields are the parameters of the call of that name.
@@ -66,6 +72,8 @@ struct Work {
     std::uint64_t expected = 0;
     std::uint64_t* old = nullptr;
     std::span<const Bytes> parts{};
+    /// Of a put or get with the id OpId::bare: told instead of the id, by Arrivals::ended().
+    Callback then{};
     Post outcome = Post::again;
 };
 
@@ -91,6 +99,10 @@ public:
     virtual void failed(OpId id, NodeId peer) noexcept {
         static_cast<void>(peer);
         completed(id);
+    }
+    /// Instead of both for a request with OpId::bare.
+    virtual void ended(const Callback& then, Outcome outcome) noexcept {
+        if (then.function != nullptr) then.function(then.data, outcome);
     }
     /// Told once, after failed() for all that was pending: nothing was heard of `peer` for too
     /// long.
@@ -143,6 +155,11 @@ public:
     virtual std::size_t post_with_next(std::span<Work> list, bool waits) noexcept {
         static_cast<void>(waits);
         return post(list);
+    }
+    /// How many requests (OpId) it has and has not told the end of; nullptr: it does not count, so
+    /// whoever posts has to. What poll() tells it takes off before, sequentially consistent.
+    virtual const std::atomic<std::uint32_t>* requests_under_way() const noexcept {
+        return nullptr;
     }
     /// Completes everything pending to `peer`, now and later, with Arrivals::failed(). Called when
     /// the launcher tells that it died. Messages to it vanish. Any thread.

@@ -34,6 +34,9 @@ struct Renumbered final : Arrivals {
     }
     void completed(OpId id) noexcept override { arrivals.completed(id); }
     void failed(OpId id, NodeId peer) noexcept override { arrivals.failed(id, nodes[peer.value]); }
+    void ended(const Callback& then, Outcome outcome) noexcept override {
+        arrivals.ended(then, outcome);
+    }
     Arrivals& arrivals;
     const std::vector<NodeId>& nodes;
 };

@@ -20,6 +20,9 @@ inline constexpr std::size_t message_bytes_max = std::size_t{64} << 10;
 /// One-sided work of this node that is not complete.
 struct Op {
     enum class Kind : std::uint8_t { put, get, atomic };
+    struct Operands {
+        std::uint64_t operand, expected;
+    };
     Kind kind = Kind::put;
     AtomicOp atomic{};
     bool pending = false;  ///< posted and not complete: an answer may name it
@@ -33,7 +36,10 @@ struct Op {
     std::uint64_t bytes = 0;
     std::uint64_t position = 0;       ///< put: bytes composed; get: bytes that came
     std::uint64_t last_sequence = 0;  ///< put: complete when this is acknowledged
-    std::uint64_t operand = 0, expected = 0;
+    union Rest {
+        Operands words = {};  ///< of an atomic
+        Callback then;        ///< of a put or get with OpId::bare
+    } rest{};
 };
 static_assert(sizeof(Op) == 80);  // those of puts and gets in 64
 

@@ -35,6 +35,9 @@ Post UdpProvider::take_op(Peer& peer, const Op& op) noexcept {
 void UdpProvider::compose_taken(Peer& peer, std::uint32_t index) noexcept {
     ops_[index].peer = peer.node.value;
     ops_[index].pending = true;
+    // Relaxed: written under the latch only. Who sees too few posts by himself.
+    if (ops_[index].id.is_request())
+        requests_.store(requests_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (peer.lost) {
         ops_[index].failed = true;
         return finish(index);
@@ -80,7 +83,7 @@ Post UdpProvider::begin_atomic(NodeId at, std::uint64_t* old, Op& op) noexcept {
     op.bytes = 8;
     if (at != setup_.self) return Post::posted;
     *old = apply_atomic(std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word)), op.atomic,
-                        op.operand, op.expected);
+                        op.rest.words.operand, op.rest.words.expected);
     return Post::done;
 }
 
@@ -103,18 +106,16 @@ Post UdpProvider::atomic(OpId id, AtomicOp which, NodeId at, RegionId region, st
           .region = region.value,
           .id = id,
           .offset = offset,
-          .operand = operand,
-          .expected = expected};
+          .rest = {.words = {operand, expected}}};
     return begin_atomic(at, old, op) == Post::done ? Post::done : post_op(at, op);
 }
 
 Post UdpProvider::begin(const Work& work, Op& op) noexcept {
-    op = {.atomic = work.op,
-          .region = work.region.value,
-          .id = work.id,
-          .offset = work.offset,
-          .operand = work.operand,
-          .expected = work.expected};
+    op = {.atomic = work.op, .region = work.region.value, .id = work.id, .offset = work.offset};
+    if (work.kind == Work::Kind::atomic)
+        op.rest.words = {work.operand, work.expected};
+    else
+        op.rest.then = work.then;
     switch (work.kind) {
         case Work::Kind::put: return begin_put(work.peer, {work.memory, work.bytes}, op);
         case Work::Kind::get: return begin_get(work.peer, {work.memory, work.bytes}, op);
@@ -149,10 +150,10 @@ std::size_t UdpProvider::post_with_next(std::span<Work> list, bool waits) noexce
 
 /// Sends what is composed, unless the peer will answer anyway to what it was sent before: then a
 /// poll comes, which sends all that was gathered. What fills a call of the system goes at once, and
-/// so do many small ones: a quarter of all there may be, so that the peer works beside this node.
+/// so do many small ones: half of all there may be, so that the peer works beside this node.
 void UdpProvider::keep_for_next(Peer& peer, std::size_t works) noexcept {
     constexpr std::uint64_t packets_of_call = 4;
-    constexpr std::uint32_t kept_max = ops_max / 4;
+    constexpr std::uint32_t kept_max = ops_max / 2;
     const bool was_kept = peer.kept != 0;
     peer.kept += static_cast<std::uint32_t>(works);
     if (!was_kept) kept_.push_back(&peer);

@@ -125,7 +125,7 @@ bool UdpProvider::compose_op(Peer& peer, std::uint32_t index) noexcept {
     if (op.kind == Op::Kind::atomic) {
         record.kind = wire::RecordKind::atomic;
         record.payload_bytes = 16;
-        const std::uint64_t words[2] = {op.operand, op.expected};
+        const std::uint64_t words[2] = {op.rest.words.operand, op.rest.words.expected};
         wire::encode_wire_record(record, reinterpret_cast<const std::byte*>(words),
                                  peer.send.take(wire::padded_record_bytes(16)));
         return true;
@@ -455,25 +455,42 @@ void UdpProvider::lose(Peer& peer) noexcept {
 }
 
 void UdpProvider::tell_finished(Delivery& delivery) noexcept {
-    struct Finished {
-        OpId id;
+    struct Finished {  // initializes nothing: there are mostly none
+        std::uint64_t id;
         std::uint32_t peer;
         bool failed;
+        void (*function)(void* data, Outcome outcome) noexcept;
+        void* data;
     } some[finished_together_max];
     while (!finished_.empty()) {
         std::size_t count = 0;
+        std::uint32_t requests = 0;
         while (!finished_.empty() && count < finished_together_max) {
             const std::uint32_t index = finished_.take(ops_.get());
-            some[count++] = {ops_[index].id, ops_[index].peer, ops_[index].failed};
+            const Op& op = ops_[index];
+            requests += op.id.is_request();
+            Finished& told = some[count++];
+            told.id = op.id.value;
+            told.peer = op.peer;
+            told.failed = op.failed;
+            if (told.id == OpId::bare) {
+                told.function = op.rest.then.function;
+                told.data = op.rest.then.data;
+            }
             free_ops_.append(ops_.get(), index);
         }
         delivery.events += count;
+        // Sequentially consistent: offload::Engine::join().
+        if (requests != 0) requests_.store(requests_.load(std::memory_order_relaxed) - requests);
         latch_.unlock();
         for (std::size_t i = 0; i < count; ++i) {
-            if (some[i].failed) {
-                delivery.arrivals.failed(some[i].id, NodeId{some[i].peer});
+            const Outcome outcome = some[i].failed ? Outcome::peer_lost : Outcome::done;
+            if (some[i].id == OpId::bare) {
+                delivery.arrivals.ended({some[i].function, some[i].data}, outcome);
+            } else if (some[i].failed) {
+                delivery.arrivals.failed(OpId{some[i].id}, NodeId{some[i].peer});
             } else {
-                delivery.arrivals.completed(some[i].id);
+                delivery.arrivals.completed(OpId{some[i].id});
             }
         }
         latch_.lock();

@@ -10,6 +10,7 @@
 // sleeps.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <vector>
@@ -67,6 +68,9 @@ public:
     bool prepare(PreparedKick& kick) noexcept override;
     Post kick(const PreparedKick& kick, std::uint32_t offset, std::uint64_t value,
               bool more) noexcept override;
+    const std::atomic<std::uint32_t>* requests_under_way() const noexcept override {
+        return &requests_;
+    }
     void peer_lost(NodeId peer) noexcept override;
     bool drained() noexcept override;
 
@@ -168,6 +172,8 @@ private:
     Disturbance out_, in_;
     std::unique_ptr<Op[]> ops_;
     OpList free_ops_, finished_;
+    /// Requests in ops_ that were not told of; written under the latch, read by all that post.
+    alignas(cache_line_bytes) std::atomic<std::uint32_t> requests_{0};
     Counts counts_;
     std::uint32_t delivering_ = 0;  ///< messages whose acknowledgement is owed only after this
     std::uint64_t now_ns_ = 0;      ///< of this call

@@ -53,6 +53,50 @@ TEST(UdpProvider, gathers_what_is_posted_while_something_is_under_way) {
     EXPECT_EQ(std::memcmp(at_peer, bytes, 102'400), 0);
 }
 
+/// How bare requests ended; each is told of once.
+struct Ends {
+    int done = 0, lost = 0;
+    Callback callback() {
+        return {[](void* data, Outcome outcome) noexcept {
+                    Ends& ends = *static_cast<Ends*>(data);
+                    ++(outcome == Outcome::done ? ends.done : ends.lost);
+                },
+                this};
+    }
+};
+
+TEST(UdpProvider, tells_the_end_of_a_bare_request_to_its_callback_and_counts_it_until_then) {
+    Pair pair;
+    UdpProvider& near = *pair.nodes[0];
+    const std::atomic<std::uint32_t>& under_way = *near.requests_under_way();
+    Ends ends;
+    std::uint64_t words[3] = {};
+    const auto post = [&](Work::Kind kind, std::uint64_t id, std::uint64_t& word) {
+        Work work{.kind = kind, .peer = NodeId{1}, .id = OpId{id}};
+        work.memory = reinterpret_cast<std::byte*>(&word);
+        work.bytes = sizeof word;
+        work.then = ends.callback();
+        return near.post_with_next({&work, 1}, false) == 1 && work.outcome == Post::posted;
+    };
+    const std::uint64_t there = 17;
+    std::memcpy(pair.nodes[1]->local(RegionId{0}).data(), &there, sizeof there);
+    ASSERT_TRUE(post(Work::Kind::get, OpId::bare, words[0]));
+    ASSERT_TRUE(post(Work::Kind::put, OpId::bare, words[1]));
+    ASSERT_TRUE(post(Work::Kind::get, 2, words[2]));  // no request: a waiter's
+    EXPECT_EQ(under_way.load(), 2u);
+    EXPECT_TRUE(pair.poll_until([&] { return ends.done == 2 && pair.seen[0].completions == 1; }));
+    EXPECT_EQ(under_way.load(), 0u);
+    EXPECT_EQ(words[0], there);
+
+    ASSERT_TRUE(post(Work::Kind::get, OpId::bare, words[0]));
+    EXPECT_EQ(under_way.load(), 1u);
+    near.peer_lost(NodeId{1});
+    EXPECT_TRUE(pair.poll_until([&] { return ends.lost == 1; }, true, false));
+    EXPECT_EQ(under_way.load(), 0u);
+    EXPECT_EQ(ends.done, 2);
+    EXPECT_EQ(pair.seen[0].completions + pair.seen[0].failures, 1);
+}
+
 TEST(UdpProvider, counts_and_drops_what_strangers_send_while_the_job_goes_on) {
     const char* given = std::getenv("HIROBA_FUZZ_COUNT");
     const std::uint64_t count = given != nullptr ? std::strtoull(given, nullptr, 0) : 100'000;
