@@ -170,7 +170,8 @@ BUGS = {
     "atomic_without_what_came_before": (
         ENGINE + "node_atomic.cpp",
         [("    const ReleaseNumber owed = begun_.load(std::memory_order_seq_cst) + 1;\n",
-          "    const ReleaseNumber owed = completed_.load(std::memory_order_seq_cst);\n")],
+          "    const ReleaseNumber owed = completed_.load(std::memory_order_seq_cst);\n"),
+         ("        if (begun_.load(std::memory_order_seq_cst) < owed) return", "        return")],
     ),
     # A fetch shows what it brought, whatever came before.
     "fetch_without_its_news": (
