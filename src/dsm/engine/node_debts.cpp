@@ -88,7 +88,11 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
         if (learn_from_board(stamp)) {
             if (has_learned(stamp)) return;
             if (unread_.learn != nullptr) unread_.learn(unread_.context);
-            if (has_learned(stamp)) return;
+            // On its way yet, or another thread's to take. The caller acquires before it asks
+            // again: what was learned twice would fill the list.
+            pay();
+            endpoint_.poll();
+            return yield();
         }
         if (wake_at_ns == 0) {
             wakes = board_.want(writer, stamp.release());  // else who told it before does
