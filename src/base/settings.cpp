@@ -41,7 +41,9 @@ constexpr Setting table[] = {
     {"HIROBA_HOST_TIMEOUT", "30", "seconds in which the agents of all hosts must have come",
      "count"},
     {"HIROBA_KEEP_FREED", "32M",
-     "freed memory that a node keeps for reuse; what is more goes back to the machine", "size"},
+     "freed memory that a node keeps for reuse, up to 32 times that while it is used within a "
+     "second; what is more goes back to the machine",
+     "size"},
     {"HIROBA_LEASE", "10", "logical time a read copy stays valid without asking",
      "count from 1 to 1073741824"},
     {"HIROBA_LOG", "silent",

@@ -120,7 +120,8 @@ def parser():
     made.add_argument("--hiroba", required=True)
     made.add_argument("--rounds", type=int, default=100)
     made.add_argument("--megabytes", type=int, default=64)
-    made.add_argument("--limit", type=int, default=300, help="MiB a node may hold at any time")
+    made.add_argument("--limit", type=int, default=440,
+                      help="MiB a node may hold at any time: what is used, as much kept, and as much on its way back, twice")
     made.add_argument("--left", type=int, default=40, help="MiB a node may hold at the end")
     made.add_argument("--keep", default="", help="HIROBA_KEEP_FREED, to see what it does")
     made.add_argument("--ways", default=",".join(WAYS))

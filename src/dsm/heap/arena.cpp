@@ -96,6 +96,7 @@ std::uint32_t Arena::open_span(std::uint32_t size_class) noexcept {
         std::lock_guard guard{page_latch_};
         run = runs_.take(span_pages, span_pages, 0);
         note_freed();
+        if (run) note_taken(*run);
     }
     if (!run) return IndexSet::none;
     const std::uint32_t index = run->first / span_pages;
@@ -146,6 +147,7 @@ std::optional<Arena::Block> Arena::allocate_large(std::size_t bytes,
             std::lock_guard guard{page_latch_};
             if (const auto run = runs_.take(count, alignment_pages, phase)) {
                 note_freed();
+                note_taken(*run);
                 set_word(run->first, PageWord::large_bit | std::size_t{count} * page_bytes);
                 return Block{base_ + std::size_t{run->first} * page_bytes, run->fresh};
             }
@@ -245,6 +247,7 @@ std::size_t Arena::take_freed(std::span<AddressRange> ranges, std::size_t block_
     }
     note_freed();
     for (std::size_t i = 0; i < taken; ++i) {
+        pages_in_memory_ -= std::min<std::size_t>(pages_in_memory_, parts[i].count);
         ranges[i] = {base_ + std::size_t{parts[i].first} * page_bytes,
                      std::size_t{parts[i].count} * page_bytes};
     }
@@ -258,8 +261,35 @@ void Arena::give_back(AddressRange range, bool zero) noexcept {
         runs_.give_fresh(page_of(range.address), count);
     } else {
         runs_.give(page_of(range.address), count);
+        pages_in_memory_ += count;
     }
     note_freed();
+}
+
+/// With the latch of the pages.
+void Arena::note_taken(const ArenaRun& run) noexcept {
+    if (!run.fresh) return;
+    pages_in_memory_ += run.count;
+    const std::size_t grown = pages_in_memory_ - std::min(pages_in_memory_, most_in_memory_);
+    most_in_memory_ += grown;
+    pages_taken_again_ += run.count - std::min<std::size_t>(run.count, grown);
+    const std::size_t free = std::min<std::size_t>(runs_.used_free_pages(), pages_in_memory_);
+    most_used_ = std::max(most_used_, pages_in_memory_ - free);
+}
+
+std::size_t Arena::most_used_bytes() noexcept {
+    std::lock_guard guard{page_latch_};
+    return most_used_ * page_bytes;
+}
+
+std::size_t Arena::take_freed_low() noexcept {
+    std::lock_guard guard{page_latch_};
+    return std::exchange(freed_low_pages_, runs_.used_free_pages()) * page_bytes;
+}
+
+std::size_t Arena::take_taken_again() noexcept {
+    std::lock_guard guard{page_latch_};
+    return std::exchange(pages_taken_again_, 0) * page_bytes;
 }
 
 std::uint32_t Arena::free_runs() noexcept {

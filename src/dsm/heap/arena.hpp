@@ -69,6 +69,13 @@ public:
         // Relaxed: a hint, written under the latch of the pages.
         return freed_pages_.load(std::memory_order_relaxed) * page_bytes;
     }
+    /// The least that freed_bytes() was since the last call.
+    std::size_t take_freed_low() noexcept;
+    /// Bytes handed out since the last call that had been given back to the machine, as far as the
+    /// most that was ever in memory tells.
+    std::size_t take_taken_again() noexcept;
+    /// The most that was ever in memory and not free.
+    std::size_t most_used_bytes() noexcept;
     /// Takes pages of those out of the arena, in whole blocks of `block_bytes` (a power of two);
     /// largest runs first. Returns how many of `ranges` it has filled.
     std::size_t take_freed(std::span<AddressRange> ranges, std::size_t block_bytes) noexcept;
@@ -112,8 +119,11 @@ private:
     Block take_block(SizeClass& in, std::uint32_t span) noexcept;
 
     void note_freed() noexcept {
-        freed_pages_.store(runs_.used_free_pages(), std::memory_order_relaxed);
+        const std::size_t now = runs_.used_free_pages();
+        freed_low_pages_ = std::min(freed_low_pages_, now);
+        freed_pages_.store(now, std::memory_order_relaxed);
     }
+    void note_taken(const ArenaRun& run) noexcept;
     std::uint32_t page_of(std::uintptr_t address) const noexcept {
         return static_cast<std::uint32_t>((address - base_) / page_bytes);
     }
@@ -129,6 +139,11 @@ private:
     alignas(cache_line_bytes) Latch page_latch_;
     PageRuns runs_;
     std::atomic<std::size_t> freed_pages_{0};  ///< of runs_, for whoever has not got the latch
+    std::size_t freed_low_pages_ = 0;          ///< its least since take_freed_low()
+    std::size_t pages_in_memory_ = 0;          ///< not fresh, free or not
+    std::size_t most_in_memory_ = 0;
+    std::size_t most_used_ = 0;          ///< pages in memory and not free
+    std::size_t pages_taken_again_ = 0;  ///< since take_taken_again()
 };
 
 }  // namespace hiroba::dsm

@@ -142,6 +142,36 @@ TEST(Arena, a_block_is_called_zeroed_only_if_its_bytes_were_never_handed_out) {
     EXPECT_GT(zeroed, 300);
 }
 
+TEST(Arena, counts_what_is_taken_again_after_it_was_given_back) {
+    constexpr std::size_t mib = std::size_t{1} << 20;
+    TestArena arena{{unmapped_base, 16 * mib}};
+    const auto give_back_all = [&] {
+        std::array<AddressRange, 8> ranges;
+        const std::size_t taken = arena->take_freed(ranges, page_bytes);
+        for (std::size_t i = 0; i < taken; ++i) arena->give_back(ranges[i], true);
+    };
+    const auto first = arena->allocate(6 * mib, page_bytes);
+    EXPECT_EQ(arena->take_taken_again(), 0u);
+    ASSERT_TRUE(arena->deallocate(first->address));
+    EXPECT_EQ(arena->freed_bytes(), 6 * mib);
+    arena->take_freed_low();
+    EXPECT_EQ(arena->take_freed_low(), 6 * mib);
+    give_back_all();
+    EXPECT_EQ(arena->freed_bytes(), 0u);
+    EXPECT_EQ(arena->take_freed_low(), 0u);
+
+    const auto less = arena->allocate(2 * mib, page_bytes);
+    EXPECT_EQ(arena->take_taken_again(), 2 * mib);
+    ASSERT_TRUE(arena->deallocate(less->address));
+    const auto same = arena->allocate(2 * mib, page_bytes);
+    EXPECT_EQ(arena->take_taken_again(), 0u) << "it was in memory";
+    EXPECT_EQ(arena->take_freed_low(), 0u);
+    // 4 MiB more than ever.
+    const auto more = arena->allocate(8 * mib, page_bytes);
+    EXPECT_EQ(arena->take_taken_again(), 4 * mib);
+    ASSERT_TRUE(arena->deallocate(same->address) && arena->deallocate(more->address));
+}
+
 TEST(Arena, refuses_what_is_not_an_allocated_block) {
     TestArena arena{{unmapped_base, std::size_t{16} << 20}};
     const std::uintptr_t small = arena.take(48), large = arena.take(3 * page_bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dsm/heap/freed_pages.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <span>
@@ -15,11 +16,16 @@ namespace hiroba::dsm {
 namespace {
 /// More must have become free since a search that found nothing, or a round in vain.
 constexpr std::size_t retry_bytes = std::size_t{1} << 20;
+/// More than keep_bytes stays while it is used within that time.
+constexpr std::uint64_t keep_for_ns = 1'000'000'000;
 }  // namespace
 
 FreedPages::FreedPages(const Parts& parts, SparseArray<AddressRange> asked,
                        SparseArray<std::uint32_t> asked_counts) noexcept
-    : parts_(parts), asked_(std::move(asked)), asked_counts_(std::move(asked_counts)) {
+    : parts_(parts),
+      keep_(parts.keep_bytes),
+      asked_(std::move(asked)),
+      asked_counts_(std::move(asked_counts)) {
     parts_.endpoint->on(
         message::freed_pages,
         [](void* pages, NodeId from, Bytes body) noexcept {
@@ -33,8 +39,34 @@ void FreedPages::step() noexcept {
     answer_others();
     // Acquire: pairs with on_answer(), so that all_went_ is whole.
     if (state_.load(std::memory_order_acquire) == State::answered) end_round();
+    if (is_kept_for_long()) keep_less();
+    if (is_too_much()) keep_more();
     if (is_too_much()) begin_round();
     stepping_.unlock();
+}
+
+// A program that takes again what went back to the machine pays for each page three times: the
+// round, the kernel's zeros, and a fault. Half of the last round is enough to tell. No more is kept
+// than was in use at a time.
+void FreedPages::keep_more() noexcept {
+    const std::size_t again = parts_.arena->take_taken_again();
+    if (last_round_bytes_ == 0 || again < last_round_bytes_ / 2) return;
+    const std::size_t most =
+        std::min(parts_.arena->most_used_bytes(), keep_times_max * parts_.keep_bytes);
+    const std::size_t keep = keep_.load(std::memory_order_relaxed);
+    keep_.store(std::max(keep, std::min(2 * keep, most)), std::memory_order_relaxed);
+    parts_.arena->take_freed_low();
+    look_at_ns_.store(now_ns() + keep_for_ns, std::memory_order_relaxed);
+}
+
+// What has been free all the time nobody needs so soon. If that is all that was kept beyond the
+// usual, everything goes, round after round.
+void FreedPages::keep_less() noexcept {
+    look_at_ns_.store(now_ns() + keep_for_ns, std::memory_order_relaxed);
+    const std::size_t keep = keep_.load(std::memory_order_relaxed);
+    const std::size_t unused = std::min(parts_.arena->take_freed_low(), keep);
+    if (unused < parts_.keep_bytes) return;
+    keep_.store(keep - unused > parts_.keep_bytes ? keep - unused : 0, std::memory_order_relaxed);
 }
 
 // Here first (invariant 13): what this node's threads wrote before they freed it, no release need
@@ -45,6 +77,8 @@ void FreedPages::begin_round() noexcept {
     futile_below_.store(0, std::memory_order_relaxed);
     if (taken_count_ == 0) return note_futile();
     const std::span<const AddressRange> ranges{taken_.data(), taken_count_};
+    last_round_bytes_ = 0;
+    for (const AddressRange& range : ranges) last_round_bytes_ += range.bytes;
     if (!parts_.memory->discard(ranges)) return give_back(false);
     all_went_.store(true, std::memory_order_relaxed);  // no node has been asked yet
     answers_missing_.store(parts_.endpoint->nodes(), std::memory_order_relaxed);
@@ -69,6 +103,8 @@ void FreedPages::give_back(bool zero) noexcept {
 // The same pages are not tried over and over.
 void FreedPages::note_futile() noexcept {
     futile_below_.store(parts_.arena->freed_bytes() + retry_bytes, std::memory_order_relaxed);
+    if (keep_.load(std::memory_order_relaxed) < parts_.keep_bytes)
+        keep_.store(parts_.keep_bytes, std::memory_order_relaxed);
 }
 
 void FreedPages::answer_others() noexcept {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/latch.hpp"
 #include "base/sparse_array.hpp"
@@ -31,7 +32,9 @@ public:
         net::Endpoint* endpoint;
         SharedMemory* memory;
         Arena* arena;
-        std::size_t keep_bytes;  ///< so much of the arena may be free and yet in memory
+        /// So much of the arena may be free and yet in memory; more, up to keep_times_max times
+        /// that, while the program takes it again.
+        std::size_t keep_bytes;
     };
     /// Registers its handler; before Endpoint::connect(). Stays where it is from then on.
     explicit FreedPages(const Parts& parts, SparseArray<AddressRange> asked,
@@ -41,12 +44,14 @@ public:
 
     /// Ranges that one round, and one message, may have.
     static constexpr std::size_t ranges_max = 64;
+    static constexpr std::size_t keep_times_max = 32;
 
     /// Whether step() has something to do. One or two loads.
     bool has_work() const noexcept {
         // Relaxed: a hint; what is missed now is seen at the next look.
         return unanswered_.load(std::memory_order_relaxed) > 0 ||
-               state_.load(std::memory_order_relaxed) == State::answered || is_too_much();
+               state_.load(std::memory_order_relaxed) == State::answered || is_too_much() ||
+               is_kept_for_long();
     }
     /// Answers the other nodes, ends this node's round, or begins one. Between uses of the
     /// program's memory by this thread; with no role and no latch of the memory's held.
@@ -62,9 +67,16 @@ private:
 
     bool is_too_much() const noexcept {
         const std::size_t freed = parts_.arena->freed_bytes();
-        return freed > parts_.keep_bytes && freed > futile_below_.load(std::memory_order_relaxed) &&
+        return freed > keep_.load(std::memory_order_relaxed) &&
+               freed > futile_below_.load(std::memory_order_relaxed) &&
                state_.load(std::memory_order_relaxed) == State::idle;
     }
+    bool is_kept_for_long() const noexcept {
+        return keep_.load(std::memory_order_relaxed) > parts_.keep_bytes &&
+               now_ns() >= look_at_ns_.load(std::memory_order_relaxed);
+    }
+    void keep_more() noexcept;
+    void keep_less() noexcept;
     void begin_round() noexcept;
     void end_round() noexcept;
     void give_back(bool zero) noexcept;
@@ -75,6 +87,10 @@ private:
     void send_to_all(const Message& message, Bytes ranges) noexcept;
 
     Parts parts_;
+    /// What may be free now; written under stepping_.
+    std::atomic<std::size_t> keep_;
+    std::atomic<std::uint64_t> look_at_ns_{0};  ///< when to look whether so much is needed
+    std::size_t last_round_bytes_ = 0;          ///< taken by the last round, under stepping_
     Latch stepping_;
     std::atomic<State> state_{State::idle};
     std::array<AddressRange, ranges_max> taken_{};  ///< of the round, under stepping_

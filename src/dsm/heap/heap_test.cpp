@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_context.hpp"
+#include "base/turns.hpp"
 #include "dsm/test_parts/idle_memory.hpp"
 #include "dsm/test_parts/wire_provider.hpp"
 #include "gas/gas.hpp"
@@ -214,6 +216,53 @@ TEST(Heap, freed_pages_are_free_again_when_every_node_has_discarded_them) {
     bool zeroed = false;
     EXPECT_EQ(node[0].heap->allocate(much, 16, &zeroed), block);
     EXPECT_TRUE(zeroed);
+}
+
+/// The calling thread's clock, which stands still.
+class StillClock final : public Turns {
+public:
+    StillClock() { this_thread().turns = this; }
+    ~StillClock() override { this_thread().turns = nullptr; }
+    void pass() noexcept override {}
+    std::uint64_t now_ns() noexcept override { return now_; }
+    void advance_seconds(double seconds) { now_ += static_cast<std::uint64_t>(seconds * 1e9); }
+
+private:
+    std::uint64_t now_ = 1;
+};
+
+TEST(Heap, freed_pages_that_are_taken_again_stay_until_they_are_not) {
+    StillClock clock;
+    TwoNodes node;
+    const auto use = [&] {
+        void* const block = node[0].take(much);
+        ASSERT_NE(block, nullptr);
+        node[0].heap->deallocate(block);
+    };
+    const auto rounds = [&] { return node[0].memory.discarded.size(); };
+    use();
+    EXPECT_EQ(rounds(), 1u);
+    node[1].poll_all();
+    node[1].heap->return_freed_pages();
+    node[0].poll_all();
+    node[0].heap->return_freed_pages();
+    use();
+    EXPECT_EQ(rounds(), 1u) << "all of the round before was taken again";
+    for (int time = 0; time < 5; ++time) {
+        clock.advance_seconds(0.9);
+        use();
+        node[0].heap->return_freed_pages();
+    }
+    EXPECT_EQ(rounds(), 1u);
+
+    clock.advance_seconds(1.1);
+    EXPECT_TRUE(node[0].heap->has_freed_pages());
+    node[0].heap->return_freed_pages();
+    EXPECT_FALSE(node[0].heap->has_freed_pages()) << "an idle node would never sleep";
+    EXPECT_EQ(rounds(), 1u) << "it was used in this second";
+    clock.advance_seconds(1.1);
+    node[0].heap->return_freed_pages();
+    EXPECT_EQ(rounds(), 2u);
 }
 
 TEST(Heap, freed_pages_that_some_node_keeps_are_not_taken_for_zero) {

@@ -55,10 +55,14 @@ int main(int argc, char** argv) {
     }
     for (int i = 0; i < 1000; ++i)
         if (behind[i] != NULL && strcmp(how, "mmap") != 0) free(behind[i]);
-    // What another thread has freed last goes when the threads meet the next times.
-    for (int i = 0; i < 4; ++i) {
+    // What another thread has freed last goes when the threads meet the next times, and what was
+    // kept for reuse when it was not used for one second and less than two.
+    for (int second = 0; second < 3; ++second) {
+        for (int i = 0; i < 16; ++i) {
 #pragma omp parallel
-        usleep(1000);
+            usleep(1000);
+        }
+        if (second < 2) usleep(1050000);
     }
     usleep(2000000);
     printf("%s: %d rounds, sum %lu, %lu words that should have been zero\n", how, rounds, sum,
