@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/latch.hpp"
+#include "dsm/engine/spins.hpp"
 #include "dsm/protocol/block.hpp"
 #include "dsm/protocol/signature.hpp"
 #include "dsm/protocol/stamp.hpp"
@@ -94,6 +95,7 @@ struct BlockEntry {
     Trial trial;
     Epoch exclusive_since = 0;  ///< the last of which its changes are noted
     AtomicUse atomics;
+    SpinUse spin;
 };
 
 /// Where the home may be; empty: nothing is known here but what its lock's word says.

@@ -71,6 +71,8 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{*this, &PlaceCounters::fault_ns};
     const WriteFault under_way{entries_[block], write};
+    close_waited_for(block);
+    if (!write) await_written(block, *offset);
     bool stays;
     bool absent;
     std::uint32_t last_time;
@@ -96,7 +98,8 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         }
         break;
     }
-    if (word && !write && word_at(*offset) != *word && seems_to_spin()) note_spin();
+    if (word && !write && word_at(*offset) != *word && seems_to_spin()) note_spin(block);
+    if (!write) spins_.note_open(entries_[block].spin, block);
     // Where a first write is a fault of its own, what a write miss brings along would cost one
     // more.
     if (stays) return true;

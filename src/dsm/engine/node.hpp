@@ -30,6 +30,7 @@
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
 #include "dsm/engine/scratch_pool.hpp"
+#include "dsm/engine/spins.hpp"
 #include "dsm/engine/use_predictor.hpp"
 #include "dsm/engine/wanted_runs.hpp"
 #include "dsm/memory/merge.hpp"
@@ -225,9 +226,6 @@ private:
         return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(private_memory_.at(offset & ~7ul))}
             .load(std::memory_order_relaxed);  // only compared
     }
-    bool seems_to_spin() noexcept;
-    void note_spin() noexcept;
-    static void on_spin_seen(void* self, NodeId from, Bytes body) noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
         if (entry.write_guess < write_guess_sure) ++entry.write_guess;
@@ -254,7 +252,7 @@ private:
     void set_lease(BlockId block, Timestamp rts) noexcept;
     void put_on_unmerged(BlockId block) noexcept;
 
-    // Atomics (node_atomic.cpp), and turns between nodes (node_turns.cpp).
+    // Atomics (node_atomic.cpp), turns (node_turns.cpp), loads that wait (node_spins.cpp).
     void let_write_faults_end(BlockId block, std::uint64_t offset) noexcept;
     bool try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
@@ -264,6 +262,14 @@ private:
     bool has_moved_on(NodeId holder, BlockId block, std::uint64_t at, std::uint64_t word) noexcept;
     void ask_turn(NodeId node, BlockId block, NewsBoard::Turn turn) noexcept;
     void end_turn(BlockEntry& entry) noexcept;
+    bool seems_to_spin() noexcept;
+    void note_spin(BlockId block) noexcept;
+    static void on_spin_seen(void* self, NodeId from, Bytes body) noexcept;
+    void await_written(BlockId block, std::uint64_t offset) noexcept;
+    bool is_written_elsewhere(BlockId block, std::uint64_t offset, std::uint64_t word) noexcept;
+    void close_waited_for(BlockId except) noexcept;
+    void close_behind_atomic(BlockId block) noexcept;
+    void close(BlockId block) noexcept;
 
     // Blocks of this node's own (node_exclusive.cpp).
     void note_streak(BlockId block, const LockToken& token) noexcept;
@@ -567,10 +573,7 @@ private:
     std::atomic<std::uint64_t> vain_flush_ns_{0};  ///< when the last of them ended
     net::CoreShortage flush_shortage_;             ///< what they have learned of this node's cores
     std::atomic<bool> program_flushes_{false};     ///< it has done so, here or elsewhere
-    /// When a thread, here or elsewhere, was last seen to wait for a plain write, 0: never; and
-    /// when the others were last told of one here.
-    std::atomic<std::uint64_t> spun_at_ns_{0}, told_of_spin_ns_{0};
-    std::atomic<std::uint64_t> acquired_aside_ns_{0};  ///< when the publisher last acquired
+    Spins spins_;
 
     void (*before_release_)() noexcept = nullptr;
     Standstill standstill_;

@@ -95,40 +95,9 @@ void Node::learn_flushed(const FlushObject::Content& flushed, bool orders) noexc
 
 bool Node::flush_aside() noexcept {
     bool found = false;
+    close_waited_for(Spins::no_block);
     on_runtime_stack([&] { found = flush_on_runtime_stack(Flusher::background, Others::running); });
     return found;
-}
-
-bool Node::somebody_spins() noexcept {
-    constexpr std::uint64_t remembered_ns = 100'000'000;
-    const std::uint64_t last = spun_at_ns_.load(std::memory_order_relaxed);  // a hint
-    return last != 0 && now_ns() - last < remembered_ns;
-}
-
-// What is read later may be read behind a synchronization of the program.
-bool Node::seems_to_spin() noexcept {
-    constexpr std::uint64_t at_once_ns = 100'000;
-    return now_ns() - acquired_aside_ns_.load(std::memory_order_relaxed) < at_once_ns;
-}
-
-// A block that the publisher has made stale was read at once, and the very word read had changed: a
-// thread waits there for what others write. All publishers come often for a while.
-void Node::note_spin() noexcept {
-    constexpr std::uint64_t between_ns = 5'000'000;
-    const std::uint64_t now = now_ns();
-    spun_at_ns_.store(now, std::memory_order_relaxed);  // a hint, as is the other
-    if (now - told_of_spin_ns_.load(std::memory_order_relaxed) < between_ns) return;
-    told_of_spin_ns_.store(now, std::memory_order_relaxed);
-    on_runtime_stack([&] {
-        for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
-            if (NodeId{node} == self_) continue;
-            endpoint_.send(NodeId{node}, message::spin_seen, net::Urgency::when_polled, {});
-        }
-    });
-}
-
-void Node::on_spin_seen(void* self, NodeId, Bytes) noexcept {
-    static_cast<Node*>(self)->spun_at_ns_.store(now_ns(), std::memory_order_relaxed);  // a hint
 }
 
 bool Node::flush_on_runtime_stack(Flusher flusher, Others others) noexcept {
@@ -146,7 +115,7 @@ void Node::acquire_flushed(Flusher flusher, Others others) noexcept {
         return;
     acquire_on_runtime_stack(others, flusher);
     if (flusher == Flusher::background)
-        acquired_aside_ns_.store(now_ns(), std::memory_order_relaxed);  // a hint
+        spins_.acquired_aside_ns.store(now_ns(), std::memory_order_relaxed);  // a hint
 }
 
 // The merges happen inside the object's critical section, so that all flushes have one order.

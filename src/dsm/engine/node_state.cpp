@@ -33,7 +33,8 @@ void show(Shown& shown, const BlockEntry& e) noexcept {
                  e.write_guess, e.pins, e.early, e.merging.meets_others, e.stale_aside,
                  e.run.length, e.run.uses, e.follow.uses, e.follow.brought, e.renewals,
                  e.knows_writer, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomics.at_ns,
-                 e.trial, e.exclusive_since, e.atomics.word, e.atomics.vain, e.atomics.turn_asked);
+                 e.trial, e.exclusive_since, e.atomics.word, e.atomics.vain, e.atomics.turn_asked,
+                 e.spin.waits, e.spin.closed);
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
     const Bytes flushed = flush_object_.shown();
     shown.bytes(flushed.data(), flushed.size());
     shown.values(flushed_last_, flush_seen_, flush_sequence_, flush_latch_, flush_object_.told(),
-                 vain_flushes_);
+                 vain_flushes_, spins_.open);
     scratch_.each_used([&](const std::byte* buffer) { shown.bytes(buffer, block_bytes); });
     joint_scratch_.each_used([&](const std::byte* buffer) {
         for (std::size_t i = 0; i < together_max; ++i)

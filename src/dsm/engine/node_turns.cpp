@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/turns.hpp"
+#include "dsm/engine/bounded_wait.hpp"
 #include "dsm/engine/node.hpp"
 
 namespace hiroba::dsm {
@@ -22,26 +22,6 @@ constexpr std::uint64_t turn_ns = 100'000;
 constexpr std::uint64_t idle_ns = 3'000;  ///< without an operation of the other node: its turn ends
 /// Likewise, where it was given: it may acquire and read what it has waited for.
 constexpr std::uint64_t idle_after_giving_ns = 30'000;
-
-/// Where threads are simulated no clock need go on.
-class Wait {
-public:
-    explicit Wait(std::uint64_t begin_ns) noexcept : begin_ns_(begin_ns), now_ns_(begin_ns) {}
-    std::uint64_t now() const noexcept { return now_ns_; }
-    bool is_over() const noexcept {
-        return now_ns_ - begin_ns_ >= turn_ns || (paused_ && turns_of_this_thread() != nullptr);
-    }
-    void pause() noexcept {
-        backoff_.pause();
-        paused_ = true;
-        now_ns_ = hiroba::now_ns();
-    }
-
-private:
-    Backoff backoff_;
-    std::uint64_t begin_ns_, now_ns_;
-    bool paused_ = false;
-};
 }  // namespace
 
 // Before an atomic on `block`. Gives the turn to a node that asks for it: that finds what it has to
@@ -63,7 +43,7 @@ std::uint64_t Node::give_turn(BlockId block) noexcept {
         return true;
     });
     if (!other) return 0;
-    for (Wait wait{begin}; board_.has_turn(*other, block); wait.pause()) {
+    for (BoundedWait wait{begin, turn_ns}; board_.has_turn(*other, block); wait.pause()) {
         if (wait.is_over()) {
             board_.take_turn_back(*other, block);
             break;
@@ -91,7 +71,8 @@ bool Node::await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_n
     Timestamp seen = copies_.wts_of(*holder, block);
     std::uint64_t seen_at = begin;
     const std::uint64_t idle = since_ns != 0 ? idle_after_giving_ns : idle_ns;
-    for (Wait wait{begin}; !wait.is_over() && !board_.is_turn_given(*holder, block);) {
+    for (BoundedWait wait{begin, turn_ns};
+         !wait.is_over() && !board_.is_turn_given(*holder, block);) {
         wait.pause();
         pay();
         endpoint_.poll();

@@ -162,6 +162,24 @@ void SmallWorld::look(ClusterNode& node, unsigned flag, unsigned data) {
     cluster_.scheduler().stop();
 }
 
+void SmallWorld::be_seen_to_wait(ClusterNode& node, std::uint32_t thread, unsigned word) {
+    News& news = mail(1, 0, 0);
+    if (thread == 0) {
+        read(node, word);
+        tell();
+        await_told(2);
+        node.memory().learn(NodeId{~0u}, {news.bytes.data(), news.size});
+        node.memory().flush_aside();
+        read(node, word);
+    } else if (node.endpoint().self().value != 0) {
+        await_told(1);
+        fetch_add(node, word, 1);
+        node.memory().release(Others::running);
+        news.size = node.memory().news_for_anyone(news.bytes);
+        tell();
+    }
+}
+
 void SmallWorld::lock(ClusterNode& node, unsigned which) {
     Lock& lock = locks_[which];
     cluster_.scheduler().step();

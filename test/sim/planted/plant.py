@@ -340,6 +340,21 @@ BUGS = {
         [("        if (wait.is_over()) {\n            board_.take", "        if (wait.is_over() && block > ~0u - 1) {\n            board_.take"),
          ("    if (asked != 0) board_.end_turn(", "    if (asked == ~0u) board_.end_turn(")],
     ),
+    # A load's fault waits until another node writes, which may be never.
+    "waiting_load_without_end": (
+        ENGINE + "node_spins.cpp",
+        [("!came && !wait.is_over();", "!came;")],
+    ),
+    # A block that is closed is taken for merged.
+    "closed_as_equal": (
+        ENGINE + "node_spins.cpp",
+        [("    const bool changed = has_changed(block);\n", "    const bool changed = false;\n")],
+    ),
+    # A block is closed while a release looks at what was written: neither of two lists has it.
+    "closed_beside_collect": (
+        ENGINE + "node_spins.cpp",
+        [("    if (!role) return;\n", "")],
+    ),
     # Nobody is told of an atomic.
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
@@ -509,6 +524,9 @@ EXPLORED = {
     "atomic_before_own_write": "atomic_behind_own_write",
     "flushes_noted_late": "flag_by_flush",
     "turn_without_end": "atomic_turns",
+    "waiting_load_without_end": "waiting_load",
+    "closed_as_equal": "closed_beside_release",
+    "closed_beside_collect": "closed_beside_release",
     "given_up_without_debt": "exclusive",
     "given_up_untracked": "exclusive_and_lock",
     "stack_given_up_as_any": "exclusive_stack",

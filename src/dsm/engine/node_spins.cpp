@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: threads that wait for another node by plain loads, which nothing but a page fault can see.
+// Once a load was seen to wait for a block (note_spin), this node makes the block inaccessible
+// again when its threads have gone on, or have written to it by an atomic, and the next load's
+// fault waits a while for what the others write, makes the releases they want meanwhile, and brings
+// it. Invariant: a block is closed as if a notice had made it stale, which may happen at any time.
+// A wait decides when a load begins, never what it reads. It ends by itself, with nothing held.
+#include <mutex>
+
+#include "base/clock.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/engine/bounded_wait.hpp"
+#include "dsm/engine/node.hpp"
+#include "dsm/messages.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+constexpr std::uint64_t wait_ns = 60'000;
+constexpr std::uint64_t handed_on_ns = 500'000;
+constexpr std::uint8_t waits_max = 8;  ///< halved by each wait in vain
+}  // namespace
+
+bool Node::somebody_spins() noexcept {
+    constexpr std::uint64_t remembered_ns = 100'000'000;
+    const std::uint64_t last = spins_.seen_at_ns.load(std::memory_order_relaxed);
+    return last != 0 && now_ns() - last < remembered_ns;
+}
+
+// What is read later may be read behind a synchronization of the program.
+bool Node::seems_to_spin() noexcept {
+    constexpr std::uint64_t at_once_ns = 100'000;
+    return now_ns() - spins_.acquired_aside_ns.load(std::memory_order_relaxed) < at_once_ns;
+}
+
+// A block that the publisher has made stale was read at once, and the very word read had changed: a
+// thread waits there for what others write. All publishers come often for a while.
+void Node::note_spin(BlockId block) noexcept {
+    constexpr std::uint64_t between_ns = 5'000'000;
+    entries_[block].spin.waits.store(waits_max, std::memory_order_relaxed);
+    const std::uint64_t now = now_ns();
+    spins_.seen_at_ns.store(now, std::memory_order_relaxed);
+    if (now - spins_.told_at_ns.load(std::memory_order_relaxed) < between_ns) return;
+    spins_.told_at_ns.store(now, std::memory_order_relaxed);
+    on_runtime_stack([&] {
+        for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
+            if (NodeId{node} == self_) continue;
+            endpoint_.send(NodeId{node}, message::spin_seen, net::Urgency::when_polled, {});
+        }
+    });
+}
+
+void Node::on_spin_seen(void* self, NodeId, Bytes) noexcept {
+    static_cast<Node*>(self)->spins_.seen_at_ns.store(now_ns(), std::memory_order_relaxed);
+}
+
+// Before the fault of a load, with nothing held.
+void Node::await_written(BlockId block, std::uint64_t offset) noexcept {
+    SpinUse& spin = entries_[block].spin;
+    const std::uint8_t waits = spin.waits.load(std::memory_order_relaxed);
+    if (waits == 0 || is_pinned(offset)) return;
+    spin.closed.store(false, std::memory_order_relaxed);
+    const std::uint64_t word = word_at(offset);
+    // What lies behind the flag is there at once each time.
+    if (is_written_elsewhere(block, offset, word))
+        return spin.waits.store(waits - 1, std::memory_order_relaxed);
+    bool came = false;
+    on_runtime_stack([&] {
+        // What this node's last atomic owes is what another is about to ask for.
+        if (owes_release()) {
+            board_.want(self_, debt_.load(std::memory_order_seq_cst));
+            pay();
+        }
+        for (BoundedWait wait{now_ns(), wait_ns}; !came && !wait.is_over();) {
+            wait.pause();
+            pay();
+            endpoint_.poll();
+            came = is_written_elsewhere(block, offset, word);
+        }
+    });
+    spin.waits.store(came ? waits_max : waits / 2, std::memory_order_relaxed);
+}
+
+// Whether the word that the program has last seen there as `word` is another at its home.
+bool Node::is_written_elsewhere(BlockId block, std::uint64_t offset, std::uint64_t word) noexcept {
+    if (word_at(offset) != word) return true;
+    const auto home = lock_.find_home(block, home_guess(entries_[block], self_), nullptr, false);
+    if (!home || home->node == self_) return false;
+    const std::size_t in_block = offset & (block_bytes_ - 1) & ~std::size_t{7};
+    return copies_.word_of(home->node, block, in_block) != word;
+}
+
+// A thread of this node has come upon something else: the block that it waited for, it may wait for
+// once more. With no latch.
+void Node::close_waited_for(BlockId except) noexcept {
+    const std::uint32_t open = spins_.open.load(std::memory_order_relaxed);
+    if (open == 0 || open == except + 1) return;
+    BlockEntry& entry = entries_[open - 1];
+    // Who hands it on by atomics closes it then.
+    const bool by_program = except != Spins::no_block;
+    if (by_program && now_ns() - entry.atomics.at_ns < handed_on_ns) return;
+    if (spins_.open.exchange(0, std::memory_order_relaxed) != open) return;
+    if (!entry.latch.try_lock()) return;
+    close(open - 1);
+    entry.latch.unlock();
+}
+
+// With the latch. Where no load has come since the last time, nobody waits by loads.
+void Node::close_behind_atomic(BlockId block) noexcept {
+    SpinUse& spin = entries_[block].spin;
+    const std::uint8_t waits = spin.waits.load(std::memory_order_relaxed);
+    if (waits == 0) return;
+    if (spin.closed.load(std::memory_order_relaxed))
+        spin.waits.store(waits / 2, std::memory_order_relaxed);
+    close(block);
+}
+
+// With the latch. As an acquire does with a block that is stale, and in its role: a release under
+// way must find it with the engine or on the list (gather_work). What was written here and is not
+// merged stays, for the next release. Left as it is where more hangs on it, or somebody has the
+// role.
+void Node::close(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    const bool is_plain = entry.state == BlockState::readonly ||
+                          entry.state == BlockState::readonly_dirty ||
+                          entry.state == BlockState::writable;
+    // What came early and was mapped for nobody: the next fault would be taken for the first
+    // access.
+    const bool untouched = entry.early && early_[block].use == EarlyBlock::Use::none;
+    if (!is_plain || untouched || entry.held_back || entry.stale_pinned || must_stay(block)) return;
+    const std::unique_lock role{acquire_, std::try_to_lock};
+    if (!role) return;
+    entry.state = take(entry, BlockEvent::stale).next;
+    const AddressRange range = program_range(block);
+    engine_->unmap({&range, 1});
+    const bool changed = has_changed(block);
+    const BlockStep next =
+        take(entry, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
+    if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
+    entry.state = next.next;
+    entry.spin.closed.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace hiroba::dsm
