@@ -57,5 +57,27 @@ TEST(Info, TextNamesTheVersionTheKernelAndTheEngine) {
         EXPECT_NE(done.out.find(part), std::string::npos) << done.out;
 }
 
+/// Where a library is missing, or has no device, the line says so; where it is there, which and
+/// what it found.
+TEST(Info, SaysOfEachProviderWhatWasFoundOrIsMissing) {
+    const Outcome done = info({"--json"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    for (const auto& provider : nlohmann::json::parse(done.out)["providers"]) {
+        const auto name = provider["name"].get<std::string>();
+        const auto reason = provider["reason"].get<std::string>();
+        const bool usable = provider["usable"].get<bool>();
+        const auto says = [&](const char* text) { return reason.find(text) != reason.npos; };
+        if (name.ends_with("ucx"))
+            EXPECT_TRUE(usable ? says("UCX 1.") && says("wires: ") && says("tcp (")
+                               : says("built without") || says("cannot be loaded"))
+                << name << ": " << reason;
+        if (name.ends_with("verbs"))
+            EXPECT_TRUE(usable ? says("libibverbs.so.1.") && says(" port ")
+                               : says("built without") || says("cannot be loaded") ||
+                                     (says("no RDMA device") && says("libibverbs.so.1.")))
+                << name << ": " << reason;
+    }
+}
+
 }  // namespace
 }  // namespace hiroba::tools

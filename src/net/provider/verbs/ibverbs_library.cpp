@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <string>
 #include <type_traits>
 
@@ -60,6 +61,10 @@ Result<const IbverbsLibrary*> IbverbsLibrary::load() {
         return Error{ErrorKind::environment,
                      std::string("HIROBA_PROVIDER=verbs: libibverbs.so.1 has no ") + missing +
                          ". Install rdma-core 14 or later"};
+    Dl_info about{};
+    std::error_code none;
+    if (::dladdr(reinterpret_cast<const void*>(library.open_device), &about) != 0)
+        library.file = std::filesystem::canonical(about.dli_fname, none).filename().string();
     loaded = true;
     return &library;
 }
