@@ -58,6 +58,8 @@ def main():
     parser.add_argument("--programs", type=Path, help="folder of kernels ep.S, cg.S, ... to run too")
     parser.add_argument("--nodes", type=int, nargs="+", default=[2, 4], help="that kernels run on")
     parser.add_argument("--script", type=Path, help="for --bed shell")
+    parser.add_argument("--kernel-of", default="", metavar="SUITE",
+                        help="another release of Debian whose kernel boots, as bullseye (5.10)")
     parser.add_argument("--folder", type=Path, help="of the images; default: guest in the build")
     parser.add_argument("--seconds", type=int, default=1800, help="for each part")
     parser.add_argument("--memory", type=int, default=3072, help="MiB")
@@ -69,7 +71,7 @@ def main():
     build = given.build.resolve()
     folder = (given.folder or build / "guest").resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    kernel, files = image.build(folder)
+    kernel, files = image.build(folder, given.kernel_of)
     if given.bed == "shell":
         parts = {"script": given.script.read_text()}
     else:
