@@ -86,8 +86,8 @@ def modules_in_order(folder):
 def build(folder, suite=""):
     """Returns (kernel, initial file system) in `folder`; builds them where they are not there.
 
-    The kernel is that of the release `suite` of Debian; all else is this host's. An older one finds
-    its clock only after the firmware, so it stays packed."""
+    The kernel is that of the release `suite` of Debian; all else is this host's. It
+    stays packed, for the firmware: without that Debian 11's did not come up."""
     behind = f".{suite}" if suite else ""
     kernel = folder / (f"vmlinuz{behind}" if suite else "vmlinux")
     files = folder / f"initrd{behind}"
