@@ -66,7 +66,6 @@ Result<const UcpLibrary*> UcpLibrary::load() {
     find(library.config_release, "ucp_config_release");
     find(library.init_version, "ucp_init_version");
     find(library.cleanup, "ucp_cleanup");
-    find(library.context_print_info, "ucp_context_print_info");
     find(library.worker_create, "ucp_worker_create");
     find(library.worker_destroy, "ucp_worker_destroy");
     find(library.worker_get_address, "ucp_worker_get_address");
@@ -101,6 +100,10 @@ namespace {
 
 /// What UCX says of itself: a line for each way and device, which ends with "way/device".
 std::string facts_of(const UcpLibrary& ucp) {
+    void* const loaded = ::dlopen("libucp.so.0", RTLD_NOW | RTLD_NOLOAD);
+    const auto print_info = reinterpret_cast<decltype(&::ucp_context_print_info)>(
+        ::dlsym(loaded, "ucp_context_print_info"));
+    if (loaded == nullptr || print_info == nullptr) return "";
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
     params.features = UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
@@ -114,7 +117,7 @@ std::string facts_of(const UcpLibrary& ucp) {
     std::size_t bytes = 0;
     std::string facts;
     if (std::FILE* const out = ::open_memstream(&text, &bytes)) {
-        ucp.context_print_info(context, out);
+        print_info(context, out);
         std::fclose(out);
         facts.assign(text, bytes);
         std::free(text);

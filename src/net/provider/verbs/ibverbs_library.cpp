@@ -61,12 +61,15 @@ Result<const IbverbsLibrary*> IbverbsLibrary::load() {
         return Error{ErrorKind::environment,
                      std::string("HIROBA_PROVIDER=verbs: libibverbs.so.1 has no ") + missing +
                          ". Install rdma-core 14 or later"};
-    Dl_info about{};
-    std::error_code none;
-    if (::dladdr(reinterpret_cast<const void*>(library.open_device), &about) != 0)
-        library.file = std::filesystem::canonical(about.dli_fname, none).filename().string();
     loaded = true;
     return &library;
+}
+
+std::string IbverbsLibrary::file() const {
+    Dl_info about{};
+    std::error_code none;
+    if (::dladdr(reinterpret_cast<const void*>(open_device), &about) == 0) return "";
+    return std::filesystem::canonical(about.dli_fname, none).filename().string();
 }
 
 }  // namespace hiroba::net::verbs

@@ -43,8 +43,8 @@ struct IbverbsLibrary {
     decltype(&::ibv_destroy_ah) destroy_ah;
     decltype(&::ibv_wc_status_str) wc_status_str;
 
-    /// The file that was loaded, whose name ends with the version.
-    std::string file;
+    /// The name of the file that was loaded, which ends with the version.
+    std::string file() const;
 
     /// Environment errors: the library is missing or older. Thread: one.
     static Result<const IbverbsLibrary*> load();
