@@ -3,7 +3,7 @@
 # Installs the Debian packages that are missing for a purpose. It looks for what a package holds, so
 # what lies elsewhere in PATH or CPATH counts, and asks neither the network nor for root when all is
 # there. Where it may not install, it names what is missing and leaves the verdict to CMake.
-# Usage: install-packages.sh [build|check|deb|docs|format|PACKAGE]...
+# Usage: install-packages.sh [build|check|beds|deb|docs|format|PACKAGE]...
 set -euo pipefail
 
 # package, and the header or command it is asked for
@@ -24,6 +24,12 @@ for purpose in "${@:-build}"; do
             commands+=(clang:clang)
             others+=(libomp-dev)
             headers+=(libucx-dev:ucp/api/ucp.h libibverbs-dev:infiniband/verbs.h libgtest-dev:gtest/gtest.h nlohmann-json3-dev:nlohmann/json.hpp)
+            ;;
+        beds)
+            commands+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox cpio:cpio iproute2:ip openmpi-bin:mpirun
+                slurmctld:/usr/sbin/slurmctld slurmd:/usr/sbin/slurmd slurm-client:srun openssh-server:/usr/sbin/sshd
+                ucx-utils:ucx_perftest)
+            others+=(libpmix-dev)  # Slurm loads libpmix.so, without the number
             ;;
         deb) commands+=(dpkg-dev:dpkg-shlibdeps file:file) ;;
         docs) commands+=(mkdocs:mkdocs doxygen:doxygen) ;;

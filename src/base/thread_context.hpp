@@ -4,6 +4,8 @@
 // is written once per thread, because TLS of the program's threads lies in global memory.
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -55,6 +57,8 @@ struct ThreadContext {
     void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
+    /// What the program had blocked when it faulted; nullptr: no fault (base/held_signals.hpp).
+    const sigset_t* mask_before_fault = nullptr;
     /// What our frames lie over of the program's stack while it flushes; empty elsewhere. The
     /// program has nothing there.
     std::uintptr_t frames_begin = 0, frames_end = 0;

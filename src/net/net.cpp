@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/held_signals.hpp"
 #include "base/settings.hpp"
 #include "base/short_slice.hpp"
 #include "net/provider/registry.hpp"
@@ -243,6 +244,7 @@ bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns
         const std::uint64_t sleep_max_ns = anything_blocked() ? full_queue_sleep_ns : sleep_ns;
         provider_->sleep(Provider::Sleeper::waiter, std::min(sleep_max_ns, left_ns), ready,
                          argument);
+        obey_deadly_signals();
         budget.slept();
     } while (!ready(argument));
     return true;

@@ -175,6 +175,57 @@ def kill_of_a_node(bench):
                 assert (out, err) == (f"{int(signal.SIGUSR2)}\n", ""), f"rank {rank}: {out} {err}"
 
 
+def interrupted_in_a_fault(bench):
+    """One SIGINT ends a program that reads what a node that stands still has written, for which the
+    thread waits within a fault; one that handles the signal goes on waiting, as a slow read would."""
+    program = bench.build("waits_in_fault", """
+        static double values[1 << 16];
+        static volatile int stopped;
+        static void on_interrupt(int n) { _exit(7); }
+        int main(int argc, char** argv) {
+            if (argc > 1) signal(SIGINT, on_interrupt);
+        #pragma omp parallel num_threads(2)
+            if (omp_get_thread_num() == 1)
+                for (int i = 0; i < 1 << 16; ++i) values[i] = i;
+            puts("ready"); fflush(stdout);
+            getchar();
+            double sum = 0;
+            for (int i = 0; i < 1 << 16; ++i) sum += values[i];
+            printf("%g\\n", sum);
+        }""", "-fopenmp")
+    for words, wanted in (([], 128 + signal.SIGINT), (["handles"], None)):
+        job = subprocess.Popen([bench.hiroba, "run", "-n", "2", "--threads", "1", str(program), *words],
+                               stdin=subprocess.PIPE, text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, start_new_session=True,
+                               env={**os.environ, "HIROBA_PROVIDER": "udp", "HIROBA_PEER_TIMEOUT": "0"})
+        try:
+            assert job.stdout.readline() == "ready\n"
+            nodes = children(job.pid)
+            assert hears_interrupts(nodes[0])
+            os.kill(nodes[1], signal.SIGSTOP)
+            job.stdin.write("\n")
+            job.stdin.flush()
+            assert wait_until(lambda: not hears_interrupts(nodes[0]), 10), "it does not wait in a fault"
+            os.kill(job.pid, signal.SIGINT)
+            if wanted is None:
+                time.sleep(0.5)
+                assert job.poll() is None, f"it ended with {job.returncode}"
+                continue
+            assert wait_until(lambda: job.poll() is not None, END_SECONDS), "it goes on"
+            assert job.returncode == wanted, f"{job.returncode} {job.stderr.read()}"
+            assert "rank 0" in (told := job.stderr.read()) and "signal 2" in told, told
+        finally:
+            job.kill()
+            job.communicate()
+
+
+def hears_interrupts(pid):
+    """Whether some thread can take SIGINT: that of main does, but within a fault."""
+    masks = [re.search(r"SigBlk:\s*(\w+)", (task / "status").read_text())[1]
+             for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+    return any(int(mask, 16) >> (signal.SIGINT - 1) & 1 == 0 for mask in masks)
+
+
 # --- what the system denies ----------------------------------------------------------------------
 
 
@@ -312,7 +363,8 @@ def prompt_end(bench):
         assert middle["udp"] < middle["shm"] + 0.35, f"{nodes} nodes: {middle}"
 
 
-CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node, few_processes, denied_calls, lines_that_help,
+CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node,
+         interrupted_in_a_fault, few_processes, denied_calls, lines_that_help,
          loopback_only, prompt_end]
 
 

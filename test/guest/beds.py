@@ -6,7 +6,9 @@ from pathlib import Path
 SETTINGS = ["verbs_1", "verbs_2", "verbs_4", "verbs_storm_2", "verbs_storm_4", "shm_verbs_2",
             "shm_verbs_4"]
 KERNELS = ["ep", "is", "mg", "ft", "cg", "bt", "sp", "lu"]
-BEDS = {"soft_roce": [*(f"conformance_{setting}" for setting in SETTINGS), "programs",
+UCX_NODES = [1, 2, 4]
+BEDS = {"soft_roce": [*(f"conformance_{setting}" for setting in SETTINGS),
+                      *(f"ucx_verbs_{nodes}" for nodes in UCX_NODES), "ucx_programs", "programs",
                       *(f"kernel_{name}" for name in KERNELS), "hosts", "misses", "latency", "figures"],
         "stock_kernel": ["info", "heat"]}
 
@@ -16,6 +18,13 @@ ip link add d0 type dummy && ip addr add 10.0.0.1/24 dev d0 && ip link set d0 up
 rdma link add rxe0 type rxe netdev d0 || exit 1
 export HIROBA_NET=10.0.0.1
 cd /tmp
+"""
+
+# UCX's reliable connections. Of itself it never gives a silent peer up, and refuses packets of its
+# datagrams to its own device.
+UCX_OVER_VERBS = SOFT_ROCE + """
+export UCX_TLS=rc_verbs,ud_verbs,self UCX_UD_VERBS_ETH_DGID_CHECK=n
+export UCX_RC_VERBS_RETRY_COUNT=6 UCX_RC_VERBS_TIMEOUT=100ms
 """
 
 # An emulated machine is slow, and a test with a time limit may say so of any provider. A test that
@@ -90,9 +99,9 @@ echo device: $(cd /sys/class/infiniband/rxe0/ports/1/hw_counters && for c in *; 
 """
 
 
-def programs_over_verbs(build):
-    script = SOFT_ROCE + RUN_AND_COMPARE.format(
-        build=build, options="--provider verbs", seconds=240)
+def programs_over(build, provider, bed):
+    script = bed + RUN_AND_COMPARE.format(
+        build=build, options=f"--provider {provider}", seconds=240)
     for name, words in (("ep", ""), ("heat", "64 20"), ("mandelbrot", ""), ("vectors", "")):
         script += f"for n in 2 4; do run $n {build}/examples/{name} {words}; done\n"
     return script + COUNTERS + "exit $failed\n"
@@ -183,7 +192,14 @@ def scripts(bed, only, build, programs, nodes):
             found[part] = SOFT_ROCE + CONFORMANCE.format(
                 build=build, setting=rest, beside=beside, cases="*", seconds=1200)
         elif part == "programs":
-            found[part] = programs_over_verbs(build)
+            found[part] = programs_over(build, "verbs", SOFT_ROCE)
+        elif part == "ucx_programs":  # UCX pins whole regions
+            found[part] = programs_over(build, "ucx", UCX_OVER_VERBS + "export HIROBA_HEAP=64M\n")
+        elif part.startswith("ucx_verbs"):
+            nodes_of_part = part.rpartition("_")[2]
+            found[part] = UCX_OVER_VERBS + CONFORMANCE.format(
+                build=build, setting=f"ucx_{nodes_of_part}", beside=f"udp_{nodes_of_part}", cases="*",
+                seconds=1200)
         elif kind == "kernel":
             if programs is not None:
                 found[part] = kernel_over_verbs(build, programs.resolve() / f"{rest}.S", nodes)

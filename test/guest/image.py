@@ -13,6 +13,7 @@ from pathlib import Path
 
 PACKAGES = ["ibverbs-utils", "ibverbs-providers", "libibverbs1", "rdma-core", "perftest",
             "rdmacm-utils", "librdmacm1", "libibumad3", "libpci3"]
+KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 MODULES = ["virtio_pci", "virtio_net", "9p", "9pnet_virtio", "overlay", "veth", "dummy",
            "sch_netem", "ib_uverbs", "crc32_generic", "rdma_rxe"]
 
@@ -29,8 +30,27 @@ def needed(commands):
     return None
 
 
-def kernel_package():
-    for line in output("apt-cache", "depends", "linux-image-amd64", text=True).splitlines():
+def apt_of(suite, folder):
+    """Options with which apt knows the packages of another release of Debian, and nothing else;
+    its lists lie in `folder`. Empty for this one's."""
+    if not suite:
+        return []
+    here = folder / f"apt_{suite}"
+    for name in ("lists/partial", "cache/archives/partial"):
+        (here / name).mkdir(parents=True, exist_ok=True)
+    mirror = next(word.rstrip("/") for line in output("apt-get", "indextargets", text=True).splitlines()
+                  if line.startswith("Repo-URI:") and "/debian/" in line + "/"
+                  for word in line.split()[1:])
+    (here / "sources").write_text(f"deb [signed-by={KEYS}] {mirror} {suite} main\n")
+    options = [f"Dir::Etc::sourcelist={here}/sources", "Dir::Etc::sourceparts=-",
+               f"Dir::State::lists={here}/lists", f"Dir::Cache={here}/cache", "APT::Sandbox::User=root"]
+    words = [word for option in options for word in ("-o", option)]
+    output("apt-get", "-qq", *words, "update")
+    return words
+
+
+def kernel_package(apt):
+    for line in output("apt-cache", *apt, "depends", "linux-image-amd64", text=True).splitlines():
         words = line.split()
         if words[:1] == ["Depends:"] and words[1].startswith("linux-image-"):
             return words[1]
@@ -63,16 +83,23 @@ def modules_in_order(folder):
     return order
 
 
-def build(folder):
-    """Returns (kernel, initial file system) in `folder`; builds them where they are not there."""
-    kernel, files = folder / "vmlinux", folder / "initrd"
+def build(folder, suite=""):
+    """Returns (kernel, initial file system) in `folder`; builds them where they are not there.
+
+    The kernel is that of the release `suite` of Debian; all else is this host's. It
+    stays packed, for the firmware: without that Debian 11's did not come up."""
+    behind = f".{suite}" if suite else ""
+    kernel = folder / (f"vmlinuz{behind}" if suite else "vmlinux")
+    files = folder / f"initrd{behind}"
     if kernel.exists() and files.exists():
         return kernel, files
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     (work / "deb").mkdir(parents=True)
-    image = kernel_package()
-    output("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", image, *PACKAGES,
+    apt = apt_of(suite, folder)
+    image = kernel_package(apt)
+    output("apt-get", "-qq", "-o", "APT::Sandbox::User=root", *apt, "download", image, cwd=work / "deb")
+    output("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *PACKAGES,
            cwd=work / "deb")
     root, packed = work / "root", work / "kernel"
     for name in "bin proc sys dev m h n tmp x".split():
@@ -94,7 +121,7 @@ def build(folder):
     shutil.copy(shutil.which("busybox"), root / "bin/busybox")
     shutil.copy(Path(__file__).with_name("init.sh"), root / "init")
     (root / "init").chmod(0o755)
-    unpack_kernel(packed / f"boot/vmlinuz-{release}", kernel)
+    (shutil.copy if suite else unpack_kernel)(packed / f"boot/vmlinuz-{release}", kernel)
     files.write_bytes(archive(root, "."))
     shutil.rmtree(work)
     return kernel, files

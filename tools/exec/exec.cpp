@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <optional>
@@ -73,6 +75,24 @@ void tell_narrow_masks(const std::vector<ExecCard>& cards, const std::string& th
     }
 }
 
+/// Ends a process of several that all have found the same, of which one `speaks`. The launcher ends
+/// the others with the first whose status is not 0, and may leave unread what an ended process has
+/// written: so the silent ones wait, to be ended with the one that speaks, and that one waits until
+/// its line was taken.
+int refuse(const Error& error, bool speaks) {
+    constexpr int step_us = 2'000, steps = 500;
+    if (speaks) say_line(error.text);
+    struct stat kind {};
+    const bool is_pipe = ::fstat(STDERR_FILENO, &kind) == 0 && S_ISFIFO(kind.st_mode);
+    for (int i = 0; i < steps; ++i) {
+        int unread = 0;
+        if (speaks && (!is_pipe || ::ioctl(STDERR_FILENO, FIONREAD, &unread) != 0 || unread == 0))
+            break;
+        ::usleep(step_us);
+    }
+    return status_of(error);
+}
+
 int lead(const RunOptions& options, Leading leading, const std::vector<ExecCard>& cards,
          Placement placement) {
     auto request = request_for(options);
@@ -119,11 +139,11 @@ int take_part(const RunOptions& options, PmixClient& client) {
     std::vector<ExecCard> cards;
     for (const auto& bytes : *given) {
         auto card = read_card(bytes);
-        if (!card) return client.rank() == 0 ? report(card.error()) : exit_environment;
+        if (!card) return refuse(card.error(), client.rank() == 0);
         cards.push_back(std::move(*card));
     }
     auto placement = place(cards);
-    if (!placement) return client.rank() == 0 ? report(placement.error()) : exit_environment;
+    if (!placement) return refuse(placement.error(), client.rank() == 0);
 
     int status = 0;
     if (leading)
@@ -143,8 +163,8 @@ int exec(const RunOptions& options) {
         const auto get = [](const char* name) -> const char* { return ::getenv(name); };
         const std::string lost = why_alone(get);
         // Every process finds the same; the first says so.
-        const bool first = is_first_of_singletons(get);
-        if (!lost.empty()) return first ? report({ErrorKind::environment, lost}) : exit_environment;
+        if (!lost.empty())
+            return refuse({ErrorKind::environment, lost}, is_first_of_singletons(get));
         RunOptions alone = options;
         alone.nodes = "1";
         return run(alone);
@@ -157,16 +177,14 @@ int exec(const RunOptions& options) {
     auto ready = prepare_command(options);
     if (ready)
         if (const auto request = request_for(options); !request) ready = request.error();
-    if (!ready) return speaks ? report(ready.error()) : status_of(ready.error());
+    if (!ready) return refuse(ready.error(), speaks);
     auto client = PmixClient::connect();
-    if (!client) return speaks ? report(client.error()) : status_of(client.error());
+    if (!client) return refuse(client.error(), speaks);
     if ((*client)->processes() > nodes_max)
-        return (*client)->rank() == 0
-                   ? report(
-                         {ErrorKind::usage,
-                          fmt::format("{} processes would be {} nodes; at most {}. Lower -n",
-                                      (*client)->processes(), (*client)->processes(), nodes_max)})
-                   : exit_usage;
+        return refuse({ErrorKind::usage,
+                       fmt::format("{} processes would be {} nodes; at most {}. Lower -n",
+                                   (*client)->processes(), (*client)->processes(), nodes_max)},
+                      (*client)->rank() == 0);
     return take_part(options, **client);
 }
 

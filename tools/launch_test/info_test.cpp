@@ -57,5 +57,26 @@ TEST(Info, TextNamesTheVersionTheKernelAndTheEngine) {
         EXPECT_NE(done.out.find(part), std::string::npos) << done.out;
 }
 
+/// Where a library is missing, or has no device, the line says so; where it is there, which and
+/// what it found.
+TEST(Info, SaysOfEachProviderWhatWasFoundOrIsMissing) {
+    const Outcome done = info({"--json"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    for (const auto& provider : nlohmann::json::parse(done.out)["providers"]) {
+        const auto name = provider["name"].get<std::string>();
+        const auto reason = provider["reason"].get<std::string>();
+        const bool usable = provider["usable"].get<bool>();
+        const auto says = [&](const char* text) { return reason.find(text) != reason.npos; };
+        const bool is_absent = says("built without") || says("cannot be loaded");
+        bool is_told = true;
+        if (name.ends_with("ucx"))
+            is_told = usable ? says("UCX 1.") && says("wires: ") && says("tcp (") : is_absent;
+        if (name.ends_with("verbs"))
+            is_told = says("libibverbs.so.1.") ? says(usable ? " port " : "no RDMA device")
+                                               : is_absent && !usable;
+        EXPECT_TRUE(is_told) << name << ": " << reason;
+    }
+}
+
 }  // namespace
 }  // namespace hiroba::tools

@@ -54,14 +54,17 @@ bool ask_targets(std::uintptr_t address, bool write) noexcept {
     return false;
 }
 
-bool resolve(std::uintptr_t address, bool write, std::uintptr_t instruction) noexcept {
+bool resolve(std::uintptr_t address, bool write, const ucontext_t& context) noexcept {
+    const auto instruction = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
     if (address < page_bytes) return false;
     ThreadContext& thread = this_thread();
     if (thread.fault_address != 0)
         fatal("fault at 0x%lx (instruction 0x%lx) while resolving the fault at 0x%lx", address,
               instruction, thread.fault_address);
     thread.fault_address = address;
+    thread.mask_before_fault = &context.uc_sigmask;
     const bool resolved = ask_targets(address, write);
+    thread.mask_before_fault = nullptr;
     thread.fault_address = 0;
     return resolved;
 }
@@ -95,8 +98,7 @@ void handle(int signal, siginfo_t* info, void* raw_context) {
         pass_to_program(signal, *info, context);
     } else {
         const bool write = (context.uc_mcontext.gregs[REG_ERR] & error_write) != 0;
-        const auto instruction = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
-        if (!resolve(address, write, instruction)) {
+        if (!resolve(address, write, context)) {
             if (is_attached(address))
                 refuse_attached(address, write, *info, context);
             else

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -93,10 +96,63 @@ Result<const UcpLibrary*> UcpLibrary::load() {
     return &library;
 }
 
+namespace {
+
+/// What UCX says of itself: a line for each way and device, which ends with "way/device".
+std::string facts_of(const UcpLibrary& ucp) {
+    void* const loaded = ::dlopen("libucp.so.0", RTLD_NOW | RTLD_NOLOAD);
+    const auto print_info = reinterpret_cast<decltype(&::ucp_context_print_info)>(
+        ::dlsym(loaded, "ucp_context_print_info"));
+    if (loaded == nullptr || print_info == nullptr) return "";
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    ucp_config_t* config = nullptr;
+    if (ucp.config_read(nullptr, nullptr, &config) != UCS_OK) return "";
+    ucp_context_h context = nullptr;
+    const auto status = ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context);
+    ucp.config_release(config);
+    if (status != UCS_OK) return "";
+    char* text = nullptr;
+    std::size_t bytes = 0;
+    std::string facts;
+    if (std::FILE* const out = ::open_memstream(&text, &bytes)) {
+        print_info(context, out);
+        std::fclose(out);
+        facts.assign(text, bytes);
+        std::free(text);
+    }
+    ucp.cleanup(context);
+    return facts;
+}
+
+/// "tcp (lo, eth0), posix (memory)": what UCX_TLS and UCX_NET_DEVICES leave of what is there.
+std::string ways_of(std::string_view facts) {
+    std::string all, open_way;
+    while (!facts.empty()) {
+        const std::string_view line = facts.substr(0, facts.find('\n'));
+        facts.remove_prefix(std::min(facts.size(), line.size() + 1));
+        const std::string_view last = line.substr(line.find_last_of(' ') + 1);
+        const std::size_t slash = last.find('/');
+        if (line.find(" resource ") == line.npos || slash == last.npos) continue;
+        const std::string way{last.substr(0, slash)}, device{last.substr(slash + 1)};
+        if (way == "self") continue;
+        if (way == open_way)
+            all.insert(all.size() - 1, ", " + device);
+        else
+            all += (all.empty() ? "" : ", ") + way + " (" + device + ")";
+        open_way = way;
+    }
+    return all.empty() ? "none" : all;
+}
+
+}  // namespace
+
 Result<std::string> describe_library() {
     const auto ucp = UcpLibrary::load();
     if (!ucp) return ucp.error();
-    return std::string("UCX ") + (*ucp)->get_version_string() + "; its devices: ucx_info -d";
+    return std::string("UCX ") + (*ucp)->get_version_string() +
+           "; wires: " + ways_of(facts_of(**ucp));
 }
 
 }  // namespace hiroba::net::ucx

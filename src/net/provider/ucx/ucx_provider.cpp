@@ -319,7 +319,13 @@ bool UcxProvider::open_endpoint(Peer& peer) noexcept {
     params.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     params.err_handler = {on_error, &peer};
-    const ucs_status_t status = ucp_.ep_create(worker_, &params, &peer.endpoint);
+    ucs_status_t status = ucp_.ep_create(worker_, &params, &peer.endpoint);
+    if (status == UCS_ERR_UNREACHABLE) {
+        // UCX's shared memory tells of no peer's death. Within a host the launcher does.
+        params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+        status = ucp_.ep_create(worker_, &params, &peer.endpoint);
+        peer.dies_untold = status == UCS_OK;
+    }
     if (status == UCS_OK) return true;
     peer.endpoint = nullptr;
     say("provider ucx: no way to node %lu: %s. If it lives, see ucx_info -d; UCX_TLS or "

@@ -80,6 +80,8 @@ private:
         std::vector<Op*> puts;         ///< that no flush is behind yet,
         std::vector<Op*> puts_before;  ///< and those before the flush under way
         bool flushing_puts = false;
+        bool dies_untold =
+            false;            ///< over wires that report no error: the endpoint is never closed
         bool broken = false;  ///< UCX has reported an error; to become gone
         bool gone = false;    ///< its connection broke; whether it is lost others say
         bool lost = false;

@@ -86,8 +86,10 @@ Result<std::vector<std::string>> describe_devices() {
     const auto ibv = IbverbsLibrary::load();
     if (!ibv) return ibv.error();
     const DeviceList list{**ibv};
-    if (list.count == 0) return unfit("no RDMA device (/sys/class/infiniband has none)");
-    std::vector<std::string> lines;
+    if (list.count == 0)
+        return unfit("no RDMA device (/sys/class/infiniband has none, or its driver is missing); " +
+                     (*ibv)->file() + " is there");
+    std::vector<std::string> lines{(*ibv)->file()};
     for (int i = 0; i < list.count; ++i) {
         const std::string name = (*ibv)->get_device_name(list.all[i]);
         for (unsigned port = 1; !line_of(port_folder(name, port) + "/state").empty(); ++port) {

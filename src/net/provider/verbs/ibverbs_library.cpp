@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <string>
 #include <type_traits>
 
@@ -62,6 +63,13 @@ Result<const IbverbsLibrary*> IbverbsLibrary::load() {
                          ". Install rdma-core 14 or later"};
     loaded = true;
     return &library;
+}
+
+std::string IbverbsLibrary::file() const {
+    Dl_info about{};
+    std::error_code none;
+    if (::dladdr(reinterpret_cast<const void*>(open_device), &about) == 0) return "";
+    return std::filesystem::canonical(about.dli_fname, none).filename().string();
 }
 
 }  // namespace hiroba::net::verbs

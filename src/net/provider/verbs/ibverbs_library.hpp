@@ -7,6 +7,8 @@
 
 #include <infiniband/verbs.h>
 
+#include <string>
+
 #include "base/result.hpp"
 
 namespace hiroba::net::verbs {
@@ -40,6 +42,9 @@ struct IbverbsLibrary {
     decltype(&::ibv_create_ah) create_ah;
     decltype(&::ibv_destroy_ah) destroy_ah;
     decltype(&::ibv_wc_status_str) wc_status_str;
+
+    /// The name of the file that was loaded, which ends with the version.
+    std::string file() const;
 
     /// Environment errors: the library is missing or older. Thread: one.
     static Result<const IbverbsLibrary*> load();

@@ -80,6 +80,7 @@ void Lane::run(Op* first) noexcept {
         // Read before: what has started may be over at once.
         Op* const after = op->after;
         if (!advance(*op)) return;
+        if (after != nullptr && would_overtake(*after, *op)) return;  // requested() goes on
         op->after = nullptr;
         op = after;
     }

@@ -9,6 +9,7 @@
 // made of compare-swaps, repeated until the word was what the last one found.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -66,11 +67,20 @@ public:
          PeerKeys& keys, std::uint32_t index, std::uint32_t nodes);
 
     SendQueue& queue() noexcept { return queue_; }
+    /// Whether there are places for a list of so many operations; all of them, where it is longer.
+    bool has_room(std::size_t operations) const noexcept {
+        return free_.size() >= std::min<std::size_t>(operations, ops_max);
+    }
     /// A place for an operation, or nullptr. The caller fills it in.
     Op* take() noexcept;
     /// Starts it. True once those after it may start; else they go behind it (Op::after).
     /// queue().ring() is the caller's.
     bool start(Op& op) noexcept { return advance(op); }
+    /// Whether `next` has to wait for the end of `op`, before it in its list: a message to the
+    /// target's processor would overtake what the device still carries out.
+    static bool would_overtake(const Op& next, const Op& op) noexcept {
+        return next.by_processor && op.under_way != 0;
+    }
 
     /// Takes completions and goes on with what waited; tells up to `count_max` operations by
     /// told(id, peer, failed), with the latch open.

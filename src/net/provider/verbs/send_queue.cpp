@@ -87,6 +87,7 @@ bool SendQueue::is_open(NodeId peer) noexcept {
         die(exit_environment, "provider verbs (%s): no queue pair to node %u: %s; see ulimit -l",
             device_.name().c_str(), peer.value, strerror(errno));
     to.inlined = std::make_unique<std::byte[]>(std::size_t{depth} * inline_bytes_);
+    has_connections_ = true;
     begin_to_ask(peer, to);
     return false;
 }
@@ -331,7 +332,8 @@ std::size_t SendQueue::take_completions(std::size_t count_max) noexcept {
 
 bool SendQueue::arm(bool errors_only) noexcept {
     if (next_ != kept_ || !done_without_completion_.empty()) return true;
-    if (under_way_ == 0) return false;
+    // What makes the first connection wakes who sleeps, by the peer's answer.
+    if (!has_connections_ || (errors_only && under_way_ == 0)) return false;
     const CallsOfOwnLibrary of_verbs;
     ibv_req_notify_cq(cq_, errors_only ? 1 : 0);
     return take_completions(completions_.size()) != 0;

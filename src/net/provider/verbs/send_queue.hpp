@@ -154,6 +154,7 @@ private:
     ibv_cq* cq_ = nullptr;
     std::uint32_t cqe_ = 4096;
     std::uint32_t under_way_ = 0;
+    bool has_connections_ = false;  ///< has had one
     std::uint32_t inline_bytes_ = 220;
     std::vector<std::unique_ptr<Connection>> connections_;
     std::vector<NodeId> asking_;

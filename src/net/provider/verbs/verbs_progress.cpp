@@ -256,8 +256,9 @@ bool VerbsProvider::anything_to_do(Sleeper role) noexcept {
         const std::scoped_lock guard{own_latch_};
         if (!own_messages_.empty()) return true;
     }
+    // Also those with nothing under way: a thread may post to one while this one sleeps, and
+    // compute.
     for (const auto& lane : lanes_) {
-        if (lane->is_idle()) continue;
         const std::scoped_lock guard{lane->queue().latch()};
         if (lane->has_finished() || lane->queue().arm()) return true;
     }

@@ -267,8 +267,8 @@ bool VerbsProvider::do_here(const Work& work, bool is_behind) noexcept {
 bool VerbsProvider::enlist(Lane& lane, const Work& work, Behind& behind) noexcept {
     Op** const last = std::find_if(behind.lasts.begin(), behind.lasts.begin() + behind.count,
                                    [&](const Op* op) { return op->peer == work.peer; });
-    const bool is_behind = last != behind.lasts.begin() + behind.count;
-    if (!is_behind && behind.count == behind.lasts.size()) return false;
+    const auto at = static_cast<std::size_t>(last - behind.lasts.begin());
+    if (at == behind.lasts.size()) return false;
     Op* const op = lane.take();
     if (op == nullptr) return false;
     op->id = work.id;
@@ -286,12 +286,16 @@ bool VerbsProvider::enlist(Lane& lane, const Work& work, Behind& behind) noexcep
         op->memory = work.memory;
         op->bytes = work.bytes;
     }
-    if (is_behind) {
+    if (at == behind.count) {
+        ++behind.count;
+        behind.started[at] = lane.start(*op);
+    } else if (!behind.started[at] || Lane::would_overtake(*op, **last)) {
         (*last)->after = op;
-        *last = op;
-    } else if (!lane.start(*op)) {
-        behind.lasts[behind.count++] = op;
+        behind.started[at] = false;
+    } else {
+        behind.started[at] = lane.start(*op);
     }
+    *last = op;
     return true;
 }
 
@@ -299,7 +303,7 @@ std::size_t VerbsProvider::post(std::span<Work> list) noexcept {
     std::size_t taken = 0;
     Behind behind;
     Lane& lane = lane_of_thread();
-    bool locked = false, own_with_device = false;
+    bool locked = false, has_room = true, own_with_device = false;
     for (Work& work : list) {
         HIROBA_INVARIANT(work.peer.value < setup_.nodes, "node %u of %u", work.peer.value,
                          setup_.nodes);
@@ -308,8 +312,13 @@ std::size_t VerbsProvider::post(std::span<Work> list) noexcept {
         } else if (do_here(work, own_with_device && work.peer == setup_.self)) {
             work.outcome = Post::done;
         } else {
-            if (!std::exchange(locked, true)) lane.queue().latch().lock();
-            work.outcome = enlist(lane, work, behind) ? Post::posted : Post::again;
+            if (!std::exchange(locked, true)) {
+                lane.queue().latch().lock();
+                // All or none: what comes with a later call is not behind what is taken now.
+                has_room = lane.has_room(list.size() - taken);
+            }
+            const bool is_taken = has_room && enlist(lane, work, behind);
+            work.outcome = is_taken ? Post::posted : Post::again;
             own_with_device |= work.peer == setup_.self;
         }
         if (work.outcome == Post::again) break;

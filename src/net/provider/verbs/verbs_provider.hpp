@@ -91,9 +91,10 @@ private:
     /// @param is_behind  it comes after something of its list that the device does for this node,
     /// as a get behind the atomic that takes the lock
     bool do_here(const Work& work, bool is_behind) noexcept;
-    /// The last of each list that does not start at once.
+    /// The last operation of the list to each peer.
     struct Behind {
         std::array<Op*, 16> lasts{};
+        std::array<bool, 16> started{};
         std::size_t count = 0;
     };
     bool enlist(Lane& lane, const Work& work, Behind& behind) noexcept;
