@@ -36,6 +36,10 @@ struct Options {
     /// Command queues, 1 to 16. A thread always uses the same one; more of them keep threads that
     /// enqueue at the same time out of each other's cache lines. 128 KiB each.
     std::uint32_t queues = 1;
+    /// Threads that empty the queues, 1 to `queues`: the communication thread and further ones. As
+    /// many as the transport has queues for (verbs: HIROBA_VERBS_QUEUES; shm: 16; else 1), so that
+    /// a program need not know it: Network::executors().
+    std::uint32_t executors = 1;
 };
 
 /// Counts requests under way: give callback() to each, then Network::wait(). It outlives them.
@@ -89,6 +93,8 @@ public:
     std::uint32_t nodes() const noexcept { return nodes_; }
     /// The transport: "shm", "udp", ...
     virtual const char* provider() const noexcept = 0;
+    /// Threads that empty the command queues; Options::executors at most.
+    virtual std::uint32_t executors() const noexcept = 0;
 
     // --- before connect(): the same calls in the same order on every node ------------------------
 

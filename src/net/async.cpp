@@ -45,7 +45,7 @@ bool good_shape(const AtomicParams& params) noexcept {
 
 }  // namespace
 
-Async::Async(Endpoint& endpoint, offload::Mode mode, std::uint32_t queues)
+Async::Async(Endpoint& endpoint, offload::Mode mode, std::uint32_t queues, std::uint32_t executors)
     : endpoint_(endpoint),
       nodes_(endpoint.nodes()),
       maps_peers_(endpoint.provider().limits().maps_peers),
@@ -53,7 +53,7 @@ Async::Async(Endpoint& endpoint, offload::Mode mode, std::uint32_t queues)
                        mode != offload::Mode::always),
       payload_bytes_max_(endpoint.provider().limits().message_bytes_max -
                          sizeof(wire::ActiveWords)),
-      engine_(endpoint, mode, queues) {
+      engine_(endpoint, mode, queues, executors) {
     endpoint.on(MessageKind::active, &Async::arrived, this);
 }
 
@@ -119,6 +119,7 @@ void Async::attach() {
         }
         memory.valid.store(true, std::memory_order_release);  // pairs with find()
     }
+    engine_.start_executors();
 }
 
 MutableBytes Async::local(Handle handle) const noexcept {

@@ -32,7 +32,9 @@ class Async {
 public:
     /// @param mode  how requests reach the provider (offload/engine.hpp)
     /// @param queues  of commands, 1 to offload::Engine::queues_max
-    Async(Endpoint& endpoint, offload::Mode mode, std::uint32_t queues = 1);
+    /// @param executors  that empty them, as far as the provider has queues for several
+    Async(Endpoint& endpoint, offload::Mode mode, std::uint32_t queues = 1,
+          std::uint32_t executors = 1);
     /// The mode HIROBA_OFFLOAD asks for.
     static offload::Mode mode_of_setting() noexcept;
 
@@ -45,8 +47,10 @@ public:
     void deregister(Handle handle) noexcept;
     /// Registers the handler; before connect().
     void on(ActiveId id, ActiveHandler handler, void* context) noexcept;
-    /// Resolves what connect() has brought.
+    /// Resolves what connect() has brought, and starts the executors.
     void attach();
+    /// How many there are.
+    std::uint32_t executors() const noexcept { return engine_.executors(); }
 
     struct Allocated {
         RegionId region;

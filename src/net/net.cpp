@@ -104,6 +104,12 @@ bool Endpoint::poll() noexcept {
     return true;
 }
 
+bool Endpoint::poll_own() noexcept {
+    if (provider_->poll_own(*this, poll_count_max) == 0) return false;
+    wake_local();
+    return true;
+}
+
 void Endpoint::message(NodeId from, MessageKind kind, Bytes body) noexcept {
     const Registered& registered = handlers_[static_cast<std::size_t>(kind)];
     HIROBA_INVARIANT(registered.handler != nullptr, "no handler for kind %u, sent by node %u",

@@ -105,6 +105,9 @@ public:
 
     /// Polls once if no other thread is polling. True if something was delivered.
     bool poll() noexcept;
+    /// Tells what is complete of the calling thread's set of queues, beside the thread that polls.
+    /// True if anything was. Where limits().queue_pairs is above 1.
+    bool poll_own() noexcept;
 
     /// Waits until `ready(argument)`: polls and spins briefly, yields, then sleeps. Wakes on
     /// messages, on wake_local() and on a peer's wake(). Any thread; not from a handler.

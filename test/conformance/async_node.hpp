@@ -58,7 +58,7 @@ inline std::unique_ptr<net::Network> network_over(std::unique_ptr<net::Endpoint>
 /// The same by hiroba/net.hpp, under the names that AsyncNode's members have.
 struct FaceNode {
     FaceNode(Rig& rig, net::Offload offload, std::uint32_t queues)
-        : made(network_over(rig.open(), {offload, queues})),
+        : made(network_over(rig.open(), {offload, queues, queues})),
           memory(*made->allocate(1 << 20)),
           async(std::make_unique<Requests>(Requests{*made})),
           collectives(made.get()),

@@ -201,6 +201,27 @@ TEST_P(Requests, of_foreign_calls_run_once_on_one_thread_beside_everything_else)
     });
 }
 
+TEST_P(Requests, are_refused_options_that_nobody_can_have) {
+    run([](Rig& rig) {
+        const net::Options wrong[] = {{.queues = 0},
+                                      {.queues = 17},
+                                      {.queues = 2, .executors = 3},
+                                      {.queues = 2, .executors = 0}};
+        for (const net::Options& options : wrong) {
+            const auto made = net::NetworkOver::make(rig.open(), options, {});
+            ASSERT_FALSE(made);
+            EXPECT_NE(made.error().text.find("Options::"), std::string::npos);
+        }
+        FaceNode node{rig, net::Offload::always, 4};
+        node.connect();
+        EXPECT_GE(node.made->executors(), 1u);
+        EXPECT_EQ(node.made->executors() > 1,
+                  std::string_view(node.made->provider()) == "shm" ||
+                      std::string_view(node.made->provider()) == "verbs");
+        rig.meet();
+    });
+}
+
 TEST_P(Requests, of_foreign_calls_reach_a_thread_that_sleeps) {
     run([](Rig& rig) {
         FaceNode node{rig, net::Offload::automatic, 1};

@@ -45,13 +45,19 @@ Result<std::unique_ptr<NetworkOver>> NetworkOver::make(std::unique_ptr<Endpoint>
                      std::to_string(options.queues) + " command queues; there may be 1 to " +
                          std::to_string(offload::Engine::queues_max) + " (Options::queues)"};
     }
+    if (options.executors < 1 || options.executors > options.queues) {
+        return Error{ErrorKind::usage, std::to_string(options.executors) + " executors of " +
+                                           std::to_string(options.queues) +
+                                           " command queues; there may be 1 to as many as queues "
+                                           "(Options::executors)"};
+    }
     std::unique_ptr<NetworkOver> made(
         new NetworkOver(std::move(endpoint), std::move(surroundings)));
     auto collectives = Collectives::make(*made->endpoint_, made->job_key());
     if (!collectives) return collectives.error();
     made->collectives_ = std::move(*collectives);
-    made->async_ =
-        std::make_unique<Async>(*made->endpoint_, mode_of(options.offload), options.queues);
+    made->async_ = std::make_unique<Async>(*made->endpoint_, mode_of(options.offload),
+                                           options.queues, options.executors);
     return made;
 }
 

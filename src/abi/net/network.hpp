@@ -45,6 +45,7 @@ public:
     void at_connect(std::function<Result<void>()> part) { parts_.push_back(std::move(part)); }
 
     const char* provider() const noexcept override { return endpoint_->provider().limits().name; }
+    std::uint32_t executors() const noexcept override { return async_->executors(); }
     std::optional<Handle> allocate(std::size_t bytes, std::string* why) override;
     void on(ActiveId id, ActiveHandler handler, void* context) noexcept override {
         async_->on(id, handler, context);

@@ -25,9 +25,10 @@ struct Engine::Parts {
     std::array<Bytes, 2> bytes;
 };
 
-Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues)
+Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues, std::uint32_t executors)
     : endpoint_(endpoint),
       mode_(mode),
+      executors_count_(std::min({executors, queues, endpoint.provider().limits().queue_pairs})),
       counts_(!endpoint.provider().limits().completes_inline &&
               endpoint.provider().requests_under_way() == nullptr),
       gathers_(endpoint.provider().limits().gathers && endpoint.provider().limits().parallel),
@@ -63,9 +64,9 @@ bool Engine::submit_by_mode(const Command& command, bool may_join) noexcept {
     return outcome != Post::again;
 }
 
-Engine::Queue& Engine::one_of_several() noexcept {
+std::uint32_t Engine::queue_of_thread() const noexcept {
     const auto self = static_cast<std::uint64_t>(pthread_self());
-    return *queues_[(self * 0x9E37'79B9'7F4A'7C15u >> 32) % queues_.size()];
+    return static_cast<std::uint32_t>((self * 0x9E37'79B9'7F4A'7C15u >> 32) % queues_.size());
 }
 
 void Engine::wake_service() noexcept {
@@ -86,7 +87,10 @@ bool Engine::gather(const Command& command) noexcept {
 // *under_way_ and then looks at joined_; here it is the other way round, so one of both sees the
 // other (all four accesses are sequentially consistent).
 bool Engine::join(const Command& command) noexcept {
-    const auto put = own_queue().put_quietly([&](Command& place) { place.assign(command); });
+    const auto write = [&](Command& place) { place.assign(command); };
+    const std::uint32_t index = queue_of_thread();
+    if (executor_of(index) != 0) return enqueue(write);
+    const auto put = queues_[index]->put_quietly(write);
     if (put == Queue::Put::full) return false;
     joined_.store(true);
     if (under_way_->load() == 0) wake_service();
@@ -179,21 +183,27 @@ void Engine::describe(std::uint32_t index, const Command& command, Work& work,
 std::size_t Engine::progress() noexcept {
     std::size_t done = repeat_guesses();
     bool stuck = false;
-    for (const auto& queue : queues_) {
-        // Takes one queue's length at most: busy producers would starve poll() otherwise.
-        for (std::size_t batch = 0; batch < queue_capacity / batch_max; ++batch) {
-            const std::size_t executed = execute_batch(*queue, stuck);
-            done += executed;
-            if (executed < batch_max) break;
-        }
-    }
+    done += execute_queues(0, stuck);
     // Relaxed: only says how long to sleep.
     if (blocked_.load(std::memory_order_relaxed) != stuck)
         blocked_.store(stuck, std::memory_order_relaxed);
     return done;
 }
 
-std::size_t Engine::execute_batch(Queue& queue, bool& stuck) noexcept {
+// Busy producers would starve poll() otherwise.
+std::size_t Engine::execute_queues(std::uint32_t executor, bool& stuck) noexcept {
+    std::size_t done = 0;
+    for (std::size_t i = executor; i < queues_.size(); i += executors_count_) {
+        for (std::size_t batch = 0; batch < queue_capacity / batch_max; ++batch) {
+            const std::size_t executed = execute_batch(*queues_[i], executor == 0, stuck);
+            done += executed;
+            if (executed < batch_max) break;
+        }
+    }
+    return done;
+}
+
+std::size_t Engine::execute_batch(Queue& queue, bool with_next, bool& stuck) noexcept {
     std::array<Command*, batch_max> commands;
     const std::size_t count = queue.peek(commands);
     if (count == 0) return 0;
@@ -212,7 +222,8 @@ std::size_t Engine::execute_batch(Queue& queue, bool& stuck) noexcept {
     // What is not wanted at once leaves with the poll that follows.
     Provider& provider = endpoint_.provider();
     const auto list = std::span(works).first(described);
-    const std::size_t taken = gathers_ ? provider.post_with_next(list, true) : provider.post(list);
+    const std::size_t taken =
+        gathers_ && with_next ? provider.post_with_next(list, true) : provider.post(list);
     if (counts_) in_flight_.fetch_sub(static_cast<std::uint32_t>(described - taken));
     if (taken < described && commands[taken]->kind == Work::Kind::send) {
         // The target's threads may be busy with the program for long; its service thread is not.

@@ -18,6 +18,10 @@
 //           provider if that gathers and no other thread is in it, else in the queue. The next
 //           poll, which the answers to that bring at the latest, sends all of it as lists.
 //
+// Where the provider has several sets of queues that threads may use at once, there may be several
+// executors (executors.cpp): each is a thread that empties command queues of its own, posts to a
+// set of the provider's, and completes what it finds there. The progress role is the first.
+//
 // Foreign calls, which belong to one thread and bear no call beside them, have a queue of their
 // own: the service thread alone empties it, with the progress role.
 #pragma once
@@ -27,6 +31,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,7 +56,12 @@ class Engine final : public ProgressPart {
 public:
     /// Attaches itself to `endpoint`.
     /// @param queues  1 to queues_max; a thread always uses the same one
-    Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues = 1);
+    /// @param executors  wanted; there are no more than queues, nor than the provider is for
+    Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues = 1, std::uint32_t executors = 1);
+    ~Engine() override;
+    /// Starts the executors beside the progress role. Once, after Endpoint::connect().
+    void start_executors();
+    std::uint32_t executors() const noexcept { return executors_count_; }
 
     Mode mode() const noexcept { return mode_; }
     /// False when a queue is full: nothing was done. Any thread, handlers and callbacks too; never
@@ -93,21 +103,19 @@ public:
         return blocked_.load(std::memory_order_relaxed) ||
                guesses_waiting_.load(std::memory_order_relaxed) != 0;
     }
-    bool may_sleep() noexcept override {
-        // Flags set before one that cannot be are taken away by awake().
-        return std::all_of(queues_.begin(), queues_.end(),
-                           [](const auto& queue) { return queue->sleep_if_empty(); });
-    }
+    bool may_sleep() noexcept override { return queues_may_sleep(0); }
     bool queued_since_last_asked() noexcept override {
         std::uint64_t taken = 0;
-        for (const auto& queue : queues_) taken += queue->taken();
+        bool empty = true;
+        for (std::size_t i = 0; i < queues_.size(); i += executors_count_) {
+            taken += queues_[i]->taken();
+            empty = empty && queues_[i]->empty();
+        }
         // Relaxed: a hint, see gather().
         const bool gathered = gathered_.exchange(false, std::memory_order_relaxed);
-        return std::exchange(taken_seen_, taken) != taken || gathered || !queues_empty();
+        return std::exchange(taken_seen_, taken) != taken || gathered || !empty;
     }
-    void awake() noexcept override {
-        for (const auto& queue : queues_) queue->awake();
-    }
+    void awake() noexcept override { queues_awake(0); }
     bool has_calls() const noexcept override { return !calls_.empty(); }
     void run_calls() noexcept override;
 
@@ -126,16 +134,27 @@ private:
         return std::all_of(queues_.begin(), queues_.end(),
                            [](const auto& queue) { return queue->empty(); });
     }
-    Queue& own_queue() noexcept { return sole_queue_ != nullptr ? *sole_queue_ : one_of_several(); }
-    Queue& one_of_several() noexcept;
+    /// The calling thread's.
+    std::uint32_t queue_of_thread() const noexcept;
+    /// Whose queues are those of the same remainder; 0: the progress role.
+    std::uint32_t executor_of(std::uint32_t queue) const noexcept {
+        return queue % executors_count_;
+    }
     template <class Write>
     bool enqueue(const Write& write) noexcept {
-        const Queue::Put put = own_queue().put(write);
+        const std::uint32_t index = sole_queue_ != nullptr ? 0 : queue_of_thread();
+        const Queue::Put put = (sole_queue_ != nullptr ? *sole_queue_ : *queues_[index]).put(write);
         if (put == Queue::Put::done_wake) [[unlikely]]
-            wake_service();
+            wake_executor(executor_of(index));
         return put != Queue::Put::full;
     }
     void wake_service() noexcept;
+    void wake_executor(std::uint32_t number) noexcept;
+    void run_executor(std::uint32_t number) noexcept;
+    bool queues_may_sleep(std::uint32_t executor) noexcept;
+    void queues_awake(std::uint32_t executor) noexcept;
+    /// One queue's length of each of its queues at most.
+    std::size_t execute_queues(std::uint32_t executor, bool& stuck) noexcept;
     bool submit_by_mode(const Command& command, bool may_join) noexcept;
     bool join(const Command& command) noexcept;
     bool gather(const Command& command) noexcept;
@@ -143,7 +162,8 @@ private:
     /// @param with_next  it may stay with the provider until more comes
     Post issue(const Command& command, bool with_next = false) noexcept;
     /// `stuck` becomes true when the provider has no room for all of it.
-    std::size_t execute_batch(Queue& queue, bool& stuck) noexcept;
+    /// @param with_next  a poll follows at once
+    std::size_t execute_batch(Queue& queue, bool with_next, bool& stuck) noexcept;
     std::size_t repeat_guesses() noexcept;
     void describe(std::uint32_t index, const Command& command, Work& work, Parts& parts) noexcept;
     /// The provider is done with the slot. Progress role, or the caller of a parallel provider.
@@ -155,7 +175,15 @@ private:
     Mode mode_;
     SlotTable slots_;
     std::vector<std::unique_ptr<Queue>> queues_;
-    Queue* sole_queue_ = nullptr;                     ///< where there is one
+    Queue* sole_queue_ = nullptr;  ///< where there is one
+    /// One beside the progress role.
+    struct alignas(cache_line_bytes) Executor {
+        std::atomic<std::uint32_t> bell{0};  ///< grows with each ring
+        std::thread thread;
+    };
+    std::vector<std::unique_ptr<Executor>> executors_;  ///< number 1 is the first
+    std::uint32_t executors_count_;                     ///< with the progress role
+    std::atomic<bool> stopping_{false};
     CommandQueue<CallParams, calls_capacity> calls_;  ///< consumer: the service thread
     std::uint64_t taken_seen_ = 0;                    ///< service thread
     bool counts_;   ///< in_flight_: where posting is dear and the provider does not count

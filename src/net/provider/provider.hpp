@@ -41,6 +41,9 @@ struct Limits {
     bool lists_in_order = false;
     /// post_with_next() gathers what it is given.
     bool gathers = false;
+    /// Sets of queues that threads may post to and poll at once without meeting each other: so many
+    /// executors are of use. Above 1 only where `parallel`.
+    std::uint32_t queue_pairs = 1;
     /// A device keeps pages of regions: memory given back to the machine would leave the device on
     /// the former pages, so it is cleared instead.
     bool pins_memory = false;
@@ -186,6 +189,12 @@ public:
     /// Delivers up to `count_max` messages and completions; returns how many. Never blocks.
     /// One thread at a time.
     virtual std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept = 0;
+    /// Tells up to `count_max` completions of the calling thread's set of queues, beside whoever
+    /// polls, and nothing else. Any thread where limits().queue_pairs is above 1.
+    virtual std::size_t poll_own(Arrivals& arrivals, std::size_t count_max) noexcept {
+        static_cast<void>(arrivals), static_cast<void>(count_max);
+        return 0;
+    }
 
     /// Sleeps until something may have arrived for `role` or wake() was called on this node for
     /// it, or `timeout_ns` passed. `ready` is asked once more after the sleep was announced, so

@@ -21,7 +21,8 @@ constexpr Limits shm_limits{.name = "shm",
                             .message_bytes_max = shm::message_bytes_max,
                             .completes_inline = true,
                             .parallel = true,
-                            .maps_peers = true};
+                            .maps_peers = true,
+                            .queue_pairs = 16};  // each copy is by itself
 
 Error refused(NodeId self, std::string text) {
     return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};

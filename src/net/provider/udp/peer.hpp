@@ -13,7 +13,10 @@
 
 namespace hiroba::net::udp {
 
-inline constexpr std::uint32_t ops_max = 1024;  ///< of a node, to all peers together
+inline constexpr std::uint32_t ops_max = 1024;             ///< of a node, to all peers together
+inline constexpr std::uint32_t packets_for_messages = 64;  ///< one-sided work leaves in a window
+/// Rather than with less a put begins a new packet.
+inline constexpr std::size_t smallest_piece_bytes = 256;
 inline constexpr std::uint32_t no_op = ~std::uint32_t{0};
 inline constexpr std::size_t message_bytes_max = std::size_t{64} << 10;
 
@@ -52,6 +55,12 @@ struct OpList {
         ops[index].next = no_op;
         (empty() ? first : ops[last].next) = index;
         last = index;
+    }
+    /// Appends what hangs together from `begin` to `end`.
+    void append_chain(Op* ops, std::uint32_t begin, std::uint32_t end) noexcept {
+        ops[end].next = no_op;
+        (empty() ? first : ops[last].next) = begin;
+        last = end;
     }
     std::uint32_t take(Op* ops) noexcept {
         const std::uint32_t index = first;

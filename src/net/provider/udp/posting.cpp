@@ -11,6 +11,11 @@
 #include "net/provider/udp/udp_provider.hpp"
 
 namespace hiroba::net::udp {
+namespace {
+
+constexpr std::uint64_t get_bytes_max = ~std::uint32_t{0};
+
+}  // namespace
 
 // --- one-sided access ----------------------------------------------------------------------------
 
@@ -61,7 +66,6 @@ Post UdpProvider::begin_put(NodeId to, Bytes from, Op& op) noexcept {
 }
 
 Post UdpProvider::begin_get(NodeId from, MutableBytes to, Op& op) noexcept {
-    constexpr std::uint64_t get_bytes_max = ~std::uint32_t{0};
     const std::byte* const source = mapped_address(from.value, op.region, op.offset, to.size());
     HIROBA_INVARIANT(to.size() <= get_bytes_max, "get of %lu bytes; at most %lu", to.size(),
                      get_bytes_max);
@@ -142,10 +146,59 @@ std::size_t UdpProvider::post_with_next(std::span<Work> list, bool waits) noexce
     } else if (!lock.try_lock()) {
         return 0;
     }
+    const bool is_alone = list.size() == 1 && list[0].peer != setup_.self;
+    if (is_alone && (list[0].kind == Work::Kind::put || list[0].kind == Work::Kind::get)) {
+        Peer& peer = *talk_to(list[0].peer.value);
+        if (compose_record(list[0], peer)) {
+            list[0].outcome = Post::posted;
+            keep_for_next(peer, 1);
+            return 1;
+        }
+    }
     Peer* composed = nullptr;
     const std::size_t taken = take_list(list, composed);
     if (composed != nullptr) keep_for_next(*composed, taken);
     return taken;
+}
+
+/// A put or get of one record that nothing waits before: what take_list() and compose() make of it,
+/// in one step. False: there is more to it, and nothing was done.
+bool UdpProvider::compose_record(const Work& work, Peer& peer) noexcept {
+    const bool is_put = work.kind == Work::Kind::put;
+    const std::size_t bytes = work.bytes, carried = is_put ? bytes : 0;
+    const std::size_t bytes_max = is_put ? smallest_piece_bytes : get_bytes_max;
+    const bool is_next = peer.to_compose.empty() && peer.answers.empty() && peer.wakes == 0;
+    if (bytes == 0 || bytes > bytes_max || !is_next || peer.lost || free_ops_.empty() ||
+        peer.send.free_packets() <= packets_for_messages || !peer.send.wants_more()) {
+        return false;
+    }
+    mapped_address(work.peer.value, work.region.value, work.offset, bytes);
+    std::byte* const at = peer.send.take(wire::padded_record_bytes(carried));
+    if (at == nullptr) return false;
+    const std::uint32_t index = free_ops_.take(ops_.get());
+    wire::encode_wire_record({.kind = is_put ? wire::RecordKind::put : wire::RecordKind::get,
+                              .payload_bytes = static_cast<std::uint16_t>(carried),
+                              .tag = index,
+                              .offset = work.offset,
+                              .region = work.region.value,
+                              .total_bytes = is_put ? 0 : static_cast<std::uint32_t>(bytes)},
+                             carried == 8 ? nullptr : work.memory, at);
+    if (carried == 8) std::memcpy(at + wire::wire_record_bytes, work.memory, 8);
+    Op& op = ops_[index];
+    op.kind = is_put ? Op::Kind::put : Op::Kind::get;
+    op.pending = true;
+    op.failed = false;
+    op.peer = peer.node.value;
+    op.id = work.id;
+    op.memory = work.memory;
+    op.bytes = bytes;
+    op.position = carried;
+    op.last_sequence = peer.send.last_composed();
+    op.rest.then = work.then;
+    if (op.id.is_request())
+        requests_.store(requests_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (is_put) peer.to_arrive.append(ops_.get(), index);
+    return true;
 }
 
 /// Sends what is composed, unless the peer will answer anyway to what it was sent before: then a

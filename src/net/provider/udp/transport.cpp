@@ -46,10 +46,8 @@ namespace hiroba::net::udp {
 namespace {
 
 constexpr std::size_t receive_rounds_max = 8;
-constexpr std::uint32_t packets_for_messages = 64;  // what one-sided work leaves of the window
-constexpr std::size_t tail_packets_max = 4;         // more than may overtake a lost one
-constexpr std::size_t finished_together_max = 64;   // completions told with the latch open once
-constexpr std::size_t smallest_piece_bytes = 256;   // rather than less, a put begins a new packet
+constexpr std::size_t tail_packets_max = 4;        // more than may overtake a lost one
+constexpr std::size_t finished_together_max = 64;  // completions told with the latch open once
 
 }  // namespace
 
@@ -348,10 +346,7 @@ void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
     if (peer.lost) return;
     if (!peer.send.acknowledge(header, now_ns_)) return refuse(wire::Refusal::malformed);
     peer.silent_since_ns = now_ns_;
-    while (!peer.to_arrive.empty() &&
-           ops_[peer.to_arrive.first].last_sequence <= peer.send.acknowledged()) {
-        finish(peer.to_arrive.take(ops_.get()));
-    }
+    finish_arrived(peer);
     mark_dirty(peer);
     if (header.sequence == 0) return;
 
@@ -442,6 +437,21 @@ void UdpProvider::finish(std::uint32_t index) noexcept {
     sleep_.note_unfinished();
 }
 
+/// The puts that the peer has executed, which are the first of its list.
+void UdpProvider::finish_arrived(Peer& peer) noexcept {
+    const std::uint64_t acknowledged = peer.send.acknowledged();
+    const std::uint32_t begin = peer.to_arrive.first;
+    std::uint32_t end = no_op, index = begin;
+    for (; index != no_op && ops_[index].last_sequence <= acknowledged; index = ops_[index].next) {
+        ops_[index].pending = false;
+        end = index;
+    }
+    if (end == no_op) return;
+    peer.to_arrive.first = index;
+    finished_.append_chain(ops_.get(), begin, end);
+    sleep_.note_unfinished();
+}
+
 /// Fails all that is pending to `peer`; nothing is sent to it or taken from it any more.
 void UdpProvider::lose(Peer& peer) noexcept {
     if (std::exchange(peer.lost, true)) return;
@@ -464,10 +474,11 @@ void UdpProvider::tell_finished(Delivery& delivery) noexcept {
     } some[finished_together_max];
     while (!finished_.empty()) {
         std::size_t count = 0;
-        std::uint32_t requests = 0;
-        while (!finished_.empty() && count < finished_together_max) {
-            const std::uint32_t index = finished_.take(ops_.get());
+        std::uint32_t requests = 0, end = no_op, index = finished_.first;
+        const std::uint32_t begin = index;
+        for (; index != no_op && count < finished_together_max; index = ops_[index].next) {
             const Op& op = ops_[index];
+            end = index;
             requests += op.id.is_request();
             Finished& told = some[count++];
             told.id = op.id.value;
@@ -477,8 +488,9 @@ void UdpProvider::tell_finished(Delivery& delivery) noexcept {
                 told.function = op.rest.then.function;
                 told.data = op.rest.then.data;
             }
-            free_ops_.append(ops_.get(), index);
         }
+        finished_.first = index;
+        free_ops_.append_chain(ops_.get(), begin, end);
         delivery.events += count;
         // Sequentially consistent: offload::Engine::join().
         if (requests != 0) requests_.store(requests_.load(std::memory_order_relaxed) - requests);

@@ -115,6 +115,7 @@ private:
     Post take_op(Peer& peer, const Op& op) noexcept;
     void compose_taken(Peer& peer, std::uint32_t index) noexcept;
     std::size_t take_list(std::span<Work> list, Peer*& composed) noexcept;
+    bool compose_record(const Work& work, Peer& peer) noexcept;
     void keep_for_next(Peer& peer, std::size_t works) noexcept;
     Post compose_message(Peer& peer, MessageKind kind, std::span<const Bytes> parts) noexcept;
     Post send_in_parts(Peer& peer, MessageKind kind, std::span<const Bytes> parts,
@@ -145,6 +146,7 @@ private:
     void keep_time() noexcept;
     void mark_dirty(Peer& peer) noexcept;
     void finish(std::uint32_t index) noexcept;
+    void finish_arrived(Peer& peer) noexcept;
     void lose(Peer& peer) noexcept;
     void tell_finished(Delivery& delivery) noexcept;
 

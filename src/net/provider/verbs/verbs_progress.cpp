@@ -33,20 +33,26 @@ std::size_t VerbsProvider::poll(Arrivals& arrivals, std::size_t count_max) noexc
     // Connections are made once: what comes for them need not be looked for by each poll.
     if (++polls_ % introduce_every == 0) introduce();
     std::size_t told = 0;
-    for (const auto& lane : lanes_) {
-        if (lane->is_idle()) continue;
-        told += lane->poll(count_max, [&](OpId id, NodeId peer, bool failed) {
-            if (failed)
-                arrivals.failed(id, peer);
-            else
-                arrivals.completed(id);
-        });
-    }
+    for (const auto& lane : lanes_) told += poll(*lane, arrivals, count_max);
     messages_.poll(count_max, [this](NodeId peer) { broke(peer); });
     told += deliver(arrivals, count_max);
     told += deliver_own(arrivals, count_max);
     look_after_peers(arrivals);
     return told;
+}
+
+std::size_t VerbsProvider::poll_own(Arrivals& arrivals, std::size_t count_max) noexcept {
+    return connected_ ? poll(lane_of_thread(), arrivals, count_max) : 0;
+}
+
+std::size_t VerbsProvider::poll(Lane& lane, Arrivals& arrivals, std::size_t count_max) noexcept {
+    if (lane.is_idle()) return 0;
+    return lane.poll(count_max, [&](OpId id, NodeId peer, bool failed) {
+        if (failed)
+            arrivals.failed(id, peer);
+        else
+            arrivals.completed(id);
+    });
 }
 
 /// Connections that were asked for.

@@ -23,13 +23,13 @@
 namespace hiroba::net::verbs {
 namespace {
 
-constexpr Limits verbs_limits{.name = "verbs",
-                              .message_bytes_max = VerbsProvider::message_bytes_max,
-                              .completes_inline = false,
-                              .parallel = true,
-                              .maps_peers = false,
-                              .lists_in_order = true,
-                              .pins_memory = true};
+constexpr Limits limits_of_verbs{.name = "verbs",
+                                 .message_bytes_max = VerbsProvider::message_bytes_max,
+                                 .completes_inline = false,
+                                 .parallel = true,
+                                 .maps_peers = false,
+                                 .lists_in_order = true,
+                                 .pins_memory = true};
 constexpr std::uint32_t card_version = 2;
 constexpr std::uint64_t lanes_max = 16;
 
@@ -76,7 +76,8 @@ Result<std::unique_ptr<Provider>> make_verbs_provider(ProviderSetup setup) {
 VerbsProvider::VerbsProvider(ProviderSetup setup, std::unique_ptr<Device> device,
                              std::uint32_t lanes, std::uint64_t silence_max_s,
                              std::uint32_t break_after)
-    : setup_(std::move(setup)),
+    : limits_(limits_of_verbs),
+      setup_(std::move(setup)),
       device_(std::move(device)),
       silence_max_ns_(std::min<std::uint64_t>(silence_max_s, 1'000'000) * 1'000'000'000),
       break_after_(break_after),
@@ -84,11 +85,13 @@ VerbsProvider::VerbsProvider(ProviderSetup setup, std::unique_ptr<Device> device
       messages_(*device_, meeting_, setup_.nodes),
       meeting_(*device_, setup_.self, setup_.job_key ^ setup_.job_key_high),
       lanes_(lanes),
-      peers_(setup_.nodes) {}
+      peers_(setup_.nodes) {
+    limits_.queue_pairs = lanes;
+}
 
 VerbsProvider::~VerbsProvider() = default;
 
-const Limits& VerbsProvider::limits() const noexcept { return verbs_limits; }
+const Limits& VerbsProvider::limits() const noexcept { return limits_; }
 
 // --- meeting -------------------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ public:
     bool drained() noexcept override;
 
     std::size_t poll(Arrivals& arrivals, std::size_t count_max) noexcept override;
+    std::size_t poll_own(Arrivals& arrivals, std::size_t count_max) noexcept override;
     void sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
                void* argument) noexcept override;
     void wake(NodeId node, Sleeper role) noexcept override;
@@ -86,6 +87,7 @@ private:
     std::vector<std::byte> make_card() const;
     Result<void> learn(const std::vector<std::vector<std::byte>>& cards);
     Lane& lane_of_thread() noexcept;
+    static std::size_t poll(Lane& lane, Arrivals& arrivals, std::size_t count_max) noexcept;
     std::byte* own_place(RegionId region, std::uint64_t offset, std::size_t bytes) noexcept;
     /// False: the device has to do it.
     /// @param is_behind  it comes after something of its list that the device does for this node,
@@ -121,6 +123,7 @@ private:
     bool anything_to_do(Sleeper role) noexcept;
     void silence_channel() noexcept;
 
+    Limits limits_;
     ProviderSetup setup_;
     std::unique_ptr<Device> device_;
     std::uint64_t silence_max_ns_;
