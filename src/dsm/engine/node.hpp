@@ -570,7 +570,8 @@ private:
     /// When a thread, here or elsewhere, was last seen to wait for a plain write, 0: never; and
     /// when the others were last told of one here.
     std::atomic<std::uint64_t> spun_at_ns_{0}, told_of_spin_ns_{0};
-    std::atomic<std::uint64_t> acquired_aside_ns_{0};  ///< when the publisher last acquired
+    std::atomic<std::uint64_t> acquired_aside_ns_{
+        0};  ///< when the background flusher last acquired
 
     void (*before_release_)() noexcept = nullptr;
     Standstill standstill_;

@@ -111,8 +111,9 @@ bool Node::seems_to_spin() noexcept {
     return now_ns() - acquired_aside_ns_.load(std::memory_order_relaxed) < at_once_ns;
 }
 
-// A block that the publisher has made stale was read at once, and the very word read had changed: a
-// thread waits there for what others write. All publishers come often for a while.
+// A block that the background flusher has made stale was read at once, and the very word read had
+// changed: a thread waits there for what others write. All background flushers come often for a
+// while.
 void Node::note_spin() noexcept {
     constexpr std::uint64_t between_ns = 5'000'000;
     const std::uint64_t now = now_ns();
@@ -151,8 +152,8 @@ void Node::acquire_flushed(Flusher flusher, Others others) noexcept {
 
 // The merges happen inside the object's critical section, so that all flushes have one order.
 bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
-    // A program that flushes orders its writes by flags: a flag that the publisher has told of, or
-    // learned of, a moment before the program's own flush orders them as well.
+    // A program that flushes orders its writes by flags: a flag that the background flusher has
+    // told of, or learned of, a moment before the program's own flush orders them as well.
     const bool orders =
         flusher == Flusher::program || program_flushes_.load(std::memory_order_relaxed);
     const std::scoped_lock guard{flush_latch_};
@@ -163,7 +164,7 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     const bool untold = has_untold_work();
     if (!untold && !flush_object_.newer_than(flush_seen_)) {
         end_release();
-        // What the publisher has learned the program knows after a flush of its own.
+        // What the background flusher has learned the program knows after a flush of its own.
         if (orders) know_what_was_flushed();
         return false;
     }
