@@ -158,6 +158,12 @@ constexpr Test tests[] = {
     {"window", "how long a window takes to its receiver and back to be filled again",
      "shm: a cache line there and back; udp: raw datagrams", 464, 1440, false, false, prepare_kicks,
      measure_window},
+    {"windows", "what one of many windows takes, eight in turn, one way",
+     "shm: memcpy; udp: a raw GSO stream", 464, 1440, false, false, prepare_windows,
+     measure_windows},
+    {"windows_both", "what it takes when both nodes send and take at once",
+     "one way alone. shm: memcpy; udp: a raw GSO stream", 464, 1440, false, false, prepare_windows,
+     measure_windows_both},
 };
 
 std::string names() {

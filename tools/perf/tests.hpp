@@ -71,5 +71,8 @@ Measured measure_kick_sum_unsigned(Rig& rig);
 Measured measure_kick_store(Rig& rig);
 Measured measure_kick_resolve(Rig& rig);
 Measured measure_window(Rig& rig);
+Result<void> prepare_windows(Rig& rig);
+Measured measure_windows(Rig& rig);
+Measured measure_windows_both(Rig& rig);
 
 }  // namespace hiroba::tools::perf_parts
