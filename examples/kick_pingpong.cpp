@@ -19,7 +19,7 @@ using hiroba::NodeId;
 using Ball = std::uint64_t;
 
 /// Throws and catches `rounds` times; the sum of what was caught.
-Ball play(kick::Board& board, kick::Kick<Ball>& to_partner, kick::Place ball, Ball rounds) {
+Ball play(kick::Board& board, kick::Kick<Ball>& to_partner, kick::Offset ball, Ball rounds) {
     const bool begins = board.self().value % 2 == 0;
     const auto offset = static_cast<std::uint32_t>(ball % kick::page_bytes);
     Ball sum = 0;

@@ -87,4 +87,5 @@ if [[ $STEPS == *deb* ]]; then
     time scripts/try-packages.sh
 fi
 END
-STEPS=${STEPS:-user deb} chroot "$root" /usr/bin/env -u CPATH PATH=/usr/sbin:/usr/bin:/sbin:/bin bash /as-root.sh
+# Nothing of the caller's environment, which may name compilers and launchers that are not there.
+chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin STEPS="${STEPS:-user deb}" bash /as-root.sh

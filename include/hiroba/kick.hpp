@@ -34,7 +34,7 @@ namespace hiroba::kick {
 inline constexpr std::uint32_t page_bytes = 4096;
 
 /// Offset in every node's polled memory, in bytes.
-using Place = std::uint64_t;
+using Offset = std::uint64_t;
 
 template <class T>
 concept Kickable = std::is_trivially_copyable_v<T> &&
@@ -305,8 +305,8 @@ public:
 
     /// Takes `bytes` zeroed bytes of every node's polled memory; up to a page lies in one page.
     /// @param alignment  a power of two up to page_bytes
-    virtual std::optional<Place> reserve(std::size_t bytes, std::size_t alignment = 64,
-                                         std::string* why = nullptr) = 0;
+    virtual std::optional<Offset> reserve(std::size_t bytes, std::size_t alignment = 64,
+                                          std::string* why = nullptr) = 0;
     /// Lets kicks reach memory of Network::allocate(), here and from here.
     virtual bool expose(net::Handle memory, std::string* why = nullptr) = 0;
 
@@ -348,7 +348,7 @@ public:
     /// Registers the page of `node`'s polled memory that `place` lies in, and prepares kicks to it:
     /// `store(place % page_bytes, value)` reaches `place`.
     template <Kickable T>
-    std::optional<Kick<T>> kick(NodeId node, Place place, std::string* why = nullptr) {
+    std::optional<Kick<T>> kick(NodeId node, Offset place, std::string* why = nullptr) {
         return prepared<T>(node, nullptr, place / page_bytes * page_bytes, why);
     }
     /// The same for a page of exposed memory. @param page  its offset a multiple of page_bytes
@@ -358,16 +358,16 @@ public:
     }
 
     /// This node's polled memory from `place` on.
-    std::byte* at(Place place) const noexcept { return polled_ + place; }
+    std::byte* at(Offset place) const noexcept { return polled_ + place; }
     /// Reads what was kicked to `place`; what was kicked before it is then there too.
     template <Kickable T>
-    T load(Place place) const noexcept {
+    T load(Offset place) const noexcept {
         // Acquire, pairs with the release of Kick::store().
         return std::atomic_ref<T>(*reinterpret_cast<T*>(at(place))).load(std::memory_order_acquire);
     }
     /// Waits until predicate(value at `place`): spins, polls, yields, sleeps. Not from a handler.
     template <Kickable T, class Predicate>
-    void wait_until(Place place, Predicate&& predicate) noexcept {
+    void wait_until(Offset place, Predicate&& predicate) noexcept {
         wait_for([&] { return predicate(load<T>(place)); });
     }
     /// As above for any look at this node's memory. It may be asked again after it was true, so it

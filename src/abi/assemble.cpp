@@ -114,7 +114,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     node.heap = std::move(*heap);
 
     node.files = std::make_unique<RemoteFiles>(*node.endpoint);
-    node.publisher = std::make_unique<dsm::Publisher>(*node.memory);
+    node.flusher = std::make_unique<dsm::BackgroundFlusher>(*node.memory);
     auto board = net::kick::Mailboxes::make_board(*node.endpoint, node.job.job_key);
     if (!board) return board.error();
     node.board = std::move(*board);
@@ -123,7 +123,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                                         .locks = node.locks.get(),
                                         .heap = node.heap.get(),
                                         .board = node.board.get(),
-                                        .publisher = node.publisher.get(),
+                                        .flusher = node.flusher.get(),
                                         .threads_per_node = node.job.threads_per_node,
                                         .threads_per_node_max = node.map->shape().threads_per_node,
                                         .start_thread = &start_another_thread,

@@ -111,12 +111,12 @@ void run_thread(std::uint32_t local_thread) {
 }
 
 /// A thread of this process on a private stack; it ends with the process.
-void start_publisher() {
+void start_background_flusher() {
     pthread_t thread;
     const int failure = pthread_create(
         &thread, nullptr,
         [](void*) -> void* {
-            world()->publisher->run();
+            world()->flusher->run();
             return nullptr;
         },
         nullptr);
@@ -137,7 +137,7 @@ void start_publisher() {
     require(world()->files->start());
     if (job.self.value == 0) start_exit_thread();
     require(omp::start_node_threads(*world()->map, job.self, job.threads_per_node, &run_thread));
-    start_publisher();
+    start_background_flusher();
     world()->endpoint->serve();
     for (;;) pause();  // ends with the process, by one of its other threads
 }

@@ -9,8 +9,8 @@
 #include "base/settings.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
+#include "dsm/sync/background_flusher.hpp"
 #include "dsm/sync/lock_table.hpp"
-#include "dsm/sync/publisher.hpp"
 #include "dsm/sync/sync_table.hpp"
 #include "net/bootstrap/job.hpp"
 #include "net/kick/kick.hpp"
@@ -37,7 +37,7 @@ struct World {
     std::unique_ptr<dsm::SyncTable> sync;
     std::unique_ptr<dsm::Heap> heap;
     std::unique_ptr<RemoteFiles> files;
-    std::unique_ptr<dsm::Publisher> publisher;
+    std::unique_ptr<dsm::BackgroundFlusher> flusher;
     std::unique_ptr<net::kick::Board> board;  ///< null where no peer is mapped
     bool executable_stacks = false;           ///< some loaded object keeps code on them
     std::unique_ptr<omp::Runtime> omp;

@@ -12,9 +12,15 @@ namespace hiroba {
 
 /// As the launcher calls them.
 constexpr const char* name_of(SyncKind kind) {
-    constexpr const char* names[sync_kinds] = {
-        "start or publisher", "region", "barrier", "loop", "single",
-        "critical",           "lock",   "flush",   "wait"};
+    constexpr const char* names[sync_kinds] = {"start or background flusher",
+                                               "region",
+                                               "barrier",
+                                               "loop",
+                                               "single",
+                                               "critical",
+                                               "lock",
+                                               "flush",
+                                               "wait"};
     return names[static_cast<unsigned>(kind)];
 }
 

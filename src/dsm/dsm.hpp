@@ -177,8 +177,8 @@ public:
 
     /// A flush: release and acquire in one critical section on one job-wide object.
     virtual void flush() noexcept = 0;
-    /// A flush by the publisher, beside the program: it counts as none of the program's. Returns
-    /// whether there was anything to tell or to learn.
+    /// A flush by the background flusher, beside the program: it counts as none of the program's.
+    /// Returns whether there was anything to tell or to learn.
     virtual bool flush_aside() noexcept = 0;
     /// Whether a thread, here or elsewhere, has lately been seen to wait for a plain write.
     virtual bool somebody_spins() noexcept { return false; }

@@ -13,7 +13,7 @@
 namespace hiroba::net {
 
 namespace {
-constexpr kick::Place barrier_place = 0;
+constexpr kick::Offset barrier_place = 0;
 }
 
 Result<std::unique_ptr<Collectives>> Collectives::make(Endpoint& endpoint, std::uint64_t job_key) {

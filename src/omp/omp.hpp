@@ -28,7 +28,7 @@ namespace hiroba::dsm {
 class LockTable;
 class SharedMemory;
 class Heap;
-class Publisher;
+class BackgroundFlusher;
 }  // namespace hiroba::dsm
 
 namespace hiroba::omp {
@@ -56,9 +56,10 @@ struct Parts {
     dsm::SharedMemory* memory = nullptr;
     dsm::LockTable* locks = nullptr;
     dsm::Heap* heap = nullptr;
-    net::kick::Board* board = nullptr;    ///< what carries news where peers are mapped; may be null
-    dsm::Publisher* publisher = nullptr;  ///< told when a region runs on several nodes; may be null
-    std::uint32_t threads_per_node = 1;   ///< 0, one node only: as many as processors it may use
+    net::kick::Board* board = nullptr;  ///< what carries news where peers are mapped; may be null
+    dsm::BackgroundFlusher* flusher =
+        nullptr;                         ///< told when a region runs on several nodes; may be null
+    std::uint32_t threads_per_node = 1;  ///< 0, one node only: as many as processors it may use
     /// Several nodes: what start_thread() may be called for, and what starts local thread `t` in
     /// work(t). A team that needs more threads than there were at first has its nodes grow.
     std::uint32_t threads_per_node_max = 0;
@@ -135,7 +136,7 @@ struct TaskCounts {
 };
 
 /// Where the calling thread stands.
-struct Place {
+struct TeamPosition {
     std::uint32_t thread = 0, team_size = 1;
     std::uint32_t level = 0, active_level = 0;
 };
@@ -305,7 +306,7 @@ public:
     virtual std::uint32_t try_lock_nested(std::uint64_t key) noexcept = 0;
     virtual void unlock_nested(std::uint64_t key) noexcept = 0;
 
-    virtual Place place() noexcept = 0;
+    virtual TeamPosition place() noexcept = 0;
     /// Whether the calling thread is the one that entered main.
     virtual bool is_initial_thread() noexcept = 0;
     /// The calling task's control variables, to read and to change.

@@ -120,7 +120,7 @@ public:
     std::uint32_t try_lock_nested(std::uint64_t key) noexcept override;
     void unlock_nested(std::uint64_t key) noexcept override;
 
-    Place place() noexcept override { return self().frame->place; }
+    TeamPosition place() noexcept override { return self().frame->place; }
     bool is_initial_thread() noexcept override { return self().initial; }
     Icvs& icvs() noexcept override;
     Environment& environment() noexcept override { return environment_; }

@@ -36,7 +36,7 @@ TEST_P(Team, every_thread_runs_the_region_once_under_its_own_number) {
     for (int region = 0; region < 200; ++region) {
         std::array<std::atomic<int>, 4> runs{};
         parallel([&] {
-            const Place place = runtime_->place();
+            const TeamPosition place = runtime_->place();
             EXPECT_EQ(place.team_size, threads());
             EXPECT_EQ(place.level, 1u);
             EXPECT_EQ(place.active_level, threads() > 1 ? 1u : 0u);
@@ -220,11 +220,11 @@ TEST_P(
     std::atomic<int> wrong{0}, inner_runs{0};
     parallel(
         [&] {
-            const Place outer = runtime_->place();
+            const TeamPosition outer = runtime_->place();
             parallel(
                 [&] {
                     inner_runs.fetch_add(1);
-                    const Place inner = runtime_->place();
+                    const TeamPosition inner = runtime_->place();
                     if (inner.team_size != 1 || inner.thread != 0 || inner.level != 2)
                         wrong.fetch_add(1);
                     if (runtime_->ancestor_thread(1) != static_cast<int>(outer.thread))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: jobs of many nodes: publishes what a region writes, in place of dsm/sync/publisher.hpp, but
-// only once the region lasts, and node after node. The publisher comes in while a thread is seen to
-// wait for what it publishes.
-// Invariant: while a region runs on several nodes, each of them publishes from some moment on again
-// and again, so that a thread which waits for a plain write sees it.
+// Role: jobs of many nodes: publishes what a region writes, in place of
+// dsm/sync/background_flusher.hpp, but only once the region lasts, and node after node. The
+// background flusher comes in while a thread is seen to wait for what it publishes. Invariant:
+// while a region runs on several nodes, each of them publishes from some moment on again and again,
+// so that a thread which waits for a plain write sees it.
 //
 // Who publishes takes the job's one flush object and tells every node. After each region every node
 // had something to tell: so in a job of N nodes each region cost N * N messages and N turns at one
@@ -16,7 +16,7 @@
 #include "base/clock.hpp"
 #include "base/service_thread.hpp"
 #include "dsm/dsm.hpp"
-#include "dsm/sync/publisher.hpp"
+#include "dsm/sync/background_flusher.hpp"
 #include "omp/runtime_core.hpp"
 
 namespace hiroba::omp {
@@ -36,7 +36,7 @@ void sleep_for(std::uint64_t ns) noexcept {
 
 /// Where all tell all anyway nothing is watched.
 void RuntimeCore::start_watch() {
-    if (link_ == nullptr || parts_.publisher == nullptr || nodes_ <= net::kick::tree_arity) return;
+    if (link_ == nullptr || parts_.flusher == nullptr || nodes_ <= net::kick::tree_arity) return;
     link_->publish_elsewhere();
     watch_ = start_service_thread("publishes what long regions write", [this] { watch_regions(); });
 }
@@ -50,7 +50,7 @@ void RuntimeCore::watch_regions() noexcept {
     while (!over_.load(std::memory_order_relaxed)) {  // ends some time after it is set
         sleep_for(look_ns);
         const bool hurry = parts_.memory->somebody_spins();
-        parts_.publisher->set_active(hurry);
+        parts_.flusher->set_active(hurry);
         const TeamLink::Begun begun = link_->begun();
         if (begun.region != region) {
             region = begun.region;

@@ -95,7 +95,7 @@ class Runs:
         merged = [place["counters"]["blocks_merged"] for node in nodes for place in node["places"]
                   if re.search(rf"^barrier at {barrier}", place["place"])]
         self.check(sum(merged) >= 4, f"{engine}, HIROBA_STATS=json: merged {merged}", done)
-        # The places are sent after the sums; the publisher may count a few in between.
+        # The places are sent after the sums; the background flusher may count a few in between.
         late_max = 16
         later = [sum(place["counters"][name] for place in node["places"]) - node["counters"][name]
                  for node in nodes for name in ("blocks_merged", "releases", "invalidations")]

@@ -53,8 +53,8 @@ struct Node {
     std::unique_ptr<net::Endpoint> endpoint;
     std::unique_ptr<net::Collectives> collectives;
     std::unique_ptr<Board> board;
-    std::array<Place, 2> places;
-    Place words;
+    std::array<Offset, 2> places;
+    Offset words;
     std::optional<Barrier> fast, tree;
     std::vector<Kick<std::uint64_t>> to_all;
 };

@@ -54,7 +54,7 @@ TEST_P(KickFace, kicks_of_1_2_4_and_8_bytes_land_in_order_and_inside_their_page)
     run([](Rig& rig) {
         on_kicks(rig, [&](FaceOfKicks& node) {
             node.board->reserve(page_bytes, page_bytes);
-            const Place place = *node.board->reserve(page_bytes, page_bytes);
+            const Offset place = *node.board->reserve(page_bytes, page_bytes);
             node.connect();
             auto ones = *node.board->kick<std::uint8_t>(node.next, place);
             auto twos = *node.board->kick<std::uint16_t>(node.next, place);
@@ -119,10 +119,10 @@ TEST_P(KickFace, what_makes_no_sense_is_refused_with_a_line) {
             EXPECT_TRUE(node.says("is a member twice"));
             EXPECT_EQ(Board::make(*node.network, &node.why), nullptr);
             EXPECT_TRUE(node.says("one board"));
-            EXPECT_FALSE(board.kick<int>(node.next, Place{0}, &node.why));
+            EXPECT_FALSE(board.kick<int>(node.next, Offset{0}, &node.why));
             EXPECT_TRUE(node.says("after Network::connect()"));
             node.connect();
-            EXPECT_FALSE(board.kick<int>(outside, Place{0}, &node.why));
+            EXPECT_FALSE(board.kick<int>(outside, Offset{0}, &node.why));
             EXPECT_TRUE(node.says("of a job of"));
             EXPECT_FALSE(board.kick<int>(node.next, {hidden, 0}, &node.why));
             EXPECT_TRUE(node.says("is not exposed"));
@@ -149,7 +149,7 @@ TEST_P(KickFace, a_kick_after_a_write_lands_when_its_bytes_are_visible) {
         on_kicks(rig, [&](FaceOfKicks& node) {
             constexpr std::size_t bytes = 20'000;  // several packets, in any order
             const net::Handle memory = *node.network->allocate(2 * bytes);
-            const Place place = *node.board->reserve(64);
+            const Offset place = *node.board->reserve(64);
             node.connect();
             auto kick = *node.board->kick<std::uint32_t>(node.next, place);
             KickAfter<std::uint32_t> flag{kick};
@@ -214,7 +214,7 @@ TEST_P(KickFace, windows_carry_blocks_and_refuse_reuse_in_flight) {
 TEST_P(KickFace, barriers_of_both_shapes_and_of_groups_hold_everybody_back) {
     run([](Rig& rig) {
         on_kicks(rig, [&](FaceOfKicks& node) {
-            const Place marks = *node.board->reserve(page_bytes, page_bytes);
+            const Offset marks = *node.board->reserve(page_bytes, page_bytes);
             const Group pair = rig.nodes < 2 ? Group{} : Group{NodeId{1}, NodeId{0}};
             const auto fast = node.board->barrier();
             const auto tree = node.board->barrier({}, Shape::tree);

@@ -38,7 +38,7 @@ TEST_P(Kicks, of_1_2_4_and_8_bytes_land_in_order_where_the_address_says) {
     run([](Rig& rig) {
         both_ways(rig, [&](bool mapped) {
             Node node{rig, mapped};
-            const Place place = need(node.board->reserve(page_bytes, page_bytes));
+            const Offset place = need(node.board->reserve(page_bytes, page_bytes));
             node.connect();
             const Target target = need(node.board->target(rig.next(), place));
             auto ones = need(node.board->kick<std::uint8_t>(target));
@@ -73,7 +73,7 @@ TEST_P(Kicks, cannot_leave_their_page_and_the_checked_form_says_why) {
             const net::RegionId odd = need(node.endpoint->provider().allocate(page_bytes + 100));
             node.board->expose(odd, page_bytes + 100);
             need(node.board->reserve(page_bytes, page_bytes));
-            const Place place = need(node.board->reserve(page_bytes, page_bytes));
+            const Offset place = need(node.board->reserve(page_bytes, page_bytes));
             need(node.board->reserve(page_bytes, page_bytes));
             node.connect();
             auto kick =
@@ -96,7 +96,7 @@ TEST_P(Kicks, cannot_leave_their_page_and_the_checked_form_says_why) {
             node.board->wait_until<std::uint64_t>(place + 4088,
                                                   [](std::uint64_t v) { return v == 78; });
             EXPECT_EQ(node.board->load<std::uint64_t>(place + 16), 77u);
-            for (const Place other : {place - page_bytes, place + page_bytes}) {
+            for (const Offset other : {place - page_bytes, place + page_bytes}) {
                 const std::byte* const page = node.board->at(other);
                 EXPECT_EQ(std::count(page, page + page_bytes, std::byte{0}),
                           static_cast<long>(page_bytes));
@@ -119,7 +119,7 @@ TEST_P(Kicks, after_a_put_land_when_its_bytes_are_visible) {
             net::Async& async = *made;
             constexpr std::size_t bytes = 20'000;  // several packets, in any order
             const net::Handle memory = *async.allocate(2 * bytes);
-            const Place place = need(node.board->reserve(64));
+            const Offset place = need(node.board->reserve(64));
             node.connect();
             async.attach();
             Thread service{[&] { node.endpoint->serve(); }};
@@ -171,7 +171,7 @@ TEST_P(Kicks, refuse_targets_that_nobody_registered) {
 TEST_P(Kicks, with_a_foreign_stamp_are_counted_and_not_written) {
     run([](Rig& rig) {
         Node node{rig, false};
-        const Place place = need(node.board->reserve(64));
+        const Offset place = need(node.board->reserve(64));
         const net::RegionId hidden = need(node.endpoint->provider().allocate(page_bytes));
         node.connect();
         const std::uint32_t to = rig.next().value, region = node.board->llcm().value;
@@ -278,7 +278,7 @@ TEST_P(Kicks, a_sender_that_sleeps_until_its_window_is_free_is_woken) {
 TEST_P(Kicks, groups_that_are_none_are_refused_with_the_node_that_is_wrong) {
     run([](Rig& rig) {
         Node node{rig, true};
-        const Place place = need(Barrier::reserve(*node.board));
+        const Offset place = need(Barrier::reserve(*node.board));
         node.connect();
         const auto says = [&](const Group& group, Shape shape, const char* what) {
             const auto opened = Barrier::open(*node.board, place, group, shape);
@@ -296,7 +296,7 @@ TEST_P(Kicks, groups_that_are_none_are_refused_with_the_node_that_is_wrong) {
 }
 
 template <class T>
-void reduce_every_way(Board& board, Place place, const Group& group, Shape shape) {
+void reduce_every_way(Board& board, Offset place, const Group& group, Shape shape) {
     auto reduce = need(AllReduce<T>::open(board, place, group, shape));
     const auto nodes = static_cast<int>(group.size());
     const T mine = static_cast<T>(board.self().value + 1);
@@ -314,7 +314,7 @@ void reduce_every_way(Board& board, Place place, const Group& group, Shape shape
 }
 
 template <class... T>
-void reduce_types(Node& node, const std::vector<Place>& places) {
+void reduce_types(Node& node, const std::vector<Offset>& places) {
     std::size_t next = 0;
     const Group all = everyone(*node.endpoint);
     for (const Shape shape : {Shape::all_to_all, Shape::tree})
@@ -325,7 +325,7 @@ TEST_P(Kicks, all_reduce_combines_every_arithmetic_type_with_every_operation) {
     run([](Rig& rig) {
         both_ways(rig, [&](bool mapped) {
             Node node{rig, mapped};
-            std::vector<Place> places;
+            std::vector<Offset> places;
             for (int i = 0; i < 32; ++i)
                 places.push_back(need(AllReduce<long double>::reserve(*node.board)));
             node.connect();
@@ -341,7 +341,7 @@ TEST_P(Kicks, a_broadcast_gives_the_roots_value_to_all) {
     run([](Rig& rig) {
         both_ways(rig, [&](bool mapped) {
             Node node{rig, mapped};
-            const Place place = need(Broadcast<double>::reserve(*node.board));
+            const Offset place = need(Broadcast<double>::reserve(*node.board));
             node.connect();
             auto broadcast =
                 need(Broadcast<double>::open(*node.board, place, everyone(*node.endpoint)));

@@ -60,7 +60,7 @@ FACES = {
         "dsm/sync/interruptions.hpp",
         "dsm/sync/news_barrier.hpp",
         "dsm/sync/lock_table.hpp",
-        "dsm/sync/publisher.hpp",
+        "dsm/sync/background_flusher.hpp",
         "dsm/sync/sync_table.hpp",
     ],
 }

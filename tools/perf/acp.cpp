@@ -115,7 +115,7 @@ bool arrives(AcpRank& rank, const acp::Access& access, std::uint32_t from, std::
 }
 
 /// Destinations lie behind the sources; 32 KiB each.
-constexpr std::uint64_t dst_offset = 4096 * 8;
+constexpr std::uint64_t dst_offset = std::uint64_t{4096} * 8;
 
 }  // namespace
 

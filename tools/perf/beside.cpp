@@ -132,8 +132,9 @@ std::uint16_t free_port() {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof address;
-    ::bind(fd, reinterpret_cast<sockaddr*>(&address), length);
-    ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
+    auto* const name = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(fd, name, length) != 0 || ::getsockname(fd, name, &length) != 0)
+        address.sin_port = 0;  // the peer then says that it cannot listen
     ::close(fd);
     return ntohs(address.sin_port);
 }

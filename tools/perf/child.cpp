@@ -38,6 +38,7 @@ Child::Child(const std::vector<std::string>& words, const Settings& settings, bo
     int ends[2] = {-1, -1};
     if (keeps_output && ::pipe2(ends, O_CLOEXEC) != 0) return;
     std::vector<char*> pointers;
+    pointers.reserve(words.size() + 1);
     for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
     pointers.push_back(nullptr);
     pid_ = ::fork();

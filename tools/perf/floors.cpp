@@ -84,7 +84,7 @@ private:
         return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(place));
     }
     std::size_t offset(std::uint32_t giver) const {
-        return (2 * giver + number_ % 2) * place_bytes_;
+        return (std::size_t{2} * giver + number_ % 2) * place_bytes_;
     }
     Rig& rig_;
     std::size_t bytes_;

@@ -45,7 +45,7 @@ double ping_pong(const Rig& rig, PingPong& both, std::uint64_t iterations) {
 }
 
 // Of this process, between prepare and measure.
-Place place = 0, marks = 0;
+Offset place = 0, marks = 0;
 ChannelPlace channel_place;
 WindowPlace window_place;
 
@@ -99,10 +99,11 @@ bool holds_back(Rig& rig, Barrier& barrier) {
     auto mark = need(board.kick<std::uint64_t>(need(board.target(to, marks))));
     bool held = true;
     for (std::uint64_t round = 1; round <= 64; ++round) {
-        if (!node.is_root()) mark.store(marks % page_bytes + 8 * node.branch(), round);
+        if (!node.is_root())
+            mark.store(marks % page_bytes + std::uint64_t{8} * node.branch(), round);
         barrier.arrive_and_wait();
         for (std::uint32_t branch = 0; branch < node.children(); ++branch) {
-            const auto seen = board.load<std::uint64_t>(marks + 8 * branch);
+            const auto seen = board.load<std::uint64_t>(marks + std::uint64_t{8} * branch);
             // A child may be in the next round already.
             held = held && (seen == round || seen == round + 1);
         }
@@ -217,9 +218,10 @@ Measured measure_sum(Rig& rig) {
     std::uint64_t wrong = 0;
     // Small enough that a sum of floats is exact.
     const auto round = [&](std::uint64_t i, auto&& sum_of) {
-        const std::optional<T> sum = sum_of(static_cast<T>(i + rig.self()));
+        const std::uint64_t mine = i + rig.self(), of_all = nodes * i + nodes * (nodes - 1) / 2;
+        const std::optional<T> sum = sum_of(static_cast<T>(mine));
         if (!sum) return;  // the floor lost a datagram
-        wrong += *sum != static_cast<T>(nodes * i + nodes * (nodes - 1) / 2);
+        wrong += *sum != static_cast<T>(of_all);
     };
     Measured measured = rig.alternate(
         [&](std::uint64_t n) {
@@ -300,7 +302,7 @@ Measured measure_kick_store(Rig& rig) {
 // Source: the same, the header TLB of 1024 entries, 4-way: more pages than ways in one set.
 Measured measure_kick_resolve(Rig& rig) {
     Board& board = rig.board();
-    constexpr std::uint64_t pages = HeaderCache::sets * (HeaderCache::ways + 1);
+    constexpr std::uint64_t pages = std::uint64_t{HeaderCache::sets} * (HeaderCache::ways + 1);
     static_assert(pages * page_bytes <= Rig::area_bytes);
     const auto region = rig.async().allocated(rig.landing())->region;
     static const bool exposed = [&] {

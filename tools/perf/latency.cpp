@@ -113,7 +113,8 @@ public:
             }
             rig_.collectives().barrier();
         }
-        return spent_ns / static_cast<double>(iterations / blocks_ * blocks_);
+        const std::uint64_t looked_at = iterations / blocks_ * blocks_;
+        return spent_ns / static_cast<double>(looked_at);
     }
     bool verified() const { return wrong_ == 0; }
 

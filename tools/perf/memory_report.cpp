@@ -26,8 +26,9 @@ constexpr std::uint64_t registrations = 100;
 constexpr int commands_together = 4096;
 
 // The paper's table 6, the UDP implementation.
-constexpr std::uint64_t paper_queue_bytes = 80 * 4096, paper_command_station_bytes = 1504 * 64,
-                        paper_delegate_station_bytes = (48 + 3480) * 64,
+constexpr std::uint64_t paper_queue_bytes = std::uint64_t{80} * 4096,
+                        paper_command_station_bytes = std::uint64_t{1504} * 64,
+                        paper_delegate_station_bytes = std::uint64_t{48 + 3480} * 64,
                         paper_rank_bytes = 6 + 8 + 4;
 
 /// Private and shared memory of this process that is resident; -1: the kernel does not say.

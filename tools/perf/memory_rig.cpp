@@ -80,7 +80,8 @@ void MemoryRig::synchronize() {
     if (longer) exchange_long_news(most);
     for (std::uint32_t peer = 0; peer < nodes; ++peer) {
         if (peer == rig_.self()) continue;
-        const std::byte* const news = longer ? in_.data() + peer * most : heard_[peer].news;
+        const std::byte* const news =
+            longer ? in_.data() + std::size_t{peer} * most : heard_[peer].news;
         memory_->learn(NodeId{peer}, {news, heard_[peer].bytes});
     }
     memory_->acquire(others);

@@ -34,7 +34,7 @@ public:
     void attach() {
         if (first_) return;
         space_->attach();
-        const std::uint64_t pages = 32 * rig_.plan().nodes + bytes_max / page_bytes;
+        const std::uint64_t pages = std::uint64_t{32} * rig_.plan().nodes + bytes_max / page_bytes;
         first_ = space_->allocate_together<Word>(pages * page_bytes / sizeof(Word),
                                                  gas::Distribution::on(owner));
         if (!first_) fatal("no room for the measured pages: see HIROBA_GAS");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Measured {
 inline double quantile(std::vector<double> samples, double share) {
     std::sort(samples.begin(), samples.end());
     const double at = share * static_cast<double>(samples.size() - 1);
-    return samples[static_cast<std::size_t>(at + 0.5)];
+    return samples[static_cast<std::size_t>(std::lround(at))];
 }
 
 }  // namespace hiroba::tools::perf_parts

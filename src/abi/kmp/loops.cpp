@@ -14,7 +14,7 @@ using hiroba::omp::ToolReport;
 namespace {
 
 Member thread_of_team() noexcept {
-    const hiroba::omp::Place place = runtime().place();
+    const hiroba::omp::TeamPosition place = runtime().place();
     return {place.thread, place.team_size};
 }
 Member team_of_league() noexcept {

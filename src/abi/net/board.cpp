@@ -169,14 +169,14 @@ public:
         nodes_ = network.nodes();
         network_.at_connect([link = link_, kept = board_] {
             kept->attach();
-            if (*link != nullptr) (*link)->polled_ = kept->at(inner::Place{0});
+            if (*link != nullptr) (*link)->polled_ = kept->at(inner::Offset{0});
             return Result<void>{};
         });
     }
     ~BoardOver() override { *link_ = nullptr; }
 
-    std::optional<Place> reserve(std::size_t bytes, std::size_t alignment,
-                                 std::string* why) override {
+    std::optional<Offset> reserve(std::size_t bytes, std::size_t alignment,
+                                  std::string* why) override {
         if (late(why)) return std::nullopt;
         if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > page_bytes) {
             tell(why, "kick: polled memory aligned to " + std::to_string(alignment) +
@@ -324,7 +324,7 @@ std::unique_ptr<Window> BoardOver::window(std::uint32_t bytes, std::optional<Nod
         if (!from) return {};
         auto made = inner::Landed::open(*board, place, *from);
         if (!made) return made.error();
-        ends->in.emplace(std::move(*made));
+        ends->in.emplace(*made);
         return {};
     });
     return std::make_unique<WindowOver>(*board_, ends);

@@ -74,7 +74,7 @@ struct BlockEntry {
     bool held_back = false;     ///< the private copy lacks bytes that the public one has
     bool held_back_listed = false;
     bool stale_pinned = false;     ///< stale and accessible: the acquire under way brings the rest
-    bool stale_aside = false;      ///< made stale by the publisher, not used since
+    bool stale_aside = false;      ///< made stale by the background flusher, not used since
     bool early = false;            ///< may hold bytes of others the program need not know of
     std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
     /// Faults of writes under way, also while they hold nothing; an atomic of this node lets them

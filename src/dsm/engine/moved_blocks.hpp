@@ -58,7 +58,7 @@ public:
     }
     /// Whether this node's `block` is marked, for checkers.
     bool is_marked(BlockId block) noexcept {
-        return (here(layout_.blocks_at + block / 64 * 8) & bit(block)) != 0;
+        return (here(layout_.blocks_at + std::size_t{block} / 64 * 8) & bit(block)) != 0;
     }
     /// The words that lead to `block`'s bit, its own last, for explorers. While no thread sets or
     /// takes any.

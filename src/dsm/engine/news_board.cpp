@@ -8,8 +8,8 @@
 namespace hiroba::dsm {
 
 Result<gas::Segment> NewsBoard::allocate(net::Endpoint& endpoint, std::size_t news_bytes_max) {
-    return gas::Segment::allocate(endpoint,
-                                  news_at + round_up(news_bytes_max, 8) + 16 * endpoint.nodes());
+    return gas::Segment::allocate(
+        endpoint, news_at + round_up(news_bytes_max, 8) + std::size_t{16} * endpoint.nodes());
 }
 
 void NewsBoard::write(ReleaseNumber release, std::size_t bytes) noexcept {

@@ -97,7 +97,7 @@ public:
 
     /// All that decides what is read from it, for explorers (Node::show_state).
     void show(void (*visit)(void* context, Bytes part), void* context) noexcept {
-        visit(context, {segment_.local(), news_at + bytes_max_ + 16 * nodes_});
+        visit(context, {segment_.local(), news_at + bytes_max_ + std::size_t{16} * nodes_});
     }
 
 private:
@@ -112,7 +112,9 @@ private:
     std::uint64_t block_wanted_at(NodeId by) const noexcept {
         return news_at + bytes_max_ + 8 * std::uint64_t{by.value};
     }
-    std::uint64_t turn_at(NodeId by) const noexcept { return block_wanted_at(by) + 8 * nodes_; }
+    std::uint64_t turn_at(NodeId by) const noexcept {
+        return block_wanted_at(by) + std::uint64_t{8} * nodes_;
+    }
     static constexpr unsigned turn_shift = 8;
     static constexpr std::uint64_t turn_word(std::uint32_t block, Turn turn) noexcept {
         return (block + std::uint64_t{1}) << turn_shift | static_cast<std::uint8_t>(turn);

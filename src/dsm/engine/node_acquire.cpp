@@ -349,6 +349,7 @@ void Node::expire_leases() noexcept {
         BlockEntry& entry = entries_[lease.block];
         entry.latch.lock();
         entry.queued = false;
+        // NOLINTNEXTLINE(bugprone-branch-clone): in this order.
         if (!readable(entry.state)) {
             entry.latch.unlock();
         } else if (entry.rts >= min_wts()) {

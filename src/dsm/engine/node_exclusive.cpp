@@ -256,7 +256,7 @@ void Node::give_up_near(BlockId block) noexcept {
     const WantedRuns::Guess guess = wanted_runs_.wanted(block);
     std::uint32_t window = guess.window;
     const std::size_t end =
-        std::min<std::size_t>(entries_.size(), std::size_t{block} + 1 + 8 * window);
+        std::min<std::size_t>(entries_.size(), std::size_t{block} + 1 + std::size_t{8} * window);
     BlockId next = block + 1;
     for (; next < end && window > 0; ++next) {
         BlockEntry& entry = entries_[next];

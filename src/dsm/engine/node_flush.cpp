@@ -120,8 +120,8 @@ void Node::acquire_flushed(Flusher flusher, Others others) noexcept {
 
 // The merges happen inside the object's critical section, so that all flushes have one order.
 bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
-    // A program that flushes orders its writes by flags: a flag that the publisher has told of, or
-    // learned of, a moment before the program's own flush orders them as well.
+    // A program that flushes orders its writes by flags: a flag that the background flusher has
+    // told of, or learned of, a moment before the program's own flush orders them as well.
     const bool orders =
         flusher == Flusher::program || program_flushes_.load(std::memory_order_relaxed);
     const std::scoped_lock guard{flush_latch_};
@@ -132,7 +132,7 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     const bool untold = has_untold_work();
     if (!untold && !flush_object_.newer_than(flush_seen_)) {
         end_release();
-        // What the publisher has learned the program knows after a flush of its own.
+        // What the background flusher has learned the program knows after a flush of its own.
         if (orders) know_what_was_flushed();
         return false;
     }

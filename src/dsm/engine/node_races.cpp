@@ -164,7 +164,7 @@ void Node::know_what_atomics_ordered() noexcept {
     atomics_known_.store(behind, std::memory_order_relaxed);
 }
 
-// From every teller alike, and whether the program or its publisher heard.
+// From every teller alike, and whether the program or its background flusher heard.
 void Node::know_what_was_told() noexcept {
     const std::scoped_lock guard{signature_latch_};
     for (std::uint32_t node = 0; node < known_.size(); ++node)
@@ -350,7 +350,7 @@ std::size_t Node::encode_known(MutableBytes out) noexcept {
 // --- flushes -------------------------------------------------------------------------------------
 
 // Under flush_latch_. What lies in the flush object was put there by flushes of the program, and
-// each publisher hands on what it finds, though its own program need not know of it.
+// each background flusher hands on what it finds, though its own program need not know of it.
 void Node::remember_flushed(Bytes news) noexcept {
     const Bytes told = news.last(flushed_known_.size() * sizeof(Epoch));
     for (std::size_t node = 0; node < flushed_known_.size(); ++node) {

@@ -33,8 +33,9 @@ bool Node::seems_to_spin() noexcept {
     return now_ns() - spins_.acquired_aside_ns.load(std::memory_order_relaxed) < at_once_ns;
 }
 
-// A block that the publisher has made stale was read at once, and the very word read had changed: a
-// thread waits there for what others write. All publishers come often for a while.
+// A block that the background flusher has made stale was read at once, and the very word read had
+// changed: a thread waits there for what others write. All background flushers come often for a
+// while.
 void Node::note_spin(BlockId block) noexcept {
     constexpr std::uint64_t between_ns = 5'000'000;
     entries_[block].spin.waits.store(waits_max, std::memory_order_relaxed);

@@ -21,7 +21,7 @@ struct SpinUse {
 struct Spins {
     std::atomic<std::uint64_t> seen_at_ns{0};  ///< the last one, here or elsewhere; 0: none ever
     std::atomic<std::uint64_t> told_at_ns{0};  ///< when the others were last told of one here
-    std::atomic<std::uint64_t> acquired_aside_ns{0};  ///< when the publisher last acquired
+    std::atomic<std::uint64_t> acquired_aside_ns{0};  ///< when the background flusher last acquired
     /// The block that loads waited for last, + 1, if it is accessible since; 0: none.
     std::atomic<std::uint32_t> open{0};
 

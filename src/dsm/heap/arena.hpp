@@ -88,7 +88,7 @@ public:
     void unlock_all() noexcept;
 
 private:
-    static constexpr std::size_t span_bytes = 64 * 1024;
+    static constexpr std::size_t span_bytes = std::size_t{64} * 1024;
     static constexpr std::uint32_t span_pages = span_bytes / page_bytes;
     static constexpr std::uint32_t words_max = span_bytes / small_step_bytes / 64;
 

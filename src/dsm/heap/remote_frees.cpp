@@ -12,7 +12,7 @@
 namespace hiroba::dsm {
 namespace {
 
-constexpr std::size_t first_capacity_bytes = 64 * 1024;
+constexpr std::size_t first_capacity_bytes = std::size_t{64} * 1024;
 
 template <class T>
 void make_room(SparseArray<T>& array, std::size_t count) noexcept {

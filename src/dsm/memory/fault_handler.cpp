@@ -45,16 +45,8 @@ bool is_access(int signal, const siginfo_t& info, const ucontext_t& context) noe
             is_executable(reinterpret_cast<std::uintptr_t>(info.si_addr)));
 }
 
-bool ask_targets(std::uintptr_t address, bool write) noexcept {
-    for (const std::atomic<FaultTarget*>& slot : targets) {
-        // Acquire: pairs with the release in add_fault_target().
-        FaultTarget* const target = slot.load(std::memory_order_acquire);
-        if (target != nullptr && target->on_fault(address, write)) return true;
-    }
-    return false;
-}
-
-bool resolve(std::uintptr_t address, bool write, const ucontext_t& context) noexcept {
+/// The address is noted meanwhile: a fault inside stops the node instead of coming back for ever.
+bool ask_targets(std::uintptr_t address, bool write, const ucontext_t& context) noexcept {
     const auto instruction = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
     if (address < page_bytes) return false;
     ThreadContext& thread = this_thread();
@@ -63,7 +55,12 @@ bool resolve(std::uintptr_t address, bool write, const ucontext_t& context) noex
               instruction, thread.fault_address);
     thread.fault_address = address;
     thread.mask_before_fault = &context.uc_sigmask;
-    const bool resolved = ask_targets(address, write);
+    bool resolved = false;
+    for (const std::atomic<FaultTarget*>& slot : targets) {
+        // Acquire: pairs with the release in add_fault_target().
+        FaultTarget* const target = slot.load(std::memory_order_acquire);
+        if (target != nullptr && (resolved = target->on_fault(address, write))) break;
+    }
     thread.mask_before_fault = nullptr;
     thread.fault_address = 0;
     return resolved;
@@ -98,7 +95,7 @@ void handle(int signal, siginfo_t* info, void* raw_context) {
         pass_to_program(signal, *info, context);
     } else {
         const bool write = (context.uc_mcontext.gregs[REG_ERR] & error_write) != 0;
-        if (!resolve(address, write, context)) {
+        if (!ask_targets(address, write, context)) {
             if (is_attached(address))
                 refuse_attached(address, write, *info, context);
             else

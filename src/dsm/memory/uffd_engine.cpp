@@ -179,7 +179,7 @@ void UffdEngine::map_scanned(Attached& where, AddressRange range, Access access)
 
     if (access == Access::write) {
         where.tracked.add(all);
-        if (install(uffd_, where, range, false)) unprotect(uffd_, range);
+        if (continue_pages(uffd_, where, range, false)) unprotect(uffd_, range);
         return;
     }
     std::size_t page = all.first;
@@ -190,9 +190,9 @@ void UffdEngine::map_scanned(Attached& where, AddressRange range, Access access)
         for (; page < all.end() && (fresh = where.tracked.add({page, 1})) == run_fresh; ++page)
             ++run.count;
         if (run_fresh)
-            install(uffd_, where, where.range_of(run), true);
+            continue_pages(uffd_, where, where.range_of(run), true);
         else
-            install_again(where, where.range_of(run));
+            continue_again(where, where.range_of(run));
     }
 }
 
@@ -245,7 +245,7 @@ void UffdEngine::track(AddressRange range) noexcept {
 
 // We unmapped the page since the last collect, or the kernel took it (swap), or it is mapped. Where
 // the entry is gone, what is left of it says whether it was written: then it comes back as written.
-void UffdEngine::install_again(const Attached& where, AddressRange range) noexcept {
+void UffdEngine::continue_again(const Attached& where, AddressRange range) noexcept {
     std::array<ScanRegion, 8> written;
     for (std::uintptr_t at = range.address; at < range.end();) {
         std::uintptr_t stopped = at;
@@ -255,17 +255,17 @@ void UffdEngine::install_again(const Attached& where, AddressRange range) noexce
                          range.end(), count);
         for (long i = 0; i < count; ++i) {
             const ScanRegion& region = written[static_cast<std::size_t>(i)];
-            if (at < region.start) install(uffd_, where, {at, region.start - at}, true);
-            install(uffd_, where, {region.start, region.end - region.start}, false);
+            if (at < region.start) continue_pages(uffd_, where, {at, region.start - at}, true);
+            continue_pages(uffd_, where, {region.start, region.end - region.start}, false);
             at = region.end;
         }
-        if (at < stopped) install(uffd_, where, {at, stopped - at}, true);
+        if (at < stopped) continue_pages(uffd_, where, {at, stopped - at}, true);
         at = stopped;
     }
 }
 
-bool UffdEngine::install(int uffd, const Attached& where, AddressRange range,
-                         bool protect) noexcept {
+bool UffdEngine::continue_pages(int uffd, const Attached& where, AddressRange range,
+                                bool protect) noexcept {
     bool existed = false;
     Backoff backoff;
     std::uintptr_t populated_at = 0;

@@ -116,9 +116,9 @@ private:
     static void protect(int uffd, AddressRange range) noexcept;
     void open_pages(Attached& where, PageRun run) noexcept;
     /// Installs page table entries; true when some page had one already.
-    bool install(int uffd, const Attached& where, AddressRange range, bool protect) noexcept;
+    bool continue_pages(int uffd, const Attached& where, AddressRange range, bool protect) noexcept;
     /// As above for reading, where the entries may be gone but tell of writes not yet collected.
-    void install_again(const Attached& where, AddressRange range) noexcept;
+    void continue_again(const Attached& where, AddressRange range) noexcept;
     void note_dropped(AddressRange range) noexcept;
     /// Drops the entries of at most 64 disjoint runs.
     void drop_runs(std::span<const AddressRange> runs) noexcept;

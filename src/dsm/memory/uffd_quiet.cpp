@@ -42,7 +42,7 @@ void UffdEngine::map_quiet(Attached& where, Chunk& chunk, AddressRange range,
     if (where.occupied.add(all)) occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
     if (access == Access::write) {
         open_pages(where, all);
-        if (!install(uffd_of_faults_, where, range, false)) return;
+        if (!continue_pages(uffd_of_faults_, where, range, false)) return;
         unprotect(uffd_of_faults_, range);
         // Relaxed: counted for adapt(), which looks at it while nobody runs.
         if (chunk.faults.fetch_add(1, std::memory_order_relaxed) > chunk.faults_seen + faults_max)
@@ -58,7 +58,7 @@ void UffdEngine::map_quiet(Attached& where, Chunk& chunk, AddressRange range,
         const bool writable = is_open(page++);
         for (; page < all.end() && is_open(page) == writable; ++page) ++run.count;
         if (writable) open_pages(where, run);
-        install(uffd_of_faults_, where, where.range_of(run), !writable);
+        continue_pages(uffd_of_faults_, where, where.range_of(run), !writable);
     }
 }
 

@@ -105,6 +105,7 @@ constexpr std::uint16_t on(BlockState state, BlockEvent event) {
                                       static_cast<unsigned>(event));
 }
 
+// NOLINTBEGIN(bugprone-branch-clone): a row for each pair, also where two do the same.
 /// The part of find_step() about memory that the program has freed (docs/protocol.md#freed).
 constexpr std::optional<BlockStep> find_step_of_freed(BlockState state, BlockEvent event) {
     using enum BlockState;
@@ -222,6 +223,8 @@ constexpr std::optional<BlockStep> find_step(BlockState state, BlockEvent event)
         default: return find_step_of_exclusive(state, event);
     }
 }
+
+// NOLINTEND(bugprone-branch-clone)
 
 /// As find_step(); a pair without a row stops the node.
 constexpr BlockStep step(BlockState state, BlockEvent event) {

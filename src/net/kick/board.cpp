@@ -49,7 +49,7 @@ void Board::attach() {
         bases_.push_back(provider.mapped(NodeId{rank}, llcm_));
 }
 
-Result<Place> Board::reserve(std::size_t bytes, std::size_t alignment) {
+Result<Offset> Board::reserve(std::size_t bytes, std::size_t alignment) {
     std::size_t place = round_up(reserved_, alignment);
     const bool fits_page = bytes <= page_bytes - place % page_bytes;
     if (!fits_page) place = round_up(place, page_bytes);
@@ -60,7 +60,7 @@ Result<Place> Board::reserve(std::size_t bytes, std::size_t alignment) {
                                              std::to_string(llcm_bytes_) + " are left"};
     }
     reserved_ = place + bytes;
-    return Place{place};
+    return Offset{place};
 }
 
 void Board::expose(RegionId region, std::uint64_t bytes) {

@@ -24,7 +24,7 @@ template <class T>
 class Kick;
 
 /// Offset in every node's LLCM.
-using Place = std::uint64_t;
+using Offset = std::uint64_t;
 
 /// Thread: any, after connect(); reserve() and expose() belong to the thread that sets up.
 class Board {
@@ -48,7 +48,7 @@ public:
 
     /// Takes a part of the LLCM of every node, zeroed; one of at most a page lies in one page.
     /// @param alignment  a power of two up to page_bytes
-    Result<Place> reserve(std::size_t bytes, std::size_t alignment = cache_line_bytes);
+    Result<Offset> reserve(std::size_t bytes, std::size_t alignment = cache_line_bytes);
 
     /// Lets kicks reach another region of `bytes` bytes, here and from here. On all nodes.
     void expose(RegionId region, std::uint64_t bytes);
@@ -56,7 +56,7 @@ public:
     /// Registers a page as a target; errors as SeedTable::enter().
     Result<Target> target(NodeId node, RegionId region, std::uint64_t page_offset);
     /// The page of the LLCM that `place` lies in.
-    Result<Target> target(NodeId node, Place place) {
+    Result<Target> target(NodeId node, Offset place) {
         return target(node, llcm_, place / page_bytes * page_bytes);
     }
     /// Resolves a target to something that can be kicked. Refuses what was not registered here.
@@ -71,15 +71,15 @@ public:
     Result<Header> resolve(Target target);
 
     /// This node's LLCM from `place` on. After attach().
-    std::byte* at(Place place) noexcept { return local_ + place; }
+    std::byte* at(Offset place) noexcept { return local_ + place; }
     /// The peer's, or nullptr where the provider maps nothing.
-    std::byte* at(NodeId node, Place place) noexcept {
+    std::byte* at(NodeId node, Offset place) noexcept {
         std::byte* const base = base_of(node);
         return base == nullptr ? nullptr : base + place;
     }
     /// Reads what was kicked to `place`; what was kicked before it is then there too.
     template <class T>
-    T load(Place place) noexcept {
+    T load(Offset place) noexcept {
         // Acquire, pairs with the release of Kick::store() and land().
         return std::atomic_ref<T>(*reinterpret_cast<T*>(at(place))).load(std::memory_order_acquire);
     }
@@ -87,7 +87,7 @@ public:
     /// Waits until predicate(value at `place`) holds: spins, yields, sleeps. Who kicks there calls
     /// wake() when it may be slept on. Not from a handler.
     template <class T, class Predicate>
-    void wait_until(Place place, Predicate&& predicate) noexcept {
+    void wait_until(Offset place, Predicate&& predicate) noexcept {
         wait_for([&] { return predicate(load<T>(place)); });
     }
     /// As above for any look at this node's memory. It may be asked again after it was true.

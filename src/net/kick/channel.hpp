@@ -18,10 +18,10 @@ namespace hiroba::net::kick {
 
 /// A channel's parts of every node's LLCM.
 struct ChannelPlace {
-    Place items = 0, tail = 0, head = 0;
+    Offset items = 0, tail = 0, head = 0;
     static Result<ChannelPlace> reserve(Board& board) {
         ChannelPlace place;
-        for (Place* each : {&place.items, &place.tail, &place.head}) {
+        for (Offset* each : {&place.items, &place.tail, &place.head}) {
             const bool ring = each == &place.items;
             const auto part = board.reserve(ring ? page_bytes : cache_line_bytes,
                                             ring ? page_bytes : cache_line_bytes);

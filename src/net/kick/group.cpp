@@ -36,7 +36,7 @@ Result<std::uint32_t> index_in(const Board& board, const Group& group) {
 }  // namespace
 
 template <class NodeOf>
-Result<GroupLines> GroupLines::open_peers(Board& board, Place place, const TreeNode& here,
+Result<GroupLines> GroupLines::open_peers(Board& board, Offset place, const TreeNode& here,
                                           Shape shape, NodeOf&& node_of) {
     std::vector<std::uint32_t> members;
     if (shape == Shape::all_to_all) {
@@ -59,7 +59,7 @@ Result<GroupLines> GroupLines::open_peers(Board& board, Place place, const TreeN
     return GroupLines{board, place, here, shape, std::move(peers)};
 }
 
-Result<GroupLines> GroupLines::open(Board& board, Place place, const Group& group, Shape shape) {
+Result<GroupLines> GroupLines::open(Board& board, Offset place, const Group& group, Shape shape) {
     if (shape == Shape::all_to_all && group.size() > tree_arity) {
         return group_error(
             group, "at most " + std::to_string(tree_arity) + " can all kick all; take the tree");
@@ -70,18 +70,18 @@ Result<GroupLines> GroupLines::open(Board& board, Place place, const Group& grou
                       [&](std::uint32_t member) { return group[member]; });
 }
 
-Result<GroupLines> GroupLines::open(Board& board, Place place, Shape shape) {
+Result<GroupLines> GroupLines::open(Board& board, Offset place, Shape shape) {
     return open_peers(board, place, {board.self().value, board.nodes()}, shape,
                       [](std::uint32_t member) { return NodeId{member}; });
 }
 
-Result<Barrier> Barrier::open(Board& board, Place place, const Group& group, Shape shape) {
+Result<Barrier> Barrier::open(Board& board, Offset place, const Group& group, Shape shape) {
     auto lines = GroupLines::open(board, place, group, shape);
     if (!lines) return lines.error();
     return Barrier{std::move(*lines), shape};
 }
 
-Result<Barrier> Barrier::open(Board& board, Place place) {
+Result<Barrier> Barrier::open(Board& board, Offset place) {
     const Shape shape = shape_for(board.nodes());
     auto lines = GroupLines::open(board, place, shape);
     if (!lines) return lines.error();

@@ -28,9 +28,9 @@ class GroupLines {
 public:
     /// After Board::attach(). An error when this node is no member or one is named twice, or when
     /// all of more than `tree_arity` members are to kick all.
-    static Result<GroupLines> open(Board& board, Place place, const Group& group, Shape shape);
+    static Result<GroupLines> open(Board& board, Offset place, const Group& group, Shape shape);
     /// Of all nodes of the job, in rank order, without a list of them.
-    static Result<GroupLines> open(Board& board, Place place, Shape shape);
+    static Result<GroupLines> open(Board& board, Offset place, Shape shape);
 
     const TreeNode& here() const noexcept { return node_; }
     Board& board() noexcept { return *board_; }
@@ -58,7 +58,7 @@ private:
         Kick<std::uint8_t> bytes;
         Kick<std::uint64_t> words;
     };
-    GroupLines(Board& board, Place place, const TreeNode& node, Shape shape,
+    GroupLines(Board& board, Offset place, const TreeNode& node, Shape shape,
                std::vector<Peer> peers)
         : board_(&board),
           place_(place),
@@ -67,14 +67,14 @@ private:
           shape_(shape),
           peers_(std::move(peers)) {}
     template <class NodeOf>
-    static Result<GroupLines> open_peers(Board& board, Place place, const TreeNode& here,
+    static Result<GroupLines> open_peers(Board& board, Offset place, const TreeNode& here,
                                          Shape shape, NodeOf&& node_of);
     Peer& peer(std::uint32_t member) noexcept {
         return peers_[shape_ == Shape::all_to_all ? member : node_.neighbour(member)];
     }
 
     Board* board_;
-    Place place_;
+    Offset place_;
     std::uint32_t in_page_;
     TreeNode node_;
     Shape shape_;
@@ -84,15 +84,15 @@ private:
 /// Split-phase barrier. Owned by one thread of the node at a time.
 class Barrier {
 public:
-    static Result<Place> reserve(Board& board) {
+    static Result<Offset> reserve(Board& board) {
         return board.reserve(ByteMarks<GroupLines>::bytes);
     }
     /// Of all nodes of the job.
-    static Result<Barrier> open(Board& board, Place place);
-    static Result<Barrier> open(Board& board, Place place, const Group& group) {
+    static Result<Barrier> open(Board& board, Offset place);
+    static Result<Barrier> open(Board& board, Offset place, const Group& group) {
         return open(board, place, group, shape_for(static_cast<std::uint32_t>(group.size())));
     }
-    static Result<Barrier> open(Board& board, Place place, const Group& group, Shape shape);
+    static Result<Barrier> open(Board& board, Offset place, const Group& group, Shape shape);
 
     void arrive() noexcept {
         phases_.arrive();
@@ -139,13 +139,13 @@ struct Max {
 template <class T>
 class AllReduce {
 public:
-    static Result<Place> reserve(Board& board) {
+    static Result<Offset> reserve(Board& board) {
         return board.reserve(ReducePhases<GroupLines, T>::bytes);
     }
-    static Result<AllReduce> open(Board& board, Place place, const Group& group) {
+    static Result<AllReduce> open(Board& board, Offset place, const Group& group) {
         return open(board, place, group, shape_for(static_cast<std::uint32_t>(group.size())));
     }
-    static Result<AllReduce> open(Board& board, Place place, const Group& group, Shape shape) {
+    static Result<AllReduce> open(Board& board, Offset place, const Group& group, Shape shape) {
         auto lines = GroupLines::open(board, place, group, shape);
         if (!lines) return lines.error();
         return AllReduce{std::move(*lines), shape};
@@ -177,8 +177,8 @@ class Broadcast {
     };
 
 public:
-    static Result<Place> reserve(Board& board) { return AllReduce<Bits>::reserve(board); }
-    static Result<Broadcast> open(Board& board, Place place, const Group& group) {
+    static Result<Offset> reserve(Board& board) { return AllReduce<Bits>::reserve(board); }
+    static Result<Broadcast> open(Board& board, Offset place, const Group& group) {
         auto bits = AllReduce<Bits>::open(board, place, group);
         if (!bits) return bits.error();
         const auto self = std::find(group.begin(), group.end(), board.self());

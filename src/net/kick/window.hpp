@@ -18,8 +18,8 @@ namespace hiroba::net::kick {
 /// receiver kicks back to the sender.
 struct WindowPlace {
     /// 4 bytes number, 4 bytes length, 8 bytes number whose room is waited for; payload: next line
-    Place landing = 0;
-    Place taken = 0;
+    Offset landing = 0;
+    Offset taken = 0;
     std::uint32_t payload_bytes = 0;
 
     /// On every node in the same order, before connect(). `payload_bytes`: 1 to payload_bytes_max.

@@ -57,7 +57,8 @@ int vector_register(const ZydisDecodedOperand& operand) {
     if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER ||
         ZydisRegisterGetClass(operand.reg.value) != ZYDIS_REGCLASS_XMM)
         return -1;
-    const int number = ZydisRegisterGetId(operand.reg.value);
+    const int number{
+        ZydisRegisterGetId(operand.reg.value)};  // NOLINT(bugprone-signed-char-misuse): -1 is none
     return number < 16 ? number : -1;
 }
 

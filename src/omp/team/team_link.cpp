@@ -16,7 +16,7 @@
 #include "base/fatal.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
-#include "dsm/sync/publisher.hpp"
+#include "dsm/sync/background_flusher.hpp"
 #include "omp/messages.hpp"
 #include "omp/team/team_shape.hpp"
 
@@ -355,13 +355,14 @@ void TeamLink::release_what_handlers_wrote() noexcept {
 }
 
 void TeamLink::region_runs(bool runs) noexcept {
-    if (parts_.publisher == nullptr) return;
-    if (!publishes_elsewhere_) return parts_.publisher->set_active(runs);
+    if (parts_.flusher == nullptr) return;
+    if (!publishes_elsewhere_) return parts_.flusher->set_active(runs);
     began_.store(runs ? region_ : 0, std::memory_order_release);  // both pair with begun()
     began_at_ns_.store(now_ns(), std::memory_order_release);
 }
 
-// The publisher goes on: other nodes may still be in the region and spin on what was written here.
+// The background flusher goes on: other nodes may still be in the region and spin on what was
+// written here.
 void TeamLink::arrive_at_join() noexcept {
     release();
     in_region_.store(false);

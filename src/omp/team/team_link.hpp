@@ -40,7 +40,7 @@ struct Fork {
     OutlinedFunction function = nullptr;
     void* data = nullptr;
     const void* code = nullptr;  ///< the region for the program, where `function` only leads there
-    Place place;                 ///< of thread 0
+    TeamPosition place;          ///< of thread 0
     Icvs icvs;
     std::uint64_t sequence = 0;  ///< number of the region's first worksharing construct
     bool has_loop = false;
@@ -100,7 +100,7 @@ public:
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
 
-    /// Before attach(): another than the publisher sees to it.
+    /// Before attach(): another than the background flusher sees to it.
     void publish_elsewhere() noexcept { publishes_elsewhere_ = true; }
     /// Any thread: the region that runs here, or was the last, and when it began; 0: none yet.
     struct Begun {

@@ -22,7 +22,7 @@ struct Team;
 /// One region as seen by one of its threads.
 struct Frame {
     Frame* parent = nullptr;
-    Place place;
+    TeamPosition place;
     Icvs icvs;
     /// Null: a team of one thread. Of a helper in a team inside this node: set to null, under the
     /// books' latch, when that team is over.

@@ -237,7 +237,7 @@ void ToolRuntime::enter(void* region) noexcept {
 }
 
 void ToolRuntime::run_member(const Region& region) noexcept {
-    const Place place = core_->place();
+    const TeamPosition place = core_->place();
     ToolThread& own = meet(ompt::Thread::worker);
     // Its last region is over, or it would not be here.
     end_member(own);

@@ -138,7 +138,7 @@ public:
     bool reduce(std::uint64_t key, void* data, CombineFunction combine) noexcept override {
         return core_->reduce(key, data, combine);
     }
-    Place place() noexcept override { return core_->place(); }
+    TeamPosition place() noexcept override { return core_->place(); }
     bool is_initial_thread() noexcept override { return core_->is_initial_thread(); }
     Icvs& icvs() noexcept override { return core_->icvs(); }
     Environment& environment() noexcept override { return core_->environment(); }

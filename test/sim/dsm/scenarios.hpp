@@ -56,7 +56,7 @@ inline constexpr Scenario scenarios[] = {
     {"race_after_meeting", 2, 1, 4, true, hops, Second::none, write_after_meeting, Races::some,
      true},
     // One node publishes in the background, which the other learns in the background.
-    {"race_and_publisher", 2, 1, 4, false, hops, Second::none,
+    {"race_and_flusher", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 1) node.memory().flush_aside();
          world.write(node, 0, 111 + thread);

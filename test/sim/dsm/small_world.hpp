@@ -51,8 +51,8 @@ public:
     std::uint64_t fetch_add(ClusterNode& node, unsigned word, std::uint64_t count);
     /// Reads a flag, then what was written before it: word `data` is no smaller.
     void look(ClusterNode& node, unsigned flag, unsigned data);
-    /// By the first thread and the last, before all else: the first one's publisher brings it an
-    /// atomic of the other node, and it loads that at once. tell() is called twice.
+    /// By the first thread and the last, before all else: the first one's background flusher brings
+    /// it an atomic of the other node, and it loads that at once. tell() is called twice.
     void be_seen_to_wait(ClusterNode& node, std::uint32_t thread, unsigned word);
     /// Adds to words 0 and 2 so that a signature of one notice drops that of word 0.
     void add_and_drop_notice(ClusterNode& node);

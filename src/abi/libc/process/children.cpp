@@ -88,6 +88,7 @@ using namespace hiroba::abi;
 
 /// Gathers the arguments of an execl function, `first` included, up to the null pointer; what
 /// follows it stays in `list`. On the caller's stack: the child of vfork() must not allocate.
+// NOLINTBEGIN(bugprone-macro-parentheses): `vector` is declared, `list` is a va_list.
 #define HIROBA_GATHER(vector, list, first)                                          \
     va_start(list, first);                                                          \
     const std::size_t count = count_arguments(list);                                \
@@ -96,6 +97,7 @@ using namespace hiroba::abi;
     vector[0] = const_cast<char*>(first);                                           \
     va_start(list, first);                                                          \
     for (std::size_t i = 1; i <= count + 1; ++i) vector[i] = va_arg(list, char*)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #pragma GCC visibility push(default)
 extern "C" {

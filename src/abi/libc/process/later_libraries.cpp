@@ -115,7 +115,7 @@ std::string find_for(const void* caller, const char* file) {
     auto* const paths = new (room.get()) Dl_serinfo(sizes);
     if (dlinfo(object, RTLD_DI_SERINFO, paths) != 0) return file;
     for (unsigned i = 0; i < paths->dls_cnt; ++i) {
-        const std::string path = std::string(paths->dls_serpath[i].dls_name) + '/' + file;
+        std::string path = std::string(paths->dls_serpath[i].dls_name) + '/' + file;
         if (dsm::kernel_call(SYS_faccessat, AT_FDCWD, path.c_str(), R_OK) == 0) return path;
     }
     return file;

@@ -54,6 +54,12 @@ constinit std::atomic<bool> changed{false};
 constinit std::atomic<bool> said{false};
 constinit State* published = nullptr;  ///< in global memory; node 0 made it
 
+/// Not by all their bytes: there is padding.
+bool are_equal(const Action& a, const Action& b) noexcept {
+    return a.sa_sigaction == b.sa_sigaction && a.sa_flags == b.sa_flags &&
+           memcmp(&a.sa_mask, &b.sa_mask, sizeof a.sa_mask) == 0;
+}
+
 bool is_worker() noexcept { return world()->job.self.value != 0; }
 
 /// What can be asked for is asked for when it is published: calls of libc change it too.
@@ -104,8 +110,7 @@ void become(const State& next) noexcept {
     for (int number = 1; number < _NSIG; ++number) {
         const auto i = static_cast<std::size_t>(number);
         if (!next.has_action[i]) continue;
-        if (own.has_action[i] && memcmp(&own.action[i], &next.action[i], sizeof(Action)) == 0)
-            continue;
+        if (own.has_action[i] && are_equal(own.action[i], next.action[i])) continue;
         set_program_signal(number, next.action[i]);
     }
     open_as_on_node_0(next.libraries);

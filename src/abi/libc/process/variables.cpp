@@ -86,6 +86,7 @@ int set(const char* name, const char* value, bool replace) noexcept {
     auto* const text =
         static_cast<char*>(allocate_for_program(name_bytes + 1 + value_bytes + 1, 16, false));
     if (text == nullptr) return -1;
+    // The value ends it. NOLINTNEXTLINE(bugprone-not-null-terminated-result)
     memcpy(text, name, name_bytes);
     text[name_bytes] = '=';
     memcpy(text + name_bytes + 1, value, value_bytes + 1);

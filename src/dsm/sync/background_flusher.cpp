@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "dsm/sync/publisher.hpp"
+#include "dsm/sync/background_flusher.hpp"
 
 #include <time.h>
 
@@ -14,7 +14,7 @@ namespace {
 // Besides its own time, a flush costs the program a fault for each page it writes again.
 constexpr std::uint64_t share_of_time = 400;
 constexpr std::uint64_t share_in_hurry = 10;
-/// A sleeping publisher looks so often whether it is in a hurry.
+/// A sleeping background flusher looks so often whether it is in a hurry.
 constexpr std::uint64_t nap_ns = 4'000'000;
 
 /// Processor time of this thread. Where a thread waits for what is published, the share is of this:
@@ -28,15 +28,15 @@ std::uint64_t processor_ns() noexcept {
 }
 }  // namespace
 
-std::uint64_t Publisher::next_wait_ns(std::uint64_t wait_ns, bool found, std::uint64_t took_ns,
-                                      bool hurry) {
+std::uint64_t BackgroundFlusher::next_wait_ns(std::uint64_t wait_ns, bool found,
+                                              std::uint64_t took_ns, bool hurry) {
     if (hurry) return std::clamp(share_in_hurry * took_ns, shortest_in_hurry_ns, longest_ns);
     const std::uint64_t wanted = found ? shortest_ns : 2 * wait_ns;
     return std::max(std::min(wanted, longest_ns),
                     std::min(share_of_time * took_ns, longest_behind_much_ns));
 }
 
-void Publisher::run() noexcept {
+void BackgroundFlusher::run() noexcept {
     std::uint64_t wait_ns = shortest_ns;
     while (!stopping_.load(std::memory_order_relaxed)) {
         for (std::uint64_t left = wait_ns; left > 0;) {

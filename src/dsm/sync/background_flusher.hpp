@@ -3,8 +3,8 @@
 // hook can see: flushes now and then while a region runs on several nodes
 // (docs/decisions/one-object-for-all-flushes.md).
 // While a thread is seen to wait, up to a tenth of a core.
-// Invariant: an extra release and acquire is always legal; the publisher takes a fraction of a per
-// cent of a core, so it comes later when there is much to publish.
+// Invariant: an extra release and acquire is always legal; the background flusher takes a fraction
+// of a per cent of a core, so it comes later when there is much to publish.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,11 @@ namespace hiroba::dsm {
 
 class SharedMemory;
 
-class Publisher {
+class BackgroundFlusher {
 public:
-    explicit Publisher(SharedMemory& memory) : memory_(memory) {}
+    explicit BackgroundFlusher(SharedMemory& memory) : memory_(memory) {}
 
-    /// The publisher's thread; returns after stop(). On a private stack.
+    /// The background flusher's thread; returns after stop(). On a private stack.
     void run() noexcept;
     void stop() noexcept { stopping_.store(true, std::memory_order_relaxed); }  // seen by run()
 
