@@ -38,20 +38,31 @@ namespace {
 /// first that differs; the others wait until the launcher ends them.
 Result<void> compare_processes(World& node, std::span<const omp::LoadedObject> objects) {
     struct Greeting {
-        omp::Fingerprint print;
+        std::uint64_t digest;
         ProcessPlace place;
     };
-    const auto mine = std::make_unique<Greeting>();
-    *mine = {omp::take_fingerprint(objects, node.job.threads_per_node), own_process_place()};
+    const auto mine = std::make_unique<omp::Fingerprint>(
+        omp::take_fingerprint(objects, node.job.threads_per_node));
+    const Greeting greeting{omp::digest_of(*mine), own_process_place()};
+    auto greetings = node.control->all_gather(std::as_bytes(std::span(&greeting, 1)), -1);
+    if (!greetings) return greetings.error();
+    Greeting from_node_0;
+    std::memcpy(&from_node_0, greetings->bytes[0].data(), sizeof from_node_0);
+    explain_memory_of(from_node_0.place);
+    const auto as_node_0 = [&](const std::vector<std::byte>& bytes) {
+        return std::memcmp(bytes.data(), &from_node_0.digest, sizeof from_node_0.digest) == 0;
+    };
+    if (std::ranges::all_of(greetings->bytes, as_node_0)) return {};
+
+    // All see that somebody differs.
     auto all = node.control->all_gather(std::as_bytes(std::span(mine.get(), 1)), -1);
     if (!all) return all.error();
-
-    const auto first = std::make_unique<Greeting>(), other = std::make_unique<Greeting>();
+    const auto first = std::make_unique<omp::Fingerprint>();
+    const auto other = std::make_unique<omp::Fingerprint>();
     std::memcpy(first.get(), all->bytes[0].data(), sizeof *first);
-    explain_memory_of(first->place);
     for (std::uint32_t rank = 1; rank < node.job.nodes; ++rank) {
         std::memcpy(other.get(), all->bytes[rank].data(), sizeof *other);
-        const auto difference = omp::first_difference(first->print, other->print, rank);
+        const auto difference = omp::first_difference(*first, *other, rank);
         if (!difference) continue;
         if (rank == node.job.self.value) return Error{ErrorKind::environment, *difference};
         if (auto waited = node.control->barrier(); !waited) return waited.error();

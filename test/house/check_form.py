@@ -15,8 +15,11 @@ SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".S", ".f90", ".py", ".sh", ".cmake", ".
 LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 FIELDS_MAX = 25
-# Counters in a row, and the record of a block, whose bytes are counted: not to grow.
-FIELDS_KNOWN = {"BlockEntry": 30}
+# Not to grow: the record of a block, whose bytes are counted; what a library exports, by name; and the coherence engine,
+# which is yet to be taken apart by roles.
+FIELDS_KNOWN = {"src/dsm/engine/block_table.hpp BlockEntry": 30, "src/dsm/engine/node.hpp Node": 132,
+                "src/net/provider/ucx/ucp_library.hpp UcpLibrary": 29,
+                "src/net/provider/verbs/ibverbs_library.hpp IbverbsLibrary": 27}
 
 # Names that say nothing about what is inside; examples may speak of Fortran's COMMON.
 EMPTY_NAMES = {"util", "utils", "utility", "helper", "helpers", "common", "misc", "stuff", "old"}
@@ -32,6 +35,7 @@ FUNCTION_START = re.compile(r"^( {0,4})(?!namespace|struct|class|enum|union|exte
 
 CLASS_START = re.compile(r"^( *)(?:template <.*> *)?(?:class|struct)\b(?: alignas\([^)]*\))?"
                          r" *(\w*)[^;]*\{(?!.*\})")
+CLASS_HEAD = re.compile(r"^ *(?:class|struct)\b .*[:,]$")
 NO_FIELD = re.compile(r"(?:using|friend|typedef|static|enum|public|template|struct|class)\b|[}~]")
 FIELD = re.compile(r"(?:mutable |const )*[\w:]+[\w:\s*&]* [*&]*\w+(?: *, *[*&]*\w+)* *;")
 
@@ -81,7 +85,7 @@ def fields_of(statement):
     if re.match(r".*\(\*\w+\)\(", statement):  # a pointer to a function
         return 1
     plain = statement
-    for inside in (r"\{[^{}]*\}", r"<[^<>]*>", r"\[[^\]]*\]", r"=[^,;]*"):
+    for inside in (r"\{[^{}]*\}", r"(?<=decltype)\([^()]*\)", r"<[^<>]*>", r"\[[^\]]*\]", r"=[^,;]*"):
         while re.search(inside, plain):
             plain = re.sub(inside, "", plain)
     return plain.count(",") + 1 if FIELD.fullmatch(plain) else 0
@@ -92,17 +96,26 @@ def class_faults(path, lines):
     if path.suffix not in {".cpp", ".hpp"}:
         return
     open_classes, statement = [], ""  # [indentation, line, name, fields]
+    head = ""  # of a class, whose bases take more than one line
     for number, line in enumerate(lines, 1):
         code = line.split("//")[0].rstrip()
         depth = len(code) - len(code.lstrip())
+        if head or (CLASS_HEAD.match(code) and not re.search(r"[{};(]", code)):
+            first = first if head else number
+            head = f"{head} {code.strip()}" if head else code
+            if not re.search(r"[{;]", code):
+                continue
+            code, head = head, ""
+        else:
+            first = number
         start = CLASS_START.match(code)
         if start:
-            open_classes.append([len(start[1]), number, start[2], 0])
+            open_classes.append([len(start[1]), first, start[2], 0])
             statement = ""
         elif open_classes and code.startswith(" " * open_classes[-1][0] + "}"):
             _, first, name, count = open_classes.pop()
             statement = ""
-            most = FIELDS_KNOWN.get(name, FIELDS_MAX)
+            most = FIELDS_KNOWN.get(f"{path} {name}", FIELDS_MAX)
             if count > most:
                 yield first, f"'{name}' has {count} data members; {most} at most"
         elif open_classes and code:

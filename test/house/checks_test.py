@@ -169,6 +169,11 @@ class Form(unittest.TestCase):
         one = "    void (*told_)(int) = nullptr;\n"
         self.assertEqual(faults(check_form, {**CLEAN, "src/base/b.hpp": text(rows + one)}), [])
         self.expect("src/base/b.hpp", text(rows + one + "    int d_, e_;\n"), "27 data members")
+        two = "    decltype(&::open) open_;\n"
+        self.expect("src/base/b.hpp", text(rows + one + two), "26 data members")
+        head = "class Big final : public Face,\n                  private Inner {\n"
+        long = text(rows + one + two).replace("class Big {\n", "class Ahead;\n" + head)
+        self.expect("src/base/b.hpp", long, "b.hpp:4: 'Big' has 26 data members")
 
     def test_missing_licence_line_is_found(self):
         self.expect("src/base/x.cpp", "int x;\n", "SPDX")

@@ -78,12 +78,24 @@ TEST(Room, AMachineWithoutLimitsTakesSixtyFourNodes) {
 }
 
 TEST(Room, ManyNodesOfOneHostGetSmallerHeaps) {
-    constexpr SpaceSizes sizes{16 * gib, 16u << 20};
-    EXPECT_EQ(heap_that_fits({.nodes = 64}, sizes), 16 * gib);
-    EXPECT_EQ(heap_that_fits({.nodes = 128}, sizes), 4 * gib);
-    EXPECT_GE(heap_that_fits({.nodes = 1024}, sizes), heap_bytes_least);
+    constexpr SpaceSizes sizes{16 * gib, 64u << 20, 64, 10u << 20};
+    const auto heap_and_stack = [&](const RunPlan& plan, FreeSizes free = {}) {
+        const SpaceSizes fitting = sizes_that_fit(plan, sizes, free);
+        return std::pair{fitting.heap_bytes >> 20, fitting.stack_bytes >> 20};
+    };
+    using Mebibytes = std::pair<std::uint64_t, std::uint64_t>;
+    EXPECT_EQ(heap_and_stack({.nodes = 32}), (Mebibytes{16 << 10, 64}));
+    EXPECT_EQ(heap_and_stack({.nodes = 64}), (Mebibytes{8 << 10, 64}));
+    EXPECT_EQ(heap_and_stack({.nodes = 128}), (Mebibytes{2 << 10, 32}));
+    EXPECT_EQ(heap_and_stack({.nodes = 128}, {.heap = false}), (Mebibytes{16 << 10, 10}));
+    EXPECT_EQ(heap_and_stack({.nodes = 64}, {.stack = false}), (Mebibytes{8 << 10, 64}));
+    EXPECT_EQ(heap_and_stack({.nodes = 128}, {.heap = false, .stack = false}),
+              (Mebibytes{16 << 10, 64}));
+    EXPECT_EQ(heap_and_stack({.nodes = 1024}).second, 10u);
+    EXPECT_GE(heap_and_stack({.nodes = 1024}).first, heap_bytes_least >> 20);
     // Nodes of other hosts are not mapped.
-    EXPECT_EQ(heap_that_fits({.nodes = 128, .local_nodes = 8, .hosts = 16}, sizes), 16 * gib);
+    EXPECT_EQ(heap_and_stack({.nodes = 128, .local_nodes = 8, .hosts = 16}),
+              (Mebibytes{16 << 10, 64}));
 }
 
 TEST(Room, TooLittleMemoryNamesNeedAndOffer) {

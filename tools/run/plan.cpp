@@ -38,7 +38,7 @@ Result<SpaceSizes> space_sizes(std::uint32_t threads_per_node) {
     if (!heap) return heap.error();
     const auto stacks = omp::stack_sizes(threads_per_node);
     if (!stacks) return stacks.error();
-    return SpaceSizes{*heap, stacks->bytes, stacks->per_node};
+    return SpaceSizes{*heap, stacks->bytes, stacks->per_node, stacks->bytes_least};
 }
 
 std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes) {
@@ -49,16 +49,25 @@ std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes) {
     return all > unlimited ? unlimited : static_cast<std::uint64_t>(all);
 }
 
-std::uint64_t heap_that_fits(const RunPlan& plan, const SpaceSizes& sizes) {
-    // What its peers' memory may take of a process's 128 TiB, and what a node has beside the space.
-    constexpr std::uint64_t room = std::uint64_t{88} << 40, beside = std::uint64_t{10} << 30;
+SpaceSizes sizes_that_fit(const RunPlan& plan, const SpaceSizes& sizes, FreeSizes free) {
+    // What the memory of all nodes here may take of a process's 128 TiB. One node's has tables and
+    // queues beside the space: a third of it; a process has the space and its tables twice more.
+    constexpr std::uint64_t room = std::uint64_t{100} << 40, queues = std::uint64_t{1} << 30;
     SpaceSizes fitting = sizes;
     const auto mapped = [&] {
         const unsigned __int128 one = space_bytes(plan, fitting);
-        return (one + one / 16 + beside) * (plan.nodes_here() + 2);
+        return (one + one * 3 / 8 + queues) * (plan.nodes_here() + 2);
     };
-    while (mapped() > room && fitting.heap_bytes > heap_bytes_least) fitting.heap_bytes /= 2;
-    return fitting.heap_bytes;
+    while (mapped() > room) {
+        const bool heap = free.heap && fitting.heap_bytes > heap_bytes_least;
+        const bool stack = free.stack && fitting.stack_bytes > fitting.stack_bytes_least;
+        if (!heap && !stack) break;
+        if (heap && (!stack || fitting.heap_bytes >= fitting.stack_bytes * fitting.stacks_per_node))
+            fitting.heap_bytes /= 2;
+        else
+            fitting.stack_bytes = std::max(fitting.stack_bytes / 2, fitting.stack_bytes_least);
+    }
+    return fitting;
 }
 
 Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Machine& machine) {

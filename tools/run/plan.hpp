@@ -46,18 +46,25 @@ inline constexpr std::uint64_t heap_bytes_least = std::uint64_t{16} << 20;
 
 /// Sizes that the nodes will map; from HIROBA_HEAP and what asks for larger stacks.
 struct SpaceSizes {
-    std::uint64_t heap_bytes = 0;       ///< one node's arena
-    std::uint64_t stack_bytes = 0;      ///< one thread's slice
-    std::uint32_t stacks_per_node = 1;  ///< slices
+    std::uint64_t heap_bytes = 0;         ///< one node's arena
+    std::uint64_t stack_bytes = 0;        ///< one thread's slice
+    std::uint32_t stacks_per_node = 1;    ///< slices
+    std::uint64_t stack_bytes_least = 0;  ///< of a slice, without HIROBA_STACK
 };
 Result<SpaceSizes> space_sizes(std::uint32_t threads_per_node);
 
 /// Bytes of address space from the main base that `plan` takes; saturates.
 std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes);
 
-/// The heap with which nodes that map each other's memory fit the address space: that of `sizes`,
-/// or half of it, and so on, down to heap_bytes_least.
-std::uint64_t heap_that_fits(const RunPlan& plan, const SpaceSizes& sizes);
+/// Which of the sizes may be made smaller: what the user has not set.
+struct FreeSizes {
+    bool heap = true, stack = true;
+};
+
+/// The sizes with which nodes that map each other's memory fit the address space: `sizes`, or with
+/// the heap or the stacks of a node halved, whichever takes more, and so on down to
+/// heap_bytes_least and stack_bytes_least.
+SpaceSizes sizes_that_fit(const RunPlan& plan, const SpaceSizes& sizes, FreeSizes free);
 
 /// Refuses, with an environment error, what `machine` has no room for.
 Result<void> check_room(const RunPlan& plan, const SpaceSizes& sizes, const Machine& machine);

@@ -114,16 +114,21 @@ void say_places(const RunPlan& plan) {
                          setting("HIROBA_PROVIDER"), cores));
 }
 
-/// More nodes of one host than can map each other's heaps get smaller ones, unless the user has
-/// said how large they are to be.
-Result<void> lower_heap(const RunPlan& plan) {
+/// More nodes of one host than can map each other's memory get smaller heaps and stacks, unless the
+/// user has said how large they are to be.
+Result<void> lower_sizes(const RunPlan& plan) {
     const std::string_view provider = setting("HIROBA_PROVIDER");
     const bool maps_peers = provider == "auto" || provider.starts_with("shm");
-    if (::getenv("HIROBA_HEAP") != nullptr || !maps_peers) return {};
+    if (!maps_peers) return {};
     const auto sizes = space_sizes(plan.threads_per_node);
     if (!sizes) return sizes.error();
-    const std::uint64_t fitting = heap_that_fits(plan, *sizes);
-    if (fitting != sizes->heap_bytes) ::setenv("HIROBA_HEAP", std::to_string(fitting).c_str(), 1);
+    const FreeSizes free{::getenv("HIROBA_HEAP") == nullptr, ::getenv("HIROBA_STACK") == nullptr};
+    const SpaceSizes fitting = sizes_that_fit(plan, *sizes, free);
+    const auto lower = [](const char* name, std::uint64_t now, std::uint64_t before) {
+        if (now != before) ::setenv(name, std::to_string(now).c_str(), 1);
+    };
+    lower("HIROBA_HEAP", fitting.heap_bytes, sizes->heap_bytes);
+    lower("HIROBA_STACK", fitting.stack_bytes, sizes->stack_bytes);
     return {};
 }
 
@@ -148,7 +153,7 @@ int run(const RunOptions& options) {
     const Machine machine = look_at_machine();
     const auto plan = make_plan(*spread, machine);
     if (!plan) return report(plan.error());
-    if (const auto lowered = lower_heap(*plan); !lowered) return report(lowered.error());
+    if (const auto lowered = lower_sizes(*plan); !lowered) return report(lowered.error());
     if (const auto fit = check_machine(*plan, machine); !fit) return report(fit.error());
     warn_unknown_settings();
 

@@ -10,6 +10,8 @@ using hiroba::abi::swap_if;
 using hiroba::abi::update;
 using hiroba::abi::Word16;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types and expressions with names of their own as
+// arguments.
 #define ENTRY(result, name, bytes, ...)                                            \
     extern "C" __attribute__((visibility("default")))                              \
     result hiroba_##name##_##bytes(__VA_ARGS__) asm("__atomic_" #name "_" #bytes); \
@@ -55,6 +57,7 @@ using hiroba::abi::Word16;
     FETCH(Value, bytes, or, old | value)                                                         \
     FETCH(Value, bytes, xor, old ^ value)                                                        \
     FETCH(Value, bytes, nand, ~(old & value))
+// NOLINTEND(bugprone-macro-parentheses)
 
 WORD(std::uint8_t, 1)
 WORD(std::uint16_t, 2)

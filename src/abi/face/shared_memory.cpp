@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the C++ face over the layers: puts one SPMD node together and converts calls.
+#include <cerrno>
 #include <cstring>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
+#include "dsm/memory/reserved_range.hpp"
 #include "dsm/sync/lock_table.hpp"
 #include "dsm/sync/news_barrier.hpp"
 #include "hiroba/dsm.hpp"
@@ -93,6 +95,13 @@ Result<void> SpmdNode::compose() {
     shape.heap_bytes = *heap_bytes;
     shape.block_bytes = (*engine)->facts().block_bytes;
     map_ = std::make_unique<dsm::AddressMap>(shape);
+    // A program started with the runtime preloaded has reserved them before.
+    if (const int error = dsm::reserve_range(map_->main_range()); error != 0 && error != EEXIST)
+        return Error{ErrorKind::environment, std::to_string(map_->main_range().bytes) +
+                                                 " bytes for global memory refused"
+                                                 " (error " +
+                                                 std::to_string(error) +
+                                                 "): raise ulimit -v, or lower HIROBA_HEAP"};
     auto endpoint = net::Endpoint::open(job_, *control_);
     if (!endpoint) return endpoint.error();
     endpoint_ = std::move(*endpoint);

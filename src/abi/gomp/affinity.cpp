@@ -163,7 +163,7 @@ template <class Number>
 void copy_partition(Number* to) {
     const hiroba::omp::Binding binding = runtime().binding();
     for (std::uint32_t i = 0; i < binding.count; ++i)
-        to[i] = static_cast<Number>(binding.first + i);
+        to[i] = static_cast<Number>(std::uint64_t{binding.first} + i);
 }
 
 }  // namespace

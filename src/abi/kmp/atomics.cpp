@@ -109,6 +109,7 @@ void combine(void* at, void* right, Combine function) noexcept {
 }  // namespace
 
 // `x` is the variable, `e` the other operand.
+// NOLINTBEGIN(bugprone-macro-parentheses): types, and expressions of `x` and `e`, as arguments.
 #define HIROBA_PLAIN(name, T, E, value)                         \
     void __kmpc_atomic_##name(Location*, int, T* at, E e) {     \
         change(at, [e](T x) { return static_cast<T>(value); }); \
@@ -252,6 +253,7 @@ HIROBA_COMBINE(32)
         *found = before == expected ? wanted : before;                                             \
         return before;                                                                             \
     }
+// NOLINTEND(bugprone-macro-parentheses)
 HIROBA_COMPARE(1, std::uint8_t)
 HIROBA_COMPARE(2, std::uint16_t)
 HIROBA_COMPARE(4, std::uint32_t)

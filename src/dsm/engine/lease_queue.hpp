@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/latch.hpp"
-#include "dsm/engine/sparse_array.hpp"
+#include "base/sparse_array.hpp"
 #include "dsm/protocol/signature.hpp"
 
 namespace hiroba::dsm {

@@ -60,8 +60,12 @@ public:
     bool is_marked(BlockId block) noexcept {
         return (here(layout_.blocks_at + block / 64 * 8) & bit(block)) != 0;
     }
-    /// All bits, for explorers. While nobody sets or takes any.
-    Bytes all() noexcept { return {segment_.local(), layout_.bytes}; }
+    /// The words that lead to `block`'s bit, its own last, for explorers. While no thread sets or
+    /// takes any.
+    std::array<std::uint64_t, marks> shown(BlockId block) noexcept {
+        const std::size_t word = block / 64, group = word / 64;
+        return {here(0), here(layout_.words_at + group * 8), here(layout_.blocks_at + word * 8)};
+    }
 
 private:
     struct Layout {

@@ -13,7 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "base/latch.hpp"
-#include "dsm/engine/sparse_array.hpp"
+#include "base/sparse_array.hpp"
 #include "dsm/protocol/stamp.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"

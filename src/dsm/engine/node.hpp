@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/sparse_array.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/engine/block_lock.hpp"
 #include "dsm/engine/block_table.hpp"
@@ -29,7 +30,6 @@
 #include "dsm/engine/public_copies.hpp"
 #include "dsm/engine/read_ahead.hpp"
 #include "dsm/engine/scratch_pool.hpp"
-#include "dsm/engine/sparse_array.hpp"
 #include "dsm/engine/use_predictor.hpp"
 #include "dsm/engine/wanted_runs.hpp"
 #include "dsm/memory/merge.hpp"

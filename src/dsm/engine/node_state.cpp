@@ -41,9 +41,9 @@ void show(Shown& shown, const BlockEntry& e) noexcept {
 void Node::show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
                       void (*visit)(void*, Bytes), void* context) noexcept {
     Shown shown{visit, context};
-    shown.bytes(moved_.all().data(), moved_.all().size());
     for (const BlockId block : blocks) {
         show(shown, entries_[block]);
+        shown.values(moved_.shown(block));
         shown.bytes(private_copy(block), block_bytes);
         shown.bytes(copies_.own(block), block_bytes);
         if (entries_[block].held_back) shown.bytes(twin_of(block), block_bytes);

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "base/latch.hpp"
-#include "dsm/engine/sparse_array.hpp"
+#include "base/sparse_array.hpp"
 
 namespace hiroba::dsm {
 

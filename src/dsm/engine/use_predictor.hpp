@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/sparse_array.hpp"
 #include "base/thread_context.hpp"
-#include "dsm/engine/sparse_array.hpp"
 #include "dsm/protocol/signature.hpp"
 
 namespace hiroba::dsm {

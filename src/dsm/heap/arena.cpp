@@ -30,7 +30,7 @@ Result<std::unique_ptr<Arena>> Arena::create(AddressRange range) {
     if (!runs) return runs.error();
     arena->runs_ = std::move(*runs);
     const std::uint32_t spans = arena->pages_ / span_pages;
-    auto bookkeeping = PrivateArray<Span>::reserve(spans + 1);
+    auto bookkeeping = SparseArray<Span>::reserve(spans + 1);
     if (!bookkeeping) return bookkeeping.error();
     arena->spans_ = std::move(*bookkeeping);
     for (SizeClass& each : arena->classes_) {

@@ -16,9 +16,9 @@
 
 #include "base/latch.hpp"
 #include "base/result.hpp"
+#include "base/sparse_array.hpp"
 #include "dsm/heap/index_set.hpp"
 #include "dsm/heap/page_runs.hpp"
-#include "dsm/heap/private_array.hpp"
 #include "dsm/heap/size_class.hpp"
 #include "dsm/memory/address_map.hpp"
 
@@ -124,7 +124,7 @@ private:
     std::uint32_t pages_ = 0;
     std::uint32_t table_skip_ = 0;  ///< pages of the range before base_
     std::uint64_t* table_ = nullptr;
-    PrivateArray<Span> spans_;
+    SparseArray<Span> spans_;
     std::array<SizeClass, size_classes> classes_;
     alignas(cache_line_bytes) Latch page_latch_;
     PageRuns runs_;

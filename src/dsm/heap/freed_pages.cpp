@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t retry_bytes = std::size_t{1} << 20;
 }  // namespace
 
-FreedPages::FreedPages(const Parts& parts, PrivateArray<AddressRange> asked,
-                       PrivateArray<std::uint32_t> asked_counts) noexcept
+FreedPages::FreedPages(const Parts& parts, SparseArray<AddressRange> asked,
+                       SparseArray<std::uint32_t> asked_counts) noexcept
     : parts_(parts), asked_(std::move(asked)), asked_counts_(std::move(asked_counts)) {
     parts_.endpoint->on(
         message::freed_pages,
@@ -72,7 +72,7 @@ void FreedPages::note_futile() noexcept {
 }
 
 void FreedPages::answer_others() noexcept {
-    for (std::uint32_t node = 0; node < asked_counts_.capacity(); ++node) {
+    for (std::uint32_t node = 0; node < asked_counts_.size(); ++node) {
         // Acquire: pairs with on_message(), so that the ranges are whole.
         std::atomic_ref count{asked_counts_[node]};
         const std::uint32_t ranges = count.load(std::memory_order_acquire);

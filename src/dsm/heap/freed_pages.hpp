@@ -13,8 +13,8 @@
 
 #include "base/ids.hpp"
 #include "base/latch.hpp"
+#include "base/sparse_array.hpp"
 #include "dsm/heap/arena.hpp"
-#include "dsm/heap/private_array.hpp"
 
 namespace hiroba::net {
 class Endpoint;
@@ -34,8 +34,8 @@ public:
         std::size_t keep_bytes;  ///< so much of the arena may be free and yet in memory
     };
     /// Registers its handler; before Endpoint::connect(). Stays where it is from then on.
-    explicit FreedPages(const Parts& parts, PrivateArray<AddressRange> asked,
-                        PrivateArray<std::uint32_t> asked_counts) noexcept;
+    explicit FreedPages(const Parts& parts, SparseArray<AddressRange> asked,
+                        SparseArray<std::uint32_t> asked_counts) noexcept;
     FreedPages(const FreedPages&) = delete;
     FreedPages& operator=(const FreedPages&) = delete;
 
@@ -87,8 +87,8 @@ private:
 
     /// By node: what it asked for, ranges_max places each, and how many it used. A count is written
     /// by the handler when it is 0, and set to 0 by whoever has answered.
-    PrivateArray<AddressRange> asked_;
-    PrivateArray<std::uint32_t> asked_counts_;
+    SparseArray<AddressRange> asked_;
+    SparseArray<std::uint32_t> asked_counts_;
     std::atomic<std::uint32_t> unanswered_{0};
 };
 

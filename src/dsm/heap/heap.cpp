@@ -31,8 +31,8 @@ namespace {
 class GlobalHeap final : public Heap {
 public:
     GlobalHeap(net::Endpoint& endpoint, const AddressMap& map, SharedMemory& memory,
-               gas::Segment table, std::unique_ptr<Arena> arena, PrivateArray<std::byte> news,
-               PrivateArray<Bytes> latest_news, std::unique_ptr<FreedPages> freed_pages)
+               gas::Segment table, std::unique_ptr<Arena> arena, SparseArray<std::byte> news,
+               SparseArray<Bytes> latest_news, std::unique_ptr<FreedPages> freed_pages)
         : endpoint_(endpoint),
           memory_(memory),
           self_(endpoint.self()),
@@ -101,11 +101,11 @@ private:
 
     OutgoingFrees outgoing_;
     Latch flushing_;  // guards sealing and news_
-    PrivateArray<std::byte> news_;
+    SparseArray<std::byte> news_;
     ArrivedFrees arrived_;
     Latch accepting_;                   // guards what is taken out of arrived_, and the two below
     std::atomic<bool> learned_{false};  ///< what is taken out has been learned, not yet freed
-    PrivateArray<Bytes> latest_news_;   ///< by node; empty between calls
+    SparseArray<Bytes> latest_news_;    ///< by node; empty between calls
     std::unique_ptr<FreedPages> freed_pages_;
 };
 
@@ -229,14 +229,14 @@ Result<std::unique_ptr<Heap>> Heap::create(net::Endpoint& endpoint, const Addres
     auto table = gas::Segment::allocate(
         endpoint, Arena::table_words(map.shape().heap_bytes) * sizeof(std::uint64_t));
     if (!table) return table.error();
-    auto news = PrivateArray<std::byte>::reserve(memory.news_bytes_max() + 8);
+    auto news = SparseArray<std::byte>::reserve(memory.news_bytes_max() + 8);
     if (!news) return news.error();
-    auto latest_news = PrivateArray<Bytes>::reserve(map.shape().nodes);
+    auto latest_news = SparseArray<Bytes>::reserve(map.shape().nodes);
     if (!latest_news) return latest_news.error();
     const std::size_t nodes = map.shape().nodes;
-    auto asked = PrivateArray<AddressRange>::reserve(nodes * FreedPages::ranges_max);
+    auto asked = SparseArray<AddressRange>::reserve(nodes * FreedPages::ranges_max);
     if (!asked) return asked.error();
-    auto asked_counts = PrivateArray<std::uint32_t>::reserve(nodes);
+    auto asked_counts = SparseArray<std::uint32_t>::reserve(nodes);
     if (!asked_counts) return asked_counts.error();
     auto freed_pages = std::make_unique<FreedPages>(
         FreedPages::Parts{&endpoint, &memory, arena->get(), options.keep_freed_bytes},

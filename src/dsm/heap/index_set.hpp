@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "dsm/heap/private_array.hpp"
+#include "base/sparse_array.hpp"
 
 namespace hiroba::dsm {
 
@@ -27,7 +27,7 @@ public:
             set.level_start_[set.levels_++] = static_cast<std::uint32_t>(words);
             words += count;
         } while (count > 1);
-        auto bits = PrivateArray<std::uint64_t>::reserve(words);
+        auto bits = SparseArray<std::uint64_t>::reserve(words);
         if (!bits) return bits.error();
         set.bits_ = std::move(*bits);
         return set;
@@ -62,7 +62,7 @@ public:
 private:
     std::array<std::uint32_t, 6> level_start_{};
     std::uint32_t levels_ = 0;
-    PrivateArray<std::uint64_t> bits_;
+    SparseArray<std::uint64_t> bits_;
 };
 
 }  // namespace hiroba::dsm

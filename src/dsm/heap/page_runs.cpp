@@ -28,10 +28,10 @@ std::uint32_t priority(std::uint32_t node) noexcept {
 
 Result<PageRuns> PageRuns::create(std::uint32_t pages) {
     PageRuns runs;
-    auto links = PrivateArray<Links>::reserve(std::size_t{pages} + 2);
+    auto links = SparseArray<Links>::reserve(std::size_t{pages} + 2);
     if (!links) return links.error();
     runs.links_ = std::move(*links);
-    auto used = PrivateArray<std::uint64_t>::reserve(pages / 64 + 1);
+    auto used = SparseArray<std::uint64_t>::reserve(pages / 64 + 1);
     if (!used) return used.error();
     runs.used_ = std::move(*used);
     if (pages > 0) runs.insert(0, pages);
@@ -97,7 +97,7 @@ void PageRuns::for_used_words(std::uint32_t first, std::uint32_t end, Visit&& vi
 
 bool PageRuns::take_at(std::uint32_t first, std::uint32_t count) noexcept {
     const Node node = first + 1;
-    if (std::size_t{node} >= links_.capacity() || links_[node].count < count) return false;
+    if (std::size_t{node} >= links_.size() || links_[node].count < count) return false;
     carve(node, first, count);
     return true;
 }

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/result.hpp"
-#include "dsm/heap/private_array.hpp"
+#include "base/sparse_array.hpp"
 
 namespace hiroba::dsm {
 
@@ -76,13 +76,13 @@ private:
     void for_used_words(std::uint32_t first, std::uint32_t end, Visit&& visit) noexcept;
     ArenaRun used_part(Node node, std::uint32_t alignment, std::uint32_t phase) const noexcept;
 
-    PrivateArray<Links> links_;
+    SparseArray<Links> links_;
     Node root_ = 0;
     std::uint32_t free_pages_ = 0;
     std::uint32_t runs_ = 0;
     std::uint32_t fresh_from_ = 0;  ///< pages from here on were never handed out
     std::uint32_t used_free_pages_ = 0;
-    PrivateArray<std::uint64_t> used_;  ///< a bit for each page that is not fresh
+    SparseArray<std::uint64_t> used_;  ///< a bit for each page that is not fresh
 };
 
 }  // namespace hiroba::dsm

@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t first_capacity_bytes = 64 * 1024;
 
 template <class T>
-void make_room(PrivateArray<T>& array, std::size_t count) noexcept {
-    if (count <= array.capacity()) return;
+void make_room(SparseArray<T>& array, std::size_t count) noexcept {
+    if (count <= array.size()) return;
     const std::size_t wanted =
-        std::max({count, array.capacity() * 2, first_capacity_bytes / sizeof(T)});
+        std::max({count, array.size() * 2, first_capacity_bytes / sizeof(T)});
     HIROBA_INVARIANT(array.grow(wanted), "no memory for %lu bytes of remote frees",
                      static_cast<unsigned long>(wanted * sizeof(T)));
 }

@@ -14,7 +14,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/latch.hpp"
-#include "dsm/heap/private_array.hpp"
+#include "base/sparse_array.hpp"
 
 namespace hiroba::dsm {
 
@@ -36,8 +36,8 @@ public:
 private:
     Latch latch_;
     std::atomic<std::size_t> count_{0};  // written under latch_; read alone only as a hint
-    PrivateArray<std::uintptr_t> waiting_;
-    PrivateArray<std::uintptr_t> sealed_;
+    SparseArray<std::uintptr_t> waiting_;
+    SparseArray<std::uintptr_t> sealed_;
 };
 
 /// Messages that came and wait for a point of synchronization. add(), empty(): any thread; the
@@ -62,8 +62,8 @@ public:
 private:
     Latch latch_;
     std::atomic<std::size_t> bytes_{0};  // written under latch_; read alone only as a hint
-    PrivateArray<std::byte> waiting_;
-    PrivateArray<std::byte> taken_;
+    SparseArray<std::byte> waiting_;
+    SparseArray<std::byte> taken_;
     std::size_t taken_bytes_ = 0;
     std::size_t at_ = 0;
 };

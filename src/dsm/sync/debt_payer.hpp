@@ -11,7 +11,7 @@
 
 #include "base/ids.hpp"
 #include "base/latch.hpp"
-#include "dsm/engine/sparse_array.hpp"
+#include "base/sparse_array.hpp"
 
 namespace hiroba::net {
 class Endpoint;

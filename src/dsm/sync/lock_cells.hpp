@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/sparse_array.hpp"
 #include "dsm/dsm.hpp"
-#include "dsm/engine/sparse_array.hpp"
 #include "dsm/sync/lock_keeping.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"

@@ -23,8 +23,8 @@
 #include <cstdint>
 
 #include "base/latch.hpp"
+#include "base/sparse_array.hpp"
 #include "dsm/dsm.hpp"
-#include "dsm/engine/sparse_array.hpp"
 #include "dsm/sync/deadline.hpp"
 #include "dsm/sync/debt_payer.hpp"
 #include "dsm/sync/interruptions.hpp"

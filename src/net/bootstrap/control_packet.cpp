@@ -68,10 +68,9 @@ Transfer send_packet(int socket, const ControlHeader& header, Bytes body, int fd
 }
 
 Transfer receive_packet(int socket, ControlPacket& packet, bool wait) {
-    packet.body.resize(packet_body_max);
+    if (!packet.room) packet.room = std::make_unique_for_overwrite<std::byte[]>(packet_body_max);
     packet.fd = -1;
-    iovec parts[2] = {{&packet.header, sizeof packet.header},
-                      {packet.body.data(), packet.body.size()}};
+    iovec parts[2] = {{&packet.header, sizeof packet.header}, {packet.room.get(), packet_body_max}};
     DescriptorRoom room{};
     msghdr message{};
     message.msg_iov = parts;
@@ -93,7 +92,7 @@ Transfer receive_packet(int socket, ControlPacket& packet, bool wait) {
         return Transfer::malformed;
     }
     packet.fd = fd;
-    packet.body.resize(length - sizeof packet.header);
+    packet.body.assign(packet.room.get(), packet.room.get() + (length - sizeof packet.header));
     return Transfer::done;
 }
 

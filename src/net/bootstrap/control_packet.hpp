@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -84,6 +85,7 @@ struct ControlPacket {
     ControlHeader header;
     std::vector<std::byte> body;
     int fd = -1;
+    std::unique_ptr<std::byte[]> room;  ///< what receive_packet() takes the next one into
 };
 
 enum class Transfer : std::uint8_t {

@@ -126,6 +126,12 @@ Fingerprint take_fingerprint(std::span<const LoadedObject> objects,
     return print;
 }
 
+std::uint64_t digest_of(const Fingerprint& print) noexcept {
+    Digest digest;
+    digest.add(&print, sizeof print);
+    return digest.value();
+}
+
 std::optional<std::string> first_difference(const Fingerprint& node_0, const Fingerprint& theirs,
                                             std::uint32_t other_rank) {
     const std::string other = "node " + std::to_string(other_rank);

@@ -39,6 +39,9 @@ struct Fingerprint {
 /// Fingerprint of this process. Takes the features and limits from the machine.
 Fingerprint take_fingerprint(std::span<const LoadedObject> objects, std::uint32_t threads_per_node);
 
+/// Digest of all of `print`: where two are equal, the prints are, but for chance.
+std::uint64_t digest_of(const Fingerprint& print) noexcept;
+
 /// One line on the first thing in which `theirs`, from node `other`, differs from node 0's;
 /// nothing when they can run one program together.
 std::optional<std::string> first_difference(const Fingerprint& node_0, const Fingerprint& theirs,

@@ -36,10 +36,10 @@ Result<StackSizes> stack_sizes(std::uint32_t threads_per_node) {
     const std::size_t asked = std::min(
         std::max<std::size_t>(limit_bytes(), stack_bytes_from_environment()), stack_bytes_max);
     StackSizes sizes;
+    sizes.bytes_least = round_up(asked + thread_data_bytes, part_bytes);
     sizes.bytes =
-        round_up(std::max<std::size_t>(std::min<std::size_t>(*setting_bytes, stack_bytes_max),
-                                       asked + thread_data_bytes),
-                 part_bytes);
+        std::max(round_up(std::min<std::size_t>(*setting_bytes, stack_bytes_max), part_bytes),
+                 sizes.bytes_least);
     const auto room = static_cast<std::uint32_t>(
         std::min<std::size_t>(stacks_of_node_bytes / sizes.bytes, threads_wished));
     sizes.per_node = std::max(threads_per_node, room);

@@ -10,8 +10,9 @@
 namespace hiroba::omp {
 
 struct StackSizes {
-    std::size_t bytes = 0;       ///< of one thread's slice: stack, thread-local data, guard
-    std::uint32_t per_node = 0;  ///< slices: as many threads as a node may ever have
+    std::size_t bytes = 0;        ///< of one thread's slice: stack, thread-local data, guard
+    std::size_t bytes_least = 0;  ///< the same without HIROBA_STACK: what else asks for
+    std::uint32_t per_node = 0;   ///< slices: as many threads as a node may ever have
 };
 
 /// The most of HIROBA_STACK, OMP_STACKSIZE (GOMP_STACKSIZE) and ulimit -s, where an unlimited

@@ -11,23 +11,25 @@
 
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
+#include "dsm/memory/reserved_range.hpp"
 
 namespace hiroba::abi {
 
-void EarlyArena::open(dsm::AddressRange range) noexcept {
-    void* const wanted = reinterpret_cast<void*>(range.address);
-    void* const got =
-        mmap(wanted, range.bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != wanted) {
-        const int error = got == MAP_FAILED ? errno : 0;
+void EarlyArena::open(dsm::AddressRange range, dsm::AddressRange global) noexcept {
+    if (const int error = dsm::reserve_range(global); error != 0)
+        die(exit_environment, "%lu bytes at 0x%lx for global memory refused (error %d): %s",
+            global.bytes, global.address, error,
+            error == EEXIST ? "a library has mapped memory there"
+                            : "raise ulimit -v, or lower HIROBA_HEAP");
+    if (mprotect(reinterpret_cast<void*>(range.address), range.bytes, PROT_READ | PROT_WRITE) !=
+        0) {
+        const int error = errno;
         rlimit data{};
         const bool by_data =
             error == ENOMEM && getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY;
         die(exit_environment, "%lu bytes at 0x%lx for early allocations refused (error %d): %s",
             range.bytes, range.address, error,
-            by_data ? "raise ulimit -d"
-                    : "raise ulimit -v; another library may have mapped memory there");
+            by_data ? "raise ulimit -d" : "let mprotect make memory writable");
     }
     range_ = range;
     next_.store(range.address, std::memory_order_relaxed);

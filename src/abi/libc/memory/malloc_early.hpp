@@ -16,8 +16,9 @@ namespace hiroba::abi {
 /// Hands out, never takes back: libraries keep nearly all of it for good. Thread: any, at once.
 class EarlyArena {
 public:
-    /// Reserves `range` as memory of this process; ends the process when it is taken. Once.
-    void open(dsm::AddressRange range) noexcept;
+    /// Reserves the addresses `global` in this process, and makes `range`, a part of them, memory;
+    /// ends the process when something lies there. Once.
+    void open(dsm::AddressRange range, dsm::AddressRange global) noexcept;
 
     /// Zeroed; nullptr when full. `alignment` a power of two.
     void* allocate(std::size_t bytes, std::size_t alignment) noexcept;

@@ -145,7 +145,7 @@ bool detail::decide_spread() noexcept {
         // yet.
         heap_arenas = {map.early_arena().end(),
                        round_up(map.shape().heap_bytes, block_bytes_max) * nodes};
-        early.open(map.early_arena());
+        early.open(map.early_arena(), map.main_range());
         learn_callers();
         // Registered first, our handlers run after all others before a fork and before them after
         // it, so none of them can allocate while the latches are held.
