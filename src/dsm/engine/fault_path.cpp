@@ -76,9 +76,8 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     bool stays;
     bool absent;
     std::uint32_t last_time;
-    std::optional<std::uint64_t>
-        word;  // before a block came that the background flusher had made stale
-    std::optional<bool> knows_all;  // of what was here when the write came
+    std::optional<std::uint64_t> word;  // before what the background flusher had made stale came
+    std::optional<bool> knows_all;      // of what was here when the write came
     Timestamp had;
     for (Stamp missing;; catch_up_with(missing)) {
         BlockEntry& entry = entries_[block];

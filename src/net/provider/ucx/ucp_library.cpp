@@ -110,6 +110,7 @@ std::string facts_of(const UcpLibrary& ucp) {
     ucp_config_t* config = nullptr;
     if (ucp.config_read(nullptr, nullptr, &config) != UCS_OK) return "";
     ucp_context_h context = nullptr;
+    const LoadingOwnLibraries modules{AtExit::leave_usable};  // one for each kind of wire
     const auto status = ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context);
     ucp.config_release(config);
     if (status != UCS_OK) return "";
