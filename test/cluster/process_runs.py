@@ -264,6 +264,12 @@ def refused_calls(bench):
             if (omp_get_thread_num() == 1) pthread_exit(NULL);
         }""", "-fopenmp")
     expect(bench.run(leaves), 78, "", r"hiroba\[1@.*pthread_exit in a thread of a parallel region")
+    main_leaves = bench.build("main_leaves", """
+        int main(void) {
+        #pragma omp parallel
+            if (omp_get_thread_num() == 0) pthread_exit(NULL);
+        }""", "-fopenmp")
+    expect(bench.run(main_leaves), 78, "", r"hiroba\[0@.*pthread_exit in a thread of a parallel region")
     replaces = bench.build("replaces", """
         int main(void) {
         #pragma omp parallel

@@ -101,6 +101,13 @@ int start_thread(pthread_t* thread, const pthread_attr_t& attributes, ThreadStar
     exit(0);
 }
 
+[[noreturn]] void refuse_exit_in_region() {
+    hiroba::die(
+        hiroba::exit_environment,
+        "pthread_exit in a thread of a parallel region: the region would wait for it for ever. "
+        "Return from the region");
+}
+
 /// Neither main's thread nor one the program has made.
 bool is_runtime_thread() noexcept {
     return pthread_equal(main_thread.load(), pthread_self()) == 0 &&
@@ -172,17 +179,13 @@ int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
 
 void pthread_exit(void* result) {
     if (HIROBA_CALL_OF_PROGRAM() && pthread_equal(main_thread.load(), pthread_self()) != 0) {
+        if (world() != nullptr && world()->omp->place().level > 0) refuse_exit_in_region();
         leave_main();
     }
     // The process is to end with the program's last thread, and the runtime's own never end.
     if (world() != nullptr && !spans_nodes() && pthread_equal(main_thread.load(), pthread_self()))
         world()->omp->quit();
-    if (HIROBA_CALL_OF_PROGRAM() && is_runtime_thread()) {
-        hiroba::die(
-            hiroba::exit_environment,
-            "pthread_exit in a thread of a parallel region: the region would wait for it for ever. "
-            "Return from the region");
-    }
+    if (HIROBA_CALL_OF_PROGRAM() && is_runtime_thread()) refuse_exit_in_region();
     real_pthread_exit(result);
     __builtin_unreachable();
 }
