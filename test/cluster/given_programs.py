@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 
-from order_runs import Shape, cell
+from order_runs import Shape, cell, table
 from race_runs import ENGINES, PROVIDERS
 
 COMPILERS = {".c": "gcc", ".cpp": "g++", ".f90": "gfortran"}
@@ -94,18 +94,6 @@ def read_runs(path):
             name, engine, provider, nodes, what = line.split("\t")
             counts[name, Shape(engine, provider, int(nodes))][what] += 1
     return counts
-
-
-def table(counts):
-    """The table in Markdown, and how many runs were neither right nor told."""
-    names = list(dict.fromkeys(name for name, _ in counts))
-    shapes = sorted({shape for _, shape in counts}, key=lambda s: (s.nodes, s.provider, s.engine))
-    lines = ["| program | " + " | ".join(f"{s.nodes} nodes, {s.provider}, {s.engine}" for s in shapes) + " |",
-             "|---" * (len(shapes) + 1) + "|"]
-    for name in names:
-        lines.append("| " + " | ".join([f"`{name}`"] + [cell(counts[name, shape]) for shape in shapes]) + " |")
-    bad = sum(number for counter in counts.values() for what, number in counter.items() if what not in GOOD)
-    return "\n".join(lines), bad
 
 
 def all_runs(options, sources, folder):
@@ -181,7 +169,7 @@ def main():
             parser.error("--programs is missing")
         sources = [path for path in sorted(options.programs.resolve().iterdir())
                    if path.suffix in COMPILERS and (not options.only or path.name in options.only)]
-        text, bad = table(all_runs(options, sources, pathlib.Path(name)))
+        text, bad = table(all_runs(options, sources, pathlib.Path(name)), "`{}`".format, GOOD)
     print(text)
     sys.exit(bad > 0)
 

@@ -100,16 +100,19 @@ def cell(counter):
     return ", ".join(f"{counter[what]} {what}" for what in sorted(counter)) or "-"
 
 
-def table(counts):
-    """The table in Markdown, and how many runs were neither right nor told."""
+def row_name(row):
+    return f"`{row.kind}`" + (f", `{row.mode}`" if row.mode else "")
+
+
+def table(counts, name_of=row_name, good=GOOD):
+    """The table in Markdown, and how many runs were none of `good`."""
     rows = list(dict.fromkeys(row for row, _ in counts))
     shapes = sorted({shape for _, shape in counts}, key=lambda s: (s.nodes, s.provider, s.engine))
     lines = ["| program | " + " | ".join(f"{s.nodes} nodes, {s.provider}, {s.engine}" for s in shapes) + " |",
              "|---" * (len(shapes) + 1) + "|"]
     for row in rows:
-        name = f"`{row.kind}`" + (f", `{row.mode}`" if row.mode else "")
-        lines.append("| " + " | ".join([name] + [cell(counts[row, shape]) for shape in shapes]) + " |")
-    bad = sum(number for counter in counts.values() for what, number in counter.items() if what not in GOOD)
+        lines.append("| " + " | ".join([name_of(row)] + [cell(counts[row, shape]) for shape in shapes]) + " |")
+    bad = sum(number for counter in counts.values() for what, number in counter.items() if what not in good)
     return "\n".join(lines), bad
 
 

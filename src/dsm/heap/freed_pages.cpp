@@ -53,6 +53,7 @@ void FreedPages::keep_more() noexcept {
     if (last_round_bytes_ == 0 || again < last_round_bytes_ / 2) return;
     const std::size_t most =
         std::min(parts_.arena->most_used_bytes(), keep_times_max * parts_.keep_bytes);
+    keep_as_usual();
     const std::size_t keep = keep_.load(std::memory_order_relaxed);
     keep_.store(std::max(keep, std::min(2 * keep, most)), std::memory_order_relaxed);
     parts_.arena->take_freed_low();
@@ -97,12 +98,18 @@ void FreedPages::end_round() noexcept {
 void FreedPages::give_back(bool zero) noexcept {
     parts_.memory->discarded_everywhere();
     for (std::size_t i = 0; i < taken_count_; ++i) parts_.arena->give_back(taken_[i], zero);
-    if (!zero) note_futile();
+    if (!zero) return note_futile();
+    if (parts_.arena->freed_bytes() < retry_bytes) keep_as_usual();
 }
 
 // The same pages are not tried over and over.
 void FreedPages::note_futile() noexcept {
     futile_below_.store(parts_.arena->freed_bytes() + retry_bytes, std::memory_order_relaxed);
+    keep_as_usual();
+}
+
+// Where everything was to go.
+void FreedPages::keep_as_usual() noexcept {
     if (keep_.load(std::memory_order_relaxed) < parts_.keep_bytes)
         keep_.store(parts_.keep_bytes, std::memory_order_relaxed);
 }

@@ -77,6 +77,7 @@ private:
     }
     void keep_more() noexcept;
     void keep_less() noexcept;
+    void keep_as_usual() noexcept;
     void begin_round() noexcept;
     void end_round() noexcept;
     void give_back(bool zero) noexcept;
