@@ -87,6 +87,7 @@ function(hiroba_install_product)
   endif()
   install(TARGETS hiroba LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
   install(FILES $<TARGET_FILE_DIR:hiroba>/libgomp.so.1 DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
+  install(TARGETS hiroba_net_sim LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
   install(TARGETS ${HIROBA_STAND_INS} LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
 
   # Made by the command from its own tables.

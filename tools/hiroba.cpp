@@ -19,6 +19,7 @@
 #include "tools/perf/words.hpp"
 #include "tools/run/run.hpp"
 #include "tools/run/stacks.hpp"
+#include "tools/sim/sim.hpp"
 #include "tools/words/command_words.hpp"
 #include "tools/words/pages.hpp"
 
@@ -26,7 +27,8 @@ namespace {
 
 using namespace hiroba::tools;
 
-/// How many of `words` (argv of `hiroba run`) are the launcher's: all before the program's name.
+/// How many of `words` (argv of `hiroba run` and others that start a program) are the launcher's:
+/// all before the program's name.
 std::size_t launcher_words(const std::vector<std::string>& words, const CommandWords& run) {
     std::size_t at = 2;
     for (; at < words.size() && words[at].starts_with('-') && words[at] != "--"; ++at)
@@ -148,12 +150,14 @@ int parse_and_run(const std::vector<std::string>& words) {
     InfoOptions info_options;
     CheckOptions check_options;
     PerfOptions perf_options;
+    SimOptions sim_options;
     std::string launcher, pages_folder;
     const CommandWords whole("hiroba",
                              "Runs OpenMP programs, unmodified, over several node processes.");
     const std::vector<CommandWords> commands = {
         run_words(run_options), exec_words(run_options), info_words(info_options),
         check_words(check_options), perf_words("perf", perf_options), stacks_words(launcher),
+        sim_words(sim_options),
         // What `run --hosts` starts on each host; what the build makes manual pages with.
         CommandWords("agent", "").hide(), pages_words(pages_folder)};
 
@@ -181,6 +185,10 @@ int parse_and_run(const std::vector<std::string>& words) {
 
     auto program = words.begin() + static_cast<std::ptrdiff_t>(ours);
     if (program != words.end() && *program == "--") ++program;
+    if (name == "sim") {
+        sim_options.command.assign(program, words.end());
+        return sim(sim_options);
+    }
     run_options.command.assign(program, words.end());
     return name == "exec" ? exec(run_options) : run(run_options);
 }

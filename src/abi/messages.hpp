@@ -12,7 +12,7 @@ using net::MessageKind;
 
 /// The program calls exit() on a node other than 0.
 inline constexpr MessageKind exit_request = kind_after(omp::message::last);
-/// A call on a descriptor or stream of the receiver.
+/// A call on a descriptor or stream of the receiver, or a handler for the program's end.
 inline constexpr MessageKind file_request = kind_after(exit_request);
 /// Its outcome.
 inline constexpr MessageKind file_reply = kind_after(file_request);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/program_call.hpp"
 #include "base/thread_context.hpp"
 
 namespace hiroba {
@@ -14,6 +15,7 @@ namespace hiroba {
 constexpr const char* name_of(SyncKind kind) {
     constexpr const char* names[sync_kinds] = {"start or background flusher",
                                                "region",
+                                               "end of region",
                                                "barrier",
                                                "loop",
                                                "single",
@@ -24,9 +26,21 @@ constexpr const char* name_of(SyncKind kind) {
     return names[static_cast<unsigned>(kind)];
 }
 
-/// @param place  the return address of the entry point, or the region's function
+/// @param place  the return address of the entry point, or the region's function. Where the last
+///               act of that function is a call, it is jumped to: that is the region's end.
 inline void synchronizes_at(SyncKind kind, const void* place) noexcept {
-    this_thread().place = {reinterpret_cast<std::uintptr_t>(place), kind};
+    ThreadContext& thread = this_thread();
+    if (is_program_call(place) && thread.region != 0) {
+        thread.place = {thread.region, SyncKind::end};
+        return;
+    }
+    thread.place = {reinterpret_cast<std::uintptr_t>(place), kind};
+    if (kind == SyncKind::region) thread.region = thread.place.address;
+}
+
+/// Whether its address is that of a function, and no return address.
+constexpr bool is_function(const SyncPlace& place) noexcept {
+    return place.kind == SyncKind::region || place.kind == SyncKind::end;
 }
 
 }  // namespace hiroba

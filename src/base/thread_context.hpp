@@ -20,6 +20,7 @@ struct TraceRing;
 enum class SyncKind : std::uint32_t {
     start,
     region,
+    end,  ///< of a region
     barrier,
     loop,
     single,
@@ -28,7 +29,7 @@ enum class SyncKind : std::uint32_t {
     flush,
     wait,
 };
-inline constexpr unsigned sync_kinds = 9;
+inline constexpr unsigned sync_kinds = 10;
 
 /// A construct and an address in the program's code; {0, start} before the first.
 struct SyncPlace {
@@ -67,7 +68,8 @@ struct ThreadContext {
     /// Where its neighbours look whether they still let it go first, nullptr: they do not
     /// (omp/team/single_turn.hpp).
     std::atomic<ThreadContext*>* goes_first = nullptr;
-    SyncPlace place;  ///< of its last synchronization (base/sync_place.hpp)
+    SyncPlace place;            ///< of its last synchronization (base/sync_place.hpp)
+    std::uintptr_t region = 0;  ///< the function of the last region it entered, likewise
     /// The kernel reads it at each system call of a thread whose calls are examined: 0 lets the
     /// call pass, 1 hands it to us.
     char examines_calls = 0;

@@ -69,6 +69,7 @@ struct MemoryCounts : MissCounts {
     /// Blocks that releases stopped looking at because no other node reads them, how many of them
     /// had to be shared again, and of these how many before another node had to ask.
     std::uint64_t made_exclusive = 0, given_up = 0, given_up_ahead = 0;
+    std::uint64_t taken_first = 0;  ///< of those, exclusive before any node had touched them
     /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
     std::uint64_t fault_ns = 0, release_ns = 0, acquire_ns = 0;
 };

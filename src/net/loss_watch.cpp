@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/own_descriptors.hpp"
 #include "base/service_thread.hpp"
 #include "base/settings.hpp"
 #include "net/bootstrap/control_packet.hpp"
@@ -23,7 +24,7 @@ Result<std::unique_ptr<LossWatch>> LossWatch::start(const JobInfo& job, Provider
     const auto grace_ms = setting_number("HIROBA_LOSS_GRACE");
     if (!grace_ms) return grace_ms.error();
     if (*grace_ms == 0 || job.control_fd < 0) return std::unique_ptr<LossWatch>();
-    const int stop = eventfd(0, EFD_CLOEXEC);
+    const int stop = keep_descriptor(eventfd(0, EFD_CLOEXEC));
     if (stop < 0) {
         return Error{ErrorKind::environment, std::string("eventfd of the watch for lost nodes: ") +
                                                  strerror(errno) + "; see ulimit -n"};
@@ -44,7 +45,7 @@ LossWatch::LossWatch(const JobInfo& job, Provider& provider, std::function<void(
 LossWatch::~LossWatch() {
     eventfd_write(stop_, 1);
     thread_.join();
-    close(stop_);
+    close_kept_descriptor(stop_);
 }
 
 void LossWatch::watch() noexcept {

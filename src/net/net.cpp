@@ -232,12 +232,14 @@ void Endpoint::complete_all(std::span<Work> list) noexcept {
 
 // --- waiting -------------------------------------------------------------------------------------
 
-// What other threads ask before this one polls leaves with that poll, in one datagram. Without the
-// turn, threads that share a core would each wait out their answer before the next one asks.
+// Where requests gather, what other threads ask before this one polls leaves with that poll, in one
+// datagram. Without the turn, threads that share a core would each wait out their answer before the
+// next one asks.
 bool Endpoint::wait(bool (*ready)(void*), void* argument, std::uint64_t until_ns) noexcept {
     if (ready(argument)) return true;
     WaitBudget budget{shortage_};
-    const bool turned = part_ != nullptr && part_->awaits_few_answers() && budget.give_turn();
+    const bool turned = part_ != nullptr && part_->awaits_few_answers() &&
+                        provider_->limits().gathers && budget.give_turn();
     if (turned && ready(argument)) return true;
     do {
         const std::uint64_t left_ns = ns_until(until_ns);
@@ -332,7 +334,7 @@ void Endpoint::sleep_service(Sleep how) noexcept {
     provider_->sleep(Provider::Sleeper::service, sleep_ns, needed, this);
     if (part_ != nullptr) part_->awake();
     // Returns at once while another thread is emptying the queues; then leave it the core.
-    if (now_ns() - before_ns < CoreShortage::shared_core_yield_ns) yield();
+    if (now_ns() - before_ns < shared_core_yield_ns()) yield();
 }
 
 // Foreign calls bear nothing beside them, so the thread waits for the role instead of trying.

@@ -17,6 +17,11 @@
 
 namespace hiroba::net {
 
+/// A yield that takes so long let another thread have the core: between one without another thread
+/// (0.2 to 0.5 us) and a switch there and back (over 1.5 us), and more where the processor, an
+/// emulated one, is that much slower. Any thread.
+std::uint64_t shared_core_yield_ns() noexcept;
+
 /// What the waits of a node have learned about its cores. Any thread; a lost update is harmless.
 class CoreShortage {
 public:
@@ -26,7 +31,7 @@ public:
     void yield_took(std::uint64_t ns) noexcept {
         const std::uint32_t before = spins();
         // Relaxed: a hint by itself; nothing is ordered by it.
-        if (ns >= shared_core_yield_ns) {
+        if (ns >= shared_core_yield_ns()) {
             spins_.store(spins_min, std::memory_order_relaxed);
         } else if (before < spins_max) {
             spins_.store(before * 2 < spins_max ? before * 2 : spins_max,
@@ -50,9 +55,6 @@ public:
 
     static constexpr std::uint32_t spins_min = 1;
     static constexpr std::uint32_t spins_max = 100;
-    /// Between a yield without another thread (0.2 to 0.5 us) and a switch there and back (over 1.5
-    /// us).
-    static constexpr std::uint64_t shared_core_yield_ns = 1'000;
     /// Turns of many threads that ask and wait again; a tenth of a slice of one that computes.
     static constexpr std::uint64_t turn_max_ns = 300'000;
     static constexpr std::uint64_t turn_rest = 10;

@@ -28,12 +28,11 @@ const void* code_of(const Fork& fork) noexcept {
     return fork.code != nullptr ? fork.code : reinterpret_cast<const void*>(fork.function);
 }
 
-/// Both ends of a region are one place: what its beginning made necessary, and its join.
 void run_function(const Fork& fork) noexcept {
     const void* const place = code_of(fork);
     synchronizes_at(SyncKind::region, place);
     call_program(fork.function, fork.data);
-    synchronizes_at(SyncKind::region, place);
+    synchronizes_at(SyncKind::end, place);
 }
 }  // namespace
 

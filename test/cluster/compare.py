@@ -62,6 +62,8 @@ def all_cases():
     ends += [Case("status.c", how, "region", status, stderr=False, regions=False)
              for how, status in [("exit", "3"), ("_exit", "4"), ("quick_exit", "5"),
                                  ("abort", "0"), ("crash", "16")]]
+    ends += [Case("end_handlers.cpp", how, stderr=False, regions=how == "return")
+             for how in ("return", "exit", "quick_exit")]
     return ends + [
         Case("order.c"),
         Case("order_in_region.c"),
@@ -102,6 +104,10 @@ def all_cases():
         Case("cancel.c", environment={"OMP_CANCELLATION": "false"}),
         Case("tasks_depend.c", environment={"HIROBA_PROVIDER": "udp"}),
         Case("plain.c", "last", regions=False),
+        Case("libc_results.c"),
+        Case("descriptors.c", "loop", stderr=False, regions=False),
+        Case("descriptors.c", "from", stderr=False, regions=False),
+        Case("descriptors.c", "range", stderr=False, regions=False),
         Case("cxx_streams.cpp"),
         Case("cxx_streams.cpp", "unsynchronized"),
         Case("cxx_streams.cpp", "synchronized", "throw", stderr=False),

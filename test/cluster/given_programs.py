@@ -8,7 +8,7 @@ provider and a number of nodes, of two threads each. What a run was:
              lines, for addresses, and for numbers that are times (with a point, or before `us`)
     told     a race was told: its result may be any
     refused  the job ended with status 78 and a line
-    SILENT   another result without a word;  HANG  it did not end in time
+    SILENT   another result without a word;  HANG  it did not end in time: its stacks are printed
 
     given_programs.py --hiroba build/bin/hiroba --programs FOLDER --runs 20
     given_programs.py ... --with atom.c=-DM=0 --with atom.c=-DM=1     each such set of flags is a program
@@ -32,6 +32,7 @@ COMPILERS = {".c": "gcc", ".cpp": "g++", ".f90": "gfortran"}
 GOOD = ("right", "told", "refused")
 REFUSED = 78
 THREADS = 2
+STACK_SECONDS = 5
 Program = collections.namedtuple("Program", "name path")
 
 
@@ -61,20 +62,41 @@ def environment_of(shape):
     return variables
 
 
-def run_bare(program, shape):
-    done = subprocess.run([program.path], cwd=program.path.parent, env=environment_of(shape), capture_output=True,
-                          text=True, timeout=600)
+def run_bare(program, shape, seconds):
+    """None, and a line, where the bare program itself takes too long: nothing can be said of it."""
+    try:
+        done = subprocess.run([program.path], cwd=program.path.parent, env=environment_of(shape), capture_output=True,
+                              text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        print(f"{program.name} {' '.join(map(str, shape))}: bare it takes more than {seconds} s: left out",
+              file=sys.stderr, flush=True)
+        return None
     return done.returncode, plain(done.stdout)
+
+
+def run_for(seconds, command, **more):
+    """As subprocess.run; of a job that does not end in time the status is None, and its stacks are told."""
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+    try:
+        out, err = job.communicate(timeout=seconds)
+        return subprocess.CompletedProcess(command, job.returncode, out, err)
+    except subprocess.TimeoutExpired:
+        subprocess.run([command[0], "stacks", str(job.pid)], stderr=subprocess.DEVNULL)
+    try:
+        job.communicate(timeout=STACK_SECONDS)
+    except subprocess.TimeoutExpired:
+        job.kill()
+    out, err = job.communicate()
+    return subprocess.CompletedProcess(command, None, out, err)
 
 
 def run(options, program, shape, bare):
     variables = environment_of(shape)
     variables.update(HIROBA_FAULT_ENGINE=shape.engine, HIROBA_PROVIDER=shape.provider)
     command = [options.hiroba, "run", "-n", str(shape.nodes), "-t", str(THREADS), program.path]
-    try:
-        done = subprocess.run(command, cwd=program.path.parent, env=variables, capture_output=True, text=True,
-                              timeout=options.seconds)
-    except subprocess.TimeoutExpired:
+    done = run_for(options.seconds, command, cwd=program.path.parent, env=variables)
+    if done.returncode is None:
+        print(f"{program.name} {' '.join(map(str, shape))}: HANG\n{done.stdout}{done.stderr}", file=sys.stderr, flush=True)
         return "HANG"
     if "write-write race" in done.stderr:
         return "told"
@@ -108,8 +130,8 @@ def all_runs(options, sources, folder):
     shapes = [Shape(*words) for words in itertools.product(options.engines, options.providers, options.nodes)]
     for shape, program in itertools.product(shapes, filter(None, programs)):
         missing = options.runs - sum(counts[program.name, shape].values())
-        bare = run_bare(program, shape) if missing > 0 else None
-        for _ in range(missing):
+        bare = run_bare(program, shape, options.seconds) if missing > 0 else None
+        for _ in range(missing if bare else 0):
             what = run(options, program, shape, bare)
             counts[program.name, shape][what] += 1
             print(program.name, *shape, what, sep="\t", file=record, flush=True)

@@ -4,8 +4,12 @@
 The bridge lies in a namespace of its own, in which the launcher runs too: nothing of the machine's
 own network is touched. Whatever was made is removed at the end, also after a failure.
 """
+import ctypes
+import fcntl
 import os
+import struct
 import subprocess
+import threading
 import time
 
 PREFIX = "hhost"
@@ -31,10 +35,36 @@ def why_missing():
         ip("netns", "del", name, check=False)
 
 
+def open_tunnel(namespace, device):
+    """A descriptor of `device`, which is a tunnel in that namespace and up as long as this is open;
+    None where the machine has no such devices."""
+    TUNSETIFF, IFF_TUN, IFF_NO_PI, CLONE_NEWNET = 0x400454CA, 0x1, 0x1000, 0x40000000
+    opened = []
+
+    def enter():  # a namespace is a thread's
+        libc = ctypes.CDLL(None, use_errno=True)
+        try:
+            with open(f"/run/netns/{namespace}") as entrance:
+                if libc.setns(entrance.fileno(), CLONE_NEWNET) != 0:
+                    return
+            tunnel = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC)
+            opened.append(tunnel)
+            fcntl.ioctl(tunnel, TUNSETIFF, struct.pack("16sH22x", device.encode(), IFF_TUN | IFF_NO_PI))
+        except OSError:
+            while opened:
+                os.close(opened.pop())
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    return opened[0] if opened else None
+
+
 class Hosts:
     """`names[i]` is a namespace with address 10.77.0.i+1 on device eth0; `home` is the launcher's,
     with 10.77.0.100. Each host also has devices that lead nowhere, which nobody must pick: aaa0,
-    first in the kernel's list, and docker0, a bridge, with the same addresses on every host.
+    first in the kernel's list, docker0, a bridge, and tun0, a tunnel as of a private network, with
+    the same addresses on every host.
     With `six` there is no IPv4 but on loopback; the addresses are fd77::i+1 and fd77::100."""
 
     def __init__(self, count, six=False):
@@ -42,6 +72,7 @@ class Hosts:
         self.six = six
         self.home = f"{PREFIX}{tag}h"
         self.names = [f"{PREFIX}{tag}n{i}" for i in range(count)]
+        self.tunnels = []
 
     def address(self, number):
         return f"fd77::{number}" if self.six else f"10.77.0.{number}"
@@ -74,6 +105,9 @@ class Hosts:
             ip("-n", name, "link", "set", "aaa1", "up")
             ip("-n", name, "link", "add", "docker0", "type", "bridge")
             self._give(name, "docker0", "fd17::1" if self.six else "172.17.0.1")
+            if (tunnel := open_tunnel(name, "tun0")) is not None:
+                self.tunnels.append(tunnel)
+                self._give(name, "tun0", "fd08::1" if self.six else "10.8.0.1")
             ip("-n", self.home, "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0",
                "netns", name)
             ip("-n", self.home, "link", "set", f"port{i}", "master", "br0", "up")
@@ -81,15 +115,36 @@ class Hosts:
         for name in self.names:
             self._await_carrier(name)
 
-    def _await_carrier(self, name):
+    def _await_carrier(self, name, device="eth0"):
         """The kernel takes a while to see the other end."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
-            if "state UP" in ip("-n", name, "link", "show", "eth0").stdout:
+            if "state UP" in ip("-n", name, "link", "show", device).stdout:
                 return
             time.sleep(0.05)
 
+    def add_network(self, number):
+        """Another wire between all: eth`number` with 10.`number`.0.i+1; 10.`number`.0.100 at home."""
+        ip("-n", self.home, "link", "add", f"br{number}", "type", "bridge")
+        self._give(self.home, f"br{number}", f"10.{number}.0.100")
+        for i, name in enumerate(self.names):
+            port = f"port{i}n{number}"
+            ip("-n", self.home, "link", "add", port, "type", "veth", "peer", "name", f"eth{number}",
+               "netns", name)
+            ip("-n", self.home, "link", "set", port, "master", f"br{number}", "up")
+            self._give(name, f"eth{number}", f"10.{number}.0.{i + 1}")
+        for name in self.names:
+            self._await_carrier(name, f"eth{number}")
+
+    def remove_network(self, number):
+        for i in range(len(self.names)):
+            ip("-n", self.home, "link", "del", f"port{i}n{number}", check=False)
+        ip("-n", self.home, "link", "del", f"br{number}", check=False)
+
     def __exit__(self, *_):
+        for tunnel in self.tunnels:
+            os.close(tunnel)
+        self.tunnels = []
         for name in [*self.names, self.home]:
             for pid in self.processes(name):
                 try:

@@ -26,6 +26,7 @@ import host_nets  # noqa: E402
 from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LIMIT_SECONDS,  # noqa: E402
                          LONG, RACE, STREAM, Bench, differences, ends, environment, example, expect,
                          launcher_of, on_host, regions, start_busy, state_of, command_line, wrapper)
+from hosts_devices import device, says_devices, several_networks  # noqa: E402
 from hosts_places import copied, other_paths, perf_between_hosts, ports  # noqa: E402
 
 SKIPPED = 77
@@ -46,35 +47,6 @@ def files(bench):
     written = [(bench.folder / f"written_{name}").read_bytes() for name in ("bare", "hosts")]
     if written[0] != written[1] or len(written[0]) < 200000:
         yield f"the file differs: {written[1][-100:]!r}, bare {written[0][-100:]!r}"
-
-
-def says_devices(bench, **more):
-    """A job runs, and says that each host uses the device that leads to the other."""
-    done = bench.run(bench.command(bench.spread(1, 1), "-v", "--threads", "1",
-                                   str(bench.options.examples / "heat"), "32", "3"), **more)
-    if done.returncode != 0 or b"SUCCESSFUL" not in done.stdout:
-        yield f"{more}: status {done.returncode}, {done.stdout!r}, {done.stderr[-300:]!r}"
-    for i, name in enumerate(bench.hosts.names[:2]):
-        line = f"hiroba: host {name}: rank {i}, network device {bench.hosts.address(i + 1)} (eth0)"
-        if line not in done.stderr.decode():
-            yield f"{more}: no line \"{line}\": {done.stderr.decode()}"
-
-
-def device(bench):
-    """The device that leads to the peers is chosen and said, whatever else there is; it may be
-    forced; one that cannot lead there is refused."""
-    yield from says_devices(bench)
-    yield from says_devices(bench, HIROBA_NET="eth0")
-    first, second = bench.hosts.names[:2]
-    yield from says_devices(bench, HIROBA_NET=f"nosuch0,{first}:eth0,{second}:10.77.0.0/24")
-    yield from says_devices(bench, HIROBA_NET="10.77.0.0/24")
-    forced = bench.run(bench.command(bench.spread(1, 1), "-v", "true"), HIROBA_NET="nosuch0")
-    yield from expect(bench, forced, 64, r"host \S+n[01]: HIROBA_NET=nosuch0: no device of this host")
-    first = bench.run(bench.command(bench.spread(1, 1), "true"), HIROBA_NET="10.77.0.1")
-    yield from expect(bench, first, 64, rf"host {bench.hosts.names[1]}: HIROBA_NET=10.77.0.1: no device")
-    for name, address in [("lo", "127.0.0.1"), ("docker0", "172.17.0.1"), ("aaa0", "192.168.55.1")]:
-        alike = bench.run(bench.command(bench.spread(1, 1), "true"), HIROBA_NET=name)
-        yield from expect(bench, alike, 64, rf"both have network device {address} \({name}\), which")
 
 
 def ipv6(bench):
@@ -553,7 +525,7 @@ def all_cases(options):
     yield "heat_three_hosts", lambda b: example(b, "heat", ["64", "10"], b.spread(1, 2, 1), 4)
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
-    for case in (files, ports, other_paths, copied, perf_between_hosts, device, ipv6, path_mtu, bad_network, spmd, flood, named_places,
+    for case in (files, ports, other_paths, copied, perf_between_hosts, device, several_networks, ipv6, path_mtu, bad_network, spmd, flood, named_places,
                  races, crash,
                  grace, stopped_for_a_second,
                  killed_node, killed_agent, killed_agent_of_rank_0,

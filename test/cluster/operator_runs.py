@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from kill_runs import children, is_alive  # noqa: E402
-from process_runs import expect, main  # noqa: E402
+from process_runs import LIMIT_SECONDS, expect, main  # noqa: E402
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 END_SECONDS = 3
@@ -142,6 +142,25 @@ def signals_of_nodes(bench):
             assert re.match(line, done.stderr) and done.stderr.count("\n") == 1, f"{word}: {done}"
 
 
+def limit_of_processor_time(bench):
+    """A limit that the job was started with ends it by SIGXCPU, whichever node comes to it, as bare."""
+    program = bench.build("computes", """
+        int main(int argc, char** argv) {
+            int last = argc > 1;
+        #pragma omp parallel
+            if (omp_get_thread_num() == last * (omp_get_num_threads() - 1))
+                for (volatile long i = 0;; ++i) { }
+        }""", "-fopenmp")
+    limited = ["prlimit", "--cpu=1:20"]
+    assert subprocess.run([*limited, str(program)], timeout=LIMIT_SECONDS).returncode == -signal.SIGXCPU
+    for rank, words in ((0, []), (bench.nodes - 1, ["last"])):
+        command = [bench.hiroba, "run", "-n", str(bench.nodes), "--threads", "1", str(program), *words]
+        done = subprocess.run([*limited, *command], capture_output=True, text=True, timeout=LIMIT_SECONDS)
+        assert done.returncode == 128 + signal.SIGXCPU, f"rank {rank}: {done}"
+        assert re.match(rf"hiroba: rank {rank} \(process \d+\) was killed by signal {int(signal.SIGXCPU)} ",
+                        done.stderr), f"rank {rank}: {done}"
+
+
 def kill_of_a_node(bench):
     """kill PID of any node: its handler runs, also between regions; else the job ends by it."""
     program = bench.build("waits", """
@@ -203,6 +222,8 @@ def interrupted_in_a_fault(bench):
             nodes = children(job.pid)
             assert hears_interrupts(nodes[0])
             os.kill(nodes[1], signal.SIGSTOP)
+            # A thread that computes is stopped at its next turn, and could serve a read before.
+            assert wait_until(lambda: is_stopped(nodes[1]), 10), "it does not stop"
             job.stdin.write("\n")
             job.stdin.flush()
             assert wait_until(lambda: not hears_interrupts(nodes[0]), 10), "it does not wait in a fault"
@@ -217,6 +238,10 @@ def interrupted_in_a_fault(bench):
         finally:
             job.kill()
             job.communicate()
+
+
+def is_stopped(pid):
+    return all("(stopped)" in (task / "status").read_text() for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
 
 
 def hears_interrupts(pid):
@@ -251,7 +276,7 @@ def refused_or_right(run, right, pattern, what):
 
 
 def few_processes(bench):
-    """Whatever number of processes and threads is allowed: a right run, or 78 and the limit's name."""
+    """Whatever number of processes and threads a user may have: a right run, or 78 and the limit's name."""
     program = brief(bench)
     if os.getuid() != 0:
         return print("skip few_processes: limits of another user need root")
@@ -270,6 +295,47 @@ def few_processes(bench):
                 refused += refused_or_right(done, f"{2 * threads}\n", r"[Rr]aise ulimit -u",
                                             f"{limit} processes")
             assert 3 < refused < 24, f"refused {refused} of 24 limits"
+
+
+def group_of_tasks():
+    """The folder of a new control group that counts processes and threads; None if none can be made."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers not in ("", "pids"):
+            continue
+        root = "/sys/fs/cgroup/pids" if controllers else "/sys/fs/cgroup"
+        folder = pathlib.Path(root + path) / f"hiroba-test-{os.getpid()}"
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        if (folder / "pids.max").exists():
+            return folder
+        folder.rmdir()
+    return None
+
+
+def small_control_group(bench):
+    """However few processes and threads a container may have: a right run, or 78 and the limit's name."""
+    program = brief(bench)
+    folder = group_of_tasks()
+    if folder is None:
+        return print("skip small_control_group: no group that counts processes can be made here")
+    try:
+        for provider, threads in (("shm", 1), ("udp", 2)):
+            refused = []
+            for limit in range(1, 30):
+                (folder / "pids.max").write_text(str(limit))
+                done = subprocess.run(
+                    [bench.hiroba, "run", "-n", "2", "--threads", str(threads), str(program)],
+                    capture_output=True, text=True, timeout=60, env={**os.environ, "HIROBA_PROVIDER": provider},
+                    preexec_fn=lambda: (folder / "cgroup.procs").write_text(str(os.getpid())))
+                if refused_or_right(done, f"{2 * threads}\n", r"pids\.max|pids-limit", f"{limit} tasks"):
+                    refused.append(limit)
+                assert wait_until(lambda: not (folder / "cgroup.procs").read_text(), END_SECONDS), "left"
+            assert 1 in refused and max(refused) < 29, refused
+    finally:
+        folder.rmdir()
 
 
 DENIED = {"madvise": 28, "rt_sigaction": 13, "sigaltstack": 131, "clone": 56, "clone3": 435, "prctl": 157,
@@ -363,8 +429,8 @@ def prompt_end(bench):
         assert middle["udp"] < middle["shm"] + 0.35, f"{nodes} nodes: {middle}"
 
 
-CASES = [hangup, hangup_handled, signals_of_nodes, kill_of_a_node,
-         interrupted_in_a_fault, few_processes, denied_calls, lines_that_help,
+CASES = [hangup, hangup_handled, signals_of_nodes, limit_of_processor_time, kill_of_a_node,
+         interrupted_in_a_fault, few_processes, small_control_group, denied_calls, lines_that_help,
          loopback_only, prompt_end]
 
 

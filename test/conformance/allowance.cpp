@@ -18,8 +18,11 @@ constexpr std::uint64_t idle_share = 100;
 
 }  // namespace
 
-Allowance::Allowance(std::uint64_t allowed_ns, std::size_t processes)
-    : allowed_ns_(allowed_ns), processes_(processes), window_began_ns_(now_ns()) {}
+Allowance::Allowance(std::uint64_t allowed_ns, std::size_t processes, std::uint64_t times_slower)
+    : allowed_ns_(allowed_ns),
+      processes_(processes),
+      times_slower_(times_slower),
+      window_began_ns_(now_ns()) {}
 
 bool Allowance::used_up(const std::vector<pid_t>& processes) {
     std::uint64_t all_ns = 0;
@@ -32,7 +35,7 @@ bool Allowance::used_up(const std::vector<pid_t>& processes) {
         }
         all_ns += computed_ns_[process];
     }
-    if (all_ns >= allowed_ns_ * std::max(processes_, cores_least)) return true;
+    if (all_ns >= times_slower_ * allowed_ns_ * std::max(processes_, cores_least)) return true;
 
     const std::uint64_t waited_ns = now_ns() - window_began_ns_;
     if (waited_ns < 2 * allowed_ns_) return false;

@@ -82,6 +82,38 @@ TEST_P(Memory, put_by_one_node_is_got_by_another_at_any_size_and_alignment) {
     });
 }
 
+TEST_P(Memory, that_is_discarded_is_zero_for_all_and_takes_what_comes_then) {
+    run([](Rig& rig) {
+        // Of more than one piece that a device registers at once.
+        constexpr std::size_t bytes = std::size_t{5} << 19, from = 4'096, discarded = 3 * 4'096;
+        Node node{rig, bytes};
+        const auto put = [&](std::size_t at, std::size_t count, int value) {
+            const std::vector<std::byte> source(count, static_cast<std::byte>(value));
+            node.segment.put({rig.next(), at}, source);
+            rig.meet();
+        };
+        const auto got = [&](std::byte value, std::size_t at, std::size_t count) {
+            std::vector<std::byte> copy(count, std::byte{9});
+            node.segment.get({rig.next(), at}, copy);
+            return count_of(value, copy);
+        };
+        put(0, bytes, 1);
+        EXPECT_EQ(got(std::byte{1}, 0, bytes), bytes);
+        rig.meet();
+
+        node.segment.discard(from, discarded);
+        EXPECT_EQ(count_of(std::byte{0}, {node.segment.local(), bytes}), discarded);
+        rig.meet();
+        EXPECT_EQ(got(std::byte{0}, from, discarded), discarded);
+        EXPECT_EQ(got(std::byte{1}, 0, bytes), bytes - discarded);
+        rig.meet();
+
+        put(from, discarded, 2);
+        EXPECT_EQ(count_of(std::byte{2}, {node.segment.local(), bytes}), discarded);
+        rig.meet();
+    });
+}
+
 TEST_P(Memory, each_atomic_returns_the_value_before_and_leaves_the_value_after) {
     run([](Rig& rig) {
         Node node{rig, 4096};

@@ -230,6 +230,11 @@ bool all_rounds() {
     return given != nullptr && std::string_view(given) == "all";
 }
 
+std::uint64_t times_slower() {
+    const char* const given = std::getenv("HIROBA_TEST_SLOWER");
+    return given == nullptr ? 1 : std::max(1ull, std::strtoull(given, nullptr, 10));
+}
+
 void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsigned seconds_max,
              std::optional<NodeId> victim) {
     if (all_rounds()) seconds_max *= 20;
@@ -253,7 +258,7 @@ void run_job(const Setting& setting, const std::function<void(Rig&)>& body, unsi
         children[rank].socket = ends[0];
     }
 
-    Allowance allowance{seconds_max * 1'000'000'000ull, children.size()};
+    Allowance allowance{seconds_max * 1'000'000'000ull, children.size(), times_slower()};
     const bool in_time = serve(children, allowance, victim);
     EXPECT_TRUE(in_time) << "nodes still running after " << seconds_max << " s of their own";
     for (const Child& child : children) {

@@ -19,7 +19,7 @@
 #include "net/net.hpp"
 #include "net/provider/address_exchange.hpp"
 
-namespace hiroba::sim_test {
+namespace hiroba::net::sim {
 class SimJob;
 }
 
@@ -28,6 +28,8 @@ namespace hiroba::conformance {
 /// HIROBA_TEST_ROUNDS=all: four to twenty times the rounds (docs/testing.md), and longer time
 /// limits.
 bool all_rounds();
+/// HIROBA_TEST_SLOWER: how many times slower than a processor this one is that is emulated; 1.
+std::uint64_t times_slower();
 
 /// What one node of the job has. Lives in the forked process.
 struct Rig {
@@ -36,7 +38,7 @@ struct Rig {
     std::uint32_t nodes = 1;
     net::AddressExchange exchange;
     bool storm = false;  ///< datagrams are lost, doubled and held back; connections break
-    sim_test::SimJob* simulation = nullptr;  ///< where the node is simulated
+    net::sim::SimJob* simulation = nullptr;  ///< where the node is simulated
     net::Endpoint* opened = nullptr;         ///< by open(), last
     int launcher = -1;                       ///< socket
     /// What open() puts around the provider, or nothing.
@@ -58,6 +60,11 @@ struct Rig {
     std::uint64_t duration_ns(std::uint64_t ns) const {
         const std::uint64_t whole_ns = all_rounds() ? 40 * ns : ns;
         return simulation != nullptr ? whole_ns / 25 : whole_ns;
+    }
+    /// A limit of time, on a slower machine so many times as long; not as long as `hang_ns`, which
+    /// what the limit is against would take.
+    std::uint64_t limit_ns(std::uint64_t ns, std::uint64_t hang_ns) const {
+        return std::min(ns * times_slower(), hang_ns / 10 * 9);
     }
     /// `count` of all rounds; else a share of it, the smaller the more a round costs.
     std::uint64_t rounds(std::uint64_t count) const {

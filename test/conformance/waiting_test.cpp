@@ -181,7 +181,7 @@ TEST_P(Waiting, an_idle_node_uses_less_than_a_hundredth_of_a_core) {
         wait();
         other.join();
         const std::uint64_t wall_ns = now_ns() - start_ns;
-        EXPECT_LT((cpu_ns() - idle_from_ns) * 100, wall_ns);
+        EXPECT_LT((cpu_ns() - idle_from_ns) * 100, rig.limit_ns(wall_ns, 100 * wall_ns));
         endpoint->stop();
         service.join();
         rig.meet();
@@ -217,7 +217,7 @@ TEST_P(Waiting, waits_end_soon_although_waiters_outnumber_cores) {
         RecordProperty("hop_ns", static_cast<int>(hop_ns));
         // A starved hop costs scheduler slices, a forgotten one 100 ms; in a storm a hop may also
         // be sent again a few times, each a slice late.
-        EXPECT_LT(hop_ns, rig.storm ? 60'000'000u : 20'000'000u);
+        EXPECT_LT(hop_ns, rig.limit_ns(rig.storm ? 60'000'000u : 20'000'000u, 100'000'000));
         rig.meet();
     });
 }

@@ -31,6 +31,7 @@ export UCX_RC_VERBS_RETRY_COUNT=6 UCX_RC_VERBS_TIMEOUT=100ms
 # fails is run over udp in the same guest: it counts unless that fails as well.
 CONFORMANCE = """
 suite={build}/bin/test_conformance
+export HIROBA_TEST_SLOWER=30
 timeout {seconds} $suite --gtest_filter='{cases}/{setting}' >/tmp/out 2>&1
 grep -E '^\\[( +OK|  FAILED|  PASSED|=====)' /tmp/out | sed 's/, where GetParam.*//' | sort -u
 grep -q 'tests\\? from .* ran' /tmp/out || {{ tail -20 /tmp/out; exit 1; }}
@@ -193,8 +194,8 @@ def scripts(bed, only, build, programs, nodes):
                 build=build, setting=rest, beside=beside, cases="*", seconds=1200)
         elif part == "programs":
             found[part] = programs_over(build, "verbs", SOFT_ROCE)
-        elif part == "ucx_programs":  # UCX pins whole regions
-            found[part] = programs_over(build, "ucx", UCX_OVER_VERBS + "export HIROBA_HEAP=64M\n")
+        elif part == "ucx_programs":
+            found[part] = programs_over(build, "ucx", UCX_OVER_VERBS)
         elif part.startswith("ucx_verbs"):
             nodes_of_part = part.rpartition("_")[2]
             found[part] = UCX_OVER_VERBS + CONFORMANCE.format(

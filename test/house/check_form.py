@@ -15,9 +15,8 @@ SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".S", ".f90", ".py", ".sh", ".cmake", ".
 LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 FIELDS_MAX = 25
-# Not to grow: the record of a block, whose bytes are counted; what a library exports, by name; and the coherence engine,
-# which is yet to be taken apart by roles.
-FIELDS_KNOWN = {"src/dsm/engine/block_table.hpp BlockEntry": 30, "src/dsm/engine/node.hpp Node": 132,
+# Not to grow: the record of a block, whose bytes are counted, and what a library exports, by name.
+FIELDS_KNOWN = {"src/dsm/engine/block_table.hpp BlockEntry": 30,
                 "src/net/provider/ucx/ucp_library.hpp UcpLibrary": 29,
                 "src/net/provider/verbs/ibverbs_library.hpp IbverbsLibrary": 27}
 

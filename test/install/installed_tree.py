@@ -20,7 +20,7 @@ from pathlib import Path
 OPTIONS = None
 CXX = {"gcc": "g++", "clang": "clang++"}
 # Each example: its component, pkg-config's name, its source, how it is run, and over what.
-BOTH = ("shm", "udp")
+BOTH = ("shm", "udp", "sim")  # sim: on simulated nodes, a tenth of whose packets is lost
 EXAMPLES = [
     ("dsm", "hiroba_dsm", "spmd_sum.cpp", ["--spmd"], [], ("shm",)),
     ("gas", "hiroba_gas", "gas_table.cpp", ["--spmd"], ["8", "2000"], ("shm",)),
@@ -83,6 +83,11 @@ class InstalledTree(unittest.TestCase):
     def run_example(self, example, program, providers=("shm",)):
         _, _, _, launch, words, _ = example
         for provider in providers:
+            if provider == "sim":
+                said = call(self.hiroba, "sim", "-n", "3", "--loss", "10", program, *words,
+                            env=environment(LD_LIBRARY_PATH=self.library_folder))
+                self.assertIn("VERIFICATION SUCCESSFUL", said)
+                continue
             said = call(self.hiroba, "run", *launch, "-n", "2", program, *words,
                         env=environment(LD_LIBRARY_PATH=self.library_folder,
                                         HIROBA_PROVIDER=provider))
@@ -130,8 +135,10 @@ class InstalledTree(unittest.TestCase):
                     call(compile_it, "-Wall", "-Wextra", "-Werror",
                          OPTIONS.source / "examples" / source,
                          *self.flags(package, "--cflags", "--libs"), "-o", program)
-                    # What goes over the wire does not depend on who compiled the program.
-                    self.run_example(example, program, example[5] if compiler == "gcc" else ("shm",))
+                    # What goes over the wire does not depend on who compiled the program; where
+                    # its variables lie, which the simulator exchanges, does.
+                    self.run_example(example, program, [provider for provider in example[5]
+                                                        if compiler == "gcc" or provider != "udp"])
 
     def test_find_package_builds_programs(self):
         # One of each component: what differs from pkg-config's are the properties of its target.
@@ -153,7 +160,8 @@ class InstalledTree(unittest.TestCase):
                      f"-DCMAKE_CXX_COMPILER={CXX[compiler]}")
                 call(OPTIONS.cmake, "--build", build)
                 for example in examples:
-                    self.run_example(example, build / f"use_{Path(example[2]).stem}")
+                    self.run_example(example, build / f"use_{Path(example[2]).stem}",
+                                     [provider for provider in example[5] if provider != "udp"])
 
     def test_tutorials_do_what_they_say(self):
         """The program on each page, by the page's own lines, prints what the page says."""
@@ -171,6 +179,12 @@ class InstalledTree(unittest.TestCase):
                     PATH=f"{self.hiroba.parent}:{os.environ['PATH']}",
                     PKG_CONFIG_PATH=self.pc_folder, LD_LIBRARY_PATH=self.library_folder))
                 self.assertEqual(sorted(said.splitlines()), sorted(wanted))
+                for session in re.findall(r"```console\n\$ (hiroba sim .*?)```", text, re.S):
+                    run_it, *wanted = session.strip().splitlines()
+                    said = call("bash", "-euc", f"cd {source.parent}\n{run_it}", env=environment(
+                        PATH=f"{self.hiroba.parent}:{os.environ['PATH']}",
+                        LD_LIBRARY_PATH=self.library_folder))
+                    self.assertEqual(sorted(said.splitlines()), sorted(wanted))
 
     def test_a_component_on_another_brings_it_along(self):
         self.configure("find_package(hiroba REQUIRED COMPONENTS kick)\n"

@@ -134,13 +134,8 @@ std::string name_place(const std::vector<LoadedFile>& files, const SyncPlace& pl
     // Not at a synchronization: in the background, and this was the last one before.
     if (place.kind == SyncKind::start)
         return name_code(files, place.address - 1).value_or(fmt::format("{:#x}", place.address));
-    // What ends a region is jumped to, not called, and would return to the runtime.
-    const auto object = in_file_of(
-        files, place.address, [](const std::string& path, auto&&...) { return object_of(path); });
-    if (object == "libhiroba.so")
-        return fmt::format("{} at the end of a region", name_of(place.kind));
     // A return address lies behind the call; the function of a region begins at its own.
-    const std::uint64_t looked_up = place.address - (place.kind == SyncKind::region ? 0 : 1);
+    const std::uint64_t looked_up = place.address - (is_function(place) ? 0 : 1);
     return fmt::format("{} at {}", name_of(place.kind),
                        name_code(files, looked_up).value_or(fmt::format("{:#x}", place.address)));
 }

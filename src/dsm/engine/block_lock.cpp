@@ -388,6 +388,47 @@ void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
     open(block, {self_, token.wts, token.rts, token.read}, LeaseWord::open(token.rts, token.read));
 }
 
+// A node that never had the lock is at the end of no link: while its own word is busy no other
+// queues here, and it can be put back.
+bool BlockLock::try_lock_untouched(BlockId block) noexcept {
+    const NodeId home = initial_home(block);
+    const gas::GlobalAddress own = word(self_, block, link_at);
+    const std::uint64_t untouched = LinkWord{}.raw();
+    const auto lease = [&] {
+        return LeaseWord::from_raw(records_.load(word(home, block, lease_at)));
+    };
+    if (records_.load(own) != untouched || !lease().is_untouched()) return false;
+    std::uint64_t words[3] = {};
+    if (home == self_) {
+        if (records_.compare_swap(own, untouched, LinkWord::locked().raw()) != untouched)
+            return false;
+        close_own_lease(block);
+        records_.get(word(self_, block, token_at), std::as_writable_bytes(std::span{words}));
+    } else {
+        records_.store(own, LinkWord::locked().raw());
+        if (exchange(home, block, LinkWord{}, LinkWord::link(self_), true, words, nullptr) !=
+            LinkWord{}) {
+            records_.store(own, untouched);
+            return false;
+        }
+    }
+    const LockToken token = take_over(block, words);
+    if (LeaseWord::from_raw(words[2]).is_untouched()) return true;
+    unlock(block, token);  // a reader came before it was closed, of the same bytes
+    return false;
+}
+
+// The lock's taker closes the word first: one of the two sees the other.
+bool BlockLock::touch(BlockId block) noexcept {
+    const auto at = word(self_, block, lease_at);
+    const auto lease = LeaseWord::from_raw(records_.load(at));
+    if (!lease.is_open() || !lease.is_untouched()) return lease.is_open();
+    // A time that nobody was given, and no reader's trace: of this node's own copy there is none.
+    const std::uint64_t seen =
+        records_.compare_swap(at, lease.raw(), LeaseWord::open(Timestamp{1}).raw());
+    return LeaseWord::from_raw(seen).is_open();
+}
+
 // Readers find the lease closed, so they take the lock, and with it find the home.
 void BlockLock::give_back(BlockId block, const LockToken& token) noexcept {
     open(block, token, LeaseWord::closed(token.rts, token.read));

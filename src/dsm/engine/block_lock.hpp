@@ -101,6 +101,12 @@ public:
     /// This node is the home from here on, of `token`'s times. Hands the token on to the successor
     /// if there is one.
     void unlock(BlockId block, const LockToken& token) noexcept;
+    /// Takes the lock of a block that no node has ever read or written. False: some node has, or is
+    /// about to. Waits for nobody. Where the initial home's memory is not mapped: an exchange.
+    bool try_lock_untouched(BlockId block) noexcept;
+    /// This node, the home, is going to read the block: it is untouched no more. False: the lock
+    /// has been taken meanwhile.
+    bool touch(BlockId block) noexcept;
     /// The lock, which this node has as the home, stays with it until somebody wants it: they say
     /// so to the Keeper. False: somebody has queued already, so it must be opened.
     bool keep(BlockId block) noexcept;

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/fatal.hpp"
 #include "base/latch.hpp"
+#include "base/sparse_array.hpp"
 #include "dsm/engine/spins.hpp"
 #include "dsm/protocol/block.hpp"
 #include "dsm/protocol/signature.hpp"
@@ -96,6 +98,36 @@ struct BlockEntry {
     Epoch exclusive_since = 0;  ///< the last of which its changes are noted
     AtomicUse atomics;
     SpinUse spin;
+};
+
+/// The entries of all blocks. Thread: any; async-signal-safe.
+class BlockTable {
+public:
+    explicit BlockTable(std::size_t blocks) : entries_(blocks) {}
+    BlockEntry& operator[](BlockId block) noexcept { return entries_[block]; }
+    const BlockEntry& operator[](BlockId block) const noexcept { return entries_[block]; }
+    std::size_t size() const noexcept { return entries_.size(); }
+
+    /// Memory is freed here from now until end_discard(): it is not over everywhere before. Seen
+    /// with the states, by the latches.
+    void begin_discard() noexcept { discards_open_.fetch_add(1, std::memory_order_relaxed); }
+    void end_discard() noexcept {
+        // Release: pairs with may_come_unasked(). What a fetch brings from here on is zero, or
+        // newer.
+        const std::uint32_t open = discards_open_.fetch_sub(1, std::memory_order_release);
+        HIROBA_INVARIANT(open > 0, "%u discards under way", open);
+    }
+    /// Whether a block of this state may be fetched that the program has not asked for.
+    bool may_come_unasked(BlockState state) const noexcept {
+        // Acquire: pairs with end_discard().
+        return state == BlockState::invalid ||
+               (state == BlockState::discarded &&
+                discards_open_.load(std::memory_order_acquire) == 0);
+    }
+
+private:
+    SparseArray<BlockEntry> entries_;
+    std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 };
 
 /// Where the home may be; empty: nothing is known here but what its lock's word says.

@@ -40,7 +40,7 @@ private:
 }  // namespace
 
 bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
-    const auto offset = map_.offset_of(address);
+    const auto offset = map().offset_of(address);
     if (!offset) return false;
     const BlockId block = block_at(*offset);
     const AddressRange range = program_range(block);
@@ -52,13 +52,13 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
             address);
         return false;
     }
-    if (is_stack_guard(*offset)) {
+    if (space_.is_stack_guard(*offset)) {
         note_guard(address);
         say("stack overflow at 0x%lx: %lu bytes of stack per thread; raise OMP_STACKSIZE, ulimit "
             "-s or HIROBA_STACK",
-            address, map_.shape().stack_bytes);
+            address, map().shape().stack_bytes);
         // The core is to show how it came to this: keep_cores_small() left most of it out.
-        kernel_call(SYS_madvise, range.address, map_.shape().stack_bytes, MADV_DODUMP);
+        kernel_call(SYS_madvise, range.address, map().shape().stack_bytes, MADV_DODUMP);
         return false;
     }
     if (this_thread().atomic_block == block + std::uint64_t{1}) {
@@ -69,7 +69,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     }
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
-    const Timed timed{*this, &PlaceCounters::fault_ns};
+    const Timed timed{statistics_, &PlaceCounters::fault_ns};
     const WriteFault under_way{entries_[block], write};
     close_waited_for(block);
     if (!write) await_written(block, *offset);
@@ -94,7 +94,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         if (entry.early) [[unlikely]] {
             // What came while the write waited did not come before it.
             const bool meets = write && *knows_all && copies_.own_wts(block) > had;
-            note_first_access(block, address - range.address, write && absent, meets);
+            races_.note_first_access(block, address - range.address, write && absent, meets);
         }
         break;
     }
@@ -173,13 +173,6 @@ void Node::note_followed(BlockEntry& entry) noexcept {
     if (entry.follow.uses < follow_max) ++entry.follow.uses;
 }
 
-// The first block of each thread's slice.
-bool Node::is_stack_guard(std::uint64_t offset) const noexcept {
-    const std::uint64_t threads = std::uint64_t{map_.shape().nodes} * map_.shape().threads_per_node;
-    return offset < threads * map_.shape().stack_bytes &&
-           offset % map_.shape().stack_bytes < block_bytes_;
-}
-
 // How many misses in a row began here before; now and then half of it, so that what is not used any
 // more is unlearned. With the latch.
 std::uint32_t Node::length_of_run(BlockEntry& entry) noexcept {
@@ -203,12 +196,16 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     std::uintptr_t end = extent.end();
     std::uint32_t got = 0;
     const bool writes = window > 0 && is_being_written(block);
+    if (const std::uint32_t taken = writes ? take_ahead(block + 1, window) : 0; taken > 0) {
+        read_ahead_.brought(guess, block, taken);
+        return;
+    }
     while (got < window) {
         const BlockId first = block + 1 + got;
-        const std::uint32_t latched = latch_for_fetch(first, joins_ ? window - got : 1, end);
+        const std::uint32_t latched = latch_for_fetch(first, joins() ? window - got : 1, end);
         std::array<BlockId, together_max> blocks;
         std::iota(blocks.begin(), blocks.begin() + latched, first);
-        const std::uint32_t brought = fetch_ahead_together(std::span{blocks}.first(latched), false);
+        const std::uint32_t brought = fetch_ahead_together(std::span{blocks}.first(latched), true);
         std::uint32_t came = 0;
         for (; came < latched && (brought >> came & 1) != 0; ++came) {
             BlockEntry& entry = entries_[first + came];
@@ -231,6 +228,27 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     if (length <= 1 || !head.latch.try_lock()) return;
     head.run.length = static_cast<std::uint16_t>(length - 1);
     head.latch.unlock();
+}
+
+// What nobody has touched before belongs to who writes in a row: up to the first of `count_max`
+// that somebody has. They follow the block before. Returns how many, mapped in one call.
+std::uint32_t Node::take_ahead(BlockId first, std::uint32_t count_max) noexcept {
+    AddressRange taken{program_range(first - 1).end(), 0};
+    std::uint32_t count_taken = 0;
+    for (; count_taken < count_max && first + count_taken < entries_.size(); ++count_taken) {
+        const BlockId block = first + count_taken;
+        const AddressRange range = program_range(block);
+        BlockEntry& entry = entries_[block];
+        if (range.address != taken.end() || !entry.latch.try_lock()) break;
+        if (entry.state != BlockState::invalid || !take_untouched(block)) {
+            entry.latch.unlock();
+            break;
+        }
+        taken.bytes += range.bytes;
+    }
+    if (count_taken > 0) engine_->map(taken, Access::write);
+    for (std::uint32_t i = 0; i < count_taken; ++i) entries_[first + i].latch.unlock();
+    return count_taken;
 }
 
 // Of [first, +count_max), up to together_max, those up to the first that may not come. They follow
@@ -264,7 +282,8 @@ bool Node::fetch_ahead(BlockId block) noexcept {
         return fetch_by_notice(block, BlockWork::fetch, missing) && missing.is_none() &&
                entry.rts >= min_wts();
     }
-    if (lock_.is_here(block)) return may_place(block, copies_.own_stamp(block));
+    if (lock_.is_here(block))
+        return may_place(block, copies_.own_stamp(block)) && lock_.touch(block);
     return fetch_without_lock(block, BlockWork::none, missing, false) && missing.is_none() &&
            is_current(block);
 }
@@ -383,7 +402,7 @@ void Node::note_notice_used(BlockId block, Timestamp rts, Stamp missing) noexcep
 Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
     BlockEntry& entry = entries_[block];
     Stamp missing;
-    if (lock_.is_here(block)) {
+    if (lock_.is_here(block) && lock_.touch(block)) {
         if (!may_place(block, copies_.own_stamp(block))) missing = copies_.own_stamp(block);
     } else if (!fetch_without_lock(block, how, missing)) {
         missing = fetch_with_lock(block, how);
@@ -512,20 +531,20 @@ Stamp Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, Blo
     std::byte* const own = private_copy(block);
     const bool may = may_place(block, got.stamp);
     if (how == BlockWork::fetch) {
-        if (bytes != own) std::memcpy(own, bytes, block_bytes_);
+        if (bytes != own) std::memcpy(own, bytes, block_bytes());
     } else {
         if (!may) return got.stamp;
         const Scratch seen{scratch_};
-        std::memcpy(seen.get(), own, block_bytes_);
+        std::memcpy(seen.get(), own, block_bytes());
         // The twin that tells of what both have written is replaced.
-        look_for_races(block, {seen.get(), twin_of(block), bytes}, from);
-        store_foreign(own, seen.get(), twin_of(block), bytes, block_bytes_);
+        races_.look_for_races(block, {seen.get(), twin_of(block), bytes}, from);
+        store_foreign(own, seen.get(), twin_of(block), bytes, block_bytes());
     }
     // Also of a block that a release has merged while it was inaccessible: no byte is lacking now.
     entries_[block].held_back = false;
     copies_.publish(block, bytes, got);
-    note_brought(block, got.change);
-    count(&PlaceCounters::bytes_fetched, block_bytes_);
+    races_.note_brought(block, got.change);
+    count(&PlaceCounters::bytes_fetched, block_bytes());
     trace("dsm.fetch", block, got.wts.value);
     return may ? Stamp{} : got.stamp;
 }
@@ -537,17 +556,6 @@ void Node::set_lease(BlockId block, Timestamp rts) noexcept {
     if (entry.queued) return;
     entry.queued = true;
     leases_.push({rts, block});
-}
-
-void Node::put_on_unmerged(BlockId block) noexcept {
-    BlockEntry& entry = entries_[block];
-    if (entry.unmerged) return;
-    entry.unmerged = true;
-    const std::scoped_lock guard{unmerged_latch_};
-    const std::size_t count = unmerged_count_.load(std::memory_order_relaxed);  // under the latch
-    HIROBA_INVARIANT(count < unmerged_.size(), "%lu unmerged blocks", count);
-    unmerged_[count] = block;
-    unmerged_count_.store(count + 1, std::memory_order_release);  // pairs with gather_work()
 }
 
 }  // namespace hiroba::dsm

@@ -48,7 +48,7 @@ public:
     /// Puts the first `bytes` of own_news() there as `version`, unlocks, and tells all other nodes.
     void unlock_with(Version version, std::size_t bytes) noexcept;
 
-    /// This node's part of the object, for explorers (Node::show_state).
+    /// This node's part of the object, for explorers (NodeView in test/sim/dsm).
     Bytes shown() noexcept { return {segment_.local(), segment_.bytes()}; }
     /// What this node has been told, likewise.
     Version told() const noexcept { return told_.load(std::memory_order_relaxed); }

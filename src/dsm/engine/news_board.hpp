@@ -95,7 +95,7 @@ public:
         own(turn_at(node)).compare_exchange_strong(given, 0);
     }
 
-    /// All that decides what is read from it, for explorers (Node::show_state).
+    /// All that decides what is read from it, for explorers (NodeView in test/sim/dsm).
     void show(void (*visit)(void* context, Bytes part), void* context) noexcept {
         visit(context, {segment_.local(), news_at + bytes_max_ + std::size_t{16} * nodes_});
     }

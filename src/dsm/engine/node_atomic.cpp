@@ -55,7 +55,7 @@ void Node::let_write_faults_end(BlockId block, std::uint64_t offset) noexcept {
 
 bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
-    const auto offset = map_.offset_of(at);
+    const auto offset = map().offset_of(at);
     if (!offset) return false;
     const BlockId block = block_at(*offset);
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
@@ -114,7 +114,7 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexc
                                ? take(entry, BlockEvent::pinned_fault)
                                : take(entry, BlockEvent::atomic);
     // The last change of the block may have been made to let this thread go on.
-    note_known(block);
+    races_.note_known(block);
     entry.state = next.next;
     this_thread().atomic_block = block + std::uint64_t{1};
     // Where it is writable already no call is made. The kernel may have dropped the mapping since,
@@ -140,23 +140,8 @@ Stamp Node::stamp_of_atomic(BlockId block) noexcept {
     return owe_release();
 }
 
-// A release that begins while this is decided may end before it finds the debt; where it made
-// nothing it is told to nobody, and whoever asks for it would wait for ever. So the debt is written
-// first, and then the release it names has not begun: end_release() finds it.
-Stamp Node::owe_release() noexcept {
-    for (;;) {
-        const ReleaseNumber owed = begun_.load(std::memory_order_seq_cst) + 1;
-        ReleaseNumber before = debt_.load(std::memory_order_seq_cst);
-        while (before < owed &&
-               !debt_.compare_exchange_weak(before, owed, std::memory_order_seq_cst)) {
-        }
-        // In one order with begin_release() and end_release().
-        if (begun_.load(std::memory_order_seq_cst) < owed) return {self_, owed};
-    }
-}
-
 void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
-    const std::uint64_t offset = *map_.offset_of(reinterpret_cast<std::uintptr_t>(address));
+    const std::uint64_t offset = *map().offset_of(reinterpret_cast<std::uintptr_t>(address));
     const BlockId block = block_at(offset);
     BlockEntry& entry = entries_[block];
     count(&PlaceCounters::atomics);
@@ -174,17 +159,16 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
     // Others are told when the release that it owes is over.
-    const std::size_t at = offset & (block_bytes_ - 1);
+    const std::size_t at = space_.offset_in_block(offset);
+    const std::byte* const now = private_copy(block) + at;
     const std::uint64_t word = word_at(offset);
     entry.atomics.vain =
-        word == entry.atomics.word &&
-        std::memcmp(copies_.own(block) + at, private_memory_.at(offset), bytes) == 0;
+        word == entry.atomics.word && std::memcmp(copies_.own(block) + at, now, bytes) == 0;
     entry.atomics.word = word;
-    if (looks_for_races() && options_.atomics == MemoryOptions::Atomics::acq_rel)
-        atomic_log_.note_atomic(block, this_change().epoch, at, private_memory_.at(offset),
-                                copies_.own(block) + at, bytes);
-    copies_.publish_part(block, at, private_memory_.at(offset), bytes,
-                         {wts, stamp_of_atomic(block), this_change()});
+    if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel)
+        races_.note_atomic(block, at, now, copies_.own(block) + at, bytes);
+    copies_.publish_part(block, at, now, bytes,
+                         {wts, stamp_of_atomic(block), races_.this_change()});
     entry.notice_wts = entry.trial.wts = {};
     entry.rts = rts;
     entry.brought = false;
@@ -195,7 +179,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     close_behind_atomic(block);
     entry.latch.unlock();
     end_turn(entry);
-    if (options_.atomics == MemoryOptions::Atomics::acq_rel) know_what_atomics_ordered();
+    if (options_.atomics == MemoryOptions::Atomics::acq_rel) races_.know_what_atomics_ordered();
 }
 
 }  // namespace hiroba::dsm

@@ -6,10 +6,8 @@
 // the releases that others want of this node meanwhile. So no wait for a release is part of a
 // cycle.
 #include <algorithm>
-#include <mutex>
 
 #include "base/clock.hpp"
-#include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "base/turns.hpp"
@@ -18,10 +16,7 @@
 
 namespace hiroba::dsm {
 
-// After so many releases that nobody has asked for, news are no longer shown unasked.
 namespace {
-constexpr std::uint32_t shown_unasked = 64;
-
 // A thread of the writer that waits in the runtime, or releases, sees what is wanted by itself.
 // Only one that computes has to be stood in for, by a thread that must be woken.
 constexpr std::uint64_t wake_after_ns = 10'000;
@@ -38,11 +33,9 @@ bool Node::may_show(Stamp stamp) noexcept {
     if (stamp.is_none()) return true;
     // What this node wrote itself, perhaps on top of what it must acquire yet.
     if (stamp.writer() == self_) {
-        return !made_needs_any_.load(std::memory_order_acquire) &&
-               !needs_open_.load(std::memory_order_acquire);
+        return !release_.needed().any() && !news_.needs_open();
     }
-    // Pairs with acquire_round(): who reads the number finds stale what the release has made so.
-    return acquired_[stamp.writer().value].load(std::memory_order_acquire) >= stamp.release();
+    return acquire_.acquired().has(stamp);
 }
 
 // A pinned block that the acquire under way brings up to date: all else that is stale is
@@ -53,7 +46,7 @@ bool Node::may_place(BlockId block, Stamp stamp) noexcept {
     if (is_own && entries_[block].held_back) return false;
     if (may_show(stamp)) return true;
     return entries_[block].stale_pinned && stamp.writer() != self_ &&
-           inaccessible_[stamp.writer().value].load(std::memory_order_seq_cst) >= stamp.release();
+           acquire_.acquired().is_inaccessible(stamp);
 }
 
 // With nothing held.
@@ -68,7 +61,7 @@ void Node::catch_up_with(Stamp stamp, Writer writer) noexcept {
         while (!may_show(stamp)) {
             if (stamp.writer() != self_) pull(stamp, writer);
             acquire_on_runtime_stack();
-            if (program_flushes_.load(std::memory_order_relaxed)) acquire_known();
+            if (news_.program_flushes()) races_.acquire_known();
             if (!may_show(stamp)) backoff.pause();
         }
     });
@@ -78,7 +71,7 @@ void Node::catch_up_with(Stamp stamp, Writer writer) noexcept {
 // told all others; some of that may lie here unread (dsm.hpp, UnreadNews).
 void Node::pull(Stamp stamp, Writer kind) noexcept {
     const NodeId writer = stamp.writer();
-    if (has_learned(stamp)) return;
+    if (news_.has_heard_of(stamp)) return;
     count(&PlaceCounters::pulls);
     const std::uint64_t begin_ns = now_ns();
     Backoff backoff;
@@ -86,8 +79,8 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
     bool wakes = false;
     for (;;) {
         if (learn_from_board(stamp)) {
-            if (has_learned(stamp)) return;
-            if (unread_.learn != nullptr) unread_.learn(unread_.context);
+            if (news_.has_heard_of(stamp)) return;
+            debts_.learn_unread();
             // On its way yet, or another thread's to take. The caller acquires before it asks
             // again: what was learned twice would fill the list.
             pay();
@@ -95,7 +88,7 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
             return yield();
         }
         if (wake_at_ns == 0) {
-            wakes = board_.want(writer, stamp.release());  // else who told it before does
+            wakes = debts_.board().want(writer, stamp.release());  // else who told it before does
             wake_at_ns = now_ns();
             if (turns_of_this_thread() == nullptr)
                 wake_at_ns += kind == Writer::in_turn ? wake_after_turn_ns : wake_after_ns;
@@ -118,96 +111,55 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
 
 // False: the board's node has not finished that release yet.
 bool Node::learn_from_board(Stamp stamp) noexcept {
-    const std::scoped_lock guard{pull_latch_};
-    const auto news =
-        board_.read(stamp.writer(), stamp.release(), {pulled_.data(), pulled_.size()});
-    if (!news) return false;
-    // As a flush that the program is about to make would tell it, and before its bytes can be
-    // shown.
-    note_flushes(*news);
-    if (program_flushes_.load(std::memory_order_relaxed)) learn_known(*news);
-    // From nobody in particular: the others need not have all of it.
-    learn_notices(NodeId{~0u}, *news);
-    return true;
-}
-
-bool Node::has_learned(Stamp stamp) noexcept {
-    const std::uint32_t writer = stamp.writer().value;
-    {
-        const std::scoped_lock guard{signature_latch_};
-        if (clocks_[writer].told >= stamp.release()) return true;
-    }
-    const std::scoped_lock guard{pending_latch_};
-    return pending_clocks_[writer].told >= stamp.release();
+    return debts_.read(stamp, [&](Bytes news) {
+        // As a flush that the program is about to make would tell it, and before its bytes can be
+        // shown.
+        note_flushes(view(stamp.writer(), news));
+        if (news_.program_flushes()) news_.epochs().learn(news);
+        learn_notices(told_by_nobody, news);
+    });
 }
 
 // --- the other side ------------------------------------------------------------------------------
 
-bool Node::has_to_pay() noexcept {
-    return board_.written() < board_.wanted() || board_.is_block_wanted();
-}
+bool Node::has_to_pay() noexcept { return debts_.has_to_pay(); }
 
 // A hint: who comes too late for it is asked.
 bool Node::owes_release() noexcept {
-    return debt_.load(std::memory_order_relaxed) > completed_.load(std::memory_order_relaxed);
+    return release_.numbers().has_debt(std::memory_order_relaxed);
 }
 
 bool Node::pay() noexcept {
     if (!has_to_pay()) return false;
     serve_wanted();
-    if (board_.written() >= board_.wanted()) {
-        if (board_.is_block_wanted()) yield();  // the thread that has its latch goes on
+    if (!debts_.is_release_wanted()) {
+        if (debts_.board().is_block_wanted()) yield();  // the thread that has its latch goes on
         return true;
     }
-    const ReleaseNumber wanted = board_.wanted();
+    const ReleaseNumber wanted = debts_.board().wanted();
     on_runtime_stack([&] {
-        show_unasked_.store(shown_unasked, std::memory_order_relaxed);
-        // Acquire: pairs with end_release(). A release that is over is in the signature.
-        if (completed_.load(std::memory_order_acquire) < wanted) {
-            if (before_release_ != nullptr) before_release_();
+        debts_.note_asked();
+        // A release that is over is in the news.
+        if (release_.numbers().completed() < wanted) {
+            release_.call_hook();
             release_on_runtime_stack(Others::running);
         }
-        show_news();
+        debts_.show();
     });
     return true;
 }
 
-void Node::show_news() noexcept {
-    const std::scoped_lock guard{board_latch_};
-    // Before the signature is read: what it tells of is at least as new.
-    const ReleaseNumber release = completed_.load(std::memory_order_acquire);  // end_release()
-    if (board_.written() >= release) return;
-    board_.write(release, news_for_anyone(board_.own_news()));
-}
-
 void Node::on_release_asked(void* self, NodeId, Bytes) noexcept {
-    auto& node = *static_cast<Node*>(self);
-    node.asked_.fetch_add(1, std::memory_order_release);
-    node.asked_.notify_all();
+    static_cast<Node*>(self)->debts_.payer().wake();
 }
 
 // A thread of the machine's: where threads are simulated, the simulation calls pay().
 void Node::start_payer() {
     if (turns_of_this_thread() != nullptr) return;
-    payer_ = start_service_thread("makes releases that other nodes ask for", [this] {
-        std::uint32_t seen = 0;
-        while (!stopping_.load(std::memory_order_relaxed)) {  // published by stop_payer()
-            asked_.wait(seen);
-            seen = asked_.load(std::memory_order_acquire);
-            do {
-                if (stopping_.load(std::memory_order_relaxed)) break;
-                pay();
-            } while (board_.is_block_wanted());
-        }
+    debts_.payer().start([this] {
+        pay();
+        return debts_.board().is_block_wanted();
     });
-}
-
-void Node::stop_payer() noexcept {
-    if (!payer_.joinable()) return;
-    stopping_.store(true, std::memory_order_relaxed);  // published by the next line
-    asked_.fetch_add(1, std::memory_order_release);
-    asked_.notify_all();
-    payer_.join();
 }
 
 }  // namespace hiroba::dsm

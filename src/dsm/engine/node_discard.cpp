@@ -14,33 +14,29 @@
 namespace hiroba::dsm {
 
 bool Node::discard(std::span<const AddressRange> ranges) noexcept {
-    discards_open_.fetch_add(1, std::memory_order_relaxed);  // seen with the states, by the latches
+    entries_.begin_discard();
     bool all = true;
     on_runtime_stack([&] {
         const std::scoped_lock role{acquire_};
         for (const AddressRange& range : ranges) {
-            const std::uint64_t begin = *map_.offset_of(range.address);
-            const bool whole = ((begin | range.bytes) & (block_bytes_ - 1)) == 0;
+            const std::uint64_t begin = *map().offset_of(range.address);
+            const bool whole = space_.offset_in_block(begin | range.bytes) == 0;
             HIROBA_INVARIANT(whole, "discard of %lu bytes at 0x%lx: blocks have %lu", range.bytes,
-                             range.address, block_bytes_);
+                             range.address, block_bytes());
             all &= discard_blocks(block_at(begin), block_at(begin + range.bytes));
         }
     });
     return all;
 }
 
-void Node::discarded_everywhere() noexcept {
-    // Release: pairs with may_come_unasked(). What a fetch brings from here on is zero, or newer.
-    const std::uint32_t open = discards_open_.fetch_sub(1, std::memory_order_release);
-    HIROBA_INVARIANT(open > 0, "%u discards under way", open);
-}
+void Node::discarded_everywhere() noexcept { entries_.end_discard(); }
 
 // Every block, used here or not: of each a notice may be remembered, or come yet.
 bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
     trace("dsm.discard", first, end);
     bool all = true;
     for (BlockId block = first; block < end; ++block) {
-        if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_discards();
+        if (acquire_.invalidation().is_full()) finish_discards();
         BlockEntry& entry = entries_[block];
         entry.latch.lock();
         if (must_stay(block) || entry.guards_stack) {
@@ -55,8 +51,8 @@ bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
         const BlockStep next = take(entry, BlockEvent::freed);
         entry.state = next.next;
         entry.brought = entry.held_back = false;
-        if (has(next.work, BlockWork::unmap)) invalidation_.ranges.push_back(program_range(block));
-        invalidation_.blocks.push_back(block);
+        const bool mapped = has(next.work, BlockWork::unmap);
+        acquire_.invalidation().add(block, mapped ? program_range(block) : AddressRange{});
     }
     finish_discards();
     return all;
@@ -64,18 +60,17 @@ bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
 
 // Of the blocks whose latches are closed: inaccessible first, so that nobody writes what is gone.
 void Node::finish_discards() noexcept {
-    if (!invalidation_.ranges.empty()) engine_->unmap(invalidation_.ranges);
-    const auto& blocks = invalidation_.blocks;
+    Invalidation& freed = acquire_.invalidation();
+    if (!freed.ranges().empty()) engine_->unmap(freed.ranges());
+    const std::span blocks = freed.blocks();
     for (std::size_t i = 0; i < blocks.size();) {
         const std::size_t first = i++;
         while (i < blocks.size() && blocks[i] == blocks[i - 1] + 1) ++i;
-        const std::uint64_t offset = offset_of(blocks[first]);
-        private_memory_.discard(offset, (i - first) << block_shift_);
-        data_.discard(offset, (i - first) << block_shift_);
+        space_.memory().discard(offset_of(blocks[first]), (i - first) * block_bytes());
+        copies_.discard(blocks[first], i - first);
     }
     for (const BlockId block : blocks) entries_[block].latch.unlock();
-    invalidation_.ranges.clear();
-    invalidation_.blocks.clear();
+    freed.clear();
 }
 
 }  // namespace hiroba::dsm

@@ -54,7 +54,7 @@ bool is_streak(const Trial& trial) noexcept { return trial.streak >= streak_want
 void Node::note_streak(BlockId block, const LockToken& token) noexcept {
     Trial& trial = entries_[block].trial;
     const Stamp own = copies_.own_stamp(block);
-    const ReleaseNumber now = begun_.load(std::memory_order_relaxed);  // with the release role
+    const ReleaseNumber now = release_.number();  // with the release role
     const bool goes_on = token.home == self_ && !token.read && !own.is_none() &&
                          own.writer() == self_ && now <= own.release() + streak_gap;
     if (!goes_on) {
@@ -116,8 +116,7 @@ bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
             trial.unread + 1u >= 1u << std::min(trial.patience, patience_usual)) &&
            (entry.state == BlockState::writable || is_pinned(offset_of(block))) &&
            entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale_pinned &&
-           // Acquire: pairs with everyone_knows_through().
-           trial.by <= known_release_.load(std::memory_order_acquire);
+           trial.by <= news_.known_release();
 }
 
 // With the block's latch. A stack stays accessible whatever others do to it.
@@ -137,12 +136,12 @@ bool Node::make_exclusive(BlockId block) noexcept {
         return false;
     }
     // What it has written up to this release others may have to be told of as a race.
-    note_own_changes(block, private_copy(block), twin_of(block));
-    entry.exclusive_since = this_change().epoch;
+    races_.note_own_changes(block, private_copy(block), twin_of(block));
+    entry.exclusive_since = races_.this_change().epoch;
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
     entry.trial.unwanted = std::exchange(entry.trial.ahead, false);
-    entry.trial.by = begun_.load(std::memory_order_relaxed);  // with the release role
+    entry.trial.by = release_.number();  // with the release role
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
     return true;
@@ -150,7 +149,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
 
 // How long it was exclusive says how soon it will be tried again.
 void Node::note_life(Trial& trial, GiveUp when) const noexcept {
-    const ReleaseNumber lived = begun_.load(std::memory_order_relaxed) - trial.by;  // a hint
+    const ReleaseNumber lived = release_.number() - trial.by;  // a hint
     const bool ahead = when == GiveUp::ahead;
     trial.unread = 0;
     if (when == GiveUp::near) {
@@ -189,10 +188,33 @@ void Node::give_up(BlockId block, GiveUp when) noexcept {
     entry.brought = false;
     entry.merging.given_up = true;
     note_life(entry.trial, when);
-    if (when == GiveUp::wanted || when == GiveUp::near) wanted_.note_miss(block);
+    if (when == GiveUp::wanted || when == GiveUp::near) wanted_.expected().note_miss(block);
     lock_.unlock(block, {self_, wts, rts});
     count(&PlaceCounters::given_up);
     trace("dsm.give_up", block, wts.value);
+}
+
+// With the latch, the block being invalid. False: some node has touched it, or is about to. It need
+// not be asked for, nor are there bytes to be fetched.
+bool Node::take_untouched(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    // Where memory is not mapped a chase for each block would cost more than it saves.
+    if (!options_.exclusive || joins() || entry.early || entry.held_back || entry.guards_stack ||
+        must_stay(block) || !lock_.try_lock_untouched(block))
+        return false;
+    entry.state = take(entry, BlockEvent::taken).next;
+    if (!lock_.keep(block)) {
+        share_again(block);
+        lock_.unlock(block, lock_.held_token(block));
+        return true;
+    }
+    entry.exclusive_since = races_.this_change().epoch;
+    engine_->leave_untracked(program_range(block));
+    entry.trial.by = release_.number();  // a hint
+    count(&PlaceCounters::made_exclusive);
+    count(&PlaceCounters::taken_first);
+    trace("dsm.take_untouched", block);
+    return true;
 }
 
 // With the latch: before what needs a tracked block.
@@ -203,7 +225,7 @@ void Node::stop_exclusive(BlockId block) noexcept {
 // --- wanted elsewhere ----------------------------------------------------------------------------
 
 void Node::ask_for(NodeId holder, BlockId block) noexcept {
-    board_.want_block(holder, block);
+    debts_.board().want_block(holder, block);
     const Bytes part = std::as_bytes(std::span{&block, 1});
     endpoint_.send(holder, message::block_wanted, net::Urgency::wake_service, {&part, 1});
 }
@@ -216,18 +238,17 @@ void Node::on_block_wanted(void* self, NodeId, Bytes body) noexcept {
 }
 
 void Node::wanted(NodeId requester, BlockId block) noexcept {
-    board_.note_wanted(requester, block);
+    debts_.board().note_wanted(requester, block);
     wake_for_wanted(block);
 }
 
 void Node::wake_for_wanted(BlockId block) noexcept {
     // Elsewhere giving the lock on takes another node's doing, which a handler may not wait for.
-    if (all_mapped_) {
+    if (copies_.all_mapped()) {
         const RuntimeScope latches;
         if (try_give_up(block)) return;
     }
-    asked_.fetch_add(1, std::memory_order_release);
-    asked_.notify_all();
+    debts_.payer().wake();
 }
 
 // False: its latch is held.
@@ -244,16 +265,15 @@ bool Node::try_give_up(BlockId block) noexcept {
     if (!exclusive) return true;
     give_up_near(block);
     // A node that gets these bytes asks for the release that they owe, which may begin meanwhile.
-    board_.want(self_, debt_.load(std::memory_order_seq_cst));
-    asked_.fetch_add(1, std::memory_order_release);
-    asked_.notify_all();
+    debts_.want_own();
+    debts_.payer().wake();
     return true;
 }
 
 // Where another thread gives up too, one of them does so for both.
 void Node::give_up_near(BlockId block) noexcept {
-    if (!wanted_latch_.try_lock()) return;
-    const WantedRuns::Guess guess = wanted_runs_.wanted(block);
+    if (!wanted_.try_lock()) return;
+    const WantedRuns::Guess guess = wanted_.runs().wanted(block);
     std::uint32_t window = guess.window;
     const std::size_t end =
         std::min<std::size_t>(entries_.size(), std::size_t{block} + 1 + std::size_t{8} * window);
@@ -270,8 +290,8 @@ void Node::give_up_near(BlockId block) noexcept {
         }
         entry.latch.unlock();
     }
-    wanted_runs_.given_up(guess, next);
-    wanted_latch_.unlock();
+    wanted_.runs().given_up(guess, next);
+    wanted_.unlock();
 }
 
 // What others wanted behind the last releases at this place they will want again: whoever comes
@@ -282,9 +302,9 @@ void Node::give_up_expected() noexcept {
     if (!options_.follow || !options_.exclusive) return;
     const RuntimeScope latches;
     constexpr std::uint8_t idle_max = 64;
-    wanted_.learn();
-    wanted_.filter([](UsePredictor::Run& run) { return run.idle < idle_max; });
-    for (UsePredictor::Run& run : wanted_.arrive(this_thread().place)) {
+    wanted_.expected().learn();
+    wanted_.expected().filter([](UsePredictor::Run& run) { return run.idle < idle_max; });
+    for (UsePredictor::Run& run : wanted_.expected().arrive(this_thread().place)) {
         std::uint32_t given_up = 0;
         for (BlockId block = run.first; block < run.end(); ++block) {
             BlockEntry& entry = entries_[block];
@@ -306,9 +326,9 @@ void Node::give_up_expected() noexcept {
 
 // Thread: any but a handler's, with what latches it has.
 void Node::serve_wanted() noexcept {
-    if (!board_.is_block_wanted()) return;
+    if (!debts_.board().is_block_wanted()) return;
     const RuntimeScope latches;
-    board_.each_wanted_block([&](BlockId block) { return try_give_up(block); });
+    debts_.board().each_wanted_block([&](BlockId block) { return try_give_up(block); });
 }
 
 }  // namespace hiroba::dsm

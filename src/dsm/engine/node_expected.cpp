@@ -17,7 +17,7 @@ void Node::bring_expected() noexcept {
     if (!options_.follow) return;
     const SyncPlace place = this_thread().place;
     on_runtime_stack([&] {
-        const Timed timed{*this, &PlaceCounters::acquire_ns};
+        const Timed timed{statistics_, &PlaceCounters::acquire_ns};
         predictor_.learn();
         predictor_.filter([&](UsePredictor::Run& run) { return is_still_used(run); });
         for (UsePredictor::Run& run : predictor_.arrive(place)) bring_run(run);

@@ -51,14 +51,15 @@ std::size_t Node::merge_together(std::size_t from, Others others) noexcept {
 // A block that stands in the list twice ends the batch: its latch is closed already.
 std::size_t Node::JointMerge::latch(std::size_t from) noexcept {
     std::size_t at = from;
-    for (; at < node.work_count_ && count < blocks_max; ++at) {
-        BlockEntry& entry = node.entries_[node.work_[at]];
+    const std::span work = node.release_.work();
+    for (; at < work.size() && count < blocks_max; ++at) {
+        BlockEntry& entry = node.entries_[work[at]];
         if (!entry.latch.try_lock()) {
             if (count > 0) break;
             entry.latch.lock();
         }
         if (node.begin_merge(at)) {
-            blocks[count++] = node.work_[at];
+            blocks[count++] = work[at];
         } else {
             entry.latch.unlock();
         }
@@ -72,7 +73,7 @@ void Node::JointMerge::set_out() noexcept {
         const BlockId block = blocks[i];
         place[i] = none;
         if (node.lock_.is_free_here(block)) continue;
-        readings[i].emplace(node.copies_, block, room.get() + i * node.block_bytes_);
+        readings[i].emplace(node.copies_, block, room.get() + i * node.block_bytes());
         place[i] = static_cast<std::uint8_t>(chased_count);
         BlockLock::Chased& one = chased[chased_count++];
         one = node.lock_.begin(block);

@@ -21,28 +21,16 @@ constexpr std::uint64_t handed_on_ns = 500'000;
 constexpr std::uint8_t waits_max = 8;  ///< halved by each wait in vain
 }  // namespace
 
-bool Node::somebody_spins() noexcept {
-    constexpr std::uint64_t remembered_ns = 100'000'000;
-    const std::uint64_t last = spins_.seen_at_ns.load(std::memory_order_relaxed);
-    return last != 0 && now_ns() - last < remembered_ns;
-}
-
-// What is read later may be read behind a synchronization of the program.
-bool Node::seems_to_spin() noexcept {
-    constexpr std::uint64_t at_once_ns = 100'000;
-    return now_ns() - spins_.acquired_aside_ns.load(std::memory_order_relaxed) < at_once_ns;
-}
+bool Node::somebody_spins() noexcept { return spins_.are_seen(now_ns()); }
 
 // A block that the background flusher has made stale was read at once, and the very word read had
 // changed: a thread waits there for what others write. All background flushers come often for a
 // while.
 void Node::note_spin(BlockId block) noexcept {
-    constexpr std::uint64_t between_ns = 5'000'000;
     entries_[block].spin.waits.store(waits_max, std::memory_order_relaxed);
     const std::uint64_t now = now_ns();
-    spins_.seen_at_ns.store(now, std::memory_order_relaxed);
-    if (now - spins_.told_at_ns.load(std::memory_order_relaxed) < between_ns) return;
-    spins_.told_at_ns.store(now, std::memory_order_relaxed);
+    spins_.note_seen(now);
+    if (!spins_.tells_others(now)) return;
     on_runtime_stack([&] {
         for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
             if (NodeId{node} == self_) continue;
@@ -52,7 +40,7 @@ void Node::note_spin(BlockId block) noexcept {
 }
 
 void Node::on_spin_seen(void* self, NodeId, Bytes) noexcept {
-    static_cast<Node*>(self)->spins_.seen_at_ns.store(now_ns(), std::memory_order_relaxed);
+    static_cast<Node*>(self)->spins_.note_seen(now_ns());
 }
 
 // Before the fault of a load, with nothing held.
@@ -69,7 +57,7 @@ void Node::await_written(BlockId block, std::uint64_t offset) noexcept {
     on_runtime_stack([&] {
         // What this node's last atomic owes is what another is about to ask for.
         if (owes_release()) {
-            board_.want(self_, debt_.load(std::memory_order_seq_cst));
+            debts_.want_own();
             pay();
         }
         for (BoundedWait wait{now_ns(), wait_ns}; !came && !wait.is_over();) {
@@ -87,22 +75,21 @@ bool Node::is_written_elsewhere(BlockId block, std::uint64_t offset, std::uint64
     if (word_at(offset) != word) return true;
     const auto home = lock_.find_home(block, home_guess(entries_[block], self_), nullptr, false);
     if (!home || home->node == self_) return false;
-    const std::size_t in_block = offset & (block_bytes_ - 1) & ~std::size_t{7};
+    const std::size_t in_block = space_.offset_in_block(offset) & ~std::size_t{7};
     return copies_.word_of(home->node, block, in_block) != word;
 }
 
 // A thread of this node has come upon something else: the block that it waited for, it may wait for
 // once more. With no latch.
 void Node::close_waited_for(BlockId except) noexcept {
-    const std::uint32_t open = spins_.open.load(std::memory_order_relaxed);
-    if (open == 0 || open == except + 1) return;
-    BlockEntry& entry = entries_[open - 1];
+    const BlockId open = spins_.open();
+    if (open == Spins::no_block || open == except) return;
+    BlockEntry& entry = entries_[open];
     // Who hands it on by atomics closes it then.
     const bool by_program = except != Spins::no_block;
     if (by_program && now_ns() - entry.atomics.at_ns < handed_on_ns) return;
-    if (spins_.open.exchange(0, std::memory_order_relaxed) != open) return;
-    if (!entry.latch.try_lock()) return;
-    close(open - 1);
+    if (!spins_.take_open(open) || !entry.latch.try_lock()) return;
+    close(open);
     entry.latch.unlock();
 }
 
@@ -127,8 +114,9 @@ void Node::close(BlockId block) noexcept {
                           entry.state == BlockState::writable;
     // What came early and was mapped for nobody: the next fault would be taken for the first
     // access.
-    const bool untouched = entry.early && early_[block].use == EarlyBlock::Use::none;
-    if (!is_plain || untouched || entry.held_back || entry.stale_pinned || must_stay(block)) return;
+    if (!is_plain || races_.is_untouched(block) || entry.held_back || entry.stale_pinned ||
+        must_stay(block))
+        return;
     const std::unique_lock role{acquire_, std::try_to_lock};
     if (!role) return;
     entry.state = take(entry, BlockEvent::stale).next;

@@ -24,25 +24,26 @@ AddressRange part_for_core(AddressRange stack) noexcept {
 void Node::hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept {
     if (guard_bytes > 0) on_runtime_stack([&] { close_guard({stack.address, guard_bytes}); });
     const RuntimeScope latches;
-    for_blocks(reinterpret_cast<const void*>(stack.address + guard_bytes),
-               stack.bytes - guard_bytes, [&](BlockId block) {
-                   BlockEntry& entry = entries_[block];
-                   const std::scoped_lock guard{entry.latch};
-                   stop_exclusive(block);
-                   HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block,
-                                    entry.pins);
-                   ++entry.pins;
-               });
+    space_.for_blocks(reinterpret_cast<const void*>(stack.address + guard_bytes),
+                      stack.bytes - guard_bytes, [&](BlockId block) {
+                          BlockEntry& entry = entries_[block];
+                          const std::scoped_lock guard{entry.latch};
+                          stop_exclusive(block);
+                          HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block,
+                                           entry.pins);
+                          ++entry.pins;
+                      });
     const AddressRange core = part_for_core(stack);
     kernel_call(SYS_madvise, core.address, core.bytes, MADV_DODUMP);
 }
 
 void Node::drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept {
     const RuntimeScope latches;
-    for_blocks(reinterpret_cast<const void*>(stack.address), guard_bytes, [&](BlockId block) {
-        const std::scoped_lock guard{entries_[block].latch};
-        entries_[block].guards_stack = false;
-    });
+    space_.for_blocks(reinterpret_cast<const void*>(stack.address), guard_bytes,
+                      [&](BlockId block) {
+                          const std::scoped_lock guard{entries_[block].latch};
+                          entries_[block].guards_stack = false;
+                      });
     unpin(reinterpret_cast<const void*>(stack.address + guard_bytes), stack.bytes - guard_bytes);
     const AddressRange core = part_for_core(stack);
     kernel_call(SYS_madvise, core.address, core.bytes, MADV_DONTDUMP);
@@ -56,17 +57,18 @@ void Node::allow_execution(AddressRange range) noexcept {
 // The heap may have used the memory before, so it may be mapped.
 void Node::close_guard(AddressRange guard) noexcept {
     const std::scoped_lock role{acquire_};
-    for_blocks(reinterpret_cast<const void*>(guard.address), guard.bytes, [&](BlockId block) {
-        if (invalidation_.blocks.size() == invalidation_.blocks.capacity()) finish_invalidations();
-        BlockEntry& entry = entries_[block];
-        entry.latch.lock();
-        entry.guards_stack = true;
-        stop_exclusive(block);
-        if (readable(entry.state))
-            make_stale(block);
-        else
-            entry.latch.unlock();
-    });
+    space_.for_blocks(reinterpret_cast<const void*>(guard.address), guard.bytes,
+                      [&](BlockId block) {
+                          if (acquire_.invalidation().is_full()) finish_invalidations();
+                          BlockEntry& entry = entries_[block];
+                          entry.latch.lock();
+                          entry.guards_stack = true;
+                          stop_exclusive(block);
+                          if (readable(entry.state))
+                              make_stale(block);
+                          else
+                              entry.latch.unlock();
+                      });
     finish_invalidations();
 }
 

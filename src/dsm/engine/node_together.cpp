@@ -85,7 +85,7 @@ void extend_together(Fetches fetches) noexcept {
 void Node::bring_together(std::span<JointFetch> fetches, std::span<const BlockId> blocks,
                           BlockWork from_home, std::byte* room) noexcept {
     for (std::size_t i = 0; i < blocks.size(); ++i)
-        fetches[i].prepare(*this, blocks[i], from_home, room + i * block_bytes_);
+        fetches[i].prepare(*this, blocks[i], from_home, room + i * block_bytes());
     read_together(fetches);
     for (JointFetch& fetch : fetches) fetch.take_what_was_read(*this);
     extend_together(fetches);
@@ -101,7 +101,7 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
         const bool looks = from_home && entries_[block].notice_wts == Timestamp{};
         return looks && !lock_.is_here(block) ? fetch_from_home_ahead(block) : fetch_ahead(block);
     };
-    if (!joins_) {
+    if (!joins()) {
         for (std::size_t i = 0; i < blocks.size(); ++i) note(i, alone(blocks[i]));
         return brought;
     }
@@ -122,9 +122,10 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
 // for rebase_pinned().
 void Node::rebase_together() noexcept {
     std::size_t kept = 0;
-    for (std::size_t first = 0; first < stale_pinned_count_;) {
-        const std::size_t count = std::min(together_max, stale_pinned_count_ - first);
-        const std::span blocks{stale_pinned_.data() + first, count};
+    const std::span put_off = acquire_.put_off_blocks();
+    for (std::size_t first = 0; first < put_off.size();) {
+        const std::size_t count = std::min(together_max, put_off.size() - first);
+        const std::span blocks = put_off.subspan(first, count);
         std::array<JointFetch, together_max> all;
         const std::span fetches = std::span{all}.first(count);
         const Scratch room{joint_scratch_};
@@ -134,12 +135,12 @@ void Node::rebase_together() noexcept {
             BlockEntry& entry = entries_[blocks[i]];
             const BlockId block = blocks[i];
             entry.stale_pinned = !fetches[i].is_brought(*this);
-            if (entry.stale_pinned) stale_pinned_[kept++] = block;
+            if (entry.stale_pinned) put_off[kept++] = block;
             entry.latch.unlock();
         }
         first += count;
     }
-    stale_pinned_count_ = kept;
+    acquire_.shrink_put_off(kept);
 }
 
 // With the block's latch, as all of these.
@@ -162,7 +163,7 @@ void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home,
         at = node.lock_.first_stop(block, home_guess(entry, node.self_));
         if (!has_notice) how = from_home;
     }
-    if (at == node.self_ || node.records_.reach({at, 0}, 0) != nullptr) return;
+    if (at == node.self_ || node.copies_.is_mapped(at)) return;
     way = has_lease ? Way::by_notice : Way::by_home;
     // What was renewed the last time will be again.
     if (has_lease || entry.renewals == 0) reading.emplace(node.copies_, block, bytes);

@@ -29,23 +29,23 @@ constexpr std::uint64_t idle_after_giving_ns = 30'000;
 // block for a while goes first itself: it may be about to tell the other what that waits for.
 // Returns since when it has held back; 0: nobody has asked.
 std::uint64_t Node::give_turn(BlockId block) noexcept {
-    if (!board_.is_turn_asked()) return 0;
+    if (!debts_.board().is_turn_asked()) return 0;
     const std::uint64_t begin = now_ns();
     const BlockEntry& entry = entries_[block];  // hints, read without the latch
     const bool dense = begin - entry.atomics.at_ns <= dense_ns, vain = entry.atomics.vain;
     bool paid = false;
-    const auto other = board_.give_turn(block, [&](Turn turn) {
+    const auto other = debts_.board().give_turn(block, [&](Turn turn) {
         if (turn != Turn::insistent && (!dense || (turn == Turn::patient && !vain))) return false;
         if (std::exchange(paid, true)) return true;
         // Before it is told.
-        board_.want(self_, debt_.load(std::memory_order_seq_cst));
+        debts_.want_own();
         pay();
         return true;
     });
     if (!other) return 0;
-    for (BoundedWait wait{begin, turn_ns}; board_.has_turn(*other, block); wait.pause()) {
+    for (BoundedWait wait{begin, turn_ns}; debts_.board().has_turn(*other, block); wait.pause()) {
         if (wait.is_over()) {
-            board_.take_turn_back(*other, block);
+            debts_.board().take_turn_back(*other, block);
             break;
         }
         pay();
@@ -72,12 +72,12 @@ bool Node::await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_n
     std::uint64_t seen_at = begin;
     const std::uint64_t idle = since_ns != 0 ? idle_after_giving_ns : idle_ns;
     for (BoundedWait wait{begin, turn_ns};
-         !wait.is_over() && !board_.is_turn_given(*holder, block);) {
+         !wait.is_over() && !debts_.board().is_turn_given(*holder, block);) {
         wait.pause();
         pay();
         endpoint_.poll();
         // It has the lock, and waits for what came before the bytes, which it gets from here.
-        if (board_.has_turn(*holder, block)) continue;
+        if (debts_.board().has_turn(*holder, block)) continue;
         if (vain) {
             if (has_moved_on(*holder, block, offset, word)) return true;
             continue;
@@ -96,7 +96,7 @@ bool Node::await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_n
 // Whether an atomic that changed nothing, and found `word`, might find something else now.
 bool Node::has_moved_on(NodeId holder, BlockId block, std::uint64_t at,
                         std::uint64_t word) noexcept {
-    const std::size_t in_block = at & (block_bytes_ - 1) & ~std::size_t{7};
+    const std::size_t in_block = space_.offset_in_block(at) & ~std::size_t{7};
     return copies_.word_of(holder, block, in_block) != word || word_at(at) != word ||
            lock_.went_to(block) != holder;
 }
@@ -107,8 +107,8 @@ void Node::ask_turn(NodeId node, BlockId block, Turn turn) noexcept {
     // Relaxed: threads of this node may leave an old word there, which is a hint.
     const std::uint32_t before =
         entry.atomics.turn_asked.exchange(node.value + 1, std::memory_order_relaxed);
-    if (before != 0 && before != node.value + 1) board_.end_turn(NodeId{before - 1});
-    board_.ask_turn(node, block, turn);
+    if (before != 0 && before != node.value + 1) debts_.board().end_turn(NodeId{before - 1});
+    debts_.board().ask_turn(node, block, turn);
 }
 
 // Behind an atomic, with nothing held.
@@ -116,7 +116,7 @@ void Node::end_turn(BlockEntry& entry) noexcept {
     // Relaxed, as above; no read-modify-write where nobody was asked.
     if (entry.atomics.turn_asked.load(std::memory_order_relaxed) == 0) return;
     const std::uint32_t asked = entry.atomics.turn_asked.exchange(0, std::memory_order_relaxed);
-    if (asked != 0) board_.end_turn(NodeId{asked - 1});
+    if (asked != 0) debts_.board().end_turn(NodeId{asked - 1});
 }
 
 }  // namespace hiroba::dsm

@@ -80,7 +80,9 @@ Timestamp PublicCopies::wts_of(NodeId node, BlockId block) noexcept {
 }
 
 void PublicCopies::publish(BlockId block, const std::byte* from, Version version) noexcept {
-    publish_part(block, 0, from, block_bytes_, version);
+    // Lines that are equal stay as they are in the caches of those who have read them.
+    change_own(block, version,
+               [&](std::byte* copy) { copy_changes(copy, from, block_bytes_, nullptr); });
 }
 
 void PublicCopies::publish_changes(BlockId block, const std::byte* live, Version version,

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "dsm/engine/block_table.hpp"
 #include "dsm/engine/change_log.hpp"
@@ -50,8 +51,22 @@ public:
         std::uint64_t after_ = 0;       ///< version
     };
 
-    PublicCopies(gas::Segment& data, gas::Segment& records, NodeId self, std::size_t block_bytes)
-        : data_(data), records_(records), self_(self), block_bytes_(block_bytes) {}
+    /// @param data, records  on every node: the copies, and a BlockRecord for each block
+    PublicCopies(gas::Segment data, gas::Segment records, NodeId self, std::size_t block_bytes)
+        : data_(std::move(data)),
+          records_(std::move(records)),
+          self_(self),
+          block_bytes_(block_bytes) {}
+    void attach(std::uint32_t nodes) {
+        data_.attach();
+        records_.attach();
+        all_mapped_ = true;
+        for (std::uint32_t node = 0; node < nodes; ++node) all_mapped_ &= is_mapped(NodeId{node});
+    }
+    gas::Segment& records() noexcept { return records_; }
+    /// Whether that node's memory is reached without its doing.
+    bool is_mapped(NodeId node) const noexcept { return records_.reach({node, 0}, 0) != nullptr; }
+    bool all_mapped() const noexcept { return all_mapped_; }
 
     /// Reads `node`'s copy into `to` (a block), all of one version, which it returns.
     Version read(NodeId node, BlockId block, std::byte* to) noexcept;
@@ -80,6 +95,10 @@ public:
     /// @param noted  as copy_changes() has it
     void publish_changes(BlockId block, const std::byte* live, Version version,
                          std::uint64_t* noted) noexcept;
+    /// Gives whole blocks of it back to the machine: they read as zero, of the version they had.
+    void discard(BlockId first, std::size_t count) noexcept {
+        data_.discard(std::uint64_t{first} * block_bytes_, count * block_bytes_);
+    }
     /// Replaces `bytes` bytes of it at `at`.
     void publish_part(BlockId block, std::size_t at, const std::byte* from, std::size_t bytes,
                       Version version) noexcept;
@@ -89,13 +108,15 @@ private:
     Version read_far(NodeId node, BlockId block, std::byte* to) noexcept;
     template <class Change>
     void change_own(BlockId block, Version version, Change&& change) noexcept;
+    friend class NodeView;
     BlockRecord& record(BlockId block) noexcept {
         return reinterpret_cast<BlockRecord*>(records_.local())[block];
     }
-    gas::Segment& data_;
-    gas::Segment& records_;
+
+    gas::Segment data_, records_;
     NodeId self_;
     std::size_t block_bytes_;
+    bool all_mapped_ = false;
 };
 
 }  // namespace hiroba::dsm

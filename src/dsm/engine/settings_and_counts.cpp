@@ -74,6 +74,7 @@ public:
         add("pulls", c.pulls);
         add("made_exclusive", c.made_exclusive);
         add("given_up", c.given_up);
+        add("taken_first", c.taken_first);
         if (c.fault_ns + c.release_ns + c.acquire_ns == 0) return;
         add("fault_us", c.fault_ns / 1000);
         add("release_us", c.release_ns / 1000);

@@ -14,6 +14,7 @@
 
 #include "base/address_hint.hpp"
 #include "base/fatal.hpp"
+#include "base/own_descriptors.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::dsm {
@@ -35,9 +36,10 @@ Result<PrivateMemory> PrivateMemory::create(std::uint64_t bytes) {
     PrivateMemory memory;
     memory.bytes_ = round_up(bytes, page_bytes);
 
-    const long fd = kernel_call(SYS_memfd_create, "hiroba-private", MFD_CLOEXEC);
-    if (fd < 0) return failed("memfd_create", memory.bytes_, fd);
-    memory.fd_ = static_cast<int>(fd);
+    const long made = kernel_call(SYS_memfd_create, "hiroba-private", MFD_CLOEXEC);
+    if (made < 0) return failed("memfd_create", memory.bytes_, made);
+    const int fd = keep_descriptor(static_cast<int>(made));
+    memory.fd_ = fd;
 
     const long sized = kernel_call(SYS_ftruncate, fd, memory.bytes_);
     if (sized < 0) return failed("ftruncate", memory.bytes_, sized);
@@ -67,7 +69,7 @@ PrivateMemory::PrivateMemory(PrivateMemory&& other) noexcept
 
 PrivateMemory::~PrivateMemory() {
     if (alias_ != nullptr) kernel_call(SYS_munmap, alias_, bytes_);
-    if (fd_ >= 0) kernel_call(SYS_close, fd_);
+    if (fd_ >= 0) close_kept_descriptor(fd_);
 }
 
 }  // namespace hiroba::dsm

@@ -14,6 +14,7 @@
 #include "base/address_hint.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
+#include "base/own_descriptors.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/uffd_calls.hpp"
 #include "dsm/memory/uffd_probe.hpp"
@@ -60,17 +61,19 @@ Result<std::unique_ptr<UffdEngine>> UffdEngine::create(std::string why) {
 
     const long uffd = open_uffd();
     if (uffd < 0) return failed("userfaultfd", {}, uffd);
-    engine->uffd_ = static_cast<int>(uffd);
+    engine->uffd_ = keep_descriptor(static_cast<int>(uffd));
     // Without it there are no quiet chunks, which are only faster.
-    engine->uffd_of_faults_ = static_cast<int>(std::max(open_uffd(uffd_features_of_faults), -1L));
+    engine->uffd_of_faults_ =
+        keep_descriptor(static_cast<int>(std::max(open_uffd(uffd_features_of_faults), -1L)));
 
     const long pagemap =
         kernel_call(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
     if (pagemap < 0) return failed("open of /proc/self/pagemap", {}, pagemap);
-    engine->pagemap_ = static_cast<int>(pagemap);
+    engine->pagemap_ = keep_descriptor(static_cast<int>(pagemap));
 
     // Without it (or where the kernel refuses DONTNEED through it) runs are dropped one by one.
-    engine->pidfd_ = static_cast<int>(kernel_call(SYS_pidfd_open, kernel_call(SYS_getpid), 0));
+    engine->pidfd_ =
+        keep_descriptor(static_cast<int>(kernel_call(SYS_pidfd_open, kernel_call(SYS_getpid), 0)));
 
     const std::size_t bytes = spans_max * sizeof(Span);
     const long spans = kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
@@ -93,7 +96,7 @@ UffdEngine::~UffdEngine() {
     }
     if (spans_ != nullptr) kernel_call(SYS_munmap, spans_, spans_max * sizeof(Span));
     for (const int fd : {pidfd_, pagemap_, uffd_, uffd_of_faults_})
-        if (fd >= 0) kernel_call(SYS_close, fd);
+        if (fd >= 0) close_kept_descriptor(fd);
 }
 
 Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t memory_offset,

@@ -41,9 +41,10 @@ enum class BlockEvent : std::uint8_t {
     unpinned,       ///< about to become stale, and no system call needs it pinned any more
     freed,          ///< the program uses it on no node any more: both copies become zero
     unread,         ///< a release finds it written, and that no other node can read any of it
+    taken,          ///< about to be written, and no node has ever read or written any of it
     wanted,         ///< another node wants it, or this one does what needs a tracked block
 };
-inline constexpr unsigned block_events = 13;
+inline constexpr unsigned block_events = 14;
 
 /// What the engine does on the way, in this order: rebase or fetch, then (un)map.
 enum class BlockWork : std::uint8_t {
@@ -92,7 +93,7 @@ constexpr const char* name_of(BlockEvent event) {
     constexpr const char* names[block_events] = {
         "read_fault",  "write_fault",   "pinned_fault", "written", "stale",
         "found_equal", "found_changed", "merged",       "atomic",  "unpinned",
-        "freed",       "unread",        "wanted"};
+        "freed",       "unread",        "taken",        "wanted"};
     return names[static_cast<unsigned>(event)];
 }
 
@@ -142,6 +143,7 @@ constexpr std::optional<BlockStep> find_step_of_exclusive(BlockState state, Bloc
         case on(writable, unread):
         case on(pinned, unread): return BlockStep{exclusive, none};
         case on(exclusive, wanted): return BlockStep{writable, none};
+        case on(invalid, taken): return BlockStep{exclusive, map_write};
 
         // The kernel dropped the mapping, or has it protected yet.
         case on(exclusive, read_fault):

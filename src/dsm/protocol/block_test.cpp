@@ -77,6 +77,7 @@ constexpr Row rows[] = {
     {discarded, freed, discarded, none},
     {writable, unread, exclusive, none},
     {pinned, unread, exclusive, none},
+    {invalid, taken, exclusive, map_write},
     {exclusive, wanted, writable, none},
     {exclusive, read_fault, exclusive, map_write},
     {exclusive, write_fault, exclusive, map_write},

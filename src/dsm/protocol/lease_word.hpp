@@ -37,6 +37,8 @@ public:
     constexpr bool is_open() const { return (raw_ & closing_bit) == 0; }
     constexpr bool is_kept() const { return (raw_ & keeping_bit) != 0; }
     constexpr bool was_read() const { return (raw_ & reading_bit) != 0; }
+    /// No node has ever had the lock, nor read at the home.
+    constexpr bool is_untouched() const { return (raw_ & ~closing_bit) == 0; }
     constexpr Timestamp rts() const { return Timestamp{raw_ & ~all_bits}; }
     constexpr bool operator==(const LeaseWord&) const = default;
 

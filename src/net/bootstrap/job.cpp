@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/own_descriptors.hpp"
 #include "net/bootstrap/control_packet.hpp"
 
 namespace hiroba::net {
@@ -76,6 +77,7 @@ Result<JobInfo> read_job_info() {
     job.control_fd = static_cast<int>(*fd);
     job.job_key = *key;
     ::fcntl(job.control_fd, F_SETFD, FD_CLOEXEC);
+    adopt_descriptor(job.control_fd);
     const ControlHeader hello{ControlKind::attached, job.self.value, 0};
     if (send_packet(job.control_fd, hello, {}, -1, true) != Transfer::done)
         return Error{ErrorKind::peer_lost,

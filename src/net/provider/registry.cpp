@@ -39,7 +39,8 @@ Result<std::unique_ptr<Provider>> make_auto_provider(ProviderSetup setup) {
 }
 
 Result<std::unique_ptr<Provider>> make_shm_and_ucx(ProviderSetup setup) {
-    return make_mixed(std::move(setup), {.far = ucx::make_ucx_provider});
+    return make_mixed(std::move(setup),
+                      {.far = ucx::make_ucx_provider, .pins_memory = ucx::has_pinning_devices()});
 }
 
 Result<std::unique_ptr<Provider>> make_shm_and_verbs(ProviderSetup setup) {

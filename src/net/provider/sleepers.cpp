@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "base/own_descriptors.hpp"
+
 // GCC's thread sanitizer knows no fences and says so at each; what it then reports is judged by
 // hand.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -26,7 +28,7 @@ constexpr std::uint64_t without_bell_ns = 1'000'000;  // when there are more sle
 Sleepers::~Sleepers() {
     for (Bell& bell : bells_) {
         const int fd = bell.fd.load(std::memory_order_relaxed);
-        if (fd >= 0) close(fd);
+        if (fd >= 0) close_kept_descriptor(fd);
     }
 }
 
@@ -38,7 +40,7 @@ Sleepers::Bell* Sleepers::take_bell() noexcept {
             continue;
         }
         if (bell.fd.load(std::memory_order_relaxed) >= 0) return &bell;
-        const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        const int fd = keep_new_descriptor([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
         bell.fd.store(fd, std::memory_order_relaxed);
         if (fd >= 0) return &bell;
         bell.taken.store(false, std::memory_order_release);

@@ -245,4 +245,12 @@ bool is_system_library(std::string_view path, std::uintptr_t bias,
     return answer;
 }
 
+bool is_system_code(const void* code) noexcept {
+    dl_find_object found;
+    if (_dl_find_object(const_cast<void*>(code), &found) != 0) return false;
+    const link_map& object = *found.dlfo_link_map;
+    return is_system_library(object.l_name, object.l_addr,
+                             reinterpret_cast<std::uintptr_t>(object.l_ld));
+}
+
 }  // namespace hiroba::omp

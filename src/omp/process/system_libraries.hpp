@@ -17,6 +17,10 @@ namespace hiroba::omp {
 /// Thread: any; no allocation, a few system calls the first time.
 bool is_system_library(std::string_view path, std::uintptr_t bias, std::uintptr_t dynamic) noexcept;
 
+/// Whether `code` lies in such a library. Code that lies in no object does not.
+/// Thread: any; as above.
+bool is_system_code(const void* code) noexcept;
+
 /// Why such a library is the system's, by its name and what proves it, but not by who needs it;
 /// nullptr: it is the user's. The object may as well be a file that was mapped for reading at
 /// `bias`.

@@ -166,7 +166,7 @@ net::sim::Scheduler::Outcome Cluster::run(
 void Cluster::pay_until_the_end(ClusterNode& node) {
     if (options_.payer_comes) options_.payer_comes(node);
     while (running_ > 0) {
-        if (node.coherence().has_to_pay()) {
+        if (node.memory().has_to_pay()) {
             node.memory().pay();
         } else if (options_.payer_comes) {
             scheduler().pass();
@@ -176,11 +176,11 @@ void Cluster::pay_until_the_end(ClusterNode& node) {
     }
 }
 
-dsm::Node::RowCounts Cluster::rows() const {
-    dsm::Node::RowCounts sum{};
+dsm::NodeView::RowCounts Cluster::rows() const {
+    dsm::NodeView::RowCounts sum{};
     for (const auto& node : nodes_) {
         if (node->memory_ == nullptr) continue;
-        const dsm::Node::RowCounts rows = node->coherence().rows();
+        const dsm::NodeView::RowCounts rows = node->coherence().rows();
         for (unsigned state = 0; state < dsm::block_states; ++state) {
             for (unsigned event = 0; event < dsm::block_events; ++event) {
                 sum[state][event] += rows[state][event];

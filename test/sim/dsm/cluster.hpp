@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "dsm/dsm.hpp"
-#include "dsm/engine/node.hpp"
 #include "dsm/sync/lock_table.hpp"
 #include "memory_programs/news_exchange.hpp"
 #include "memory_programs/program_node.hpp"
+#include "sim/dsm/node_view.hpp"
 #include "sim/dsm/software_engine.hpp"
 #include "sim/sim_job.hpp"
 
@@ -49,7 +49,9 @@ public:
     dsm::LockTable& locks() noexcept override { return *locks_; }
     std::uint64_t time_ns() noexcept override;
     SoftwareEngine& engine() noexcept { return *engine_; }
-    dsm::Node& coherence() const noexcept { return static_cast<dsm::Node&>(*memory_); }
+    dsm::NodeView coherence() const noexcept {
+        return dsm::NodeView{static_cast<dsm::Node&>(*memory_)};
+    }
     net::Endpoint& endpoint() noexcept { return *endpoint_; }
 
     std::uint64_t load(std::uintptr_t address, std::size_t bytes) noexcept override;
@@ -110,7 +112,7 @@ public:
         const std::function<void(std::uint32_t thread, ClusterNode& node)>& program);
 
     /// How often all nodes together took each row of the block protocol.
-    dsm::Node::RowCounts rows() const;
+    dsm::NodeView::RowCounts rows() const;
 
 private:
     ClusterOptions options_;

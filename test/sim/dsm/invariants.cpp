@@ -96,7 +96,7 @@ bool Invariants::is_stack_of(std::uint32_t rank, std::size_t index) const {
     return false;
 }
 
-bool Invariants::has_lock(std::uint32_t rank, const dsm::Node::BlockView& view,
+bool Invariants::has_lock(std::uint32_t rank, const dsm::NodeView::Block& view,
                           dsm::BlockId block) const {
     const NodeId first = cluster_.map().initial_home(std::uint64_t{block} * page_bytes);
     return dsm::LinkWord::from_raw(view.record.link).kind(NodeId{rank}, first) ==
@@ -104,7 +104,7 @@ bool Invariants::has_lock(std::uint32_t rank, const dsm::Node::BlockView& view,
 }
 
 /// The lock is free there, and was not given back by a node that may not have the home's bytes.
-bool Invariants::is_home(std::uint32_t rank, const dsm::Node::BlockView& view,
+bool Invariants::is_home(std::uint32_t rank, const dsm::NodeView::Block& view,
                          dsm::BlockId block) const {
     const NodeId first = cluster_.map().initial_home(std::uint64_t{block} * page_bytes);
     const std::uint64_t home = view.record.token_home;
@@ -169,7 +169,7 @@ std::string Invariants::differing_copies(std::size_t index) {
 }
 
 std::string Invariants::broken_copy(std::uint32_t rank, std::size_t index,
-                                    const dsm::Node::BlockView& view) {
+                                    const dsm::NodeView::Block& view) {
     Seen& seen = seen_[rank * blocks_.size() + index];
     const dsm::BlockRecord& record = view.record;
     if (record.copy_version % 2 != 0 || record.copy_version == seen.version) return {};

@@ -35,12 +35,12 @@ private:
     std::string broken_locks_and_copies(bool remember);
     std::string differing_copies(std::size_t index);
     std::string readable_beside_exclusive(std::size_t index);
-    bool is_home(std::uint32_t node, const dsm::Node::BlockView& view, dsm::BlockId block) const;
-    bool has_lock(std::uint32_t node, const dsm::Node::BlockView& view, dsm::BlockId block) const;
+    bool is_home(std::uint32_t node, const dsm::NodeView::Block& view, dsm::BlockId block) const;
+    bool has_lock(std::uint32_t node, const dsm::NodeView::Block& view, dsm::BlockId block) const;
     bool is_at_work_on(std::size_t index);
     bool is_stack_of(std::uint32_t node, std::size_t index) const;
     std::string broken_copy(std::uint32_t node, std::size_t index,
-                            const dsm::Node::BlockView& view);
+                            const dsm::NodeView::Block& view);
 
     Cluster& cluster_;
     std::vector<std::uintptr_t> addresses_;

@@ -18,7 +18,7 @@ namespace {
 /// What the programs add to.
 struct Tally {
     std::uint64_t events = 0, virtual_ns = 0;
-    dsm::Node::RowCounts rows{};
+    dsm::NodeView::RowCounts rows{};
 };
 
 std::string run_program(net::sim::FiberStacks& stacks, std::uint64_t seed,

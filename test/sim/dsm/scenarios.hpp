@@ -440,6 +440,22 @@ inline constexpr Scenario scenarios[] = {
      Races::off, true, false, true},
     {"exclusive_and_race", 2, 1, 4, true, hops, Second::none, write_after_meeting, Races::some,
      true, false, true},
+    // What nobody has touched becomes exclusive where blocks are written in a row; its initial home
+    // reads it at any time.
+    {"untouched", 2, 1, 4, false, hops, Second::heap_twice,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.see(node, 4);
+         if (thread == 1) world.write(node, 2, 7), world.write(node, 0, 7), world.write(node, 5, 7);
+     },
+     Races::none, true, false, true},
+    {"untouched_and_reader", 2, 1, 4, false, hops, Second::heap_twice,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.see(node, 4);
+         if (thread == 1) world.write(node, 2, 7), world.write(node, 0, 7), world.write(node, 5, 7);
+         world.meet(node);
+         if (thread == 0) world.see_or_told(node, 5, 7);
+     },
+     Races::none, true, false, true},
     // A flag through a third node.
     {"flag_handed_on", 3, 1, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

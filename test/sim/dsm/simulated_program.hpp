@@ -14,7 +14,7 @@ namespace hiroba::sim_test {
 
 struct ProgramOutcome {
     std::string failure;  ///< empty: right
-    dsm::Node::RowCounts rows{};
+    dsm::NodeView::RowCounts rows{};
     std::uint64_t virtual_ns = 0, events = 0, trace_hash = 0;
 };
 

@@ -71,7 +71,7 @@ BUGS = {
     # What an atomic has changed is not noted for whoever writes it later, without having known.
     "atomics_not_noted": (
         ENGINE + "node_atomic.cpp",
-        [("    if (looks_for_races() && options_.atomics", "    if (bytes == 0 && options_.atomics")],
+        [("    if (races_.looks() && options_.atomics", "    if (bytes == 0 && options_.atomics")],
     ),
     # Whoever gives a lock back with nothing published wipes out who has read the version.
     "trace_of_readers_lost": (
@@ -84,7 +84,7 @@ BUGS = {
     "pinned_block_not_rebased": (
         ENGINE + "node_acquire.cpp",
         [
-            ("    if (joins_) rebase_together();\n", ""),
+            ("    if (joins()) rebase_together();\n", ""),
             ("            missing = bring_current(block, clean ? BlockWork::fetch : BlockWork::rebase);\n",
              "            static_cast<void>(clean);\n"),
         ],
@@ -93,14 +93,14 @@ BUGS = {
     "kept_block_not_rebased": (
         ENGINE + "node_acquire.cpp",
         [
-            ("    if (entry.pins > 0 || kept_.has(block)) return put_off(block);\n",
-             "    if (kept_.has(block)) return entry.latch.unlock();\n"
+            ("    if (entry.pins > 0 || acquire_.keeps(block)) return put_off(block);\n",
+             "    if (acquire_.keeps(block)) return entry.latch.unlock();\n"
              "    if (entry.pins > 0) return put_off(block);\n"),
         ],
     ),
     # Unmerged bytes that write tracking does not announce are not remembered.
     "unmerged_flag_lost": (
-        ENGINE + "fault_path.cpp",
+        ENGINE + "unmerged_blocks.cpp",
         [("    if (entry.unmerged) return;\n", "    static_cast<void>(block);\n    if (!entry.unmerged) return;\n")],
     ),
     # A releaser takes another thread's running release for its own.
@@ -157,18 +157,19 @@ BUGS = {
     ),
     # Blocks in a row are one notice although they were merged at different times.
     "extent_of_two_times": (
-        ENGINE + "node_release.cpp",
+        ENGINE + "release_under_way.cpp",
         [("made_[made_count_ - 1].goes_on_with(next)",
-          "made_[made_count_ - 1].block + made_[made_count_ - 1].count == block")],
+          "made_[made_count_ - 1].block + made_[made_count_ - 1].count == next.block")],
     ),
     # A mark is not looked at where no min_wts has risen: a home's copy may be older than all leases.
     "old_mark_overlooked": (
         ENGINE + "node.cpp",
-        [("acquire) && !moved_.any()) {\n", "acquire)) {\n")],
+        [("acquire_.has_expired(Timestamp{header.min_wts}) && !moved_.any()) {\n",
+          "acquire_.has_expired(Timestamp{header.min_wts})) {\n")],
     ),
     # An atomic shows what it wrote, and owes nothing of what came before it.
     "atomic_without_what_came_before": (
-        ENGINE + "node_atomic.cpp",
+        ENGINE + "own_releases.cpp",
         [("    const ReleaseNumber owed = begun_.load(std::memory_order_seq_cst) + 1;\n",
           "    const ReleaseNumber owed = completed_.load(std::memory_order_seq_cst);\n"),
          ("        if (begun_.load(std::memory_order_seq_cst) < owed) return", "        return")],
@@ -181,9 +182,8 @@ BUGS = {
     # A release counts as acquired before all that it has made stale is inaccessible.
     "stale_data_beside_the_flag": (
         ENGINE + "node_acquire.cpp",
-        [("        applied_[node] = clock.told;\n",
-          "        applied_[node] = clock.told;\n"
-          "        acquired_[node].store(clock.told, std::memory_order_release);\n")],
+        [("void Node::apply_taken() noexcept {\n",
+          "void Node::apply_taken() noexcept {\n    acquire_.count_as_acquired();\n")],
     ),
     # A release that other threads' writes have overtaken ends nevertheless.
     "release_that_looks_once": (
@@ -193,13 +193,18 @@ BUGS = {
     # A block becomes exclusive while others may have a copy by an older notice.
     "exclusive_before_all_know": (
         ENGINE + "node_exclusive.cpp",
-        [("           trial.by <= known_release_.load(std::memory_order_acquire);\n",
-          "           trial.by <= begun_.load(std::memory_order_acquire);\n")],
+        [("           trial.by <= news_.known_release();\n",
+          "           trial.by <= release_.number();\n")],
     ),
     # A block becomes exclusive though another node has read it from the home.
     "exclusive_though_read": (
         ENGINE + "node_exclusive.cpp",
         [("           !token.read &&\n", "")],
+    ),
+    # The initial home reads what nobody has touched, and leaves no trace.
+    "untouched_though_read": (
+        ENGINE + "fault_path.cpp",
+        [("    if (lock_.is_here(block) && lock_.touch(block)) {", "    if (lock_.is_here(block)) {")],
     ),
     # What is given up says nothing of what came before it.
     "given_up_without_debt": (
@@ -232,8 +237,7 @@ BUGS = {
     # Two followed blocks are brought up to date in place while threads of the node read both.
     "followed_beside_running_threads": (
         ENGINE + "node_acquire.cpp",
-        [("    follows_ = stopped_ && options_.follow;\n",
-          "    follows_ = options_.follow;\n")],
+        [("stopped && options_.follow, kept)", "options_.follow, kept)")],
     ),
     # Of blocks that are fetched together, those whose lease was refused are shown all the same.
     "joint_lease_taken_for_granted": (
@@ -309,24 +313,24 @@ BUGS = {
     # What both sides have written is put together without a comparison.
     "rebase_without_comparison": (
         ENGINE + "fault_path.cpp",
-        [("        look_for_races(block, {seen.get(), twin_of(block), bytes}, from);\n",
+        [("        races_.look_for_races(block, {seen.get(), twin_of(block), bytes}, from);\n",
           "        static_cast<void>(from);\n")],
     ),
     # What a node writes on top of bytes that came too early is not looked at.
     "early_bytes_forgotten": (
         ENGINE + "fault_path.cpp",
-        [("    note_brought(block, got.change);\n", "")],
+        [("    races_.note_brought(block, got.change);\n", "")],
     ),
     # An atomic tells what its node has done, and not what that node has followed.
     "atomic_without_what_it_followed": (
-        ENGINE + "node_races.cpp",
-        [("    look_at_early_blocks();\n    know_what_was_told();\n    // Relaxed",
+        ENGINE + "race_search.cpp",
+        [("    look_at_early_blocks();\n    around_.news.know_what_was_told();\n    // Relaxed",
           "    look_at_early_blocks();\n    // Relaxed")],
     ),
     # That the program flushes is known only behind the bytes that its first flush has ordered.
     "flushes_noted_late": (
         ENGINE + "node_debts.cpp",
-        [("    note_flushes(*news);\n", "")],
+        [("        note_flushes(view(stamp.writer(), news));\n", "")],
     ),
     # An atomic overtakes the write of another thread of its node, whose page is under way.
     "atomic_before_own_write": (
@@ -337,8 +341,8 @@ BUGS = {
     # A node that lets another go first waits until it is told, and the other does not tell it.
     "turn_without_end": (
         ENGINE + "node_turns.cpp",
-        [("        if (wait.is_over()) {\n            board_.take", "        if (wait.is_over() && block > ~0u - 1) {\n            board_.take"),
-         ("    if (asked != 0) board_.end_turn(", "    if (asked == ~0u) board_.end_turn(")],
+        [("        if (wait.is_over()) {\n            debts_", "        if (wait.is_over() && block > ~0u - 1) {\n            debts_"),
+         ("    if (asked != 0) debts_", "    if (asked == ~0u) debts_")],
     ),
     # A load's fault waits until another node writes, which may be never.
     "waiting_load_without_end": (
@@ -479,17 +483,16 @@ LITMUS = {
         4, "independent reads by locks"),
     # A node hands on what it wrote, not what it has learned.
     "news_not_joined": (
-        ENGINE + "node_acquire.cpp",
-        [("    for (std::size_t i = before; i < taken_count_; ++i) signature_.add(taken_[i], known_to_all());\n",
+        ENGINE + "known_news.cpp",
+        [("    for (const Notice& notice : taken.first(news.notices)) signature_.add(notice, known_to_all_);\n",
           "")],
         3, "transitivity over a third node"),
     # A flush tells the last of its notices only.
     "flush_forgets_news": (
-        ENGINE + "node_flush.cpp",
-        [("        const std::size_t bytes = news_for_anyone(flush_object_.own_news());\n",
-          "        const MutableBytes own = flush_object_.own_news();\n"
-          "        std::size_t bytes = news_for_anyone(own);\n" + KEEPS_LAST.format("own")),
-         ("#include <mutex>\n", "#include <cstring>\n#include <mutex>\n")],
+        ENGINE + "flushes.cpp",
+        [("    const std::size_t bytes = news_.encode_for_anyone(object_.own_news());\n",
+          "    const MutableBytes own = object_.own_news();\n"
+          "    std::size_t bytes = news_.encode_for_anyone(own);\n" + KEEPS_LAST.format("own"))],
         2, "publication, flush behind"),
     # A fault that finds a block newer than was told does not ask what else was flushed.
     "fault_without_catching_up": (
@@ -531,6 +534,7 @@ EXPLORED = {
     "given_up_untracked": "exclusive_and_lock",
     "stack_given_up_as_any": "exclusive_stack",
     "exclusive_though_read": "exclusive_and_reader",
+    "untouched_though_read": "untouched",
 }
 
 

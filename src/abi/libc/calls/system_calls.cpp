@@ -7,12 +7,16 @@
 #include <sys/uio.h>
 
 #include <cerrno>
+#include <mutex>
 
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+#include "base/own_descriptors.hpp"
+#include "base/own_libraries.hpp"
+#include "base/thread_context.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -191,10 +195,47 @@ long call_with(const PinnedBuffers& buffers, long number, const CallArguments& a
     }
 }
 
+bool is_ours(long fd) noexcept {
+    const auto number = static_cast<int>(fd);
+    return is_kept_descriptor(number) || is_own_descriptor(number);
+}
+
+/// Whether the program would take a descriptor of hiroba's away: to it there is none.
+bool takes_ours(long number, const CallArguments& arguments) noexcept {
+    switch (number) {
+        case SYS_close: return is_ours(arguments.word[0]);
+        case SYS_dup2:
+        case SYS_dup3: return is_ours(arguments.word[1]);
+        default: return false;
+    }
+}
+
+/// close_range() around those of hiroba's.
+long close_others(unsigned first, unsigned last, long flags) noexcept {
+    constexpr unsigned ours_max = 1024;
+    const RuntimeScope here;  // a handler of the program would wait for its own thread
+    const std::scoped_lock guard{descriptors_in_motion};
+    long result = first <= last ? 0 : -EINVAL;
+    const auto close = [&](unsigned from, unsigned to) {
+        if (from <= to && result == 0) result = dsm::kernel_call(__NR_close_range, from, to, flags);
+    };
+    unsigned begin = first;
+    for (unsigned fd = first; fd <= last && fd < ours_max; ++fd) {
+        if (!is_ours(fd)) continue;
+        if (fd > begin) close(begin, fd - 1);
+        begin = fd + 1;
+    }
+    if (begin <= last) close(begin, last);
+    return result;
+}
+
 }  // namespace
 
 long perform_system_call(long number, const CallArguments& arguments) noexcept {
     const long* const a = arguments.word;
+    if (takes_ours(number, arguments)) return -EBADF;
+    if (number == __NR_close_range)
+        return close_others(static_cast<unsigned>(a[0]), static_cast<unsigned>(a[1]), a[2]);
     const SystemCall* const row = find_system_call(number);
     if (row == nullptr) {
         if (is_refused(number)) return -ENOSYS;

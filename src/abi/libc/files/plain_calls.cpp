@@ -20,9 +20,19 @@
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/real.hpp"
 
+// Newer than some C libraries that this is built with.
+extern "C" {
+int close_range(unsigned first, unsigned last, int flags) noexcept;
+void closefrom(int first) noexcept;
+}
+
 HIROBA_REAL(lseek);
 HIROBA_REAL(lseek64);
 HIROBA_REAL(close);
+HIROBA_REAL(dup2);
+HIROBA_REAL(dup3);
+HIROBA_REAL(close_range);
+HIROBA_REAL(closefrom);
 HIROBA_REAL(fsync);
 HIROBA_REAL(fdatasync);
 HIROBA_REAL(ftruncate);
@@ -80,6 +90,28 @@ off64_t lseek64(int fd, off64_t at, int whence) noexcept {
 int close(int fd) {
     if (spans_nodes()) return static_cast<int>(call_from(HIROBA_CALLER, SYS_close, fd));
     return real_close(fd);
+}
+int dup2(int fd, int number) noexcept {
+    if (spans_nodes()) return static_cast<int>(call_from(HIROBA_CALLER, SYS_dup2, fd, number));
+    return real_dup2(fd, number);
+}
+int dup3(int fd, int number, int flags) noexcept {
+    if (spans_nodes())
+        return static_cast<int>(call_from(HIROBA_CALLER, SYS_dup3, fd, number, flags));
+    return real_dup3(fd, number, flags);
+}
+int close_range(unsigned first, unsigned last, int flags) noexcept {
+    if (spans_nodes())
+        return static_cast<int>(call_from(HIROBA_CALLER, __NR_close_range, first, last, flags));
+    return real_close_range(first, last, flags);
+}
+void closefrom(int first) noexcept {
+    const unsigned from = first < 0 ? 0 : static_cast<unsigned>(first);
+    if (spans_nodes()) {
+        call_from(HIROBA_CALLER, __NR_close_range, from, ~0u, 0);
+    } else {
+        real_closefrom(first);
+    }
 }
 int fsync(int fd) {
     if (spans_nodes()) return static_cast<int>(call_from(HIROBA_CALLER, SYS_fsync, fd));

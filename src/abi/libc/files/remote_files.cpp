@@ -9,8 +9,10 @@
 #include <string>
 
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/process/exit_handlers.hpp"
 #include "abi/messages.hpp"
 #include "base/fatal.hpp"
+#include "base/own_descriptors.hpp"
 #include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 
@@ -122,9 +124,13 @@ void RemoteFiles::answer(NodeId to) noexcept {
     CallArguments words;
     for (int i = 0; i < 6; ++i) words.word[i] = request.words[i];
     std::int64_t result;
-    if (request.number >= static_cast<std::int64_t>(StreamCall::write)) {
+    if (request.number >= static_cast<std::int64_t>(HandlerCall::at_exit)) {
+        result = register_handler(static_cast<HandlerCall>(request.number), words);
+    } else if (request.number >= static_cast<std::int64_t>(StreamCall::write)) {
         result = call_stream(static_cast<StreamCall>(request.number), words, slot.data.data(),
                              request.in_bytes, request.out_bytes);
+    } else if (is_kept_descriptor(static_cast<int>(words.word[0]))) {
+        result = -EBADF;
     } else {
         if (request.data_at >= 0)
             words.word[request.data_at] = dsm::kernel::as_word(slot.data.data());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: calls on descriptors and streams of another node, carried out there, one at a time.
+// Role: calls on descriptors and streams of another node, and handlers for the program's end, which
+// node 0 has; carried out there, one at a time.
 // Invariant: when a call returns, the owner's kernel or stream has it: what a thread does next, and
 // what a thread does that synchronizes with it, comes after. Nothing is buffered on the way.
 #pragma once
@@ -41,7 +42,7 @@ public:
     Result<void> start();
 
     /// One exchange with `owner`. At most chunk_bytes() either way.
-    /// @param number   of a system call, or a StreamCall
+    /// @param number   of a system call, a StreamCall, or a HandlerCall
     /// @param data_at  which of the words the owner replaces by the address of the data; -1: none
     /// @return the kernel's result or the negated error number
     std::int64_t call(NodeId owner, std::int64_t number, const CallArguments& words, int data_at,

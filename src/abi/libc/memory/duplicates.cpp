@@ -8,6 +8,7 @@
 #define __NO_INLINE__ 1
 #endif
 #include <dirent.h>
+#include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ HIROBA_REAL(getcwd);
 HIROBA_REAL(get_current_dir_name);
 HIROBA_REAL(tempnam);
 HIROBA_REAL(scandir);
+HIROBA_REAL(glob);
 
 #define HIROBA_CALLER __builtin_return_address(0)
 
@@ -172,6 +174,39 @@ int scan(const char* directory, DirectoryEntry*** list, Filter filter, Compare c
     return count < 0 ? count : hand_over_entries(list, made, count);
 }
 
+/// Moves what real glob() has made to the program: its list, and the paths that are new in it. A
+/// path without room stays the node's.
+void hand_over_paths(glob_t& found) noexcept {
+    if (found.gl_pathv == nullptr) return;
+    const std::size_t before = (found.gl_flags & GLOB_DOOFFS) != 0 ? found.gl_offs : 0;
+    const std::size_t count = before + found.gl_pathc + 1;  // the last one is nullptr
+    if (!abi::is_program_memory(found.gl_pathv)) {
+        void* const list = abi::allocate_for_program(count * sizeof(char*), 16, false);
+        if (list == nullptr) return;
+        memcpy(list, found.gl_pathv, count * sizeof(char*));
+        __libc_free(found.gl_pathv);
+        found.gl_pathv = static_cast<char**>(list);
+    }
+    for (std::size_t i = before; i + 1 < count; ++i) {
+        char* const path = found.gl_pathv[i];
+        if (abi::is_program_memory(path)) continue;
+        const std::size_t bytes = strlen(path) + 1;
+        void* const copy = abi::allocate_for_program(bytes, 1, false);
+        if (copy == nullptr) return;
+        found.gl_pathv[i] = static_cast<char*>(memcpy(copy, path, bytes));
+        __libc_free(path);
+    }
+}
+
+int find_paths(const char* pattern, int flags, int (*on_error)(const char*, int), glob_t* found,
+               const void* return_address) {
+    const int outcome = real_glob(pattern, flags, on_error, found);
+    if ((outcome == 0 || outcome == GLOB_NOSPACE || outcome == GLOB_ABORTED) &&
+        serves_program(return_address))
+        hand_over_paths(*found);
+    return outcome;
+}
+
 }  // namespace
 
 extern "C" {
@@ -249,6 +284,9 @@ char* tempnam(const char* directory, const char* prefix) noexcept {
 int scandir(const char* directory, struct dirent*** list, Filter filter, Compare compare) {
     return scan(directory, list, filter, compare, HIROBA_CALLER);
 }
+int glob(const char* pattern, int flags, int (*on_error)(const char*, int), glob_t* found) {
+    return find_paths(pattern, flags, on_error, found, HIROBA_CALLER);
+}
 // On this machine's ABI both names mean one structure.
 int scandir64(const char* directory, struct dirent64*** list, int (*filter)(const struct dirent64*),
               int (*compare)(const struct dirent64**, const struct dirent64**)) {
@@ -256,6 +294,10 @@ int scandir64(const char* directory, struct dirent64*** list, int (*filter)(cons
     return scan(directory, reinterpret_cast<struct dirent***>(list),
                 reinterpret_cast<Filter>(filter), reinterpret_cast<Compare>(compare),
                 HIROBA_CALLER);
+}
+int glob64(const char* pattern, int flags, int (*on_error)(const char*, int), glob64_t* found) {
+    static_assert(sizeof(glob64_t) == sizeof(glob_t));
+    return find_paths(pattern, flags, on_error, reinterpret_cast<glob_t*>(found), HIROBA_CALLER);
 }
 
 }  // extern "C"

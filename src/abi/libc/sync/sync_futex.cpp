@@ -5,8 +5,6 @@
 // Invariant: a value is compared only after all that was flushed is known here, and the news of the
 // value come with what was written ahead of it. What system libraries do with futexes (std::future)
 // is between threads of one node, and left to the kernel.
-#include <dlfcn.h>
-#include <link.h>
 #include <linux/futex.h>
 #include <time.h>
 
@@ -25,15 +23,6 @@ namespace {
 constexpr long pause_first_ns = 50'000, pause_max_ns = 2'000'000;
 /// A wake need not change the value; a wait may end without cause.
 constexpr int looks_max = 32;
-
-/// In the program, its own libraries, or code it has made: not in a system library.
-bool is_program_code(void* address) noexcept {
-    dl_find_object found;
-    if (_dl_find_object(address, &found) != 0) return true;
-    const link_map& object = *found.dlfo_link_map;
-    return !omp::is_system_library(object.l_name, object.l_addr,
-                                   reinterpret_cast<std::uintptr_t>(object.l_ld));
-}
 
 /// Until when: FUTEX_WAIT names a duration, FUTEX_WAIT_BITSET a time.
 dsm::Deadline deadline_of(int operation, const timespec& limit) noexcept {
@@ -69,7 +58,7 @@ int wait_on(std::uint32_t& word, std::uint32_t expected, const dsm::Deadline* de
 }  // namespace
 
 bool is_program_futex(const void* word, void* caller) noexcept {
-    return word != nullptr && table_of(word) != nullptr && is_program_code(caller);
+    return word != nullptr && table_of(word) != nullptr && !omp::is_system_code(caller);
 }
 
 long futex_of_program(const long (&arguments)[6]) noexcept {

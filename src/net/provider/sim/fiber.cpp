@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "base/bytes.hpp"
 #include "base/fatal.hpp"
 
 /// src/net/provider/sim/fiber_switch.S
@@ -16,12 +15,8 @@ extern "C" void hiroba_start_fiber() noexcept;
 
 namespace hiroba::net::sim {
 
-namespace {
-constexpr std::size_t mapping_bytes = page_bytes + FiberStacks::stack_bytes;
-}
-
 FiberStacks::~FiberStacks() {
-    for (std::byte* top : all_) munmap(top - mapping_bytes, mapping_bytes);
+    for (std::byte* top : all_) munmap(top - mapping_bytes_, mapping_bytes_);
 }
 
 std::byte* FiberStacks::take() {
@@ -30,12 +25,12 @@ std::byte* FiberStacks::take() {
         free_.pop_back();
         return top;
     }
-    void* const memory = mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE,
+    void* const memory = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     HIROBA_INVARIANT(memory != MAP_FAILED && mprotect(memory, page_bytes, PROT_NONE) == 0,
                      "stack %lu of %lu bytes: errno %d; see ulimit -v and vm.max_map_count",
-                     all_.size(), mapping_bytes, errno);
-    all_.push_back(static_cast<std::byte*>(memory) + mapping_bytes);
+                     all_.size(), mapping_bytes_, errno);
+    all_.push_back(static_cast<std::byte*>(memory) + mapping_bytes_);
     return all_.back();
 }
 

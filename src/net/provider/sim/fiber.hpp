@@ -9,6 +9,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/thread_context.hpp"
 
@@ -18,16 +19,18 @@ namespace hiroba::net::sim {
 /// came back in. Outlives the schedulers that use it.
 class FiberStacks {
 public:
-    FiberStacks() = default;
+    /// @param stack_bytes  of each, above a guard page; used as touched
+    explicit FiberStacks(std::size_t stack_bytes = std::size_t{256} << 10)
+        : mapping_bytes_(page_bytes + round_up(stack_bytes, page_bytes)) {}
     FiberStacks(const FiberStacks&) = delete;
     ~FiberStacks();
 
-    static constexpr std::size_t stack_bytes = std::size_t{256} << 10;  ///< above a guard page
     /// The top of a stack. Fatal when the machine has none left.
     std::byte* take();
     void give(std::byte* top);
 
 private:
+    std::size_t mapping_bytes_;
     std::vector<std::byte*> all_, free_;
 };
 

@@ -67,7 +67,9 @@ void Scheduler::switch_away() noexcept {
 void Scheduler::resume(Fiber& fiber) noexcept {
     running_ = &fiber;
     ThreadContext* const former = exchange_thread_context(&fiber.context);
+    if (options_.memory != nullptr) options_.memory->enter(fiber.node, fiber.index);
     switch_fiber(main_stack_pointer_, fiber.stack_pointer);
+    if (options_.memory != nullptr) options_.memory->leave(fiber.node, fiber.index);
     exchange_thread_context(former);
     running_ = nullptr;
     if (fiber.ended) stacks_.give(std::exchange(fiber.stack_top, nullptr));

@@ -14,6 +14,7 @@
 #include "base/random.hpp"
 #include "base/turns.hpp"
 #include "net/provider/sim/fiber.hpp"
+#include "net/simulation.hpp"
 
 namespace hiroba::net::sim {
 
@@ -44,7 +45,8 @@ struct SchedulerOptions {
     std::uint64_t clock_ns = 20;                 ///< reading the clock takes this long
     std::uint64_t limit_ns = ~std::uint64_t{0};  ///< virtual time after which a run is given up
     Delays* delays = nullptr;
-    Chooser* chooser = nullptr;  ///< from begin_choice() on; the clock shows 0 meanwhile
+    NodeMemory* memory = nullptr;  ///< brought with each turn
+    Chooser* chooser = nullptr;    ///< from begin_choice() on; the clock shows 0 meanwhile
 };
 
 class Scheduler final : public Turns {
@@ -86,9 +88,18 @@ public:
     /// until all of them have ended.
     void begin_choice(std::uint32_t threads) noexcept;
     Fiber& running() noexcept { return *running_; }
+    /// Where the running thread's bytes at `at` are also while it has no turn.
+    std::byte* lasting(std::byte* at) noexcept {
+        if (options_.memory == nullptr) return at;
+        return options_.memory->lasting(running_->node, at);
+    }
+    const std::byte* lasting(const std::byte* at) noexcept {
+        return lasting(const_cast<std::byte*>(at));
+    }
 
     // --- by threads and events -------------------------------------------------------------------
 
+    Fiber& fiber(std::uint32_t index) noexcept { return *fibers_[index]; }
     /// Gives a parked thread a turn; one that is not parked stays as it is.
     void wake(Fiber& fiber) noexcept;
     /// Ends every thread of `node` where it stands.

@@ -224,7 +224,8 @@ Post SimProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
     if (peers_[to.value].lost) {
         finish(*operation, true);
     } else {
-        post_parts(*operation, Packet::Kind::put, region, offset, from.data(), from.size());
+        post_parts(*operation, Packet::Kind::put, region, offset,
+                   network_.scheduler().lasting(from.data()), from.size());
     }
     return Post::posted;
 }
@@ -243,7 +244,8 @@ Post SimProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
         memcpy(to.data(), source, to.size());
         return Post::done;
     }
-    Operation* const operation = new_operation(id, from, to.data(), parts_of(to.size()));
+    Operation* const operation =
+        new_operation(id, from, network_.scheduler().lasting(to.data()), parts_of(to.size()));
     if (operation == nullptr) return Post::again;
     if (peers_[from.value].lost) {
         finish(*operation, true);
@@ -271,7 +273,8 @@ Post SimProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::
                             expected);
         return Post::done;
     }
-    Operation* const operation = new_operation(id, at, reinterpret_cast<std::byte*>(old), 1);
+    Operation* const operation =
+        new_operation(id, at, network_.scheduler().lasting(reinterpret_cast<std::byte*>(old)), 1);
     if (operation == nullptr) return Post::again;
     if (peers_[at.value].lost) {
         finish(*operation, true);

@@ -16,6 +16,8 @@ Error absent() {
 
 Result<std::unique_ptr<Provider>> make_ucx_provider(ProviderSetup) { return absent(); }
 
+bool has_pinning_devices() noexcept { return false; }
+
 Result<std::string> describe_library() { return absent(); }
 
 }  // namespace hiroba::net::ucx

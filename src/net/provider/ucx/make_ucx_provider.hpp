@@ -15,6 +15,10 @@ namespace hiroba::net::ucx {
 /// UCX, or this build was made without its headers.
 Result<std::unique_ptr<Provider>> make_ucx_provider(ProviderSetup setup);
 
+/// Whether this host has devices that carry data to and from memory by themselves, and pin it:
+/// then Limits::pins_memory.
+bool has_pinning_devices() noexcept;
+
 /// Which version is found, fit for people. Errors as above.
 Result<std::string> describe_library();
 

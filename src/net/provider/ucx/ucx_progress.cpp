@@ -42,11 +42,13 @@ void UcxProvider::on_op_done(void* request, ucs_status_t status, void* data) noe
     op->provider->op_done(op, status);
 }
 
+/// One of the calls for it has come back.
 void UcxProvider::op_done(Op* op, ucs_status_t status) noexcept {
-    op->pending = false;
+    op->failed |= status != UCS_OK;
+    if (--op->under_way != 0 || op->waiting || op->parked) return;
     // One that is still to be told as failed is given back there.
     if (op->told) return op->queued ? void() : give_op(op);
-    finish(op, status);
+    finish(op);
 }
 
 void UcxProvider::on_puts_flushed(void* request, ucs_status_t status, void* data) noexcept {
@@ -65,8 +67,7 @@ void UcxProvider::end_puts(Peer& peer, ucs_status_t status) noexcept {
 
 // A connection breaks a moment before the peer leaves in good order, too. What fails by it is told
 // once somebody says that the peer is lost.
-void UcxProvider::finish(Op* op, ucs_status_t status) noexcept {
-    op->failed = status != UCS_OK;
+void UcxProvider::finish(Op* op) noexcept {
     op->parked = op->failed && !peers_[op->peer.value].lost;
     if (!op->parked) finished_.push(op);
 }
@@ -112,7 +113,7 @@ ucs_status_t UcxProvider::on_message(void* data, const void*, std::size_t, void*
     HIROBA_INVARIANT(message != nullptr, "no memory for a message of %lu bytes", count);
     *message = {nullptr, &self, nullptr, count};
     std::memcpy(message->data(), bytes, count);
-    self.arrived_.push(message);
+    (header.kind == word_kind ? self.words_ : self.arrived_).push(message);
     return UCS_OK;
 }
 
@@ -127,12 +128,18 @@ void UcxProvider::close_endpoint(Peer& peer) noexcept {
     forced.flags = UCP_EP_CLOSE_FLAG_FORCE;
     forced.cb.send = on_closed;
     forced.user_data = this;
-    for (ucp_rkey_h& key : peer.keys) {
-        if (key != nullptr) ucp_.rkey_destroy(key);
-        key = nullptr;
-    }
+    peer.keys.forget(ucp_);
     ucp_.ep_close_nbx(peer.endpoint, &forced);
     peer.endpoint = nullptr;
+}
+
+/// No key comes any more: they fail once somebody says that the peer is lost.
+void UcxProvider::park_waiting(Peer& peer) noexcept {
+    for (Op* const op : peer.waiting) {
+        op->waiting = false;
+        op->parked = true;
+    }
+    peer.waiting.clear();
 }
 
 /// What is under way to it is told as failed at once, whether or not UCX ever calls back.
@@ -141,10 +148,12 @@ void UcxProvider::lose(Peer& peer) noexcept {
     peer.gone = peer.lost = true;
     peer.silent_at_ns = 0;
     close_endpoint(peer);
+    park_waiting(peer);
     const NodeId rank{static_cast<std::uint32_t>(&peer - peers_.data())};
     for (std::size_t i = 0; i < ops_max; ++i) {
         Op& op = ops_[i];
-        if (!op.in_use || op.told || op.peer != rank || (!op.pending && !op.parked)) continue;
+        if (!op.in_use || op.told || op.peer != rank || (op.under_way == 0 && !op.parked)) continue;
+        op.parked = false;
         op.told = true;
         op.queued = true;
         op.failed = true;
@@ -162,6 +171,7 @@ void UcxProvider::leave_broken() noexcept {
         if (peer.gone) continue;
         peer.gone = true;
         close_endpoint(peer);
+        park_waiting(peer);
         if (silence_max_s_ == 0) continue;
         peer.silent_at_ns = now_ns() + silence_max_s_ * 1'000'000'000;
         next_silent_ns_ = std::min(next_silent_ns_, peer.silent_at_ns);
@@ -200,12 +210,16 @@ std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
     latch_.lock();
     {
         const CallsOfOwnLibrary of_ucx;
-        for (std::size_t i = 0; i < count_max && ucp_.worker_progress(worker_) != 0; ++i) {
-        }
+        // Once: what has come is told before more is looked for, which is a call of the kernel.
+        ucp_.worker_progress(worker_);
         while (!to_flush_.empty()) {
             Peer* const peer = to_flush_.back();
             to_flush_.pop_back();
             flush_puts(*peer);
+        }
+        while (Message* const word = words_.pop()) {
+            take_word(*word);
+            std::free(word);
         }
     }
     std::size_t told = std::exchange(bells_, 0);
@@ -221,7 +235,7 @@ std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
         op->queued = false;
         if (!failed && op->old != nullptr) *op->old = op->result;
         // Otherwise UCX still knows of it, and on_op_done() gives it back.
-        if (!op->pending) give_op(op);
+        if (op->under_way == 0) give_op(op);
         latch_.unlock();
         if (failed)
             arrivals.failed(id, peer);
@@ -250,13 +264,17 @@ std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
 
 // --- sleep ---------------------------------------------------------------------------------------
 
-/// Also arms the worker: from then on what comes makes its descriptor readable.
+/// Also arms the worker: from then on what comes makes its descriptor readable. A device need not
+/// tell of what came just before: Soft-RoCE does not.
 bool UcxProvider::anything_to_do() noexcept {
     const std::scoped_lock guard{latch_};
-    if (!finished_.empty() || !arrived_.empty() || bells_ != 0 || any_broken_ || !to_flush_.empty())
-        return true;
+    const auto is_queued = [this] {
+        return !finished_.empty() || !arrived_.empty() || !words_.empty() || bells_ != 0 ||
+               any_broken_ || !to_flush_.empty();
+    };
+    if (is_queued()) return true;
     const CallsOfOwnLibrary of_ucx;
-    return ucp_.worker_arm(worker_) != UCS_OK;
+    return ucp_.worker_arm(worker_) != UCS_OK || ucp_.worker_progress(worker_) != 0 || is_queued();
 }
 
 void UcxProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
@@ -276,15 +294,11 @@ void UcxProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
 
 void UcxProvider::wake(NodeId node, Sleeper role) noexcept {
     if (node == setup_.self) return sleepers_[static_cast<std::size_t>(role)].ring();
-    auto* const message = static_cast<Message*>(std::malloc(sizeof(Message) + sizeof(Header)));
-    HIROBA_INVARIANT(message != nullptr, "no memory for a wake-up of node %u", node.value);
-    *message = {nullptr, this, &peers_[node.value], sizeof(Header)};
     const Urgency urgency = role == Sleeper::service ? Urgency::wake_service : Urgency::when_polled;
-    const Header header{setup_.self.value, bell, static_cast<std::uint8_t>(urgency), 0};
-    std::memcpy(message->data(), &header, sizeof header);
+    Message* const message = make_message(&peers_[node.value], bell, urgency, {});
     const std::scoped_lock guard{latch_};
     // Where sends_max messages are under way the target has enough to wake up for.
-    send_bytes(peers_[node.value], message);
+    send_bytes(peers_[node.value], message, true);
 }
 
 }  // namespace hiroba::net::ucx

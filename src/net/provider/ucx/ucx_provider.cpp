@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,9 +18,7 @@
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 #include "net/bootstrap/device.hpp"
-#include "net/provider/apply_atomic.hpp"
 #include "net/provider/exchange_cards.hpp"
-#include "net/provider/store_whole.hpp"
 
 namespace hiroba::net::ucx {
 namespace {
@@ -34,18 +31,6 @@ constexpr Limits ucx_limits{.name = "ucx",
 
 Error refused(NodeId self, std::string text) {
     return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
-}
-
-ucp_atomic_op_t opcode_of(AtomicOp op) {
-    switch (op) {
-        case AtomicOp::fetch_add: return UCP_ATOMIC_OP_ADD;
-        case AtomicOp::fetch_and: return UCP_ATOMIC_OP_AND;
-        case AtomicOp::fetch_or: return UCP_ATOMIC_OP_OR;
-        case AtomicOp::fetch_xor: return UCP_ATOMIC_OP_XOR;
-        case AtomicOp::swap: return UCP_ATOMIC_OP_SWAP;
-        case AtomicOp::compare_swap: return UCP_ATOMIC_OP_CSWAP;
-    }
-    fatal("atomic operation %u does not exist", static_cast<unsigned>(op));
 }
 
 /// The device that bears `address`, by which other hosts reach this one, and all RDMA devices. UCX
@@ -102,7 +87,11 @@ Result<std::unique_ptr<Provider>> make_ucx_provider(ProviderSetup setup) {
 UcxProvider::UcxProvider(ProviderSetup setup, const UcpLibrary& ucp, std::uint64_t silence_max_s)
     : setup_(std::move(setup)),
       ucp_(ucp),
-      silence_max_s_(std::min<std::uint64_t>(silence_max_s, 1'000'000)) {}
+      silence_max_s_(std::min<std::uint64_t>(silence_max_s, 1'000'000)),
+      limits_(ucx_limits),
+      regions_(ucp) {
+    limits_.pins_memory = has_pinning_devices();
+}
 
 UcxProvider::~UcxProvider() {
     ucp_request_param_t forced{};
@@ -112,8 +101,7 @@ UcxProvider::~UcxProvider() {
     forced.cb.send = on_closed;
     forced.user_data = this;
     for (Peer& peer : peers_) {
-        for (const ucp_rkey_h key : peer.keys)
-            if (key != nullptr) ucp_.rkey_destroy(key);
+        peer.keys.forget(ucp_);
         if (peer.endpoint != nullptr) ucp_.ep_close_nbx(peer.endpoint, &forced);
     }
     if (worker_ != nullptr) {
@@ -121,15 +109,13 @@ UcxProvider::~UcxProvider() {
         }
         ucp_.worker_destroy(worker_);
     }
-    for (const Region& region : regions_) {
-        if (region.memory != nullptr) ucp_.mem_unmap(context_, region.memory);
-        if (region.own) munmap(region.start, round_up(region.bytes, page_bytes));
-    }
+    regions_.give_up(context_);
     if (context_ != nullptr) ucp_.cleanup(context_);
     while (Message* const message = arrived_.pop()) std::free(message);
+    while (Message* const message = words_.pop()) std::free(message);
 }
 
-const Limits& UcxProvider::limits() const noexcept { return ucx_limits; }
+const Limits& UcxProvider::limits() const noexcept { return limits_; }
 
 Error UcxProvider::wrong(const char* call, ucs_status_t status) const {
     return {ErrorKind::environment, std::string("provider ucx (UCX ") + ucp_.get_version_string() +
@@ -145,10 +131,8 @@ Result<RegionId> UcxProvider::allocate(std::size_t bytes) {
     if (bytes > region_bytes_max)
         return refused(setup_.self, "a region of " + std::to_string(bytes) +
                                         " bytes does not fit the address space; lower HIROBA_HEAP");
-    Region region;
-    region.bytes = bytes;
-    regions_.push_back(region);
-    return RegionId{static_cast<std::uint32_t>(regions_.size() - 1)};
+    wanted_.push_back(bytes);
+    return RegionId{static_cast<std::uint32_t>(wanted_.size() - 1)};
 }
 
 Result<void> UcxProvider::open_worker() {
@@ -195,39 +179,19 @@ Result<void> UcxProvider::open_worker() {
     return {};
 }
 
-// Registered without being touched where the device pages on demand; other devices pin all of it.
 Result<void> UcxProvider::take_memory() {
-    for (std::size_t i = 0; i < regions_.size(); ++i) {
-        Region& region = regions_[i];
-        if (setup_.memory) {
-            region.start = setup_.memory(static_cast<std::uint32_t>(i)).data();
-        } else {
-            void* const start =
-                mmap(nullptr, round_up(region.bytes, page_bytes), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (start == MAP_FAILED)
-                return Error{ErrorKind::environment,
-                             "mmap of " + std::to_string(region.bytes) +
-                                 " bytes: " + strerror(errno) +
-                                 "; see ulimit -v and vm.max_map_count, or lower HIROBA_HEAP"};
-            madvise(start, region.bytes, MADV_DONTDUMP);
-            region.start = static_cast<std::byte*>(start);
-            region.own = true;
-        }
-        if (region.bytes == 0) continue;
-        ucp_mem_map_params_t params{};
-        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
-                            UCP_MEM_MAP_PARAM_FIELD_FLAGS;
-        params.address = region.start;
-        params.length = round_up(region.bytes, page_bytes);
-        params.flags = UCP_MEM_MAP_NONBLOCK;
-        const ucs_status_t status = ucp_.mem_map(context_, &params, &region.memory);
-        if (status != UCS_OK) return wrong("ucp_mem_map", status);
+    for (std::uint32_t i = 0; i < wanted_.size(); ++i) {
+        std::byte* const given = setup_.memory ? setup_.memory(i).data() : nullptr;
+        if (!regions_.add(given, wanted_[i], limits_.pins_memory))
+            return Error{ErrorKind::environment,
+                         "mmap of " + std::to_string(wanted_[i]) + " bytes: " + strerror(errno) +
+                             "; see ulimit -v and vm.max_map_count, or lower HIROBA_HEAP"};
     }
     return {};
 }
 
-/// The worker's address, then of each region where it starts and its packed key.
+/// The worker's address, then of each region where it starts, its length and its packed key; none
+/// where chunks have their own.
 Result<std::vector<std::byte>> UcxProvider::make_card() {
     std::vector<std::byte> card;
     ucp_address_t* address = nullptr;
@@ -237,17 +201,18 @@ Result<std::vector<std::byte>> UcxProvider::make_card() {
     append(card, &setup_.job_key, sizeof setup_.job_key);
     append(card, address, bytes);
     ucp_.worker_release_address(worker_, address);
-    for (const Region& region : regions_) {
-        append(card, &region.start, sizeof region.start);
-        append(card, &region.bytes, sizeof region.bytes);
-        void* key = nullptr;
-        bytes = 0;
-        if (region.memory != nullptr) {
-            status = ucp_.rkey_pack(context_, region.memory, &key, &bytes);
-            if (status != UCS_OK) return wrong("ucp_rkey_pack", status);
+    for (std::uint32_t i = 0; i < regions_.count(); ++i) {
+        const MutableBytes memory = regions_.memory(i);
+        const std::uint64_t start = reinterpret_cast<std::uintptr_t>(memory.data());
+        const std::uint64_t length = memory.size();
+        append(card, &start, sizeof start);
+        append(card, &length, sizeof length);
+        std::vector<std::byte> key;
+        if (length != 0 && !regions_.is_by_chunks(i)) {
+            status = regions_.pack_key(context_, i, 0, key);
+            if (status != UCS_OK) return wrong("ucp_mem_map and ucp_rkey_pack", status);
         }
-        append(card, key, bytes);
-        if (key != nullptr) ucp_.rkey_buffer_release(key);
+        append(card, key.data(), key.size());
     }
     return card;
 }
@@ -263,16 +228,15 @@ Result<void> UcxProvider::learn(Peer& peer, std::uint32_t rank) {
     if (number() != setup_.job_key)
         return refused(setup_.self, "node " + std::to_string(rank) + " has another job key");
     peer.address = take_field(at);
-    for (const Region& region : regions_) {
-        peer.starts.push_back(number());
+    for (const std::size_t wanted : wanted_) {
+        const std::uint64_t start = number();
         const std::uint64_t bytes = number();
-        if (bytes != region.bytes)
+        if (bytes != wanted)
             return refused(setup_.self, "sizes of regions: node " + std::to_string(rank) + " has " +
                                             std::to_string(bytes) + " bytes where this node has " +
-                                            std::to_string(region.bytes));
-        peer.packed_keys.push_back(take_field(at));
+                                            std::to_string(wanted));
+        peer.keys.add(start, bytes, take_field(at));
     }
-    peer.keys.resize(regions_.size());
     return {};
 }
 
@@ -298,12 +262,12 @@ Result<void> UcxProvider::connect() {
     return {};
 }
 
-// --- posting -------------------------------------------------------------------------------------
+// --- the way to memory and peers -----------------------------------------------------------------
 
 MutableBytes UcxProvider::local(RegionId region) noexcept {
-    HIROBA_INVARIANT(region.value < regions_.size(), "region %u of %lu", region.value,
-                     regions_.size());
-    return {regions_[region.value].start, regions_[region.value].bytes};
+    HIROBA_INVARIANT(region.value < regions_.count(), "region %u of %lu", region.value,
+                     regions_.count());
+    return regions_.memory(region.value);
 }
 
 std::byte* UcxProvider::mapped(NodeId node, RegionId region) noexcept {
@@ -336,33 +300,6 @@ bool UcxProvider::open_endpoint(Peer& peer) noexcept {
     return false;
 }
 
-ucp_rkey_h UcxProvider::key_of(Peer& peer, std::uint32_t region) noexcept {
-    ucp_rkey_h& key = peer.keys[region];
-    if (key != nullptr) return key;
-    const ucs_status_t status =
-        ucp_.ep_rkey_unpack(peer.endpoint, peer.packed_keys[region].data(), &key);
-    HIROBA_INVARIANT(status == UCS_OK, "ucp_ep_rkey_unpack of region %u: %s", region,
-                     ucp_.status_string(status));
-    return key;
-}
-
-UcxProvider::Op* UcxProvider::take_op(OpId id, NodeId peer) noexcept {
-    Op* const op = free_ops_;
-    if (op == nullptr) return nullptr;
-    free_ops_ = op->next;
-    *op = Op{};
-    op->provider = this;
-    op->id = id;
-    op->peer = peer;
-    op->in_use = true;
-    return op;
-}
-
-void UcxProvider::give_op(Op* op) noexcept {
-    op->in_use = false;
-    op->next = std::exchange(free_ops_, op);
-}
-
 std::byte* UcxProvider::own_place(RegionId region, std::uint64_t offset,
                                   std::size_t bytes) noexcept {
     const MutableBytes memory = local(region);
@@ -370,219 +307,6 @@ std::byte* UcxProvider::own_place(RegionId region, std::uint64_t offset,
                      "%lu bytes at %lu of region %u, which has %lu", bytes, offset, region.value,
                      memory.size());
     return memory.data() + offset;
-}
-
-template <class Start>
-Post UcxProvider::post_op(OpId id, NodeId to, RegionId region, std::uint64_t offset,
-                          std::size_t bytes, Start&& start) noexcept {
-    own_place(region, offset, bytes);  // Regions have one size on all nodes.
-    HIROBA_INVARIANT(to.value < setup_.nodes, "node %u of %u", to.value, setup_.nodes);
-    const std::scoped_lock guard{latch_};
-    Peer& peer = peers_[to.value];
-    Op* const op = take_op(id, to);
-    if (op == nullptr) return Post::again;
-    if (peer.lost) {
-        op->failed = true;
-        finished_.push(op);
-        return Post::posted;
-    }
-    if (peer.gone) {
-        op->parked = true;
-        return Post::posted;
-    }
-    const CallsOfOwnLibrary of_ucx;
-    if (!open_endpoint(peer)) {
-        op->parked = true;
-        return Post::posted;
-    }
-    op->pending = true;
-    const ucs_status_t status =
-        start(peer, key_of(peer, region.value), peer.starts[region.value] + offset, *op);
-    if (status != UCS_INPROGRESS) {
-        op->pending = false;
-        finish(op, status);
-    }
-    return Post::posted;
-}
-
-namespace {
-
-ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, void* data) noexcept {
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.cb.send = callback;
-    param.user_data = data;
-    return param;
-}
-
-/// UCS_INPROGRESS: a callback will tell.
-ucs_status_t status_of(ucs_status_ptr_t request) noexcept {
-    if (request == nullptr) return UCS_OK;
-    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
-}
-
-/// The request that has a callback of its own releases itself there; this one is before a flush.
-void release_request(const UcpLibrary& ucp, ucs_status_ptr_t request) noexcept {
-    if (request != nullptr && !UCS_PTR_IS_ERR(request)) ucp.request_free(request);
-}
-
-}  // namespace
-
-/// Unless a flush is under way, at whose end this is called again.
-void UcxProvider::flush_puts(Peer& peer) noexcept {
-    if (peer.flushing_puts || peer.puts.empty()) return;
-    peer.flushing_puts = true;
-    peer.puts_before.swap(peer.puts);
-    ucs_status_t status = UCS_ERR_CONNECTION_RESET;  // closed meanwhile
-    if (peer.endpoint != nullptr) {
-        const ucp_request_param_t param = with_callback(on_puts_flushed, &peer);
-        status = status_of(ucp_.ep_flush_nbx(peer.endpoint, &param));
-    }
-    if (status != UCS_INPROGRESS) end_puts(peer, status);
-}
-
-Post UcxProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
-                      Bytes from) noexcept {
-    if (to == setup_.self) {
-        std::byte* const place = own_place(region, offset, from.size());
-        if (reinterpret_cast<std::uintptr_t>(place) % std::max<std::size_t>(from.size(), 1) != 0 ||
-            !store_whole(place, from))
-            std::memcpy(place, from.data(), from.size());
-        return Post::done;
-    }
-    return post_op(id, to, region, offset, from.size(),
-                   [&](Peer& peer, ucp_rkey_h key, std::uint64_t at, Op& op) {
-                       ucp_request_param_t param{};
-                       const ucs_status_ptr_t request =
-                           ucp_.put_nbx(peer.endpoint, from.data(), from.size(), at, key, &param);
-                       if (UCS_PTR_IS_ERR(request)) return UCS_PTR_STATUS(request);
-                       release_request(ucp_, request);
-                       peer.puts.push_back(&op);
-                       flush_puts(peer);
-                       return UCS_INPROGRESS;
-                   });
-}
-
-Post UcxProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
-                      std::uint64_t offset) noexcept {
-    if (from == setup_.self) {
-        std::memcpy(to.data(), own_place(region, offset, to.size()), to.size());
-        return Post::done;
-    }
-    return post_op(
-        id, from, region, offset, to.size(),
-        [&](Peer& peer, ucp_rkey_h key, std::uint64_t at, Op& op) {
-            const ucp_request_param_t param = with_callback(on_op_done, &op);
-            return status_of(ucp_.get_nbx(peer.endpoint, to.data(), to.size(), at, key, &param));
-        });
-}
-
-Post UcxProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
-                         std::uint64_t operand, std::uint64_t expected,
-                         std::uint64_t* old) noexcept {
-    const bool aligned = offset % sizeof(std::uint64_t) == 0;
-    HIROBA_INVARIANT(aligned, "atomic at offset %lu", offset);
-    if (at == setup_.self) {
-        std::byte* const place = own_place(region, offset, sizeof(std::uint64_t));
-        const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(place));
-        *old = apply_atomic(word, op, operand, expected);
-        return Post::done;
-    }
-    return post_op(id, at, region, offset, sizeof(std::uint64_t),
-                   [&](Peer& peer, ucp_rkey_h key, std::uint64_t place, Op& posted) {
-                       posted.old = old;
-                       // compare_swap: the buffer is compared with, the result holds what goes in.
-                       posted.operand = op == AtomicOp::compare_swap ? expected : operand;
-                       posted.result = operand;
-                       ucp_request_param_t param = with_callback(on_op_done, &posted);
-                       param.op_attr_mask |=
-                           UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
-                       param.datatype = ucp_dt_make_contig(sizeof(std::uint64_t));
-                       param.reply_buffer = &posted.result;
-                       return status_of(ucp_.atomic_op_nbx(peer.endpoint, opcode_of(op),
-                                                           &posted.operand, 1, place, key, &param));
-                   });
-}
-
-Post UcxProvider::send(NodeId to, MessageKind kind, Urgency urgency,
-                       std::span<const Bytes> parts) noexcept {
-    HIROBA_INVARIANT(to.value < setup_.nodes, "node %u of %u", to.value, setup_.nodes);
-    std::size_t bytes = sizeof(Header);
-    for (const Bytes& part : parts) bytes += part.size();
-    HIROBA_INVARIANT(bytes - sizeof(Header) <= message_bytes_max,
-                     "message of %lu bytes; at most %lu", bytes - sizeof(Header),
-                     message_bytes_max);
-    auto* const message = static_cast<Message*>(std::malloc(sizeof(Message) + bytes));
-    HIROBA_INVARIANT(message != nullptr, "no memory for a message of %lu bytes", bytes);
-    Peer& peer = peers_[to.value];
-    *message = {nullptr, this, &peer, bytes};
-    const Header header{setup_.self.value, static_cast<std::uint8_t>(kind),
-                        static_cast<std::uint8_t>(urgency), 0};
-    std::memcpy(message->data(), &header, sizeof header);
-    std::size_t at = sizeof header;
-    for (const Bytes& part : parts) {
-        if (!part.empty()) std::memcpy(message->data() + at, part.data(), part.size());
-        at += part.size();
-    }
-    const std::scoped_lock guard{latch_};
-    if (to == setup_.self) {
-        if (peer.sends >= sends_max) {
-            std::free(message);
-            return Post::again;
-        }
-        ++peer.sends;
-        arrived_.push(message);
-        sleepers_[static_cast<std::size_t>(Sleeper::waiter)].ring();
-        if (urgency == Urgency::wake_service)
-            sleepers_[static_cast<std::size_t>(Sleeper::service)].ring();
-        return Post::done;
-    }
-    return send_bytes(peer, message);
-}
-
-/// Takes `message` over.
-Post UcxProvider::send_bytes(Peer& peer, Message* message) noexcept {
-    if (peer.gone || peer.sends >= sends_max) {
-        std::free(message);
-        return peer.gone ? Post::done : Post::again;
-    }
-    const CallsOfOwnLibrary of_ucx;
-    if (!open_endpoint(peer)) {
-        std::free(message);
-        return Post::done;
-    }
-    ucp_request_param_t param = with_callback(on_sent, message);
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags = UCP_AM_SEND_FLAG_EAGER;
-    const ucs_status_ptr_t request = ucp_.am_send_nbx(peer.endpoint, message_id, nullptr, 0,
-                                                      message->data(), message->bytes, &param);
-    peer.unflushed = true;
-    if (request == nullptr || UCS_PTR_IS_ERR(request)) {
-        // An error is told of by on_error(), and the message vanishes as all to a lost node do.
-        std::free(message);
-    } else {
-        ++peer.sends;
-    }
-    return Post::done;
-}
-
-bool UcxProvider::drained() noexcept {
-    const std::scoped_lock guard{latch_};
-    const CallsOfOwnLibrary of_ucx;
-    bool all = finished_.empty();
-    for (Peer& peer : peers_) {
-        if (peer.gone || peer.endpoint == nullptr) continue;
-        if (!peer.flushing && peer.unflushed) {
-            peer.unflushed = false;
-            const ucp_request_param_t param = with_callback(on_flushed, &peer);
-            const ucs_status_ptr_t request = ucp_.ep_flush_nbx(peer.endpoint, &param);
-            peer.flushing = request != nullptr && !UCS_PTR_IS_ERR(request);
-        }
-        all = all && !peer.flushing && peer.sends == 0;
-    }
-    for (std::size_t i = 0; i < ops_max && all; ++i)
-        all = !ops_[i].in_use || peers_[ops_[i].peer.value].gone;
-    return all;
 }
 
 }  // namespace hiroba::net::ucx

@@ -9,7 +9,11 @@
 //
 // UCX allocates as it likes, in memory private to the node, and so does this file for messages.
 //
-// Files: ucx_provider.cpp meets and posts; ucx_progress.cpp polls, delivers and sleeps.
+// Memory that a device pins is registered by chunks on first use; who needs the key of a chunk asks
+// its node by a message, and what waits for it is posted when the answer comes.
+//
+// Files: ucx_provider.cpp meets; ucx_posting.cpp posts; ucx_memory registers, and keeps keys;
+// ucx_progress.cpp polls, delivers and sleeps.
 #pragma once
 
 #include <atomic>
@@ -23,6 +27,7 @@
 #include "net/provider/sleepers.hpp"
 #include "net/provider/ucx/make_ucx_provider.hpp"
 #include "net/provider/ucx/ucp_library.hpp"
+#include "net/provider/ucx/ucx_memory.hpp"
 
 namespace hiroba::net::ucx {
 
@@ -59,24 +64,17 @@ public:
     void wake(NodeId node, Sleeper role) noexcept override;
 
 private:
-    struct Region {
-        std::byte* start = nullptr;
-        std::size_t bytes = 0;
-        bool own = false;
-        ucp_mem_h memory = nullptr;
-    };
     struct Op;
     struct Peer {
         UcxProvider* provider = nullptr;
         std::vector<std::byte> card;         ///< its address and keys, as it sent them
         std::span<const std::byte> address;  ///< in `card`
-        std::vector<std::uint64_t> starts;   ///< of its regions, in its address space
-        std::vector<std::span<const std::byte>> packed_keys;  ///< in `card`
+        PeerKeys keys;                       ///< to its regions
         ucp_ep_h endpoint = nullptr;
-        std::vector<ucp_rkey_h> keys;  ///< nullptr: not unpacked yet
-        std::uint32_t sends = 0;       ///< that UCX has not taken over yet
-        bool unflushed = false;        ///< something was sent since the last flush began
+        std::uint32_t sends = 0;  ///< that UCX has not taken over yet
+        bool unflushed = false;   ///< something was sent since the last flush began
         bool flushing = false;
+        std::vector<Op*> waiting;      ///< for a key
         std::vector<Op*> puts;         ///< that no flush is behind yet,
         std::vector<Op*> puts_before;  ///< and those before the flush under way
         bool flushing_puts = false;
@@ -92,12 +90,19 @@ private:
         UcxProvider* provider = nullptr;
         OpId id{};
         NodeId peer{};
+        Work::Kind kind{};
+        AtomicOp op{};
         bool in_use = false;
-        bool pending = false;  ///< UCX will call back
-        bool parked = false;   ///< its peer is gone: nothing more comes, nothing is told yet
+        bool waiting = false;  ///< for a key: in Peer::waiting
+        bool parked = false;   ///< its peer is gone: nothing is told yet
         bool told = false;     ///< as failed, before UCX has called back,
         bool queued = false;   ///< or about to be
         bool failed = false;
+        std::uint32_t under_way = 0;  ///< UCX will call back so many times
+        std::uint32_t region = 0;
+        std::uint64_t offset = 0;
+        std::byte* memory = nullptr;
+        std::size_t bytes = 0, posted = 0;
         std::uint64_t operand = 0, result = 0;
         std::uint64_t* old = nullptr;
         Op* next = nullptr;
@@ -117,6 +122,12 @@ private:
         std::uint8_t urgency;
         std::uint16_t unused;
     };
+    /// What providers say to each other, and the bytes of a key behind it.
+    struct Word {
+        bool is_answer = false;
+        std::uint32_t region = 0, chunk = 0;
+        ucs_status_t status = UCS_OK;  ///< why there is no key
+    };
     template <class T>
     struct Queue {
         T* first = nullptr;
@@ -133,16 +144,20 @@ private:
     Result<void> learn(Peer& peer, std::uint32_t rank);
     Error wrong(const char* call, ucs_status_t status) const;
     bool open_endpoint(Peer& peer) noexcept;
-    ucp_rkey_h key_of(Peer& peer, std::uint32_t region) noexcept;
     std::byte* own_place(RegionId region, std::uint64_t offset, std::size_t bytes) noexcept;
-    Op* take_op(OpId id, NodeId peer) noexcept;
+
+    // ucx_posting.cpp
+    Op* take_op(const Op& wanted) noexcept;
     void give_op(Op* op) noexcept;
-    /// Posts what `start(peer, key, remote address, op)` posts. `bytes` are checked.
-    template <class Start>
-    Post post_op(OpId id, NodeId peer, RegionId region, std::uint64_t offset, std::size_t bytes,
-                 Start&& start) noexcept;
+    Post post_op(const Op& wanted) noexcept;
+    void advance(Op& op) noexcept;
+    ucs_status_t start(Peer& peer, ucp_rkey_h key, Op& op, std::size_t bytes) noexcept;
     void flush_puts(Peer& peer) noexcept;
-    Post send_bytes(Peer& peer, Message* message) noexcept;
+    Message* make_message(Peer* peer, std::uint8_t kind, Urgency urgency,
+                          std::span<const Bytes> parts) noexcept;
+    Post send_bytes(Peer& peer, Message* message, bool is_bounded) noexcept;
+    void tell_peer(Peer& peer, const Word& word, Bytes key) noexcept;
+    void take_word(Message& message) noexcept;
 
     // ucx_progress.cpp
     static void on_op_done(void* request, ucs_status_t status, void* op) noexcept;
@@ -156,7 +171,8 @@ private:
                                    const ucp_am_recv_param_t* param) noexcept;
     void op_done(Op* op, ucs_status_t status) noexcept;
     void end_puts(Peer& peer, ucs_status_t status) noexcept;
-    void finish(Op* op, ucs_status_t status) noexcept;
+    void finish(Op* op) noexcept;
+    void park_waiting(Peer& peer) noexcept;
     void lose(Peer& peer) noexcept;
     void leave_broken() noexcept;
     void close_endpoint(Peer& peer) noexcept;
@@ -166,13 +182,15 @@ private:
     static constexpr std::size_t ops_max = 4096;
     static constexpr std::uint32_t sends_max = 1024;  ///< under way to one peer
     static constexpr unsigned message_id = 1;
-    /// MessageKind of nothing but a wake-up.
-    static constexpr std::uint8_t bell = 0xff;
+    /// MessageKind of nothing but a wake-up, and of a Word.
+    static constexpr std::uint8_t bell = 0xff, word_kind = 0xfe;
 
     ProviderSetup setup_;
     const UcpLibrary& ucp_;
     std::uint64_t silence_max_s_;
-    std::vector<Region> regions_;
+    Limits limits_;
+    std::vector<std::size_t> wanted_;  ///< bytes of regions
+    OwnMemory regions_;
     std::vector<Peer> peers_;  ///< empty before connect(), then of fixed size
     ucp_context_h context_ = nullptr;
     ucp_worker_h worker_ = nullptr;
@@ -183,6 +201,7 @@ private:
     Op* free_ops_ = nullptr;
     Queue<Op> finished_;
     Queue<Message> arrived_;
+    Queue<Message> words_;
     std::vector<Peer*> to_flush_;                       ///< whose puts came during a flush
     std::size_t bells_ = 0;                             ///< that rang since the last poll
     bool any_broken_ = false;                           ///< some peer has become gone

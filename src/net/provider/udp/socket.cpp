@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/own_descriptors.hpp"
 #include "base/settings.hpp"
 
 namespace hiroba::net::udp {
@@ -38,8 +39,8 @@ void enlarge(int fd, int forced, int plain) noexcept {
 /// A datagram socket bound to `port` of `on` (0: any free one, which is then stored there), or -1.
 int bound(Address on, std::uint16_t& port) noexcept {
     const std::uint16_t family = on.family;
-    const int fd =
-        socket(family == 6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = keep_descriptor(
+        socket(family == 6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0) return -1;
     on.port = port;
     sockaddr_storage name{};
@@ -47,7 +48,7 @@ int bound(Address on, std::uint16_t& port) noexcept {
     auto* const plain = reinterpret_cast<sockaddr*>(&name);
     if (bind(fd, plain, name_bytes) != 0 || getsockname(fd, plain, &name_bytes) != 0) {
         const int saved_errno = errno;
-        close(fd);
+        close_kept_descriptor(fd);
         errno = saved_errno;
         return -1;
     }
@@ -59,8 +60,8 @@ int bound(Address on, std::uint16_t& port) noexcept {
 }  // namespace
 
 Socket::~Socket() {
-    if (fd_ >= 0) close(fd_);
-    if (bell_fd_ >= 0) close(bell_fd_);
+    if (fd_ >= 0) close_kept_descriptor(fd_);
+    if (bell_fd_ >= 0) close_kept_descriptor(bell_fd_);
     if (buffers_ != nullptr) munmap(buffers_, receive_max * buffer_bytes);
 }
 
@@ -78,7 +79,7 @@ Result<void> Socket::bind_pair(const Address& on) {
         if (bell_port != 0) bell_fd_ = bound(on, bell_port);
         if (bell_fd_ >= 0) return {};
         const int saved_errno = errno;
-        close(std::exchange(fd_, -1));
+        close_kept_descriptor(std::exchange(fd_, -1));
         errno = saved_errno;
     }
     return failed("two ports one behind the other", "; see net.ipv4.ip_local_port_range");
@@ -92,7 +93,7 @@ Result<void> Socket::bind_within(const Address& on, const PortRange& range) {
         fd_ = bound(on, port_);
         if (fd_ >= 0) bell_fd_ = bound(on, bell_port);
         if (bell_fd_ >= 0) return {};
-        if (fd_ >= 0) close(std::exchange(fd_, -1));
+        if (fd_ >= 0) close_kept_descriptor(std::exchange(fd_, -1));
     }
     return Error{ErrorKind::environment,
                  "provider udp: no two ports are free in HIROBA_PORTS=" +
@@ -119,7 +120,9 @@ Result<void> Socket::open(const Address& on) {
 Way Way::to(const Address& address) noexcept {
     Way way;
     way.name_bytes = to_sockaddr(address, way.name);
-    way.fd = socket(way.name.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    way.fd = keep_new_descriptor([&way] {
+        return socket(way.name.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    });
     if (way.fd >= 0 &&
         connect(way.fd, reinterpret_cast<sockaddr*>(&way.name), way.name_bytes) != 0) {
         way.close();
@@ -141,7 +144,7 @@ void Way::measure() noexcept {
 }
 
 void Way::close() noexcept {
-    if (fd >= 0) ::close(fd);
+    if (fd >= 0) close_kept_descriptor(fd);
     fd = -1;
 }
 

@@ -177,7 +177,7 @@ void MessageQueue::flush(NodeId to) noexcept {
 
 bool MessageQueue::arm_sends() noexcept {
     const std::scoped_lock guard{queue_.latch()};
-    return queue_.arm(waiting_count_ == 0);
+    return queue_.arm(!any_waits());
 }
 
 void MessageQueue::lose(NodeId peer) noexcept {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -67,6 +68,8 @@ public:
     /// Takes completions of sends; what waits leaves. broke(peer): its connection did.
     template <class Broke>
     std::size_t poll(std::size_t count_max, Broke&& broke) noexcept;
+    /// Whether messages wait for room. Without the latch.
+    bool any_waits() const noexcept { return waiting_count_.load(std::memory_order_relaxed) != 0; }
     bool has_waiting(NodeId to) const noexcept { return !waiting_[to.value].empty(); }
     void lose(NodeId peer) noexcept;
 
@@ -106,9 +109,9 @@ private:
     void let_go(NodeId to) noexcept;
 
     Device& device_;
-    SendQueue queue_;                   ///< its latch guards all but what arrives
-    std::vector<WaitingRoom> waiting_;  ///< by peer
-    std::size_t waiting_count_ = 0;     ///< in all
+    SendQueue queue_;                            ///< its latch guards all but what arrives
+    std::vector<WaitingRoom> waiting_;           ///< by peer
+    std::atomic<std::size_t> waiting_count_{0};  ///< in all; written with the latch held
 
     Latch arrivals_latch_;
     ibv_srq* srq_ = nullptr;
@@ -126,7 +129,7 @@ std::size_t MessageQueue::poll(std::size_t count_max, Broke&& broke) noexcept {
         queue_.reap(count_max, [&](NodeId peer, const Request&, bool carried_out) {
             if (!carried_out) broke(peer);
         });
-    if (waiting_count_ != 0) {
+    if (any_waits()) {
         for (std::uint32_t rank = 0; rank < waiting_.size(); ++rank) let_go(NodeId{rank});
     }
     return seen;

@@ -21,7 +21,9 @@ namespace {
 
 // About a millisecond of the processor's counter, which is cheaper to read than the clock.
 constexpr std::uint64_t look_every_ticks = 1u << 21;
-constexpr std::uint32_t introduce_every = 4;  // polls
+// Polls. Connections are made once, and what was sent is gone: nobody waits for either but who
+// finds no room, which is seen at once.
+constexpr std::uint32_t introduce_every = 32, reap_sends_every = 8;
 constexpr std::size_t arrivals_max = 16;
 
 }  // namespace
@@ -30,11 +32,14 @@ constexpr std::size_t arrivals_max = 16;
 
 std::size_t VerbsProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
     if (!connected_) return 0;
-    // Connections are made once: what comes for them need not be looked for by each poll.
-    if (++polls_ % introduce_every == 0) introduce();
+    const std::uint32_t round = ++polls_;
+    // Relaxed: what has come is behind the meeting's latch.
+    if (round % introduce_every == 0 || was_met_.load(std::memory_order_relaxed)) introduce();
     std::size_t told = 0;
-    for (const auto& lane : lanes_) told += poll(*lane, arrivals, count_max);
-    messages_.poll(count_max, [this](NodeId peer) { broke(peer); });
+    for (const auto& lane : lanes_)
+        if (!lane->is_idle()) told += poll(*lane, arrivals, count_max);
+    if (round % reap_sends_every == 0 || messages_.any_waits())
+        messages_.poll(count_max, [this](NodeId peer) { broke(peer); });
     told += deliver(arrivals, count_max);
     told += deliver_own(arrivals, count_max);
     look_after_peers(arrivals);
@@ -42,11 +47,12 @@ std::size_t VerbsProvider::poll(Arrivals& arrivals, std::size_t count_max) noexc
 }
 
 std::size_t VerbsProvider::poll_own(Arrivals& arrivals, std::size_t count_max) noexcept {
-    return connected_ ? poll(lane_of_thread(), arrivals, count_max) : 0;
+    if (!connected_) return 0;
+    Lane& lane = lane_of_thread();
+    return lane.is_idle() ? 0 : poll(lane, arrivals, count_max);
 }
 
 std::size_t VerbsProvider::poll(Lane& lane, Arrivals& arrivals, std::size_t count_max) noexcept {
-    if (lane.is_idle()) return 0;
     return lane.poll(count_max, [&](OpId id, NodeId peer, bool failed) {
         if (failed)
             arrivals.failed(id, peer);
@@ -57,6 +63,7 @@ std::size_t VerbsProvider::poll(Lane& lane, Arrivals& arrivals, std::size_t coun
 
 /// Connections that were asked for.
 void VerbsProvider::introduce() noexcept {
+    was_met_.store(false, std::memory_order_relaxed);
     std::array<Meeting::Datagram, 16> answers;
     const std::size_t count = meeting_.poll(answers);
     for (std::size_t i = 0; i < count; ++i) {
@@ -268,7 +275,12 @@ bool VerbsProvider::anything_to_do(Sleeper role) noexcept {
         const std::scoped_lock guard{lane->queue().latch()};
         if (lane->has_finished() || lane->queue().arm()) return true;
     }
-    return messages_.arm_sends() || meeting_.arm() || messages_.arm(role == Sleeper::service);
+    if (messages_.arm_sends()) return true;
+    if (meeting_.arm()) {
+        was_met_.store(true, std::memory_order_relaxed);
+        return true;
+    }
+    return messages_.arm(role == Sleeper::service);
 }
 
 void VerbsProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),

@@ -139,6 +139,8 @@ private:
     std::uint64_t looked_at_ticks_ = 0;  ///< progress role
     std::uint32_t polls_ = 0;            ///< progress role
     std::atomic<bool> any_broken_{false};
+    std::atomic<bool> was_met_{
+        false};        ///< a thread that went to sleep has seen questions or answers
     Latch own_latch_;  ///< guards messages to this node itself
     std::vector<OwnMessage> own_messages_;
     std::atomic<bool> any_own_{false};  ///< written with the latch held

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/sim_job.hpp"
+#include "net/provider/sim/sim_job.hpp"
 
 #include <utility>
 
 #include "net/provider/sim/sim_provider.hpp"
 
-namespace hiroba::sim_test {
+namespace hiroba::net::sim {
 
-using net::sim::Scheduler;
-
-SimJob::SimJob(net::sim::FiberStacks& stacks, std::uint32_t nodes,
-               const net::sim::SchedulerOptions& scheduling, const net::sim::NetworkOptions& wire)
+SimJob::SimJob(FiberStacks& stacks, std::uint32_t nodes, const SchedulerOptions& scheduling,
+               const NetworkOptions& wire)
     : nodes_(nodes), scheduler_(stacks, scheduling), network_(scheduler_, nodes, wire) {
     coming_.bytes.resize(nodes);
 }
@@ -22,17 +20,17 @@ Scheduler::Outcome SimJob::run(const std::function<void(NodeId)>& body) {
     return scheduler_.run();
 }
 
-net::ControlChannel::Gathered SimJob::gather(NodeId self, Bytes mine) {
+ControlChannel::Gathered SimJob::gather(NodeId self, Bytes mine) {
     coming_.bytes[self.value].assign(mine.begin(), mine.end());
     const std::uint64_t round = round_;
     if (++come_ == nodes_) {
         coming_.fds.assign(nodes_, -1);
-        last_ = std::make_shared<const net::ControlChannel::Gathered>(std::move(coming_));
+        last_ = std::make_shared<const ControlChannel::Gathered>(std::move(coming_));
         coming_ = {};
         coming_.bytes.resize(nodes_);
         come_ = 0;
         ++round_;
-        for (net::sim::Fiber* fiber : std::exchange(waiting_, {})) scheduler_.wake(*fiber);
+        for (Fiber* fiber : std::exchange(waiting_, {})) scheduler_.wake(*fiber);
     }
     while (round_ == round) {
         waiting_.push_back(&scheduler_.running());
@@ -41,18 +39,18 @@ net::ControlChannel::Gathered SimJob::gather(NodeId self, Bytes mine) {
     return *last_;  // no other round begins and ends before this thread has its turn
 }
 
-net::ProviderSetup SimJob::setup(NodeId self, std::uint64_t job_key) {
+ProviderSetup SimJob::setup(NodeId self, std::uint64_t job_key) {
     return {.self = self,
             .nodes = nodes_,
             .job_key = job_key,
             .exchange = [this, self](Bytes mine, int) {
-                return Result<net::ControlChannel::Gathered>(gather(self, mine));
+                return Result<ControlChannel::Gathered>(gather(self, mine));
             }};
 }
 
-std::unique_ptr<net::Endpoint> SimJob::open(NodeId self, std::uint64_t job_key) {
-    return net::Endpoint::over(
-        self, nodes_, std::make_unique<net::sim::SimProvider>(network_, setup(self, job_key)));
+std::unique_ptr<Endpoint> SimJob::open(NodeId self, std::uint64_t job_key) {
+    return Endpoint::over(self, nodes_,
+                          std::make_unique<SimProvider>(network_, setup(self, job_key)));
 }
 
 const char* outcome_name(Scheduler::Outcome outcome) noexcept {
@@ -65,4 +63,4 @@ const char* outcome_name(Scheduler::Outcome outcome) noexcept {
     return "?";
 }
 
-}  // namespace hiroba::sim_test
+}  // namespace hiroba::net::sim
