@@ -336,7 +336,8 @@ def check(options, case, flavour, nodes, threads, engine, directory):
         part = participation(got_stderr, b"tasks_executed")
         idle = [node for node in range(nodes) if part.get(node, 0) < 1]
         if idle:
-            wrong.append(f"nodes {idle} executed no task")
+            wrong.append(f"nodes {idle} executed no task, of {part}: " +
+                         got_stderr[-2000:].decode(errors="replace"))
     if wrong and not case.stderr:
         wrong.append("standard error: " + got_stderr[-300:].decode(errors="replace"))
     return "; ".join(wrong)

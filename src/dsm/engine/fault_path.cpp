@@ -73,13 +73,13 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const WriteFault under_way{entries_[block], write};
     close_waited_for(block);
     if (!write) await_written(block, *offset);
-    bool stays;
-    bool absent;
-    std::uint32_t last_time;
+    bool stays = false;
+    bool absent = false;
+    std::uint32_t last_time = 0;
     std::optional<std::uint64_t> word;  // before what the background flusher had made stale came
     std::optional<bool> knows_all;      // of what was here when the write came
     Timestamp had;
-    for (Stamp missing;; catch_up_with(missing)) {
+    until_acquired(block, [&]() -> Stamp {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
         note_use(entry);
@@ -88,16 +88,17 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         absent = !readable(entry.state);
         if (!knows_all) knows_all = !entry.early, had = copies_.own_wts(block);
         if (std::exchange(entry.stale_aside, false)) word = word_at(*offset);
-        missing = resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(block, write));
-        if (!missing.is_none()) continue;
+        const Stamp missing =
+            resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(block, write));
+        if (!missing.is_none()) return missing;
         if (absent) note_followed(entry), predictor_.note_miss(block);
         if (entry.early) [[unlikely]] {
             // What came while the write waited did not come before it.
             const bool meets = write && *knows_all && copies_.own_wts(block) > had;
             races_.note_first_access(block, address - range.address, write && absent, meets);
         }
-        break;
-    }
+        return {};
+    });
     if (word && !write && word_at(*offset) != *word && seems_to_spin()) note_spin(block);
     if (!write) spins_.note_open(entries_[block].spin, block);
     // Where a first write is a fault of its own, what a write miss brings along would cost one

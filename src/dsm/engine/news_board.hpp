@@ -71,8 +71,8 @@ public:
 
     /// How much a node wants a block for an atomic that another's use of it keeps away, and
     /// `given`: that other holds back. From one that waits for its turn to one that has failed
-    /// twice.
-    enum class Turn : std::uint8_t { patient, urgent, insistent, given };
+    /// twice, and one that fails each time: what it asks for comes too late for it.
+    enum class Turn : std::uint8_t { patient, urgent, insistent, starved, given };
     /// Tells `node` so, in place of what it was told before.
     void ask_turn(NodeId node, std::uint32_t block, Turn turn) noexcept;
     void end_turn(NodeId node) noexcept { segment_.store({node, turn_at(self_)}, 0); }

@@ -214,7 +214,7 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
 void Node::make_accessible(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope latches;
     space_.for_blocks(address, bytes, [&](BlockId block) {
-        for (Stamp missing; !(missing = use_block(block, write)).is_none();) catch_up_with(missing);
+        until_acquired(block, [&] { return use_block(block, write); });
     });
 }
 
@@ -239,9 +239,7 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope here;
     AddressRange again;
     space_.for_blocks(address, bytes, [&](BlockId block) {
-        for (Stamp missing; !(missing = pin_block(block, write, again)).is_none();) {
-            catch_up_with(missing);
-        }
+        until_acquired(block, [&] { return pin_block(block, write, again); });
     });
     while (again.bytes > 0) {
         const std::size_t part = map().extent_left(*map().offset_of(again.address), again.bytes);

@@ -193,6 +193,17 @@ private:
     bool has_moved_on(NodeId holder, BlockId block, std::uint64_t at, std::uint64_t word) noexcept;
     void ask_turn(NodeId node, BlockId block, NewsBoard::Turn turn) noexcept;
     void end_turn(BlockEntry& entry) noexcept;
+    void ask_turn_after(unsigned tries, NodeId writer, BlockId block, bool atomic) noexcept;
+    /// Calls use() until it lacks nothing that must be acquired first. With nothing held.
+    template <class Use>
+    void until_acquired(BlockId block, Use&& use) noexcept {
+        unsigned tries = 0;
+        for (Stamp missing; !(missing = use()).is_none(); ++tries) {
+            ask_turn_after(tries, missing.writer(), block, false);
+            catch_up_with(missing);
+        }
+        if (tries > 0) end_turn(entries_[block]);
+    }
     bool seems_to_spin() const noexcept { return spins_.is_behind_aside(now_ns()); }
     void note_spin(BlockId block) noexcept;
     static void on_spin_seen(void* self, NodeId from, Bytes body) noexcept;

@@ -16,8 +16,6 @@ namespace {
 // Longer than that no atomic waits for a write of its own node, which may wait for another node.
 constexpr std::uint64_t write_fault_max_ns = 50'000'000;
 constexpr unsigned tries_giving_way = 2;
-// More often than that no atomic lets another node's come between.
-constexpr unsigned tries_in_turn = 2;
 // How often it then looks for the write itself, some microseconds and a few turns of the processor.
 constexpr unsigned looks_for_write = 150;
 }  // namespace
@@ -67,10 +65,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
         Stamp missing;
         if (try_enter_atomic(block, tries < tries_giving_way, missing)) return true;
         if (missing.is_none()) continue;
-        using Turn = NewsBoard::Turn;
-        if (missing.writer() != self_)
-            ask_turn(missing.writer(), block,
-                     tries < tries_in_turn ? Turn::urgent : Turn::insistent);
+        ask_turn_after(tries, missing.writer(), block, true);
         catch_up_with(missing, in_turn && tries == 0 ? Writer::in_turn : Writer::anywhere);
     }
 }

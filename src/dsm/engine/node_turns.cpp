@@ -19,6 +19,11 @@ using Turn = NewsBoard::Turn;
 
 constexpr std::uint64_t dense_ns = 5'000;  ///< between two operations of this node
 constexpr std::uint64_t turn_ns = 100'000;
+/// Where messages take so long that each turn is over before its news arrive: on busy machines.
+constexpr std::uint64_t turn_of_starved_ns = 20'000'000;
+constexpr unsigned tries_in_turn = 2;   ///< of an atomic, before it insists
+constexpr unsigned tries_of_load = 2;   ///< before it asks for a turn
+constexpr unsigned tries_to_starve = 5;
 constexpr std::uint64_t idle_ns = 3'000;  ///< without an operation of the other node: its turn ends
 /// Likewise, where it was given: it may acquire and read what it has waited for.
 constexpr std::uint64_t idle_after_giving_ns = 30'000;
@@ -34,8 +39,10 @@ std::uint64_t Node::give_turn(BlockId block) noexcept {
     const BlockEntry& entry = entries_[block];  // hints, read without the latch
     const bool dense = begin - entry.atomics.at_ns <= dense_ns, vain = entry.atomics.vain;
     bool paid = false;
+    std::uint64_t longest_ns = turn_ns;
     const auto other = debts_.board().give_turn(block, [&](Turn turn) {
-        if (turn != Turn::insistent && (!dense || (turn == Turn::patient && !vain))) return false;
+        if (turn < Turn::insistent && (!dense || (turn == Turn::patient && !vain))) return false;
+        longest_ns = turn == Turn::starved ? turn_of_starved_ns : turn_ns;
         if (std::exchange(paid, true)) return true;
         // Before it is told.
         debts_.want_own();
@@ -43,7 +50,8 @@ std::uint64_t Node::give_turn(BlockId block) noexcept {
         return true;
     });
     if (!other) return 0;
-    for (BoundedWait wait{begin, turn_ns}; debts_.board().has_turn(*other, block); wait.pause()) {
+    for (BoundedWait wait{begin, longest_ns}; debts_.board().has_turn(*other, block);
+         wait.pause()) {
         if (wait.is_over()) {
             debts_.board().take_turn_back(*other, block);
             break;
@@ -101,6 +109,17 @@ bool Node::has_moved_on(NodeId holder, BlockId block, std::uint64_t at,
            lock_.went_to(block) != holder;
 }
 
+// An atomic, or the fault of a load, has come upon bytes whose release it lacks, for so many times
+// before this one. A load asks late: it takes nothing away from the writer, and most often nothing
+// is written behind it.
+void Node::ask_turn_after(unsigned tries, NodeId writer, BlockId block, bool atomic) noexcept {
+    if (writer == self_ || (!atomic && tries < tries_of_load)) return;
+    ask_turn(writer, block,
+             tries >= tries_to_starve           ? Turn::starved
+             : atomic && tries < tries_in_turn ? Turn::urgent
+                                               : Turn::insistent);
+}
+
 // A node that asks another takes back what it has asked of the one before.
 void Node::ask_turn(NodeId node, BlockId block, Turn turn) noexcept {
     BlockEntry& entry = entries_[block];
@@ -111,7 +130,7 @@ void Node::ask_turn(NodeId node, BlockId block, Turn turn) noexcept {
     debts_.board().ask_turn(node, block, turn);
 }
 
-// Behind an atomic, with nothing held.
+// Behind an atomic or the fault of a load, with nothing held.
 void Node::end_turn(BlockEntry& entry) noexcept {
     // Relaxed, as above; no read-modify-write where nobody was asked.
     if (entry.atomics.turn_asked.load(std::memory_order_relaxed) == 0) return;
