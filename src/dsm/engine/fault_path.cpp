@@ -73,8 +73,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const WriteFault under_way{entries_[block], write};
     close_waited_for(block);
     if (!write) await_written(block, *offset);
-    bool stays = false;
-    bool absent = false;
+    bool stays = false, absent = false;
     std::uint32_t last_time = 0;
     std::optional<std::uint64_t> word;  // before what the background flusher had made stale came
     std::optional<bool> knows_all;      // of what was here when the write came

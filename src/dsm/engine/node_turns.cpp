@@ -21,8 +21,8 @@ constexpr std::uint64_t dense_ns = 5'000;  ///< between two operations of this n
 constexpr std::uint64_t turn_ns = 100'000;
 /// Where messages take so long that each turn is over before its news arrive: on busy machines.
 constexpr std::uint64_t turn_of_starved_ns = 20'000'000;
-constexpr unsigned tries_in_turn = 2;   ///< of an atomic, before it insists
-constexpr unsigned tries_of_load = 2;   ///< before it asks for a turn
+constexpr unsigned tries_in_turn = 2;  ///< of an atomic, before it insists
+constexpr unsigned tries_of_load = 2;  ///< before it asks for a turn
 constexpr unsigned tries_to_starve = 5;
 constexpr std::uint64_t idle_ns = 3'000;  ///< without an operation of the other node: its turn ends
 /// Likewise, where it was given: it may acquire and read what it has waited for.
@@ -115,7 +115,7 @@ bool Node::has_moved_on(NodeId holder, BlockId block, std::uint64_t at,
 void Node::ask_turn_after(unsigned tries, NodeId writer, BlockId block, bool atomic) noexcept {
     if (writer == self_ || (!atomic && tries < tries_of_load)) return;
     ask_turn(writer, block,
-             tries >= tries_to_starve           ? Turn::starved
+             tries >= tries_to_starve          ? Turn::starved
              : atomic && tries < tries_in_turn ? Turn::urgent
                                                : Turn::insistent);
 }
