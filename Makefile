@@ -23,7 +23,7 @@ build: packages  ## build/bin/hiroba and its libraries, optimized; nothing else
 check: check-packages  ## builds all and runs all tests, also those that take long
 	$(configure) check
 	$(build) check
-	$(ctest) check
+	$(ctest) check || { scripts/print-failed.sh build; exit 1; }
 
 check-fast: check-packages  ## the tests of a minute and a half
 	$(configure) check

@@ -152,6 +152,7 @@ def all_cases():
         Case("storm.c"),
         Case("storm.c", environment={"HIROBA_NEWS": "message"}),
         Case("late_handler.c"),
+        Case("timer_stops.c"),
         Case("buffer_storm.c"),
         Case("children.c", regions=False),
         Case("fortran_unit.f90", environment=EXAMINED, refused=(78, b"Fortran unit 20 is not open on node 1")),

@@ -11,11 +11,14 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/process/crashes.hpp"
@@ -37,6 +40,10 @@ HIROBA_REAL(sigaltstack);
 HIROBA_REAL(sigsuspend);
 HIROBA_REAL(raise);
 HIROBA_REAL(pthread_kill);
+HIROBA_REAL(alarm);
+HIROBA_REAL(setitimer);
+HIROBA_REAL(timer_settime);
+HIROBA_REAL(timer_delete);
 
 namespace hiroba::abi {
 namespace {
@@ -57,6 +64,8 @@ constinit Relayed relayed[_NSIG];
 constinit std::atomic<std::uint32_t> deferred_count{0};
 constinit Latch changing;
 thread_local stack_t program_stack{nullptr, SS_DISABLE, 0};
+/// This thread has deferred a signal since deliver_deferred().
+thread_local bool defers = false;
 
 /// libc adds it to every action and shows it to who reads an action back (SA_RESTORER).
 constexpr int restorer_flag = 0x04000000;
@@ -79,12 +88,13 @@ int set_default(int number, const Action& wanted, Action* before) noexcept {
 
 /// Raises the signal again in a millisecond: until then the thread may have left the runtime.
 void defer(Relayed& signal, const siginfo_t& info) noexcept {
+    defers = true;
     if (!signal.deferred.exchange(true)) {
         signal.deferred_info = info;
         deferred_count.fetch_add(1);
     }
     const itimerspec soon{{0, 0}, {0, 1'000'000}};
-    timer_settime(signal.again, 0, &soon, nullptr);
+    real_timer_settime(signal.again, 0, &soon, nullptr);
 }
 
 void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
@@ -231,6 +241,16 @@ bool is_runtime_thread() noexcept {
     return world()->job.self.value != 0 || (context != nullptr && context->global_thread != 0);
 }
 
+/// In a call of the program's that stops a timer: what it has sent this thread so far is handled
+/// before that returns.
+void deliver_deferred() noexcept {
+    if (!std::exchange(defers, false)) return;
+    const int errno_before = errno;
+    for (int number = 1; number < _NSIG; ++number)
+        if (relayed[number].deferred.load()) real_raise(number);
+    errno = errno_before;
+}
+
 }  // namespace
 
 bool is_signal_deferred() noexcept { return deferred_count.load() != 0; }
@@ -309,6 +329,32 @@ int pthread_kill(pthread_t thread, int number) noexcept {
     if (!HIROBA_CALL_OF_PROGRAM() || !to_itself || !is_runtime_thread())
         return real_pthread_kill(thread, number);
     return raise_here(number) == 0 ? 0 : errno;
+}
+
+unsigned alarm(unsigned seconds) noexcept {
+    const unsigned left = real_alarm(seconds);
+    if (HIROBA_CALL_OF_PROGRAM()) deliver_deferred();
+    return left;
+}
+
+int setitimer(__itimer_which_t which, const struct itimerval* wanted,
+              struct itimerval* before) noexcept {
+    const int result = real_setitimer(which, wanted, before);
+    if (HIROBA_CALL_OF_PROGRAM()) deliver_deferred();
+    return result;
+}
+
+int timer_settime(timer_t timer, int flags, const struct itimerspec* wanted,
+                  struct itimerspec* before) noexcept {
+    const int result = real_timer_settime(timer, flags, wanted, before);
+    if (HIROBA_CALL_OF_PROGRAM()) deliver_deferred();
+    return result;
+}
+
+int timer_delete(timer_t timer) noexcept {
+    const int result = real_timer_delete(timer);
+    if (HIROBA_CALL_OF_PROGRAM()) deliver_deferred();
+    return result;
 }
 
 int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
