@@ -72,6 +72,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const Timed timed{statistics_, &PlaceCounters::fault_ns};
     const WriteFault under_way{entries_[block], write};
     close_waited_for(block);
+    const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere
     if (!write) await_written(block, *offset);
     bool stays = false, absent = false;
     std::uint32_t last_time = 0;
@@ -86,7 +87,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         last_time = length_of_run(entry);
         absent = !readable(entry.state);
         if (!knows_all) knows_all = !entry.early, had = copies_.own_wts(block);
-        if (std::exchange(entry.stale_aside, false)) word = word_at(*offset);
+        if (std::exchange(entry.stale_aside, false) && comes_at_once) word = word_at(*offset);
         const Stamp missing =
             resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(block, write));
         if (!missing.is_none()) return missing;
@@ -98,10 +99,9 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         }
         return {};
     });
-    if (word && !write && word_at(*offset) != *word && seems_to_spin()) note_spin(block);
+    if (word && word_at(*offset) != *word) note_spin(block);
     if (!write) spins_.note_open(entries_[block].spin, block);
-    // Where a first write is a fault of its own, what a write miss brings along would cost one
-    // more.
+    // Where a first write is itself a fault, what a write miss brings along would cost another.
     if (stays) return true;
     if (write && !absent)
         open_ahead(block);
