@@ -138,7 +138,7 @@ private:
     std::array<SizeClass, size_classes> classes_;
     alignas(cache_line_bytes) Latch page_latch_;
     PageRuns runs_;
-    std::atomic<std::size_t> freed_pages_{0};  ///< of runs_, for whoever has not got the latch
+    std::atomic<std::size_t> freed_pages_{0};  ///< of runs_, for threads without the latch
     std::size_t freed_low_pages_ = 0;          ///< its least since take_freed_low()
     std::size_t pages_in_memory_ = 0;          ///< not fresh, free or not
     std::size_t most_in_memory_ = 0;

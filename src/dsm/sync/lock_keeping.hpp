@@ -15,8 +15,8 @@
 
 namespace hiroba::dsm {
 
-/// One lock as seen by one node; all zero before its first stay. Thread: whoever holds the lock or
-/// is about to fetch it.
+/// One lock as seen by one node; all zero before its first stay. Thread: the one that holds the
+/// lock or is about to fetch it.
 class LockKeeping {
 public:
     /// A thread here wants the lock, which is elsewhere.
@@ -36,7 +36,7 @@ public:
                holds_ - former_holds_ < publications_max;
     }
     void left(std::uint64_t now_ns) noexcept { left_ns_ = now_ns; }
-    /// It was kept although another node waited, and nobody here came back for it.
+    /// It was kept although another node waited, and no thread here came back for it.
     void was_kept_in_vain() noexcept { evidence_ = evidence_after_vain; }
 
     static constexpr std::uint64_t soon_ns = 5'000;
