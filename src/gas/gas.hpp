@@ -48,7 +48,7 @@ inline void copy_shared(std::byte* to, const std::byte* from, std::size_t bytes)
         reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
     if (((places | bytes) & 7) != 0 || bytes > whole_max) return copy_torn(to, from, bytes);
     for (std::size_t at = 0; at < bytes; at += 8) {
-        // Relaxed: who needs an order has a fence or an atomic word of Segment behind it.
+        // Relaxed: a caller that needs an order has a fence or an atomic word of Segment behind it.
         const std::uint64_t word =
             __atomic_load_n(reinterpret_cast<const Word*>(from + at), __ATOMIC_RELAXED);
         __atomic_store_n(reinterpret_cast<Word*>(to + at), word, __ATOMIC_RELAXED);

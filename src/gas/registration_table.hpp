@@ -68,8 +68,8 @@ public:
     /// No thread accesses memory that remove() took out of reach.
     static bool is_unannounced(const Registration& removed) noexcept;
 
-    /// Announces by `announcement` the memory at `place` if this thread remembers it. Then whoever
-    /// called accesses it and stores nullptr to `announcement`. nullptr: not remembered, nothing is
+    /// Announces by `announcement` the memory at `place` if this thread remembers it. Then the
+    /// caller accesses it and stores nullptr to `announcement`. nullptr: not remembered, nothing is
     /// announced.
     std::byte* announce(std::uint64_t place, std::uint32_t color, std::uint64_t bytes,
                         std::atomic<std::byte*>& announcement) const noexcept {

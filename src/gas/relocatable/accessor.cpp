@@ -51,7 +51,7 @@ Status Accessor::wait_for_answers(std::uint64_t first, std::uint64_t last) noexc
             return cache_.word(page).state != PageState::asking || dead_.contains(directory);
         };
         if (!answered()) messages_.wait_until(answered, RankSet::of(directory));
-        // Unknown again: forgotten meanwhile, or nobody is left to answer.
+        // Unknown again: forgotten meanwhile, or no directory node is left to answer.
         if (!is_open() || !dead_.contains(directory)) continue;
         for (std::uint64_t rest = page; rest <= last; ++rest) {
             if (dead_.contains(shape_.directory_of(rest).value)) cache_.abandon(rest);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: a directory node's side: the words of its pages, and who waits for one that is moving.
+// Role: a directory node's side: the words of its pages, and the nodes that wait for one that is
+// moving.
 // Source: Endo & Taura, MGAS-2, section 3.2 (own: one relocation of a page at a time).
 // Invariant: words are changed by CPU atomics, since other nodes may change them one-sidedly.
 // Handlers decide under the latch and return what is to be sent; nothing is sent here.
@@ -34,7 +35,7 @@ public:
     std::vector<SpaceMessage> claimed(NodeId from, std::uint64_t token, SpaceMessages::Words words);
     std::vector<SpaceMessage> committed(SpaceMessages::Words words);
     void publish(const PublishedRun& run) noexcept;
-    /// Who waited for a change by `dead` hears that the page is lost.
+    /// Tells the nodes that waited for a change by `dead` that the page is lost.
     std::vector<SpaceMessage> lost(NodeId dead);
 
 private:

@@ -61,8 +61,8 @@ void MetadataCache::set(std::uint64_t page, const CacheWord& wanted) noexcept {
     CachedPage& entry = table_[page];
     std::byte* const base = word.is_readable() ? reach(page, word.owner) : nullptr;
     std::byte* const writes = word.state == PageState::live ? base : nullptr;
-    // Release, all: who follows a pointer finds the limit. What a mover waits for is ordered by
-    // the barrier behind stop() and move() (fence()).
+    // Release, all: a thread that follows a pointer finds the limit. What a mover waits for is
+    // ordered by the barrier behind stop() and move() (fence()).
     if (writes == nullptr) entry.writes.store(nullptr, std::memory_order_release);
     entry.word.store(word.pack(), std::memory_order_release);
     entry.reads.store(base, std::memory_order_release);
@@ -218,7 +218,7 @@ void MetadataCache::resume(std::uint64_t page, const PageWord& next,
     if (left) keep_frame(page);
 }
 
-/// The page has left this node, and nobody reads what is here.
+/// The page has left this node, and no thread reads what is here.
 void MetadataCache::keep_frame(std::uint64_t page) noexcept {
     const auto oldest = spare_.keep(page);
     if (!oldest) return;

@@ -29,8 +29,8 @@ std::optional<std::uint64_t> OneSidedDirectory::load_page_word(const Words& word
     return std::atomic_ref(words.reach[0]).load();
 }
 
-/// After this node's mark in the page's word is there: who has entered itself before looking at
-/// that word is seen here. So the words themselves may be read one by one.
+/// Called once this node's mark is in the page's word: a rank that has entered itself before it
+/// looked at that word is seen here. So the words themselves may be read one by one.
 bool OneSidedDirectory::load_sharers(const Words& words, RankSet& sharers) {
     if (dead_.contains(words.at.value)) return false;
     const std::uint32_t count = shape_.sharer_words();
@@ -82,8 +82,8 @@ std::optional<PageWord> OneSidedDirectory::look(std::uint64_t page) noexcept {
     if (words.reach == nullptr || dead_.count() != 0) return std::nullopt;
     const std::uint32_t self = async_.endpoint().self().value;
     const std::uint64_t self_bit = rank_bit(self);
-    // Who has ever entered itself is there: a mover that claims later than the load of the word
-    // below reads the sharers later still.
+    // A rank that has once entered itself stays there: a mover that claims later than the load of
+    // the word below reads the sharers later still.
     const std::atomic_ref sharers{words.reach[sharer_index(self)]};
     if ((sharers.load() & self_bit) == 0) sharers.fetch_or(self_bit);
     const PageWord word = PageWord::unpack(std::atomic_ref(words.reach[0]).load());
@@ -139,7 +139,7 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
                     continue;
                 }
             }
-            // Without the sharers nobody may move it; with its directory node the page is lost.
+            // Without the sharers no node may move it; with its directory node the page is lost.
             RankSet sharers;
             if (load_sharers(words, sharers)) {
                 granted.insert(granted.end(), {page, word.pack()});

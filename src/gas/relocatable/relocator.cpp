@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t pause_busy_ns = 2'000, pause_idle_ns = 20'000, pause_max_ns = 1'000'000;
 /// A token names the call and, in waves, the change: changes of a call are fewer than this.
 constexpr unsigned change_bits = 16;
-/// Of messages whose answer nobody waits for: calls count from 1.
+/// Of messages whose answer no call waits for: calls count from 1.
 constexpr std::uint64_t no_call = 0;
 
 }  // namespace
@@ -265,7 +265,7 @@ void Relocator::begin(Call& call, std::vector<GrantedPage> pages) {
     apply_here(*call.changes.back(), SpaceMessageKind::stop);
 }
 
-/// @param again  only to those who have said that they have not drained
+/// @param again  only to the peers that have said that they have not drained
 void Relocator::send_wave(const Call& call, Change& change, SpaceMessageKind kind, bool again) {
     std::vector<std::uint64_t> words;
     for (Peer& peer : change.peers) {
@@ -309,7 +309,7 @@ bool Relocator::is_ready(const Change& change) const {
     return is_drained_here(change);
 }
 
-/// Whether somebody has not drained and will not say when.
+/// Whether a peer, or this node, has not drained and will not say when it has.
 bool Relocator::must_ask_again(const Change& change) const {
     if (change.phase == Change::Phase::copying) return false;
     return std::ranges::any_of(change.peers, &Peer::busy) || !is_drained_here(change);
