@@ -189,7 +189,7 @@ public:
     virtual void want_binding(ProcBind policy) noexcept = 0;
     /// Where the caller is, in environment().places; those are of its node.
     virtual Binding binding() noexcept = 0;
-    /// Of a cancelled region: returns at once, and those who wait leave it.
+    /// Of a cancelled region: returns at once, and the threads that wait leave it.
     virtual void barrier() noexcept = 0;
     /// A flush of the whole memory.
     virtual void flush() noexcept = 0;

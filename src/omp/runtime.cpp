@@ -23,8 +23,8 @@ std::uint32_t usable_processors() {
     return std::max(1, CPU_COUNT(&set));
 }
 
-/// A look costs about 40 cycles; a yield, when nobody else wants the processor, little more. So a
-/// thread that waits for one on another processor hardly loses by yielding early, and one that
+/// A look costs about 40 cycles; a yield, when no other thread wants the processor, little more. So
+/// a thread that waits for one on another processor hardly loses by yielding early, and one that
 /// waits for a thread on its own processor gains a time slice.
 Patience patience_for(WaitPolicy policy, std::uint32_t threads, std::uint32_t processors) {
     Patience patience;

@@ -8,7 +8,7 @@
 namespace hiroba::omp {
 
 namespace {
-/// As many teams as gcc's runtime makes when nobody says how many.
+/// As many teams as gcc's runtime makes when neither program nor user says how many.
 constexpr std::uint32_t teams_by_default = 3;
 }  // namespace
 

@@ -207,8 +207,8 @@ private:
     }
     static Workshare join_construct(Frame& frame) noexcept;
     NodeShare node_share(const Frame& frame) noexcept;
-    /// Calls make() on one thread of the team, and returns what it returned on all, who then see
-    /// what it did. `share` is to be left.
+    /// Calls make() on one thread of the team, and returns what it returned on all threads, which
+    /// then see what it did. `share` is to be left.
     template <class Make>
     void* make_for_all(Frame& frame, Workshare& share, Make&& make) noexcept;
 
@@ -303,7 +303,7 @@ private:
     std::atomic<bool> team_taken_{false};  ///< everywhere_
     std::atomic<bool> told_of_limit_{false};
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local number; never moves
-    Latch helpers_latch_;             ///< the next four, and who makes more threads inside a region
+    Latch helpers_latch_;             ///< the next four, and making more threads inside a region
     std::uint32_t members_here_ = 1;  ///< of everywhere_: threads 0, 1, ... of this node
     std::uint32_t helping_ = 0;
     std::vector<std::unique_ptr<Team>> teams_;

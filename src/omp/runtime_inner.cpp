@@ -2,7 +2,8 @@
 // Role: regions inside regions: teams whose threads are all on the node of their leader.
 // Invariant: such a team shares the node's memory, so neither its start nor its barriers and its
 // end release or acquire anything. Its helpers are threads of the node that are in no team; they
-// arrive at its end on the runtime stack, so that whoever releases behind it finds them there.
+// arrive at its end on the runtime stack, so that a thread that releases behind it finds them
+// there.
 #include <mutex>
 
 #include "base/fatal.hpp"
@@ -81,7 +82,8 @@ void RuntimeCore::start_helpers(Team& team) noexcept {
     if (link_ == nullptr && tasks_.has_waiting()) tasks_.ring();
 }
 
-/// Until all have come and no task of the team is left; then nobody refers to it any more.
+/// Returns when all have come and no task of the team is left; then no thread refers to the team
+/// any more.
 void RuntimeCore::finish_inner(ThreadState& thread, Team& team) noexcept {
     const std::uint32_t phase = team.join.phase();
     if (team.join.arrive()) team.join.open(patience_);

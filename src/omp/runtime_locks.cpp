@@ -18,7 +18,7 @@ bool RuntimeCore::is_alone_here() const noexcept {
 }
 
 // A lock that leaves a node whose only running thread unlocks it: one look at what was written
-// suffices, since nobody writes behind it.
+// suffices, since no thread writes behind it.
 void RuntimeCore::release_for_lock(void* runtime) noexcept {
     auto& self = *static_cast<RuntimeCore*>(runtime);
     self.link_->release_in_program(self.is_alone_here());

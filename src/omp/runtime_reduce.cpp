@@ -20,7 +20,7 @@ bool joins_take_terms(const Frame& frame) noexcept {
 }  // namespace
 
 // A member of the struct of shared variables that an atomic changes is gcc's copy of a reduction's
-// variable: the program has no name for it, so nobody can be waiting for its new value. What the
+// variable: the program has no name for it, so no thread can be waiting for its new value. What the
 // program changes by atomics of its own is behind a pointer.
 // clang's code says beforehand that an atomic is a reduction's.
 bool leave_to_join(const LastAtomic& atomic) noexcept {
@@ -33,8 +33,8 @@ bool leave_to_join(const LastAtomic& atomic) noexcept {
     return frame.team->terms->add(atomic.term);
 }
 
-// The same answer for all threads of a region: who adds under a lock and who adds by an atomic do
-// not see each other.
+// The same answer for all threads of a region: a thread that adds under a lock and one that adds by
+// an atomic do not see each other.
 bool RuntimeCore::announce_term(const void* code, const void* term) noexcept {
     const Frame& frame = *self().frame;
     if (frame.place.team_size == 1 || !joins_take_terms(frame)) return false;
@@ -84,14 +84,14 @@ bool RuntimeCore::reduce(std::uint64_t key, void* data, CombineFunction combine)
     return leads;
 }
 
-/// Until another thread has taken the offer, or nobody leads.
+/// Returns when another thread has taken the offer, or no thread leads.
 void RuntimeCore::await_offer(const ReductionOffer& own) noexcept {
     const ReductionOffers& offers = everywhere_.reductions;
     const auto over = [&] {
         return own.taken.load(std::memory_order_acquire) || !offers.is_led() ||
                parts_.interruptions.are_pending();
     };
-    // What lies on the program's stack here nobody else looks at.
+    // No other thread looks at what lies on the program's stack here.
     on_runtime_stack([&] { parts_.endpoint->wait_until(over); });
     if (parts_.interruptions.are_pending()) parts_.interruptions.serve();
 }

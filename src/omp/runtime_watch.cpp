@@ -5,10 +5,10 @@
 // while a region runs on several nodes, each of them publishes from some moment on again and again,
 // so that a thread which waits for a plain write sees it.
 //
-// Who publishes takes the job's one flush object and tells every node. After each region every node
-// had something to tell: so in a job of N nodes each region cost N * N messages and N turns at one
-// lock, soon after it was over and all of that was known. 64 nodes over udp spent seconds with a
-// program of one empty region.
+// A node that publishes takes the job's one flush object and tells every node. After each region
+// every node had something to tell: so in a job of N nodes each region cost N * N messages and N
+// turns at one lock, soon after it was over and all of that was known. 64 nodes over udp spent
+// seconds with a program of one empty region.
 #include <time.h>
 
 #include <algorithm>

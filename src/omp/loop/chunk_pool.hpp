@@ -72,7 +72,7 @@ public:
 
     /// False: the caller finds out that the slot's former loop is over everywhere, and begins.
     bool serves(const Key& key) const noexcept {
-        // Acquire, both: pairs with begin(). One of them is new to whoever finds the key.
+        // Acquire, both: pairs with begin(). One of them is new to a thread that finds the key.
         return region_.load(std::memory_order_acquire) == key.region &&
                construct_.load(std::memory_order_acquire) == key.construct;
     }
@@ -89,7 +89,7 @@ public:
     }
 
     /// The number of the next chunk; one of at least `end`: none is left.
-    /// @param most   how many may be taken at once, given the first number nobody has taken
+    /// @param most   how many may be taken at once, given the first number not yet taken
     /// @param fetch  adds to the team's counter, and returns what it was
     template <class Most, class Fetch>
     std::uint64_t take(std::uint64_t end, Most&& most, Fetch&& fetch) noexcept {
@@ -100,7 +100,7 @@ public:
                 continue;
             }
             const std::uint64_t first = first_in(word);
-            // What lies behind the end stays: who comes next need not ask.
+            // What lies behind the end stays: the next thread need not ask.
             if (first >= end || first >= numbers_end) return numbers_end;
             if (word_.compare_exchange_weak(word, word_of(first + 1, count_in(word) - 1),
                                             std::memory_order_acq_rel))
@@ -146,7 +146,7 @@ private:
     std::atomic<std::uint64_t> word_{0};  ///< the next number, and how many from it on are here
     std::atomic<std::uint64_t> region_{0}, construct_{~std::uint64_t{0}};
     std::atomic<std::uint32_t> left_{0};
-    Latch latch_;  ///< guards what follows, and who stores word_ without having read it
+    Latch latch_;  ///< guards what follows, and stores to word_ that replace whatever it holds
     std::uint64_t taken_until_ = 0;
     ChunkPace pace_;
 };

@@ -4,7 +4,7 @@
 // Invariant: iterations of the outermost loop are dealt out statically, in ascending order on each
 // thread, so one word a thread says how far it has come; a word is zero before the loop and after
 // it. Iterations are numbered row by row. `dynamic` and `guided` are dealt out like `static` with
-// their chunk: nobody can tell, and the numbers of a wave front suit a round robin.
+// their chunk: no program can tell, and the numbers of a wave front suit a round robin.
 #pragma once
 
 #include <array>

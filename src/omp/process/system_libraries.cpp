@@ -2,7 +2,7 @@
 // Role: the families of system libraries, and the proofs that an object is one of them.
 // Invariant: a name only asks the question. The answer is the file (libc's parts lie beside
 // libc.so.6), an entry point that nothing else has (language runtimes, which come with a compiler,
-// from any folder), or who needs it (what the runtime itself stands on).
+// from any folder), or that the runtime itself needs it.
 #include "omp/process/system_libraries.hpp"
 
 #include <dlfcn.h>

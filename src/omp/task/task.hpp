@@ -2,8 +2,8 @@
 // Role: what a node knows of one task, and of one taskgroup.
 // Invariant: private to the node, never in the program's memory; read and written under the latch
 // of the node's TaskPool, but for what the executing thread alone uses. A descriptor is never given
-// back to the system, and its serial number changes when it is used anew: whoever kept a reference
-// can tell.
+// back to the system, and its serial number changes when it is used anew: a thread that kept a
+// reference can tell.
 #pragma once
 
 #include <atomic>
@@ -91,7 +91,7 @@ struct TaskGroup {
 enum class TaskState : std::uint8_t {
     unused,
     blocked,   ///< waits for tasks it depends on
-    ready,     ///< may be started, by whoever comes first
+    ready,     ///< may be started, by the first thread or node that takes it
     started,   ///< a thread of this node executes it, or its body has ended and something is left
     away,      ///< another node has it
     implicit,  ///< of a thread of a team; never over

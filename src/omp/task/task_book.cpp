@@ -293,7 +293,8 @@ void TaskBook::make_complete(Task& task) {
 }
 
 void TaskBook::finish(Task& task) {
-    // Pairs with who waits for the last one without the latch.
+    // Release: pairs with TaskPool::quiet(), by which a thread without the latch waits for the last
+    // task.
     if (task.team != nullptr) task.team->live.fetch_sub(1, std::memory_order_release);
     task.parent->started_children.remove(task);
     leave_group(task);
@@ -467,7 +468,7 @@ void* TaskBook::hear(const GuestReport& report, NodeId host) {
 
 // --- cancellation --------------------------------------------------------------------------------
 
-/// Tells the nodes that have tasks of the group. Each tells those to whom it gave tasks of it in
+/// Tells the nodes that have tasks of the group. Each tells those to which it gave tasks of it in
 /// turn.
 void TaskBook::mark_cancelled(TaskGroup& group, bool tell_origin) {
     if (group.cancelled) return;

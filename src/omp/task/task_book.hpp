@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the books of one node's tasks: who descends from whom, what may run, who waits for what,
-// which are elsewhere. Pure: no thread, no clock, no message; docs/layers/tasks.md tells the whole.
+// Role: the books of one node's tasks: which descends from which, which may run, which waits for
+// what, which are elsewhere. Pure: no thread, no clock, no message; docs/layers/tasks.md tells the
+// whole.
 // Invariant: a task counts on the node that created it, in its parent's `children` until it is
 // complete, in its group and in live() until it is over: until what descends from it is over as
 // well, if another node has it. A ready task of the team of all nodes is in the queue; each task

@@ -97,7 +97,8 @@ void TaskExchange::begin_region(std::uint64_t region, std::uint32_t members) noe
 void TaskExchange::on_mail(void* exchange, NodeId from, Bytes body) noexcept {
     auto* const self = static_cast<TaskExchange*>(exchange);
     self->inbox_.add(from, body);
-    // Who polled wakes the waiting ones. A thread that is seen to poll reads after this.
+    // The thread that polled wakes the threads that wait. A thread that is seen to poll reads after
+    // this.
     if (!self->pool_.has_waiting() && self->polling_.load() == 0) self->call_clerk();
 }
 
@@ -292,7 +293,7 @@ void TaskExchange::serve() noexcept {
     }
 }
 
-/// Those who wait for something in particular come first, and each time another.
+/// Nodes that wait for particular tasks come first, and each time another of them.
 void TaskExchange::choose(TaskBook& book, std::vector<Parcel>& parcels) {
     serve_first_ = (serve_first_ + 1) % static_cast<std::uint32_t>(peers_.size());
     const auto visit = [&](auto&& give_to) {

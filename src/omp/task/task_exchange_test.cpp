@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: two nodes' pools and exchanges in one process, each step of their threads made by the test:
-// who gets a task that both wait for.
+// which node gets a task that both wait for.
 #include "omp/task/task_exchange.hpp"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ struct GivenAway : testing::Test {
         thief.hear_everything();  // that there are tasks
         EXPECT_EQ(thief.look_for_any(), nullptr);
         creator.hear_everything();  // that the other wants one
-        creator.pool.attend();      // as the clerk does, and whoever makes the next task
+        creator.pool.attend();      // as the clerk does, and the thread that makes the next task
         EXPECT_EQ(creator.memory.releases, 1);
     }
     Wire wire{2};

@@ -24,7 +24,7 @@ namespace {
 /// A signal's way to its handler, and the way back to the store, by far: both wait for locks of the
 /// kernel's at times.
 constexpr std::uint64_t step_ns = 30'000;
-/// Longer than that nobody waits for a thread that sleeps,
+/// The longest that a thread waits here for one that sleeps,
 constexpr std::uint64_t asleep_max_ns = 5'000'000;
 /// or for one that is kept from its store: by others that have its processor, some slices of theirs
 /// each time, or by a fault.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the order of a node's threads at one `single`: who gets it goes on before its neighbours.
+// Role: the order of a node's threads at one `single`: the thread that gets it goes on before its
+// neighbours.
 // Invariant: private to the node. No thread waits for another node here, and every wait ends by
 // itself: it makes likely what on one host is nearly sure, and no program needs it to be right.
 #pragma once
@@ -13,7 +14,7 @@
 
 namespace hiroba::omp {
 
-/// Of one construct of a team. Zero: nobody asks.
+/// Of one construct of a team. Zero: no thread asks.
 /// @thread any, save what is said
 class SingleTurn {
 public:
@@ -30,8 +31,8 @@ private:
     void let_first_go() noexcept;
 
     std::atomic<std::uint32_t> asking_{0};
-    std::atomic<clockid_t> clock_{0};  ///< of the processor time of who goes first
-    /// Who goes first, null: nobody.
+    std::atomic<clockid_t> clock_{0};  ///< of the processor time of the thread that goes first
+    /// The thread that goes first; null: none.
     std::atomic<ThreadContext*> first_{nullptr};
 };
 

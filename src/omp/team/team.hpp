@@ -3,7 +3,7 @@
 // whose threads are all here, for a region inside a region.
 // Invariant: private to the node. Its leader writes what is not atomic while no other thread is in
 // a region of it; starting and joining order that. Teams of one thread have none. A team is used
-// again, never given back: whoever kept a reference to it finds a team.
+// again, never given back: a thread that kept a reference to it finds a team.
 #pragma once
 
 #include <array>

@@ -145,8 +145,8 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
     mail_->take(from);
 }
 
-// Their places stay taken. Learned from nobody in particular: where they are to be passed on, they
-// are when the mail is received.
+// The mails' places stay taken. The news are learned without their sender: those that are to be
+// passed on are passed on when the mail is received.
 void TeamLink::learn_unread() noexcept {
     // Relaxed: only the thread that stored itself finds itself.
     if (reader_.load(std::memory_order_relaxed) != &this_thread()) return;

@@ -4,7 +4,7 @@
 // The nodes of a region are 0 to members - 1. Every mail is read before its sender can be more than
 // one phase ahead, so the mailboxes' places suffice.
 //
-// Who sends what, with the news of memory in each mail:
+// Which node sends what, with the news of memory in each mail:
 //   barrier  each member to each other, up to 8 members (one way instead of two)
 // and along a tree of arity 8 of which node 0 is the root:
 //   fork     parents to children

@@ -22,7 +22,7 @@ public:
     /// Its body is about to be executed. `kept` is null for one that came from another node, and
     /// gets what is kept. `stack`: an address in the frame that calls the body.
     virtual void task_begins(void*& kept, bool is_target, void* stack) noexcept = 0;
-    /// The body has ended; nobody has been told yet. `kept` may be gone.
+    /// The body has ended; no thread or node has been told yet. `kept` may be gone.
     virtual void task_ends(void* kept, bool discarded) noexcept = 0;
     /// Its body has ended on another node. Any thread, maybe none of the program's; under a latch.
     virtual void task_ended_elsewhere(void* kept) noexcept = 0;

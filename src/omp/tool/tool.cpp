@@ -58,7 +58,7 @@ bool Tool::initialize(const ToolCandidate& candidate) noexcept {
         call_pointer(reinterpret_cast<void*>(result_->initialize), words, 3)));
     log_.line("%s: ompt_initialize returned %d", name, wanted);
     if (wanted == 0) result_ = nullptr;
-    return true;  // It was asked; nobody else is.
+    return true;  // This tool was asked; no other is.
 }
 
 bool Tool::start() noexcept {

@@ -242,7 +242,7 @@ bool ToolRuntime::single_start() noexcept {
     return executes;
 }
 
-// Who executes it is known behind the barrier only to those who do not.
+// The threads that do not execute the single learn that only behind its barrier.
 void* ToolRuntime::single_copy_start() noexcept {
     ToolThread* const own = thread();
     void* const given = core_->single_copy_start();
