@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what every provider promises when a node dies or stands still: what is pending to the dead
-// fails soon and blocks nobody; a node that was stopped has missed nothing.
+// fails soon and blocks no other node; a node that was stopped has missed nothing.
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: what `hiroba exec` asks of the launcher that started it (mpirun, srun): who it is, and an
-// exchange of bytes with the others, through PMIx.
+// Role: what `hiroba exec` asks of the launcher that started it (mpirun, srun): its own rank, and
+// an exchange of bytes with the others, through PMIx.
 // Invariant: libpmix is loaded when it is needed, so neither the build nor a machine without it
 // knows of it. The declarations are those of the PMIx standard 3.1, chapters 3 and 5, whose binary
 // interface versions 3 to 5 of the library share.
