@@ -31,7 +31,7 @@ struct RefusedAccess {
     const char* why = "";
 };
 
-/// What happens at the origin, on the polling thread. They may append, not wait.
+/// Functions that are called at the origin, on the polling thread. They may append, not wait.
 struct DelegateHooks {
     void* context = nullptr;
     /// `bytes` of the command `token` are in memory at dst (atomic: its old value is).

@@ -19,7 +19,7 @@ enum class AddressFault : std::uint8_t { none, null, no_node, no_segment, past_e
 /// In words, for error lines.
 const char* text_of(AddressFault fault) noexcept;
 
-/// What an address names. The caller of resolve() calls release() once.
+/// The memory that an address names. The caller of resolve() calls release() once.
 struct ResolvedAddress {
     NodeId node;
     AddressFault fault = AddressFault::none;

@@ -31,8 +31,8 @@ struct Registration {
     bool idle() const noexcept { return pins.load(std::memory_order_acquire) == 0; }  // unpin()
 };
 
-/// What a thread remembers of a registration that it used lately: copies, so that an access by them
-/// looks at nothing that may be gone.
+/// A thread's copies of a registration that it used lately: an access by them looks at nothing that
+/// may be gone.
 struct RememberedRegistration {
     const void* table = nullptr;
     std::uint64_t changes = 0;  ///< RegistrationTable::changes() when it was remembered

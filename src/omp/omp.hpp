@@ -50,7 +50,7 @@ struct ProcessState {
     const void* bytes = nullptr;
 };
 
-/// What the runtime is made of. `memory`, `locks` and `heap` are null on one node.
+/// The parts of the runtime. `memory`, `locks` and `heap` are null on one node.
 struct Parts {
     net::Endpoint* endpoint = nullptr;
     dsm::SharedMemory* memory = nullptr;
@@ -73,7 +73,7 @@ struct Parts {
     /// Ends this process as after work(), from any thread: the program is over in the middle of a
     /// region. Null: _exit(0).
     void (*leave)() = nullptr;
-    /// What waits at a barrier or a join are interrupted for.
+    /// Interrupts waits at a barrier or a join.
     dsm::Interruptions interruptions = {};
     TaskObserver* observer = nullptr;  ///< hears of threads and tasks; null: there is no tool
 };
@@ -102,7 +102,7 @@ struct SuspendedTask {
     void* kept = nullptr;  ///< for a tool, of the one executed
 };
 
-/// What entry points do without the runtime, and a tool is to hear of.
+/// Things that entry points do without the runtime and of which a tool is to hear.
 enum class ToolReport : std::uint8_t {
     loop_begins,  ///< its code cuts it; `value`: iterations
     sections_begin,
@@ -120,7 +120,7 @@ enum class ToolReport : std::uint8_t {
     barrier_is_implicit,  ///< the next one
 };
 
-/// What becomes of data on a device, of which there is none.
+/// What the program asks for its data on a device; there is no device.
 enum class TargetData : std::uint8_t { enter, exit, update };
 
 /// Some iterations of a loop whose bounds are closed.

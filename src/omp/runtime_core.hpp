@@ -201,7 +201,7 @@ private:
     void grow_pool(std::uint32_t threads);
     static void* pool_thread(void* argument) noexcept;
 
-    /// What waits in constructs of the frame's team give up for.
+    /// The cancellation for which waits in constructs of the frame's team give up.
     static const Cancellation* cancellation_of(const Frame& frame) noexcept {
         return frame.team != nullptr ? &frame.team->cancellation : nullptr;
     }
@@ -263,7 +263,8 @@ private:
     }
     /// Executes tasks while there are any to be had.
     void help(ThreadState& thread) noexcept;
-    /// What makes a thread leave a barrier or a join for a while: tasks; a barrier also for good.
+    /// Tells whether a thread leaves a barrier or a join for a while, for tasks; or a barrier for
+    /// good, because it is cancelled.
     struct Lookout {
         const TaskPool& tasks;
         std::uint64_t seen;

@@ -62,7 +62,7 @@ void RuntimeCore::forget_lock(std::uint64_t key) noexcept {
 }
 
 // A lock belongs to a task: to an implicit one, which its frame stands for, or to an explicit one.
-// What the task around it holds it does not.
+// It does not hold the locks that the task around it holds.
 const void* RuntimeCore::holder(Frame& frame) noexcept {
     if (frame.inlined) return &current_task(frame);
     return frame.task == frame.implicit ? static_cast<const void*>(&frame) : frame.task;

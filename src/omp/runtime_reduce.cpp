@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: reductions. Those whose values the compiler hands over are added up on each node before one
-// thread of it goes to the variables; those that end a region's function by an atomic travel in the
-// region's join.
+// Role: reductions. Where the compiler hands the values over, they are added up on each node before
+// one thread of it goes to the variables. Where an atomic ends a region's function, its term
+// travels in the region's join.
 // Invariant: the compiler's function runs as a part of the program, on the program's stack.
 #include "base/program_call.hpp"
 #include "base/thread_context.hpp"
@@ -20,8 +20,8 @@ bool joins_take_terms(const Frame& frame) noexcept {
 }  // namespace
 
 // A member of the struct of shared variables that an atomic changes is gcc's copy of a reduction's
-// variable: the program has no name for it, so no thread can be waiting for its new value. What the
-// program changes by atomics of its own is behind a pointer.
+// variable: the program has no name for it, so no thread can be waiting for its new value.
+// Variables that the program changes by atomics of its own are behind a pointer.
 // clang's code says beforehand that an atomic is a reduction's.
 bool leave_to_join(const LastAtomic& atomic) noexcept {
     const auto* const thread = static_cast<const ThreadState*>(this_thread().omp);

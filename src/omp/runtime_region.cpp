@@ -138,8 +138,8 @@ void RuntimeCore::make_copies(const Fork& fork, std::uint32_t threads) noexcept 
                          });
 }
 
-/// What the tasks of a region met in `outer` start with. As gcc's runtime does it: behind the end
-/// of OMP_NUM_THREADS' list, what the task around it has.
+/// The ICVs with which the tasks of a region met in `outer` start. As gcc's runtime does it: behind
+/// the end of OMP_NUM_THREADS' list, the value of the task around it.
 Icvs RuntimeCore::icvs_inside(const Frame& outer) noexcept {
     Icvs inside = icvs();
     const std::uint32_t level = outer.place.level + 1;

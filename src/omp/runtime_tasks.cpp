@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: explicit tasks: making them, executing them, waiting for them.
 // Invariant: a thread that waits in a task executes only descendants of that task (the task
-// scheduling constraint, every task being tied); in a barrier, any of the team. What a task's body
-// left to tell its origin is told before the thread does anything else.
+// scheduling constraint, every task being tied); in a barrier, any of the team. A thread sends the
+// reports that a task's body left for its origin before it does anything else.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -103,7 +103,7 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
     Task& task = make_task(frame, wanted, deferred);
     if (parts_.observer != nullptr)
         task.kept = parts_.observer->task_created(wanted, deferred, task.final);
-    // What the body is given must be there before the task may be started.
+    // The event handle must be in the body's data before the task may be started.
     if (wanted.event != nullptr) {
         *wanted.event = task_handle(task);
         if (wanted.data != nullptr) std::memcpy(wanted.data, wanted.event, sizeof *wanted.event);
@@ -295,7 +295,8 @@ bool RuntimeCore::AskPace::asks_now(const std::vector<TaskHandle>& away) {
 
 void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, AskPace& pace,
                                 Condition done) noexcept {
-    // What one task waits for changes with the books only, and is looked at under their latch.
+    // The condition that a task (`of`) waits for changes with the books only; it is looked at under
+    // their latch.
     if (link_ == nullptr)
         return tasks_.wait_here(seen, patience_, [&] { return of == nullptr && done(); });
     std::vector<TaskHandle> away;

@@ -100,7 +100,7 @@ Status Accessor::check(std::uint64_t at, std::uint64_t bytes) noexcept {
         const bool is_gone = word.state == PageState::refused || word.state == PageState::leaving;
         if (is_gone) return {page == first ? Fault::not_allocated : Fault::past_end, 0, page};
         const std::uint64_t here = std::min(bytes, shape_.page_bytes() - offset);
-        // What is unknown again was moved or forgotten meanwhile; the access asks once more.
+        // A page that is unknown again was moved or forgotten meanwhile; the access asks once more.
         if (word.is_readable() && offset + here > cache_.limit(page)) {
             return {Fault::past_end, 0, page};
         }

@@ -18,8 +18,8 @@
 
 namespace hiroba::gas {
 
-/// What a directory node keeps of a page, as it lies in its memory: the PageWord, then the nodes
-/// that have ever asked for it, by bit (SpaceShape::sharer_words()).
+/// A directory node's words of a page, as they lie in its memory: the PageWord, then the nodes that
+/// have ever asked for it, by bit (SpaceShape::sharer_words()).
 using DirectoryWords = std::uint64_t*;
 /// Of the word with the bit of `rank`, among a page's.
 constexpr std::uint64_t sharer_index(std::uint32_t rank) noexcept { return 1 + rank_word(rank); }
@@ -64,7 +64,7 @@ private:
     std::unordered_map<std::uint64_t, std::deque<Waiter>> queues_;  ///< of pages that are moving
 };
 
-/// What a dead mover or owner leaves of a page: lost.
+/// The word of a page after deaths: a page whose mover or owner died is lost.
 PageWord after_losses(PageWord word, const DeadNodes& dead) noexcept;
 
 }  // namespace hiroba::gas

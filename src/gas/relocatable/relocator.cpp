@@ -192,7 +192,8 @@ bool Relocator::take_events(Call& call) {
     return progressed;
 }
 
-/// What a message is about may have been granted by one that came before it: that is taken first.
+/// Takes nothing while `granted` has words: the message that granted a page may have come before
+/// the `join` that names the page.
 void Relocator::take_joined(Call& call) {
     if (!call.has_joined.load()) return;
     std::vector<std::uint64_t> joined;
@@ -301,7 +302,7 @@ bool Relocator::is_drained_here(const Change& change) const {
     });
 }
 
-/// Whether everybody has drained, or died, so that the next wave may go.
+/// Whether all peers and this node have drained, or died, so that the next wave may go.
 bool Relocator::is_ready(const Change& change) const {
     for (const Peer& peer : change.peers) {
         if (!peer.ready && !dead_.contains(peer.rank)) return false;
@@ -368,7 +369,7 @@ void Relocator::copy(Call&, Change& change) {
     }
 }
 
-/// What could not be copied died with its owner.
+/// Notes the pages whose copy failed: they died with their owner.
 void Relocator::note_copies(Call& call, Change& change) {
     for (const auto& [owner, copies] : change.copies) {
         if (copies.good()) continue;

@@ -113,7 +113,7 @@ bool read_list(Reader& reader, std::vector<Numbers>& places) {
     return reader.at_end();
 }
 
-/// What of them can be used. False: nothing.
+/// Stores the usable processors of the wanted places. False: none is usable.
 bool keep_usable(const std::vector<Numbers>& wanted, const Processors& usable,
                  std::vector<Processors>& places) {
     std::vector<Processors> kept;

@@ -20,7 +20,7 @@ class SharedMemory;
 
 namespace hiroba::omp {
 
-/// What an atomic on global memory calls, and which memory is global.
+/// The functions that an atomic on global memory calls, and which memory is global.
 ///
 /// The functions run on the thread's runtime stack, with the program's vector state saved and
 /// errno preserved. They must not run rewritten code.
@@ -51,7 +51,7 @@ struct RewriteTarget {
     std::vector<dsm::AddressRange> executable;
 };
 
-/// What a rewrite did, in numbers of instructions.
+/// The work of a rewrite, in numbers of instructions.
 struct RewriteSummary {
     std::size_t atomics = 0;
     std::size_t flushes = 0;

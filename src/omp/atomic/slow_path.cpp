@@ -16,7 +16,8 @@
 
 namespace hiroba::omp {
 
-/// What slow_path_entry.S has pushed, and above it what the trampoline has (trampoline.cpp).
+/// The registers that slow_path_entry.S has pushed; above them those that the trampoline has pushed
+/// (trampoline.cpp).
 struct HookFrame {
     std::uint64_t r15, r14, r13, r12, rbx, r11, r10, r9, r8, rdx, rcx;
     std::uint64_t hook_flags, rbp, return_address, rsi;

@@ -231,7 +231,7 @@ bool set_cpu_affinity(std::string_view text, Environment& to) {
     return true;
 }
 
-/// What follows from some of the variables together.
+/// Sets what OMP_PLACES and OMP_PROC_BIND imply for each other.
 void complete_binding(Environment& to) {
     if (!to.places.empty() && to.initial.bind == ProcBind::none) to.initial.bind = ProcBind::any;
     if (to.places.empty() && to.initial.bind != ProcBind::none)

@@ -2,8 +2,8 @@
 // Role: the chunks of one worksharing loop that a node has taken from the team's counter, and its
 // threads have not taken from the node yet.
 // Invariant: numbers are handed out in ascending order, each once. A pool serves one loop; another
-// loop begins in it only after every thread of this node has left the former one. What a loop that
-// was cancelled leaves is forgotten when the next begins.
+// loop begins in it only after every thread of this node has left the former one. Numbers that a
+// cancelled loop has left are forgotten when the next loop begins.
 //
 // How many chunks a node takes at once is measured: as many as its threads execute while it asks
 // for more sixteen times. So asking takes a sixteenth of one thread's time whatever an exchange
@@ -100,7 +100,7 @@ public:
                 continue;
             }
             const std::uint64_t first = first_in(word);
-            // What lies behind the end stays: the next thread need not ask.
+            // Numbers behind the end stay in the pool: the next thread need not ask.
             if (first >= end || first >= numbers_end) return numbers_end;
             if (word_.compare_exchange_weak(word, word_of(first + 1, count_in(word) - 1),
                                             std::memory_order_acq_rel))

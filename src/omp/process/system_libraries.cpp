@@ -72,7 +72,7 @@ void for_each_entry(std::uintptr_t dynamic, Visit&& visit) noexcept {
     }
 }
 
-/// What an entry points to: the loader has made its address absolute, or not.
+/// The address in an entry of the dynamic section: the loader has made it absolute, or not.
 std::uintptr_t pointer_in(std::uintptr_t bias, std::uintptr_t dynamic, ElfW(Sxword) tag) noexcept {
     std::uintptr_t found = 0;
     for_each_entry(dynamic, [&](const ElfW(Dyn) & entry) {

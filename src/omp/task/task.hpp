@@ -100,7 +100,7 @@ enum class TaskState : std::uint8_t {
 /// No node.
 inline constexpr NodeId nowhere{~0u};
 
-/// What is executed, and how.
+/// The code that a task executes, its data, and how it is executed.
 struct TaskWork {
     static constexpr std::size_t short_argument_max = 64;
     OutlinedFunction function = nullptr;
@@ -144,7 +144,7 @@ struct TaskOrigin {
     std::vector<TaskHandle> path;
 };
 
-/// What TaskWork has is written before the task is linked anywhere.
+/// TaskWork's fields are written before the task is linked anywhere.
 struct Task : TaskWork, TaskProgress, TaskOrigin {
     TaskTeam* team = nullptr;  ///< whose threads may execute it; null: of a team of one thread
     TaskGroup* group = nullptr;

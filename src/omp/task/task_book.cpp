@@ -324,7 +324,7 @@ bool TaskBook::give(Task& task, NodeId thief, std::vector<GivenTask>& given) {
     std::vector<TaskHandle> path =
         task.root != nullptr ? task.root->path : std::vector<TaskHandle>{};
     if (!task.origin) path.push_back(handle_of(task));
-    // What the thief knows of the rest it finds in its own books.
+    // The thief finds the ancestors before its own last one in its own books.
     const auto last = std::find_if(path.rbegin(), path.rend(),
                                    [thief](TaskHandle each) { return each.node() == thief; });
     if (last != path.rend()) path.erase(path.begin(), last.base() - 1);
@@ -492,7 +492,7 @@ void TaskBook::hear_cancel(TaskHandle own) {
 }
 
 void TaskBook::hear_cancelled(TaskHandle origin, std::uint64_t region) {
-    if (region > cancelled_in_) cancelled_guests_.clear();  // Those of former ones are over.
+    if (region > cancelled_in_) cancelled_guests_.clear();  // Guests of former regions are over.
     cancelled_in_ = region;
     cancelled_guests_.insert(origin.raw);
     const auto guest = guests_.find(origin.raw);

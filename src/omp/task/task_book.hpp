@@ -5,8 +5,8 @@
 // Invariant: a task counts on the node that created it, in its parent's `children` until it is
 // complete, in its group and in live() until it is over: until what descends from it is over as
 // well, if another node has it. A ready task of the team of all nodes is in the queue; each task
-// but implicit ones and guests without an ancestor here hangs in one list of its parent. What a
-// task leaves behind when its body ends hangs under its parent from then on, uncounted there.
+// but implicit ones and guests without an ancestor here hangs in one list of its parent. Children
+// that a task leaves behind when its body ends hang under its parent from then on, uncounted there.
 // Thread: one at a time; the TaskPool has the latch.
 #pragma once
 
@@ -43,7 +43,7 @@ struct GivenTask {
     Icvs icvs;
 };
 
-/// What has become of a guest.
+/// How far a guest has come, for its origin.
 struct GuestReport {
     TaskHandle task;  ///< of its origin
     bool body_over = false;
@@ -103,10 +103,10 @@ public:
                           std::vector<GivenTask>& given);
     /// Its own task comes back, or a guest comes.
     void adopt(const GivenTask& given);
-    /// What `host` says of a task of this node. @return an argument that is to be freed, or
-    /// nullptr
+    /// Takes in the report of `host` on a task of this node. @return an argument that is to be
+    /// freed, or nullptr
     [[nodiscard]] void* hear(const GuestReport& report, NodeId host);
-    /// What is to be told to the origins of guests; the caller takes it out.
+    /// The reports that are to be sent to the origins of guests; the caller takes them out.
     std::vector<GuestReport>& reports() noexcept { return reports_; }
     /// Appends this node's tasks that descend from `of` and are away.
     void list_away(Task& of, std::vector<TaskHandle>& away);
@@ -121,7 +121,7 @@ public:
     static bool is_cancelled(const Task& task) noexcept {
         return task.group != nullptr && task.group->meant().cancelled;
     }
-    /// What other nodes are to be told; the caller takes it out.
+    /// The cancellations of which other nodes are to be told; the caller takes them out.
     struct Cancelled {
         std::vector<TaskHandle> groups_of;  ///< to their nodes: hear_cancel()
         std::vector<TaskHandle> away;       ///< to all nodes: hear_cancelled()

@@ -154,7 +154,8 @@ void TaskExchange::hand_out() noexcept {
     if (attention_.load(std::memory_order_acquire)) on_runtime_stack([this] { serve(); });
 }
 
-/// What comes while one thread reads, and another gives up because of that, the first one reads.
+/// A thread that finds another one reading gives up; the one that reads also reads the mails that
+/// come meanwhile.
 void TaskExchange::read_mails() noexcept {
     while (!inbox_.empty() && reading_.try_lock()) {
         read_what_came();

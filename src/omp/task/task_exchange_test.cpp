@@ -127,7 +127,7 @@ TEST_F(GivenAway, a_task_that_its_parent_waits_for_is_executed_where_it_comes_fi
     EXPECT_EQ(thief.memory.releases, 0);
 }
 
-// What is left over is handed out all the same.
+// A task that a node does not need itself is handed out all the same.
 TEST_F(GivenAway, a_node_keeps_one_task_for_itself_and_hands_out_the_next) {
     EXPECT_EQ(creator.look_for_any(), nullptr);
     thief.hear_everything();

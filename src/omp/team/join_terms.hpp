@@ -115,7 +115,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// What is known of an atomic that ends its function.
+/// An atomic that ends its function.
 struct LastAtomic {
     JoinTerm term;
     std::uintptr_t data = 0;  ///< the variable may be a member of a struct that lies here

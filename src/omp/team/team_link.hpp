@@ -209,8 +209,8 @@ private:
     }
     template <class Between>
     void run_program(Between&& between) noexcept;
-    /// As Mailboxes::wait_for(). What other nodes come to want of this one meanwhile is paid by the
-    /// waiting thread, without one that would have to be woken.
+    /// As Mailboxes::wait_for(). The waiting thread pays the debts that other nodes ask this one to
+    /// pay meanwhile, so no other thread has to be woken for them.
     template <class Look>
     void wait_for(Look&& look) noexcept {
         dsm::SharedMemory& memory = *parts_.memory;

@@ -14,8 +14,8 @@ public:
     virtual void thread_ends() noexcept = 0;
     /// A task has been made. @return what the runtime keeps with it and hands back here
     virtual void* task_created(const NewTask& wanted, bool deferred, bool final) noexcept = 0;
-    /// What the calling thread is making waits for the task of which `before` is kept. Under a
-    /// latch; tell_waits() comes without it.
+    /// The task that the calling thread is making waits for the task of which `before` is kept.
+    /// Under a latch; tell_waits() comes without it.
     virtual void task_waits_for(void* before) noexcept = 0;
     /// Of the task that waits, which does not begin meanwhile.
     virtual void tell_waits(void* kept) noexcept = 0;

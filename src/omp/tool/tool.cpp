@@ -24,7 +24,7 @@ Tool::~Tool() {
 }
 
 int Tool::call(void* function, void* const* words, std::size_t count) const noexcept {
-    // What the tool does with its callback is no synchronization of the program's.
+    // Synchronization in the tool's callback is not the program's.
     const SyncPlace place = this_thread().place;
     void* result = nullptr;
     if (is_library_) {

@@ -2,8 +2,8 @@
 // Role: a first-party tool of this process: its callbacks, and what is kept for it of threads,
 // regions and tasks.
 // Invariant: each node has its own, with its own threads; what one node's tool hears is a whole by
-// itself. Everything here is private to the node. What a thread keeps is written by that thread,
-// and read by it, maybe in a signal handler: so what is linked is never unmapped.
+// itself. Everything here is private to the node. A thread alone writes and reads its ToolThread,
+// maybe in a signal handler: so a record that is linked is never unmapped.
 #pragma once
 
 #include <array>

@@ -430,7 +430,7 @@ void ToolRuntime::tell_error(bool fatal, const char* text, std::size_t length) n
     tool_->tell(Event::error, static_cast<int>(severity), text, length, own->code);
 }
 
-/// What entry points do without the runtime.
+/// Tells the tool of things that entry points do without the runtime.
 void ToolRuntime::tell_tool(ToolReport what, std::uint64_t value) noexcept {
     ToolThread* const own = thread();
     if (own == nullptr || own->task == nullptr) return;

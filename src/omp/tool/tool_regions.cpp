@@ -110,7 +110,8 @@ void ToolRuntime::thread_ends() noexcept {
         this_thread().tool = nullptr;
     }
     if (counted) tool_->workers_alive.fetch_sub(1);
-    // What it keeps may be looked at by a handler of the tool's in this thread until it is gone.
+    // The ToolThread is not freed: a signal handler of the tool in this thread may look at it until
+    // the thread is gone.
 }
 
 void ToolRuntime::forget_thread() noexcept {
