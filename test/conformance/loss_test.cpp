@@ -81,7 +81,7 @@ TEST_P(Loss, of_a_node_fails_within_two_seconds_what_is_pending_to_it) {
             ASSERT_TRUE(node.endpoint->wait_until([&] { return ends.all() == asked; },
                                                   lost_at_ns + 2 * second_ns))
                 << asked - ends.all() << " requests hang";
-            // Far memory is gone with its node; near memory lives as long as anybody maps it.
+            // Far memory is gone with its node; near memory lives as long as a process maps it.
             const bool mapped = node.async->mapped(node.memory, victim) != nullptr;
             EXPECT_EQ(ends.lost.load() > 0, !mapped);
 

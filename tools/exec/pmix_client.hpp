@@ -32,8 +32,8 @@ public:
     std::uint32_t rank() const { return rank_; }
     std::uint32_t processes() const { return processes_; }
 
-    /// Gives `mine` to all and returns everybody's, by rank. Collective; once. Blocks until every
-    /// process of the job has come.
+    /// Gives `mine` to all processes and returns the bytes of each, by rank. Collective; once.
+    /// Blocks until every process of the job has come.
     Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine);
     /// Blocks, without using the processor, until every process of the job has come.
     Result<void> barrier();

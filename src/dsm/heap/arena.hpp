@@ -47,7 +47,7 @@ public:
     static Result<std::unique_ptr<Arena>> create(AddressRange range);
     /// Words of the table for an arena of `bytes`.
     static constexpr std::size_t table_words(std::size_t bytes) { return bytes / page_bytes; }
-    /// The table: one zero word for each page of `range`, written here, read by anybody with
+    /// The table: one zero word for each page of `range`, written here, read by any node with
     /// atomic loads. Before the first allocate(); must outlive the arena.
     void publish_in(std::uint64_t* table) noexcept { table_ = table; }
 

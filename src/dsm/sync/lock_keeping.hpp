@@ -7,7 +7,7 @@
 // To hand a lock to another node costs a release here, its way, and misses there; to unlock and
 // lock it again here costs nearly nothing. So a node whose threads come back at once keeps a wanted
 // lock for some more holds. And a node whose threads use a lock once before another's do publishes
-// at the unlock what it has written: then the next takes the lock without waiting for anybody here.
+// at the unlock what it has written: then the next takes the lock without waiting for any of them.
 #pragma once
 
 #include <algorithm>

@@ -71,7 +71,7 @@ public:
     SyncOutcome pass_barrier(SyncKey key, std::uint32_t threads) noexcept;
     bool is_barrier_used(SyncKey key) noexcept;
 
-    /// `initial`: its value if it was made before anybody could tell.
+    /// `initial`: its value if it was made before this table could be told.
     void make_semaphore(SyncKey key, std::uint32_t value) noexcept;
     void destroy_semaphore(SyncKey key) noexcept;
     SyncOutcome take_semaphore(SyncKey key, std::uint32_t initial, Waiting waiting) noexcept;
