@@ -95,7 +95,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
                              std::max(initial.threads / nodes_, parts_.threads_per_node),
                              usable_processors());
     if (link_ != nullptr) patience_.endpoint = parts.endpoint;
-    // Others look into it while the leader adds threads.
+    // Other threads look into the vector while the leader adds threads, so it must not move.
     threads_.reserve(std::max(parts_.threads_per_node, threads_max_here()));
     add_thread_states(parts_.threads_per_node);
     if (node_ == 0 && environment_.display != Environment::Display::off) {

@@ -195,7 +195,7 @@ private:
     void tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept;
     void add_thread_states(std::uint32_t threads);
     std::uint32_t threads_max_here() const noexcept;
-    /// So that there are at least so many on this node.
+    /// Makes threads until there are at least so many on this node.
     void make_threads(std::uint32_t threads);
     void grow_node(std::uint32_t threads);
     void grow_pool(std::uint32_t threads);
@@ -219,7 +219,7 @@ private:
     static void call_body(const Task& task) noexcept;
     void end_body(Task& task) noexcept;
     void tell_of_end(Task& task) noexcept;
-    /// For the observer, of a task without a descriptor. @return what it keeps
+    /// Tells the observer of a task without a descriptor. @return what the observer keeps
     void* begin_inline(const NewTask& wanted) noexcept;
     void depend_and_tell(Task& task, std::vector<Dependence>& dependences) noexcept;
     Task& make_task(Frame& frame, const NewTask& wanted, bool deferred) noexcept;

@@ -27,7 +27,7 @@ std::uint32_t RuntimeCore::helpers_allowed(const Frame& frame, std::uint32_t lim
     return share > helping_ ? share - helping_ : 0;
 }
 
-/// Of the contention group; what there is of threads and stacks is another matter.
+/// The thread limit of the contention group; the room for threads and stacks limits them besides.
 std::uint32_t RuntimeCore::contention_limit() noexcept {
     const std::uint32_t own = icvs().thread_limit;
     return std::min(environment_.thread_limit, own != 0 ? own : thread_limit_none);
@@ -136,7 +136,7 @@ std::uint32_t RuntimeCore::run_inner(ThreadState& thread, const Fork& fork,
     return size;
 }
 
-/// Once.
+/// Says once that a team inside a region gets fewer threads than it asks for.
 void RuntimeCore::tell_of_node_limit(std::uint32_t wanted, std::uint32_t has) noexcept {
     if (told_of_limit_.exchange(true)) return;
     say("node %u: a team of %u threads inside a region was asked for and has %u: a node has room "

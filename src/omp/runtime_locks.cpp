@@ -12,7 +12,8 @@ std::uint32_t* RuntimeCore::lock_at(std::uint64_t key) noexcept {
     return key < own_locks_.size() ? &own_locks_[key].word : reinterpret_cast<std::uint32_t*>(key);
 }
 
-// Where there are program threads the others' numbers may change under us, and do not matter.
+// Where there are program threads, members_here_ and helping_ may change meanwhile, and do not
+// matter.
 bool RuntimeCore::is_alone_here() const noexcept {
     return !link_->has_program_threads() && members_here_ == 1 && helping_ == 0;
 }
@@ -24,7 +25,7 @@ void RuntimeCore::release_for_lock(void* runtime) noexcept {
     self.link_->release_in_program(self.is_alone_here());
 }
 
-// Likewise for a flush.
+// The same for a flush: it looks once if its thread alone runs here.
 bool RuntimeCore::begin_standstill(void* runtime) noexcept {
     auto& self = *static_cast<RuntimeCore*>(runtime);
     return self.is_alone_here() && self.link_->begin_standstill();

@@ -12,7 +12,7 @@
 namespace hiroba::omp {
 
 namespace {
-/// In the region itself, and not in a task of it.
+/// Whether the thread is in the region itself, not in a task of it, and its join takes terms along.
 bool joins_take_terms(const Frame& frame) noexcept {
     return frame.team != nullptr && frame.team->terms != nullptr && !frame.inlined &&
            frame.task == frame.implicit;

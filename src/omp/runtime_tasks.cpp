@@ -128,7 +128,8 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
     });
 }
 
-/// It waits for one task too many until a tool has been told of those it waits for.
+/// Enters the dependences of `task`. The task waits for one task too many until a tool has been
+/// told of those it waits for.
 void RuntimeCore::depend_and_tell(Task& task, std::vector<Dependence>& dependences) noexcept {
     tasks_.with_books([&](TaskBook& book) {
         book.depend(task, dependences);
@@ -156,7 +157,7 @@ Task& RuntimeCore::make_task(Frame& frame, const NewTask& wanted, bool deferred)
     });
 }
 
-/// Its descriptor is made when it does something that needs one.
+/// Executes a new task at once. Its descriptor is made when the task does something that needs one.
 void RuntimeCore::execute_inline(Frame& frame, const NewTask& wanted) noexcept {
     if (frame.task == nullptr) current_task(frame);
     Task* const outer = frame.task;
@@ -221,7 +222,8 @@ void RuntimeCore::execute(ThreadState& thread, Task& task) noexcept {
     end_body(task);
 }
 
-/// This thread's stack is global memory, as an argument must be, and most likely at hand here.
+/// Copies a short argument to this thread's stack. The stack is global memory, as an argument must
+/// be, and most likely at hand here.
 void RuntimeCore::call_body(const Task& task) noexcept {
     if (task.short_bytes == 0) {
         call_program(task.function, task.argument);
@@ -278,7 +280,7 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
         tasks_.exchange()->call_clerk();
 }
 
-/// Nothing was to be had when events() was `seen`.
+/// Whether to ask other nodes for the descendants of `away` now.
 bool RuntimeCore::AskPace::asks_now(const std::vector<TaskHandle>& away) {
     std::vector<std::uint64_t> wanted;
     for (const TaskHandle each : away) wanted.push_back(each.raw);

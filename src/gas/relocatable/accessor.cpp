@@ -116,7 +116,8 @@ Status Accessor::prepare(std::uint64_t at, std::uint64_t bytes, bool* missed) no
     return check(at, bytes);
 }
 
-/// Until the mover's next wave comes; if it dies, MetadataCache::lose() is what changes the page.
+/// Waits until the mover's next wave changes the page; if the mover dies, MetadataCache::lose()
+/// changes it.
 void Accessor::wait_for_change(std::uint64_t page, const CacheWord& seen) noexcept {
     async_.endpoint().wait_until([&] { return cache_.word(page) != seen; });
 }

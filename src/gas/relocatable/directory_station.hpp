@@ -21,7 +21,7 @@ namespace hiroba::gas {
 /// A directory node's words of a page, as they lie in its memory: the PageWord, then the nodes that
 /// have ever asked for it, by bit (SpaceShape::sharer_words()).
 using DirectoryWords = std::uint64_t*;
-/// Of the word with the bit of `rank`, among a page's.
+/// The index of the word with the bit of `rank`, among a page's words.
 constexpr std::uint64_t sharer_index(std::uint32_t rank) noexcept { return 1 + rank_word(rank); }
 
 /// Thread: any.

@@ -72,7 +72,7 @@ void MetadataCache::set(std::uint64_t page, const CacheWord& wanted) noexcept {
 
 // --- answers -------------------------------------------------------------------------------------
 
-/// Before the first change of its entry. The page's latch is held.
+/// Called before the first change of the page's entry. The page's latch is held.
 void MetadataCache::note_known(std::uint64_t page) noexcept {
     if (table_[page].word.load(std::memory_order_relaxed) != 0) return;
     const std::scoped_lock list{known_latch_};

@@ -104,7 +104,8 @@ void OneSidedDirectory::ask_one(const AskedPage& asked) {
         if (!word.moving) return cache_.told(asked.page, asked.token, word);
         // The mover may have seen this node among the sharers, and its waves come as messages.
         if (async_.endpoint().wait_until(answered, now_ns() + pause_ns)) return;
-        // If it has not, it hears so now; again, since it may not have begun yet.
+        // A mover that has not seen this node hears of it now; again and again, since the mover may
+        // not have begun yet.
         const std::uint64_t joins[] = {tagged(asked.page, self)};
         messages_.send(NodeId{word.mover}, SpaceMessageKind::join, 0, joins);
         pause_ns = std::min(2 * pause_ns, look_again_max_ns);

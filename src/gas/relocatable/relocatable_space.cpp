@@ -351,7 +351,7 @@ Status RelocatableSpace::check_range(std::uint64_t at, std::uint64_t bytes) noex
     return {};
 }
 
-/// Of allocations that this rank took part in, it knows where they end.
+/// Checks the range against the allocations that this rank took part in: it knows where those end.
 Status RelocatableSpace::check_known(std::uint64_t at, std::uint64_t bytes) noexcept {
     if (Status status = check_range(at, bytes); !status) return status;
     const std::uint64_t page = at >> shape_.page_shift;

@@ -47,7 +47,7 @@ AtomicHooks hooks_on(dsm::SharedMemory& memory, bool sequential);
 struct RewriteTarget {
     std::uintptr_t bias = 0;  ///< dlpi_addr
     std::string path;         ///< the file it was loaded from ("/proc/self/exe" for the program)
-    /// Where to look; empty: everything the file says is executable.
+    /// The ranges to scan; empty: everything the file says is executable.
     std::vector<dsm::AddressRange> executable;
 };
 

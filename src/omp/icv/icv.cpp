@@ -201,7 +201,8 @@ bool set_active_levels(std::string_view text, Environment& to) {
     return true;
 }
 
-// Before the variables that name places: those mean nothing where threads are not to be bound.
+// Called before the variables that name places are read: those mean nothing where threads are not
+// to be bound.
 bool set_proc_bind(std::string_view text, Environment& to) {
     if (!read_proc_bind(text, to.bind_by_level)) return false;
     to.initial.bind = to.bind_by_level[0];

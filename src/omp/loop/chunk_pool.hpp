@@ -30,7 +30,7 @@ class ChunkPace {
 public:
     /// @param threads  of this node, each of which takes a chunk as soon as there is one
     explicit ChunkPace(std::uint32_t threads = 1) noexcept : amount_(threads) {}
-    /// Before asking: how many, from 1 to `most`.
+    /// Called before asking: how many chunks to ask for, from 1 to `most`.
     std::uint32_t amount(std::uint64_t now, std::uint64_t most) noexcept {
         if (answered_at_ != 0) {
             const std::uint64_t chunk = std::max<std::uint64_t>(1, (now - answered_at_) / amount_);
@@ -42,7 +42,7 @@ public:
         amount_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(amount_, bound));
         return amount_;
     }
-    /// After the answer to what was asked at `asked`.
+    /// Called after the answer to the question of the time `asked`.
     void answered(std::uint64_t asked, std::uint64_t now) noexcept {
         asking_ = now - asked;
         answered_at_ = now;
@@ -114,7 +114,7 @@ public:
         word_.store(word_of(numbers_end, 1), std::memory_order_release);
     }
 
-    /// Each of the node's `threads` in the team, once. True for the last.
+    /// Called once by each of the node's `threads` in the team. True for the last.
     bool is_last_to_leave(std::uint32_t threads) noexcept {
         return left_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads;
     }

@@ -35,9 +35,9 @@ public:
     void post(const std::uint64_t* at) noexcept;
     /// Waits until iteration `at` is done.
     void wait(const std::uint64_t* at) noexcept;
-    /// Each thread, once, behind its last iteration.
+    /// Called once by each thread, behind its last iteration.
     void finish() noexcept;
-    /// Of a region that was cancelled in the middle.
+    /// Ends the loop of a region that was cancelled in the middle.
     void forget() noexcept { dimensions_ = 0; }
 
     /// Number of an iteration. Pure.

@@ -11,7 +11,7 @@
 
 namespace hiroba::omp {
 
-/// Where everything loaded now lies: what it is known by, for objects_since().
+/// The biases of all objects that are loaded now, by which objects_since() knows them.
 std::vector<std::uintptr_t> loaded_biases();
 
 /// The objects that are loaded and were not when `known` was made, in the loader's order.

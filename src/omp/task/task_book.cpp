@@ -148,11 +148,11 @@ bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
 
 void TaskBook::meet_one(Task& task) {
     if (--task.unmet != 0) return;
-    // One that its creator executes itself is waited for by it.
+    // A task that is not blocked is one that its creator executes itself; the creator waits for it.
     if (task.state == TaskState::blocked) make_ready(task);
 }
 
-/// Where the data are that a task of this node changes, as far as the table remembers.
+/// Finds the node that has the data that a task of this node changes, as far as the table knows.
 void TaskBook::find_data(Task& task) {
     if (task.changes == 0 || task.origin || task.parent->dependences == nullptr) return;
     task.data_at = task.parent->dependences->changed_at(task.changes);
@@ -487,7 +487,7 @@ bool TaskBook::cancel_group(Task& task) {
 }
 
 void TaskBook::hear_cancel(TaskHandle own) {
-    // It may be over by now: a descendant of its outlives it.
+    // The task may be over by now: a descendant of a task can outlive it.
     if (has(own) && task_of(own).group != nullptr) cancel_group(task_of(own));
 }
 

@@ -72,13 +72,13 @@ public:
 
     /// Enters a task of `parent`, which is being executed here.
     void create(Task& task, Task& parent);
-    /// Whether it may run at once; else it is blocked, and becomes ready, or, if `undeferred`,
-    /// merely has nothing unmet any more.
+    /// Whether `task` may run at once. Else it is blocked and becomes ready later; or, if its
+    /// creator executes it itself, it merely has nothing unmet any more then.
     bool depend(Task& task, std::vector<Dependence>& dependences);
-    /// One of the `unmet` tasks that it waits for is complete.
+    /// One of the `unmet` tasks that `task` waits for is complete.
     void meet_one(Task& task);
     void make_ready(Task& task);
-    /// Of a task that is created and not ready: its creator executes it itself.
+    /// Starts a task that is created and not ready: its creator executes it itself.
     void start_undeferred(Task& task);
 
     /// The oldest task in the team's queue, of the highest priority, started; nullptr: there is
@@ -88,7 +88,7 @@ public:
     Task* take_descendant(Task& of);
     /// The body has returned.
     void end_body(Task& task);
-    /// Of this node's. A stale handle is ignored.
+    /// Fulfils the event of a task of this node. A stale handle is ignored.
     void fulfill(TaskHandle event);
     TaskHandle handle_of(const Task& task) const noexcept {
         return TaskHandle::make(self_, task.index, task.serial);
@@ -98,10 +98,10 @@ public:
     /// whose data the thief changed last, then of those without such data, and of the others only
     /// if there are no such.
     void give_any(NodeId thief, std::size_t count_max, std::vector<GivenTask>& given);
-    /// The same of what descends from `wanted`, tasks of the thief that are away.
+    /// The same of tasks that descend from `wanted`, which are tasks of the thief that are away.
     void give_descendants(NodeId thief, std::span<const TaskHandle> wanted, std::size_t count_max,
                           std::vector<GivenTask>& given);
-    /// Its own task comes back, or a guest comes.
+    /// Takes in a task of this node that comes back, or a guest.
     void adopt(const GivenTask& given);
     /// Takes in the report of `host` on a task of this node. @return an argument that is to be
     /// freed, or nullptr
@@ -132,7 +132,7 @@ public:
     /// Tasks of the team of all nodes that this node created and that are not over.
     std::uint64_t live() const noexcept { return everywhere_.live.load(std::memory_order_relaxed); }
     std::size_t queued() const noexcept { return everywhere_.queued; }
-    /// In the queue, or a team of one thread's.
+    /// Ready tasks: those in the queue, and those of teams of one thread.
     std::size_t ready() const noexcept { return ready_; }
     /// All descriptors in use.
     std::size_t used() const noexcept { return table_.size() - free_.size(); }

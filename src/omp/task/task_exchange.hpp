@@ -54,10 +54,11 @@ public:
 
     /// The calling thread has nothing to do: asks the next node that may have something.
     void ask_any() noexcept;
-    /// It waits for descendants of one of its tasks, `away` among them. Asked again each time its
-    /// patience ends.
+    /// The calling thread waits for descendants of one of its tasks, `away` among them: asks for
+    /// those. Called again each time the thread's patience ends.
     void ask_for(std::span<const TaskHandle> away) noexcept;
-    /// Before the program's thread goes on: its guests' ends, with all this node has written.
+    /// Reports the ends of guests, with all this node has written, before the program's thread goes
+    /// on.
     /// `goes_on`: this node has more to execute, and more to tell soon. Then a node that computes
     /// is left alone, and reads at its next task; but for once in a while.
     void tell(std::span<const GuestReport> reports, bool goes_on) noexcept;

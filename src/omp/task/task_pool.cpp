@@ -13,7 +13,7 @@ namespace hiroba::omp {
 namespace {
 /// Tasks that wait on a node, per thread.
 constexpr std::size_t ready_per_thread_max = 256;
-/// All, most of them waiting for others.
+/// All tasks of a node, most of them waiting for others.
 constexpr std::size_t used_max = std::size_t{1} << 20;
 }  // namespace
 

@@ -14,17 +14,19 @@
 
 namespace hiroba::omp {
 
-/// Of one construct of a team. Zero: no thread asks.
+/// The turn at one construct of a team. Zeroed memory: no thread asks.
 /// @thread any, save what is said
 class SingleTurn {
 public:
-    /// Before the thread asks whether the `single` is its own.
+    /// Called before the thread asks whether the `single` is its own.
     void ask() noexcept { asking_.fetch_add(1, std::memory_order_relaxed); }
-    /// It is. Until the thread calls the runtime again its neighbours let it go first.
+    /// The `single` is the thread's own. Until the thread calls the runtime again its neighbours
+    /// let it go first.
     void won() noexcept;
-    /// It is not. Returns when the neighbours that asked have their answers, and the one whose it
-    /// is has come to what it does first there: it is in the runtime again, or has computed for
-    /// some microseconds without a fault. After 5 ms if that sleeps, after 500 in any case.
+    /// The `single` is another thread's. Returns when the neighbours that asked have their answers
+    /// and the executing thread has made its first stores: it is in the runtime again, or has
+    /// computed for some microseconds without a fault. Returns after 5 ms if the executing thread
+    /// sleeps, after 500 ms in any case.
     void lost() noexcept;
 
 private:

@@ -33,9 +33,9 @@ struct Team {
     JoinTerms* terms = nullptr;     ///< that its join takes along; none: of a team inside a node
     WordStore* words = nullptr;     ///< of worksharing constructs
     WordStore* progress = nullptr;  ///< of doacross loops
-    /// Of a team on several nodes, by slot: chunks that this one has taken.
+    /// In a team on several nodes, by slot: the chunks that this node has taken.
     std::unique_ptr<std::array<ChunkPool, Workshare::slots>> pools;
-    /// Of this node's members, by slot.
+    /// The turns of this node's members, by slot.
     std::array<SingleTurn, Workshare::slots> singles;
     TaskTeam* tasks = nullptr;      ///< guarded by the latch of the node's TaskPool
     Binding leader_binding;         ///< of this node's first member

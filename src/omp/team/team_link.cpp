@@ -191,7 +191,7 @@ bool TeamLink::next_is(std::uint32_t from, Kind kind) noexcept {
                          static_cast<unsigned long>(body.size()), from);
         std::memcpy(&header, body.data(), sizeof header);
         if (kind == Kind::gather && header.kind == Kind::join && header.region == region_) {
-            // It has left the barrier that this node is at.
+            // The node `from` has left the barrier that this node is at.
             cancellation_->cancel_region(region_);
             return false;
         }

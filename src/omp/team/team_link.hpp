@@ -100,7 +100,7 @@ public:
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
 
-    /// Before attach(): another than the background flusher sees to it.
+    /// Before attach(): the watch of regions publishes, not the background flusher.
     void publish_elsewhere() noexcept { publishes_elsewhere_ = true; }
     /// Any thread: the region that runs here, or was the last, and when it began; 0: none yet.
     struct Begun {
@@ -114,7 +114,8 @@ public:
     /// Once children_have_joined().
     void arrive_at_join() noexcept;
     bool children_have_joined() noexcept { return children_have_come(Kind::join); }
-    /// Of this node's threads, until they leave with its join; node 0's, once all have joined.
+    /// The terms of this node's threads, until they leave with its join; on node 0, those of all
+    /// nodes once all have joined.
     JoinTerms& terms() noexcept { return terms_; }
 
     /// Every member: all writes of all members before begin_ are visible to all after finish_.

@@ -67,8 +67,8 @@ private:
     std::array<Hold, holds_max> holds_{};
 };
 
-/// Where a thread stands at a barrier or join that handlers of the program may interrupt. Not on
-/// its stack, which others may be comparing.
+/// How far a thread is in a barrier or join that handlers of the program may interrupt. It does not
+/// lie on the thread's stack, which other threads' releases may be comparing.
 struct Standing {
     bool arrived = false, last = false, begun = false;
     std::uint32_t phase = 0;

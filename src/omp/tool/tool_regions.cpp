@@ -240,7 +240,7 @@ void ToolRuntime::enter(void* region) noexcept {
 void ToolRuntime::run_member(const Region& region) noexcept {
     const TeamPosition place = core_->place();
     ToolThread& own = meet(ompt::Thread::worker);
-    // Its last region is over, or it would not be here.
+    // The thread's last region is over, or the thread would not be here.
     end_member(own);
     ToolTeam& team = team_of(region, own);
     begin(own);
@@ -306,7 +306,7 @@ void ToolRuntime::reach_end(ToolThread& thread) noexcept {
                     nullptr);
 }
 
-/// Its implicit task is over, if it stands at its end. The region may be over, too.
+/// Ends the thread's implicit task, if that stands at its end. The region may be over, too.
 void ToolRuntime::end_member(ToolThread& thread) noexcept {
     ToolTask* const task = thread.task;
     if (task == nullptr || !task->at_end) return;

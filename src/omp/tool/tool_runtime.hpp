@@ -21,7 +21,7 @@ class ToolRuntime final : public Runtime, public TaskObserver {
 public:
     ToolRuntime(std::unique_ptr<Tool> tool, std::uint32_t nodes) noexcept
         : tool_(std::move(tool)), nodes_(nodes) {}
-    /// Once, before anything else.
+    /// Called once, before anything else.
     void take_core(std::unique_ptr<Runtime> core) noexcept { core_ = std::move(core); }
 
     // Calls of which the tool hears: tool_regions.cpp.
@@ -208,8 +208,8 @@ private:
     std::unique_ptr<Tool> tool_;
     std::unique_ptr<Runtime> core_;
     const std::uint32_t nodes_;
-    /// Of the region that another node's thread has met: the leader's. Others look at it once the
-    /// region's number is there.
+    /// The team of a region that another node's thread has met. The leader sets it; other threads
+    /// look at it once the region's number is in spread_id_.
     ToolTeam* spread_ = nullptr;
     std::atomic<std::uint64_t> spread_id_{0};
 };

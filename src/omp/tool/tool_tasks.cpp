@@ -69,7 +69,7 @@ void ToolRuntime::task_waits_for(void* before) noexcept {
     ToolThread* const own = tool_thread_if_known();
     if (own == nullptr || before == nullptr || !tool_->hears(Event::task_dependence)) return;
     auto* const task = static_cast<ToolTask*>(before);
-    // By several addresses.
+    // The two depend by several addresses.
     if (std::ranges::find(own->waited_for, task) != own->waited_for.end()) return;
     task->held.fetch_add(1);
     own->waited_for.push_back(task);
