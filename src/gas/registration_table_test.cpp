@@ -85,7 +85,7 @@ TEST(RegistrationTable, MemoryThatAdjoinsOrOverlapsHasAKeyOfItsOwn) {
     ASSERT_NE(across, nullptr);
     EXPECT_EQ(t.at, memory.data() + 16);
     across->unpin();
-    // Each goes alone: its neighbours stay within reach.
+    // Each registration goes alone: its neighbours stay within reach.
     t.remove(left);
     EXPECT_EQ(t.pin(left + 16, 16), nullptr);
     for (const std::uint64_t key : {right, both}) {

@@ -63,7 +63,7 @@ void RuntimeCore::release_implicit(Frame& frame) noexcept {
 
 Icvs& RuntimeCore::icvs() noexcept {
     Frame& frame = *self().frame;
-    if (frame.inlined) current_task(frame);  // It may set them, and then they are its own.
+    if (frame.inlined) current_task(frame);  // The task may set its ICVs.
     return frame.task != frame.implicit ? frame.task->icvs : frame.icvs;
 }
 
@@ -323,7 +323,7 @@ void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, AskPace& pace,
 void RuntimeCore::help(ThreadState& thread) noexcept {
     for (;;) {
         const std::uint64_t seen = tasks_.events();
-        bool is_member = false;  // Of a team whose tasks travel.
+        bool is_member = false;  // The thread is in a team whose tasks travel.
         Task* const task = tasks_.choose_first([&](TaskBook& book) -> Task* {
             TaskTeam* const team = tasks_of(thread);
             is_member = team != nullptr && team->everywhere;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t pause_busy_ns = 2'000, pause_idle_ns = 20'000, pause_max_ns = 1'000'000;
 /// A token names the call and, in waves, the change: changes of a call are fewer than this.
 constexpr unsigned change_bits = 16;
-/// Of messages whose answer no call waits for: calls count from 1.
+/// The token of messages whose answer no call waits for: calls count from 1.
 constexpr std::uint64_t no_call = 0;
 
 }  // namespace

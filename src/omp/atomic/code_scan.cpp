@@ -150,7 +150,7 @@ public:
     }
 
 private:
-    /// What was read from the instructions in front holds where no jump enters between them.
+    /// Drops what was read from the instructions in front of a site if a jump enters between them.
     void forget_entered(CodeSite& site) const {
         const auto next = std::upper_bound(targets_.begin(), targets_.end(), site.last.begin);
         if (next != targets_.end() && *next <= site.address) site.last = {};

@@ -135,7 +135,7 @@ struct TaskProgress {
     std::unique_ptr<DependenceTable> dependences;  ///< of its children
 };
 
-/// Of a guest: it was created on another node, which counts it.
+/// The origin of a guest: another node created the task and counts it.
 struct TaskOrigin {
     TaskHandle origin;      ///< set iff it is a guest
     TaskGroup descendants;  ///< the group of what a guest or implicit task creates

@@ -31,7 +31,7 @@ struct Spec {
     bool undeferred = false, detached = false, dependences_matter = false;
 };
 
-/// What a program does; task 0 is the implicit one.
+/// The tasks of a program and what each does; task 0 is the implicit one.
 class Program {
 public:
     Program(std::uint64_t seed, int budget)

@@ -43,7 +43,7 @@ struct Team {
     std::uint64_t sequence = 0;     ///< number of the next region's first construct
     std::unique_ptr<LocalWords> own_words, own_progress;
 
-    // Of a team inside this node.
+    // The rest is used by a team inside this node.
     Frame* outer = nullptr;             ///< in which its leader met the region
     Frame leader;                       ///< of its thread 0
     std::vector<ThreadState*> helpers;  ///< its threads 1, 2, ...

@@ -25,7 +25,7 @@ namespace hiroba::omp {
 namespace {
 using net::kick::TreeNode;
 constexpr std::uint32_t all_to_all_max = net::kick::tree_arity;
-/// Bytes of the struct of its shared variables, which a region reads first.
+/// Bytes fetched ahead of the struct of its shared variables, which a region reads first.
 constexpr std::size_t data_prefetch_bytes = 256;
 static_assert(std::is_trivially_copyable_v<Fork>);
 static_assert(JoinTerms::most * sizeof(JoinTerm) <= sizeof(Fork), "a join's mail is no longer");

@@ -111,7 +111,7 @@ public:
         const std::uint64_t at = began_at_ns_.load(std::memory_order_acquire);
         return {began_.load(std::memory_order_acquire), at};
     }
-    /// Once children_have_joined().
+    /// Called once children_have_joined().
     void arrive_at_join() noexcept;
     bool children_have_joined() noexcept { return children_have_come(Kind::join); }
     /// The terms of this node's threads, until they leave with its join; on node 0, those of all
