@@ -44,7 +44,7 @@ enum class Fault : std::uint8_t {
 /// How a call ended. A value; two words.
 struct [[nodiscard]] Status {
     Fault fault = Fault::none;
-    std::uint32_t rank = 0;  ///< of peer_lost and not_mine: who
+    std::uint32_t rank = 0;  ///< of peer_lost: the one that died; of not_mine: the allocating one
     std::uint64_t page = 0;  ///< number of the page, ptr::address() / page_bytes()
     explicit operator bool() const noexcept { return fault == Fault::none; }
     /// One line: what was wrong, rank and page, what to change.
@@ -338,7 +338,7 @@ public:
         if (bytes == nullptr) return {};
         return {*this, first, std::span<T>(reinterpret_cast<T*>(bytes), count)};
     }
-    /// Who owned the page when last heard, or none: no metadata is here. For statistics.
+    /// The rank that owned the page when last heard, or none: no metadata is here. For statistics.
     static constexpr std::uint32_t none = ~std::uint32_t{0};
     virtual std::uint32_t owner_hint(std::uint64_t address) const noexcept = 0;
     /// Forgets the metadata of the range, so that the next access misses: for measurements.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: what a request of the communication layer says: both ends, the bytes, and whom to call when
-// it is over. Plain values. Source: Endo & Taura, low-level communication layer, section 3.1.
+// Role: what a request of the communication layer says: both ends, the bytes, and the function to
+// call when it is over. Plain values.
+// Source: Endo & Taura, low-level communication layer, section 3.1.
 #pragma once
 
 #include <cstddef>

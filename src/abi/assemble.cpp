@@ -54,7 +54,7 @@ Result<void> compare_processes(World& node, std::span<const omp::LoadedObject> o
     };
     if (std::ranges::all_of(greetings->bytes, as_node_0)) return {};
 
-    // All see that somebody differs.
+    // All nodes see that one of them differs.
     auto all = node.control->all_gather(std::as_bytes(std::span(mine.get(), 1)), -1);
     if (!all) return all.error();
     const auto first = std::make_unique<omp::Fingerprint>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: one symbol for each version node of exports.map.
-// Invariant: nobody reads them; the loader looks for the nodes' names alone.
+// Invariant: no code reads them; the loader looks for the nodes' names alone.
 extern "C" {
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_1_0 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOMP_2_0 = 0;

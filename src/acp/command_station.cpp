@@ -26,7 +26,7 @@ void carry_out(const Access& access, std::byte* dst, std::byte* src) noexcept {
             gas::apply_to_word(src, access.op, access.width, access.operand, access.expected);
         gas::store_word(dst, old, access.width);
     } else if (access.bytes == 8) {
-        std::uint64_t word;  // one store, which nobody sees half of
+        std::uint64_t word;  // one store, of which no thread sees a half
         std::memcpy(&word, src, 8);
         std::memcpy(dst, &word, 8);
     } else {
@@ -288,7 +288,8 @@ void CommandStation::finish_slot(std::uint64_t position) {
 void CommandStation::retire() noexcept {
     while (head_ != tail_ && slot(head_).state == State::done) ++head_;
     const std::uint64_t oldest = head_ == tail_ ? nothing : slot(head_).handle;
-    // Release, pairs with is_complete(): whoever sees it sees what the commands brought.
+    // Release, pairs with is_complete(): a thread that sees the new value sees what the commands
+    // brought.
     oldest_.store(oldest, std::memory_order_release);
     is_full_.store(tail_ - head_ == capacity, std::memory_order_release);  // enqueue()
     while (!waiters_.empty() && waiters_.top().handle < oldest) {

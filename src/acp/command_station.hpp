@@ -92,7 +92,7 @@ private:
     };
     struct Waiter {
         std::uint64_t handle;    ///< must be complete
-        std::uint64_t position;  ///< of who waits
+        std::uint64_t position;  ///< of the command that waits
         bool operator>(const Waiter& other) const { return handle > other.handle; }
     };
 

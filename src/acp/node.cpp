@@ -145,7 +145,7 @@ void Node::on_finished(void* self, std::uint64_t token, std::uint64_t bytes) noe
     node.station_.finished(node.delegate_, token, bytes);
 }
 
-/// The interface has no channel for it: whoever asked has its handle already.
+/// The interface cannot tell the caller of it: the caller has its handle already.
 void Node::on_refused(void* self, const gas::RefusedAccess& access) noexcept {
     auto& node = *static_cast<Node*>(self);
     die(exit_software,

@@ -22,7 +22,7 @@ struct Way {
     constexpr bool operator==(const Way& other) const = default;
 };
 
-/// What decides about the way: who asks, where src and dst are, whether src is changed.
+/// What decides about the way: the node that asks, those of src and dst, whether src is changed.
 struct Route {
     NodeId origin, src, dst;
     bool is_atomic = false;

@@ -64,7 +64,7 @@ struct ThreadContext {
     /// program has nothing there.
     std::uintptr_t frames_begin = 0, frames_end = 0;
     AnnouncedTerm announced;  ///< of the thread's next atomic (omp/atomic)
-    Turns* turns = nullptr;   ///< who schedules it, nullptr: the kernel (base/turns.hpp)
+    Turns* turns = nullptr;   ///< schedules the thread; nullptr: the kernel does (base/turns.hpp)
     /// Where its neighbours look whether they still let it go first, nullptr: they do not
     /// (omp/team/single_turn.hpp).
     std::atomic<ThreadContext*>* goes_first = nullptr;

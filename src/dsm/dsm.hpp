@@ -122,7 +122,7 @@ public:
     /// brings what they used behind the same one before (this thread's SyncPlace).
     virtual void bring_expected() noexcept {}
     virtual std::size_t news_for(NodeId peer, MutableBytes out) noexcept = 0;
-    /// Encodes what anybody may lack (for objects whose next reader is unknown); marks nothing.
+    /// Encodes what any node may lack (for objects whose next reader is unknown); marks nothing.
     virtual std::size_t news_for_anyone(MutableBytes out) noexcept = 0;
     virtual std::size_t news_bytes_max() const noexcept = 0;
     /// After an acquire() at a point where every node of the job has, or will have before it does
@@ -130,9 +130,9 @@ public:
     /// here, and nothing is dropped into min_wts for it.
     void everyone_knows() noexcept { everyone_knows_through({}); }
     /// As above, where this node has told `told` alone (a tree's parent, or the root's children),
-    /// through whom all have, or will have, what it told there. None: it told each peer.
+    /// through which all have, or will have, what it told there. None: it told each peer.
     virtual void everyone_knows_through(std::span<const NodeId> told) noexcept = 0;
-    /// Remembers news for the next acquire(). `from`: who encoded it (self is ignored).
+    /// Remembers news for the next acquire(). `from`: the node that encoded it (self is ignored).
     virtual void learn(NodeId from, Bytes news) noexcept = 0;
 
     /// Fetches and maps the blocks around [address, +bytes) that are invalid here, without faults.
@@ -195,7 +195,7 @@ public:
     /// must have left the process before another node learns of it. It touches no global memory.
     /// Before the program's first thread.
     virtual void before_release(void (*)() noexcept) noexcept {}
-    /// Who knows whether a thread that flushes is the only one of this node that runs program code.
+    /// Tells whether a thread that flushes is the only one of this node that runs program code.
     /// `begin` says so and keeps others from beginning, until `end`.
     struct Standstill {
         bool (*begin)(void* context) noexcept = nullptr;

@@ -78,8 +78,8 @@ void CommandBatcher::flush(When when) {
     latch_.unlock();
 }
 
-/// Sends until no batch is left; opens the latch for each. What others append meanwhile is sent
-/// here as well, behind what was there.
+/// Sends until no batch is left; opens the latch for each. Records that other threads append
+/// meanwhile are sent here as well, behind those that were there.
 void CommandBatcher::send_batches(Peer& peer) {
     peer.waiting = false;
     peer.sending = true;

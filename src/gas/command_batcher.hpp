@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: collects delegated commands and their answers into messages, one batch for each node.
 // Invariant: records for one node leave in the order they were appended, from whichever threads;
-// nothing is sent while the batcher's latch, or a latch of whoever appends, is held: a sender that
-// meets a full queue polls, and the handlers it runs append again.
+// nothing is sent while the batcher's latch, or a latch of a caller that appends, is held: a sender
+// that meets a full queue polls, and the handlers it runs append again.
 //
 // When a batch leaves: at once when nothing asked of that node is unanswered; else with the answer
-// to an earlier question, when it is full, or when somebody waits. So single commands are not held
+// to an earlier question, when it is full, or when a thread waits. So single commands are not held
 // back, many share a datagram, and no clock is needed.
 #pragma once
 
@@ -64,7 +64,7 @@ private:
     std::size_t data_bytes_max_;
     mutable Latch latch_;
     std::unordered_map<std::uint32_t, std::unique_ptr<Peer>> peers_;
-    std::vector<Peer*> waiting_;  ///< have batches that nobody is sending
+    std::vector<Peer*> waiting_;  ///< have batches that no thread is sending
     std::vector<Batch> spare_;
 };
 

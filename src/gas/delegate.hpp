@@ -31,7 +31,7 @@ struct RefusedAccess {
     const char* why = "";
 };
 
-/// What happens at the origin, on the polling thread. They may append, not wait.
+/// Functions that are called at the origin, on the polling thread. They may append, not wait.
 struct DelegateHooks {
     void* context = nullptr;
     /// `bytes` of the command `token` are in memory at dst (atomic: its old value is).
@@ -70,7 +70,7 @@ private:
     /// The source has been read: its bytes go on to where dst is.
     void deliver(const DelegationRecord& asked, Bytes data) noexcept;
     void tell_done(const DelegationRecord& record, std::uint64_t bytes) noexcept;
-    /// This node's own memory, or the end of the job.
+    /// The address in this node's own memory; ends the job when it is none.
     ResolvedAddress own(const DelegationRecord& record, std::uint64_t address,
                         std::uint64_t bytes) noexcept;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the layout of delegated commands and their answers in a message.
-// Source: ACP basic layer, section 5.2 and table 2. What that table carries for its own
-// retransmission (task, sequence number) is the provider's here.
+// Source: ACP basic layer, section 5.2 and table 2. The fields that this table has for its own
+// retransmission (task, sequence number) are the provider's here.
 // Invariant: little endian words; a message is a row of records, each a multiple of 8 bytes; every
 // read is checked, because another process wrote the bytes.
 //

@@ -48,7 +48,7 @@ inline void copy_shared(std::byte* to, const std::byte* from, std::size_t bytes)
         reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
     if (((places | bytes) & 7) != 0 || bytes > whole_max) return copy_torn(to, from, bytes);
     for (std::size_t at = 0; at < bytes; at += 8) {
-        // Relaxed: who needs an order has a fence or an atomic word of Segment behind it.
+        // Relaxed: a caller that needs an order has a fence or an atomic word of Segment behind it.
         const std::uint64_t word =
             __atomic_load_n(reinterpret_cast<const Word*>(from + at), __ATOMIC_RELAXED);
         __atomic_store_n(reinterpret_cast<Word*>(to + at), word, __ATOMIC_RELAXED);
@@ -71,8 +71,8 @@ public:
     std::size_t bytes() const noexcept { return bytes_; }
     /// This node's part; valid after attach().
     std::byte* local() noexcept { return local_; }
-    /// Gives whole pages of this node's part back to the machine: they read as zero. What peers
-    /// read meanwhile is old, zero, or a mixture.
+    /// Gives whole pages of this node's part back to the machine: they read as zero. Bytes that
+    /// peers read meanwhile are old, zero, or a mixture.
     void discard(std::uint64_t offset, std::size_t bytes) noexcept;
     /// `node`'s bytes for loads, stores and CPU atomics; nullptr where the provider maps nothing.
     std::byte* reach(GlobalAddress at, std::size_t bytes) const noexcept {
@@ -158,8 +158,8 @@ public:
         std::uint64_t found = 0;     ///< by all but get and put, after it: the value before
     };
     /// Makes all `accesses` to `node`'s parts, each after the one before it: in one exchange where
-    /// the provider can (net::Limits::lists_in_order), else one by one. What is got as aligned
-    /// words of 8 bytes comes whole. `memory` must not be the program's.
+    /// the provider can (net::Limits::lists_in_order), else one by one. A get of aligned words of 8
+    /// bytes gets each word whole. `memory` must not be the program's.
     /// @param accesses  1 to accesses_max; no get or put without bytes
     static void in_order(NodeId node, std::span<Access> accesses) noexcept;
     static constexpr std::size_t accesses_max = 10;

@@ -16,10 +16,10 @@ namespace hiroba::gas {
 
 /// Why an address is refused.
 enum class AddressFault : std::uint8_t { none, null, no_node, no_segment, past_end, unregistered };
-/// In words, for error lines.
+/// The fault in words, for error lines.
 const char* text_of(AddressFault fault) noexcept;
 
-/// What an address names. The caller of resolve() calls release() once.
+/// The memory that an address names. The caller of resolve() calls release() once.
 struct ResolvedAddress {
     NodeId node;
     AddressFault fault = AddressFault::none;
@@ -62,8 +62,8 @@ public:
         }
         return resolve_registered(parts, bytes);
     }
-    /// Where [address, address + bytes) is for this node's loads and stores, if it is in the
-    /// symmetric segment, of a node within reach. nullptr says nothing else: see resolve().
+    /// The place of [address, address + bytes) for this node's loads and stores, if the range is in
+    /// the symmetric segment of a node within reach. nullptr says nothing else: see resolve().
     std::byte* reach(std::uint64_t address, std::uint64_t bytes) noexcept {
         const AddressParts parts = layout_.parts(address);
         // Segments before and behind this one are offsets beyond its end.

@@ -31,8 +31,8 @@ struct Registration {
     bool idle() const noexcept { return pins.load(std::memory_order_acquire) == 0; }  // unpin()
 };
 
-/// What a thread remembers of a registration that it used lately: copies, so that an access by them
-/// looks at nothing that may be gone.
+/// A thread's copies of a registration that it used lately: an access by them looks at nothing that
+/// may be gone.
 struct RememberedRegistration {
     const void* table = nullptr;
     std::uint64_t changes = 0;  ///< RegistrationTable::changes() when it was remembered
@@ -68,8 +68,8 @@ public:
     /// No thread accesses memory that remove() took out of reach.
     static bool is_unannounced(const Registration& removed) noexcept;
 
-    /// Announces by `announcement` the memory at `place` if this thread remembers it. Then whoever
-    /// called accesses it and stores nullptr to `announcement`. nullptr: not remembered, nothing is
+    /// Announces by `announcement` the memory at `place` if this thread remembers it. Then the
+    /// caller accesses it and stores nullptr to `announcement`. nullptr: not remembered, nothing is
     /// announced.
     std::byte* announce(std::uint64_t place, std::uint32_t color, std::uint64_t bytes,
                         std::atomic<std::byte*>& announcement) const noexcept {

@@ -75,7 +75,7 @@ TEST(RegistrationTable, MemoryThatAdjoinsOrOverlapsHasAKeyOfItsOwn) {
     const std::uint64_t both = *t.table.add(memory.data() + 16, 32, 0);
     EXPECT_NE(left, right);
     EXPECT_NE(left + 32, right) << "one key's addresses would reach into the other's memory";
-    // What is registered is named by its own key alone, up to its own end.
+    // A registration's memory is named by its own key alone, up to its own end.
     EXPECT_EQ(t.pin(left + 16, 17), nullptr);
     EXPECT_EQ(t.pin(left + 32, 1), nullptr);
     EXPECT_EQ(t.pin(right - 1, 2), nullptr);
@@ -85,7 +85,7 @@ TEST(RegistrationTable, MemoryThatAdjoinsOrOverlapsHasAKeyOfItsOwn) {
     ASSERT_NE(across, nullptr);
     EXPECT_EQ(t.at, memory.data() + 16);
     across->unpin();
-    // Each goes alone: its neighbours stay within reach.
+    // Each registration goes alone: its neighbours stay within reach.
     t.remove(left);
     EXPECT_EQ(t.pin(left + 16, 16), nullptr);
     for (const std::uint64_t key : {right, both}) {
@@ -147,7 +147,7 @@ TEST(RegistrationTable, RefusesNothingAndWhatWrapsAround) {
     EXPECT_EQ(t.table.remove(0), nullptr);
 }
 
-/// What the thread used lately is reached without a pin, until anything is unregistered.
+/// A registration that the thread used lately is reached without a pin, until any is unregistered.
 TEST(RegistrationTable, IsRememberedByTheThreadThatUsedItUntilAnythingGoes) {
     Table t;
     std::vector<std::byte> memory(100), other(100);

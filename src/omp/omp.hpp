@@ -50,7 +50,7 @@ struct ProcessState {
     const void* bytes = nullptr;
 };
 
-/// What the runtime is made of. `memory`, `locks` and `heap` are null on one node.
+/// The parts of the runtime. `memory`, `locks` and `heap` are null on one node.
 struct Parts {
     net::Endpoint* endpoint = nullptr;
     dsm::SharedMemory* memory = nullptr;
@@ -73,7 +73,7 @@ struct Parts {
     /// Ends this process as after work(), from any thread: the program is over in the middle of a
     /// region. Null: _exit(0).
     void (*leave)() = nullptr;
-    /// What waits at a barrier or a join are interrupted for.
+    /// Interrupts waits at a barrier or a join.
     dsm::Interruptions interruptions = {};
     TaskObserver* observer = nullptr;  ///< hears of threads and tasks; null: there is no tool
 };
@@ -102,7 +102,7 @@ struct SuspendedTask {
     void* kept = nullptr;  ///< for a tool, of the one executed
 };
 
-/// What entry points do without the runtime, and a tool is to hear of.
+/// Things that entry points do without the runtime and of which a tool is to hear.
 enum class ToolReport : std::uint8_t {
     loop_begins,  ///< its code cuts it; `value`: iterations
     sections_begin,
@@ -120,7 +120,7 @@ enum class ToolReport : std::uint8_t {
     barrier_is_implicit,  ///< the next one
 };
 
-/// What becomes of data on a device, of which there is none.
+/// What the program asks for its data on a device; there is no device.
 enum class TargetData : std::uint8_t { enter, exit, update };
 
 /// Some iterations of a loop whose bounds are closed.
@@ -187,9 +187,10 @@ public:
     virtual void end_alone() noexcept = 0;
     /// The caller's next region has a proc_bind clause.
     virtual void want_binding(ProcBind policy) noexcept = 0;
-    /// Where the caller is, in environment().places; those are of its node.
+    /// The caller's place in environment().places; those are the places of its node.
     virtual Binding binding() noexcept = 0;
-    /// Of a cancelled region: returns at once, and those who wait leave it.
+    /// A barrier of the caller's team. Once its region is cancelled: returns at once, and the
+    /// threads that wait leave it.
     virtual void barrier() noexcept = 0;
     /// A flush of the whole memory.
     virtual void flush() noexcept = 0;
@@ -245,9 +246,9 @@ public:
     /// An undeferred task whose code the caller executes in between.
     virtual void begin_task(SuspendedTask* outer, bool final) noexcept = 0;
     virtual void end_task(const SuspendedTask& outer) noexcept = 0;
-    /// Until the calling task's children are complete; executes its descendants meanwhile.
+    /// Waits until the calling task's children are complete; executes its descendants meanwhile.
     virtual void task_wait() noexcept = 0;
-    /// Until those are complete that a task with these dependences would wait for.
+    /// Waits until the tasks are complete that a task with these dependences would wait for.
     virtual void task_wait_for(std::vector<Dependence> dependences) noexcept = 0;
     virtual void task_yield() noexcept = 0;
     virtual void taskgroup_start() noexcept = 0;
@@ -326,7 +327,7 @@ public:
     virtual std::uint64_t regions_taken_part() const noexcept = 0;
 
     // For a first-party tool (docs/layers/ompt.md); without one they do nothing.
-    /// From where the program has called the entry point that the caller is in.
+    /// Notes the address from which the program has called the entry point that the caller is in.
     virtual void note_caller(const void*) noexcept {}
     virtual void tell_tool(ToolReport, std::uint64_t) noexcept {}
     /// A construct that moves data has nothing to do; it has waited for what it depends on.

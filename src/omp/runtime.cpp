@@ -23,8 +23,8 @@ std::uint32_t usable_processors() {
     return std::max(1, CPU_COUNT(&set));
 }
 
-/// A look costs about 40 cycles; a yield, when nobody else wants the processor, little more. So a
-/// thread that waits for one on another processor hardly loses by yielding early, and one that
+/// A look costs about 40 cycles; a yield, when no other thread wants the processor, little more. So
+/// a thread that waits for one on another processor hardly loses by yielding early, and one that
 /// waits for a thread on its own processor gains a time slice.
 Patience patience_for(WaitPolicy policy, std::uint32_t threads, std::uint32_t processors) {
     Patience patience;
@@ -95,7 +95,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
                              std::max(initial.threads / nodes_, parts_.threads_per_node),
                              usable_processors());
     if (link_ != nullptr) patience_.endpoint = parts.endpoint;
-    // Others look into it while the leader adds threads.
+    // Other threads look into the vector while the leader adds threads, so it must not move.
     threads_.reserve(std::max(parts_.threads_per_node, threads_max_here()));
     add_thread_states(parts_.threads_per_node);
     if (node_ == 0 && environment_.display != Environment::Display::off) {

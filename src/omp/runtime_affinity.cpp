@@ -10,7 +10,7 @@
 
 namespace hiroba::omp {
 
-/// Of the thread's next region. A clause says nothing where threads are not bound.
+/// The policy of the thread's next region. A clause says nothing where threads are not bound.
 ProcBind RuntimeCore::policy_of(ThreadState& thread) noexcept {
     const ProcBind clause = std::exchange(thread.wanted_binding, ProcBind::none);
     if (environment_.places.empty()) return ProcBind::none;
@@ -18,7 +18,7 @@ ProcBind RuntimeCore::policy_of(ThreadState& thread) noexcept {
     return own != ProcBind::none && clause != ProcBind::none ? clause : own;
 }
 
-/// While no member but the leader is there.
+/// Called while no member but the leader is there.
 void RuntimeCore::deal_out_members(Team& team, std::uint32_t members) noexcept {
     const auto places = static_cast<std::uint32_t>(environment_.places.size());
     if (places == 0) return;

@@ -8,7 +8,7 @@
 namespace hiroba::omp {
 
 namespace {
-/// As many teams as gcc's runtime makes when nobody says how many.
+/// As many teams as gcc's runtime makes when neither program nor user says how many.
 constexpr std::uint32_t teams_by_default = 3;
 }  // namespace
 
@@ -18,7 +18,7 @@ void RuntimeCore::run_apart(OutlinedFunction function, void* data,
     Frame frame;
     frame.parent = thread.frame;
     frame.binding = thread.frame->binding;
-    frame.icvs = environment_.initial;  // Those of an initial task, not of the one around it.
+    frame.icvs = environment_.initial;  // An initial task's, not the task's around it.
     if (thread_limit != 0) frame.icvs.thread_limit = thread_limit;
     thread.frame = &frame;
     call_program(function, data);

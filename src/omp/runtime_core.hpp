@@ -195,20 +195,20 @@ private:
     void tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept;
     void add_thread_states(std::uint32_t threads);
     std::uint32_t threads_max_here() const noexcept;
-    /// So that there are at least so many on this node.
+    /// Makes threads until there are at least so many on this node.
     void make_threads(std::uint32_t threads);
     void grow_node(std::uint32_t threads);
     void grow_pool(std::uint32_t threads);
     static void* pool_thread(void* argument) noexcept;
 
-    /// What waits in constructs of the frame's team give up for.
+    /// The cancellation for which waits in constructs of the frame's team give up.
     static const Cancellation* cancellation_of(const Frame& frame) noexcept {
         return frame.team != nullptr ? &frame.team->cancellation : nullptr;
     }
     static Workshare join_construct(Frame& frame) noexcept;
     NodeShare node_share(const Frame& frame) noexcept;
-    /// Calls make() on one thread of the team, and returns what it returned on all, who then see
-    /// what it did. `share` is to be left.
+    /// Calls make() on one thread of the team, and returns what it returned on all threads, which
+    /// then see what it did. `share` is to be left.
     template <class Make>
     void* make_for_all(Frame& frame, Workshare& share, Make&& make) noexcept;
 
@@ -219,7 +219,7 @@ private:
     static void call_body(const Task& task) noexcept;
     void end_body(Task& task) noexcept;
     void tell_of_end(Task& task) noexcept;
-    /// For the observer, of a task without a descriptor. @return what it keeps
+    /// Tells the observer of a task without a descriptor. @return what the observer keeps
     void* begin_inline(const NewTask& wanted) noexcept;
     void depend_and_tell(Task& task, std::vector<Dependence>& dependences) noexcept;
     Task& make_task(Frame& frame, const NewTask& wanted, bool deferred) noexcept;
@@ -263,7 +263,8 @@ private:
     }
     /// Executes tasks while there are any to be had.
     void help(ThreadState& thread) noexcept;
-    /// What makes a thread leave a barrier or a join for a while: tasks; a barrier also for good.
+    /// Tells whether a thread leaves a barrier or a join for a while, for tasks; or a barrier for
+    /// good, because it is cancelled.
     struct Lookout {
         const TaskPool& tasks;
         std::uint64_t seen;
@@ -303,7 +304,7 @@ private:
     std::atomic<bool> team_taken_{false};  ///< everywhere_
     std::atomic<bool> told_of_limit_{false};
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local number; never moves
-    Latch helpers_latch_;             ///< the next four, and who makes more threads inside a region
+    Latch helpers_latch_;             ///< the next four, and making more threads inside a region
     std::uint32_t members_here_ = 1;  ///< of everywhere_: threads 0, 1, ... of this node
     std::uint32_t helping_ = 0;
     std::vector<std::unique_ptr<Team>> teams_;

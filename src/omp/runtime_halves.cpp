@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what clang's code asks for in two halves and executes the middle of itself: regions of one
 // thread, undeferred tasks; and flushes.
-// Invariant: halves nest. What the first half puts aside lies outside the caller's stack frame,
-// which is another one at the second.
+// Invariant: halves nest. The first half stores its state outside the caller's stack frame, which
+// is another one at the second.
 #include <memory>
 
 #include "dsm/dsm.hpp"

@@ -2,7 +2,8 @@
 // Role: regions inside regions: teams whose threads are all on the node of their leader.
 // Invariant: such a team shares the node's memory, so neither its start nor its barriers and its
 // end release or acquire anything. Its helpers are threads of the node that are in no team; they
-// arrive at its end on the runtime stack, so that whoever releases behind it finds them there.
+// arrive at its end on the runtime stack, so that a thread that releases behind it finds them
+// there.
 #include <mutex>
 
 #include "base/fatal.hpp"
@@ -26,7 +27,7 @@ std::uint32_t RuntimeCore::helpers_allowed(const Frame& frame, std::uint32_t lim
     return share > helping_ ? share - helping_ : 0;
 }
 
-/// Of the contention group; what there is of threads and stacks is another matter.
+/// The thread limit of the contention group; the room for threads and stacks limits them besides.
 std::uint32_t RuntimeCore::contention_limit() noexcept {
     const std::uint32_t own = icvs().thread_limit;
     return std::min(environment_.thread_limit, own != 0 ? own : thread_limit_none);
@@ -81,7 +82,8 @@ void RuntimeCore::start_helpers(Team& team) noexcept {
     if (link_ == nullptr && tasks_.has_waiting()) tasks_.ring();
 }
 
-/// Until all have come and no task of the team is left; then nobody refers to it any more.
+/// Returns when all have come and no task of the team is left; then no thread refers to the team
+/// any more.
 void RuntimeCore::finish_inner(ThreadState& thread, Team& team) noexcept {
     const std::uint32_t phase = team.join.phase();
     if (team.join.arrive()) team.join.open(patience_);
@@ -134,7 +136,7 @@ std::uint32_t RuntimeCore::run_inner(ThreadState& thread, const Fork& fork,
     return size;
 }
 
-/// Once.
+/// Says once that a team inside a region gets fewer threads than it asks for.
 void RuntimeCore::tell_of_node_limit(std::uint32_t wanted, std::uint32_t has) noexcept {
     if (told_of_limit_.exchange(true)) return;
     say("node %u: a team of %u threads inside a region was asked for and has %u: a node has room "

@@ -12,19 +12,20 @@ std::uint32_t* RuntimeCore::lock_at(std::uint64_t key) noexcept {
     return key < own_locks_.size() ? &own_locks_[key].word : reinterpret_cast<std::uint32_t*>(key);
 }
 
-// Where there are program threads the others' numbers may change under us, and do not matter.
+// Where there are program threads, members_here_ and helping_ may change meanwhile, and do not
+// matter.
 bool RuntimeCore::is_alone_here() const noexcept {
     return !link_->has_program_threads() && members_here_ == 1 && helping_ == 0;
 }
 
 // A lock that leaves a node whose only running thread unlocks it: one look at what was written
-// suffices, since nobody writes behind it.
+// suffices, since no thread writes behind it.
 void RuntimeCore::release_for_lock(void* runtime) noexcept {
     auto& self = *static_cast<RuntimeCore*>(runtime);
     self.link_->release_in_program(self.is_alone_here());
 }
 
-// Likewise for a flush.
+// The same for a flush: it looks once if its thread alone runs here.
 bool RuntimeCore::begin_standstill(void* runtime) noexcept {
     auto& self = *static_cast<RuntimeCore*>(runtime);
     return self.is_alone_here() && self.link_->begin_standstill();
@@ -62,7 +63,7 @@ void RuntimeCore::forget_lock(std::uint64_t key) noexcept {
 }
 
 // A lock belongs to a task: to an implicit one, which its frame stands for, or to an explicit one.
-// What the task around it holds it does not.
+// It does not hold the locks that the task around it holds.
 const void* RuntimeCore::holder(Frame& frame) noexcept {
     if (frame.inlined) return &current_task(frame);
     return frame.task == frame.implicit ? static_cast<const void*>(&frame) : frame.task;

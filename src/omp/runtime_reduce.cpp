@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: reductions. Those whose values the compiler hands over are added up on each node before one
-// thread of it goes to the variables; those that end a region's function by an atomic travel in the
-// region's join.
+// Role: reductions. Where the compiler hands the values over, they are added up on each node before
+// one thread of it goes to the variables. Where an atomic ends a region's function, its term
+// travels in the region's join.
 // Invariant: the compiler's function runs as a part of the program, on the program's stack.
 #include "base/program_call.hpp"
 #include "base/thread_context.hpp"
@@ -12,7 +12,7 @@
 namespace hiroba::omp {
 
 namespace {
-/// In the region itself, and not in a task of it.
+/// Whether the thread is in the region itself, not in a task of it, and its join takes terms along.
 bool joins_take_terms(const Frame& frame) noexcept {
     return frame.team != nullptr && frame.team->terms != nullptr && !frame.inlined &&
            frame.task == frame.implicit;
@@ -20,8 +20,8 @@ bool joins_take_terms(const Frame& frame) noexcept {
 }  // namespace
 
 // A member of the struct of shared variables that an atomic changes is gcc's copy of a reduction's
-// variable: the program has no name for it, so nobody can be waiting for its new value. What the
-// program changes by atomics of its own is behind a pointer.
+// variable: the program has no name for it, so no thread can be waiting for its new value.
+// Variables that the program changes by atomics of its own are behind a pointer.
 // clang's code says beforehand that an atomic is a reduction's.
 bool leave_to_join(const LastAtomic& atomic) noexcept {
     const auto* const thread = static_cast<const ThreadState*>(this_thread().omp);
@@ -33,8 +33,8 @@ bool leave_to_join(const LastAtomic& atomic) noexcept {
     return frame.team->terms->add(atomic.term);
 }
 
-// The same answer for all threads of a region: who adds under a lock and who adds by an atomic do
-// not see each other.
+// The same answer for all threads of a region: a thread that adds under a lock and one that adds by
+// an atomic do not see each other.
 bool RuntimeCore::announce_term(const void* code, const void* term) noexcept {
     const Frame& frame = *self().frame;
     if (frame.place.team_size == 1 || !joins_take_terms(frame)) return false;
@@ -84,14 +84,14 @@ bool RuntimeCore::reduce(std::uint64_t key, void* data, CombineFunction combine)
     return leads;
 }
 
-/// Until another thread has taken the offer, or nobody leads.
+/// Returns when another thread has taken the offer, or no thread leads.
 void RuntimeCore::await_offer(const ReductionOffer& own) noexcept {
     const ReductionOffers& offers = everywhere_.reductions;
     const auto over = [&] {
         return own.taken.load(std::memory_order_acquire) || !offers.is_led() ||
                parts_.interruptions.are_pending();
     };
-    // What lies on the program's stack here nobody else looks at.
+    // No other thread looks at what lies on the program's stack here.
     on_runtime_stack([&] { parts_.endpoint->wait_until(over); });
     if (parts_.interruptions.are_pending()) parts_.interruptions.serve();
 }

@@ -21,7 +21,7 @@
 namespace hiroba::omp {
 
 namespace {
-/// One node only: more threads than this are not made, whatever the program asks for.
+/// In a job of one node more threads than this are not made, whatever the program asks for.
 constexpr std::uint32_t pool_threads_max = 4096;
 
 const void* code_of(const Fork& fork) noexcept {
@@ -53,7 +53,7 @@ std::uint32_t RuntimeCore::team_size_for(const ThreadState& thread, std::uint32_
     return std::max(1u, std::min(threads, most));
 }
 
-/// Once: the program asks for more threads than it gets.
+/// Says once that the program asks for more threads than it gets.
 void RuntimeCore::tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept {
     if (told_of_limit_.exchange(true)) return;
     say("a team of %u threads was asked for and has %u: %u nodes have room for the stacks of %u "
@@ -129,7 +129,7 @@ std::uint32_t RuntimeCore::run(const Fork& wanted, std::uint32_t requested,
     return size;
 }
 
-/// Of task reductions of the region.
+/// Makes the private copies for task reductions of the region.
 void RuntimeCore::make_copies(const Fork& fork, std::uint32_t threads) noexcept {
     if (fork.reductions == nullptr) return;
     reductions::allocate(fork.reductions, nullptr, threads,
@@ -138,8 +138,8 @@ void RuntimeCore::make_copies(const Fork& fork, std::uint32_t threads) noexcept 
                          });
 }
 
-/// What the tasks of a region met in `outer` start with. As gcc's runtime does it: behind the end
-/// of OMP_NUM_THREADS' list, what the task around it has.
+/// The ICVs with which the tasks of a region met in `outer` start. As gcc's runtime does it: behind
+/// the end of OMP_NUM_THREADS' list, the value of the task around it.
 Icvs RuntimeCore::icvs_inside(const Frame& outer) noexcept {
     Icvs inside = icvs();
     const std::uint32_t level = outer.place.level + 1;
@@ -349,7 +349,8 @@ TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
         if (!standing.arrived && arrive(standing, team.join) && !speaks_for_node)
             team.join.open(patience_);
         if (standing.last && speaks_for_node) {
-            // It may have tasks of those it waits for, so it goes on executing them.
+            // This thread may have tasks of the nodes that it waits for, so it goes on executing
+            // tasks.
             const auto joins = [this] { return tasks_.quiet() && link_->children_have_joined(); };
             if (!link_->await_region(joins, distraction)) return TeamLink::Called::elsewhere;
             leave_region(thread);
@@ -363,8 +364,9 @@ TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
     return over_.load() ? TeamLink::Called::end : TeamLink::Called::region;
 }
 
-/// On other nodes the last thread speaks for all; node 0's initial thread waits itself. It flushes
-/// for all too: an unsynchronized std::cout bears one thread at a time.
+/// Called on nodes other than 0 by the last thread that arrives, which speaks for its node; node
+/// 0's initial thread waits itself. The caller flushes the streams for all threads: an
+/// unsynchronized std::cout bears one thread at a time.
 void RuntimeCore::leave_region(ThreadState&) noexcept {
     if (parts_.flush_streams != nullptr) parts_.flush_streams();
     link_->arrive_at_join();
@@ -426,7 +428,7 @@ void RuntimeCore::barrier() noexcept {
     ++frame.phase;
 }
 
-/// Of a team whose threads are all on this node.
+/// The barrier of a team whose threads are all on this node.
 void RuntimeCore::barrier_here(ThreadState& thread, Team& team) noexcept {
     const Cancellation& cancelled = team.cancellation;
     LocalBarrier& barrier = team.barrier;
@@ -496,7 +498,7 @@ void RuntimeCore::make_threads(std::uint32_t threads) {
     }
 }
 
-/// One of several nodes: a team needs more threads than there were at the start.
+/// In a job of several nodes: a team needs more threads of this node than there were at the start.
 void RuntimeCore::grow_node(std::uint32_t threads) {
     const auto before = static_cast<std::uint32_t>(threads_.size());
     add_thread_states(threads);

@@ -165,7 +165,8 @@ void RuntimeCore::doacross_start(std::span<const std::uint64_t> counts, Schedule
             static_cast<unsigned long>(Doacross::threads_max));
 }
 
-// Flushes are totally ordered: whoever sees that an iteration is done flushes after its thread did.
+// Flushes are totally ordered: a thread that sees that an iteration is done flushes after the
+// thread that did it.
 void RuntimeCore::doacross_post(const std::uint64_t* at) noexcept {
     Frame& frame = *self().frame;
     if (!frame.doacross.used()) return;
@@ -211,7 +212,7 @@ void* RuntimeCore::single_copy_start() noexcept {
     if (frame.place.team_size == 1) return nullptr;
     frame.single_copy = join_construct(frame);
     Workshare& workshare = frame.single_copy;
-    // Behind a cancelled construct nobody has anything to copy: each does it by itself.
+    // Behind a cancelled construct no thread has anything to copy: each does it by itself.
     if (!workshare.joined() || workshare.fetch_add_next(1) == 0) return nullptr;
     barrier();
     void* const data = workshare.await_published();
@@ -231,7 +232,7 @@ void* RuntimeCore::pass_on(void* data, bool gives) noexcept {
     Frame& frame = *self().frame;
     if (frame.place.team_size == 1) return data;
     Workshare workshare = join_construct(frame);
-    // Behind a cancelled construct nobody has anything to copy.
+    // Behind a cancelled construct no thread has anything to copy.
     if (!workshare.joined()) return data;
     if (gives) workshare.publish(data);
     barrier();

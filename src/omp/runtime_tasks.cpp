@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: explicit tasks: making them, executing them, waiting for them.
 // Invariant: a thread that waits in a task executes only descendants of that task (the task
-// scheduling constraint, every task being tied); in a barrier, any of the team. What a task's body
-// left to tell its origin is told before the thread does anything else.
+// scheduling constraint, every task being tied); in a barrier, any of the team. A thread sends the
+// reports that a task's body left for its origin before it does anything else.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -63,7 +63,7 @@ void RuntimeCore::release_implicit(Frame& frame) noexcept {
 
 Icvs& RuntimeCore::icvs() noexcept {
     Frame& frame = *self().frame;
-    if (frame.inlined) current_task(frame);  // It may set them, and then they are its own.
+    if (frame.inlined) current_task(frame);  // The task may set its ICVs.
     return frame.task != frame.implicit ? frame.task->icvs : frame.icvs;
 }
 
@@ -103,7 +103,7 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
     Task& task = make_task(frame, wanted, deferred);
     if (parts_.observer != nullptr)
         task.kept = parts_.observer->task_created(wanted, deferred, task.final);
-    // What the body is given must be there before the task may be started.
+    // The event handle must be in the body's data before the task may be started.
     if (wanted.event != nullptr) {
         *wanted.event = task_handle(task);
         if (wanted.data != nullptr) std::memcpy(wanted.data, wanted.event, sizeof *wanted.event);
@@ -128,7 +128,8 @@ void RuntimeCore::task(const NewTask& wanted) noexcept {
     });
 }
 
-/// It waits for one task too many until a tool has been told of those it waits for.
+/// Enters the dependences of `task`. The task waits for one task too many until a tool has been
+/// told of those it waits for.
 void RuntimeCore::depend_and_tell(Task& task, std::vector<Dependence>& dependences) noexcept {
     tasks_.with_books([&](TaskBook& book) {
         book.depend(task, dependences);
@@ -156,7 +157,7 @@ Task& RuntimeCore::make_task(Frame& frame, const NewTask& wanted, bool deferred)
     });
 }
 
-/// Its descriptor is made when it does something that needs one.
+/// Executes a new task at once. Its descriptor is made when the task does something that needs one.
 void RuntimeCore::execute_inline(Frame& frame, const NewTask& wanted) noexcept {
     if (frame.task == nullptr) current_task(frame);
     Task* const outer = frame.task;
@@ -221,7 +222,8 @@ void RuntimeCore::execute(ThreadState& thread, Task& task) noexcept {
     end_body(task);
 }
 
-/// This thread's stack is global memory, as an argument must be, and most likely at hand here.
+/// Copies a short argument to this thread's stack. The stack is global memory, as an argument must
+/// be, and most likely at hand here.
 void RuntimeCore::call_body(const Task& task) noexcept {
     if (task.short_bytes == 0) {
         call_program(task.function, task.argument);
@@ -278,7 +280,7 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
         tasks_.exchange()->call_clerk();
 }
 
-/// Nothing was to be had when events() was `seen`.
+/// Whether to ask other nodes for the descendants of `away` now.
 bool RuntimeCore::AskPace::asks_now(const std::vector<TaskHandle>& away) {
     std::vector<std::uint64_t> wanted;
     for (const TaskHandle each : away) wanted.push_back(each.raw);
@@ -295,7 +297,8 @@ bool RuntimeCore::AskPace::asks_now(const std::vector<TaskHandle>& away) {
 
 void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, AskPace& pace,
                                 Condition done) noexcept {
-    // What one task waits for changes with the books only, and is looked at under their latch.
+    // The condition that a task (`of`) waits for changes with the books only; it is looked at under
+    // their latch.
     if (link_ == nullptr)
         return tasks_.wait_here(seen, patience_, [&] { return of == nullptr && done(); });
     std::vector<TaskHandle> away;
@@ -320,7 +323,7 @@ void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, AskPace& pace,
 void RuntimeCore::help(ThreadState& thread) noexcept {
     for (;;) {
         const std::uint64_t seen = tasks_.events();
-        bool is_member = false;  // Of a team whose tasks travel.
+        bool is_member = false;  // The thread is in a team whose tasks travel.
         Task* const task = tasks_.choose_first([&](TaskBook& book) -> Task* {
             TaskTeam* const team = tasks_of(thread);
             is_member = team != nullptr && team->everywhere;

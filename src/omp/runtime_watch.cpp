@@ -5,10 +5,10 @@
 // while a region runs on several nodes, each of them publishes from some moment on again and again,
 // so that a thread which waits for a plain write sees it.
 //
-// Who publishes takes the job's one flush object and tells every node. After each region every node
-// had something to tell: so in a job of N nodes each region cost N * N messages and N turns at one
-// lock, soon after it was over and all of that was known. 64 nodes over udp spent seconds with a
-// program of one empty region.
+// A node that publishes takes the job's one flush object and tells every node. After each region
+// every node had something to tell: so in a job of N nodes each region cost N * N messages and N
+// turns at one lock, soon after it was over and all of that was known. 64 nodes over udp spent
+// seconds with a program of one empty region.
 #include <time.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ namespace hiroba::omp {
 namespace {
 constexpr std::uint64_t age_for_each_node_ns = 2'000'000;  ///< of a region, before the first time
 constexpr std::uint64_t turn_ns = 5'000'000;               ///< of a node; then it is another's
-/// Where publishing takes long it is done less often, but for a round of all nodes more at most.
+/// Where publishing takes long a node publishes less often: the pause grows to this many times the
+/// duration of the publishing, but by no more than a round of all nodes.
 constexpr std::uint64_t share_of_time = 20;
 constexpr std::uint64_t look_min_ns = 1'000'000, look_max_ns = 20'000'000;
 
@@ -34,7 +35,7 @@ void sleep_for(std::uint64_t ns) noexcept {
 }
 }  // namespace
 
-/// Where all tell all anyway nothing is watched.
+/// Starts no watch where all nodes tell all others anyway.
 void RuntimeCore::start_watch() {
     if (link_ == nullptr || parts_.flusher == nullptr || nodes_ <= net::kick::tree_arity) return;
     link_->publish_elsewhere();

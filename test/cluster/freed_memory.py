@@ -76,7 +76,7 @@ def run(options, program, way, nodes, engine, folder):
     if options.keep:
         environment["HIROBA_KEEP_FREED"] = options.keep
     bare = subprocess.run([program, *arguments], env=environment, capture_output=True, check=True)
-    # Into files: nobody reads pipes meanwhile.
+    # Into files: no process reads pipes meanwhile.
     with open(folder / "out", "w+b") as out, open(folder / "err", "w+b") as err:
         job = subprocess.Popen([options.hiroba, "run", "-n", str(nodes), "--threads", "1", "--",
                                 program, *arguments], env=environment, stdout=out, stderr=err)

@@ -38,7 +38,7 @@ int main(void) {
 }
 """
 
-# Regions for so long that somebody can be stopped in the middle; says whether all had their effect.
+# Regions for so long that a node can be stopped in the middle; says whether all had their effect.
 LONG = r"""
 #include <stdio.h>
 #include <time.h>
@@ -67,7 +67,7 @@ int main(void) {
 }
 """
 
-# The same of a program that every node enters: there nobody stands between node and host.
+# The same of a program that every node enters: there no thread stands between node and host.
 FLOOD_OF_NODE = r"""
 #include <stdio.h>
 #include <stdlib.h>

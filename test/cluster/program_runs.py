@@ -392,7 +392,7 @@ def flushes_with_nothing_to_tell(bench):
     expect(run, 0, f"{bench.nodes}\n", "")
     merged, flushed = (int(re.search(rf"^{name} .* (\d+)$", run[2], re.MULTILINE).group(1))
                        for name in ("blocks_merged", "flushes"))
-    # The background flusher knows of nobody's stack pointer; it comes a thousand times a second at most.
+    # The background flusher knows of no thread's stack pointer; it comes a thousand times a second at most.
     assert flushed >= 5000 * bench.nodes and merged < flushed / 2, f"{flushed} flushes, {merged} merged"
 
 

@@ -144,7 +144,7 @@ def faults(outcome, status_expected, nodes):
     if "FAILED" in results:
         yield "not verified"
     regions = regions_by_node(outcome.err)
-    # On one node there is nobody else who could have done the work.
+    # On one node there is no other that could have done the work.
     for node in range(nodes if nodes > 1 else 0):
         if regions.get(node, 0) < 1:
             yield f"node {node} took part in no region"

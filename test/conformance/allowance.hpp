@@ -19,9 +19,9 @@ public:
     Allowance(std::uint64_t allowed_ns, std::size_t processes, std::uint64_t times_slower = 1);
 
     /// True if `processes` have computed for `allowed_ns` each (of the machine's least, two cores),
-    /// so many times that on a slower one, or have hardly computed at all for twice as long: nobody
-    /// keeps them from it, they hang. Those that are gone count with what they had when last looked
-    /// at.
+    /// so many times that on a slower one, or have hardly computed at all for twice as long: no
+    /// other process keeps them from it, they hang. Those that are gone count with what they had
+    /// when last looked at.
     bool used_up(const std::vector<pid_t>& processes);
 
 private:

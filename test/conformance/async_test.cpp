@@ -257,7 +257,7 @@ TEST_P(Requests, behind_others_under_way_complete_while_nobody_waits) {
             std::atomic<std::uint64_t> done{0};
             const std::uint64_t begun_ns = now_ns();
             for (std::uint64_t round = 1; round <= rounds; ++round) {
-                // Some while answers to the first come in, whoever takes those.
+                // Some while answers to the first come in, whichever thread takes those.
                 for (std::uint64_t i = 0; i < together; ++i) {
                     if (round % 4 == i % 4) yield();
                     until_accepted([&] {

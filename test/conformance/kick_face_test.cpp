@@ -313,7 +313,7 @@ TEST_P(KickFace, a_channel_keeps_order_when_it_is_full_and_when_it_is_empty) {
             EXPECT_FALSE(ring.try_receive());
             rig.meet();
             for (std::uint64_t i = 0; i < rig.rounds(20'000); ++i) {
-                // Each sends before it receives, so that nobody waits for a ring that nobody
+                // Each sends before it receives, so that no node waits for a ring that no node
                 // empties.
                 if (i % 3 == 0) {
                     ring.send(i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what every provider promises when a node dies or stands still: what is pending to the dead
-// fails soon and blocks nobody; a node that was stopped has missed nothing.
+// fails soon and blocks no other node; a node that was stopped has missed nothing.
 #include <signal.h>
 #include <unistd.h>
 
@@ -81,7 +81,7 @@ TEST_P(Loss, of_a_node_fails_within_two_seconds_what_is_pending_to_it) {
             ASSERT_TRUE(node.endpoint->wait_until([&] { return ends.all() == asked; },
                                                   lost_at_ns + 2 * second_ns))
                 << asked - ends.all() << " requests hang";
-            // Far memory is gone with its node; near memory lives as long as anybody maps it.
+            // Far memory is gone with its node; near memory lives as long as a process maps it.
             const bool mapped = node.async->mapped(node.memory, victim) != nullptr;
             EXPECT_EQ(ends.lost.load() > 0, !mapped);
 

@@ -86,7 +86,7 @@ TEST_P(Mail, comes_in_order_and_whole_however_long_and_whatever_carries_it) {
             Random random{self};
             std::uint64_t wrong = 0;  // told at the end: a peer may wait for the next mail
             const std::uint64_t rounds = rig.storm ? 12 : rig.rounds(2'000);
-            // As barriers do: all send to all, and nobody starts before it has heard from all.
+            // As barriers do: all send to all, and no node starts before it has heard from all.
             for (std::uint64_t number = 0; number < rounds; ++number) {
                 for (std::uint32_t to = 0; to < rig.nodes; ++to) {
                     if (to == self) continue;

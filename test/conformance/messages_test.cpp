@@ -16,7 +16,7 @@ using net::Urgency;
 
 HIROBA_CONFORMANCE(Messages);
 
-/// The i-th message of a stream: its size and bytes follow from who sends what to whom.
+/// The i-th message of a stream: its size and bytes follow from its sender, its receiver and i.
 struct Stream {
     NodeId from, to;
     std::size_t bytes_max;

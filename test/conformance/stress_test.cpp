@@ -54,7 +54,7 @@ struct Worker {
             segment.fetch_add({NodeId{0}, bytes_at}, size);
             const std::uint64_t mine = asked.fetch_add(1) + 1;
             endpoint.send(to, MessageKind::test, urgency, parts);
-            // At most a window of questions is out, sometimes none: then everyone sleeps and wakes.
+            // At most a window of questions is out, sometimes none: then all nodes sleep and wake.
             const std::uint64_t window = random.below(4) == 0 ? 0 : 16;
             endpoint.wait_until([&] { return answers.load() + window >= mine; });
         }

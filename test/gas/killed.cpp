@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: a rank dies while it owns pages, while it moves them, or as their directory node: the
-// others get faults that name it and the page, or right values; nobody waits for ever, and no value
+// others get faults that name it and the page, or right values; none waits for ever, and no value
 // is stale. Usage: HIROBA_LOSS_GRACE=3000 hiroba run -n 3 gas_killed owner|mover|directory [ms]
 // Each rank writes to its own words and remembers what it wrote last.
 #include <signal.h>

@@ -98,7 +98,7 @@ private:
     std::vector<Seen> seen_;
 };
 
-/// Brings everybody's accesses to rank 0.
+/// Brings the accesses of all ranks to rank 0.
 std::vector<Seen> gather(space& space, const std::vector<Seen>& mine, std::uint64_t each) {
     const auto all = space.allocate_together<Seen>(each * space.ranks(), Distribution::block());
     insist(static_cast<bool>(all), "allocation of the histories");

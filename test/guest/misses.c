@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the last thread reads a word of each of so many blocks that the first has written, in an
-// order that nothing reads ahead in. The second time, when it knows who had them, the first says by
-// how much a counter in a file grew meanwhile.
+// order that nothing reads ahead in. The second time, when it knows which node had them, the first
+// says by how much a counter in a file grew meanwhile.
 // Usage: misses BLOCKS FILE
 #include <omp.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: words through which threads hand on what they have written, without any synchronization
 // but the order of their writes (docs/protocol.md#before).
-// Invariant: each word has one writer, who writes its data before its flag, so a thread that reads
-// a flag and then the data finds the latter no older. So does one that is told by a third thread.
+// Invariant: each word has one writer, which writes its data before its flag, so a thread that
+// reads a flag and then the data finds the latter no older. So does one that is told by a third
+// thread.
 #include <cstdio>
 
 #include "memory_programs/random_program.hpp"

@@ -311,8 +311,9 @@ bool RandomProgram::has_to_discard(const Self& self) const noexcept {
            !self.discarded;
 }
 
-/// Each node's first thread does it: whoever frees the block, with writes that no release has seen
-/// on top of what the lock has told of, and then the others. All go on with other blocks meanwhile.
+/// Each node's first thread does it: first the one that frees the block, with writes that no
+/// release has seen on top of what the lock has told of, and then the others. All go on with other
+/// blocks meanwhile.
 void RandomProgram::maybe_discard(Self& self) {
     if (!has_to_discard(self) || self.step < self.discards_at) return;
     const Phase& phase = phases_drawn_[self.phase];
@@ -342,7 +343,7 @@ void RandomProgram::discard(Self& self, std::size_t block) {
     const dsm::AddressRange range{first->address / block_bytes * block_bytes, block_bytes};
     tell(self, "discard of the block of", *first, 0);
     if (!self.node.memory().discard({&range, 1})) failed_("a discard that kept something");
-    // The oracle: each node says so, and nobody looks before all have.
+    // The oracle: each node says so, and no thread looks before all have.
     for (std::size_t i = 0; i < variables_per_block; ++i) {
         value_of(first[i]).store(0, std::memory_order_release);  // pairs with check()
     }

@@ -5,8 +5,8 @@
 // the seed, not on the others.
 //
 // Why the oracle is exact: the program has no data race, so the last write to a variable is the
-// last one that happens before any read of it; and who writes enters it into the oracle before it
-// synchronizes.
+// last one that happens before any read of it; and the thread that writes enters the value into the
+// oracle before it synchronizes.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ public:
     struct Oracle {
         std::atomic<std::uint64_t> values[variables_max];  ///< what the last write left
         std::atomic<bool> discard_begun[phases_max];       ///< of the block freed in the phase
-        std::atomic<bool> discard_asked[phases_max];       ///< by whoever freed it, who has done so
+        std::atomic<bool> discard_asked[phases_max];       ///< once the freeing thread has done so
     };
     using Failed = std::function<void(const std::string& what)>;
 
@@ -71,7 +71,7 @@ private:
             return bytes == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * bytes) - 1;
         }
     };
-    /// Who may touch a variable in a phase.
+    /// Which threads may touch a variable in a phase.
     struct Role {
         enum class Kind : std::uint8_t { owned, readable, locked, atomic } kind{};
         std::uint32_t who = 0;  ///< the owner, or the lock
@@ -81,7 +81,7 @@ private:
         bool serial = false;  ///< join and fork after it instead of a barrier
         /// The program frees all of it in the phase: some time after `freed_by` (the first thread
         /// of a node) has discarded it, under lock 0, all other nodes do. Its variables are
-        /// `freed_by`'s or lock 0's, then nobody's, and 0 from the next phase on.
+        /// `freed_by`'s or lock 0's, then no thread's, and 0 from the next phase on.
         std::optional<std::size_t> freed_block;
         std::uint32_t freed_by = 0;
     };
@@ -134,7 +134,7 @@ private:
     std::atomic<std::uint64_t>& value_of(const Variable& variable) noexcept {
         return oracle_.values[index_of(variable)];
     }
-    /// Freed: nobody uses it.
+    /// Freed: no thread uses it.
     bool is_gone(std::uint32_t phase, std::size_t variable) const noexcept;
     bool is_first_of_node(std::uint32_t thread) const noexcept {
         return thread == 0 || node_of(thread) != 0;

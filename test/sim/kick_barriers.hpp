@@ -20,7 +20,7 @@ struct KickBarriers {
 };
 
 struct KickBarriersRun {
-    std::string fault;           ///< empty: nobody passed before all had arrived, and all passed
+    std::string fault;           ///< empty: no node passed before all had arrived, and all passed
     std::uint64_t phase_ns = 0;  ///< from one meeting to the next, on average
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: kick barriers as a whole, board and endpoint and bad wire, in seeded runs: nobody passes
-// before all have arrived, and everybody passes. KICK_RUNS sets how many; KICK_SEED replays one.
+// Role: kick barriers as a whole, board and endpoint and bad wire, in seeded runs: no node passes
+// before all have arrived, and all pass. KICK_RUNS sets how many; KICK_SEED replays one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -4,7 +4,7 @@
 // bench/team_growth.py draws it. Usage: sim_team_growth [N]
 // Fails when a barrier does not hold; when one node sends or receives more mails in a barrier, or
 // in the fork and the join of a region, than a tree of arity 8 has neighbours; when its card has
-// more packets than those mails, where nobody has anything to tell; or when a way takes more than
+// more packets than those mails, where no node has anything to tell; or when a way takes more than
 // three times the shortest.
 //
 // What runs is TeamLink with its mailboxes; memory and heap do nothing but count, and news are as
@@ -160,7 +160,7 @@ struct Row {
     std::uint64_t region_ns = 0, barrier_ns = 0;
     Most region;   ///< mails of fork and join together
     Most barrier;  ///< mails of one barrier
-    Most packets;  ///< of a node's card in `Run::barriers` barriers, and of those who are ahead
+    Most packets;  ///< of a node's card in `Run::barriers` barriers, and of nodes that are ahead
 };
 
 struct Run {

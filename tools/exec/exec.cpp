@@ -150,7 +150,7 @@ int take_part(const RunOptions& options, PmixClient& client) {
         status = lead(options, std::move(*leading), cards, std::move(*placement));
     else if (placement->leads(client.rank()))
         status = follow(options, cards, *placement, client.rank());
-    // The launcher ends everybody when one process leaves early, output on its way included.
+    // The launcher ends all processes when one leaves early, and output on its way is lost.
     if (const auto over = client.barrier(); !over && status == 0) return report(over.error());
     // An agent's failure has been said by process 0, which ends with its status.
     return leading ? status : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what the processes of `hiroba exec` tell each other, and what follows from it: which hosts
-// there are, which ranks they carry, who leads.
+// there are, which ranks they carry, which process leads.
 // Invariant: pure; every process computes the same from the same cards.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: what `hiroba exec` asks of the launcher that started it (mpirun, srun): who it is, and an
-// exchange of bytes with the others, through PMIx.
+// Role: what `hiroba exec` asks of the launcher that started it (mpirun, srun): its own rank, and
+// an exchange of bytes with the others, through PMIx.
 // Invariant: libpmix is loaded when it is needed, so neither the build nor a machine without it
 // knows of it. The declarations are those of the PMIx standard 3.1, chapters 3 and 5, whose binary
 // interface versions 3 to 5 of the library share.
@@ -32,8 +32,8 @@ public:
     std::uint32_t rank() const { return rank_; }
     std::uint32_t processes() const { return processes_; }
 
-    /// Gives `mine` to all and returns everybody's, by rank. Collective; once. Blocks until every
-    /// process of the job has come.
+    /// Gives `mine` to all processes and returns the bytes of each, by rank. Collective; once.
+    /// Blocks until every process of the job has come.
     Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine);
     /// Blocks, without using the processor, until every process of the job has come.
     Result<void> barrier();

@@ -13,8 +13,8 @@ namespace hiroba::tools {
 /// the exit status of the command.
 int agent();
 
-/// The same with a start-up packet of one's own: for whoever was started on this host by another
-/// launcher.
+/// The same with a start-up packet of one's own: for a process that another launcher has started on
+/// this host.
 int agent(StartupPacket packet);
 
 }  // namespace hiroba::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: where agents come to: listens, and lets those in who know the job's key.
-// Invariant: a stranger costs one connection and a kilobyte until his time is over; what he sends
+// Role: where agents come to: listens, and lets agents in that know the job's key.
+// Invariant: a stranger costs one connection and a kilobyte until its time is over; what it sends
 // changes nothing.
 #pragma once
 

@@ -175,7 +175,7 @@ TEST(Rendezvous, LetsInWhoKnowsTheKeyAndNobodyElse) {
     EXPECT_EQ(arrivals.front().host_index, 5u);
     EXPECT_EQ(arrivals.front().hello.host, 7u);
     EXPECT_FALSE(stranger.authentic());
-    // Who only holds the line is dropped when his time is over.
+    // A stranger that only holds the line is dropped when its time is over.
     EXPECT_TRUE(rendezvous->serve(now_ns() + Rendezvous::stranger_limit_ns + 1).empty());
     std::vector<pollfd> entries;
     rendezvous->add_poll_entries(entries);

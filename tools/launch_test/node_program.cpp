@@ -124,7 +124,7 @@ int killed(Node& node) {
     wait_for_ever();
 }
 
-/// bereft R: rank R dies, the others print whom they lost and wait.
+/// bereft R: rank R dies, the others print which rank they lost and wait.
 int bereft(Node& node) {
     meet(node);
     if (node.is(node.words[0])) ::raise(SIGKILL);
@@ -197,7 +197,7 @@ int signals(Node& node) {
     }
 }
 
-/// Prints who and where each rank is, then waits.
+/// Prints the process id of each rank and that all are there, then waits.
 int processes(Node& node) {
     std::printf("rank %u is %d\n", node.rank(), static_cast<int>(::getpid()));
     std::fflush(stdout);

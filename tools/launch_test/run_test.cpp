@@ -166,7 +166,7 @@ TEST(Run, TheProgramSeesItsOwnEnvironmentAndEqualAddresses) {
     const Command::Options plain{.variables = {"MINE=1"}};
     const Outcome done = outcome_of(node_command(3, {"environment"}), plain);
     EXPECT_EQ(done.status, 0) << done.err;
-    // The lowest descriptor that whoever runs the tests has left free.
+    // The lowest descriptor that the process that runs the tests has left free.
     const int lowest = dup(0);
     close(lowest);
     EXPECT_NE(done.out.find("next descriptor " + std::to_string(lowest) +

@@ -99,7 +99,7 @@ public:
     }
     /// Tells all other nodes that `rank` is dead.
     void tell_lost(std::uint32_t rank);
-    /// "1, 3": those for whom the collective waits.
+    /// "1, 3": the ranks for which the collective waits.
     std::string missing_ranks() const;
 
 private:

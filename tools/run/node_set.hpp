@@ -38,7 +38,7 @@ public:
 
     /// Does nothing to a node that has ended.
     virtual void signal(std::uint32_t rank, int number) = 0;
-    /// SIGUSR1 for rank 0 if its program has a use for it, else everybody's stacks are printed.
+    /// SIGUSR1 for rank 0 if its program has a use for it, else all nodes' stacks are printed.
     virtual void user_signal() = 0;
     virtual void print_stacks() = 0;
     virtual void kill_all() = 0;

@@ -27,7 +27,7 @@ using hiroba::net::AtomicOp;
 
 constexpr int exit_aborted = 1;
 
-/// What outlives acp_finalize: who this process is, and the channel to the launcher.
+/// What outlives acp_finalize: the job and this process's rank in it, the channel to the launcher.
 struct Process {
     hiroba::net::JobInfo job;
     std::unique_ptr<hiroba::net::ControlChannel> control;

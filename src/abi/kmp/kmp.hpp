@@ -2,7 +2,7 @@
 // Role: what clang's code shares with its OpenMP runtime: layouts, flags and numbers.
 // Invariant: those of clang 10 to 19 for x86-64. The number of a thread that code passes to entry
 // points (global_tid) is what __kmpc_global_thread_num() gave it; nothing here relies on it, every
-// entry point asks the runtime who is calling.
+// entry point asks the runtime which thread is calling.
 // Source: what clang emits (-S -emit-llvm), and the reference of LLVM's runtime.
 #pragma once
 

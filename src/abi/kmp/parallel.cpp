@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: regions, leagues, and who the caller is.
+// Role: regions, leagues, and which thread the caller is.
 // Invariant: what a region is given lies on the stack of the thread that starts it, which every
 // node reaches.
 #include <alloca.h>

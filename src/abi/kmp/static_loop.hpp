@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: who gets which iterations of a loop that clang's code cuts by itself, once it knows its
-// first share: [lower, upper], then the same again each `stride` further.
+// Role: which member gets which iterations of a loop that clang's code cuts by itself, once it
+// knows its first share: [lower, upper], then the same again each `stride` further.
 // Invariant: pure. Over all members every iteration is dealt out exactly once, and exactly one has
 // the last; blocks and chunks go to the members that also LLVM's runtime gives them, and that
 // omp/loop/doacross.hpp takes for their owners.
@@ -15,7 +15,7 @@
 
 namespace hiroba::abi::kmp {
 
-/// A member of those who share a loop: thread of a team, or team of a league.
+/// One of those that share a loop: thread of a team, or team of a league.
 struct Member {
     Unsigned number = 0, count = 1;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: libc's own definitions of the functions this library interposes, and who may be refused.
+// Role: libc's own definitions of the functions this library interposes, and which callers may be
+// refused.
 // Invariant: after resolve_real_functions() a call through Real is one load and one jump, so it is
 // as async-signal-safe as the function itself.
 #pragma once

@@ -21,7 +21,7 @@ offload::Mode mode_of(Offload offload) noexcept {
     return Async::mode_of_setting();
 }
 
-/// Tells `why` if anybody asked.
+/// Writes to `why` unless it is null.
 template <class Value>
 bool tell(const Result<Value>& result, std::string* why) {
     if (result) return true;

@@ -39,9 +39,9 @@ public:
     Async& async() noexcept { return *async_; }
     std::uint64_t job_key() const noexcept { return surroundings_.job_key; }
     bool connected() const noexcept { return connected_; }
-    /// True for the first who asks: there is one board.
+    /// True for the first caller: there is one board.
     bool claim_board() noexcept { return !std::exchange(has_board_, true); }
-    /// Has `part` resolve what connecting brought, before anybody leaves connect(). In order.
+    /// Has `part` resolve what connecting brought, before any node leaves connect(). In order.
     void at_connect(std::function<Result<void>()> part) { parts_.push_back(std::move(part)); }
 
     const char* provider() const noexcept override { return endpoint_->provider().limits().name; }

@@ -47,7 +47,7 @@ public:
     static Result<std::unique_ptr<Arena>> create(AddressRange range);
     /// Words of the table for an arena of `bytes`.
     static constexpr std::size_t table_words(std::size_t bytes) { return bytes / page_bytes; }
-    /// The table: one zero word for each page of `range`, written here, read by anybody with
+    /// The table: one zero word for each page of `range`, written here, read by any node with
     /// atomic loads. Before the first allocate(); must outlive the arena.
     void publish_in(std::uint64_t* table) noexcept { table_ = table; }
 
@@ -138,7 +138,7 @@ private:
     std::array<SizeClass, size_classes> classes_;
     alignas(cache_line_bytes) Latch page_latch_;
     PageRuns runs_;
-    std::atomic<std::size_t> freed_pages_{0};  ///< of runs_, for whoever has not got the latch
+    std::atomic<std::size_t> freed_pages_{0};  ///< of runs_, for threads without the latch
     std::size_t freed_low_pages_ = 0;          ///< its least since take_freed_low()
     std::size_t pages_in_memory_ = 0;          ///< not fresh, free or not
     std::size_t most_in_memory_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the arena against models of it. The arena never touches what it manages, so most
-// tests give it an address range that nobody mapped: a touch would be a crash.
+// tests give it an address range that is not mapped: a touch would be a crash.
 #include "dsm/heap/arena.hpp"
 
 #include <gtest/gtest.h>

@@ -60,8 +60,8 @@ void FreedPages::keep_more() noexcept {
     look_at_ns_.store(now_ns() + keep_for_ns, std::memory_order_relaxed);
 }
 
-// What has been free all the time nobody needs so soon. If that is all that was kept beyond the
-// usual, everything goes, round after round.
+// Pages that have been free all the time are not needed so soon. If they are all that was kept
+// beyond the usual, everything goes, round after round.
 void FreedPages::keep_less() noexcept {
     look_at_ns_.store(now_ns() + keep_for_ns, std::memory_order_relaxed);
     const std::size_t keep = keep_.load(std::memory_order_relaxed);
@@ -165,7 +165,7 @@ void FreedPages::on_message(NodeId from, Bytes body) noexcept {
 
 void FreedPages::on_answer(bool all_went) noexcept {
     if (!all_went) all_went_.store(false, std::memory_order_relaxed);
-    // Acquire and release: whoever answers last hands on what all have said.
+    // Acquire and release: the last answer hands on what all have said.
     if (answers_missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     state_.store(State::answered, std::memory_order_release);  // pairs with step()
     parts_.endpoint->wake_local();

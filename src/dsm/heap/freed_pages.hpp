@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: gives free pages of the arenas back to the machine, on all nodes (docs/layers/heap.md).
 // Invariant: a node has at most one round under way. Its pages are out of the arena's free ones
-// from before the first node discards them until after the last one has, so nobody uses them.
+// from before the first node discards them until after the last one has, so no thread uses them.
 //   owner: take -> discard here -> ask all -> (all have answered) -> over: tell all, free again
 //   others: asked -> discard at the next point of synchronization -> answer -> told
 #pragma once
@@ -103,7 +103,7 @@ private:
     std::atomic<bool> all_went_{true};
 
     /// By node: what it asked for, ranges_max places each, and how many it used. A count is written
-    /// by the handler when it is 0, and set to 0 by whoever has answered.
+    /// by the handler when it is 0, and set to 0 by the thread that answers.
     SparseArray<AddressRange> asked_;
     SparseArray<std::uint32_t> asked_counts_;
     std::atomic<std::uint32_t> unanswered_{0};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: where the program's addresses lie in the global offset space, and who is first home.
+// Role: where the program's addresses lie in the global offset space, and which node is the first
+// home of a block.
 // Invariant: the same on every node. Offset 0 is the start of the main range (stacks, early arena,
 // heap arenas); the images of the executable and its libraries follow, each on a block boundary.
 #pragma once
@@ -70,7 +71,7 @@ public:
     std::uintptr_t address_of(std::uint64_t offset) const noexcept;
     /// Bytes from `offset` to the end of the extent it lies in (at most `bytes_max`).
     std::size_t extent_left(std::uint64_t offset, std::size_t bytes_max) const noexcept;
-    /// Who holds the block at `offset` before anybody has written it.
+    /// The node that holds the block at `offset` before any thread has written it.
     NodeId initial_home(std::uint64_t offset) const noexcept;
 
 private:

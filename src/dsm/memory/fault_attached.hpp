@@ -19,7 +19,7 @@ bool is_attached(std::uintptr_t address) noexcept;
 void note_executable(AddressRange range) noexcept;
 /// Async-signal-safe.
 bool is_executable(std::uintptr_t address) noexcept;
-/// The guard below a stack was touched at `address`: for whoever tells of the death that follows.
+/// The guard below a stack was touched at `address`: for the code that tells of the death.
 /// Async-signal-safe, as is the question whether this was the last one touched.
 void note_guard(std::uintptr_t address) noexcept;
 bool is_touched_guard(std::uintptr_t address) noexcept;

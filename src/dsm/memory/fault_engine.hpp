@@ -133,7 +133,7 @@ void use_alternate_stack(AddressRange memory) noexcept;
 void give_alternate_stack() noexcept;
 
 /// What the program asked for with sigaction on SIGBUS and SIGSEGV (abi/libc interposes it):
-/// faults that are nobody's go there. Returns the former one through `old`.
+/// faults that no FaultTarget resolves go there. Returns the former one through `old`.
 struct ProgramAction;  // = struct sigaction, kept out of this header
 void set_program_action(int signal_number, const void* action, void* old) noexcept;
 

@@ -67,8 +67,8 @@ bool ask_targets(std::uintptr_t address, bool write, const ucontext_t& context) 
 }
 
 /// A refused access to an attached range is a wild access of the program, to a stack guard for
-/// instance. Without hiroba it would be a SIGSEGV, so it is one. The line is for whoever has no
-/// launcher that tells more.
+/// instance. Without hiroba it would be a SIGSEGV, so it is one. The line is for a process without
+/// a launcher that tells more.
 void refuse_attached(std::uintptr_t address, bool write, siginfo_t info,
                      ucontext_t& context) noexcept {
     const auto instruction = static_cast<unsigned long>(context.uc_mcontext.gregs[REG_RIP]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: what becomes of faults that are nobody's, each in a process of its own that they may end.
+// Role: what becomes of faults that no FaultTarget resolves, each in a process of its own that they
+// may end.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>

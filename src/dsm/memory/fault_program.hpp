@@ -20,15 +20,15 @@ void adopt_program_action(int signal, const struct sigaction& action) noexcept;
 enum class Verdict {
     lives,      ///< the program's handler has run, or the signal is ignored
     dies,       ///< the process ends when the calling signal handler returns
-    dies_told,  ///< and whoever tells of deaths has told all of this one
+    dies_told,  ///< and the DeathTeller has told all of this death
 };
 
 /// Passes a signal on: runs the program's handler, or arranges that the process dies by the signal
 /// when the calling signal handler returns, the core file showing the interrupted code.
 Verdict pass_to_program(int signal, const siginfo_t& info, ucontext_t& context) noexcept;
 
-/// The second of these, for whoever has decided it: of any signal whose default action ends the
-/// process. All signals but the faults are blocked.
+/// The second of these, for a caller that has decided on the death: by any signal whose default
+/// action ends the process. All signals but the faults are blocked.
 Verdict die_on_return(int signal, const siginfo_t& info, ucontext_t& context) noexcept;
 
 /// Tells of a death, while the thread's registers and stack are as they were; false: it could not.

@@ -2,7 +2,7 @@
 // Role: which few pages were written before each of the last collects, and are taken for written
 // before the next ones too: the block of a stack that a region's shared variables lie in. They are
 // left writable and reported without being asked about, which saves the kernel's fault (0.8 us) and
-// the new protection; whoever is told compares them anyway.
+// the new protection; the WrittenSink, which is told of them, compares them anyway.
 // Invariant: a page is given up within hot_collects_max collects, in a collect that scans it again:
 // what stopped being written is compared in vain no longer than that. Nothing here is the kernel's.
 // Thread: the collector's.

@@ -238,7 +238,7 @@ void MprotectEngine::add_written(Attached& where, PageRun run) noexcept {
 }
 
 void MprotectEngine::collect(WrittenSink& sink) noexcept {
-    // Before the pages are taken: who adds one meanwhile says so again.
+    // Before the pages are taken: a thread that adds one meanwhile sets it again.
     has_written_.store(false, std::memory_order_seq_cst);
     for (const std::uint16_t index : ascending_) {
         Attached& where = attached_[index];

@@ -45,7 +45,7 @@ private:
         PageSet written;               ///< made writable since the last collect, or kept
         PageSet kept;
         PageSet executable;
-        PageSet untracked;  ///< stay writable though nobody asks whether they were written
+        PageSet untracked;  ///< stay writable, although no collect reports that they were written
         PageRun pages_of(AddressRange part) const noexcept {
             return {(part.address - range.address) / page_bytes, part.bytes / page_bytes};
         }

@@ -57,7 +57,7 @@ public:
     /// As above, and empties the set: a page added meanwhile is visited or stays a member.
     template <class Visit>
     void take_each_run(Visit&& visit) noexcept {
-        // From the top down, so that an adder, who goes up, always finishes above what we left.
+        // From the top down, so that an adder, which goes up, always finishes above what we left.
         const auto take = [](Word& word) {
             const bool empty = word.load(std::memory_order_seq_cst) == 0;
             return empty ? 0 : word.exchange(0, std::memory_order_seq_cst);

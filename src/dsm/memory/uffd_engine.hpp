@@ -49,7 +49,7 @@ private:
     /// What one page table maps, clipped to an attached range.
     struct Chunk {
         std::atomic<bool> quiet{false};  ///< first writes are faults; changes in adapt()
-        /// Pages nobody asks about: those of a set, counted before they are in it.
+        /// Pages left untracked: those of the PageSet `untracked`, counted before they are in it.
         std::atomic<std::uint32_t> untracked{0};
         std::atomic<std::uint32_t> faults{0};  ///< first writes to quiet pages, since it is quiet
         std::uint32_t written = 0;             ///< pages that the collect `written_at` has reported

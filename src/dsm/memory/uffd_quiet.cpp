@@ -44,7 +44,7 @@ void UffdEngine::map_quiet(Attached& where, Chunk& chunk, AddressRange range,
         open_pages(where, all);
         if (!continue_pages(uffd_of_faults_, where, range, false)) return;
         unprotect(uffd_of_faults_, range);
-        // Relaxed: counted for adapt(), which looks at it while nobody runs.
+        // Relaxed: counted for adapt(), which looks at it while no thread of the program runs.
         if (chunk.faults.fetch_add(1, std::memory_order_relaxed) > chunk.faults_seen + faults_max)
             any_loud_.store(true, std::memory_order_relaxed);
         return;
@@ -199,7 +199,7 @@ void UffdEngine::find_quiet_chunks() noexcept {
     });
 }
 
-// Its pages were collected just now, and nobody has written since: what is not kept is clean.
+// Its pages were collected just now, and no thread has written since: what is not kept is clean.
 void UffdEngine::make_quiet(Attached& where, std::uintptr_t address) noexcept {
     const AddressRange range = where.chunk_range(address);
     const PageRun all = where.pages_of(range);

@@ -114,7 +114,7 @@ constexpr std::optional<BlockStep> find_step_of_freed(BlockState state, BlockEve
     using enum BlockWork;
 
     switch (on(state, event)) {
-        // On every node, while nobody uses it. What is unmerged is nobody's any more.
+        // On every node, while no thread uses it. Unmerged bytes belong to no object any more.
         case on(invalid, freed):
         case on(invalid_dirty, freed):
         case on(discarded, freed): return BlockStep{discarded, none};
@@ -122,7 +122,7 @@ constexpr std::optional<BlockStep> find_step_of_freed(BlockState state, BlockEve
         case on(readonly_dirty, freed):
         case on(writable, freed): return BlockStep{discarded, unmap};
 
-        // As invalid: only whoever reads ahead, for nobody, must know the difference.
+        // As invalid: only reading ahead, which no thread waits for, must know the difference.
         case on(discarded, read_fault): return BlockStep{readonly, fetch | map_read};
         case on(discarded, write_fault): return BlockStep{writable, fetch | map_write};
         case on(discarded, pinned_fault): return BlockStep{pinned, fetch | map_write};

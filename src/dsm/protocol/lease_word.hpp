@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the word at a block's home by which readers extend its `rts` without its lock
 // (docs/protocol.md#renewal). Invariant: while it is open, its node is the block's home and the
-// version there is the newest; whoever takes the lock closes it first and finds in it all that
-// readers were given. Of one node's word no value comes back with another version.
+// version there is the newest; a thread that takes the lock closes the word first and finds in it
+// all that readers were given. Of one node's word no value comes back with another version.
 // Source: the paper, section 3.3, end.
 #pragma once
 
@@ -53,8 +53,8 @@ private:
 };
 
 /// How long a reader's lease is after `renewals` in a row that moved nothing: twice as long each
-/// time, so that what nobody writes is asked for ever less often (Tardis 2.0). Bounded, since a
-/// write has to be later than every lease.
+/// time, so that a block that no thread writes is asked for ever less often (Tardis 2.0). Bounded,
+/// since a write has to be later than every lease.
 constexpr std::uint64_t lease_after(unsigned renewals, std::uint64_t lease) {
     constexpr std::uint64_t longest = std::uint64_t{1} << 24;
     if (lease >= longest) return lease;

@@ -36,7 +36,8 @@ public:
 
     /// Starts the thread, which takes no signal of the program. After Endpoint::connect().
     void start();
-    /// Body of the thread, for who starts it otherwise (a simulator). Returns after stop().
+    /// Body of the thread, for a caller that starts it otherwise (a simulator). Returns after
+    /// stop().
     void work() noexcept;
     /// Any thread, a message handler too. More than 2^18 debts at once are fatal.
     void add(const Debt& debt) noexcept;

@@ -24,8 +24,8 @@ enum class LockState : std::uint64_t {
     joining,    ///< a thread of this node is about to queue up
     fetching,   ///< this node is in the queue
     held,       ///< by a thread of this node
-    open,       ///< kept here, held by nobody; this node owes the release
-    published,  ///< as `open`, but the news lie ready: whoever comes may take it
+    open,       ///< kept here, held by no thread; this node owes the release
+    published,  ///< as `open`, but the news lie ready: any node that comes may take it
     leaving,    ///< on its way to another node
     promised    ///< as `open`, but the node named above it has it once the release is paid
 };

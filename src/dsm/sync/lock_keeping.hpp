@@ -7,7 +7,7 @@
 // To hand a lock to another node costs a release here, its way, and misses there; to unlock and
 // lock it again here costs nearly nothing. So a node whose threads come back at once keeps a wanted
 // lock for some more holds. And a node whose threads use a lock once before another's do publishes
-// at the unlock what it has written: then the next takes the lock without waiting for anybody here.
+// at the unlock what it has written: then the next takes the lock without waiting for any of them.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace hiroba::dsm {
 
-/// One lock as seen by one node; all zero before its first stay. Thread: whoever holds the lock or
-/// is about to fetch it.
+/// One lock as seen by one node; all zero before its first stay. Thread: the one that holds the
+/// lock or is about to fetch it.
 class LockKeeping {
 public:
     /// A thread here wants the lock, which is elsewhere.
@@ -36,7 +36,7 @@ public:
                holds_ - former_holds_ < publications_max;
     }
     void left(std::uint64_t now_ns) noexcept { left_ns_ = now_ns; }
-    /// It was kept although another node waited, and nobody here came back for it.
+    /// It was kept although another node waited, and no thread here came back for it.
     void was_kept_in_vain() noexcept { evidence_ = evidence_after_vain; }
 
     static constexpr std::uint64_t soon_ns = 5'000;

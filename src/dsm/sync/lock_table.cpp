@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the lock table (see the header).
 //
-// Between nodes a lock is passed along a queue of nodes (MCS: each is told who is behind it), whose
-// first member has the lock and keeps it, held by a thread or open, until somebody is behind it. So
-// locking and unlocking again on one node is one swap each, and owes the release. Who comes behind
-// says so in the first one's cell, where its unlocks see it; they hand over after some more holds
-// (LockKeeping). Should no unlock come for patience_ns, whoever waits *presses*: it asks for
-// urgency, and if the lock lies open, sends a message, upon which the DebtPayer there hands over.
+// Between nodes a lock is passed along a queue of nodes (MCS: each is told which node is behind
+// it). The first node of the queue has the lock and keeps it, held by a thread or open, until a
+// node is behind it. So locking and unlocking again on one node is one swap each, and owes the
+// release. A node that comes behind says so in the first one's cell, where its unlocks see it; they
+// hand over after some more holds (LockKeeping). Should no unlock come for patience_ns, the node
+// that waits *presses*: it asks for urgency, and if the lock lies open, sends a message, upon which
+// the DebtPayer there hands over.
 //
 // A lock is handed over by releasing, putting the news beside the successor's cell, and a store
-// there. Or, where it lies *published*, it is taken: the news lie beside the cell of who had it.
+// there. Or, where it lies *published*, the successor takes it: the news lie beside the cell of the
+// node that had it.
 //
 // Invariant: in `away`, `joining` and `fetching` this node does not have the lock, and only threads
 // of this node change the state. The thread that has set `held`, `joining` or `leaving`
@@ -76,8 +78,8 @@ private:
     using Access = Segment::Access;
     using Cells = LockCells;
 
-    // Seq_cst, all of it: a state is stored, then it is looked who waits; who waits says so first,
-    // and looks at the state then. On this node and between nodes.
+    // Seq_cst, all of it: a thread that stores a state then looks for waiters; a waiter says first
+    // that it waits, and then looks at the state. On this node and between nodes.
     LockState state(std::uint32_t cell) noexcept {
         return static_cast<LockState>(cells_.shared(cell).state.load());
     }
@@ -125,7 +127,7 @@ private:
     LockCells cells_;
     Interruptions interruptions_;
     Releaser releaser_;
-    Latch unset_latch_;  ///< held by who unlocks elsewhere
+    Latch unset_latch_;  ///< held by the thread in unlock_elsewhere()
     enum class UnsetAnswer : std::uint8_t { none, not_held, done };
     std::atomic<UnsetAnswer> unset_answer_{UnsetAnswer::none};
 };
@@ -147,7 +149,7 @@ void Table::lock_slowly(std::uint32_t cell) noexcept {
     for (int i = 0; i < spins_max && state(cell) == held; ++i) backoff.pause();
     bool through = false;
     while (!through) {
-        // What lies on the program's stack here nobody else looks at.
+        // No other thread looks at what lies on the program's stack here.
         on_runtime_stack([&] {
             while (!(through = try_to_get(cell)) && !interruptions_.are_pending()) {
                 await_change(cell);
@@ -157,7 +159,7 @@ void Table::lock_slowly(std::uint32_t cell) noexcept {
     }
 }
 
-/// Whether who does not hold it has something to do.
+/// Whether a thread that does not hold the lock has something to do.
 bool Table::may_go_on(std::uint32_t cell) noexcept {
     switch (state(cell)) {
         case away:
@@ -250,7 +252,8 @@ void Table::learn(std::uint32_t cell, std::uint64_t bytes) noexcept {
     memory_.acquire(Others::running);
 }
 
-/// The node in front sees `urgent` at its next unlock; if the lock lies there, nobody may come.
+/// The node in front sees `urgent` at its next unlock. If the lock lies open there, perhaps no
+/// thread comes to unlock it: a message asks for it.
 void Table::press(std::uint32_t cell) noexcept {
     const LockCell before{cells_.own(cell).before.load()};
     Segment& segment = cells_.segment();
@@ -299,7 +302,8 @@ bool Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
     const std::uint64_t mine = raw(promised_to(endpoint_.self()));
     if (segment.compare_swap(at, raw(open), mine) != raw(open)) return false;
     if (!take_end_of_queue(cell, holder)) {
-        // Who has come behind it may have pressed in vain; or it was handed over, after all.
+        // A node that has come behind the holder may have pressed in vain; or the lock was handed
+        // over, after all.
         Backoff backoff;
         std::uint64_t there;
         while ((there = segment.compare_swap(at, mine, raw(open))) == raw(leaving)) backoff.pause();
@@ -403,9 +407,9 @@ bool Table::pay_from(std::uint32_t cell, LockState from) noexcept {
     return true;
 }
 
-// Where it is held nobody here knows; it stays there until it is unset. One node is asked after
-// the other: the next holder, to whom it goes then, must not be asked too. A program that does this
-// does it seldom.
+// This node does not know which node holds the lock; it stays there until it is unset. One node is
+// asked after the other: the next holder, which gets it then, must not be asked too. A program that
+// does this does it seldom.
 void Table::unlock_elsewhere(LockKey key) noexcept {
     const RuntimeScope here;
     const std::scoped_lock guard{unset_latch_};

@@ -131,7 +131,8 @@ TEST_F(Locks, of_one_node_cost_no_release_until_another_wants_them) {
     at(1).unlock(key);
 }
 
-// The node's only thread knows that nobody writes while it unlocks. Who pays for it does not.
+// The node's only thread knows that no thread writes while it unlocks. The DebtPayer, which may
+// release in its place, does not know that.
 TEST_F(Locks, leave_by_the_releaser_of_their_holder_alone) {
     struct Counted {
         NodeValues* memory;
@@ -176,8 +177,9 @@ TEST_F(Locks, that_leave_as_before_lie_published) {
     at(1).unlock(key);
 }
 
-// Threads of all nodes, two of each: nobody is in it beside another, and whoever gets it knows all
-// that was written under it. With every way in: tries, and unlocks that other threads make.
+// Threads of all nodes, two of each: no two threads hold the lock at once, and a thread that gets
+// it knows all that was written under it. With every way in: tries, and unlocks that other threads
+// make.
 TEST_F(Locks, exclude_threads_of_all_nodes_and_carry_their_memory) {
     constexpr std::uint64_t rounds = 3000;
     std::atomic<int> inside{0}, wrong{0};
@@ -255,7 +257,7 @@ TEST_F(LocksDeath, that_are_free_are_not_to_be_unset) {
         "unlock of the lock at 0x100000001240, which nobody holds");
 }
 
-// A try that fails leaves everything as it was: who waits meanwhile gets the lock.
+// A try that fails leaves everything as it was: a thread that waits meanwhile gets the lock.
 TEST_F(Locks, reach_who_waits_beside_tries_that_fail) {
     constexpr int rounds = 2000;
     std::atomic<int> taken{0};

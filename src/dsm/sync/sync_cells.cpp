@@ -231,7 +231,7 @@ void SyncCells::Visit::find_cell(SyncKey key, CellKind kind, Find find) noexcept
                 cell_ = cell;
                 return;
             }
-            // Memory that was another kind of object, which nobody uses any more.
+            // Memory that was another kind of object, which no thread uses any more.
             return find == Find::existing ? void() : take_cell(cell, key, kind);
         }
         if (idle.index == 0 && is_idle(cell)) idle = cell;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what all synchronization objects of the program are made of: cells that hold an object's
-// state, a list of who waits for it, and the news that travel with it.
+// state, a list of the threads that wait for it, and the news that travel with it.
 // Invariant: an object is known by its address. The address hashes to a bucket at some node, and
 // a thread that reads or changes anything of the bucket's objects holds the bucket, for a short
 // time (Visit). A cell that says nothing a fresh object would not say may be taken for another
 // address; the news belong to the bucket, so they outlive it: more news than needed are always
 // right.
 //
-// Every waiter waits on a word of its own node and is in at most one list. Who takes it out of the
-// list decides how its wait ended, under the bucket: there is no moment at which a wake-up and the
-// end of patience both or neither happen.
+// Every waiter waits on a word of its own node and is in at most one list. The thread that takes it
+// out of the list decides how its wait ended, under the bucket: there is no moment at which a
+// wake-up and the end of patience both or neither happen.
 //
 // Memory: publish() puts this node's news into the bucket, catch_up() takes them. `seen` says up to
 // which version this node has, so an object that stays on one node costs no acquire. A node may
@@ -141,7 +141,8 @@ public:
     bool has_waiters() const noexcept;
     NodeId next_node() const noexcept;
     std::uint64_t next_mode() const noexcept;
-    /// Takes the longest waiting out of the list and lets it go on. @return who it is
+    /// Takes the thread that has waited longest out of the list and lets it go on.
+    /// @return that thread
     SyncThread grant_next() noexcept;
     void grant_all() noexcept;
     /// Takes `waiter` out of the list; false when it was granted meanwhile.
@@ -152,8 +153,9 @@ public:
     /// Publishes what this node has released. The caller has released since its last write, and
     /// caught up in this visit.
     void publish() noexcept;
-    /// True when the object may be handed on without a release: to this node, or, if it has been
-    /// used here alone for a while, to nobody. This node then owes the release.
+    /// True when the object may be given up without a release: the next waiter is of this node, or
+    /// no thread waits and this node alone has used it for a while. This node then owes the
+    /// release.
     bool owe_release() noexcept;
 
 private:

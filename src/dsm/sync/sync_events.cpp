@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: condition variables, barriers, semaphores and once of the program.
-// Invariant: whoever lets others go on has released and published before, under the bucket in which
-// those others catch up; a condition variable alone carries no news, its mutex does. State of a
-// barrier: threads that have come. Of a semaphore: 1, amount: its value. Of once: who does it.
+// Invariant: a thread that lets others go on has released and published before, under the bucket in
+// which those others catch up; a condition variable alone carries no news, its mutex does. State of
+// a barrier: threads that have come. Of a semaphore: 1, amount: its value. Of once: the thread that
+// does it.
 #include <climits>
 #include <mutex>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: mutexes and read-write locks of the program.
-// Invariant: a lock is handed to the longest waiting by whoever gives it up: nobody overtakes, no
-// wake-up can be lost. State of a mutex: its holder, amount: how often. State of a read-write lock:
-// its writer, amount: its readers.
+// Invariant: the thread that gives up a lock hands it to the thread that has waited longest: no
+// thread overtakes, no wake-up can be lost. State of a mutex: its holder, amount: how often. State
+// of a read-write lock: its writer, amount: its readers.
 #include <mutex>
 
 #include "base/thread_context.hpp"
@@ -141,7 +141,7 @@ bool SyncTable::is_mutex_mine(SyncKey key) noexcept {
 
 // --- read-write locks ----------------------------------------------------------------------------
 
-/// Lets in who may enter now: one writer, or readers up to the next writer.
+/// Lets in the waiters that may enter now: one writer, or readers up to the next writer.
 void SyncTable::admit(Visit& rwlock) noexcept {
     constexpr auto shared = static_cast<std::uint64_t>(LockMode::shared);
     while (rwlock.has_waiters() && rwlock.state() == 0) {

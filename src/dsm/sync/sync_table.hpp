@@ -2,8 +2,8 @@
 // Role: the program's synchronization objects over all nodes: what POSIX and C say of mutexes,
 // read-write locks, condition variables, barriers, semaphores and once, with release and acquire.
 // Invariant: an object's own bytes are never written here; they name it, and the caller reads from
-// them what it is (type, clock). An object nobody holds or waits for is not remembered, so memory
-// that becomes an object again is a fresh one; semaphores are remembered until destroyed.
+// them what it is (type, clock). An object that no thread holds or waits for is not remembered, so
+// memory that becomes an object again is a fresh one; semaphores are remembered until destroyed.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ public:
     SyncOutcome pass_barrier(SyncKey key, std::uint32_t threads) noexcept;
     bool is_barrier_used(SyncKey key) noexcept;
 
-    /// `initial`: its value if it was made before anybody could tell.
+    /// `initial`: its value if it was made before this table could be told.
     void make_semaphore(SyncKey key, std::uint32_t value) noexcept;
     void destroy_semaphore(SyncKey key) noexcept;
     SyncOutcome take_semaphore(SyncKey key, std::uint32_t initial, Waiting waiting) noexcept;
@@ -82,7 +82,7 @@ public:
     /// looks at the object's bytes: done already, or does it and says so there; then ends.
     void begin_once(SyncKey key) noexcept;
     void end_once(SyncKey key) noexcept;
-    /// For who finds it done in the bytes: sees what was done before they said so.
+    /// For a caller that finds it done in the bytes: sees what was done before they said so.
     void see_once(SyncKey key) noexcept;
 
 private:

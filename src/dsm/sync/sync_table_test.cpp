@@ -240,7 +240,7 @@ TEST_F(Sync, all_leave_a_barrier_knowing_what_all_brought) {
 }
 
 TEST_F(Sync, a_semaphore_keeps_its_value_until_destroyed) {
-    EXPECT_EQ(at(1).semaphore_value(key, 3), 3u);  // made before anybody could tell
+    EXPECT_EQ(at(1).semaphore_value(key, 3), 3u);  // made before the table could be told
     EXPECT_EQ(at(0).take_semaphore(key, 3, no_waiting), SyncOutcome::done);
     EXPECT_EQ(at(1).post_semaphore(key, 3), SyncOutcome::done);
     EXPECT_EQ(at(1).post_semaphore(key, 3), SyncOutcome::done);

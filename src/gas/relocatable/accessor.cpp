@@ -51,7 +51,7 @@ Status Accessor::wait_for_answers(std::uint64_t first, std::uint64_t last) noexc
             return cache_.word(page).state != PageState::asking || dead_.contains(directory);
         };
         if (!answered()) messages_.wait_until(answered, RankSet::of(directory));
-        // Unknown again: forgotten meanwhile, or nobody is left to answer.
+        // Unknown again: forgotten meanwhile, or no directory node is left to answer.
         if (!is_open() || !dead_.contains(directory)) continue;
         for (std::uint64_t rest = page; rest <= last; ++rest) {
             if (dead_.contains(shape_.directory_of(rest).value)) cache_.abandon(rest);
@@ -100,7 +100,7 @@ Status Accessor::check(std::uint64_t at, std::uint64_t bytes) noexcept {
         const bool is_gone = word.state == PageState::refused || word.state == PageState::leaving;
         if (is_gone) return {page == first ? Fault::not_allocated : Fault::past_end, 0, page};
         const std::uint64_t here = std::min(bytes, shape_.page_bytes() - offset);
-        // What is unknown again was moved or forgotten meanwhile; the access asks once more.
+        // A page that is unknown again was moved or forgotten meanwhile; the access asks once more.
         if (word.is_readable() && offset + here > cache_.limit(page)) {
             return {Fault::past_end, 0, page};
         }
@@ -116,7 +116,8 @@ Status Accessor::prepare(std::uint64_t at, std::uint64_t bytes, bool* missed) no
     return check(at, bytes);
 }
 
-/// Until the mover's next wave comes; if it dies, MetadataCache::lose() is what changes the page.
+/// Waits until the mover's next wave changes the page; if the mover dies, MetadataCache::lose()
+/// changes it.
 void Accessor::wait_for_change(std::uint64_t page, const CacheWord& seen) noexcept {
     async_.endpoint().wait_until([&] { return cache_.word(page) != seen; });
 }

@@ -16,7 +16,7 @@
 
 namespace hiroba::gas {
 
-/// What only the space may do to a Pending.
+/// The operations on a Pending that only the space may use.
 class SpaceParts {
 public:
     static void add(Pending& pending) noexcept { pending.count_.fetch_add(1); }

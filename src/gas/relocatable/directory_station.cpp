@@ -80,7 +80,7 @@ bool DirectoryStation::serve(const Waiter& waiter, std::uint64_t page, Answers& 
     return true;
 }
 
-/// Answers those who wait, up to and with the next one who moves it.
+/// Answers the nodes that wait, up to and with the next one that moves the page.
 void DirectoryStation::serve_queue(std::uint64_t page, Answers& answers) {
     const auto found = queues_.find(page);
     if (found == queues_.end()) return;
@@ -99,8 +99,8 @@ std::vector<SpaceMessage> DirectoryStation::asked(NodeId from, std::uint64_t,
         const Waiter waiter{from, false, tag_of(tagged_page)};
         if (serve(waiter, page, answers)) continue;
         queues_[page].push_back(waiter);
-        // The mover may take it along. It is a sharer from now on: the next mover, who may stand
-        // before it in the queue, must know it.
+        // The mover may take this node along. The node is a sharer from now on: the next mover,
+        // which may stand before it in the queue, must know of it.
         add_sharer(page, from.value);
         const PageWord word = PageWord::unpack(word_of(page).load());
         answers.to(NodeId{word.mover}, SpaceMessageKind::join, 0)

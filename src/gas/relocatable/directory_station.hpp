@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: a directory node's side: the words of its pages, and who waits for one that is moving.
+// Role: a directory node's side: the words of its pages, and the nodes that wait for one that is
+// moving.
 // Source: Endo & Taura, MGAS-2, section 3.2 (own: one relocation of a page at a time).
 // Invariant: words are changed by CPU atomics, since other nodes may change them one-sidedly.
 // Handlers decide under the latch and return what is to be sent; nothing is sent here.
@@ -17,10 +18,10 @@
 
 namespace hiroba::gas {
 
-/// What a directory node keeps of a page, as it lies in its memory: the PageWord, then the nodes
-/// that have ever asked for it, by bit (SpaceShape::sharer_words()).
+/// A directory node's words of a page, as they lie in its memory: the PageWord, then the nodes that
+/// have ever asked for it, by bit (SpaceShape::sharer_words()).
 using DirectoryWords = std::uint64_t*;
-/// Of the word with the bit of `rank`, among a page's.
+/// The index of the word with the bit of `rank`, among a page's words.
 constexpr std::uint64_t sharer_index(std::uint32_t rank) noexcept { return 1 + rank_word(rank); }
 
 /// Thread: any.
@@ -34,7 +35,7 @@ public:
     std::vector<SpaceMessage> claimed(NodeId from, std::uint64_t token, SpaceMessages::Words words);
     std::vector<SpaceMessage> committed(SpaceMessages::Words words);
     void publish(const PublishedRun& run) noexcept;
-    /// Who waited for a change by `dead` hears that the page is lost.
+    /// Tells the nodes that waited for a change by `dead` that the page is lost.
     std::vector<SpaceMessage> lost(NodeId dead);
 
 private:
@@ -63,7 +64,7 @@ private:
     std::unordered_map<std::uint64_t, std::deque<Waiter>> queues_;  ///< of pages that are moving
 };
 
-/// What a dead mover or owner leaves of a page: lost.
+/// The word of a page after deaths: a page whose mover or owner died is lost.
 PageWord after_losses(PageWord word, const DeadNodes& dead) noexcept;
 
 }  // namespace hiroba::gas

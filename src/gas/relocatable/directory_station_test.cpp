@@ -16,7 +16,7 @@ protected:
         station_.attach(words_.data());
         station_.publish({.first = page_, .pages = 1, .bytes = 4096, .kind = 2, .rank = 129});
     }
-    /// Who is told to stop when `rank` claims the page.
+    /// The ranks that are told to stop when `rank` claims the page.
     RankSet sharers_for(std::uint32_t rank) {
         const std::uint64_t words[] = {page_};
         const auto messages = station_.claimed(NodeId{rank}, 7, words);
@@ -64,8 +64,8 @@ TEST_F(Station, keeps_neighbouring_pages_apart) {
     EXPECT_EQ(messages[0].words[4], 0u);
 }
 
-// Who asks for a page that moves is told to the mover, and is a sharer for the next one, who stood
-// in the queue before it.
+// The mover hears of a node that asks for a page that moves. That node is a sharer for the next
+// mover too, which stood in the queue before it.
 TEST_F(Station, lets_who_asks_for_a_moving_page_join_the_move) {
     sharers_for(3);
     const std::uint64_t claims[] = {page_};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: directories asked by messages: the directory node's CPU answers, and keeps who must wait in
-// a queue.
+// Role: directories asked by messages: the directory node's CPU answers, and keeps nodes that must
+// wait in a queue.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: tells messages that a node of this job may write from all others, before anybody follows
-// what they say: pages and ranks in them are indexes.
+// Role: tells messages that a node of this job may write from all others, before any code uses what
+// they say: pages and ranks in them are indexes.
 #pragma once
 
 #include "gas/relocatable/page_word.hpp"

@@ -42,7 +42,7 @@ void MetadataCache::attach(std::vector<std::byte*> bases, std::uint64_t spare_by
     spare_.limit_to(spare_bytes_max >> shape_.page_shift);
 }
 
-/// What is left of a page once nodes have died: messages of the dead may come late.
+/// The metadata word of a page once nodes have died: messages of the dead may come late.
 CacheWord MetadataCache::after_losses(CacheWord word) const noexcept {
     const bool is_moving = word.state == PageState::stopped || word.state == PageState::moved ||
                            word.state == PageState::leaving;
@@ -61,8 +61,8 @@ void MetadataCache::set(std::uint64_t page, const CacheWord& wanted) noexcept {
     CachedPage& entry = table_[page];
     std::byte* const base = word.is_readable() ? reach(page, word.owner) : nullptr;
     std::byte* const writes = word.state == PageState::live ? base : nullptr;
-    // Release, all: who follows a pointer finds the limit. What a mover waits for is ordered by
-    // the barrier behind stop() and move() (fence()).
+    // Release, all: a thread that follows a pointer finds the limit. The barrier behind stop() and
+    // move() (fence()) orders the accesses that a mover waits for.
     if (writes == nullptr) entry.writes.store(nullptr, std::memory_order_release);
     entry.word.store(word.pack(), std::memory_order_release);
     entry.reads.store(base, std::memory_order_release);
@@ -72,14 +72,15 @@ void MetadataCache::set(std::uint64_t page, const CacheWord& wanted) noexcept {
 
 // --- answers -------------------------------------------------------------------------------------
 
-/// Before the first change of its entry. The page's latch is held.
+/// Called before the first change of the page's entry. The page's latch is held.
 void MetadataCache::note_known(std::uint64_t page) noexcept {
     if (table_[page].word.load(std::memory_order_relaxed) != 0) return;
     const std::scoped_lock list{known_latch_};
     known_.push_back(page);
 }
 
-/// What the directory node says of a page that is `now` asked for. The page's latch is held.
+/// Takes in what the directory node says of a page that is `now` asked for. The page's latch is
+/// held.
 void MetadataCache::take_in(std::uint64_t page, CacheWord now, const PageWord& told) noexcept {
     now.state = !told.live ? PageState::refused : told.lost ? PageState::lost : PageState::live;
     now.fixed = told.fixed;
@@ -148,7 +149,8 @@ void MetadataCache::stop(std::uint64_t page, const PageWord& next, std::uint32_t
         switch (now.state) {
             case PageState::leaving:
             case PageState::lost:
-                // What is not used here need not stop; but the mover needs to know its own page.
+                // A page that is not used here need not stop; but the mover has to know its own
+                // page.
                 if (!comes_here) return;
                 break;
             case PageState::moved:
@@ -218,7 +220,7 @@ void MetadataCache::resume(std::uint64_t page, const PageWord& next,
     if (left) keep_frame(page);
 }
 
-/// The page has left this node, and nobody reads what is here.
+/// The page has left this node, and no thread reads what is here.
 void MetadataCache::keep_frame(std::uint64_t page) noexcept {
     const auto oldest = spare_.keep(page);
     if (!oldest) return;

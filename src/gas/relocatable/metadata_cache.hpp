@@ -59,9 +59,9 @@ public:
     /// Asks `directory` while the latch is held, so that a mover's stop comes before or after.
     /// False: it is no unknown page, or cannot be told at once.
     bool learn(std::uint64_t page, Directory& directory) noexcept;
-    /// No answer will come.
+    /// Ends a question to which no answer will come.
     void abandon(std::uint64_t page) noexcept;
-    /// Unless it is being moved or is owned here.
+    /// Forgets the page unless it is being moved or is owned here.
     void forget(std::uint64_t page) noexcept;
 
     // --- the waves: `word` as it will be, `former` the owner until then --------------------------
@@ -69,7 +69,7 @@ public:
     void stop(std::uint64_t page, const PageWord& word, std::uint32_t former) noexcept;
     void move(std::uint64_t page, const PageWord& word, std::uint32_t former) noexcept;
     void resume(std::uint64_t page, const PageWord& word, std::uint32_t former) noexcept;
-    /// After fence_all_threads().
+    /// Whether accesses under way have ended. Called after fence_all_threads().
     bool writes_drained(std::uint64_t page) const noexcept;
     bool reads_drained(std::uint64_t page) const noexcept;
 

@@ -113,7 +113,8 @@ TEST_F(MetadataCacheTest, does_not_learn_what_was_freed_while_it_looked) {
             cache_->resume(page, freed, 0);
             over.store(true);
         }};
-        // It cannot be over, or it came too early: the latch is held. Time for it to go wrong.
+        // The mover cannot be through, because this thread holds the latch. The loop gives it time
+        // to go wrong.
         for (int i = 0; i < 1000 && !over.load(); ++i) std::this_thread::yield();
     };
     EXPECT_TRUE(cache_->learn(page, directory));

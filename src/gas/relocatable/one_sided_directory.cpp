@@ -29,8 +29,8 @@ std::optional<std::uint64_t> OneSidedDirectory::load_page_word(const Words& word
     return std::atomic_ref(words.reach[0]).load();
 }
 
-/// After this node's mark in the page's word is there: who has entered itself before looking at
-/// that word is seen here. So the words themselves may be read one by one.
+/// Called once this node's mark is in the page's word: a rank that has entered itself before it
+/// looked at that word is seen here. So the words themselves may be read one by one.
 bool OneSidedDirectory::load_sharers(const Words& words, RankSet& sharers) {
     if (dead_.contains(words.at.value)) return false;
     const std::uint32_t count = shape_.sharer_words();
@@ -82,8 +82,8 @@ std::optional<PageWord> OneSidedDirectory::look(std::uint64_t page) noexcept {
     if (words.reach == nullptr || dead_.count() != 0) return std::nullopt;
     const std::uint32_t self = async_.endpoint().self().value;
     const std::uint64_t self_bit = rank_bit(self);
-    // Who has ever entered itself is there: a mover that claims later than the load of the word
-    // below reads the sharers later still.
+    // A rank that has once entered itself stays there: a mover that claims later than the load of
+    // the word below reads the sharers later still.
     const std::atomic_ref sharers{words.reach[sharer_index(self)]};
     if ((sharers.load() & self_bit) == 0) sharers.fetch_or(self_bit);
     const PageWord word = PageWord::unpack(std::atomic_ref(words.reach[0]).load());
@@ -104,7 +104,8 @@ void OneSidedDirectory::ask_one(const AskedPage& asked) {
         if (!word.moving) return cache_.told(asked.page, asked.token, word);
         // The mover may have seen this node among the sharers, and its waves come as messages.
         if (async_.endpoint().wait_until(answered, now_ns() + pause_ns)) return;
-        // If it has not, it hears so now; again, since it may not have begun yet.
+        // A mover that has not seen this node hears of it now; again and again, since the mover may
+        // not have begun yet.
         const std::uint64_t joins[] = {tagged(asked.page, self)};
         messages_.send(NodeId{word.mover}, SpaceMessageKind::join, 0, joins);
         pause_ns = std::min(2 * pause_ns, look_again_max_ns);
@@ -139,7 +140,7 @@ std::vector<std::uint64_t> OneSidedDirectory::claim(std::uint64_t token,
                     continue;
                 }
             }
-            // Without the sharers nobody may move it; with its directory node the page is lost.
+            // Without the sharers no node may move it; with its directory node the page is lost.
             RankSet sharers;
             if (load_sharers(words, sharers)) {
                 granted.insert(granted.end(), {page, word.pack()});

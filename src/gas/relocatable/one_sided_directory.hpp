@@ -49,8 +49,8 @@ private:
         DirectoryWords reach = nullptr;  ///< for this CPU; nullptr: by requests
     };
     Words words_of(std::uint64_t page) const noexcept;
-    /// Of a page's words (DirectoryWords) that of number `index`; the value before, or nothing when
-    /// the directory node is lost.
+    /// Changes word `index` of a page's words (DirectoryWords).
+    /// @return the value before, or nothing when the directory node is lost
     std::optional<std::uint64_t> change(const Words& words, std::uint64_t index, net::AtomicOp op,
                                         std::uint64_t operand, std::uint64_t expected = 0);
     std::optional<std::uint64_t> load_page_word(const Words& words);

@@ -24,7 +24,7 @@ static_assert(space_nodes_max == 1u << rank_bits);
 inline constexpr unsigned token_bits = 12;
 inline constexpr std::uint16_t token_mask = (1u << token_bits) - 1;
 
-/// What the directory node keeps of a page, beside its sharers.
+/// The directory node's word of a page, beside its sharers.
 struct PageWord {
     bool live = false;    ///< allocated
     bool fixed = false;   ///< may not move

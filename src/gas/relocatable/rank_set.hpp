@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: sets of the job's ranks: who has metadata of a page, who is to be woken, who has died.
+// Role: sets of the job's ranks: those that have metadata of a page, that are to be woken, that
+// have died.
 // Invariant: a set has a bit for each rank there may be; what travels and what directory nodes keep
 // has only the words that the job's ranks need (SpaceShape::sharer_words()).
 #pragma once
@@ -55,7 +56,7 @@ public:
     }
     /// How many there are; perhaps not yet one that is being added.
     std::uint32_t count() const noexcept { return count_.load(); }
-    /// While nobody adds.
+    /// While no thread adds.
     void clear() noexcept {
         for (std::atomic<std::uint64_t>& word : words_) word.store(0);
         count_.store(0);

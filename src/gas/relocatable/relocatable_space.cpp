@@ -351,7 +351,7 @@ Status RelocatableSpace::check_range(std::uint64_t at, std::uint64_t bytes) noex
     return {};
 }
 
-/// Of allocations that this rank took part in, it knows where they end.
+/// Checks the range against the allocations that this rank took part in: it knows where those end.
 Status RelocatableSpace::check_known(std::uint64_t at, std::uint64_t bytes) noexcept {
     if (Status status = check_range(at, bytes); !status) return status;
     const std::uint64_t page = at >> shape_.page_shift;
@@ -371,7 +371,7 @@ void RelocatableSpace::take_slot() noexcept {
     if (this_slot == nullptr && options_.hits) this_slot = slot_of_this_thread();
 }
 
-/// Whether a miss within one page has become a hit without asking anybody: nothing is waited for
+/// Whether a miss within one page has become a hit without asking any node: nothing is waited for
 /// and nothing sent, so what is allocated need not be checked before (the hit checks).
 bool RelocatableSpace::learn(std::uint64_t at, std::uint64_t bytes) noexcept {
     const std::uint64_t page = at >> shape_.page_shift;
@@ -450,8 +450,8 @@ Status RelocatableSpace::put_slowly(std::uint64_t to, const std::byte* from,
     return transfer(to, const_cast<std::byte*>(from), bytes, true);
 }
 
-/// What is here, or mapped, is accessed at once; the rest starts together, so that what goes to one
-/// owner shares datagrams (net/offload/engine.hpp).
+/// Elements that are here, or mapped, are accessed at once; accesses to the rest start together, so
+/// that those to one owner share datagrams (net/offload/engine.hpp).
 template <class PlaceOf>
 Status RelocatableSpace::scattered(PlaceOf&& place_of, std::size_t count, std::size_t bytes,
                                    void* local, bool is_put) noexcept {

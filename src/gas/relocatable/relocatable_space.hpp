@@ -119,7 +119,7 @@ private:
     std::unique_ptr<Directory> directory_;
     Latch numbers_latch_;
     PageNumbers together_, own_;
-    SharedRankSet published_;  ///< who has noted the allocation under way
+    SharedRankSet published_;  ///< have noted the allocation under way
     Latch publishing_;
     Counts before_{};  ///< of this process's threads when the space was made
 };

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t pause_busy_ns = 2'000, pause_idle_ns = 20'000, pause_max_ns = 1'000'000;
 /// A token names the call and, in waves, the change: changes of a call are fewer than this.
 constexpr unsigned change_bits = 16;
-/// Of messages whose answer nobody waits for: calls count from 1.
+/// The token of messages whose answer no call waits for: calls count from 1.
 constexpr std::uint64_t no_call = 0;
 
 }  // namespace
@@ -192,7 +192,8 @@ bool Relocator::take_events(Call& call) {
     return progressed;
 }
 
-/// What a message is about may have been granted by one that came before it: that is taken first.
+/// Takes nothing while `granted` has words: the message that granted a page may have come before
+/// the `join` that names the page.
 void Relocator::take_joined(Call& call) {
     if (!call.has_joined.load()) return;
     std::vector<std::uint64_t> joined;
@@ -265,7 +266,7 @@ void Relocator::begin(Call& call, std::vector<GrantedPage> pages) {
     apply_here(*call.changes.back(), SpaceMessageKind::stop);
 }
 
-/// @param again  only to those who have said that they have not drained
+/// @param again  only to the peers that have said that they have not drained
 void Relocator::send_wave(const Call& call, Change& change, SpaceMessageKind kind, bool again) {
     std::vector<std::uint64_t> words;
     for (Peer& peer : change.peers) {
@@ -301,7 +302,7 @@ bool Relocator::is_drained_here(const Change& change) const {
     });
 }
 
-/// Whether everybody has drained, or died, so that the next wave may go.
+/// Whether all peers and this node have drained, or died, so that the next wave may go.
 bool Relocator::is_ready(const Change& change) const {
     for (const Peer& peer : change.peers) {
         if (!peer.ready && !dead_.contains(peer.rank)) return false;
@@ -309,7 +310,7 @@ bool Relocator::is_ready(const Change& change) const {
     return is_drained_here(change);
 }
 
-/// Whether somebody has not drained and will not say when.
+/// Whether a peer, or this node, has not drained and will not say when it has.
 bool Relocator::must_ask_again(const Change& change) const {
     if (change.phase == Change::Phase::copying) return false;
     return std::ranges::any_of(change.peers, &Peer::busy) || !is_drained_here(change);
@@ -368,7 +369,7 @@ void Relocator::copy(Call&, Change& change) {
     }
 }
 
-/// What could not be copied died with its owner.
+/// Notes the pages whose copy failed: they died with their owner.
 void Relocator::note_copies(Call& call, Change& change) {
     for (const auto& [owner, copies] : change.copies) {
         if (copies.good()) continue;

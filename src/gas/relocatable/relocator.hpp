@@ -8,7 +8,7 @@
 //   mover copies the pages from their owner
 //   mover --move----> sharers: read the new copy, let reads of the old end  --ready-->
 //   mover --resume--> sharers: write; the former owner takes the memory back
-//   mover --commit--> directory node: who waits is told, the next mover is granted
+//   mover --commit--> directory node: tells the nodes that wait, grants the next mover's claim
 //
 // Freeing pages is the same, to nowhere and without the copy. Invariant: no mover waits for a grant
 // while it has stopped another page, so movers never wait for each other. Sharers keep nothing but
@@ -18,7 +18,7 @@
 // no other node hears of. Two things may go wrong. A store to the old copy behind the mover's
 // copying is lost: so writes are held back everywhere, and those under way have ended, before the
 // first byte is copied. And a store to the new copy, of which its author then tells another sharer
-// that still reads the old one, runs backwards in time: so nobody writes before everybody has
+// that still reads the old one, runs backwards in time: so no sharer writes before all sharers have
 // turned to the new copy and the reads of the old have ended. The paper sends the second and third
 // wave together and has this fault (planted: resumed_with_the_move). Reads go on all the while.
 //
@@ -134,7 +134,8 @@ private:
         std::vector<Answer> answers;
         std::vector<std::uint64_t> joined;  ///< words of messages
         std::atomic<std::uint64_t> events{0};
-        /// No event: whoever waits sends more, and what is asked again at times would never be.
+        /// Not counted in `events`, which end a pause: nodes that wait send more of these, and what
+        /// is asked again when a pause is over would never be asked.
         std::atomic<bool> has_joined{false};
     };
 

@@ -11,7 +11,7 @@
 //   commit   page, page word                                       to the directory node
 //   stop, move, resume   page | former owner << 48, page word      a mover's waves, to sharers
 //   ready    number of the change, wave, 1 when drained            the answer to stop and move
-//   join     page | rank << 48                                     to the mover: who misses it now
+//   join     page | rank << 48                                     to the mover: rank misses it
 //   publish  first page, pages, bytes, distribution (3 words)      an allocation
 //   published  nothing                                             its answer
 #pragma once

@@ -19,7 +19,7 @@ ThreadSlot* slot_of_this_thread() noexcept;
 /// that is made later was early. Nothing where slot_of_this_thread() gives nothing.
 void fence_all_threads() noexcept;
 
-/// Those in use or used before.
+/// The slots in use or used before.
 std::span<ThreadSlot> thread_slots() noexcept;
 
 inline constexpr std::size_t slots_max = 1024;

@@ -113,7 +113,7 @@ bool read_list(Reader& reader, std::vector<Numbers>& places) {
     return reader.at_end();
 }
 
-/// What of them can be used. False: nothing.
+/// Stores the usable processors of the wanted places. False: none is usable.
 bool keep_usable(const std::vector<Numbers>& wanted, const Processors& usable,
                  std::vector<Processors>& places) {
     std::vector<Processors> kept;
@@ -211,7 +211,8 @@ bool read_proc_bind(std::string_view text, std::vector<ProcBind>& levels) {
 
 namespace {
 
-/// In the order of the places from the leader's on, as many to each as can be, the first ones more.
+/// Deals threads out to the places in order, from the leader's on: an equal number to each, the
+/// first ones one more.
 std::vector<Binding> in_a_row(std::uint32_t threads, const Binding& leader, bool own_partition) {
     std::vector<Binding> dealt;
     const std::uint32_t share = std::max(1u, threads / leader.count);
@@ -226,7 +227,7 @@ std::vector<Binding> in_a_row(std::uint32_t threads, const Binding& leader, bool
     return dealt;
 }
 
-/// Each thread at the beginning of a part of the partition of its own; the first parts are larger.
+/// Puts each thread at the beginning of its own part of the partition; the first parts are larger.
 std::vector<Binding> far_apart(std::uint32_t threads, const Binding& leader) {
     const std::uint32_t share = leader.count / threads, more = leader.count % threads;
     const auto first_of = [&](std::uint32_t part) {

@@ -23,7 +23,7 @@ struct Binding {
     std::uint32_t first = 0, count = 0;
 };
 
-/// What processors belong together, as /sys tells; `root` has the folders cpu and node.
+/// Which processors belong together, as /sys tells; `root` has the folders cpu and node.
 enum class PlaceKind : std::uint8_t { threads, cores, sockets, last_level_caches, numa_domains };
 std::vector<Processors> group_processors(PlaceKind kind, const Processors& usable,
                                          const char* root = "/sys/devices/system");

@@ -80,7 +80,7 @@ std::vector<CallSite> find_calls(std::span<const CodeSection> sections,
     }
     for (const auto& [at, slot] : found.by_slot)
         if (is_wanted(slot)) calls.push_back({at, slot});
-    // A jump that nobody calls is a call at the end of a function.
+    // A jump that no call enters is itself a call, at the end of a function.
     for (const auto& [at, slot] : found.jumps_by_slot)
         if (is_wanted(slot) && !entered[at] && !entered[at - endbr_bytes])
             calls.push_back({at, slot});

@@ -150,13 +150,13 @@ public:
     }
 
 private:
-    /// What was read from the instructions in front holds where nobody jumps between them.
+    /// Drops what was read from the instructions in front of a site if a jump enters between them.
     void forget_entered(CodeSite& site) const {
         const auto next = std::upper_bound(targets_.begin(), targets_.end(), site.last.begin);
         if (next != targets_.end() && *next <= site.address) site.last = {};
     }
 
-    /// Whether the bytes that a jump at site `i` would end in are code that nobody rewrites.
+    /// Whether the bytes that a jump at site `i` would end in are code that no site rewrites.
     bool behind_stays(std::size_t i) const {
         const std::uintptr_t end = scan_.sites[i].address + jump_bytes;
         if (i + 1 < scan_.sites.size() && scan_.sites[i + 1].address < end) return false;

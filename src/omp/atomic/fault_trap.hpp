@@ -22,8 +22,8 @@ struct TrapSite {
 /// the process otherwise.
 Result<void> add_trap_sites(const std::vector<TrapSite>& sites);
 
-/// What the program asked for with sigaction(SIGTRAP, ...) (abi interposes it); both are struct
-/// sigaction, both may be null.
+/// Stores the action that the program asked for with sigaction(SIGTRAP, ...) (abi interposes it);
+/// both are struct sigaction, both may be null.
 void set_program_trap_action(const void* action, void* old) noexcept;
 
 }  // namespace hiroba::omp

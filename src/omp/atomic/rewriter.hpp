@@ -20,7 +20,7 @@ class SharedMemory;
 
 namespace hiroba::omp {
 
-/// What an atomic on global memory calls, and which memory is global.
+/// The functions that an atomic on global memory calls, and which memory is global.
 ///
 /// The functions run on the thread's runtime stack, with the program's vector state saved and
 /// errno preserved. They must not run rewritten code.
@@ -47,11 +47,11 @@ AtomicHooks hooks_on(dsm::SharedMemory& memory, bool sequential);
 struct RewriteTarget {
     std::uintptr_t bias = 0;  ///< dlpi_addr
     std::string path;         ///< the file it was loaded from ("/proc/self/exe" for the program)
-    /// Where to look; empty: everything the file says is executable.
+    /// The ranges to scan; empty: everything the file says is executable.
     std::vector<dsm::AddressRange> executable;
 };
 
-/// What a rewrite did, in numbers of instructions.
+/// The work of a rewrite, in numbers of instructions.
 struct RewriteSummary {
     std::size_t atomics = 0;
     std::size_t flushes = 0;

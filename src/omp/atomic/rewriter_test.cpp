@@ -225,7 +225,7 @@ Outcome run(const void* code, std::byte* arena, unsigned seed) {
     return outcome;
 }
 
-/// Below the lowest red zone the stack belongs to nobody; everything else must agree.
+/// Below the lowest red zone the stack holds nothing of the program; everything else must agree.
 void expect_same(const Form& form, const Outcome& plain, const Outcome& rewritten, unsigned seed) {
     EXPECT_EQ(std::memcmp(&plain.registers, &rewritten.registers, sizeof(Registers)), 0)
         << form.name << " seed " << seed << " flags " << std::hex << plain.registers.flags << " "
@@ -335,7 +335,7 @@ TEST(Rewriter, AnInstructionLeftToTheJoinIsPassedOverAndItsTermIsTheDifference) 
             JoinTerm term = left.term;
             term.address = reinterpret_cast<std::uintptr_t>(changed.memory.data() + at);
             apply(term);
-            // The flags are nobody's behind it, but for the one that says an exchange succeeded.
+            // No code reads the flags behind it, but for the one that says an exchange succeeded.
             plain.registers.flags = changed.registers.flags;
             constexpr std::size_t flags_pushed = 0x8000 - 8;  // by run_form
             std::memcpy(plain.memory.data() + flags_pushed, changed.memory.data() + flags_pushed,

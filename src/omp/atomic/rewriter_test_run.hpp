@@ -6,7 +6,7 @@
 #include <cstdint>
 
 extern "C" {
-/// What a form starts and ends with, in the order that run_form's assembly knows.
+/// The registers with which a form starts and ends, in the order that run_form's assembly knows.
 struct Registers {
     std::uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15;
     std::uint64_t flags;

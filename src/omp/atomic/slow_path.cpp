@@ -16,7 +16,8 @@
 
 namespace hiroba::omp {
 
-/// What slow_path_entry.S has pushed, and above it what the trampoline has (trampoline.cpp).
+/// The registers that slow_path_entry.S has pushed; above them those that the trampoline has pushed
+/// (trampoline.cpp).
 struct HookFrame {
     std::uint64_t r15, r14, r13, r12, rbx, r11, r10, r9, r8, rdx, rcx;
     std::uint64_t hook_flags, rbp, return_address, rsi;
@@ -173,8 +174,8 @@ void leave(void* address, SiteRecord& site) noexcept {
     if (hooks.sequential) hooks.flush(hooks.context);
 }
 
-/// While one lives, the thread's context says what a flush's trampoline and the frames below it lie
-/// over: that they change is no write of the program's.
+/// While one lives, the thread's context names the part of the stack that a flush's trampoline and
+/// the frames below it lie over: their changes are no writes of the program's.
 class FramesOnStack {
 public:
     /// @param own  of the C++ function that the hook has called
@@ -251,7 +252,7 @@ hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord*
     hiroba::ThreadContext& context = hiroba::this_thread();
     const auto announced = std::exchange(context.announced, {});
     const hiroba::omp::FramesOnStack frames{*site, frame, __builtin_frame_address(0)};
-    // Until leave: a handler of the program that ran now could wait for what this thread holds.
+    // Set until leave: a handler of the program that ran now could wait for what this thread holds.
     context.in_runtime = true;
     hiroba::omp::as_runtime([&] {
         const auto at = reinterpret_cast<std::uintptr_t>(address);

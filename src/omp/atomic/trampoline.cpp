@@ -20,7 +20,7 @@
 namespace hiroba::omp {
 namespace {
 
-/// What every zone begins with; trampolines address it relative to themselves.
+/// The beginning of every zone; trampolines address it relative to themselves.
 struct ZoneConstants {
     std::uint64_t before;
     std::uint64_t after;

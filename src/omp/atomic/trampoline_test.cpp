@@ -19,7 +19,7 @@ extern "C" void hiroba_atomic_leave(void* address, hiroba::omp::SiteRecord* site
 namespace hiroba::omp {
 namespace {
 
-/// At a site that ends no function: nobody looks at the registers.
+/// At a site that ends no function: no code looks at the registers.
 template <class Word>
 Entered enter(Word& word, SiteRecord& site) {
     return hiroba_atomic_enter(&word, &site, nullptr, nullptr);

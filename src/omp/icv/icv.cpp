@@ -201,7 +201,8 @@ bool set_active_levels(std::string_view text, Environment& to) {
     return true;
 }
 
-// Before the variables that name places: those mean nothing where threads are not to be bound.
+// Called before the variables that name places are read: those mean nothing where threads are not
+// to be bound.
 bool set_proc_bind(std::string_view text, Environment& to) {
     if (!read_proc_bind(text, to.bind_by_level)) return false;
     to.initial.bind = to.bind_by_level[0];
@@ -231,7 +232,7 @@ bool set_cpu_affinity(std::string_view text, Environment& to) {
     return true;
 }
 
-/// What follows from some of the variables together.
+/// Sets what OMP_PLACES and OMP_PROC_BIND imply for each other.
 void complete_binding(Environment& to) {
     if (!to.places.empty() && to.initial.bind == ProcBind::none) to.initial.bind = ProcBind::any;
     if (to.places.empty() && to.initial.bind != ProcBind::none)

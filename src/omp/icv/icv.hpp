@@ -42,7 +42,7 @@ inline constexpr const char* allocator_names[] = {
 
 enum class WaitPolicy : std::uint8_t { unset, active, passive };
 
-/// What the environment says about the whole program.
+/// The settings of the environment for the whole program.
 struct Environment {
     Icvs initial;
     std::array<std::uint32_t, 32> threads_by_level{};  ///< OMP_NUM_THREADS' list

@@ -2,8 +2,8 @@
 // Role: the chunks of one worksharing loop that a node has taken from the team's counter, and its
 // threads have not taken from the node yet.
 // Invariant: numbers are handed out in ascending order, each once. A pool serves one loop; another
-// loop begins in it only after every thread of this node has left the former one. What a loop that
-// was cancelled leaves is forgotten when the next begins.
+// loop begins in it only after every thread of this node has left the former one. Numbers that a
+// cancelled loop has left are forgotten when the next loop begins.
 //
 // How many chunks a node takes at once is measured: as many as its threads execute while it asks
 // for more sixteen times. So asking takes a sixteenth of one thread's time whatever an exchange
@@ -30,7 +30,7 @@ class ChunkPace {
 public:
     /// @param threads  of this node, each of which takes a chunk as soon as there is one
     explicit ChunkPace(std::uint32_t threads = 1) noexcept : amount_(threads) {}
-    /// Before asking: how many, from 1 to `most`.
+    /// Called before asking: how many chunks to ask for, from 1 to `most`.
     std::uint32_t amount(std::uint64_t now, std::uint64_t most) noexcept {
         if (answered_at_ != 0) {
             const std::uint64_t chunk = std::max<std::uint64_t>(1, (now - answered_at_) / amount_);
@@ -42,7 +42,7 @@ public:
         amount_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(amount_, bound));
         return amount_;
     }
-    /// After the answer to what was asked at `asked`.
+    /// Called after the answer to the question of the time `asked`.
     void answered(std::uint64_t asked, std::uint64_t now) noexcept {
         asking_ = now - asked;
         answered_at_ = now;
@@ -72,7 +72,7 @@ public:
 
     /// False: the caller finds out that the slot's former loop is over everywhere, and begins.
     bool serves(const Key& key) const noexcept {
-        // Acquire, both: pairs with begin(). One of them is new to whoever finds the key.
+        // Acquire, both: pairs with begin(). One of them is new to a thread that finds the key.
         return region_.load(std::memory_order_acquire) == key.region &&
                construct_.load(std::memory_order_acquire) == key.construct;
     }
@@ -89,7 +89,7 @@ public:
     }
 
     /// The number of the next chunk; one of at least `end`: none is left.
-    /// @param most   how many may be taken at once, given the first number nobody has taken
+    /// @param most   how many may be taken at once, given the first number not yet taken
     /// @param fetch  adds to the team's counter, and returns what it was
     template <class Most, class Fetch>
     std::uint64_t take(std::uint64_t end, Most&& most, Fetch&& fetch) noexcept {
@@ -100,7 +100,7 @@ public:
                 continue;
             }
             const std::uint64_t first = first_in(word);
-            // What lies behind the end stays: who comes next need not ask.
+            // Numbers behind the end stay in the pool: the next thread need not ask.
             if (first >= end || first >= numbers_end) return numbers_end;
             if (word_.compare_exchange_weak(word, word_of(first + 1, count_in(word) - 1),
                                             std::memory_order_acq_rel))
@@ -114,7 +114,7 @@ public:
         word_.store(word_of(numbers_end, 1), std::memory_order_release);
     }
 
-    /// Each of the node's `threads` in the team, once. True for the last.
+    /// Called once by each of the node's `threads` in the team. True for the last.
     bool is_last_to_leave(std::uint32_t threads) noexcept {
         return left_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads;
     }
@@ -146,7 +146,7 @@ private:
     std::atomic<std::uint64_t> word_{0};  ///< the next number, and how many from it on are here
     std::atomic<std::uint64_t> region_{0}, construct_{~std::uint64_t{0}};
     std::atomic<std::uint32_t> left_{0};
-    Latch latch_;  ///< guards what follows, and who stores word_ without having read it
+    Latch latch_;  ///< guards what follows, and stores to word_ that replace whatever it holds
     std::uint64_t taken_until_ = 0;
     ChunkPace pace_;
 };

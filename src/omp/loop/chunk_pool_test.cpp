@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: loops of teams on several nodes, each node with its pools: who gets which iterations, and
-// how often the team's words are asked for.
+// Role: loops of teams on several nodes, each node with its pools: which thread gets which
+// iterations, and how often the team's words are asked for.
 #include "omp/loop/chunk_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,8 @@ Loop loop_of(std::uint64_t count, Schedule schedule, std::uint64_t chunk) {
 
 constexpr Schedule shared_schedules[] = {Schedule::dynamic, Schedule::guided};
 
-/// Until all have left. `random` picks who takes the next chunk.
+/// Runs the loop until all threads have left it. `random` picks the thread that takes the next
+/// chunk.
 void run_to_end(std::vector<LoopCursor>& team, std::vector<int>& hits, std::mt19937& random) {
     std::vector<std::uint32_t> busy(team.size());
     std::vector<std::uint64_t> last(team.size());

@@ -4,7 +4,7 @@
 // Invariant: iterations of the outermost loop are dealt out statically, in ascending order on each
 // thread, so one word a thread says how far it has come; a word is zero before the loop and after
 // it. Iterations are numbered row by row. `dynamic` and `guided` are dealt out like `static` with
-// their chunk: nobody can tell, and the numbers of a wave front suit a round robin.
+// their chunk: no program can tell, and the numbers of a wave front suit a round robin.
 #pragma once
 
 #include <array>
@@ -35,9 +35,9 @@ public:
     void post(const std::uint64_t* at) noexcept;
     /// Waits until iteration `at` is done.
     void wait(const std::uint64_t* at) noexcept;
-    /// Each thread, once, behind its last iteration.
+    /// Called once by each thread, behind its last iteration.
     void finish() noexcept;
-    /// Of a region that was cancelled in the middle.
+    /// Ends the loop of a region that was cancelled in the middle.
     void forget() noexcept { dimensions_ = 0; }
 
     /// Number of an iteration. Pure.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: who does which iteration of a doacross loop, and real threads that wait for each other.
+// Role: which thread does which iteration of a doacross loop, and real threads that wait for each
+// other.
 #include "omp/loop/doacross.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: chunk arithmetic: a loop as iterations numbered 0 to count - 1, and who gets which.
+// Role: chunk arithmetic: a loop as iterations numbered 0 to count - 1, and the thread that gets
+// each.
 // Invariant: pure; every sum stays within 64 unsigned bits, for every loop a compiler can express
 // (the full unsigned range has 2^64 - 1 iterations). Chunks are counted, not iterations, so that a
 // shared counter that is only ever added to cannot wrap.
@@ -42,7 +43,7 @@ public:
     constexpr std::uint64_t step() const noexcept { return step_; }
     /// The loop variable at iteration `index`; the loop's own end for index == count(), because
     /// start + count * step may lie outside the variable's type. With closed bounds it is that,
-    /// modulo 2^64: whoever asks takes a step off again.
+    /// modulo 2^64: the caller takes a step off again.
     constexpr std::uint64_t value(std::uint64_t index) const noexcept {
         return index >= count_ ? end_ : start_ + index * step_;
     }

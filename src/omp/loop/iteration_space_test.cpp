@@ -60,7 +60,7 @@ TEST(IterationSpace, with_closed_bounds_has_the_iterations_of_the_loop_up_to_its
                 for (std::int64_t i = start; step > 0 ? i <= end : i >= end; i += step, ++count)
                     ASSERT_EQ(static_cast<std::int64_t>(space.value(count)), i);
                 ASSERT_EQ(space.count(), count);
-                // What comes behind the last, one step off.
+                // The value behind the last iteration, one step off.
                 ASSERT_EQ(static_cast<std::int64_t>(space.value(count)),
                           start + static_cast<std::int64_t>(count) * step);
             }

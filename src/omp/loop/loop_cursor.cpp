@@ -121,7 +121,7 @@ IndexRange LoopCursor::take_static() noexcept {
     return range;
 }
 
-/// Of the next chunk; behind the last one any that is `end` or more.
+/// Takes the number of the next chunk; behind the last one any number that is `end` or more.
 std::uint64_t LoopCursor::take_number(std::uint64_t end) noexcept {
     if (node_.pool == nullptr) return workshare_.fetch_add_next(1);
     const std::uint64_t shares = std::uint64_t{2} * node_.nodes;

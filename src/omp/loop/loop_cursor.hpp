@@ -13,7 +13,8 @@
 
 namespace hiroba::omp {
 
-/// What the threads of one node of several do together in a loop; without a pool, nothing.
+/// The part of a loop that the threads of one node of several share; without a pool they share
+/// nothing.
 struct NodeShare {
     ChunkPool* pool = nullptr;  ///< of the construct's slot
     ChunkPool::Key key;

@@ -17,7 +17,7 @@ struct Handed {
     std::vector<std::uint64_t> chunk_sizes;
 };
 
-/// Runs one loop with `threads` cursors; `random` picks who takes the next chunk.
+/// Runs one loop with `threads` cursors; `random` picks the one that takes the next chunk.
 Handed run_loop(const Loop& loop, std::uint32_t threads, WordStore& words, std::uint64_t* sequence,
                 std::mt19937& random) {
     std::vector<LoopCursor> team(threads);

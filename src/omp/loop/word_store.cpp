@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: waiting for a shared word that nobody announces.
-// Invariant: the sleeps are short, because a one-sided store on another node wakes nobody here.
+// Role: waiting for a shared word whose change no thread announces.
+// Invariant: the sleeps are short, because a one-sided store on another node wakes no thread here.
 #include "omp/loop/word_store.hpp"
 
 #include <time.h>

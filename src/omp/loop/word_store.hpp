@@ -31,7 +31,8 @@ public:
     virtual std::uint64_t compare_swap(std::size_t word, std::uint64_t expected,
                                        std::uint64_t desired) noexcept = 0;
     /// Returns once the word has the value: spins, yields, then sleeps between looks; messages are
-    /// handled meanwhile. False: the region was cancelled first, so nobody may ever store it.
+    /// handled meanwhile. False: the region was cancelled first, so perhaps no thread ever stores
+    /// the value.
     bool await(std::size_t word, std::uint64_t value,
                const Cancellation* cancellation = nullptr) noexcept;
     /// The same, until it has this value or a greater one.

@@ -72,7 +72,7 @@ public:
         return published();
     }
 
-    /// Each of the team's threads, once. True for the last, which has cleared the slot.
+    /// Called once by each of the team's threads. True for the last, which has cleared the slot.
     bool leave(std::uint32_t team_size) noexcept {
         const bool last = is_last_to_leave(team_size);
         if (last) clear();

@@ -11,10 +11,10 @@
 
 namespace hiroba::omp {
 
-/// Where everything loaded now lies: what it is known by, for objects_since().
+/// The biases of all objects that are loaded now, by which objects_since() knows them.
 std::vector<std::uintptr_t> loaded_biases();
 
-/// What is loaded and was not when `known` was made, in the loader's order.
+/// The objects that are loaded and were not when `known` was made, in the loader's order.
 std::vector<LoadedObject> objects_since(const std::vector<std::uintptr_t>& known);
 
 /// Whether every library that one of `objects` needs (DT_NEEDED) is loaded: the loader will map

@@ -36,8 +36,8 @@ struct Mapping {
     bool is_heap = false, is_stack = false;
 };
 
-/// What /proc/self/maps says, in memory that lies out of the way: what the allocator maps for it
-/// would be a gap right afterwards.
+/// The text of /proc/self/maps, in memory that lies out of the way: memory that the allocator
+/// mapped for it would be a gap right afterwards.
 class MapsText {
 public:
     MapsText() {

@@ -14,8 +14,8 @@
 
 namespace hiroba::omp {
 
-/// Thread: one at a time. Other threads may map memory meanwhile; while it is open theirs comes to
-/// lie in the range, too.
+/// Thread: one at a time. Other threads may map memory meanwhile; while the range is open their
+/// mappings come to lie in it, too.
 class LibraryRange {
 public:
     static constexpr std::size_t bytes = std::size_t{64} << 30;
@@ -23,7 +23,7 @@ public:
     /// Reserves it; the same address on all nodes with an equal stack limit. `environment` when the
     /// address or the address space is not to be had.
     Result<void> reserve();
-    /// All of it, whatever it holds by now; empty before reserve().
+    /// The whole range, whatever it holds by now; empty before reserve().
     dsm::AddressRange range() const noexcept { return {begin_, begin_ == 0 ? 0 : bytes}; }
 
     /// The end of what no library has used yet.

@@ -54,7 +54,7 @@ int add_thread_local_bytes(dl_phdr_info* info, std::size_t, void* sum) {
     return 0;
 }
 
-/// What a debugger needs of a stack; all other global memory stays out of core files.
+/// Puts into core files what a debugger needs of a stack; all other global memory stays out.
 void put_into_core(dsm::AddressRange stack, std::uint32_t threads) noexcept {
     constexpr std::size_t alone_bytes = std::size_t{4} << 20, one_of_many_bytes = alone_bytes / 4;
     const std::size_t bytes = std::min(stack.bytes, threads > 1 ? one_of_many_bytes : alone_bytes);

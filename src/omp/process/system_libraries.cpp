@@ -2,7 +2,7 @@
 // Role: the families of system libraries, and the proofs that an object is one of them.
 // Invariant: a name only asks the question. The answer is the file (libc's parts lie beside
 // libc.so.6), an entry point that nothing else has (language runtimes, which come with a compiler,
-// from any folder), or who needs it (what the runtime itself stands on).
+// from any folder), or that the runtime itself needs it.
 #include "omp/process/system_libraries.hpp"
 
 #include <dlfcn.h>
@@ -72,7 +72,7 @@ void for_each_entry(std::uintptr_t dynamic, Visit&& visit) noexcept {
     }
 }
 
-/// What an entry points to: the loader has made its address absolute, or not.
+/// The address in an entry of the dynamic section: the loader has made it absolute, or not.
 std::uintptr_t pointer_in(std::uintptr_t bias, std::uintptr_t dynamic, ElfW(Sxword) tag) noexcept {
     std::uintptr_t found = 0;
     for_each_entry(dynamic, [&](const ElfW(Dyn) & entry) {

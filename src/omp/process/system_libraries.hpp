@@ -21,9 +21,9 @@ bool is_system_library(std::string_view path, std::uintptr_t bias, std::uintptr_
 /// Thread: any; as above.
 bool is_system_code(const void* code) noexcept;
 
-/// Why such a library is the system's, by its name and what proves it, but not by who needs it;
-/// nullptr: it is the user's. The object may as well be a file that was mapped for reading at
-/// `bias`.
+/// Why such a library is the system's, by its name and what proves it, but not by which objects
+/// need it; nullptr: it is the user's. The object may as well be a file that was mapped for reading
+/// at `bias`.
 const char* why_system_library(std::string_view path, std::uintptr_t bias,
                                std::uintptr_t dynamic) noexcept;
 

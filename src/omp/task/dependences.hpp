@@ -52,7 +52,8 @@ public:
     /// The node that a task which changed `address` was executed on last, as note_change() was
     /// told: its data are there. Else no node.
     NodeId changed_at(std::uintptr_t address) const noexcept;
-    /// Of an address that no task has named: nothing is kept.
+    /// Notes that a task on `node` has changed `address`. Nothing is kept of an address that no
+    /// task has named.
     void note_change(std::uintptr_t address, NodeId node) noexcept;
 
 private:

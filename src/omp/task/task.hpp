@@ -2,8 +2,8 @@
 // Role: what a node knows of one task, and of one taskgroup.
 // Invariant: private to the node, never in the program's memory; read and written under the latch
 // of the node's TaskPool, but for what the executing thread alone uses. A descriptor is never given
-// back to the system, and its serial number changes when it is used anew: whoever kept a reference
-// can tell.
+// back to the system, and its serial number changes when it is used anew: a thread that kept a
+// reference can tell.
 #pragma once
 
 #include <atomic>
@@ -91,7 +91,7 @@ struct TaskGroup {
 enum class TaskState : std::uint8_t {
     unused,
     blocked,   ///< waits for tasks it depends on
-    ready,     ///< may be started, by whoever comes first
+    ready,     ///< may be started, by the first thread or node that takes it
     started,   ///< a thread of this node executes it, or its body has ended and something is left
     away,      ///< another node has it
     implicit,  ///< of a thread of a team; never over
@@ -100,7 +100,7 @@ enum class TaskState : std::uint8_t {
 /// No node.
 inline constexpr NodeId nowhere{~0u};
 
-/// What is executed, and how.
+/// The code that a task executes, its data, and how it is executed.
 struct TaskWork {
     static constexpr std::size_t short_argument_max = 64;
     OutlinedFunction function = nullptr;
@@ -135,7 +135,7 @@ struct TaskProgress {
     std::unique_ptr<DependenceTable> dependences;  ///< of its children
 };
 
-/// Of a guest: it was created on another node, which counts it.
+/// The origin of a guest: another node created the task and counts it.
 struct TaskOrigin {
     TaskHandle origin;      ///< set iff it is a guest
     TaskGroup descendants;  ///< the group of what a guest or implicit task creates
@@ -144,7 +144,7 @@ struct TaskOrigin {
     std::vector<TaskHandle> path;
 };
 
-/// What TaskWork has is written before the task is linked anywhere.
+/// TaskWork's fields are written before the task is linked anywhere.
 struct Task : TaskWork, TaskProgress, TaskOrigin {
     TaskTeam* team = nullptr;  ///< whose threads may execute it; null: of a team of one thread
     TaskGroup* group = nullptr;

@@ -148,11 +148,11 @@ bool TaskBook::depend(Task& task, std::vector<Dependence>& dependences) {
 
 void TaskBook::meet_one(Task& task) {
     if (--task.unmet != 0) return;
-    // One that its creator executes itself is waited for by it.
+    // A task that is not blocked is one that its creator executes itself; the creator waits for it.
     if (task.state == TaskState::blocked) make_ready(task);
 }
 
-/// Where the data are that a task of this node changes, as far as the table remembers.
+/// Finds the node that has the data that a task of this node changes, as far as the table knows.
 void TaskBook::find_data(Task& task) {
     if (task.changes == 0 || task.origin || task.parent->dependences == nullptr) return;
     task.data_at = task.parent->dependences->changed_at(task.changes);
@@ -293,7 +293,8 @@ void TaskBook::make_complete(Task& task) {
 }
 
 void TaskBook::finish(Task& task) {
-    // Pairs with who waits for the last one without the latch.
+    // Release: pairs with TaskPool::quiet(), by which a thread without the latch waits for the last
+    // task.
     if (task.team != nullptr) task.team->live.fetch_sub(1, std::memory_order_release);
     task.parent->started_children.remove(task);
     leave_group(task);
@@ -323,7 +324,7 @@ bool TaskBook::give(Task& task, NodeId thief, std::vector<GivenTask>& given) {
     std::vector<TaskHandle> path =
         task.root != nullptr ? task.root->path : std::vector<TaskHandle>{};
     if (!task.origin) path.push_back(handle_of(task));
-    // What the thief knows of the rest it finds in its own books.
+    // The thief finds the ancestors before its own last one in its own books.
     const auto last = std::find_if(path.rbegin(), path.rend(),
                                    [thief](TaskHandle each) { return each.node() == thief; });
     if (last != path.rend()) path.erase(path.begin(), last.base() - 1);
@@ -467,7 +468,7 @@ void* TaskBook::hear(const GuestReport& report, NodeId host) {
 
 // --- cancellation --------------------------------------------------------------------------------
 
-/// Tells the nodes that have tasks of the group. Each tells those to whom it gave tasks of it in
+/// Tells the nodes that have tasks of the group. Each tells those to which it gave tasks of it in
 /// turn.
 void TaskBook::mark_cancelled(TaskGroup& group, bool tell_origin) {
     if (group.cancelled) return;
@@ -486,12 +487,12 @@ bool TaskBook::cancel_group(Task& task) {
 }
 
 void TaskBook::hear_cancel(TaskHandle own) {
-    // It may be over by now: a descendant of its outlives it.
+    // The task may be over by now: a descendant of a task can outlive it.
     if (has(own) && task_of(own).group != nullptr) cancel_group(task_of(own));
 }
 
 void TaskBook::hear_cancelled(TaskHandle origin, std::uint64_t region) {
-    if (region > cancelled_in_) cancelled_guests_.clear();  // Those of former ones are over.
+    if (region > cancelled_in_) cancelled_guests_.clear();  // Guests of former regions are over.
     cancelled_in_ = region;
     cancelled_guests_.insert(origin.raw);
     const auto guest = guests_.find(origin.raw);

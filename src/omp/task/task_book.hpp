@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the books of one node's tasks: who descends from whom, what may run, who waits for what,
-// which are elsewhere. Pure: no thread, no clock, no message; docs/layers/tasks.md tells the whole.
+// Role: the books of one node's tasks: which descends from which, which may run, which waits for
+// what, which are elsewhere. Pure: no thread, no clock, no message; docs/layers/tasks.md tells the
+// whole.
 // Invariant: a task counts on the node that created it, in its parent's `children` until it is
 // complete, in its group and in live() until it is over: until what descends from it is over as
 // well, if another node has it. A ready task of the team of all nodes is in the queue; each task
-// but implicit ones and guests without an ancestor here hangs in one list of its parent. What a
-// task leaves behind when its body ends hangs under its parent from then on, uncounted there.
+// but implicit ones and guests without an ancestor here hangs in one list of its parent. Children
+// that a task leaves behind when its body ends hang under its parent from then on, uncounted there.
 // Thread: one at a time; the TaskPool has the latch.
 #pragma once
 
@@ -42,7 +43,7 @@ struct GivenTask {
     Icvs icvs;
 };
 
-/// What has become of a guest.
+/// How far a guest has come, for its origin.
 struct GuestReport {
     TaskHandle task;  ///< of its origin
     bool body_over = false;
@@ -71,13 +72,13 @@ public:
 
     /// Enters a task of `parent`, which is being executed here.
     void create(Task& task, Task& parent);
-    /// Whether it may run at once; else it is blocked, and becomes ready, or, if `undeferred`,
-    /// merely has nothing unmet any more.
+    /// Whether `task` may run at once. Else it is blocked and becomes ready later; or, if its
+    /// creator executes it itself, it merely has nothing unmet any more then.
     bool depend(Task& task, std::vector<Dependence>& dependences);
-    /// One of the `unmet` tasks that it waits for is complete.
+    /// One of the `unmet` tasks that `task` waits for is complete.
     void meet_one(Task& task);
     void make_ready(Task& task);
-    /// Of a task that is created and not ready: its creator executes it itself.
+    /// Starts a task that is created and not ready: its creator executes it itself.
     void start_undeferred(Task& task);
 
     /// The oldest task in the team's queue, of the highest priority, started; nullptr: there is
@@ -87,7 +88,7 @@ public:
     Task* take_descendant(Task& of);
     /// The body has returned.
     void end_body(Task& task);
-    /// Of this node's. A stale handle is ignored.
+    /// Fulfils the event of a task of this node. A stale handle is ignored.
     void fulfill(TaskHandle event);
     TaskHandle handle_of(const Task& task) const noexcept {
         return TaskHandle::make(self_, task.index, task.serial);
@@ -97,15 +98,15 @@ public:
     /// whose data the thief changed last, then of those without such data, and of the others only
     /// if there are no such.
     void give_any(NodeId thief, std::size_t count_max, std::vector<GivenTask>& given);
-    /// The same of what descends from `wanted`, tasks of the thief that are away.
+    /// The same of tasks that descend from `wanted`, which are tasks of the thief that are away.
     void give_descendants(NodeId thief, std::span<const TaskHandle> wanted, std::size_t count_max,
                           std::vector<GivenTask>& given);
-    /// Its own task comes back, or a guest comes.
+    /// Takes in a task of this node that comes back, or a guest.
     void adopt(const GivenTask& given);
-    /// What `host` says of a task of this node. @return an argument that is to be freed, or
-    /// nullptr
+    /// Takes in the report of `host` on a task of this node. @return an argument that is to be
+    /// freed, or nullptr
     [[nodiscard]] void* hear(const GuestReport& report, NodeId host);
-    /// What is to be told to the origins of guests; the caller takes it out.
+    /// The reports that are to be sent to the origins of guests; the caller takes them out.
     std::vector<GuestReport>& reports() noexcept { return reports_; }
     /// Appends this node's tasks that descend from `of` and are away.
     void list_away(Task& of, std::vector<TaskHandle>& away);
@@ -120,7 +121,7 @@ public:
     static bool is_cancelled(const Task& task) noexcept {
         return task.group != nullptr && task.group->meant().cancelled;
     }
-    /// What other nodes are to be told; the caller takes it out.
+    /// The cancellations of which other nodes are to be told; the caller takes them out.
     struct Cancelled {
         std::vector<TaskHandle> groups_of;  ///< to their nodes: hear_cancel()
         std::vector<TaskHandle> away;       ///< to all nodes: hear_cancelled()
@@ -131,7 +132,7 @@ public:
     /// Tasks of the team of all nodes that this node created and that are not over.
     std::uint64_t live() const noexcept { return everywhere_.live.load(std::memory_order_relaxed); }
     std::size_t queued() const noexcept { return everywhere_.queued; }
-    /// In the queue, or a team of one thread's.
+    /// Ready tasks: those in the queue, and those of teams of one thread.
     std::size_t ready() const noexcept { return ready_; }
     /// All descriptors in use.
     std::size_t used() const noexcept { return table_.size() - free_.size(); }

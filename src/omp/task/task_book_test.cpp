@@ -2,8 +2,8 @@
 // Role: random task graphs on simulated nodes: the books carried by mails in any order a network
 // may deliver them, against an oracle that knows the program. Bugs that are planted on purpose must
 // be found.
-// What is simulated of memory: each node knows a set of things that have happened; mails take the
-// sender's along (a release), and the receiver adds them (an acquire).
+// Of memory the test simulates this: each node knows a set of things that have happened; mails take
+// the sender's along (a release), and the receiver adds them (an acquire).
 #include "omp/task/task_book.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Spec {
     bool undeferred = false, detached = false, dependences_matter = false;
 };
 
-/// What a program does; task 0 is the implicit one.
+/// The tasks of a program and what each does; task 0 is the implicit one.
 class Program {
 public:
     Program(std::uint64_t seed, int budget)
@@ -215,7 +215,8 @@ private:
         for (std::uint32_t to = 0; to < nodes_.size(); ++to)
             if (to != n) tell(to, {Mail::cancelled, cancelled.away, {}, {}, {}});
     }
-    /// Delivers all mails. What starts later and is cancelled was not told of.
+    /// Delivers all mails. All nodes then know of the cancellation: it is a fault when a task of a
+    /// cancelled group starts later.
     void deliver_all() {
         const auto width = static_cast<std::uint32_t>(nodes_.size());
         for (;;) {

@@ -21,7 +21,8 @@
 namespace hiroba::omp {
 
 namespace {
-/// Of one mail. A busy node's guests wait for it, while their origin may take them back.
+/// Tasks that one mail gives away. On a busy node guests wait for a thread, while their origin may
+/// take them back.
 constexpr std::size_t given_max = 32;
 constexpr std::size_t handles_max = 64;
 /// How often a thread that goes from task to task looks for mail.
@@ -97,7 +98,8 @@ void TaskExchange::begin_region(std::uint64_t region, std::uint32_t members) noe
 void TaskExchange::on_mail(void* exchange, NodeId from, Bytes body) noexcept {
     auto* const self = static_cast<TaskExchange*>(exchange);
     self->inbox_.add(from, body);
-    // Who polled wakes the waiting ones. A thread that is seen to poll reads after this.
+    // The thread that polled wakes the threads that wait. A thread that is seen to poll reads after
+    // this.
     if (!self->pool_.has_waiting() && self->polling_.load() == 0) self->call_clerk();
 }
 
@@ -113,7 +115,7 @@ void TaskExchange::send(NodeId to, Kind kind, Urgency urgency, Bytes records, st
     parts_.endpoint->send(to, message::tasks, urgency, parts);
 }
 
-/// Of all this node knows. After a release, which the caller makes.
+/// The news of all that this node knows. After a release, which the caller makes.
 std::vector<std::byte> TaskExchange::news() noexcept {
     std::vector<std::byte> bytes(parts_.memory->news_bytes_max());
     bytes.resize(parts_.memory->news_for_anyone(bytes));
@@ -153,7 +155,8 @@ void TaskExchange::hand_out() noexcept {
     if (attention_.load(std::memory_order_acquire)) on_runtime_stack([this] { serve(); });
 }
 
-/// What comes while one thread reads, and another gives up because of that, the first one reads.
+/// A thread that finds another one reading gives up; the one that reads also reads the mails that
+/// come meanwhile.
 void TaskExchange::read_mails() noexcept {
     while (!inbox_.empty() && reading_.try_lock()) {
         read_what_came();
@@ -287,12 +290,13 @@ void TaskExchange::serve() noexcept {
     for (const Parcel& parcel : parcels) {
         trace("omp.give", parcel.to.value, parcel.tasks.size());
         const Bytes bytes = parcel.tasks.empty() ? Bytes{} : Bytes{with};
-        // It waits, or did when it asked; then it polls before it goes on with another task.
+        // The receiver waits, or did when it asked; its thread then polls before it goes on with
+        // another task.
         send<GivenTask>(parcel.to, Kind::given, Urgency::when_polled, parcel.tasks, bytes);
     }
 }
 
-/// Those who wait for something in particular come first, and each time another.
+/// Nodes that wait for particular tasks come first, and each time another of them.
 void TaskExchange::choose(TaskBook& book, std::vector<Parcel>& parcels) {
     serve_first_ = (serve_first_ + 1) % static_cast<std::uint32_t>(peers_.size());
     const auto visit = [&](auto&& give_to) {
@@ -307,7 +311,7 @@ void TaskExchange::choose(TaskBook& book, std::vector<Parcel>& parcels) {
         book.give_descendants(node, peer.wants, given_max, parcel.tasks);
         if (parcel.tasks.empty()) return;
         peer.wants.clear();
-        // It has tasks now that this node may want back.
+        // The peer now has tasks that this node may want back.
         peer.offers_in_region = region_;
         parcels.push_back(std::move(parcel));
     });
@@ -327,7 +331,7 @@ void TaskExchange::choose(TaskBook& book, std::vector<Parcel>& parcels) {
 
 // --- wanting -------------------------------------------------------------------------------------
 
-// One node at a time, near ones first: ranks are given host by host.
+// Asks one node at a time, near ones first: ranks are given host by host.
 void TaskExchange::ask_any() noexcept {
     NodeId to{self_};
     {

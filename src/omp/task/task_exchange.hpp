@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: tasks between nodes: who has work, who wants some, handing it over, and what became of it
-// (docs/layers/tasks.md has the protocol).
+// Role: tasks between nodes: which node has work, which wants some, handing it over, and what
+// became of it (docs/layers/tasks.md has the protocol).
 // Invariant: a node releases after it has chosen the tasks it gives and before it sends them, and
 // after a guest's body has ended and before it says so; it acquires before it enters in its books
-// what came. So a stolen task sees all that was done before it was created, and whoever waited for
-// it all that it did. Handlers only copy mails; a thread that waits reads them, or the clerk, a
-// thread that does nothing else and runs no code of the program.
+// what came. So a stolen task sees all that was done before it was created, and a thread that
+// waited for it sees all that it did. Handlers only copy mails; a thread that waits reads them, or
+// the clerk, a thread that does nothing else and runs no code of the program.
 #pragma once
 
 #include <atomic>
@@ -42,22 +42,23 @@ public:
     bool has_work() const noexcept {
         return !inbox_.empty() || attention_.load(std::memory_order_acquire);
     }
-    /// Reads mails and gives tasks to those who want some. On any stack.
+    /// Reads mails and gives tasks to the nodes that want some. On any stack.
     void attend() noexcept;
     /// The two halves of that. A thread that looks for a task takes its own in between.
     void take_in() noexcept;
     void hand_out() noexcept;
     void call_clerk() noexcept;
     /// After a change of the books, which have made `offers` offers. `attends`: the caller calls
-    /// attend() next, so nobody else need be called.
+    /// attend() next, so the clerk need not be called.
     void see_offers(std::uint64_t offers, bool attends) noexcept;
 
     /// The calling thread has nothing to do: asks the next node that may have something.
     void ask_any() noexcept;
-    /// It waits for descendants of one of its tasks, `away` among them. Asked again each time its
-    /// patience ends.
+    /// The calling thread waits for descendants of one of its tasks, `away` among them: asks for
+    /// those. Called again each time the thread's patience ends.
     void ask_for(std::span<const TaskHandle> away) noexcept;
-    /// Before the program's thread goes on: its guests' ends, with all this node has written.
+    /// Reports the ends of guests, with all this node has written, before the program's thread goes
+    /// on.
     /// `goes_on`: this node has more to execute, and more to tell soon. Then a node that computes
     /// is left alone, and reads at its next task; but for once in a while.
     void tell(std::span<const GuestReport> reports, bool goes_on) noexcept;

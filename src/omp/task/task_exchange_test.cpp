@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: two nodes' pools and exchanges in one process, each step of their threads made by the test:
-// who gets a task that both wait for.
+// which node gets a task that both wait for.
 #include "omp/task/task_exchange.hpp"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ struct GivenAway : testing::Test {
         thief.hear_everything();  // that there are tasks
         EXPECT_EQ(thief.look_for_any(), nullptr);
         creator.hear_everything();  // that the other wants one
-        creator.pool.attend();      // as the clerk does, and whoever makes the next task
+        creator.pool.attend();      // as the clerk does, and the thread that makes the next task
         EXPECT_EQ(creator.memory.releases, 1);
     }
     Wire wire{2};
@@ -127,7 +127,7 @@ TEST_F(GivenAway, a_task_that_its_parent_waits_for_is_executed_where_it_comes_fi
     EXPECT_EQ(thief.memory.releases, 0);
 }
 
-// What is left over is handed out all the same.
+// A task that a node does not need itself is handed out all the same.
 TEST_F(GivenAway, a_node_keeps_one_task_for_itself_and_hands_out_the_next) {
     EXPECT_EQ(creator.look_for_any(), nullptr);
     thief.hear_everything();

@@ -22,7 +22,7 @@ struct TaskLoop {
         if (strict) return whole + (count % number != 0);
         return std::max<std::uint64_t>(whole, 1);
     }
-    /// Of task number `task` of `tasks`.
+    /// The iterations of task number `task` of `tasks`.
     constexpr std::uint64_t iterations_of(std::uint64_t task, std::uint64_t tasks) const noexcept {
         if (is_grainsize && strict)
             return std::min(std::max<std::uint64_t>(wanted, 1),

@@ -2,7 +2,7 @@
 // Role: what nodes send each other about tasks, as bytes, and where it lies until a thread that may
 // acquire looks at it.
 // Invariant: a mail is a header, `count` records of the kind's type, and the news of the sender's
-// memory, complete ones. What lies in a TaskInbox is an exact copy, in the order it came; adding to
+// memory, complete ones. A TaskInbox holds exact copies of mails, in the order they came; adding to
 // it neither waits nor uses the heap, because handlers run wherever a thread polls.
 #pragma once
 

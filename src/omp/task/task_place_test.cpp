@@ -17,7 +17,7 @@ struct Books {
     explicit Books(NodeId self) : book(self), implicit(book.make()) {
         book.make_implicit(implicit, &book.everywhere());
     }
-    /// One that changes `address`; 0: nothing in particular. Ready unless it must wait.
+    /// Makes a task that changes `address`; 0: nothing in particular. Ready unless it must wait.
     Task& make(std::uintptr_t address) {
         Task& task = book.make();
         book.create(task, implicit);

@@ -13,7 +13,7 @@ namespace hiroba::omp {
 namespace {
 /// Tasks that wait on a node, per thread.
 constexpr std::size_t ready_per_thread_max = 256;
-/// All, most of them waiting for others.
+/// All tasks of a node, most of them waiting for others.
 constexpr std::size_t used_max = std::size_t{1} << 20;
 }  // namespace
 
@@ -52,7 +52,7 @@ void TaskPool::ring() noexcept {
 
 TaskPool::Waiting::~Waiting() {
     pool_.waiting_.fetch_sub(1);
-    // What came for a waiting thread, and finds none any more.
+    // The clerk reads mails that came for a waiting thread when none waits any more.
     if (!will_attend_ && pool_.exchange_ != nullptr && pool_.exchange_->has_work())
         pool_.exchange_->call_clerk();
 }

@@ -46,7 +46,7 @@ public:
         attend();
     }
     std::uint64_t events() const noexcept { return events_.load(std::memory_order_acquire); }
-    /// So many tasks wait that further ones are better executed by whoever makes them.
+    /// So many tasks wait that a thread that makes further ones had better execute them itself.
     bool has_enough() const noexcept { return has_enough_.load(std::memory_order_relaxed); }
     TaskTeam& everywhere() noexcept { return book_.everywhere(); }
     /// No task of the team that this node created is left.
@@ -65,8 +65,8 @@ public:
     }
     /// Calls choose(book) and returns what it chose, between reading what other nodes have sent and
     /// handing out what they want: of two nodes that wait for one task, neither gives it away
-    /// unless its own threads have no use for it. Else it would travel to and fro, and nobody
-    /// execute it.
+    /// unless its own threads have no use for it. Else it would travel to and fro, and no thread
+    /// would execute it.
     template <class Choose>
     Task* choose_first(Choose&& choose) noexcept {
         if (exchange_ != nullptr) exchange_->take_in();
@@ -82,7 +82,7 @@ public:
         Waiting(const Waiting&) = delete;
         Waiting& operator=(const Waiting&) = delete;
         ~Waiting();
-        /// It goes to attend(): nobody else need be called.
+        /// The waiting thread goes to attend(): the clerk need not be called.
         void will_attend() noexcept { will_attend_ = true; }
 
     private:

@@ -10,7 +10,7 @@
 
 namespace hiroba::omp {
 
-/// What `cancel` and `cancellation point` name.
+/// The construct that a `cancel` or `cancellation point` names.
 enum class Cancel : std::uint8_t { parallel, loop, sections, taskgroup };
 
 /// Thread: any, but for begin().

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: cancelled regions of one node's teams: whoever waits leaves, and the next region is whole.
+// Role: cancelled regions of one node's teams: threads that wait leave, and the next region is
+// whole.
 // Also run with bugs planted in what these rest on (test/sim/planted): a thread that waits for ever
 // is a failure that is told, not a hang.
 #include "omp/team/cancellation.hpp"

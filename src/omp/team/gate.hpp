@@ -26,7 +26,7 @@ struct Patience {
 class alignas(cache_line_bytes) Gate {
 public:
     std::uint32_t value() const noexcept { return value_.load(std::memory_order_acquire); }
-    /// Lets everybody go who waits to pass the present value.
+    /// Lets all threads go that wait to pass the present value.
     void advance(const Patience& patience) noexcept;
     /// Returns once the value differs from `seen`.
     void pass(std::uint32_t seen, const Patience& patience) noexcept;
@@ -41,7 +41,7 @@ private:
 /// Counts arrivals of a team's threads on this node; the last one opens the gate.
 class LocalBarrier {
 public:
-    /// Between regions: `members` threads will arrive each time. Forgets those who have arrived at
+    /// Between regions: `members` threads will arrive each time. Forgets those that have arrived at
     /// a barrier of a cancelled region.
     void set_members(std::uint32_t members) noexcept {
         members_ = members;

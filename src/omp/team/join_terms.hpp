@@ -37,7 +37,8 @@ struct JoinTerm {
 };
 
 namespace detail {
-/// As the processor's instructions do it: where one is no number, least and greatest are `b`.
+/// Combines as the processor's instructions do: where a value is no number, least and greatest are
+/// `b`.
 template <class Value>
 std::uint64_t combined_as(TermOperator operation, std::uint64_t a_bits, std::uint64_t b_bits) {
     Value a{}, b{};
@@ -80,8 +81,8 @@ inline void apply(const JoinTerm& term) noexcept {
     std::memcpy(variable, &value, term.arithmetic.bytes);
 }
 
-/// Of one node's threads, and on their way to node 0 those of the nodes below. Thread: any, at
-/// once.
+/// The terms of one node's threads, and on the way to node 0 those of the nodes below. Thread: any,
+/// at once.
 class JoinTerms {
 public:
     /// A mail has room for so many. gcc's region ends in one at most.
@@ -115,7 +116,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// What is known of an atomic that ends its function.
+/// An atomic that ends its function.
 struct LastAtomic {
     JoinTerm term;
     std::uintptr_t data = 0;  ///< the variable may be a member of a struct that lies here

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the program's locks on one node: a mutual exclusion in 4 bytes the program provides.
-// Invariant: 0 open, 1 closed, 2 closed and somebody may sleep on it. Zeroed memory is an open
+// Invariant: 0 open, 1 closed, 2 closed and a thread may sleep on it. Zeroed memory is an open
 // lock, as compilers expect of critical names.
 #pragma once
 

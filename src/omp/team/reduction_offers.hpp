@@ -25,7 +25,7 @@ struct ReductionOffer {
     ReductionOffer* next = nullptr;
 };
 
-/// Of a team's threads on one node. Thread: any, at once.
+/// The offers of a team's threads on one node. Thread: any, at once.
 class ReductionOffers {
 public:
     void add(ReductionOffer& offer) noexcept {
@@ -34,7 +34,7 @@ public:
         offer.next = offers_;
         offers_ = &offer;
     }
-    /// One leads at a time.
+    /// True: the caller leads from now on. One thread leads at a time.
     bool try_lead() noexcept { return !is_led() && !led_.exchange(true); }
     bool is_led() const noexcept { return led_.load(); }
     void stop_leading() noexcept { led_.store(false); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: see single_turn.hpp. What the first thread stores at once in a `single nowait` must not be
-// overtaken by what its neighbours do behind that. Between its answer and its store lie a few
+// Role: see single_turn.hpp. Stores that the first thread makes at once in a `single nowait` must
+// not be overtaken by what its neighbours do behind it. Between its answer and its store lie a few
 // instructions on one host. Here a fault lies between, whose signal takes microseconds before
 // any thread can know of it, and the kernel may take the processor away meanwhile. No node compares
 // two threads of one node (docs/protocol.md#before-own), so none would tell.
@@ -24,14 +24,14 @@ namespace {
 /// A signal's way to its handler, and the way back to the store, by far: both wait for locks of the
 /// kernel's at times.
 constexpr std::uint64_t step_ns = 30'000;
-/// Longer than that nobody waits for a thread that sleeps,
+/// The longest that a thread waits here for one that sleeps,
 constexpr std::uint64_t asleep_max_ns = 5'000'000;
 /// or for one that is kept from its store: by others that have its processor, some slices of theirs
 /// each time, or by a fault.
 constexpr std::uint64_t wait_max_ns = 500'000'000;
 constexpr std::uint64_t between_looks_ns = 1'000'000;
 
-/// What the thread has computed; past every step where that is not known.
+/// Processor time that the thread has used; past every step where that is not known.
 std::uint64_t computed_ns(clockid_t clock) noexcept {
     timespec time{};
     if (clock_gettime(clock, &time) != 0) return ~std::uint64_t{0};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the order of a node's threads at one `single`: who gets it goes on before its neighbours.
+// Role: the order of a node's threads at one `single`: the thread that gets it goes on before its
+// neighbours.
 // Invariant: private to the node. No thread waits for another node here, and every wait ends by
 // itself: it makes likely what on one host is nearly sure, and no program needs it to be right.
 #pragma once
@@ -13,25 +14,27 @@
 
 namespace hiroba::omp {
 
-/// Of one construct of a team. Zero: nobody asks.
+/// The turn at one construct of a team. Zeroed memory: no thread asks.
 /// @thread any, save what is said
 class SingleTurn {
 public:
-    /// Before the thread asks whether the `single` is its own.
+    /// Called before the thread asks whether the `single` is its own.
     void ask() noexcept { asking_.fetch_add(1, std::memory_order_relaxed); }
-    /// It is. Until the thread calls the runtime again its neighbours let it go first.
+    /// The `single` is the thread's own. Until the thread calls the runtime again its neighbours
+    /// let it go first.
     void won() noexcept;
-    /// It is not. Returns when the neighbours that asked have their answers, and the one whose it
-    /// is has come to what it does first there: it is in the runtime again, or has computed for
-    /// some microseconds without a fault. After 5 ms if that sleeps, after 500 in any case.
+    /// The `single` is another thread's. Returns when the neighbours that asked have their answers
+    /// and the executing thread has made its first stores: it is in the runtime again, or has
+    /// computed for some microseconds without a fault. Returns after 5 ms if the executing thread
+    /// sleeps, after 500 ms in any case.
     void lost() noexcept;
 
 private:
     void let_first_go() noexcept;
 
     std::atomic<std::uint32_t> asking_{0};
-    std::atomic<clockid_t> clock_{0};  ///< of the processor time of who goes first
-    /// Who goes first, null: nobody.
+    std::atomic<clockid_t> clock_{0};  ///< of the processor time of the thread that goes first
+    /// The thread that goes first; null: none.
     std::atomic<ThreadContext*> first_{nullptr};
 };
 

@@ -3,7 +3,7 @@
 // whose threads are all here, for a region inside a region.
 // Invariant: private to the node. Its leader writes what is not atomic while no other thread is in
 // a region of it; starting and joining order that. Teams of one thread have none. A team is used
-// again, never given back: whoever kept a reference to it finds a team.
+// again, never given back: a thread that kept a reference to it finds a team.
 #pragma once
 
 #include <array>
@@ -33,9 +33,9 @@ struct Team {
     JoinTerms* terms = nullptr;     ///< that its join takes along; none: of a team inside a node
     WordStore* words = nullptr;     ///< of worksharing constructs
     WordStore* progress = nullptr;  ///< of doacross loops
-    /// Of a team on several nodes, by slot: chunks that this one has taken.
+    /// In a team on several nodes, by slot: the chunks that this node has taken.
     std::unique_ptr<std::array<ChunkPool, Workshare::slots>> pools;
-    /// Of this node's members, by slot.
+    /// The turns of this node's members, by slot.
     std::array<SingleTurn, Workshare::slots> singles;
     TaskTeam* tasks = nullptr;      ///< guarded by the latch of the node's TaskPool
     Binding leader_binding;         ///< of this node's first member
@@ -43,7 +43,7 @@ struct Team {
     std::uint64_t sequence = 0;     ///< number of the next region's first construct
     std::unique_ptr<LocalWords> own_words, own_progress;
 
-    // Of a team inside this node.
+    // The rest is used by a team inside this node.
     Frame* outer = nullptr;             ///< in which its leader met the region
     Frame leader;                       ///< of its thread 0
     std::vector<ThreadState*> helpers;  ///< its threads 1, 2, ...

@@ -25,7 +25,7 @@ namespace hiroba::omp {
 namespace {
 using net::kick::TreeNode;
 constexpr std::uint32_t all_to_all_max = net::kick::tree_arity;
-/// What a region reads first: the struct of its shared variables.
+/// Bytes fetched ahead of the struct of its shared variables, which a region reads first.
 constexpr std::size_t data_prefetch_bytes = 256;
 static_assert(std::is_trivially_copyable_v<Fork>);
 static_assert(JoinTerms::most * sizeof(JoinTerm) <= sizeof(Fork), "a join's mail is no longer");
@@ -145,8 +145,8 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
     mail_->take(from);
 }
 
-// Their places stay taken. Learned from nobody in particular: where they are to be passed on, they
-// are when the mail is received.
+// The mails' places stay taken. The news are learned without their sender: those that are to be
+// passed on are passed on when the mail is received.
 void TeamLink::learn_unread() noexcept {
     // Relaxed: only the thread that stored itself finds itself.
     if (reader_.load(std::memory_order_relaxed) != &this_thread()) return;
@@ -165,8 +165,8 @@ void TeamLink::learn_unread() noexcept {
     }
 }
 
-// What finds no room here is added where the variable is, as the thread would have done it: several
-// nodes below have reductions of more variables than a mail takes along.
+// A term that finds no room in terms_ is added to its variable at once, as the thread that made it
+// would have done: several nodes below have reductions of more variables than a mail takes along.
 void TeamLink::receive_terms(Bytes mail) noexcept {
     for (; !mail.empty(); mail = mail.subspan(sizeof(JoinTerm))) {
         JoinTerm term;
@@ -191,7 +191,7 @@ bool TeamLink::next_is(std::uint32_t from, Kind kind) noexcept {
                          static_cast<unsigned long>(body.size()), from);
         std::memcpy(&header, body.data(), sizeof header);
         if (kind == Kind::gather && header.kind == Kind::join && header.region == region_) {
-            // It has left the barrier that this node is at.
+            // The node `from` has left the barrier that this node is at.
             cancellation_->cancel_region(region_);
             return false;
         }
@@ -260,7 +260,7 @@ void TeamLink::acquire_for(const void* data) noexcept {
     parts_.heap->accept_remote_frees();
 }
 
-/// At a fork or behind a barrier of all nodes everybody has the same news, or will have before it
+/// At a fork or behind a barrier of all nodes every node has the same news, or will have before it
 /// does anything else.
 void TeamLink::all_nodes_know(std::span<const NodeId> told) noexcept {
     if (members_ == parts_.endpoint->nodes()) parts_.memory->everyone_knows_through(told);

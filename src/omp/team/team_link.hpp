@@ -4,7 +4,7 @@
 // The nodes of a region are 0 to members - 1. Every mail is read before its sender can be more than
 // one phase ahead, so the mailboxes' places suffice.
 //
-// Who sends what, with the news of memory in each mail:
+// Which node sends what, with the news of memory in each mail:
 //   barrier  each member to each other, up to 8 members (one way instead of two)
 // and along a tree of arity 8 of which node 0 is the root:
 //   fork     parents to children
@@ -100,7 +100,7 @@ public:
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
 
-    /// Before attach(): another than the background flusher sees to it.
+    /// Before attach(): the watch of regions publishes, not the background flusher.
     void publish_elsewhere() noexcept { publishes_elsewhere_ = true; }
     /// Any thread: the region that runs here, or was the last, and when it began; 0: none yet.
     struct Begun {
@@ -111,10 +111,11 @@ public:
         const std::uint64_t at = began_at_ns_.load(std::memory_order_acquire);
         return {began_.load(std::memory_order_acquire), at};
     }
-    /// Once children_have_joined().
+    /// Called once children_have_joined().
     void arrive_at_join() noexcept;
     bool children_have_joined() noexcept { return children_have_come(Kind::join); }
-    /// Of this node's threads, until they leave with its join; node 0's, once all have joined.
+    /// The terms of this node's threads, until they leave with its join; on node 0, those of all
+    /// nodes once all have joined.
     JoinTerms& terms() noexcept { return terms_; }
 
     /// Every member: all writes of all members before begin_ are visible to all after finish_.
@@ -209,8 +210,8 @@ private:
     }
     template <class Between>
     void run_program(Between&& between) noexcept;
-    /// As Mailboxes::wait_for(). What other nodes come to want of this one meanwhile is paid by the
-    /// waiting thread, without one that would have to be woken.
+    /// As Mailboxes::wait_for(). The waiting thread pays the debts that other nodes ask this one to
+    /// pay meanwhile, so no other thread has to be woken for them.
     template <class Look>
     void wait_for(Look&& look) noexcept {
         dsm::SharedMemory& memory = *parts_.memory;

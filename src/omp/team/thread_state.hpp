@@ -33,7 +33,8 @@ struct Frame {
     std::uint64_t cancelled_work = 0;  ///< the same: 1 + the phase whose construct is cancelled
     Task* implicit = nullptr;  ///< made when the thread first does something with tasks here
     Task* task = nullptr;  ///< the one the thread executes; null: the implicit one, not yet made
-    /// It executes a child of `task` that has no descriptor yet, because nobody has asked for one.
+    /// The thread executes a child of `task` that has no descriptor yet, because no call has needed
+    /// one.
     bool inlined = false;
     bool inlined_final = false;
     LoopCursor loop;
@@ -47,7 +48,7 @@ struct Frame {
 };
 
 /// How often tasks of a thread hold locks they may take again. A lock has one holder, a task, so
-/// nobody else needs to know the count.
+/// no other thread needs to know the count.
 class NestedHolds {
 public:
     /// The count to change, 0 when `task` does not hold the lock. Fatal when too many are held at
@@ -66,8 +67,8 @@ private:
     std::array<Hold, holds_max> holds_{};
 };
 
-/// Where a thread stands at a barrier or join that handlers of the program may interrupt. Not on
-/// its stack, which others may be comparing.
+/// How far a thread is in a barrier or join that handlers of the program may interrupt. It does not
+/// lie on the thread's stack, which other threads' releases may be comparing.
 struct Standing {
     bool arrived = false, last = false, begun = false;
     std::uint32_t phase = 0;
@@ -79,7 +80,7 @@ struct ThreadState {
     bool initial = false;        ///< global thread 0
     bool foreign = false;        ///< made by the program
     bool in_region = false;      ///< has a region to arrive at the end of
-    Team* next_team = nullptr;   ///< to which it is called; written by who advances `start`
+    Team* next_team = nullptr;   ///< to which it is called; set by the thread that advances `start`
     std::uint32_t position = 0;  ///< the same: its number among the members on this node
     bool helps = false;          ///< in a team inside this node; under the latch of helpers
     ProcBind wanted_binding = ProcBind::none;      ///< by its next region, if not none

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the interface between an OpenMP runtime and a first-party tool, as the standard has it.
 // Invariant: names are the standard's without their prefix; numbers and layouts are its own, so
-// that a tool compiled with anybody's omp-tools.h fits.
+// that a tool compiled with any vendor's omp-tools.h fits.
 // Source: OpenMP 5.2, chapter 19.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace hiroba::omp::ompt {
 
-/// What a tool keeps with a thread, a region or a task.
+/// A value that a tool keeps with a thread, a region or a task.
 union Data {
     std::uint64_t value;
     void* pointer;
@@ -155,14 +155,14 @@ inline constexpr int in = 1, out = 2, inout = 3, mutexinoutset = 4, source = 5, 
                      inoutset = 7;
 }
 
-/// What ompt_set_callback says.
+/// The answers of ompt_set_callback().
 enum class Set : int { error = 0, never = 1, impossible = 2, sometimes = 3, always = 5 };
 
 using Callback = void (*)();
 using Lookup = Callback (*)(const char*);
 using Initialize = int (*)(Lookup, int initial_device, Data* tool_data);
 using Finalize = void (*)(Data* tool_data);
-/// What a tool answers to ompt_start_tool(); null: it stays out of this.
+/// The answer of a tool's ompt_start_tool(); null: the tool does not want to be called.
 struct StartResult {
     Initialize initialize;
     Finalize finalize;

@@ -14,19 +14,21 @@ public:
     virtual void thread_ends() noexcept = 0;
     /// A task has been made. @return what the runtime keeps with it and hands back here
     virtual void* task_created(const NewTask& wanted, bool deferred, bool final) noexcept = 0;
-    /// What the calling thread is making waits for the task of which `before` is kept. Under a
-    /// latch; tell_waits() comes without it.
+    /// The task that the calling thread is making waits for the task of which `before` is kept.
+    /// Under a latch; tell_waits() comes without it.
     virtual void task_waits_for(void* before) noexcept = 0;
-    /// Of the task that waits, which does not begin meanwhile.
+    /// Tells which tasks the new task waits for. `kept` is the new task's, which does not begin
+    /// meanwhile.
     virtual void tell_waits(void* kept) noexcept = 0;
-    /// Its body is about to be executed. `kept` is null for one that came from another node, and
-    /// gets what is kept. `stack`: an address in the frame that calls the body.
+    /// A task's body is about to be executed. `kept` is null for a task that came from another
+    /// node, and is set here. `stack`: an address in the frame that calls the body.
     virtual void task_begins(void*& kept, bool is_target, void* stack) noexcept = 0;
-    /// The body has ended; nobody has been told yet. `kept` may be gone.
+    /// The body has ended; no thread or node has been told yet. `kept` may be gone.
     virtual void task_ends(void* kept, bool discarded) noexcept = 0;
-    /// Its body has ended on another node. Any thread, maybe none of the program's; under a latch.
+    /// A task's body has ended on another node. Any thread, maybe none of the program's; under a
+    /// latch.
     virtual void task_ended_elsewhere(void* kept) noexcept = 0;
-    /// Its event is fulfilled. Any thread; under a latch.
+    /// A task's event is fulfilled. Any thread; under a latch.
     virtual void task_fulfilled(void* kept) noexcept = 0;
 
 protected:

@@ -24,7 +24,7 @@ Tool::~Tool() {
 }
 
 int Tool::call(void* function, void* const* words, std::size_t count) const noexcept {
-    // What the tool does with its callback is no synchronization of the program's.
+    // Synchronization in the tool's callback is not the program's.
     const SyncPlace place = this_thread().place;
     void* result = nullptr;
     if (is_library_) {
@@ -58,7 +58,7 @@ bool Tool::initialize(const ToolCandidate& candidate) noexcept {
         call_pointer(reinterpret_cast<void*>(result_->initialize), words, 3)));
     log_.line("%s: ompt_initialize returned %d", name, wanted);
     if (wanted == 0) result_ = nullptr;
-    return true;  // It was asked; nobody else is.
+    return true;  // This tool was asked; no other is.
 }
 
 bool Tool::start() noexcept {

@@ -2,8 +2,8 @@
 // Role: a first-party tool of this process: its callbacks, and what is kept for it of threads,
 // regions and tasks.
 // Invariant: each node has its own, with its own threads; what one node's tool hears is a whole by
-// itself. Everything here is private to the node. What a thread keeps is written by that thread,
-// and read by it, maybe in a signal handler: so what is linked is never unmapped.
+// itself. Everything here is private to the node. A thread alone writes and reads its ToolThread,
+// maybe in a signal handler: so a record that is linked is never unmapped.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ struct ToolTask {
     std::uint64_t work_count = 0;
     bool in_single = false;  ///< as the executor
     bool nowait = false;     ///< a target task of a construct with that clause
-    /// By what executes it, and by each dependence that is still to be told of.
+    /// Counts the thread that executes the task, and each dependence that is still to be told of.
     std::atomic<std::uint32_t> held{1};
 };
 
@@ -124,7 +124,7 @@ public:
 
     /// Gives back what is kept of a task when no thread holds it any more.
     void let_go(ToolTask& task) noexcept;
-    /// Of tasks whose threads are not to be told from here: kept until tell_of_ended().
+    /// Keeps the end of a task, of which the calling thread may not tell, until tell_of_ended().
     void note_ended(ToolTask& task, ompt::TaskStatus status) noexcept;
     void tell_of_ended() noexcept;
 

@@ -242,7 +242,7 @@ bool ToolRuntime::single_start() noexcept {
     return executes;
 }
 
-// Who executes it is known behind the barrier only to those who do not.
+// The threads that do not execute the single learn that only behind its barrier.
 void* ToolRuntime::single_copy_start() noexcept {
     ToolThread* const own = thread();
     void* const given = core_->single_copy_start();
@@ -430,7 +430,7 @@ void ToolRuntime::tell_error(bool fatal, const char* text, std::size_t length) n
     tool_->tell(Event::error, static_cast<int>(severity), text, length, own->code);
 }
 
-/// What entry points do without the runtime.
+/// Tells the tool of things that entry points do without the runtime.
 void ToolRuntime::tell_tool(ToolReport what, std::uint64_t value) noexcept {
     ToolThread* const own = thread();
     if (own == nullptr || own->task == nullptr) return;

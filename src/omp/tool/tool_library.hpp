@@ -33,8 +33,8 @@ struct ToolCandidate {
     bool is_library() const noexcept { return !path.empty(); }
 };
 
-/// Who has an ompt_start_tool(), in the standard's order; none with OMP_TOOL=disabled. Opens the
-/// libraries.
+/// The objects that have an ompt_start_tool(), in the standard's order; none with
+/// OMP_TOOL=disabled. Opens the libraries.
 /// Thread: before the program's first thread.
 std::vector<ToolCandidate> find_tools(ToolLog& log, std::uint32_t node, std::uint32_t nodes);
 

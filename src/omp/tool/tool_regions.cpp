@@ -110,7 +110,8 @@ void ToolRuntime::thread_ends() noexcept {
         this_thread().tool = nullptr;
     }
     if (counted) tool_->workers_alive.fetch_sub(1);
-    // What it keeps may be looked at by a handler of the tool's in this thread until it is gone.
+    // The ToolThread is not freed: a signal handler of the tool in this thread may look at it until
+    // the thread is gone.
 }
 
 void ToolRuntime::forget_thread() noexcept {
@@ -239,7 +240,7 @@ void ToolRuntime::enter(void* region) noexcept {
 void ToolRuntime::run_member(const Region& region) noexcept {
     const TeamPosition place = core_->place();
     ToolThread& own = meet(ompt::Thread::worker);
-    // Its last region is over, or it would not be here.
+    // The thread's last region is over, or the thread would not be here.
     end_member(own);
     ToolTeam& team = team_of(region, own);
     begin(own);
@@ -305,7 +306,7 @@ void ToolRuntime::reach_end(ToolThread& thread) noexcept {
                     nullptr);
 }
 
-/// Its implicit task is over, if it stands at its end. The region may be over, too.
+/// Ends the thread's implicit task, if that stands at its end. The region may be over, too.
 void ToolRuntime::end_member(ToolThread& thread) noexcept {
     ToolTask* const task = thread.task;
     if (task == nullptr || !task->at_end) return;

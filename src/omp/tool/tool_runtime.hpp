@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: a runtime with a tool: tells it what the program asks for, and passes it on.
-// Invariant: without a tool there is none of this, and entry points call the core itself. What only
-// the core knows (a task begins, a thread ends) it tells as to a TaskObserver. docs/layers/ompt.md
-// says which events there are, and where threads of other nodes tell theirs.
+// Invariant: without a tool there is none of this, and entry points call the core itself. The core
+// tells it as a TaskObserver of events that only the core knows (a task begins, a thread ends).
+// docs/layers/ompt.md says which events there are, and where threads of other nodes tell theirs.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@ class ToolRuntime final : public Runtime, public TaskObserver {
 public:
     ToolRuntime(std::unique_ptr<Tool> tool, std::uint32_t nodes) noexcept
         : tool_(std::move(tool)), nodes_(nodes) {}
-    /// Once, before anything else.
+    /// Called once, before anything else.
     void take_core(std::unique_ptr<Runtime> core) noexcept { core_ = std::move(core); }
 
-    // What the tool hears of: tool_regions.cpp.
+    // Calls of which the tool hears: tool_regions.cpp.
     void work(std::uint32_t local_thread) noexcept override;
     void parallel(OutlinedFunction function, void* data, std::uint32_t threads) noexcept override;
     void parallel_loop(OutlinedFunction function, void* data, std::uint32_t threads,
@@ -151,8 +151,8 @@ public:
     }
 
 private:
-    /// What a region's threads are given instead of its data. On the stack of the thread that meets
-    /// it, so that every node reaches it.
+    /// A region's threads are given this instead of the region's data. It lies on the stack of the
+    /// thread that meets the region, so that every node reaches it.
     struct Region {
         OutlinedFunction function = nullptr;
         void* data = nullptr;
@@ -167,7 +167,7 @@ private:
     class Synchronizing;
     /// While one lives, its thread is in a target construct.
     class InTarget;
-    /// What the thread waits for, and how a tool calls that.
+    /// The kind of mutex that the thread waits for, and the state in which it waits.
     struct Exclusion {
         ompt::Mutex kind;
         ompt::State waits;
@@ -208,8 +208,8 @@ private:
     std::unique_ptr<Tool> tool_;
     std::unique_ptr<Runtime> core_;
     const std::uint32_t nodes_;
-    /// Of the region that another node's thread has met: the leader's. Others look at it once the
-    /// region's number is there.
+    /// The team of a region that another node's thread has met. The leader sets it; other threads
+    /// look at it once the region's number is in spread_id_.
     ToolTeam* spread_ = nullptr;
     std::atomic<std::uint64_t> spread_id_{0};
 };

@@ -31,7 +31,7 @@ public:
           target_task_((task.flags & ompt::task_flag::target) != 0 ? &task : nullptr),
           kind_(static_cast<int>(kind) + (nowait ? ompt::target_nowait : 0)),
           code_(code) {
-        // What met a deferred construct may be over.
+        // The task that met a deferred construct may be over.
         const bool met_here = target_task_ != nullptr && task.below != nullptr &&
                               (task.flags & ompt::task_flag::undeferred) != 0;
         task_ = met_here ? task.below : &task;

@@ -2,7 +2,7 @@
 // Role: explicit tasks, as a tool hears of them.
 // Invariant: a task is told of where its creator runs, and where it is executed: a task that comes
 // from another node is made known here before it begins, and its end over there is told at home as
-// a late completion. What is kept of a task is given back by whoever tells of its end.
+// a late completion. The code that tells of a task's end gives back what is kept of it.
 #include <algorithm>
 
 #include "omp/tool/tool_runtime.hpp"
@@ -69,7 +69,7 @@ void ToolRuntime::task_waits_for(void* before) noexcept {
     ToolThread* const own = tool_thread_if_known();
     if (own == nullptr || before == nullptr || !tool_->hears(Event::task_dependence)) return;
     auto* const task = static_cast<ToolTask*>(before);
-    // By several addresses.
+    // The two depend by several addresses.
     if (std::ranges::find(own->waited_for, task) != own->waited_for.end()) return;
     task->held.fetch_add(1);
     own->waited_for.push_back(task);
@@ -124,7 +124,7 @@ void ToolRuntime::task_ends(void* kept, bool discarded) noexcept {
                     static_cast<int>(TaskStatus::taskwait_complete), nullptr);
         return tool_->let_go(*task);
     }
-    // Told before it counts as ended: whoever fulfils its event in between says so behind this.
+    // Told before it counts as ended: a thread that fulfils its event in between tells that later.
     const bool waits = goes_on && task->stage.load() != Stage::fulfilled;
     const TaskStatus status = discarded ? TaskStatus::cancel
                               : waits   ? TaskStatus::detach

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Cancellation of regions, loops, sections and taskgroups. Loops that never end by themselves, and
-// threads that wait at barriers nobody else comes to: whoever does not learn of a cancellation
-// hangs. With OMP_CANCELLATION=false nothing is cancelled.
+// threads that wait at barriers no other thread comes to: a thread that does not learn of a
+// cancellation hangs. With OMP_CANCELLATION=false nothing is cancelled.
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void sections(void) {
     printf("sections: %d, %d behind\n", ran, after);
 }
 
-/// All but one wait at a barrier. `who` cancels.
+/// All threads but one wait at a barrier. Thread `who` cancels.
 static void barriers(int rounds) {
     int passed = 0, ends = 0;
     const int threads = omp_get_max_threads();

@@ -170,7 +170,7 @@ static long sum_of_table(void) {
     return sum;
 }
 
-// Of the last column nobody waits for the one behind it: LLVM's runtime would wait for ever.
+// No iteration waits for a column behind the last one: LLVM's runtime would wait for ever.
 // clang-format off
 #define WAVE(clauses)                                                                            \
     _Pragma(clauses) for (int i = 1; i <= rows; i++) for (int j = 1; j <= columns; j++) {        \

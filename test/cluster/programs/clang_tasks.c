@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tasks as clang compiles them, by every clause: what is copied and what is shared, who waits for
-// whom, tasks executed at once, those that go on later, taskloops, events. Right for any number of
-// threads.
+// Tasks as clang compiles them, by every clause: what is copied and what is shared, which task
+// waits for which, tasks executed at once, those that go on later, taskloops, events. Right for any
+// number of threads.
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

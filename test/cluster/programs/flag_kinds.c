@@ -282,7 +282,7 @@ static int through_others(void) {
     return wrong;
 }
 
-// As the counts of shared pointers: who comes last reads what the others wrote.
+// As the counts of shared pointers: the thread that comes last reads what the others wrote.
 static int last_reads(void) {
     int wrong = 0;
 #pragma omp parallel reduction(+ : wrong)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads hand data on by flags of their own making, each in a way of its own; whoever has seen the
-// flag reads the data. Every thread in turn writes, the next one reads and goes on.
+// Threads hand data on by flags of their own making, each in a way of its own; a thread that has
+// seen the flag reads the data. Every thread in turn writes, the next one reads and goes on.
 #include <omp.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that comes and goes: every round takes a large block anew, all threads write and read all
 // of it, and it is freed: by main, or by another thread. The blocks grow, and small ones stay. At
-// the end nothing of it is left, and half a second is slept for whoever looks. Usage: freed_memory
-// HOW ROUNDS MEGABYTES; HOW is malloc, calloc, mmap (both of which are zero each time) or elsewhere
-// (another thread frees). Prints one sum.
+// the end nothing of it is left, and main sleeps for two seconds, in which a test can look at the
+// memory. Usage: freed_memory HOW ROUNDS MEGABYTES; HOW is malloc, calloc, mmap (both of which are
+// zero each time) or elsewhere (another thread frees). Prints one sum.
 #define _GNU_SOURCE
 #include <omp.h>
 #include <stdio.h>

@@ -122,7 +122,7 @@ void await_under(Litmus& t, std::uint64_t key, unsigned index, std::uint64_t g) 
     t.await(is_set, "flag under a lock", g);
 }
 
-/// Data written before a lock is handed over is there for who takes it.
+/// Data written before a lock is handed over is there for the thread that takes it.
 void message_passing_by_lock(Litmus& t, std::uint64_t g) {
     constexpr std::uint64_t key = 100;
     t.delay();

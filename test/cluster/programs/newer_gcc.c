@@ -44,7 +44,7 @@ int main(void) {
     for (int i = 0; i < blocks; ++i) right += found[i] == plain[i] && !again[i];
     printf("allocatables %d of %d\n", right, blocks);
 
-    // A taskwait that waits for nobody: what it depends on comes before what depends on it.
+    // A taskwait that blocks no thread: what it depends on comes before what depends on it.
     int value = 0, seen = -1, other = 0;
 #pragma omp parallel
 #pragma omp single

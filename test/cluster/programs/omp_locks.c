@@ -64,7 +64,8 @@ static void count_in_many(void) {
     free(many);
 }
 
-// What one thread has locked another unsets, on another node: whoever waits sees what it wrote.
+// A lock that one thread has set another unsets, on another node: a thread that waits for it sees
+// what that one wrote.
 static void unset_elsewhere(void) {
     static omp_lock_t lock;
     static long written;

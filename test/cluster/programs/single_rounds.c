@@ -11,7 +11,7 @@ static double sums[rounds_max], seen[rounds_max];
 int main(int argc, char** argv) {
     const int rounds = argc > 1 ? atoi(argv[1]) : 0;
     if (rounds < 1 || rounds > rounds_max) return 64;
-    // A store that changes no byte is no store that anybody could tell of.
+    // A store that changes no byte is no store that a node could tell of.
     for (int round = 0; round < rounds; ++round) sums[round] = terms;
 #pragma omp parallel
     for (int round = 0; round < rounds; ++round) {

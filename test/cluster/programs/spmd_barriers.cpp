@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: many barriers of the C++ face in a row, now and then with a late node: what any node wrote
-// before one, each reads behind it; what they gather, broadcast and reduce is everybody's.
+// before one, each reads behind it; what they gather, broadcast and reduce comes to each node.
 // Usage: spmd_barriers ROUNDS [NODE], which is killed in the middle, before it comes to one.
 #include <csignal>
 #include <cstdint>

@@ -4,8 +4,8 @@
 // With a flusher, a second thread of each node releases and acquires all the time, which is always
 // legal.
 // Each round, a seeded schedule gives every node bytes it alone writes (false sharing within pages
-// is wanted), words it adds to under locks, and words everybody adds to atomically; after the
-// barrier every node checks bytes anybody wrote. Prints one line of result per node 0.
+// is wanted), words it adds to under locks, and words all nodes add to atomically; after the
+// barrier every node checks bytes that any node wrote. Prints one line of result per node 0.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

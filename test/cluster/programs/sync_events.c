@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Condition variables, barriers, semaphores and once between the threads of a region: whoever is
-// let go on sees what was done before; deadlines are kept by the clock that was named.
+// Condition variables, barriers, semaphores and once between the threads of a region: a thread that
+// is let go on sees what was done before; deadlines are kept by the clock that was named.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>

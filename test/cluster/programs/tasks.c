@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tasks: what waits for them, who sees what they wrote, and that every thread of the job gets some.
+// Tasks: what waits for them, which threads see what they wrote, and that every thread of the job
+// gets some.
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static void count_one(void) {
     counted++;
 }
 
-// Each task leaves its children to whoever waits for all.
+// Each task leaves its children to the thread that waits for all.
 static void leave_children(int depth) {
     compute(1000);
     count_one();

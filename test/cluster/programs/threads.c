@@ -52,7 +52,8 @@ static void* add_sums(void* sum) {
     return NULL;
 }
 
-/// Several threads and main open regions at once: whoever finds the team taken has one thread.
+/// Several threads and main open regions at once: a region that finds the team taken has one
+/// thread.
 static void regions_at_once(void) {
     pthread_t threads[3];
     long sums[4] = {0};

@@ -44,7 +44,7 @@ void wait_until(Ready&& ready) {
     while (!ready()) sched_yield();
 }
 
-/// As the launcher would answer: everybody's card.
+/// As the launcher would answer: the cards of all ranks.
 net::ControlChannel::Gathered gather(Meeting& meeting, std::uint32_t number, Bytes mine) {
     std::memcpy(static_cast<void*>(&meeting.cards[number]), mine.data(), mine.size());
     ++meeting.arrived;

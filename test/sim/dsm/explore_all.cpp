@@ -7,7 +7,7 @@
 //
 // A step is an access to memory that another node, or another thread of the node, may use: a load,
 // a store or a compare-and-swap of a word, a copy of a block, a call of the fault engine, a
-// synchronization of the program. What lies between two steps nobody else sees.
+// synchronization of the program. No other thread sees what lies between two steps.
 #include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>

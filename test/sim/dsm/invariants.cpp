@@ -151,7 +151,7 @@ std::string Invariants::readable_beside_exclusive(std::size_t index) {
     return {};
 }
 
-/// Public copies of one wts must be equal, whoever has them.
+/// Public copies of one wts must be equal, whichever nodes have them.
 std::string Invariants::differing_copies(std::size_t index) {
     for (std::uint32_t a = 0; a < cluster_.options().nodes; ++a) {
         const auto one = cluster_.node(a).coherence().look_at(blocks_[index]);

@@ -39,7 +39,7 @@ public:
     std::optional<Block> look_at(BlockId block) const noexcept;
 
     /// Shows `visit` all that decides what the node does next with `blocks`, for explorers; of
-    /// each the first `block_bytes`: nobody uses the others. Thread: while no other runs.
+    /// each the first `block_bytes`: no thread uses the others. Thread: while no other runs.
     void show_state(std::span<const BlockId> blocks, std::size_t block_bytes,
                     void (*visit)(void* context, Bytes part), void* context) const noexcept;
 

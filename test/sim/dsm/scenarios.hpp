@@ -25,7 +25,7 @@ struct Scenario {
     void (*live)(SmallWorld& world, std::uint32_t thread, ClusterNode& node);
     Races races = Races::off;
     /// Atomics are releases, and nodes make the releases that others want. Elsewhere an atomic
-    /// orders itself alone, and nobody waits for a release.
+    /// orders itself alone, and no node waits for a release.
     bool pays = false;
     bool relaxed = false;    ///< atomics order themselves alone, all the same
     bool exclusive = false;  ///< what one node alone uses is exclusive
@@ -440,8 +440,8 @@ inline constexpr Scenario scenarios[] = {
      Races::off, true, false, true},
     {"exclusive_and_race", 2, 1, 4, true, hops, Second::none, write_after_meeting, Races::some,
      true, false, true},
-    // What nobody has touched becomes exclusive where blocks are written in a row; its initial home
-    // reads it at any time.
+    // A block that no node has touched becomes exclusive where blocks are written in a row; its
+    // initial home reads it at any time.
     {"untouched", 2, 1, 4, false, hops, Second::heap_twice,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) world.see(node, 4);

@@ -94,7 +94,7 @@ void SoftwareEngine::watch(AddressRange range) noexcept {
     take_time();
 }
 
-// What was collected just now is clean: nobody has run since.
+// What was collected just now is clean: no thread has run since.
 void SoftwareEngine::adapt() noexcept {
     if (options_.quiet == 0) return;
     for (Page& page : pages_) {

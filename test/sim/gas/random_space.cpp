@@ -274,7 +274,7 @@ void Program::crash() {
     }
 }
 
-/// What everybody sees when all is over, and that nobody sees freed memory.
+/// Each node reads all words when all is over; then the memory is freed, and no node may read it.
 void Program::end(NodeId self, gas::RelocatableSpace& space) {
     for (std::uint32_t word = 0; word < words_count; ++word) {
         access(space, word, Access::Kind::get, random_);  // a get draws nothing

@@ -20,7 +20,7 @@ SPACE = "src/gas/relocatable/"
 
 # bug: (file, [(right, wrong), ...])
 BUGS = {
-    # Whoever cancels a region does not wake those who sleep at its barriers.
+    # A thread that cancels a region does not wake the threads that sleep at its barriers.
     "cancel_wakes_nobody": (
         "src/omp/runtime_cancel.cpp",
         [("    tasks_.ring();  // Threads of this node that wait at a barrier.\n", "")],
@@ -50,7 +50,7 @@ BUGS = {
              "    } while (!is_current(block));"),
         ],
     ),
-    # A discarded block is fetched for nobody, from a node that has not discarded it yet.
+    # A discarded block is fetched ahead, for no thread, from a node that has not discarded it yet.
     "discarded_block_prefetched": (
         ENGINE + "node.cpp",
         [("if (may_come_unasked(entry.state) &&", "if (!readable(entry.state) &&")],
@@ -68,12 +68,12 @@ BUGS = {
              "        chased.at = next.next;\n"),
         ],
     ),
-    # What an atomic has changed is not noted for whoever writes it later, without having known.
+    # What an atomic has changed is not noted for a thread that writes it later, without having known.
     "atomics_not_noted": (
         ENGINE + "node_atomic.cpp",
         [("    if (races_.looks() && options_.atomics", "    if (bytes == 0 && options_.atomics")],
     ),
-    # Whoever gives a lock back with nothing published wipes out who has read the version.
+    # A node that gives a lock back with nothing published wipes out which nodes have read the version.
     "trace_of_readers_lost": (
         ENGINE + "block_lock.cpp",
         [("LeaseWord::open(token.rts, token.read)", "LeaseWord::open(token.rts)"),
@@ -201,7 +201,7 @@ BUGS = {
         ENGINE + "node_exclusive.cpp",
         [("           !token.read &&\n", "")],
     ),
-    # The initial home reads what nobody has touched, and leaves no trace.
+    # The initial home reads a block that no node has touched, and leaves no trace.
     "untouched_though_read": (
         ENGINE + "fault_path.cpp",
         [("    if (lock_.is_here(block) && lock_.touch(block)) {", "    if (lock_.is_here(block)) {")],
@@ -359,7 +359,7 @@ BUGS = {
         ENGINE + "node_spins.cpp",
         [("    if (!role) return;\n", "")],
     ),
-    # Nobody is told of an atomic.
+    # No node is told of an atomic.
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
         [("    add_own_notice(block, wts, rts);\n", "")],

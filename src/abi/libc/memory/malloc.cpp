@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: malloc and its family as the program and all libraries see them.
 // Invariant: argument errors and errno are glibc's. Each entry passes on its own return address:
-// who asks decides where the memory comes from (abi/libc/memory/malloc_place.hpp).
+// the code that asks decides where the memory comes from (abi/libc/memory/malloc_place.hpp).
 #include <malloc.h>
 
 #include <bit>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: interposes signal actions, masks and alternate stacks.
-// Faults: the program's wishes for SIGSEGV, SIGBUS and SIGTRAP are remembered by those who handle
-// these signals and honoured when a fault is not ours. All other signals: the program's handler is
+// Faults: the handlers of SIGSEGV, SIGBUS and SIGTRAP remember the program's wishes for these
+// signals and honour them when a fault is not ours. All other signals: the program's handler is
 // called by relay(), because the runtime may be interrupted anywhere.
 // Invariant: a handler of the program never runs while its thread executes the runtime: it may
 // touch global memory, and the fault would wait for a latch its own thread holds. Signal frames go
@@ -67,7 +67,7 @@ thread_local stack_t program_stack{nullptr, SS_DISABLE, 0};
 /// This thread has deferred a signal since deliver_deferred().
 thread_local bool defers = false;
 
-/// libc adds it to every action and shows it to who reads an action back (SA_RESTORER).
+/// libc adds it to every action and shows it to a caller that reads an action back (SA_RESTORER).
 constexpr int restorer_flag = 0x04000000;
 
 bool is_fault(int number) noexcept {

@@ -52,7 +52,7 @@ int told(dsm::SyncOutcome outcome, int busy) noexcept {
 int take_until(dsm::SyncTable& table, sem_t* semaphore, clockid_t clock,
                const timespec* time) noexcept {
     const dsm::Deadline deadline{clock, *time};
-    // As in libc, a time that is none matters only to who has to wait.
+    // As in libc, a time that is none matters only to a thread that has to wait.
     return told(table.take_semaphore(key_of(semaphore), first_value(semaphore),
                                      {is_time(*time), &deadline}),
                 EINVAL);

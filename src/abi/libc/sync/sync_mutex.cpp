@@ -52,7 +52,7 @@ int lock(dsm::SyncTable& table, pthread_mutex_t* mutex, dsm::Waiting waiting) no
 int lock_until(dsm::SyncTable& table, pthread_mutex_t* mutex, clockid_t clock,
                const timespec* time) noexcept {
     const dsm::Deadline deadline{clock, *time};
-    // As in libc, a time that is none matters only to who has to wait.
+    // As in libc, a time that is none matters only to a thread that has to wait.
     const int error = lock(table, mutex, {is_time(*time), &deadline});
     return error == EBUSY ? EINVAL : error;
 }

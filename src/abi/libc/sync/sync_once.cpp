@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: pthread_once and call_once, and the guards of function statics.
-// Invariant: that something is done stands in the object's own bytes, written by who did it before
-// it released, so a new object in old memory is a new one; who finds it there still acquires.
+// Invariant: that something is done stands in the object's own bytes. The thread that did it writes
+// it there before it releases. So a new object in old memory is a new one; a thread that finds it
+// there still acquires.
 //
 // A guard's first byte is read by the compiler's code, with no call that could acquire. So on
 // several nodes it stays 0 for ever and the second byte says that the static is made. A guard is

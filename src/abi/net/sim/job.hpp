@@ -96,7 +96,7 @@ private:
     std::vector<Node> nodes_;
     std::unordered_map<std::uint32_t, Thread> threads_;
     std::unordered_map<std::uint32_t, Destructor> keys_;
-    /// A word of a node, and who waits at it, in order.
+    /// A word of a node, and the threads that wait at it, in order.
     std::map<std::pair<std::uint32_t, const void*>, std::vector<std::uint32_t>> waiting_;
 };
 

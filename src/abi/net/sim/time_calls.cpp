@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the C library's calls of time, for simulated threads: clocks show the virtual time, and who
-// sleeps lets others run. Threads that are not simulated get libc's own.
+// Role: the C library's calls of time, for simulated threads: clocks show the virtual time, and a
+// thread that sleeps lets others run. Threads that are not simulated get libc's own.
 #include <errno.h>
 #include <sched.h>
 #include <sys/time.h>
