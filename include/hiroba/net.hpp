@@ -77,8 +77,9 @@ private:
 /// do. Thread: any, at once, unless said otherwise; not in signal handlers.
 ///
 /// A call that finds an invariant broken (a rank outside the job in a collective, a message
-/// without a handler) ends the process with one line. A node that dies ends the job, unless
-/// HIROBA_LOSS_GRACE gives the others time: then requests to it end with Outcome::peer_lost.
+/// without a handler, a wait in a handler) ends the process with one line. A node that dies ends
+/// the job, unless HIROBA_LOSS_GRACE gives the others time: then requests to it end with
+/// Outcome::peer_lost.
 class __attribute__((visibility("default"))) Network {
 public:
     /// Joins the job; before any other thread starts. A process not started by `hiroba run` is a
