@@ -200,8 +200,8 @@ public:
                             std::size_t piece_bytes) noexcept = 0;
     /// Combines the nodes' `values` by `combine(value, other)` in rank order: all nodes get the
     /// same bits, of floating-point sums too.
-    template <class T, class Combine>
-    void all_reduce(std::span<T> values, Combine&& combine) noexcept {
+    template <class T, std::size_t extent, class Combine>
+    void all_reduce(std::span<T, extent> values, Combine&& combine) noexcept {
         static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 1024 && alignof(T) <= 8);
         using Plain = std::remove_reference_t<Combine>;
         reduce(

@@ -255,7 +255,7 @@ private:
             return std::to_string(word) + " and " + std::to_string(narrow) + " additions of " +
                    std::to_string(count);
         });
-        network_->all_reduce(std::span<std::uint64_t>(sums_), std::plus<>{});
+        network_->all_reduce(std::span(sums_), std::plus<>{});
         for (std::uint32_t at = 0; at < 2 * nodes_; ++at)
             require(sums_[at] == count * (count - 1) / 2, "an atomic's old value came twice");
         const auto untouched = [&](std::size_t from, std::size_t to) {
