@@ -77,8 +77,9 @@ private:
 /// do. Thread: any, at once, unless said otherwise; not in signal handlers.
 ///
 /// A call that finds an invariant broken (a rank outside the job in a collective, a message
-/// without a handler) ends the process with one line. A node that dies ends the job, unless
-/// HIROBA_LOSS_GRACE gives the others time: then requests to it end with Outcome::peer_lost.
+/// without a handler, a wait in a handler) ends the process with one line. A node that dies ends
+/// the job, unless HIROBA_LOSS_GRACE gives the others time: then requests to it end with
+/// Outcome::peer_lost.
 class __attribute__((visibility("default"))) Network {
 public:
     /// Joins the job; before any other thread starts. A process not started by `hiroba run` is a
@@ -199,8 +200,8 @@ public:
                             std::size_t piece_bytes) noexcept = 0;
     /// Combines the nodes' `values` by `combine(value, other)` in rank order: all nodes get the
     /// same bits, of floating-point sums too.
-    template <class T, class Combine>
-    void all_reduce(std::span<T> values, Combine&& combine) noexcept {
+    template <class T, std::size_t extent, class Combine>
+    void all_reduce(std::span<T, extent> values, Combine&& combine) noexcept {
         static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 1024 && alignof(T) <= 8);
         using Plain = std::remove_reference_t<Combine>;
         reduce(

@@ -103,6 +103,12 @@ public:
     /// Returns false while messages of handlers wait for room at `to`: none may overtake them.
     bool may_send(NodeId to) const noexcept { return outbox_.empty(to); }
 
+    /// The calling thread has the progress role: it runs a handler, or a callback under a poll.
+    bool in_handler() const noexcept {
+        // Relaxed: only the thread's own store can make this true for it.
+        return poller_.load(std::memory_order_relaxed) == &this_thread();
+    }
+
     /// Polls once if no other thread is polling. True if something was delivered.
     bool poll() noexcept;
     /// Tells what is complete of the calling thread's set of queues, beside the thread that polls.
@@ -154,10 +160,6 @@ private:
     void sleep_service(Sleep how) noexcept;
     bool has_calls() const noexcept { return part_ != nullptr && part_->has_calls(); }
     void run_calls() noexcept;
-    bool in_handler() const noexcept {
-        // Relaxed: only the thread's own store can make this true for it.
-        return poller_.load(std::memory_order_relaxed) == &this_thread();
-    }
     bool anything_blocked() const noexcept {
         return outbox_.any() || (part_ != nullptr && part_->blocked());
     }

@@ -76,6 +76,7 @@ void print_json(const PerfPlan& plan, const char* provider, const Figures& figur
                               {"provider", provider},
                               {"nodes", plan.nodes},
                               {"threads", plan.threads},
+                              {"executors", plan.executors},
                               {"bytes", plan.bytes},
                               {"median_ns", rounded(figures.median)},
                               {"p10_ns", rounded(figures.p10)},
@@ -99,9 +100,10 @@ void print_json(const PerfPlan& plan, const char* provider, const Figures& figur
 }
 
 void print_table(const PerfPlan& plan, const char* provider, const Figures& figures) {
-    fmt::print("{} over {}: {} nodes, {} thread{}, {} bytes, offload={}\n", plan.test->name,
+    fmt::print("{} over {}: {} nodes, {} thread{}, {} bytes, offload={}{}\n", plan.test->name,
                provider, plan.nodes, plan.threads, plan.threads == 1 ? "" : "s", plan.bytes,
-               setting("HIROBA_OFFLOAD"));
+               setting("HIROBA_OFFLOAD"),
+               plan.executors == 1 ? "" : fmt::format(", {} executors", plan.executors));
     fmt::print("  {:>12} {:>12} {:>12} {:>12} {:>8}\n", "median ns", "p10 ns", "p90 ns", "floor ns",
                "ratio");
     fmt::print("  {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>8.2f}\n", figures.median, figures.p10,
@@ -159,7 +161,9 @@ int measure(const PerfPlan& wanted, bool json) {
     if (job->self.value == 0 && verified) {
         Figures figures = figures_of(repetitions);
         figures.floor_lost = floor_lost;
-        (json ? print_json : print_table)(plan, (*rig)->provider_name(), figures);
+        PerfPlan done = plan;
+        done.executors = (*rig)->async().executors();  // what there was, not what was asked for
+        (json ? print_json : print_table)(done, (*rig)->provider_name(), figures);
         std::fflush(stdout);
     }
     if (job->self.value == 0 && !verified) {

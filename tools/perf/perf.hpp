@@ -15,7 +15,8 @@ struct PerfOptions {
     std::string offload;   ///< empty: as HIROBA_OFFLOAD says
     std::string nodes;     ///< empty: the fewest the test takes
     std::string threads = "1";
-    std::string bytes;  ///< empty: the test's own
+    std::string executors;  ///< of the command queues; empty: one
+    std::string bytes;      ///< empty: the test's own
     std::string repeat = "1";
     std::string milliseconds = "300";
     std::string change;  ///< byte, page or doubles; empty: byte

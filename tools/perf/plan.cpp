@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <string_view>
 
 #include "base/settings.hpp"
+#include "net/async.hpp"
 #include "tools/perf/tests.hpp"
 
 namespace hiroba::tools::perf_parts {
@@ -221,7 +224,36 @@ Result<void> choose_release(const PerfOptions& options, PerfPlan& plan) {
     return choose("--home", options.home, home_names, plan.home);
 }
 
+/// The executors of --executors; several are refused where no request passes through a queue.
+Result<std::uint32_t> executors_option(const Test& test, const std::string& text) {
+    if (text.empty()) return 1u;
+    const auto count = number_option("--executors", text, 1, net::offload::Engine::queues_max);
+    if (!count) return count.error();
+    if (*count > 1 && !takes_executors(test)) {
+        return Error{ErrorKind::usage,
+                     fmt::format("--executors {}: nothing that {} measures passes through the "
+                                 "command queues. Leave it out",
+                                 *count, test.name)};
+    }
+    const std::string_view offload = setting("HIROBA_OFFLOAD");
+    if (*count > 1 && !test.parks_consumer && offload != "always") {
+        return Error{ErrorKind::usage,
+                     fmt::format("--executors {}: with --offload {} few requests or none pass "
+                                 "through the command queues. Add --offload always",
+                                 *count, offload)};
+    }
+    return static_cast<std::uint32_t>(*count);
+}
+
 }  // namespace
+
+bool takes_executors(const Test& test) {
+    using Measure = Measured (*)(Rig&);
+    static constexpr Measure of_requests[] = {
+        measure_put_latency,  measure_get_latency,   measure_atomic_latency, measure_enqueue,
+        measure_read_latency, measure_read_overhead, measure_read_rate,      measure_stream};
+    return std::ranges::find(of_requests, test.measure) != std::end(of_requests);
+}
 
 const char* name_of(Change change) { return change_names[static_cast<std::size_t>(change)]; }
 const char* name_of(Home home) { return home_names[static_cast<std::size_t>(home)]; }
@@ -263,6 +295,8 @@ Result<PerfPlan> make_perf_plan(const PerfOptions& options) {
                                                    "it out",
                                                    *threads, plan.test->name)};
     }
+    const auto executors = executors_option(*plan.test, options.executors);
+    if (!executors) return executors.error();
     auto bytes = bytes_option(*plan.test, options.bytes);
     if (!bytes) return bytes.error();
     if (*threads > 1 && *bytes * *threads > 32 * mebibyte) {
@@ -277,6 +311,7 @@ Result<PerfPlan> make_perf_plan(const PerfOptions& options) {
     if (auto chosen = choose_release(options, plan); !chosen) return chosen.error();
     plan.nodes = static_cast<std::uint32_t>(*nodes);
     plan.threads = static_cast<std::uint32_t>(*threads);
+    plan.executors = *executors;
     plan.bytes = *bytes;
     plan.repeat = static_cast<std::uint32_t>(*repeat);
     plan.run_ns = *milliseconds * 1'000'000;

@@ -39,12 +39,16 @@ struct PerfPlan {
     const Test* test = nullptr;
     std::uint32_t nodes = 2;
     std::uint32_t threads = 1;
+    std::uint32_t executors = 1;  ///< threads that empty the command queues, each its own
     std::uint64_t bytes = 0;
     std::uint32_t repeat = 1;
     Change change = Change::byte;
     Home home = Home::here;
     std::uint64_t run_ns = 0;  ///< how long one repetition measures, about
 };
+
+/// Whether several executors can have a part in what `test` measures: it is made of requests.
+bool takes_executors(const Test& test);
 
 /// As the command line says them.
 const char* name_of(Change change);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/perf/rig.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -61,6 +64,20 @@ Result<PlaceOnMachine> place_on_machine(const net::JobInfo& job, net::ControlCha
     return place;
 }
 
+/// Fewer executors than were asked for would be another measurement.
+Result<void> check_executors(const PerfPlan& plan, const net::Limits& limits,
+                             const net::JobInfo& job, net::ControlChannel& control) {
+    if (plan.executors <= limits.queue_pairs) return {};
+    // The first node says it; its end ends the job, and with it this wait.
+    if (job.self.value != 0) static_cast<void>(control.all_gather({}, -1));
+    const bool can_be_raised = std::string_view(limits.name) == "verbs";
+    return Error{ErrorKind::usage,
+                 fmt::format("--executors {}: provider {} has queues for {}. Change --executors "
+                             "or --provider{}",
+                             plan.executors, limits.name, limits.queue_pairs,
+                             can_be_raised ? ", or raise HIROBA_VERBS_QUEUES" : "")};
+}
+
 }  // namespace
 
 Rig::Rig(const net::JobInfo& job, const PerfPlan& plan)
@@ -89,7 +106,11 @@ Result<std::unique_ptr<Rig>> Rig::open(const net::JobInfo& job, const PerfPlan& 
     rig->board_ = std::move(*board);
     const net::offload::Mode mode =
         plan.test->parks_consumer ? net::offload::Mode::always : net::Async::mode_of_setting();
-    rig->async_ = std::make_unique<net::Async>(*rig->endpoint_, mode);
+    if (auto taken = check_executors(plan, rig->endpoint_->provider().limits(), job, rig->control_);
+        !taken)
+        return taken.error();
+    rig->async_ =
+        std::make_unique<net::Async>(*rig->endpoint_, mode, plan.executors, plan.executors);
     auto landing = rig->async_->allocate(area_bytes);
     if (!landing) return landing.error();
     auto source = rig->async_->allocate(area_bytes);

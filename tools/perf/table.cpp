@@ -64,6 +64,7 @@ PerfOptions options_for(const Test& test, const PerfOptions& given) {
     PerfOptions options = given;
     options.test = test.name;
     if (!test.takes_threads) options.threads = "1";
+    if (!takes_executors(test)) options.executors = "";
     if (test.measure != measure_dsm_release) options.change = options.home = "";
     if (!given.nodes.empty() && given.hosts.empty() && given.hostfile.empty()) {
         const long wanted = std::strtol(given.nodes.c_str(), nullptr, 10);
@@ -172,11 +173,12 @@ std::vector<std::string> words_of(const PerfOptions& options) {
                                       "--milliseconds",
                                       options.milliseconds};
     const std::pair<const char*, const std::string&> given[] = {
-        {"--provider", options.provider}, {"--offload", options.offload},
-        {"--nodes", options.nodes},       {"--bytes", options.bytes},
-        {"--change", options.change},     {"--home", options.home},
-        {"--hosts", options.hosts},       {"--hostfile", options.hostfile},
-        {"--ssh", options.ssh},           {"--ports", options.ports}};
+        {"--provider", options.provider},   {"--offload", options.offload},
+        {"--nodes", options.nodes},         {"--bytes", options.bytes},
+        {"--executors", options.executors}, {"--change", options.change},
+        {"--home", options.home},           {"--hosts", options.hosts},
+        {"--hostfile", options.hostfile},   {"--ssh", options.ssh},
+        {"--ports", options.ports}};
     for (const auto& [name, value] : given) {
         if (value.empty()) continue;
         words.emplace_back(name);

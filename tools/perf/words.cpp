@@ -11,6 +11,8 @@ CommandWords perf_words(const char* name, PerfOptions& options) {
     words.add_option("--offload", options.offload, "auto, always or never (HIROBA_OFFLOAD)");
     words.add_option("-n,--nodes", options.nodes, "number of node processes (the fewest: 2 or 3)");
     words.add_option("-t,--threads", options.threads, "threads of each node that ask (1)");
+    words.add_option("--executors", options.executors,
+                     "threads that empty the command queues, with --offload always (1)");
     words.add_option("--bytes", options.bytes, "size of one operation (the test's own)");
     words.add_option("--sizes", options.sizes,
                      "a row of a table for each size: 8:1M (doubled from row to row) or 8,4K,1M");

@@ -101,6 +101,8 @@ std::optional<Handle> NetworkOver::register_local(std::span<std::byte> memory, s
 
 bool NetworkOver::wait_for(bool (*ready)(void*), void* argument,
                            std::uint64_t timeout_ns) noexcept {
+    if (ready(argument)) return true;
+    refuse_in_handler();
     if (timeout_ns == forever) {
         async_->wait_until([&] { return ready(argument); });
         return true;
@@ -109,6 +111,7 @@ bool NetworkOver::wait_for(bool (*ready)(void*), void* argument,
 }
 
 void NetworkOver::make_room() noexcept {
+    refuse_in_handler();
     if (!endpoint_->poll()) yield();
 }
 

@@ -109,9 +109,17 @@ private:
         return good ? std::string() : good.error().text;
     }
     Result<void> begin();
+    /// Before a wait. In a handler nobody would poll while this thread waits: it would never end.
+    void refuse_in_handler() const noexcept {
+        HIROBA_INVARIANT(!endpoint_->in_handler(),
+                         "node %u waits in a handler, a callback or a foreign call: make requests "
+                         "there, with a callback each, and wait in the program's own threads",
+                         self_.value);
+    }
     Collectives& together() noexcept {
         HIROBA_INVARIANT(connected_, "node %u calls a collective before Network::connect()",
                          self_.value);
+        refuse_in_handler();
         return *collectives_;
     }
 
