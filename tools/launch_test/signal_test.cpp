@@ -169,6 +169,20 @@ TEST(Signals, ANodeThatEndsWhileItsStackIsReadEndsTheJob) {
     }
 }
 
+TEST(Signals, ASignalEndsTheRanksThatRankZeroHasLeftBehind) {
+    // An ordinary program: rank 0 leaves, and rank 1 stays.
+    Command job(
+        {stage("bin/hiroba"), "run", "--spmd", "-n", "2", "/bin/sh", "-c",
+         "echo rank $((HIROBA_JOB_RANK)) is $$; [ $((HIROBA_JOB_RANK)) = 0 ] || exec sleep 60"});
+    ASSERT_TRUE(job.await_output(" is ", 2));
+    const auto nodes = printed_processes(job.out());
+    ASSERT_EQ(nodes.size(), 2u);
+    ASSERT_TRUE(comes_to(process_of(job.out(), 0), '\0'));
+    job.send(SIGTERM);
+    EXPECT_EQ(job.finish().status, 128 + SIGTERM);
+    for (pid_t pid : nodes) EXPECT_TRUE(comes_to(pid, '\0'));
+}
+
 TEST(Signals, NoNodeOutlivesALauncherThatIsKilled) {
     Command job(node_command(4, {"processes"}));
     ASSERT_TRUE(job.await_output("all there"));

@@ -100,20 +100,26 @@ void Supervisor::on_interrupt() {
 
 void Supervisor::on_user_signal(const signalfd_siginfo& info) {
     if (info.ssi_code == SI_QUEUE && info.ssi_int == stacks_request) return nodes_.print_stacks();
-    if (reaches_first_node(info)) nodes_.user_signal();
+    if (nodes_.alive(0) && is_for_nodes(info)) nodes_.user_signal();
 }
 
 // What rank 0 sent to its group it has itself, and what the terminal sends to the whole group it
 // has if it belongs to it. A terminal that goes away tells the leader of its session alone.
-bool Supervisor::reaches_first_node(const signalfd_siginfo& info) const {
+bool Supervisor::is_for_nodes(const signalfd_siginfo& info) const {
     const bool told_alone = info.ssi_signo == SIGHUP && ::getsid(0) == ::getpid();
     const bool from_terminal = info.ssi_code > 0 && !told_alone;
-    return nodes_.alive(0) && !(from_terminal && nodes_.shares_terminal()) &&
+    return !(from_terminal && nodes_.shares_terminal()) &&
            static_cast<int>(info.ssi_pid) != nodes_.first_process();
 }
 
+// Rank 0 answers for the job. In one with --spmd it may have left, and the others go on.
 void Supervisor::forward(const signalfd_siginfo& info) {
-    if (reaches_first_node(info)) nodes_.signal(0, static_cast<int>(info.ssi_signo));
+    if (!is_for_nodes(info)) return;
+    const int number = static_cast<int>(info.ssi_signo);
+    if (nodes_.alive(0)) return nodes_.signal(0, number);
+    if (!plan_.spmd) return;
+    for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank)
+        if (nodes_.alive(rank)) nodes_.signal(rank, number);
 }
 
 void Supervisor::reap() {

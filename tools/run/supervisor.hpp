@@ -46,7 +46,7 @@ private:
     void take_signals();
     void on_interrupt();
     void on_user_signal(const signalfd_siginfo& info);
-    bool reaches_first_node(const signalfd_siginfo& info) const;
+    bool is_for_nodes(const signalfd_siginfo& info) const;
     void forward(const signalfd_siginfo& info);
     void reap();
     void on_stop(std::uint32_t rank, int signal_number);
