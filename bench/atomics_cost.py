@@ -30,12 +30,13 @@ MODES = ("relaxed", "default")
 COUNTERS = ("atomics", "releases", "acquires", "pulls", "blocks_merged")
 CONSTRUCTS = ("atomic", "critical", "reduction", "single", "parallel")
 LIMIT_SECONDS = 900
+VERIFIED = "SUCCESSFUL"
 
 
 class Run:
     """One run: what it took, and what it counted."""
 
-    def __init__(self, command, mode):
+    def __init__(self, command, mode, wanted):
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("HIROBA_", "OMP_"))}
         environment["HIROBA_STATS"] = "1"
@@ -54,7 +55,9 @@ class Run:
                 if len(words) > 2 and all(word.isdigit() for word in words[1:])}
         self.counters = {name: rows.get(name, [0])[-1] for name in COUNTERS}
         regions = rows.get("parallel_regions", [0])
-        if done.returncode != 0 or min(regions) == 0:
+        # The C port of the NAS benchmarks ends main() without a return: its status says nothing.
+        ended = done.returncode == 0 or wanted == VERIFIED and VERIFIED in done.stdout
+        if not ended or min(regions) == 0:
             sys.exit(f"{' '.join(map(str, command))}, {mode}: status {done.returncode}, regions of nodes "
                      f"{regions}\n{done.stdout[-300:]}{done.stderr[-600:]}")
 
@@ -70,7 +73,7 @@ def programs(options, folder):
         for letter in options.classes:
             program = pathlib.Path(options.npb) / f"{kernel}.{letter}"
             if program.exists():
-                yield f"{kernel}.{letter}", [program], "SUCCESSFUL"
+                yield f"{kernel}.{letter}", [program], VERIFIED
     path = shutil.which("clustalo")
     if path is not None:
         proteins = folder / "protein.fasta"
@@ -126,7 +129,7 @@ def main():
             results[title] = {mode: [] for mode in MODES}
             for _ in range(options.rounds):
                 for mode in MODES:
-                    run = Run([options.hiroba, "run", "-n", str(options.nodes), "-t", "1", "--", *words], mode)
+                    run = Run([options.hiroba, "run", "-n", str(options.nodes), "-t", "1", "--", *words], mode, wanted)
                     if wanted not in run.out:
                         sys.exit(f"{title}, {mode}: no {wanted} in\n{run.out[-600:]}")
                     results[title][mode].append(run)
