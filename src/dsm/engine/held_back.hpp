@@ -43,7 +43,7 @@ public:
     /// In the acquire role: what releases up to this one hold back may be shown.
     void may_show_up_to(ReleaseNumber release) noexcept { shown_up_to_ = release; }
     bool may_show(const BlockEntry& entry) const noexcept {
-        return !entry.held_back || entry.held_back_by <= shown_up_to_;
+        return !entry.held_back || entry.withheld.by <= shown_up_to_;
     }
     /// Calls stays(block) for each on the list, with nothing held. Returns whether none stayed. In
     /// the acquire role.

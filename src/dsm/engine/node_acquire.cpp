@@ -160,8 +160,8 @@ bool Node::is_followed(BlockEntry& entry) noexcept {
 // With the latch, which it opens. A thread that runs may see the new bytes of a pinned block at
 // once: all others that are stale are made inaccessible first.
 void Node::put_off(BlockId block) noexcept {
-    if (!entries_[block].stale_pinned) {
-        entries_[block].stale_pinned = true;
+    if (!entries_[block].stale.pinned) {
+        entries_[block].stale.pinned = true;
         acquire_.put_off(block);
     }
     entries_[block].latch.unlock();
@@ -176,7 +176,7 @@ bool Node::show_held_back(Others others) noexcept {
         BlockEntry& entry = entries_[block];
         entry.latch.lock();
         const bool stays = !held_back_.may_show(entry);
-        entry.held_back_listed = stays;
+        entry.withheld.listed = stays;
         const bool in_place = !entry.held_back || others == Others::stopped || must_stay(block);
         if (!stays && !in_place && readable(entry.state)) {
             make_stale(block);
@@ -206,7 +206,7 @@ Stamp Node::rebase_pinned() noexcept {
             missing = bring_current(block, clean ? BlockWork::fetch : BlockWork::rebase);
         }
         const bool stays = missing.is_none() || must_stay(block);
-        entry.stale_pinned = stays && !missing.is_none();
+        entry.stale.pinned = stays && !missing.is_none();
         if (stays) {
             entry.latch.unlock();
             if (!missing.is_none()) return missing;
@@ -222,7 +222,7 @@ Stamp Node::rebase_pinned() noexcept {
 // With the latch held; a pinned block's is opened here, others' by finish_invalidations().
 void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
-    entry.stale_aside = acquire_.is_aside();
+    entry.stale.aside = acquire_.is_aside();
     if (entry.pins > 0 || acquire_.keeps(block)) return put_off(block);
     if (entry.state != BlockState::pinned && is_followed(entry)) {
         count(&PlaceCounters::followed);

@@ -45,7 +45,7 @@ bool Node::may_place(BlockId block, Stamp stamp) noexcept {
     const bool is_own = !stamp.is_none() && stamp.writer() == self_;
     if (is_own && entries_[block].held_back) return false;
     if (may_show(stamp)) return true;
-    return entries_[block].stale_pinned && stamp.writer() != self_ &&
+    return entries_[block].stale.pinned && stamp.writer() != self_ &&
            acquire_.acquired().is_inaccessible(stamp);
 }
 

@@ -115,7 +115,7 @@ bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
            (is_streak(trial) ||
             trial.unread + 1u >= 1u << std::min(trial.patience, patience_usual)) &&
            (entry.state == BlockState::writable || is_pinned(offset_of(block))) &&
-           entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale_pinned &&
+           entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale.pinned &&
            trial.by <= news_.known_release();
 }
 

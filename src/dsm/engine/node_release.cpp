@@ -111,7 +111,7 @@ void Node::drop_unchanged_work() noexcept {
 
 // It was taken for writing in vain; but what it was given up with was written.
 void Node::note_unchanged(BlockEntry& entry) noexcept {
-    if (!std::exchange(entry.merging.given_up, false)) entry.write_guess = 0;
+    if (!std::exchange(entry.merging.given_up, false)) entry.writes.guess = 0;
 }
 
 void Node::merge_work(Others others) noexcept {

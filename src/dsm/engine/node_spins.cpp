@@ -114,7 +114,7 @@ void Node::close(BlockId block) noexcept {
                           entry.state == BlockState::writable;
     // What came early and was mapped for nobody: the next fault would be taken for the first
     // access.
-    if (!is_plain || races_.is_untouched(block) || entry.held_back || entry.stale_pinned ||
+    if (!is_plain || races_.is_untouched(block) || entry.held_back || entry.stale.pinned ||
         must_stay(block))
         return;
     const std::unique_lock role{acquire_, std::try_to_lock};

@@ -134,8 +134,8 @@ void Node::rebase_together() noexcept {
         for (std::size_t i = 0; i < count; ++i) {
             BlockEntry& entry = entries_[blocks[i]];
             const BlockId block = blocks[i];
-            entry.stale_pinned = !fetches[i].is_brought(*this);
-            if (entry.stale_pinned) put_off[kept++] = block;
+            entry.stale.pinned = !fetches[i].is_brought(*this);
+            if (entry.stale.pinned) put_off[kept++] = block;
             entry.latch.unlock();
         }
         first += count;
@@ -166,7 +166,7 @@ void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home,
     if (at == node.self_ || node.copies_.is_mapped(at)) return;
     way = has_lease ? Way::by_notice : Way::by_home;
     // What was renewed the last time will be again.
-    if (has_lease || entry.renewals == 0) reading.emplace(node.copies_, block, bytes);
+    if (has_lease || entry.run.renewals == 0) reading.emplace(node.copies_, block, bytes);
     if (!has_lease) return prepare_home(node, reading.has_value());
     const auto copy = reading->list();
     accesses.emplace(std::array{copy[0], copy[1], copy[2], copy[2]});
