@@ -93,7 +93,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         if (!missing.is_none()) return missing;
         if (absent) note_followed(entry), predictor_.note_miss(block);
         if (entry.early) [[unlikely]] {
-            // What came while the write waited did not come before it.
+            // Bytes that came while the write waited did not come before it.
             const bool meets = write && *knows_all && copies_.own_wts(block) > had;
             races_.note_first_access(block, address - range.address, write && absent, meets);
         }
@@ -230,8 +230,9 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     head.latch.unlock();
 }
 
-// What nobody has touched before belongs to who writes in a row: up to the first of `count_max`
-// that somebody has. They follow the block before. Returns how many, mapped in one call.
+// Takes blocks that no node has touched, for a thread that writes one block after the other: from
+// `first` up to the first of `count_max` that some node has touched. The blocks follow the one
+// before `first`. Returns how many were taken; they are mapped in one call.
 std::uint32_t Node::take_ahead(BlockId first, std::uint32_t count_max) noexcept {
     AddressRange taken{program_range(first - 1).end(), 0};
     std::uint32_t count_taken = 0;
@@ -251,8 +252,8 @@ std::uint32_t Node::take_ahead(BlockId first, std::uint32_t count_max) noexcept 
     return count_taken;
 }
 
-// Of [first, +count_max), up to together_max, those up to the first that may not come. They follow
-// what ends at the address `at`.
+// Takes the latches of blocks from `first` on, up to the first that may not come, together_max at
+// most. The blocks follow what ends at the address `at`.
 std::uint32_t Node::latch_for_fetch(BlockId first, std::uint32_t count_max,
                                     std::uintptr_t at) noexcept {
     const std::size_t most =
@@ -288,7 +289,8 @@ bool Node::fetch_ahead(BlockId block) noexcept {
            is_current(block);
 }
 
-// What its notice does not allow to read there. With the latch; what is kept is not asked for.
+// Fetches from the home a block that its notice does not allow to read at the writer. With the
+// latch. A block whose lock is kept is not asked for.
 bool Node::fetch_from_home_ahead(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     Stamp missing;
@@ -408,7 +410,7 @@ Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
         missing = fetch_with_lock(block, how);
     }
     if (!missing.is_none() && how == BlockWork::rebase) return missing;
-    // What the home had at this moment includes whatever a remembered notice tells of.
+    // The home's bytes of this moment include those that a remembered notice tells of.
     entry.notice_wts = {};
     entry.brought = !missing.is_none();
     return missing;
@@ -446,7 +448,8 @@ bool Node::fetch_without_lock(BlockId block, BlockWork how, Stamp& missing,
     for (unsigned look = 0; look < looks; ++look) {
         const Scratch bytes{scratch_};
         PublicCopies::Reading reading{copies_, block, bytes.get()};
-        // What was renewed the last time will be again: its bytes need not come along.
+        // A block that was renewed the last time will be renewed again: its bytes need not come
+        // along.
         const auto home = lock_.find_home(block, home_guess(entry, self_),
                                           entry.run.renewals == 0 ? &reading : nullptr, may_wait);
         if (!home) return false;

@@ -86,7 +86,8 @@ Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
     return {};
 }
 
-// What of the acquired bytes was read from releases that are not acquired yet; none: nothing.
+// The first release, not acquired yet, that some of the acquired bytes were read from; none: there
+// is no such release.
 Stamp Node::open_need() noexcept {
     ReleaseNumber shown_up_to;
     const Stamp missing = news_.open_need(acquire_.applied(), shown_up_to);
@@ -287,10 +288,10 @@ void Node::expire_leases() noexcept {
     }
 }
 
-// What this node was the home of is from now on a copy like any reader's, until what readers were
-// given when the lock went. Whatever was written elsewhere since, and told of or dropped on its way
-// here, was marked before that. Also when no min_wts has risen: a home's copy may be older than any
-// that readers have left, and so may be the next write.
+// Makes a block that this node was the home of a copy like any reader's, good until the time that
+// readers were given when the lock went. Writes on other nodes since, told of or dropped on their
+// way here, were marked before that. This is done also when min_wts has not risen: a home's copy
+// may be older than any that readers have left, and so may be the next write.
 void Node::look_at_moved() noexcept {
     moved_.take([&](BlockId block) {
         BlockEntry& entry = entries_[block];

@@ -67,7 +67,8 @@ std::size_t Node::JointMerge::latch(std::size_t from) noexcept {
     return at;
 }
 
-// What was merged with another's bytes the last time will be again: the copy comes with the lock.
+// A block that was merged with another node's bytes the last time will be again: its copy comes
+// with the lock.
 void Node::JointMerge::set_out() noexcept {
     for (std::size_t i = 0; i < count; ++i) {
         const BlockId block = blocks[i];

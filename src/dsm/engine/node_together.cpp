@@ -165,7 +165,7 @@ void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home,
     }
     if (at == node.self_ || node.copies_.is_mapped(at)) return;
     way = has_lease ? Way::by_notice : Way::by_home;
-    // What was renewed the last time will be again.
+    // A block that was renewed the last time will be renewed again.
     if (has_lease || entry.run.renewals == 0) reading.emplace(node.copies_, block, bytes);
     if (!has_lease) return prepare_home(node, reading.has_value());
     const auto copy = reading->list();

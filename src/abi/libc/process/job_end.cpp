@@ -63,7 +63,7 @@ void on_exit_of_program(int status, void*) { end_program(status); }
 
 void on_quick_exit_of_program() { end_program(quick_status.load(std::memory_order_relaxed)); }
 
-/// What another node's exit() or quick_exit() asks of node 0.
+/// Carries out what another node's exit() or quick_exit() asks of node 0.
 struct ExitRequest {
     int status = 0;
     bool quick = false;

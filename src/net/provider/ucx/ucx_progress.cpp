@@ -142,7 +142,7 @@ void UcxProvider::park_waiting(Peer& peer) noexcept {
     peer.waiting.clear();
 }
 
-/// What is under way to it is told as failed at once, whether or not UCX ever calls back.
+/// Tells requests under way to the peer as failed at once, whether or not UCX ever calls back.
 void UcxProvider::lose(Peer& peer) noexcept {
     if (peer.lost) return;
     peer.gone = peer.lost = true;
