@@ -50,7 +50,7 @@ std::vector<std::string> compilers_of(const ElfFile& file) {
 
 using Names = std::set<std::string, std::less<>>;
 
-/// Of the file's symbols, those that `fits`, without their versions.
+/// The file's symbols that `fits`, without their versions.
 template <class Fits>
 Names names_of(const ElfFile& file, Fits&& fits) {
     Names names;
@@ -73,7 +73,7 @@ Names names_needed(const ElfFile& file) {
                     [](const ElfSymbol& symbol) { return !symbol.is_defined && !symbol.is_weak; });
 }
 
-/// What the runtime has, and what it refuses of that.
+/// The entry points of the runtime, and those of them that it refuses.
 struct Runtime {
     std::vector<std::string> refused;
     Names offered;  ///< empty: there is no runtime to look at

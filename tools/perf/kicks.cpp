@@ -90,8 +90,8 @@ private:
 
 // --- barriers ------------------------------------------------------------------------------------
 
-/// Who comes out sees what its children in the tree kicked before they went in: of all nodes those
-/// have the shortest way, so that a byte that came too early would have been overtaken.
+/// A node that comes out sees what its children in the tree kicked before they went in: of all
+/// nodes those have the shortest way, so that a byte that came too early would have been overtaken.
 bool holds_back(Rig& rig, Barrier& barrier) {
     const TreeNode node{rig.self(), rig.plan().nodes};
     const NodeId to{node.is_root() ? 0 : node.parent()};

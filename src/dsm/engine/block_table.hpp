@@ -19,20 +19,20 @@
 
 namespace hiroba::dsm {
 
-/// Of misses of the block.
+/// How often the block was missed.
 struct MissRun {
     std::uint16_t length = 0;   ///< of blocks missed in a row that began here
     std::uint8_t uses = 0;      ///< since the length was learned
     std::uint8_t renewals = 0;  ///< misses of this block in a row that moved no bytes
 };
 
-/// Of a block that is stale for the program, and how it became so.
+/// How a stale block became so, and whether the program may reach it.
 struct Stale {
     bool pinned = false;  ///< accessible all the same: the acquire under way brings the rest
     bool aside = false;   ///< made so by the background flusher, not used since
 };
 
-/// Of a block whose private copy lacks bytes that the public one has.
+/// More about a block whose private copy lacks bytes that the public one has.
 struct Withheld {
     bool listed = false;   ///< on the list of HeldBack
     ReleaseNumber by = 0;  ///< this node's release that saw the bytes
@@ -81,7 +81,8 @@ struct AtomicUse {
     std::uint64_t at_ns = 0;  ///< when the last one ended; 0: none
     std::uint64_t word = 0;   ///< what that left there
     bool vain = false;        ///< it is what was found and left before, too
-    /// Who was asked for a turn, and not told that it is over; its number + 1. Without the latch.
+    /// The node that was asked for a turn, and not told that it is over; its number + 1. Without
+    /// the latch.
     std::atomic<std::uint32_t> turn_asked{0};
 };
 

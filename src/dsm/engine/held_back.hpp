@@ -29,7 +29,7 @@ public:
           bases_(space.map().space_bytes()),
           blocks_(entries.size()) {}
 
-    /// What of the private copy differs from it was written here, and is not merged.
+    /// Bytes of the private copy that differ from this twin were written here, and are not merged.
     const std::byte* twin_of(BlockId block) noexcept {
         return entries_[block].held_back ? bases_.data() + space_.offset_of(block)
                                          : copies_.own(block);

@@ -10,7 +10,7 @@
 
 namespace hiroba::net::ucx {
 
-/// Of the library, its contexts and workers.
+/// The calls that concern the library, its contexts and workers.
 struct UcpWorkerCalls {
     decltype(&::ucp_get_version_string) get_version_string;
     decltype(&::ucp_config_read) config_read;
@@ -29,7 +29,7 @@ struct UcpWorkerCalls {
     decltype(&::ucs_status_string) status_string;
 };
 
-/// Of endpoints, memory, and what is sent.
+/// The calls that concern endpoints, memory and messages.
 struct UcpEndpointCalls {
     decltype(&::ucp_ep_create) ep_create;
     decltype(&::ucp_ep_close_nbx) ep_close_nbx;

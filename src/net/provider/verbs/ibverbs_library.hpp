@@ -13,7 +13,7 @@
 
 namespace hiroba::net::verbs {
 
-/// Of devices, their ports and memory.
+/// The calls that concern devices, their ports and memory.
 struct IbverbsDeviceCalls {
     ibv_device** (*get_device_list)(int*);
     decltype(&::ibv_free_device_list) free_device_list;
@@ -29,7 +29,7 @@ struct IbverbsDeviceCalls {
     decltype(&::ibv_dereg_mr) dereg_mr;
 };
 
-/// Of completion queues, receive queues and queue pairs.
+/// The calls that concern completion queues, receive queues and queue pairs.
 struct IbverbsQueueCalls {
     decltype(&::ibv_create_comp_channel) create_comp_channel;
     decltype(&::ibv_destroy_comp_channel) destroy_comp_channel;
