@@ -23,6 +23,8 @@ UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b|\b[Ff]or now\b")
 # A comment names the thread, function or field that does it (docs/style.md).
 NO_SUBJECT = re.compile(r"//[/!]?<?\s*(?:.*[.:;]\s)?(?:Whoever|Nobody|Somebody|Everybody|Someone|Everyone|No one)\b"
                         r"|^[^/]*//[/!]?<?\s*(?:whoever|nobody|somebody|everybody|someone|everyone|no one)\b")
+# Nor does it begin with a clause or a word that stands for a subject named nowhere.
+NO_BEGINNING = re.compile(r"\s*//[/!]?<? ?(?:(?:Who|Whose|Whom|They)\b|Of (?!course))")
 
 FUNCTION_START = re.compile(r"^( {0,4})(?!namespace|struct|class|enum|union|extern|public|private)"
                             r"[\w\[:~<].*\)[^;=]*\{$")
@@ -129,6 +131,8 @@ def subject_faults(path, lines):
         goes_on = comment_before and line.lstrip().startswith("//")  # a sentence, in small letters
         if found and not (goes_on and found[0].split()[-1].islower()):
             yield number, f"a comment whose subject is nobody in particular: {line.strip()}"
+        if not comment_before and NO_BEGINNING.match(line):
+            yield number, f"a comment that begins without its subject: {line.strip()}"
         comment_before = line.lstrip().startswith("//")
 
 

@@ -200,6 +200,12 @@ class Form(unittest.TestCase):
         text = SPDX + "int y;\n// A thread sleeps until it is woken by\n// somebody.\n// The thread that polls takes it.\n"
         self.assertEqual(faults(check_form, {**CLEAN, "src/base/x.cpp": text}), [])
 
+    def test_comment_that_begins_without_its_subject_is_found(self):
+        for begin in ("Who polls takes it.", "/ Of the page, at most.", "They wait.", "/ Whose it is."):
+            self.expect("src/base/x.cpp", SPDX + "int y;\n//" + " " * (begin[0] != "/") + begin + "\n", "without its subject")
+        text = SPDX + "int y;\n// The pages\n// Of course.\nint z;  // of the page\n"
+        self.assertEqual(faults(check_form, {**CLEAN, "src/base/x.cpp": text}), [])
+
     def test_empty_names_are_found(self):
         self.expect("src/base/string_utils.hpp", SPDX, "'utils'")
         self.expect("src/base/old/x.hpp", SPDX, "'old'")

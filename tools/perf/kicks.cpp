@@ -44,7 +44,7 @@ double ping_pong(const Rig& rig, PingPong& both, std::uint64_t iterations) {
     });
 }
 
-// Of this process, between prepare and measure.
+// Set by this process between prepare and measure.
 Offset place = 0, marks = 0;
 ChannelPlace channel_place;
 WindowPlace window_place;

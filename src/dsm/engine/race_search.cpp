@@ -82,7 +82,7 @@ RaceSearch::RaceSearch(gas::Segment changes, const Around& around, const MemoryO
 
 std::size_t RaceSearch::bytes_of_changes(const AddressMap& map, const MemoryOptions& options) {
     if (options.race == MemoryOptions::Race::off) return ChangeLog::entry_bytes(0);
-    // Of plain writes and of atomics.
+    // Two logs: of plain writes and of atomics.
     return 2 * BlockSpace::blocks_of(map) * ChangeLog::entry_bytes(map.shape().block_bytes);
 }
 

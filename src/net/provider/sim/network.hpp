@@ -102,7 +102,7 @@ public:
                       dropped = 0;  ///< because the card had seen them before
     };
     const Counts& counts() const noexcept { return counts_; }
-    /// Of one card: packets without those it sent again or had seen before.
+    /// The counts of one card: packets without those it sent again or had seen before.
     struct CardCounts {
         std::uint64_t sent = 0, received = 0, bytes_sent = 0;
     };
