@@ -424,7 +424,8 @@ bool BlockLock::touch(BlockId block) noexcept {
     const auto at = word(self_, block, lease_at);
     const auto lease = LeaseWord::from_raw(records_.load(at));
     if (!lease.is_open() || !lease.is_untouched()) return lease.is_open();
-    // A time that nobody was given, and no reader's trace: of this node's own copy there is none.
+    // Writes a time that no reader was given, and no reader's trace: there is none of this node's
+    // own copy.
     const std::uint64_t seen =
         records_.compare_swap(at, lease.raw(), LeaseWord::open(Timestamp{1}).raw());
     return LeaseWord::from_raw(seen).is_open();

@@ -39,8 +39,8 @@ bool Node::learn_flushed() noexcept {
     return true;
 }
 
-// With the flush object's lock. Whose order it is is known before the bytes can be shown: another
-// thread of this node may read them and write at once.
+// Learns what was flushed. With the flush object's lock. The node whose order the bytes have is
+// known before they can be shown: another thread of this node may read them and write at once.
 void Node::learn_flushed(const FlushObject::Content& flushed, bool orders) noexcept {
     if (!flushes_.is_new(flushed)) return;
     flushes_.note_who_saw();

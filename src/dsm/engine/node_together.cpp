@@ -118,8 +118,8 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
     return brought;
 }
 
-// With the acquire role: of what it has put off, all that takes nothing but reading. The rest stays
-// for rebase_pinned().
+// Rebases, of the blocks that the acquire has put off, all that need nothing but reading. The rest
+// stays for rebase_pinned(). With the acquire role.
 void Node::rebase_together() noexcept {
     std::size_t kept = 0;
     const std::span put_off = acquire_.put_off_blocks();

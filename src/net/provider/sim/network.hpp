@@ -114,7 +114,7 @@ public:
     /// one job attach together, so equal lives are one job: what is under way from an earlier one
     /// reaches nobody.
     std::uint32_t attach(NodeId node, SimProvider& provider);
-    /// `provider` takes nothing any more; its successor may be attached already.
+    /// `provider` takes packets no more; its successor may be attached already.
     void detach(NodeId node, const SimProvider& provider);
     SimProvider* provider(NodeId node) noexcept { return providers_[node.value]; }
     /// Brings `packet` to the card of packet->to, once, some time from now.

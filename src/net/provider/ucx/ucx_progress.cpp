@@ -65,8 +65,8 @@ void UcxProvider::end_puts(Peer& peer, ucs_status_t status) noexcept {
     if (!peer.puts.empty()) to_flush_.push_back(&peer);
 }
 
-// A connection breaks a moment before the peer leaves in good order, too. What fails by it is told
-// once somebody says that the peer is lost.
+// A connection breaks a moment before the peer leaves in good order, too. So a request that fails
+// by it is told as failed only when the launcher says that the peer is lost.
 void UcxProvider::finish(Op* op) noexcept {
     op->parked = op->failed && !peers_[op->peer.value].lost;
     if (!op->parked) finished_.push(op);
