@@ -136,8 +136,25 @@ def subject_faults(path, lines):
         comment_before = line.lstrip().startswith("//")
 
 
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
+TYPE = re.compile(r"^(?:class|struct|enum class|union) (?:alignas\([^)]*\) )?(\w+)(?: final)?(?: *:.*)?(?: \{.*)?$")
+
+
+def types_of(lines):
+    """The types that a header defines in a namespace, as (namespace::name, line)."""
+    within = []
+    for number, line in enumerate(lines, 1):
+        if match := NAMESPACE.match(line):
+            within.append(match[1])
+        elif line.startswith("}  // namespace") and within:
+            within.pop()
+        elif (match := TYPE.match(line)) and within and not line.endswith(";"):
+            yield "::".join(within + [match[1]]), number
+
+
 def faults(root):
     """Every violation as (path, line number, text)."""
+    defined = {}
     for folder in FOLDERS:
         for full in sorted((root / folder).rglob("*")):
             path = full.relative_to(root)
@@ -149,6 +166,10 @@ def faults(root):
             found += function_faults(path, lines)
             found += class_faults(path, lines)
             found += subject_faults(path, lines)
+            for name, number in types_of(lines) if path.suffix == ".hpp" and path.parts[0] != "examples" else ():
+                if defined.get(name, path) != path:
+                    found.append((number, f"{name} is also defined in {defined[name]}: one word, one meaning"))
+                defined.setdefault(name, path)
             if len(lines) > LINES_MAX:
                 found.append((LINES_MAX, f"{len(lines)} lines; {LINES_MAX} at most"))
             if path.parts[:2] != ("test", "house"):
