@@ -161,6 +161,27 @@ def refused(bench):
     yield from as_bare(bench, ended, 1)
 
 
+def other_build(bench):
+    """Processes of two builds in one job are refused by one line that names both."""
+    copy = bench.folder / "copy"
+    (copy / "bin").mkdir(parents=True)
+    changed = bytearray(pathlib.Path(bench.hiroba).read_bytes())
+    # The note's header: name of 4 bytes, id of 20, type 3, "GNU".
+    at = changed.index(b"\4\0\0\0\x14\0\0\0\3\0\0\0GNU\0") + 16
+    own = changed[at:at + 20].hex()
+    changed[at] ^= 0xff
+    (copy / "bin/hiroba").write_bytes(changed)
+    (copy / "bin/hiroba").chmod(0o755)
+    (copy / "lib").symlink_to(pathlib.Path(bench.hiroba).parents[1] / "lib")
+    words = ["exec", "--threads", "1", bench.program]
+    got, out, err = bench.run([*mpirun("-n", "1"), bench.hiroba, *words, ":", "-n", "1", str(copy / "bin/hiroba"), *words])
+    lines = re.findall(r"^hiroba: process 1 on \S+ is hiroba build (\w+), process 0 on \S+ is (\w+)", err, re.MULTILINE)
+    if got != 78 or out or lines != [(changed[at:at + 20].hex(), own)]:
+        yield f"status {got}, {out!r}, {err[-500:]!r}"
+    if left := bench.left():
+        yield f"processes {left} are left"
+
+
 def killed(bench):
     """A node that is killed ends the job; the launcher's end leaves nothing."""
     for victim in ("node", "launcher"):
@@ -299,7 +320,7 @@ def slurm(bench):
         yield from as_bare(bench, ended, 2)
 
 
-CASES = [one_host, bound, refused, killed, two_hosts, hostfile]
+CASES = [one_host, bound, refused, other_build, killed, two_hosts, hostfile]
 
 
 def main():

@@ -28,13 +28,19 @@ int main(void) {
 
 # Nodes that ask nothing of each other, so that none of them misses another.
 QUIET = r"""
+#include <omp.h>
 #include <stdio.h>
 #include <unistd.h>
 int main(void) {
-    puts("under way");
-    fflush(stdout);
 #pragma omp parallel
-    sleep(50);
+    {
+#pragma omp barrier
+        if (omp_get_thread_num() == 0) {
+            puts("under way");
+            fflush(stdout);
+        }
+        sleep(50);
+    }
 }
 """
 

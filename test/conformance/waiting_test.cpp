@@ -2,6 +2,7 @@
 // Role: what every provider promises of sleep: no wake-up is lost, and nothing burns a core while
 // nothing happens. Sleeps here have a timeout far beyond the job's limit: a lost wake-up fails the
 // test instead of costing a little time.
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -190,6 +191,49 @@ TEST_P(Waiting, an_idle_node_uses_less_than_a_hundredth_of_a_core) {
         EXPECT_TRUE(is_idle);
         endpoint->stop();
         service.join();
+        rig.meet();
+    });
+}
+
+TEST_P(Waiting, what_one_thread_polls_for_wakes_no_other) {
+    if (GetParam().nodes == 1) GTEST_SKIP() << "nothing comes from elsewhere";
+    if (GetParam().provider == "verbs")
+        GTEST_SKIP() << "each arrival wakes the service thread there";
+    if (GetParam().simulated()) GTEST_SKIP() << "threads share that of the simulator";
+    run([](Rig& rig) {
+        const NodeId partner{rig.self.value ^ 1};
+        const bool first = rig.self.value % 2 == 0;
+        auto endpoint = rig.open();
+        Arrived arrived;
+        endpoint->on(MessageKind::test, Arrived::take, &arrived);
+        ASSERT_TRUE(endpoint->connect());
+        std::uint64_t switches = 0;  // of the service thread that were of its own accord
+        Thread service{[&] {
+            endpoint->serve();
+            rusage usage{};
+            getrusage(RUSAGE_THREAD, &usage);
+            switches = static_cast<std::uint64_t>(usage.ru_nvcsw);
+        }};
+        // Never sleeps; yields only where it shares its core for long.
+        constexpr std::uint32_t polls_before_yield = 200;
+        const std::uint64_t rounds = rig.rounds(20'000 / rig.nodes);
+        const std::uint64_t start_ns = now_ns();
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            const auto send = [&] {
+                endpoint->send(partner, MessageKind::test, Urgency::when_polled, {});
+            };
+            if (first) send();
+            for (std::uint32_t polls = 1; !arrived.reached(round); ++polls)
+                if (!endpoint->poll() && polls % polls_before_yield == 0) sched_yield();
+            if (!first) send();
+        }
+        const std::uint64_t spent_ns = now_ns() - start_ns;
+        endpoint->stop();
+        service.join();
+        RecordProperty("service_switches", static_cast<int>(switches));
+        // It looks up after 200 us at the soonest, and some switches are of the
+        // beginning and end.
+        EXPECT_LT(switches, spent_ns / 100'000 + 200) << rounds << " rounds";
         rig.meet();
     });
 }

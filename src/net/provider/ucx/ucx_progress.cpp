@@ -14,6 +14,13 @@
 #include "net/provider/ucx/ucx_provider.hpp"
 
 namespace hiroba::net::ucx {
+namespace {
+
+// How long the service thread does not watch the worker while others poll. One of them that begins
+// to compute leaves what peers ask of its node waiting so long.
+constexpr std::uint64_t look_beside_pollers_ns = 200'000;
+
+}  // namespace
 
 template <class T>
 void UcxProvider::Queue<T>::push(T* item) noexcept {
@@ -207,6 +214,7 @@ void UcxProvider::peer_lost(NodeId peer) noexcept {
 // --- polling -------------------------------------------------------------------------------------
 
 std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
+    watch_.count_poll();
     latch_.lock();
     {
         const CallsOfOwnLibrary of_ucx;
@@ -279,6 +287,14 @@ bool UcxProvider::anything_to_do() noexcept {
 
 void UcxProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
                         void* argument) noexcept {
+    Sleepers& sleepers = sleepers_[static_cast<std::size_t>(role)];
+    // Does not arm the worker: each arrival would wake it beside the thread that polls for it, and
+    // over shared memory each sender would knock. As the far part of another provider it watches
+    // for threads that sleep elsewhere.
+    if (role == Sleeper::service && !setup_.memory && watch_.others_polled()) {
+        sleepers.sleep({}, std::min(timeout_ns, look_beside_pollers_ns), ready, argument);
+        return;
+    }
     struct Question {
         UcxProvider* provider;
         bool (*ready)(void*);
@@ -288,8 +304,7 @@ void UcxProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
         const auto& about = *static_cast<Question*>(asked);
         return about.ready(about.argument) || about.provider->anything_to_do();
     };
-    sleepers_[static_cast<std::size_t>(role)].sleep({event_fd_, -1}, timeout_ns, arrived,
-                                                    &question);
+    sleepers.sleep({event_fd_, -1}, timeout_ns, arrived, &question);
 }
 
 void UcxProvider::wake(NodeId node, Sleeper role) noexcept {

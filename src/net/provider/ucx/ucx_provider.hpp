@@ -23,6 +23,7 @@
 
 #include "base/latch.hpp"
 #include "net/provider/address_exchange.hpp"
+#include "net/provider/poll_watch.hpp"
 #include "net/provider/provider.hpp"
 #include "net/provider/sleepers.hpp"
 #include "net/provider/ucx/make_ucx_provider.hpp"
@@ -207,6 +208,7 @@ private:
     bool any_broken_ = false;                           ///< some peer has become gone
     std::uint64_t next_silent_ns_ = ~std::uint64_t{0};  ///< the earliest silent_at_ns
     Sleepers sleepers_[2];                              ///< by role
+    PollWatch watch_;
 };
 
 }  // namespace hiroba::net::ucx

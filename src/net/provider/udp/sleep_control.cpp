@@ -2,7 +2,6 @@
 #include "net/provider/udp/sleep_control.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/clock.hpp"
 #include "net/provider/udp/peer.hpp"
@@ -31,9 +30,7 @@ void SleepControl::sleep(Sleeper role, const Socket& socket, std::uint64_t timeo
     const std::uint64_t now = now_ns();
     bool watches = true;
     if (role == Sleeper::service) {
-        service_thread_.store(pthread_self(), std::memory_order_relaxed);
-        const std::uint64_t polls = polls_of_others_.load(std::memory_order_relaxed);
-        watches = polls == std::exchange(polls_seen_, polls);
+        watches = !polls_.others_polled();
         if (!watches) timeout_ns = std::min(timeout_ns, service_look_ns);
     }
     if (watches) {

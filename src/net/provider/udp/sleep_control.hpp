@@ -9,11 +9,10 @@
 // watches the socket like everybody else, until the next packet must be sent again.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstdint>
 
+#include "net/provider/poll_watch.hpp"
 #include "net/provider/provider.hpp"
 #include "net/provider/sleepers.hpp"
 #include "net/provider/udp/socket.hpp"
@@ -32,12 +31,7 @@ public:
 
     // --- by the poller, under the provider's latch -----------------------------------------------
 
-    /// Only under the latch is it changed; sleep() takes it as a hint.
-    void count_poll() noexcept {
-        if (service_thread_.load(std::memory_order_relaxed) == pthread_self()) return;
-        polls_of_others_.store(polls_of_others_.load(std::memory_order_relaxed) + 1,
-                               std::memory_order_relaxed);
-    }
+    void count_poll() noexcept { polls_.count_poll(); }
     /// The bell's socket was readable: a hint.
     bool bell_rang() const noexcept { return bell_rang_.load(std::memory_order_relaxed); }
     void silence_bell() noexcept { bell_rang_.store(false, std::memory_order_relaxed); }
@@ -72,10 +66,8 @@ private:
     std::atomic<bool> owes_{false};
     std::atomic<bool> bell_rang_{false};
     Sleepers waiters_, service_;
-    std::atomic<std::uint64_t> polls_of_others_{0};  ///< than the service thread
+    PollWatch polls_;
     std::atomic<std::uint64_t> service_until_ns_{0};
-    std::atomic<pthread_t> service_thread_{};
-    std::uint64_t polls_seen_ = 0;  ///< service thread
 };
 
 }  // namespace hiroba::net::udp
