@@ -13,6 +13,9 @@ if [[ $# -eq 0 ]]; then
         command -v "$compiler" >/dev/null && set -- "$@" "$compiler"
     done
 fi
+for compiler in "$@"; do
+    command -v "$compiler" >/dev/null || { echo "try-compilers: there is no $compiler here" >&2; exit 78; }
+done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python3 - "$build/compile_commands.json" >"$work/sources" <<'END'
