@@ -109,7 +109,7 @@ HIROBA_VERBS_DEVICE=rxe0 HIROBA_ACP_DEVICES=rxe1 timeout 400 %(build)s/bin/hirob
     %(build)s/acp/acp_colors 2 2 390 >/tmp/out 2>/tmp/err
 status=$?
 echo "packets of the two devices: $(sent rxe0) and $(sent rxe1)"
-grep -q 'rounds with 2 colors on 3 ranks: right' /tmp/out && [ $status = 0 ] || { tail -20 /tmp/out /tmp/err; exit 1; }
+grep -q 'rounds with 2 colors on 3 ranks: right' /tmp/out && [ $status = 0 ] || { cat /tmp/out /tmp/err | tail -20; exit 1; }
 cat /tmp/out
 [ $(sent rxe1) -gt $(( $(sent rxe0) / 4 )) ]
 """
