@@ -450,7 +450,7 @@ protected:
         }
     }
 
-    // What a hit needs; set once, before the space is used.
+    // The page's metadata that a hit needs; set once, before the space is used.
     CachedPage* cached_ = nullptr;
     std::uint64_t pages_ = 0;
     std::uint32_t page_shift_ = 12;

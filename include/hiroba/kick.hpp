@@ -40,7 +40,7 @@ template <class T>
 concept Kickable = std::is_trivially_copyable_v<T> &&
     (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
 
-/// What of an offset says where in its page a value goes.
+/// The bits of an offset that say where in its page a value goes.
 template <Kickable T>
 inline constexpr std::uint32_t offset_mask = page_bytes - sizeof(T);
 

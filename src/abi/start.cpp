@@ -33,7 +33,8 @@ namespace {
 using MainFunction = int (*)(int, char**, char**);
 using StartMain = int(MainFunction, int, char**, void (*)(), void (*)(), void (*)(), void*);
 
-/// What the program's entry code hands to libc, kept for the thread that will run main.
+/// The arguments that the program's entry code hands to libc, kept for the thread that will run
+/// main.
 struct ProgramStart {
     MainFunction main = nullptr;
     int argc = 0;

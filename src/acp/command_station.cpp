@@ -11,7 +11,7 @@
 namespace hiroba::acp {
 namespace {
 
-/// What ACP_HANDLE_CONT follows: the access this thread issued last.
+/// The access that this thread issued last: ACP_HANDLE_CONT follows it.
 struct LastOfThread {
     const CommandStation* station = nullptr;
     std::uint64_t handle = 0;

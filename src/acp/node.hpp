@@ -80,7 +80,7 @@ public:
     // --- access. `order`: a handle or one of those above.
     /// The handle, or 0: refused, nothing was done; why_refused(the same) says why.
     std::int64_t try_access(const Access& access, std::int64_t order) {
-        // What can be done by loads and stores should cost little more than these.
+        // Accesses that loads and stores can do should cost little more than these.
         if (order == handle_null && is_aligned(access) && access.bytes != 0) {
             std::byte* const dst = memory_.reach(access.dst, access.bytes);
             std::byte* const src = memory_.reach(access.src, access.bytes);
@@ -107,7 +107,8 @@ private:
     static bool is_aligned(const Access& access) noexcept {
         return !access.is_atomic || ((access.dst | access.src) & (access.width - 1)) == 0;
     }
-    /// Of both ends, those that are nullptr may be registered memory of this node. 0: not at once.
+    /// Tries an access whose ends that are nullptr may be registered memory of this node. 0: not at
+    /// once.
     std::int64_t try_registered(const Access& access, std::byte* dst, std::byte* src) noexcept;
     std::int64_t try_any_access(const Access& access, std::int64_t order);
     bool understand(std::int64_t order, Order& understood) const noexcept;

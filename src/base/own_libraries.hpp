@@ -9,7 +9,7 @@
 
 namespace hiroba {
 
-/// What becomes of an own library when the process calls exit().
+/// How an own library ends when the process calls exit().
 enum class AtExit : std::uint8_t {
     /// Its finalizers run, as any library's do.
     finalize,

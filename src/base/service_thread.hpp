@@ -8,7 +8,7 @@
 
 namespace hiroba {
 
-/// What to change when a thread did not start with `error`, as the end of a line.
+/// Says what to change when a thread did not start with `error`, as the end of a line.
 const char* thread_advice(int error) noexcept;
 
 /// Blocks signals for the thread that is to be started; puts the caller's mask back.

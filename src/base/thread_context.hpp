@@ -37,8 +37,8 @@ struct SyncPlace {
     SyncKind kind = SyncKind::start;
 };
 
-/// What a compiler's runtime call has said of the atomic behind it: that it adds what lies at
-/// `term` to the variable of a reduction.
+/// A compiler's runtime call has said of the atomic behind it that it adds what lies at `term` to
+/// the variable of a reduction.
 struct AnnouncedTerm {
     std::uintptr_t code = 0;  ///< behind the call; 0: nothing was said
     const void* term = nullptr;
@@ -58,10 +58,11 @@ struct ThreadContext {
     void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
-    /// What the program had blocked when it faulted; nullptr: no fault (base/held_signals.hpp).
+    /// The signals that the program had blocked when it faulted; nullptr: no fault
+    /// (base/held_signals.hpp).
     const sigset_t* mask_before_fault = nullptr;
-    /// What our frames lie over of the program's stack while it flushes; empty elsewhere. The
-    /// program has nothing there.
+    /// The part of the program's stack under our frames while the thread flushes, where the program
+    /// has nothing; else empty.
     std::uintptr_t frames_begin = 0, frames_end = 0;
     AnnouncedTerm announced;  ///< of the thread's next atomic (omp/atomic)
     Turns* turns = nullptr;   ///< schedules the thread; nullptr: the kernel does (base/turns.hpp)

@@ -38,7 +38,7 @@ struct MemoryOptions {
     /// What an atomic orders: all memory, as a release and an acquire, or itself (HIROBA_ATOMICS).
     enum class Atomics : std::uint8_t { acq_rel, relaxed } atomics = Atomics::acq_rel;
 
-    /// What the settings ask for; a number that is none is a usage error with its name.
+    /// Reads the settings; a value that is no number is a usage error with the setting's name.
     static Result<MemoryOptions> from_settings();
 };
 
@@ -53,7 +53,7 @@ using RaceReport = void (*)(void* context, std::uintptr_t address, std::uint32_t
 struct MissCounts {
     std::uint64_t read_faults = 0, write_faults = 0, fetches_by_notice = 0, fetches_by_home = 0;
     std::uint64_t renewals = 0, bytes_fetched = 0, fetched_ahead = 0;
-    /// Of those fetched ahead, how many had their use watched, and were used; only with
+    /// How many of the blocks fetched ahead had their use watched, and were used; only with
     /// watch_ahead.
     std::uint64_t ahead_watched = 0, ahead_used = 0;
     /// Brought by a synchronization: in place, or fetched; of a sample of the latter, not used.

@@ -13,31 +13,26 @@
 
 #include "base/clock.hpp"
 #include "net/async.hpp"
+#include "net/test_parts/idle_provider.hpp"
 
 namespace hiroba::net {
 namespace {
 
 /// A set of queues for each thread that posts; its requests are complete when that thread asks.
-class SetsProvider final : public Provider {
+class SetsProvider final : public test::IdleProvider {
 public:
     explicit SetsProvider(std::uint32_t sets)
-        : limits_{.name = "sets",
-                  .message_bytes_max = 4096,
-                  .completes_inline = false,
-                  .parallel = true,
-                  .maps_peers = false,
-                  .queue_pairs = sets} {}
-    const Limits& limits() const noexcept override { return limits_; }
+        : IdleProvider({.name = "sets",
+                        .message_bytes_max = 4096,
+                        .completes_inline = false,
+                        .parallel = true,
+                        .maps_peers = false,
+                        .queue_pairs = sets}) {}
     Result<RegionId> allocate(std::size_t bytes) override {
         memory_.resize(bytes);
         return RegionId{0};
     }
     MutableBytes local(RegionId) noexcept override { return memory_; }
-    std::byte* mapped(NodeId, RegionId) noexcept override { return nullptr; }
-    Result<void> connect() override { return {}; }
-    Post send(NodeId, MessageKind, Urgency, std::span<const Bytes>) noexcept override {
-        return Post::done;
-    }
     Post put(OpId id, NodeId, RegionId, std::uint64_t offset, Bytes from) noexcept override {
         std::memcpy(memory_.data() + offset, from.data(), from.size());
         const std::scoped_lock lock{mutex_};
@@ -46,13 +41,6 @@ public:
         own.push_back(id);
         posted_by.insert(std::this_thread::get_id());
         return Post::posted;
-    }
-    Post get(OpId, MutableBytes, NodeId, RegionId, std::uint64_t) noexcept override {
-        return Post::done;
-    }
-    Post atomic(OpId, AtomicOp, NodeId, RegionId, std::uint64_t, std::uint64_t, std::uint64_t,
-                std::uint64_t*) noexcept override {
-        return Post::done;
     }
     std::size_t poll(Arrivals& arrivals, std::size_t) noexcept override {
         return polls_all ? tell(arrivals, {}) : tell(arrivals, std::this_thread::get_id());
@@ -63,7 +51,6 @@ public:
     void sleep(Sleeper, std::uint64_t, bool (*ready)(void*), void* argument) noexcept override {
         if (!ready(argument)) sched_yield();
     }
-    void wake(NodeId, Sleeper) noexcept override {}
 
     static constexpr std::size_t room = 8;
     bool polls_all = false;  ///< poll() tells of all sets, poll_own() of none
@@ -84,7 +71,6 @@ private:
         for (const OpId id : told) arrivals.completed(id);
         return told.size();
     }
-    Limits limits_;
     std::mutex mutex_;
     std::vector<std::byte> memory_;
     std::map<std::thread::id, std::vector<OpId>> pending_;

@@ -12,38 +12,18 @@
 #include <thread>
 
 #include "net/bootstrap/control_packet.hpp"
+#include "net/test_parts/idle_provider.hpp"
 
 namespace hiroba::net {
 namespace {
 
 /// Does nothing but remember who was lost.
-class Mourner final : public Provider {
+class Mourner final : public test::IdleProvider {
 public:
-    const Limits& limits() const noexcept override { return limits_; }
-    Result<RegionId> allocate(std::size_t) override { return RegionId{}; }
-    MutableBytes local(RegionId) noexcept override { return {}; }
-    std::byte* mapped(NodeId, RegionId) noexcept override { return nullptr; }
-    Result<void> connect() override { return {}; }
-    Post send(NodeId, MessageKind, Urgency, std::span<const Bytes>) noexcept override {
-        return Post::done;
-    }
-    Post put(OpId, NodeId, RegionId, std::uint64_t, Bytes) noexcept override { return Post::done; }
-    Post get(OpId, MutableBytes, NodeId, RegionId, std::uint64_t) noexcept override {
-        return Post::done;
-    }
-    Post atomic(OpId, AtomicOp, NodeId, RegionId, std::uint64_t, std::uint64_t, std::uint64_t,
-                std::uint64_t*) noexcept override {
-        return Post::done;
-    }
+    Mourner() : IdleProvider({"mourner", 0, true, true, false}) {}
     void peer_lost(NodeId peer) noexcept override { lost.fetch_or(1u << peer.value); }
-    std::size_t poll(Arrivals&, std::size_t) noexcept override { return 0; }
-    void sleep(Sleeper, std::uint64_t, bool (*)(void*), void*) noexcept override {}
-    void wake(NodeId, Sleeper) noexcept override {}
 
     std::atomic<std::uint32_t> lost{0};
-
-private:
-    Limits limits_{"mourner", 0, true, true, false};
 };
 
 struct Channel {

@@ -92,7 +92,7 @@ bool Endpoint::poll() noexcept {
         polls_of_others_.store(polls_of_others_.load(std::memory_order_relaxed) + 1,
                                std::memory_order_relaxed);
     }
-    // What is queued goes first: it takes along the acknowledgements that a poll which finds
+    // Queued requests go first: they take along the acknowledgements that a poll which finds
     // nothing would have to send on their own.
     std::size_t delivered = part_ != nullptr ? part_->progress() : 0;
     delivered += provider_->poll(*this, poll_count_max);

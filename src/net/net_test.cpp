@@ -12,35 +12,21 @@
 #include <vector>
 
 #include "net/provider/registry.hpp"
+#include "net/test_parts/idle_provider.hpp"
 
 namespace hiroba::net {
 namespace {
 
 /// Node 0 of two. Delivers what is in `inbox`, takes `room` messages, and may not be entered twice.
-class ScriptedProvider final : public Provider {
+class ScriptedProvider final : public test::IdleProvider {
 public:
-    const Limits& limits() const noexcept override {
-        static constexpr Limits limits{"scripted", 65536, false, false, false};
-        return limits;
-    }
-    Result<RegionId> allocate(std::size_t) override { return RegionId{}; }
-    MutableBytes local(RegionId) noexcept override { return {}; }
-    std::byte* mapped(NodeId, RegionId) noexcept override { return nullptr; }
-    Result<void> connect() override { return {}; }
+    ScriptedProvider() : IdleProvider({"scripted", 65536, false, false, false}) {}
 
     Post send(NodeId to, MessageKind, Urgency, std::span<const Bytes> parts) noexcept override {
         Inside inside{*this};
         if (room == 0) return Post::again;
         --room;
         sent.emplace_back(to.value, static_cast<int>(parts[0][0]));
-        return Post::done;
-    }
-    Post put(OpId, NodeId, RegionId, std::uint64_t, Bytes) noexcept override { return Post::done; }
-    Post get(OpId, MutableBytes, NodeId, RegionId, std::uint64_t) noexcept override {
-        return Post::done;
-    }
-    Post atomic(OpId, AtomicOp, NodeId, RegionId, std::uint64_t, std::uint64_t, std::uint64_t,
-                std::uint64_t*) noexcept override {
         return Post::done;
     }
     std::size_t poll(Arrivals& arrivals, std::size_t) noexcept override {

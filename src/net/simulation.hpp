@@ -14,7 +14,7 @@
 
 namespace hiroba::net {
 
-/// What of the process's memory each node, or each thread, has for itself.
+/// The part of the process's memory that each node, or each thread, has for itself.
 class NodeMemory {
 public:
     virtual ~NodeMemory() = default;

@@ -43,8 +43,8 @@ public:
     bool may_give_turn(std::uint64_t now_ns) const noexcept {
         return now_ns >= no_turn_before_ns_.load(std::memory_order_relaxed);
     }
-    /// Learns from one turn. Who took it all was no thread that has a question of its own: for some
-    /// time none is given, so that less than a tenth goes to it.
+    /// Learns from one turn. A thread that took all of a long turn had no question of its own: for
+    /// some time no turn is given, so that such threads get less than a tenth.
     void turn_took(std::uint64_t ns, std::uint64_t now_ns) noexcept {
         if (ns > turn_max_ns)
             no_turn_before_ns_.store(now_ns + ns * turn_rest, std::memory_order_relaxed);

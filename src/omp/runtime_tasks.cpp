@@ -285,7 +285,7 @@ bool RuntimeCore::AskPace::asks_now(const std::vector<TaskHandle>& away) {
     std::vector<std::uint64_t> wanted;
     for (const TaskHandle each : away) wanted.push_back(each.raw);
     std::sort(wanted.begin(), wanted.end());
-    // The end of some of them is no reason to ask for the others once more.
+    // When some of them have ended, the others need not be asked for once more.
     const bool known = std::includes(asked.begin(), asked.end(), wanted.begin(), wanted.end());
     const std::uint64_t now = now_ns();
     if (known && now < next_ns) return false;

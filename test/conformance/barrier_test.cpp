@@ -70,7 +70,8 @@ TEST_P(Barriers, hold_everybody_back_one_behind_the_other) {
                 node.meet(round);
                 const bool is_tree = round % Node::ways == 2;
                 for (std::uint32_t peer = 0; peer < rig.nodes; ++peer) {
-                    // Of two nodes that a tree does not join, a packet may be slower than it.
+                    // A packet between two nodes that a tree does not join may be slower than the
+                    // tree.
                     const bool joined = !is_tree || peer == 0 || rig.self.value == 0;
                     if (!joined && !node.to_all[peer].is_mapped()) continue;
                     const auto seen = node.board->load<std::uint64_t>(node.words + peer * 8);

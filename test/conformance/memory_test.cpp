@@ -84,7 +84,7 @@ TEST_P(Memory, put_by_one_node_is_got_by_another_at_any_size_and_alignment) {
 
 TEST_P(Memory, that_is_discarded_is_zero_for_all_and_takes_what_comes_then) {
     run([](Rig& rig) {
-        // Of more than one piece that a device registers at once.
+        // Longer than one piece that a device registers at once.
         constexpr std::size_t bytes = std::size_t{5} << 19, from = 4'096, discarded = 3 * 4'096;
         Node node{rig, bytes};
         const auto put = [&](std::size_t at, std::size_t count, int value) {

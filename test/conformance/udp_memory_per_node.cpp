@@ -108,7 +108,7 @@ struct Cost {
     double heap = 0, resident = 0;
 };
 
-/// Of a node; negative when the nodes could not meet or talk.
+/// The cost of a node; negative when the nodes could not meet or talk.
 Cost cost_of_node(std::uint32_t count) {
     Nodes nodes(count);
     auto meeting = std::make_unique<Meeting>(count);

@@ -200,6 +200,22 @@ class Form(unittest.TestCase):
         text = SPDX + "int y;\n// A thread sleeps until it is woken by\n// somebody.\n// The thread that polls takes it.\n"
         self.assertEqual(faults(check_form, {**CLEAN, "src/base/x.cpp": text}), [])
 
+    def test_comment_that_begins_without_its_subject_is_found(self):
+        for begin in ("Who polls takes it.", "/ Of the page, at most.", "They wait.", "/ Whose it is."):
+            self.expect("src/base/x.cpp", SPDX + "int y;\n//" + " " * (begin[0] != "/") + begin + "\n", "without its subject")
+        text = SPDX + "int y;\n// The pages\n// Of course.\nint z;  // of the page\n"
+        self.assertEqual(faults(check_form, {**CLEAN, "src/base/x.cpp": text}), [])
+
+    def test_a_type_defined_twice_is_found(self):
+        def text(name):
+            return SPDX + f"namespace hiroba::net {{\nclass Ahead;\nstruct {name} {{\n    int x;\n}};\n}}  // namespace hiroba::net\n"
+
+        one = {**CLEAN, "src/net/one.hpp": text("Slot"), "src/net/two.hpp": text("Place")}
+        self.assertEqual(faults(check_form, one), [])
+        found = faults(check_form, {**one, "tools/three.hpp": text("Slot")})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("three.hpp:5: hiroba::net::Slot is also defined in src/net/one.hpp", found[0])
+
     def test_empty_names_are_found(self):
         self.expect("src/base/string_utils.hpp", SPDX, "'utils'")
         self.expect("src/base/old/x.hpp", SPDX, "'old'")

@@ -19,7 +19,7 @@ public:
     virtual NodeId self() const noexcept = 0;
     virtual dsm::SharedMemory& memory() noexcept = 0;
     virtual dsm::LockTable& locks() noexcept = 0;
-    /// Of whatever clock the nodes live by; for people who read the steps.
+    /// The time of whatever clock the nodes live by; for people who read the steps.
     virtual std::uint64_t time_ns() noexcept = 0;
 
     /// An access of the program: 1, 2, 4 or 8 bytes, aligned.

@@ -96,7 +96,8 @@ private:
         bool discarded = false;
         std::uint64_t sent = 0;  ///< messages
     };
-    /// Of one thread: what it says, that it has said so, and whose word it has read last.
+    /// One thread's messages: its word, that it has told it, and the thread whose word it has read
+    /// last.
     struct Messages {
         std::uintptr_t data = 0, flag = 0, relay = 0;
     };

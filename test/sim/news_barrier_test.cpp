@@ -132,7 +132,7 @@ TEST(NewsBarrier, gives_everybody_the_words_and_the_news_of_all_whatever_the_wir
     net::sim::FiberStacks stacks;
     const std::uint64_t first = number_of("BARRIER_SEED", 1), runs = number_of("BARRIER_RUNS", 120);
     for (std::uint64_t seed = first; seed < first + runs; ++seed) {
-        // Of both shapes; with 20 there are nodes without children beside some that have one.
+        // Both shapes; with 20 there are nodes without children beside some that have one.
         const auto nodes = static_cast<std::uint32_t>(1 + seed % 20);
         ASSERT_EQ(run(stacks, nodes, seed, 6), "")
             << "replay: BARRIER_RUNS=1 BARRIER_SEED=" << seed;

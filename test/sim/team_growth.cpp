@@ -105,7 +105,7 @@ public:
         known_.assign(known_.size(), false);
         return all;
     }
-    /// Of the set that the test adds to each mail.
+    /// The bytes of the set that the test adds to each mail.
     std::size_t set_bytes() const noexcept { return (known_.size() + 7) / 8; }
     void count_anew() noexcept { sent = received = bytes_sent = 0; }
 
@@ -300,7 +300,7 @@ void print_row(const Wire& wire, std::uint32_t nodes, bool tells, const Row& row
     std::fflush(stdout);
 }
 
-/// Of one wire, with or without notices. False: something is wrong.
+/// Prints the rows of one wire, with or without notices. False: something is wrong.
 bool print_rows(const Wire& wire, std::uint32_t nodes_max, bool tells) {
     double least = 1e18, most = 0;
     for (std::uint32_t nodes = 2; nodes <= nodes_max; nodes *= 2) {

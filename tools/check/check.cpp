@@ -18,10 +18,10 @@
 namespace hiroba::tools {
 namespace {
 
-const char* name_of(Outcome outcome) {
-    switch (outcome) {
-        case Outcome::ends: return "ends the run";
-        case Outcome::fails: return "fails";
+const char* name_of(Effect effect) {
+    switch (effect) {
+        case Effect::ends: return "ends the run";
+        case Effect::fails: return "fails";
         default: return "may not work";
     }
 }
@@ -59,7 +59,7 @@ void print_object(const ObjectFound& object) {
     if (object.code_on_stack) fmt::print("  stacks        are executable: it keeps code on them\n");
     constexpr std::size_t places_most = 5;
     for (const Finding& finding : object.findings) {
-        fmt::print("  {:13} {}: {}\n", name_of(finding.outcome), finding.name, finding.why);
+        fmt::print("  {:13} {}: {}\n", name_of(finding.effect), finding.name, finding.why);
         if (!finding.places.empty())
             fmt::print("                at {}\n", some_of(finding.places, places_most));
     }
@@ -91,7 +91,7 @@ Json json_of(const ObjectFound& object) {
     Json findings = Json::array();
     for (const Finding& finding : object.findings)
         findings.push_back(Json::object({{"name", finding.name},
-                                         {"outcome", name_of(finding.outcome)},
+                                         {"outcome", name_of(finding.effect)},
                                          {"why", finding.why},
                                          {"places", json_of(finding.places)}}));
     return Json::object(

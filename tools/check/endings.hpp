@@ -8,7 +8,7 @@
 
 namespace hiroba::tools {
 
-enum class Outcome {
+enum class Effect {
     ends,      ///< the run, when it gets there
     fails,     ///< the call, with a line
     sometimes  ///< ends the run in certain places only
@@ -16,37 +16,37 @@ enum class Outcome {
 
 struct Ending {
     std::string_view function;
-    Outcome outcome;
+    Effect effect;
     std::string_view why;
 };
 
 inline constexpr Ending endings[] = {
-    {"fork", Outcome::fails,
+    {"fork", Effect::fails,
      "the child would write into its parent's memory; use posix_spawn, system, popen, or vfork and "
      "exec"},
-    {"daemon", Outcome::fails, "it forks; start the program in the background instead"},
-    {"forkpty", Outcome::fails, "it forks; use posix_spawn"},
-    {"shmat", Outcome::fails, "memory of System V would be each node's own; use malloc or mmap"},
-    {"dlmopen", Outcome::fails, "a namespace of libraries would be one node's; use dlopen"},
-    {"io_setup", Outcome::fails, "the kernel's asynchronous input knows one node; use aio or read"},
-    {"pthread_mutexattr_setrobust", Outcome::sometimes,
+    {"daemon", Effect::fails, "it forks; start the program in the background instead"},
+    {"forkpty", Effect::fails, "it forks; use posix_spawn"},
+    {"shmat", Effect::fails, "memory of System V would be each node's own; use malloc or mmap"},
+    {"dlmopen", Effect::fails, "a namespace of libraries would be one node's; use dlopen"},
+    {"io_setup", Effect::fails, "the kernel's asynchronous input knows one node; use aio or read"},
+    {"pthread_mutexattr_setrobust", Effect::sometimes,
      "the first use of a robust mutex ends the run: it knows one node"},
-    {"pthread_mutexattr_setpshared", Outcome::sometimes,
+    {"pthread_mutexattr_setpshared", Effect::sometimes,
      "the first use of a mutex ends the run if PTHREAD_PROCESS_SHARED is what was set"},
-    {"pthread_condattr_setpshared", Outcome::sometimes,
+    {"pthread_condattr_setpshared", Effect::sometimes,
      "the first use of a condition variable ends the run if PTHREAD_PROCESS_SHARED is what was "
      "set"},
-    {"pthread_rwlockattr_setpshared", Outcome::sometimes,
+    {"pthread_rwlockattr_setpshared", Effect::sometimes,
      "the first use of a lock ends the run if PTHREAD_PROCESS_SHARED is what was set"},
-    {"pthread_barrierattr_setpshared", Outcome::sometimes,
+    {"pthread_barrierattr_setpshared", Effect::sometimes,
      "the first use of a barrier ends the run if PTHREAD_PROCESS_SHARED is what was set"},
-    {"pthread_exit", Outcome::sometimes, "in a parallel region it ends the run"},
-    {"execv", Outcome::sometimes, "in a parallel region, on another node than 0, it ends the run"},
-    {"execve", Outcome::sometimes, "in a parallel region, on another node than 0, it ends the run"},
-    {"execvp", Outcome::sometimes, "in a parallel region, on another node than 0, it ends the run"},
-    {"execl", Outcome::sometimes, "in a parallel region, on another node than 0, it ends the run"},
-    {"execlp", Outcome::sometimes, "in a parallel region, on another node than 0, it ends the run"},
-    {"dlopen", Outcome::sometimes,
+    {"pthread_exit", Effect::sometimes, "in a parallel region it ends the run"},
+    {"execv", Effect::sometimes, "in a parallel region, on another node than 0, it ends the run"},
+    {"execve", Effect::sometimes, "in a parallel region, on another node than 0, it ends the run"},
+    {"execvp", Effect::sometimes, "in a parallel region, on another node than 0, it ends the run"},
+    {"execl", Effect::sometimes, "in a parallel region, on another node than 0, it ends the run"},
+    {"execlp", Effect::sometimes, "in a parallel region, on another node than 0, it ends the run"},
+    {"dlopen", Effect::sometimes,
      "in a parallel region it fails with a line; what it opens is not looked at here"},
 };
 

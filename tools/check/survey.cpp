@@ -50,7 +50,7 @@ std::vector<std::string> compilers_of(const ElfFile& file) {
 
 using Names = std::set<std::string, std::less<>>;
 
-/// Of the file's symbols, those that `fits`, without their versions.
+/// The file's symbols that `fits`, without their versions.
 template <class Fits>
 Names names_of(const ElfFile& file, Fits&& fits) {
     Names names;
@@ -73,7 +73,7 @@ Names names_needed(const ElfFile& file) {
                     [](const ElfSymbol& symbol) { return !symbol.is_defined && !symbol.is_weak; });
 }
 
-/// What the runtime has, and what it refuses of that.
+/// The entry points of the runtime, and those of them that it refuses.
 struct Runtime {
     std::vector<std::string> refused;
     Names offered;  ///< empty: there is no runtime to look at
@@ -116,9 +116,9 @@ public:
         all.undecodable_bytes = scan.undecodable_bytes;
     }
 
-    void add(std::string name, Outcome outcome, std::string why) {
+    void add(std::string name, Effect effect, std::string why) {
         std::vector<std::string> places = places_of(name);
-        found_.findings.push_back({std::move(name), outcome, std::move(why), std::move(places)});
+        found_.findings.push_back({std::move(name), effect, std::move(why), std::move(places)});
     }
 
     void entry_points(const Runtime& runtime) {
@@ -129,11 +129,11 @@ public:
             if (openmp) found_.entry_points.push_back(name);
             if (openmp && needed.contains(name) && !runtime.offered.empty() &&
                 !runtime.offered.contains(name))
-                add(name, Outcome::ends, not_offered);
+                add(name, Effect::ends, not_offered);
             if (holds(runtime.refused, name))
-                add(name, Outcome::ends, "hiroba cannot carry out this entry point of OpenMP");
+                add(name, Effect::ends, "hiroba cannot carry out this entry point of OpenMP");
             for (const Ending& ending : endings)
-                if (ending.function == name) add(name, ending.outcome, std::string(ending.why));
+                if (ending.function == name) add(name, ending.effect, std::string(ending.why));
         }
     }
 
@@ -171,7 +171,7 @@ void look_at(const Image& image, const Runtime& runtime, Names& defined, ObjectF
     look.atomics();
     look.entry_points(runtime);
     if (const std::string name = own_runtime_of(*file); !name.empty() && !found.asked_as.empty())
-        look.add(name, Outcome::ends,
+        look.add(name, Effect::ends,
                  "it is a second OpenMP runtime in the process; link it with libgomp or libomp as "
                  "a library");
 }
@@ -204,7 +204,7 @@ bool Survey::would_run() const {
     return std::ranges::none_of(objects, [](const ObjectFound& object) {
         return !object.error.empty() ||
                std::ranges::any_of(object.findings, [](const Finding& finding) {
-                   return finding.outcome == Outcome::ends;
+                   return finding.effect == Effect::ends;
                });
     });
 }

@@ -16,7 +16,7 @@ namespace hiroba::tools {
 /// Something that stands against a run, or may.
 struct Finding {
     std::string name;  ///< of a function or entry point
-    Outcome outcome = Outcome::ends;
+    Effect effect = Effect::ends;
     std::string why;
     std::vector<std::string> places;  ///< "main.c:12 (work)" where the code calls it
 };

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpu_list.hpp"
 #include "base/fatal.hpp"
 #include "net/provider/this_host.hpp"
 #include "tools/exec/placement.hpp"
@@ -23,7 +24,6 @@
 #include "tools/hosts/run_on_hosts.hpp"
 #include "tools/line.hpp"
 #include "tools/run/checks.hpp"
-#include "tools/run/cpu_list.hpp"
 #include "tools/run/nodes.hpp"
 
 namespace hiroba::tools {

@@ -20,7 +20,7 @@ struct ExecCard {
     std::uint64_t host = 0;  ///< net::this_host()
     std::string host_name;
     std::string cpus;  ///< it may run on, as "0,2-5"
-    // Of process 0 alone:
+    // Process 0 alone has these:
     std::uint64_t key = 0, key_high = 0;
     std::uint16_t port = 0;            ///< where it listens for agents
     std::vector<std::string> callers;  ///< its numeric addresses, best first

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpu_list.hpp"
 #include "base/fatal.hpp"
 #include "base/settings.hpp"
 #include "net/bootstrap/device.hpp"
@@ -26,7 +27,6 @@
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
 #include "tools/run/checks.hpp"
-#include "tools/run/cpu_list.hpp"
 #include "tools/run/participation.hpp"
 
 namespace hiroba::tools {

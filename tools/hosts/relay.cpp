@@ -170,8 +170,8 @@ void Relay::append_report(std::uint32_t rank, ControlPacket& packet) {
     if (packet.fd >= 0) ::close(std::exchange(packet.fd, -1));
 }
 
-/// What a race or a place is called, behind the packet: only here are the files that its addresses
-/// lie in.
+/// Appends the names of a race or place behind the packet: the files that its addresses lie in are
+/// on this host alone.
 void Relay::append_names(ControlPacket& packet) {
     const auto append_text = [&packet](const std::string& text) {
         append(packet.body, std::as_bytes(std::span(text)));

@@ -17,7 +17,7 @@ int run_on_hosts(const RunOptions& options);
 int run_request(HostsRequest request, const JobIdentity& job,
                 std::optional<Rendezvous> rendezvous = {});
 
-/// What settings and options say that is the same however the hosts were found: threads, limits,
+/// Reads the settings and options that are the same however the hosts were found: threads, limits,
 /// time limits, the program. Usage errors name the option.
 Result<HostsRequest> request_for(const RunOptions& options);
 

@@ -42,7 +42,7 @@ std::vector<LimitVerdict> judge_limits(const Machine& machine, std::uint32_t nod
     bytes("file size (ulimit -f)", machine.file_bytes, space,
           "raise ulimit -f or lower HIROBA_HEAP");
     bytes("stack (ulimit -s)", machine.stack_bytes, std::uint64_t{1} << 20, "raise ulimit -s");
-    // Of each process; what a program uses comes on top.
+    // Each process needs these; what a program uses comes on top.
     bytes("locked memory (ulimit -l)", machine.locked_bytes, pins ? node_memory_min : 0,
           "raise ulimit -l to unlimited (memlock in /etc/security/limits.conf): provider verbs "
           "pins what is used");

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_list.hpp"
 #include "tools/exec/placement.hpp"
 #include "tools/launch_test/command.hpp"
-#include "tools/run/cpu_list.hpp"
 
 namespace hiroba::tools {
 namespace {

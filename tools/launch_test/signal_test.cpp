@@ -25,7 +25,7 @@ std::vector<pid_t> printed_processes(const std::string& out) {
     return all;
 }
 
-/// Of the rank, as it has printed it itself; -1 if it has not.
+/// The process of the rank, as it has printed it itself; -1 if it has not.
 pid_t process_of(const std::string& out, int rank) {
     const std::string name = "rank " + std::to_string(rank) + " is ";
     const auto at = out.find(name);

@@ -96,7 +96,8 @@ std::optional<Transport> transport_like(std::string_view provider) {
         return tcp;
     }
     if (provider == "ucx") {
-        // Of its wires on one host tcp alone tells of a peer's death, which our provider asks for.
+        // On one host, tcp alone of UCX's wires tells of a peer's death, which our provider asks
+        // for.
         const char* const chosen = ::getenv("UCX_TLS");
         return Transport{chosen != nullptr ? chosen : "tcp,self", {"--mca", "pml", "ucx"}};
     }
@@ -243,7 +244,7 @@ const Equal* peer_of(std::string_view peer, std::string_view test, std::string_v
                          : equal_of(mpi_equals, test, provider);
 }
 
-/// What `--beside` names; the first that cannot be had is an error.
+/// The peers that `--beside` names; the first that cannot be had is an error.
 Result<std::vector<Side>> sides_of(const PerfPlan& plan, std::string_view provider,
                                    const std::string& peers) {
     std::vector<Side> sides(1);

@@ -34,7 +34,7 @@ Measured measure_barrier(Rig& rig) {
             return timed(n, [&](std::uint64_t) { rig.collectives().barrier(); });
         },
         8, iterations_max);
-    // Who comes out sees what everybody did before going in.
+    // A node that comes out sees what every node did before going in.
     std::uint64_t mark_of = rig.self() + 1;
     const NodeId next{(rig.self() + 1) % rig.plan().nodes};
     std::memcpy(rig.source_bytes(), &mark_of, sizeof mark_of);

@@ -93,7 +93,7 @@ public:
     Sockets& operator=(const Sockets&) = delete;
 
     int fd() const { return fd_; }
-    /// What sends to `node`.
+    /// The socket that sends to `node`.
     int sender(NodeId node) const { return senders_[node.value]; }
     void send(NodeId to, const std::byte* from, std::size_t bytes) {
         while (::send(sender(to), from, bytes, 0) < 0) {

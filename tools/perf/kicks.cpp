@@ -44,7 +44,7 @@ double ping_pong(const Rig& rig, PingPong& both, std::uint64_t iterations) {
     });
 }
 
-// Of this process, between prepare and measure.
+// Set by this process between prepare and measure.
 Offset place = 0, marks = 0;
 ChannelPlace channel_place;
 WindowPlace window_place;
@@ -90,8 +90,8 @@ private:
 
 // --- barriers ------------------------------------------------------------------------------------
 
-/// Who comes out sees what its children in the tree kicked before they went in: of all nodes those
-/// have the shortest way, so that a byte that came too early would have been overtaken.
+/// A node that comes out sees what its children in the tree kicked before they went in: of all
+/// nodes those have the shortest way, so that a byte that came too early would have been overtaken.
 bool holds_back(Rig& rig, Barrier& barrier) {
     const TreeNode node{rig.self(), rig.plan().nodes};
     const NodeId to{node.is_root() ? 0 : node.parent()};

@@ -19,7 +19,7 @@ Result<std::unique_ptr<MemoryRig>> MemoryRig::create(Rig& rig) {
     if (!engine) return engine.error();
     auto options = dsm::MemoryOptions::from_settings();
     if (!options) return options.error();
-    // What is measured here is what crosses: a page that one node writes again and again would not.
+    // The tests measure what crosses: a page that one node writes again and again would not.
     options->exclusive = false;
     dsm::SpaceShape shape;
     shape.nodes = rig.plan().nodes;

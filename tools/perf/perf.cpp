@@ -42,7 +42,7 @@ int list_tests() {
     return 0;
 }
 
-/// What is said of all repetitions together.
+/// The figures of all repetitions together.
 struct Figures {
     double median = 0, p10 = 0, p90 = 0, floor = 0, ratio = 0;
     double authenticated_floor = 0;  ///< 0: there is none

@@ -56,7 +56,7 @@ Measured measure_enqueue(Rig& rig) {
             });
             drain();
         }
-        // What a put takes of its thread: as many at once as have a core.
+        // A put takes its thread's time: as many at once as have a core.
         const auto at_once = std::min(rig.plan().threads, std::thread::hardware_concurrency());
         return spent_ns * at_once / static_cast<double>(iterations * rig.plan().threads);
     };

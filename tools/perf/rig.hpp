@@ -48,7 +48,7 @@ public:
         return NodeId{self_ < 2 * half ? self_ - half : plan_.nodes};
     }
     bool has_partner() const { return partner().value < plan_.nodes; }
-    /// Of the first half, which asks; its partner answers.
+    /// Whether this node is of the first half, which asks; its partner answers.
     bool leads() const { return self_ < plan_.nodes / 2; }
     net::Async& async() { return *async_; }
     net::Endpoint& endpoint() { return *endpoint_; }

@@ -13,7 +13,7 @@ namespace hiroba::tools::perf_parts {
 struct Measured {
     std::vector<double> test;
     std::vector<double> floor;
-    /// Of a floor that also authenticates what it moves; empty where there is none.
+    /// Samples of a floor that also authenticates what it moves; empty where there is none.
     std::vector<double> authenticated_floor;
     bool verified = false;  ///< the answers were right
 };

@@ -32,10 +32,10 @@ Measured measure_acp_third_party(Rig& rig);
 
 /// Makes the shared memory that all dsm_* tests measure (memory_rig.hpp).
 Result<void> prepare_memory(Rig& rig);
-/// It, attached at the first call. Collective.
+/// The memory, attached at the first call. Collective.
 class MemoryRig;
 MemoryRig& prepared_memory();
-/// It, for what is registered on top of it before the nodes meet.
+/// The memory before it is attached, for a test that registers on top of it before the nodes meet.
 MemoryRig& unattached_memory();
 
 Measured measure_dsm_read_miss(Rig& rig);

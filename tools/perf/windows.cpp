@@ -22,7 +22,7 @@ using namespace net::kick;
 constexpr std::size_t windows_count = 8;
 constexpr std::uint64_t blocks_max = 1 << 16;
 
-// Of this process, between prepare and measure.
+// Set by this process between prepare and measure.
 std::array<WindowPlace, windows_count> places;
 
 template <class T>

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/cpu_list.hpp"
 #include "omp/affinity/places.hpp"
-#include "tools/run/cpu_list.hpp"
 
 namespace hiroba::tools {
 

@@ -67,7 +67,8 @@ Error denied(const std::string& call, const std::string& why) {
                     call, why)};
 }
 
-/// What every node needs from its start, tried here, where a line can say what is missing.
+/// Tries here the calls that every node needs from its start, since a line can say here what is
+/// missing.
 Result<void> check_calls() {
     constexpr std::size_t bytes = 4096;
     void* const page =

@@ -18,9 +18,9 @@
 #include <optional>
 #include <span>
 
+#include "base/cpu_list.hpp"
 #include "base/service_thread.hpp"
 #include "tools/become.hpp"
-#include "tools/run/cpu_list.hpp"
 
 namespace hiroba::tools {
 

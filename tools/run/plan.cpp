@@ -50,8 +50,9 @@ std::uint64_t space_bytes(const RunPlan& plan, const SpaceSizes& sizes) {
 }
 
 SpaceSizes sizes_that_fit(const RunPlan& plan, const SpaceSizes& sizes, FreeSizes free) {
-    // What the memory of all nodes here may take of a process's 128 TiB. One node's has tables and
-    // queues beside the space: a third of it; a process has the space and its tables twice more.
+    // The bytes that the memory of all nodes here may take of a process's 128 TiB. One node's has
+    // tables and queues beside the space: a third of it; a process has the space and its tables
+    // twice more.
     constexpr std::uint64_t room = std::uint64_t{100} << 40, queues = std::uint64_t{1} << 30;
     SpaceSizes fitting = sizes;
     const auto mapped = [&] {

@@ -33,7 +33,7 @@ public:
 
     /// @param names  "variable\nplace", where they are known already
     void add(const net::RaceBody& race, const std::string& names);
-    /// Of the process above.
+    /// The names of the process above.
     AddressNames& names() { return names_; }
     /// Says how many places were not printed.
     void finish() const;

@@ -27,7 +27,7 @@ struct RunOptions {
     std::vector<std::string> command;
 };
 
-/// What comes before everything else: descriptors 0 to 2 are open, settings are valid.
+/// Comes before everything else: descriptors 0 to 2 are open, settings are valid.
 Result<void> prepare_command(const RunOptions& options);
 
 /// Runs the job; returns the command's exit status (docs/layers/launch.md).

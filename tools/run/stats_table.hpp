@@ -14,8 +14,8 @@ namespace hiroba::tools {
 /// Rows come in the order in which they were first reported; the last column is the sum.
 std::string stats_table(const ControlServer& control, std::uint32_t nodes);
 
-/// What happened at each place of the program where threads synchronize, all nodes together, the
-/// most expensive first: how often, the time, and where it went. Empty when none was reported.
+/// A table of the places of the program where threads synchronize, all nodes together, the most
+/// expensive first: how often, the time, and where it went. Empty when none was reported.
 std::string places_table(const ControlServer& control, std::uint32_t nodes,
                          const std::vector<LoadedFile>& files);
 

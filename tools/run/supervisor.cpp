@@ -103,8 +103,9 @@ void Supervisor::on_user_signal(const signalfd_siginfo& info) {
     if (nodes_.alive(0) && is_for_nodes(info)) nodes_.user_signal();
 }
 
-// What rank 0 sent to its group it has itself, and what the terminal sends to the whole group it
-// has if it belongs to it. A terminal that goes away tells the leader of its session alone.
+// A signal that rank 0 sent to its group has reached rank 0 itself, and one that the terminal sends
+// to the whole group reaches it if it belongs to the group. A terminal that goes away tells the
+// leader of its session alone.
 bool Supervisor::is_for_nodes(const signalfd_siginfo& info) const {
     const bool told_alone = info.ssi_signo == SIGHUP && ::getsid(0) == ::getpid();
     const bool from_terminal = info.ssi_code > 0 && !told_alone;
@@ -135,7 +136,7 @@ void Supervisor::reap() {
         }
     }
     if (ended.empty()) return;
-    // What a node said before it ended counts.
+    // Packets that a node sent before it ended count.
     control_.serve_all(now_ns());
     check_control();
     for (const NodeEvent& each : ended) judge(each);

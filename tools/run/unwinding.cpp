@@ -32,7 +32,7 @@ FrameRegister* frame_register() {
 }
 
 std::string readable(const char* name) {
-    // Of C: a type's short name might be meant.
+    // A name of C stays as it is: it might be a type's short name.
     if (!std::string_view(name).starts_with("_Z")) return name;
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> text(

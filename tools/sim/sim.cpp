@@ -46,7 +46,7 @@ Result<std::uint64_t> number(const char* name, const std::string& text, std::uin
     return value;
 }
 
-/// What is preloaded lies beside the runtime.
+/// The library that is preloaded lies beside the runtime.
 Result<std::string> find_simulator() {
     auto runtime = find_library();
     if (!runtime) return runtime;

@@ -27,7 +27,8 @@ using hiroba::net::AtomicOp;
 
 constexpr int exit_aborted = 1;
 
-/// What outlives acp_finalize: the job and this process's rank in it, the channel to the launcher.
+/// The parts that outlive acp_finalize: the job, this process's rank in it, the channel to the
+/// launcher.
 struct Process {
     hiroba::net::JobInfo job;
     std::unique_ptr<hiroba::net::ControlChannel> control;

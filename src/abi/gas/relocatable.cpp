@@ -21,7 +21,7 @@ namespace {
 /// How long a rank that leaves looks after what it sent.
 constexpr std::uint64_t drain_ns = 1'000'000'000;
 
-/// What a space stands on; it keeps it until its own end.
+/// The layers that a space stands on. The space keeps them until its own end.
 struct Below {
     net::JobInfo job;
     std::unique_ptr<net::ControlChannel> control;

@@ -15,6 +15,7 @@
 
 #include "abi/gomp/queries.hpp"
 #include "abi/gomp/runtime.hpp"
+#include "base/cpu_list.hpp"
 #include "base/fatal.hpp"
 
 #pragma GCC visibility push(default)
@@ -22,23 +23,6 @@
 using hiroba::abi::runtime;
 
 namespace {
-
-std::string processors_text() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return "";
-    std::string text;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (!CPU_ISSET(cpu, &set)) continue;
-        int last = cpu;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
-        if (!text.empty()) text += ',';
-        text += std::to_string(cpu);
-        if (last > cpu) text += '-' + std::to_string(last);
-        cpu = last;
-    }
-    return text;
-}
 
 std::string native_thread_text() {
     char digits[2 + 16 + 1];
@@ -57,7 +41,7 @@ std::string field_text(char letter) {
         case 'a': return std::to_string(omp_get_ancestor_thread_num(omp_get_level() - 1));
         case 'P': return std::to_string(getpid());
         case 'i': return native_thread_text();
-        case 'A': return processors_text();
+        case 'A': return hiroba::cpu_list(hiroba::own_cpus());
         case 'H': gethostname(host, sizeof host - 1); return host;
         default: return "undefined";
     }

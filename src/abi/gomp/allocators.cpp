@@ -30,7 +30,8 @@ using hiroba::abi::unmark_block;
 namespace {
 
 using Handle = std::uintptr_t;  ///< omp_allocator_handle_t
-/// What compilers' omp.h predefine lies below: the standard's, gcc's and LLVM's own.
+/// Handles that a compiler's omp.h predefines (the standard's, gcc's, LLVM's own) lie below this
+/// number.
 constexpr Handle predefined_end = 4096;
 /// ompx_gnu_pinned_mem_alloc, whose fallback is null_fb.
 constexpr Handle pinned_by_gcc = 200;
@@ -59,7 +60,7 @@ enum Fallback : std::uintptr_t {
     other_allocator = 14
 };
 
-/// What a handle above the predefined ones points to, in memory of the program.
+/// The record that a handle above the predefined ones points to, in memory of the program.
 struct Allocator {
     std::uint32_t lock = 0;  ///< its address names the lock, and is it on one node
     std::size_t pool_bytes = SIZE_MAX, taken_bytes = 0;

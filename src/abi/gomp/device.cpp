@@ -80,8 +80,8 @@ int omp_target_memcpy_rect(void* to, const void* from, std::size_t element, int 
              {static_cast<std::byte*>(const_cast<void*>(from)), from_offsets, from_dimensions});
     return 0;
 }
-// They wait for what their task would wait for, and are done when they return: a later taskwait
-// finds nothing to wait for.
+// The calls `..._async` wait for what their task would wait for, and return when all is done: a
+// later taskwait finds nothing to wait for.
 int omp_target_memcpy_async(void* to, const void* from, std::size_t bytes, std::size_t to_offset,
                             std::size_t from_offset, int to_device, int from_device, int count,
                             void** objects) {

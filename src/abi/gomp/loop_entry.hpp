@@ -37,15 +37,15 @@ inline omp::Loop unsigned_loop(bool up, unsigned long long start, unsigned long 
     return loop;
 }
 
-/// What a worksharing construct has besides: task reductions, and memory that its threads share,
-/// the size of which stands where its address goes.
+/// Begins what a worksharing construct may have besides: task reductions, and memory that its
+/// threads share, whose size stands where its address will go.
 inline void start_extras(std::uintptr_t* reductions, void** memory) noexcept {
     if (reductions != nullptr) runtime().start_shared_reductions(reductions);
     if (memory != nullptr)
         *memory = runtime().loop_memory(reinterpret_cast<std::uintptr_t>(*memory));
 }
 
-/// Of a parallel construct: its low bits are a proc_bind clause.
+/// Reads the flags of a parallel construct: the low bits are a proc_bind clause.
 inline void read_flags(unsigned flags) noexcept {
     if ((flags & 7) != 0) runtime().want_binding(static_cast<omp::ProcBind>(flags & 7));
 }

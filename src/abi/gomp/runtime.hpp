@@ -18,7 +18,7 @@ omp::Runtime& runtime() noexcept;
     if (omp::tool_listens()) [[unlikely]]
         runtime().note_caller(__builtin_return_address(0));
 }
-/// What a tool is to hear of, and the runtime does not see.
+/// Reports to a tool what the runtime itself does not see.
 inline void tell_tool(omp::ToolReport what, std::uint64_t value = 0) noexcept {
     if (omp::tool_listens()) [[unlikely]]
         runtime().tell_tool(what, value);

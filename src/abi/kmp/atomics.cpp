@@ -195,7 +195,7 @@ HIROBA_FLOATING(cmplx10, Cmplx10)
 HIROBA_SWAP(cmplx8, Cmplx8)
 HIROBA_SWAP(cmplx10, Cmplx10)
 
-// Of the smallest complex type what is captured goes to an address.
+// A captured value of the smallest complex type goes to an address.
 #define HIROBA_CAPTURE_AT(name, value)                                                            \
     void __kmpc_atomic_##name(Location*, int, Cmplx4* at, Cmplx4 e, Cmplx4* out, int wants_new) { \
         *out = change(                                                                            \

@@ -15,7 +15,7 @@ using hiroba::omp::Cancel;
 
 namespace {
 
-/// Of clang's numbers.
+/// The construct by clang's number.
 Cancel cancel_of(Int kind) noexcept {
     switch (kind) {
         case 1: return Cancel::parallel;

@@ -28,8 +28,8 @@ namespace location_flag {
 inline constexpr Int atomic_reduce = 0x10, barrier_implicit = 0x40, sections = 0x400;
 }
 
-/// What the body of a region has become: the addresses of two thread numbers, then any number of
-/// pointers.
+/// The function that the body of a region has become: it takes the addresses of two thread numbers,
+/// then any number of pointers.
 using Microtask = void (*)(Int*, Int*, ...);
 
 inline void* as_pointer(Microtask function) noexcept { return reinterpret_cast<void*>(function); }

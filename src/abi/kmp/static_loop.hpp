@@ -66,7 +66,7 @@ constexpr void set_bounds(StaticShare<T>& share, T lower, T upper, std::make_sig
     }
 }
 
-/// What the member is dealt first.
+/// The iterations that the member is dealt first.
 /// @param chunk  iterations; below 1 is 1
 template <class T>
 constexpr StaticShare<T> static_share(Sched kind, T lower, T upper, std::make_signed_t<T> step,

@@ -15,7 +15,7 @@ using hiroba::omp::TargetData;
 
 namespace {
 constexpr int offload_failed = ~0;
-/// Of omp_interop_t: there is none.
+/// The only omp_interop_t: none.
 constexpr void* no_interop = nullptr;
 }  // namespace
 

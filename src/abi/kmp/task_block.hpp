@@ -74,7 +74,7 @@ void append(DependClause& clause, Int count, const DependItem* items);
 
 /// Executes the task in the block, and runs its destructors.
 void run_block(void* block);
-/// What a block's private variables need when they end.
+/// Destroys the private variables of a block.
 void destroy(TaskBlock& block);
 /// Gives a task to the runtime, and its block with it.
 void submit(TaskBlock* block, DependClause clause, bool deferred);

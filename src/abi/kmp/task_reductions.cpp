@@ -125,7 +125,7 @@ void* start(const Item* items, Int count, bool has_originals) {
     return descriptor;
 }
 
-/// Of all threads of a team, which share the copies.
+/// All threads of a team share the copies.
 void* start_shared(const Item* items, Int count, bool has_originals) {
     std::uintptr_t* const descriptor =
         describe(items, static_cast<std::size_t>(count), has_originals);

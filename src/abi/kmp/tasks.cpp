@@ -111,7 +111,7 @@ void submit(TaskBlock* block, DependClause clause, bool deferred) {
     wanted.priority = priority_of(*block);
     if (block->event != nullptr) wanted.event = &block->event->handle;
     if (clause.on_all_memory) {
-        // It comes behind all siblings there are, and those to come behind it.
+        // The task comes behind all siblings that exist, and later siblings come behind it.
         runtime().task_wait();
         wanted.deferred = false;
     }

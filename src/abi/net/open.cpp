@@ -16,7 +16,7 @@
 namespace hiroba::net {
 namespace {
 
-/// What the network stands in; it keeps it until its own end.
+/// The job that the network belongs to. The network keeps it until its own end.
 struct Job {
     JobInfo info;
     std::unique_ptr<ControlChannel> control;

@@ -24,7 +24,7 @@ using omp::ToolTask;
 using omp::ToolTeam;
 using omp::ToolThread;
 
-/// What functions answer that look for a region or a task.
+/// The answers of functions that look for a region or a task.
 constexpr int none_there = 0, known = 2;
 
 constexpr std::pair<State, const char*> states[] = {

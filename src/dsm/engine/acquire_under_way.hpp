@@ -21,13 +21,13 @@
 
 namespace hiroba::dsm {
 
-/// What an acquire leaves accessible and brings up to date: blocks first to end - 1.
+/// Blocks first to end - 1, which an acquire leaves accessible and brings up to date.
 struct Kept {
     BlockId first = 0, end = 0;
     bool has(BlockId block) const noexcept { return block >= first && block < end; }
 };
 
-/// Who flushes, or acquires.
+/// The side on which a thread flushes or acquires.
 enum class Flusher : std::uint8_t { program, background };
 
 /// Thread: the one with the role, where nothing else is said.
@@ -51,7 +51,7 @@ public:
     bool has_expired(Timestamp min_wts) const noexcept {
         return min_wts.value <= expired_to_.load(std::memory_order_acquire);
     }
-    /// Of all acquires, modulo: a hint.
+    /// The number of acquires so far, modulo: a hint.
     std::uint16_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
 
     // A round.

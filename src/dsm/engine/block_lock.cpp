@@ -123,7 +123,7 @@ bool BlockLock::is_here(BlockId block) noexcept {
 }
 
 Timestamp BlockLock::rts_when_it_went(BlockId block) noexcept {
-    // What was given back here is said of another node's copy.
+    // A lock that was given back here tells of another node's copy.
     if (home_of(block, records_.load(word(self_, block, token_at))) != self_) return {};
     return LeaseWord::from_raw(records_.load(word(self_, block, lease_at))).rts();
 }
@@ -149,7 +149,7 @@ std::optional<BlockLock::HomeView> BlockLock::find_home(BlockId block, std::opti
         } else {
             records_.get(word(at, block, link_at), seen);
         }
-        // What is read at the home from here on is read after this.
+        // The fence orders the reads at the home that follow behind this one.
         std::atomic_thread_fence(std::memory_order_acquire);
         const auto link = LinkWord::from_raw(words[0]);
         const auto lease = LeaseWord::from_raw(words[lease_at / 8]);
@@ -232,7 +232,8 @@ BlockLock::Chased BlockLock::begin(BlockId block) noexcept {
     return chased;
 }
 
-/// What was found instead of what was expected says how. False: it was what was expected.
+/// Decides from the word that was found how the chase goes on. Returns false if it was the expected
+/// word: the chase is over.
 bool BlockLock::goes_on(Chased& chased, LinkWord seen) const noexcept {
     if (seen == chased.expected) return false;
     const Chase next = chase(seen, chased.at, initial_home(chased.block));
@@ -384,7 +385,7 @@ void BlockLock::grant(BlockId block, NodeId to, const LockToken& token) noexcept
 void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
     HIROBA_INVARIANT(token.wts <= token.rts, "block %u: wts %lu, rts %lu (invariant 2)", block,
                      token.wts.value, token.rts.value);
-    // Who had the lock and published nothing leaves the trace of those who have read the version.
+    // A holder that published nothing leaves the trace of the nodes that have read the version.
     open(block, {self_, token.wts, token.rts, token.read}, LeaseWord::open(token.rts, token.read));
 }
 
@@ -423,7 +424,8 @@ bool BlockLock::touch(BlockId block) noexcept {
     const auto at = word(self_, block, lease_at);
     const auto lease = LeaseWord::from_raw(records_.load(at));
     if (!lease.is_open() || !lease.is_untouched()) return lease.is_open();
-    // A time that nobody was given, and no reader's trace: of this node's own copy there is none.
+    // Writes a time that no reader was given, and no reader's trace: there is none of this node's
+    // own copy.
     const std::uint64_t seen =
         records_.compare_swap(at, lease.raw(), LeaseWord::open(Timestamp{1}).raw());
     return LeaseWord::from_raw(seen).is_open();

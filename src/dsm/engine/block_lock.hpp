@@ -110,7 +110,7 @@ public:
     /// The lock, which this node has as the home, stays with it until somebody wants it: they say
     /// so to the Keeper. False: somebody has queued already, so it must be opened.
     bool keep(BlockId block) noexcept;
-    /// Who knows what is to be done about kept locks.
+    /// The part of the node that decides about kept locks.
     class Keeper {
     public:
         /// Tells `holder` that a block whose lock it keeps is wanted here; now and then again.

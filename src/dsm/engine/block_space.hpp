@@ -36,7 +36,7 @@ public:
         return offset & (block_bytes_ - 1);
     }
     std::byte* private_copy(BlockId block) const noexcept { return memory_.at(offset_of(block)); }
-    /// Of no address where nothing of the program lies, behind an image.
+    /// The range has no address where nothing of the program lies, behind an image.
     AddressRange program_range(BlockId block) const noexcept {
         const std::uint64_t offset = offset_of(block);
         return {map_.address_of(offset), map_.extent_left(offset, block_bytes_)};

@@ -19,10 +19,31 @@
 
 namespace hiroba::dsm {
 
-/// Misses in a row.
+/// How often the block was missed.
 struct MissRun {
-    std::uint16_t length = 0;
-    std::uint8_t uses = 0;  ///< since it was learned
+    std::uint16_t length = 0;   ///< of blocks missed in a row that began here
+    std::uint8_t uses = 0;      ///< since the length was learned
+    std::uint8_t renewals = 0;  ///< misses of this block in a row that moved no bytes
+};
+
+/// How a stale block became so, and whether the program may reach it.
+struct Stale {
+    bool pinned = false;  ///< accessible all the same: the acquire under way brings the rest
+    bool aside = false;   ///< made so by the background flusher, not used since
+};
+
+/// More about a block whose private copy lacks bytes that the public one has.
+struct Withheld {
+    bool listed = false;   ///< on the list of HeldBack
+    ReleaseNumber by = 0;  ///< this node's release that saw the bytes
+};
+
+/// Writes of this node's program to the block.
+struct Writes {
+    std::uint8_t guess = 0;  ///< how often in a row a write has followed a read miss
+    /// Faults of writes under way, also while they hold nothing; an atomic of this node lets them
+    /// go first. Without the latch.
+    std::atomic<std::uint16_t> faults{0};
 };
 
 /// Whether a block is used after it has become stale (docs/decisions/blocks-brought-ahead.md).
@@ -60,7 +81,8 @@ struct AtomicUse {
     std::uint64_t at_ns = 0;  ///< when the last one ended; 0: none
     std::uint64_t word = 0;   ///< what that left there
     bool vain = false;        ///< it is what was found and left before, too
-    /// Who was asked for a turn, and not told that it is over; its number + 1. Without the latch.
+    /// The node that was asked for a turn, and not told that it is over; its number + 1. Without
+    /// the latch.
     std::atomic<std::uint32_t> turn_asked{0};
 };
 
@@ -74,18 +96,12 @@ struct BlockEntry {
     bool watched = false;       ///< fetched ahead and not mapped, so that its use is noticed
     bool brought = false;       ///< bytes of lease rts are here; what came before them is not
     bool held_back = false;     ///< the private copy lacks bytes that the public one has
-    bool held_back_listed = false;
-    bool stale_pinned = false;     ///< stale and accessible: the acquire under way brings the rest
-    bool stale_aside = false;      ///< made stale by the background flusher, not used since
-    bool early = false;            ///< may hold bytes of others the program need not know of
-    std::uint8_t write_guess = 0;  ///< how often in a row a write has followed a read miss
-    /// Faults of writes under way, also while they hold nothing; an atomic of this node lets them
-    /// go first. Without the latch.
-    std::atomic<std::uint16_t> write_faults{0};
+    Stale stale;
+    bool early = false;  ///< may hold bytes of others the program need not know of
+    Writes writes;
     std::uint16_t pins =
-        0;        ///< system calls under way on it, or it is a stack: it stays accessible
-    MissRun run;  ///< of misses that began here
-    std::uint8_t renewals = 0;  ///< in a row that moved nothing
+        0;  ///< system calls under way on it, or it is a stack: it stays accessible
+    MissRun run;
     Merging merging;
     Following follow;
     bool knows_writer = false;  ///< notice_node says something
@@ -93,7 +109,7 @@ struct BlockEntry {
     NodeId notice_node;    ///< who wrote last, as far as this node knows; also without a notice
     Timestamp notice_wts;  ///< of the remembered notice; 0: none
     Timestamp notice_rts;
-    ReleaseNumber held_back_by = 0;  ///< this node's release that saw the bytes held back
+    Withheld withheld;
     Trial trial;
     Epoch exclusive_since = 0;  ///< the last of which its changes are noted
     AtomicUse atomics;

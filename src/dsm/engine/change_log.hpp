@@ -15,7 +15,8 @@
 
 namespace hiroba::dsm {
 
-/// Who merged last into a copy, and when by its own count. All zero: nobody since the start.
+/// The node that merged last into a copy, and when by its own count. All zero: none since the
+/// start.
 struct LastChange {
     NodeId node;
     Epoch epoch = 0;

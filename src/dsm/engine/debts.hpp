@@ -51,7 +51,7 @@ public:
     bool has_to_pay() noexcept { return is_release_wanted() || board_.is_block_wanted(); }
     /// A release is wanted: for a while each is shown unasked.
     void note_asked() noexcept { unasked_.store(unasked_max, std::memory_order_relaxed); }
-    /// What this node's atomics owe is what another is about to ask for.
+    /// Has a release made soon: another node is about to ask for what this node's atomics owe.
     void want_own() noexcept { board_.want(self_, releases_.owed()); }
     /// Behind a release, which has told of something or not.
     void show_if_wanted(bool made) noexcept;

@@ -24,13 +24,13 @@ namespace {
 class WriteFault {
 public:
     WriteFault(BlockEntry& entry, bool write) noexcept : entry_(write ? &entry : nullptr) {
-        if (entry_ != nullptr) entry_->write_faults.fetch_add(1, std::memory_order_relaxed);
+        if (entry_ != nullptr) entry_->writes.faults.fetch_add(1, std::memory_order_relaxed);
     }
     WriteFault(const WriteFault&) = delete;
     WriteFault& operator=(const WriteFault&) = delete;
     ~WriteFault() {
         // Release: pairs with let_write_faults_end(). What the fault brought is in place.
-        if (entry_ != nullptr) entry_->write_faults.fetch_sub(1, std::memory_order_release);
+        if (entry_ != nullptr) entry_->writes.faults.fetch_sub(1, std::memory_order_release);
     }
 
 private:
@@ -87,13 +87,13 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         last_time = length_of_run(entry);
         absent = !readable(entry.state);
         if (!knows_all) knows_all = !entry.early, had = copies_.own_wts(block);
-        if (std::exchange(entry.stale_aside, false) && comes_at_once) word = word_at(*offset);
+        if (std::exchange(entry.stale.aside, false) && comes_at_once) word = word_at(*offset);
         const Stamp missing =
             resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(block, write));
         if (!missing.is_none()) return missing;
         if (absent) note_followed(entry), predictor_.note_miss(block);
         if (entry.early) [[unlikely]] {
-            // What came while the write waited did not come before it.
+            // Bytes that came while the write waited did not come before it.
             const bool meets = write && *knows_all && copies_.own_wts(block) > had;
             races_.note_first_access(block, address - range.address, write && absent, meets);
         }
@@ -148,7 +148,7 @@ void Node::open_ahead(BlockId block) noexcept {
 BlockEvent Node::event_of_fault(BlockId block, bool write) noexcept {
     BlockEntry& entry = entries_[block];
     if (write) note_write_after_read(entry);
-    if (write || entry.write_guess >= write_guess_sure) return BlockEvent::write_fault;
+    if (write || entry.writes.guess >= write_guess_sure) return BlockEvent::write_fault;
     if (readable(entry.state) || block == 0 || !is_being_written(block - 1))
         return BlockEvent::read_fault;
     note_write_after_read(entry);
@@ -158,7 +158,7 @@ BlockEvent Node::event_of_fault(BlockId block, bool write) noexcept {
 bool Node::is_being_written(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (!entry.latch.try_lock()) return false;
-    const bool written = entry.state == BlockState::writable && entry.write_guess > 0;
+    const bool written = entry.state == BlockState::writable && entry.writes.guess > 0;
     entry.latch.unlock();
     return written;
 }
@@ -230,8 +230,9 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     head.latch.unlock();
 }
 
-// What nobody has touched before belongs to who writes in a row: up to the first of `count_max`
-// that somebody has. They follow the block before. Returns how many, mapped in one call.
+// Takes blocks that no node has touched, for a thread that writes one block after the other: from
+// `first` up to the first of `count_max` that some node has touched. The blocks follow the one
+// before `first`. Returns how many were taken; they are mapped in one call.
 std::uint32_t Node::take_ahead(BlockId first, std::uint32_t count_max) noexcept {
     AddressRange taken{program_range(first - 1).end(), 0};
     std::uint32_t count_taken = 0;
@@ -251,8 +252,8 @@ std::uint32_t Node::take_ahead(BlockId first, std::uint32_t count_max) noexcept 
     return count_taken;
 }
 
-// Of [first, +count_max), up to together_max, those up to the first that may not come. They follow
-// what ends at the address `at`.
+// Takes the latches of blocks from `first` on, up to the first that may not come, together_max at
+// most. The blocks follow what ends at the address `at`.
 std::uint32_t Node::latch_for_fetch(BlockId first, std::uint32_t count_max,
                                     std::uintptr_t at) noexcept {
     const std::size_t most =
@@ -288,7 +289,8 @@ bool Node::fetch_ahead(BlockId block) noexcept {
            is_current(block);
 }
 
-// What its notice does not allow to read there. With the latch; what is kept is not asked for.
+// Fetches from the home a block that its notice does not allow to read at the writer. With the
+// latch. A block whose lock is kept is not asked for.
 bool Node::fetch_from_home_ahead(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     Stamp missing;
@@ -393,7 +395,7 @@ bool Node::fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcep
 
 void Node::note_notice_used(BlockId block, Timestamp rts, Stamp missing) noexcept {
     BlockEntry& entry = entries_[block];
-    entry.renewals = 0;
+    entry.run.renewals = 0;
     set_lease(block, rts);
     entry.brought = !missing.is_none();
     count(&PlaceCounters::fetches_by_notice);
@@ -408,7 +410,7 @@ Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
         missing = fetch_with_lock(block, how);
     }
     if (!missing.is_none() && how == BlockWork::rebase) return missing;
-    // What the home had at this moment includes whatever a remembered notice tells of.
+    // The home's bytes of this moment include those that a remembered notice tells of.
     entry.notice_wts = {};
     entry.brought = !missing.is_none();
     return missing;
@@ -446,9 +448,10 @@ bool Node::fetch_without_lock(BlockId block, BlockWork how, Stamp& missing,
     for (unsigned look = 0; look < looks; ++look) {
         const Scratch bytes{scratch_};
         PublicCopies::Reading reading{copies_, block, bytes.get()};
-        // What was renewed the last time will be again: its bytes need not come along.
+        // A block that was renewed the last time will be renewed again: its bytes need not come
+        // along.
         const auto home = lock_.find_home(block, home_guess(entry, self_),
-                                          entry.renewals == 0 ? &reading : nullptr, may_wait);
+                                          entry.run.renewals == 0 ? &reading : nullptr, may_wait);
         if (!home) return false;
         const auto read = reading.read_from(home->node);
         const Timestamp newest = read ? read->wts : copies_.wts_of(home->node, block);
@@ -485,7 +488,7 @@ Timestamp Node::lease_to_ask_for(BlockId block, const BlockLock::HomeView& home,
     BlockEntry& entry = entries_[block];
     entry.knows_writer = true;
     entry.notice_node = home.node;
-    const std::uint64_t lease = lease_after(moves ? 0 : entry.renewals, options_.lease);
+    const std::uint64_t lease = lease_after(moves ? 0 : entry.run.renewals, options_.lease);
     return read_until(copies_.own_wts(block), home.lease.rts(), min_wts(), lease);
 }
 
@@ -493,10 +496,10 @@ void Node::note_lease(BlockId block, Timestamp until, bool moves) noexcept {
     BlockEntry& entry = entries_[block];
     set_lease(block, until);
     if (moves) {
-        entry.renewals = 0;
+        entry.run.renewals = 0;
         count(&PlaceCounters::fetches_by_home);
     } else {
-        if (entry.renewals < UINT8_MAX) ++entry.renewals;
+        if (entry.run.renewals < UINT8_MAX) ++entry.run.renewals;
         count(&PlaceCounters::renewals);
     }
 }

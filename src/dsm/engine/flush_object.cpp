@@ -74,7 +74,8 @@ FlushObject::Content FlushObject::lock(Version seen) noexcept {
     return {header.version, all.subspan(front_bytes_, header.news_bytes)};
 }
 
-/// What it got is worth nothing where it returns false.
+/// Takes the lock and reads the object in one exchange. Where it returns false, `content` is worth
+/// nothing.
 bool FlushObject::try_lock(MutableBytes content) noexcept {
     Access accesses[] = {
         Access::compare_swap(segment_, lock_offset, 0, endpoint_.self().value + std::uint64_t{1}),

@@ -50,7 +50,7 @@ public:
 
     /// This node's part of the object, for explorers (NodeView in test/sim/dsm).
     Bytes shown() noexcept { return {segment_.local(), segment_.bytes()}; }
-    /// What this node has been told, likewise.
+    /// The version that this node has been told, likewise.
     Version told() const noexcept { return told_.load(std::memory_order_relaxed); }
 
 private:

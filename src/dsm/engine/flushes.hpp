@@ -37,8 +37,8 @@ public:
     void stand_still_by(SharedMemory::Standstill standstill) noexcept { standstill_ = standstill; }
     const SharedMemory::Standstill& standstill() const noexcept { return standstill_; }
 
-    /// Whether somebody has flushed what was not learned here, as far as this node has been told.
-    /// Without the latch.
+    /// Whether another node has flushed something that was not learned here, as far as this node
+    /// has been told. Without the latch.
     bool is_something_new() noexcept {
         return object_.newer_than(seen_.load(std::memory_order_relaxed));
     }
@@ -53,8 +53,8 @@ public:
     bool is_new(const FlushObject::Content& flushed) const noexcept {
         return flushed.version != seen_;
     }
-    /// All nodes had learned this node's last flush when they flushed themselves: what it told all
-    /// know. With the object.
+    /// If all nodes had learned this node's last flush before they flushed themselves, all know
+    /// what it told. With the object.
     void note_who_saw() noexcept {
         if (object_.all_saw(last_.version)) news_.raise_known_release(last_.release);
     }

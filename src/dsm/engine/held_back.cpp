@@ -10,11 +10,11 @@ namespace hiroba::dsm {
 void HeldBack::hold_back(BlockId block, const std::byte* ours, ReleaseNumber by) noexcept {
     BlockEntry& entry = entries_[block];
     std::memcpy(bases_.data() + space_.offset_of(block), ours, space_.block_bytes());
-    entry.held_back_by = by;
+    entry.withheld.by = by;
     if (entry.held_back) return;
     entry.held_back = true;
-    if (entry.held_back_listed) return;
-    entry.held_back_listed = true;
+    if (entry.withheld.listed) return;
+    entry.withheld.listed = true;
     const std::scoped_lock guard{latch_};
     HIROBA_INVARIANT(count_ < blocks_.size(), "%lu blocks held back", count_);
     blocks_[count_++] = block;

@@ -29,7 +29,7 @@ public:
           bases_(space.map().space_bytes()),
           blocks_(entries.size()) {}
 
-    /// What of the private copy differs from it was written here, and is not merged.
+    /// Bytes of the private copy that differ from this twin were written here, and are not merged.
     const std::byte* twin_of(BlockId block) noexcept {
         return entries_[block].held_back ? bases_.data() + space_.offset_of(block)
                                          : copies_.own(block);
@@ -43,7 +43,7 @@ public:
     /// In the acquire role: what releases up to this one hold back may be shown.
     void may_show_up_to(ReleaseNumber release) noexcept { shown_up_to_ = release; }
     bool may_show(const BlockEntry& entry) const noexcept {
-        return !entry.held_back || entry.held_back_by <= shown_up_to_;
+        return !entry.held_back || entry.withheld.by <= shown_up_to_;
     }
     /// Calls stays(block) for each on the list, with nothing held. Returns whether none stayed. In
     /// the acquire role.

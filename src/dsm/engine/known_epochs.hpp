@@ -25,10 +25,10 @@ public:
 
     bool are_kept() const noexcept { return !known_.empty(); }
     std::size_t nodes() const noexcept { return known_.size(); }
-    /// Of what encode() writes.
+    /// The size of what encode() writes.
     std::size_t bytes() const noexcept { return known_.size() * sizeof(Epoch); }
 
-    /// Of `node`, the first that is not known.
+    /// The first epoch of `node` that is not known.
     Epoch first_unknown(NodeId node) const noexcept {
         // Relaxed: a thread that has synchronized sees what it has learned.
         return known_[node.value].load(std::memory_order_relaxed);
@@ -39,7 +39,7 @@ public:
     /// The program is synchronized with all that `node` did before `epoch`.
     void raise(NodeId node, Epoch epoch) noexcept;
 
-    /// What this node merges now.
+    /// The mark of what this node merges now.
     LastChange this_change() const noexcept {
         return {self_, own_.load(std::memory_order_relaxed)};  // changes in the release role
     }

@@ -23,7 +23,7 @@ KnownNews::KnownNews(NodeId self, std::uint32_t nodes, const MemoryOptions& opti
 
 // --- what is told --------------------------------------------------------------------------------
 
-// What all of `told` have; of none, what all peers have.
+// The least of the values that the nodes `told` have; with no node named, of all peers'.
 template <class Value>
 Value KnownNews::least_of(const std::vector<Value>& sent,
                           std::span<const NodeId> told) const noexcept {

@@ -30,7 +30,7 @@ public:
     KnownNews(NodeId self, std::uint32_t nodes, const MemoryOptions& options, OwnReleases& releases,
               Statistics& statistics);
 
-    /// Of how many nodes news say what is known of them.
+    /// The number of nodes of which news say what is known of them.
     static std::size_t known_count(std::uint32_t nodes, const MemoryOptions& options) noexcept {
         return options.race == MemoryOptions::Race::off ? 0 : nodes;
     }
@@ -51,12 +51,12 @@ public:
     Timestamp min_wts() const noexcept {
         return Timestamp{min_wts_.load(std::memory_order_seq_cst)};
     }
-    /// What has come and is not joined yet.
+    /// News that have come and are not joined yet.
     LearnedNews& learned() noexcept { return learned_; }
     const LearnedNews& learned() const noexcept { return learned_; }
-    /// What `peer` may not know; it is told so.
+    /// Encodes news that `peer` may not know; from then on `peer` is taken to know them.
     std::size_t encode_for(NodeId peer, MutableBytes out) noexcept;
-    /// What some node may not know.
+    /// Encodes news that some node may not know.
     std::size_t encode_for_anyone(MutableBytes out) noexcept;
     /// All nodes have what all of `told` (none: all peers) were sent. What was sent need not have
     /// been received: a peer may take a lock, with the news that lie there, long before it looks at
@@ -71,7 +71,7 @@ public:
     NewsSequence last_sequence() noexcept;
     bool tells_of(Stamp stamp) noexcept;
 
-    /// Of one block that this node has merged by an atomic.
+    /// Adds the notice of one block that this node has merged by an atomic.
     void add_own(const Notice& notice) noexcept;
     struct Made {
         std::span<const Notice> notices;

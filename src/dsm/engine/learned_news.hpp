@@ -20,7 +20,7 @@
 
 namespace hiroba::dsm {
 
-/// Of one node's releases.
+/// How far one node's releases are known.
 struct Clock {
     ReleaseNumber told = 0;    ///< the news tell of them
     ReleaseNumber needed = 0;  ///< bytes that this node has published were read from them
@@ -28,7 +28,7 @@ struct Clock {
     NewsSequence changed = 0;
 };
 
-/// Who has told something: nobody in particular, so that other nodes need not have it.
+/// Stands for a sender of news that is no node, so that other nodes need not have the news.
 inline constexpr NodeId told_by_nobody{~0u};
 
 /// Thread: any; async-signal-safe.

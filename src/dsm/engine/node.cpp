@@ -204,7 +204,7 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
     space_.for_blocks(address, bytes, [&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
-        // What must be acquired first stays away until it is asked for.
+        // A block whose bytes must be acquired first stays away until a thread asks for it.
         if (may_come_unasked(entry.state) && !entry.guards_stack && !must_stay(block)) {
             static_cast<void>(resolve(block, BlockEvent::read_fault));
         }

@@ -157,7 +157,7 @@ private:
     bool is_being_written(BlockId block) noexcept;
     static constexpr std::uint8_t write_guess_sure = 2;
     static void note_write_after_read(BlockEntry& entry) noexcept {
-        if (entry.write_guess < write_guess_sure) ++entry.write_guess;
+        if (entry.writes.guess < write_guess_sure) ++entry.writes.guess;
     }
     void note_use(BlockEntry& entry) noexcept;
     static constexpr std::uint8_t followed_min = 2, follow_max = 5;

@@ -86,7 +86,8 @@ Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
     return {};
 }
 
-// What of the acquired bytes was read from releases that are not acquired yet; none: nothing.
+// The first release, not acquired yet, that some of the acquired bytes were read from; none: there
+// is no such release.
 Stamp Node::open_need() noexcept {
     ReleaseNumber shown_up_to;
     const Stamp missing = news_.open_need(acquire_.applied(), shown_up_to);
@@ -160,8 +161,8 @@ bool Node::is_followed(BlockEntry& entry) noexcept {
 // With the latch, which it opens. A thread that runs may see the new bytes of a pinned block at
 // once: all others that are stale are made inaccessible first.
 void Node::put_off(BlockId block) noexcept {
-    if (!entries_[block].stale_pinned) {
-        entries_[block].stale_pinned = true;
+    if (!entries_[block].stale.pinned) {
+        entries_[block].stale.pinned = true;
         acquire_.put_off(block);
     }
     entries_[block].latch.unlock();
@@ -176,7 +177,7 @@ bool Node::show_held_back(Others others) noexcept {
         BlockEntry& entry = entries_[block];
         entry.latch.lock();
         const bool stays = !held_back_.may_show(entry);
-        entry.held_back_listed = stays;
+        entry.withheld.listed = stays;
         const bool in_place = !entry.held_back || others == Others::stopped || must_stay(block);
         if (!stays && !in_place && readable(entry.state)) {
             make_stale(block);
@@ -206,7 +207,7 @@ Stamp Node::rebase_pinned() noexcept {
             missing = bring_current(block, clean ? BlockWork::fetch : BlockWork::rebase);
         }
         const bool stays = missing.is_none() || must_stay(block);
-        entry.stale_pinned = stays && !missing.is_none();
+        entry.stale.pinned = stays && !missing.is_none();
         if (stays) {
             entry.latch.unlock();
             if (!missing.is_none()) return missing;
@@ -222,7 +223,7 @@ Stamp Node::rebase_pinned() noexcept {
 // With the latch held; a pinned block's is opened here, others' by finish_invalidations().
 void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
-    entry.stale_aside = acquire_.is_aside();
+    entry.stale.aside = acquire_.is_aside();
     if (entry.pins > 0 || acquire_.keeps(block)) return put_off(block);
     if (entry.state != BlockState::pinned && is_followed(entry)) {
         count(&PlaceCounters::followed);
@@ -287,10 +288,10 @@ void Node::expire_leases() noexcept {
     }
 }
 
-// What this node was the home of is from now on a copy like any reader's, until what readers were
-// given when the lock went. Whatever was written elsewhere since, and told of or dropped on its way
-// here, was marked before that. Also when no min_wts has risen: a home's copy may be older than any
-// that readers have left, and so may be the next write.
+// Makes a block that this node was the home of a copy like any reader's, good until the time that
+// readers were given when the lock went. Writes on other nodes since, told of or dropped on their
+// way here, were marked before that. This is done also when min_wts has not risen: a home's copy
+// may be older than any that readers have left, and so may be the next write.
 void Node::look_at_moved() noexcept {
     moved_.take([&](BlockId block) {
         BlockEntry& entry = entries_[block];

@@ -26,7 +26,7 @@ constexpr unsigned looks_for_write = 150;
 // first, and the store that it was for. With nothing held, as in pull(): whoever is in a fault
 // waits for nobody of this node.
 void Node::let_write_faults_end(BlockId block, std::uint64_t offset) noexcept {
-    const std::atomic<std::uint16_t>& faults = entries_[block].write_faults;
+    const std::atomic<std::uint16_t>& faults = entries_[block].writes.faults;
     // Acquire: pairs with the end of on_fault().
     if (faults.load(std::memory_order_acquire) == 0) return;
     on_runtime_stack([&] {
@@ -87,7 +87,7 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexc
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
     missing = {};
     // A write's fault waits for the latch: it brings what comes from elsewhere.
-    const bool waits = gives_way && entry.write_faults.load(std::memory_order_relaxed) > 0;
+    const bool waits = gives_way && entry.writes.faults.load(std::memory_order_relaxed) > 0;
     if (moves && !waits) {
         missing = install(block, token.home, BlockWork::rebase, token.wts);
     } else if (entry.held_back) {
@@ -118,7 +118,7 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexc
     if (before == BlockState::writable || before == BlockState::pinned) return true;
     if (next.next == BlockState::pinned) engine_->keep(program_range(block));
     engine_->map(program_range(block), Access::write);
-    if (!gives_way || entry.write_faults.load(std::memory_order_relaxed) == 0) return true;
+    if (!gives_way || entry.writes.faults.load(std::memory_order_relaxed) == 0) return true;
     // Likewise, while it was mapped. What was brought stays; this node is the home.
     entry.notice_wts = {};
     entry.brought = false;

@@ -20,8 +20,7 @@ namespace {
 // A thread of the writer that waits in the runtime, or releases, sees what is wanted by itself.
 // Only one that computes has to be stood in for, by a thread that must be woken.
 constexpr std::uint64_t wake_after_ns = 10'000;
-// Of a writer that has the block of this node's atomics in turn it is known that it comes back
-// soon.
+// A writer that has the block of this node's atomics in turn is known to come back soon.
 constexpr std::uint64_t wake_after_turn_ns = 50'000;
 // A look at a board that is not mapped is a round trip. So looks get rarer: a quarter of the time
 // waited so far lies between two, at most so much.
@@ -31,7 +30,7 @@ constexpr std::uint64_t pause_max_ns = 100'000;
 
 bool Node::may_show(Stamp stamp) noexcept {
     if (stamp.is_none()) return true;
-    // What this node wrote itself, perhaps on top of what it must acquire yet.
+    // This node itself wrote the bytes, perhaps on top of others that it must acquire yet.
     if (stamp.writer() == self_) {
         return !release_.needed().any() && !news_.needs_open();
     }
@@ -45,7 +44,7 @@ bool Node::may_place(BlockId block, Stamp stamp) noexcept {
     const bool is_own = !stamp.is_none() && stamp.writer() == self_;
     if (is_own && entries_[block].held_back) return false;
     if (may_show(stamp)) return true;
-    return entries_[block].stale_pinned && stamp.writer() != self_ &&
+    return entries_[block].stale.pinned && stamp.writer() != self_ &&
            acquire_.acquired().is_inaccessible(stamp);
 }
 
@@ -55,8 +54,8 @@ void Node::catch_up_with(Stamp stamp, Writer writer) noexcept {
         trace("dsm.catch_up", stamp.writer().value, stamp.release());
         // A release of this node that is not over yet may be in the way: it waits for nobody.
         Backoff backoff;
-        // What a release has held back an acquire shows, also if another thread has acquired all
-        // that it needed before the release ended: then nothing is open, and nobody else comes.
+        // An acquire shows what a release has held back, also if another thread has acquired all
+        // that the release needed before it ended: then nothing is open, and no other thread comes.
         if (stamp.writer() == self_) acquire_on_runtime_stack();
         while (!may_show(stamp)) {
             if (stamp.writer() != self_) pull(stamp, writer);

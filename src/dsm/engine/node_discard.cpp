@@ -58,7 +58,8 @@ bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
     return all;
 }
 
-// Of the blocks whose latches are closed: inaccessible first, so that nobody writes what is gone.
+// Discards the blocks whose latches are closed. They become inaccessible first, so that no thread
+// writes what is gone.
 void Node::finish_discards() noexcept {
     Invalidation& freed = acquire_.invalidation();
     if (!freed.ranges().empty()) engine_->unmap(freed.ranges());

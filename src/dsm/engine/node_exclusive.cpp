@@ -18,8 +18,8 @@
 namespace hiroba::dsm {
 
 namespace {
-// Of a block that others read, 1, 2, 4, 8 versions in a row must be unread before it is taken for
-// this node's own; then it is tried once in a while, ever less often while that is in vain.
+// A block that others read must go unread for 1, 2, 4 or 8 versions in a row before it is taken for
+// this node's own. Then it is tried once in a while, ever less often while that is in vain.
 constexpr std::uint8_t patience_usual = 4;
 constexpr std::uint8_t patience_max = 9;
 constexpr std::uint32_t untried_min = 16;
@@ -33,8 +33,8 @@ std::uint32_t untried_versions(std::uint8_t patience) noexcept {
     return patience < patience_usual ? 0 : untried_min << (patience - patience_usual);
 }
 
-// Of a block that is written by one release after the other 4, 8 .. 64 versions unread are
-// enough: nothing is asked of the patience above, which is for those written now and then.
+// A block that is written by one release after the other needs 4, 8 .. 64 unread versions: the
+// patience above is for blocks that are written now and then.
 constexpr std::uint8_t streak_min = 4;
 constexpr std::uint8_t streak_patience_max = 4;
 constexpr ReleaseNumber streak_gap = 2;   // releases from one version to the next, at most
@@ -79,8 +79,8 @@ bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
     } else if (trial.unread < UINT16_MAX) {
         ++trial.unread;
     }
-    // It has wandered here. What wanders is never unread for long: who wants it may have learned to
-    // say so before.
+    // The block has wandered here. A block that wanders is never unread for long: a node that wants
+    // it may have learned to say so before.
     if (token.home != self_) {
         if (trial.patience > 0 && ++trial.visits >= visits_forgiven) {
             trial.visits = 0;
@@ -115,7 +115,7 @@ bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
            (is_streak(trial) ||
             trial.unread + 1u >= 1u << std::min(trial.patience, patience_usual)) &&
            (entry.state == BlockState::writable || is_pinned(offset_of(block))) &&
-           entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale_pinned &&
+           entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale.pinned &&
            trial.by <= news_.known_release();
 }
 
@@ -135,7 +135,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
         share_again(block);
         return false;
     }
-    // What it has written up to this release others may have to be told of as a race.
+    // Other nodes may have to be told of this node's writes up to this release, as a race.
     races_.note_own_changes(block, private_copy(block), twin_of(block));
     entry.exclusive_since = races_.this_change().epoch;
     engine_->leave_untracked(program_range(block));
@@ -180,7 +180,7 @@ void Node::give_up(BlockId block, GiveUp when) noexcept {
     const LockToken token = lock_.held_token(block);
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
-    // What was written while it was exclusive nobody has noted.
+    // The change log has no note of writes while the block was exclusive.
     copies_.publish_changes(block, private_copy(block),
                             {wts, owe_release(), {self_, entry.exclusive_since}}, nullptr);
     entry.notice_wts = {};
@@ -294,10 +294,10 @@ void Node::give_up_near(BlockId block) noexcept {
     wanted_.unlock();
 }
 
-// What others wanted behind the last releases at this place they will want again: whoever comes
-// upon it then finds it shared, and need not ask: that would cost a release of its own. A block
-// that nobody came for, until it was exclusive again, is kept the next time. While no thread of the
-// program runs here, before a release.
+// Gives up the blocks that other nodes wanted behind the last releases at this place, since they
+// will want them again: a node that comes upon such a block finds it shared and need not ask, which
+// would cost a release of its own. A block that no node came for until it was exclusive again is
+// kept the next time. Called while no thread of the program runs here, before a release.
 void Node::give_up_expected() noexcept {
     if (!options_.follow || !options_.exclusive) return;
     const RuntimeScope latches;

@@ -83,7 +83,7 @@ void Node::bring_run(UsePredictor::Run& run) noexcept {
         // Next time without taking it away in between.
         if (is_stale_just_now(entry)) note_followed(entry);
         entry.watched = block + 1 == run.first + sample;
-        const bool writes = entry.write_guess >= write_guess_sure && !entry.watched;
+        const bool writes = entry.writes.guess >= write_guess_sure && !entry.watched;
         const Access wanted = writes ? Access::write : Access::read;
         entry.state = take(entry, writes ? BlockEvent::write_fault : BlockEvent::read_fault).next;
         if (entry.watched) {

@@ -29,7 +29,7 @@ void Node::flush() noexcept {
 bool Node::learn_flushed() noexcept {
     if (!flushes_.is_something_new()) return false;
     const std::scoped_lock guard{flushes_};
-    // What other threads have released stays untold, and nobody releases meanwhile.
+    // Releases of other threads stay untold, and no thread releases meanwhile.
     const std::scoped_lock role{release_};
     const bool all_told = !flushes_.has_untold();
     learn_flushed(flushes_.take(), true);
@@ -39,8 +39,8 @@ bool Node::learn_flushed() noexcept {
     return true;
 }
 
-// With the flush object's lock. Whose order it is is known before the bytes can be shown: another
-// thread of this node may read them and write at once.
+// Learns what was flushed. With the flush object's lock. The node whose order the bytes have is
+// known before they can be shown: another thread of this node may read them and write at once.
 void Node::learn_flushed(const FlushObject::Content& flushed, bool orders) noexcept {
     if (!flushes_.is_new(flushed)) return;
     flushes_.note_who_saw();
@@ -68,8 +68,8 @@ bool Node::flush_on_runtime_stack(Flusher flusher, Others others) noexcept {
     return found;
 }
 
-// What others have flushed, this thread or another of the node has learned and joined. Their
-// releases may wait for one of this node: nothing is held.
+// Acquires what other nodes have flushed and a thread of this node has learned and joined. Their
+// releases may wait for one of this node, so this thread holds nothing.
 void Node::acquire_flushed(Flusher flusher, Others others) noexcept {
     if (!news_.learned().any() && !acquire_.is_unfinished() &&  // as in acquire()
         !news_.needs_open())
@@ -91,7 +91,7 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     const bool untold = has_untold_work();
     if (!untold && !flushes_.is_something_new()) {
         end_release();
-        // What the background flusher has learned the program knows after a flush of its own.
+        // After a flush of its own the program knows what the background flusher has learned.
         if (orders) races_.know_what_was_flushed();
         return false;
     }

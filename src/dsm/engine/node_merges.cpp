@@ -22,7 +22,7 @@ struct Node::JointMerge {
     Scratch room;  ///< a block each
     std::size_t count = 0;
     std::array<BlockId, blocks_max> blocks;
-    /// Of blocks whose lock was not free here: what is asked for, and the home's copy.
+    /// The requests for blocks whose lock was not free here, and for the home's copy.
     std::array<std::optional<Reading>, blocks_max> readings;
     std::array<std::uint8_t, blocks_max> place;  ///< in `chased`, or none
     static constexpr std::uint8_t none = 0xff;
@@ -67,7 +67,8 @@ std::size_t Node::JointMerge::latch(std::size_t from) noexcept {
     return at;
 }
 
-// What was merged with another's bytes the last time will be again: the copy comes with the lock.
+// A block that was merged with another node's bytes the last time will be again: its copy comes
+// with the lock.
 void Node::JointMerge::set_out() noexcept {
     for (std::size_t i = 0; i < count; ++i) {
         const BlockId block = blocks[i];

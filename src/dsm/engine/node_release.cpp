@@ -54,10 +54,11 @@ void Node::release_on_runtime_stack(Others others) noexcept {
     end_release();
 }
 
-// What other threads have written while this one looked at one block after the other may lie in
-// blocks that it has passed, and be older than what it found behind them. So it looks again, until
-// nothing more was written; all of it is one release, and nobody sees some of it (invariant 14).
-// Threads that never stop writing get the last of these looks without another behind it.
+// Looks again for what other threads have written while this thread looked at one block after the
+// other: such writes may lie in blocks that it has passed, and be older than what it found behind
+// them. It looks until nothing more was written. All of it is one release, and no node sees only a
+// part (invariant 14). Threads that never stop writing get the last of these looks without another
+// behind it.
 void Node::merge_until_quiet(Others others) noexcept {
     constexpr unsigned looks_max = 8;
     merge_work(others);
@@ -109,9 +110,10 @@ void Node::drop_unchanged_work() noexcept {
     });
 }
 
-// It was taken for writing in vain; but what it was given up with was written.
+// The block was taken for writing in vain, unless it has been given up since: then its bytes were
+// written.
 void Node::note_unchanged(BlockEntry& entry) noexcept {
-    if (!std::exchange(entry.merging.given_up, false)) entry.write_guess = 0;
+    if (!std::exchange(entry.merging.given_up, false)) entry.writes.guess = 0;
 }
 
 void Node::merge_work(Others others) noexcept {
@@ -149,7 +151,8 @@ bool Node::begin_merge(std::size_t at) noexcept {
     return false;
 }
 
-// They are what a look behind a long release has found: the next release begins with them.
+// Puts off the blocks that a look behind a long release has found: the next release begins with
+// them.
 void Node::put_off_work() noexcept {
     for (const BlockId block : release_.work()) {
         const std::scoped_lock guard{entries_[block].latch};
@@ -278,8 +281,9 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
     publish_merged(block, token, [&](Version next) { copies_.publish(block, result.get(), next); });
 }
 
-// What the home had of others is in the public copy and must be acquired by whoever reads that.
-// This node cannot wait for it here: the others' releases may wait likewise.
+// Bytes of other nodes that the home had are now in the public copy: a node that reads that must
+// acquire their releases. This node cannot wait for those here: the others' releases may wait
+// likewise.
 bool Node::must_hold_back(BlockId block, Stamp stamp) noexcept {
     // In one order with what acquire_round() does: it sees this, or is seen below.
     release_.needed().note_any();

@@ -50,12 +50,12 @@ void Node::await_written(BlockId block, std::uint64_t offset) noexcept {
     if (waits == 0 || is_pinned(offset)) return;
     spin.closed.store(false, std::memory_order_relaxed);
     const std::uint64_t word = word_at(offset);
-    // What lies behind the flag is there at once each time.
+    // The bytes behind the flag are there at once each time.
     if (is_written_elsewhere(block, offset, word))
         return spin.waits.store(waits - 1, std::memory_order_relaxed);
     bool came = false;
     on_runtime_stack([&] {
-        // What this node's last atomic owes is what another is about to ask for.
+        // Another node is about to ask for what this node's last atomic owes.
         if (owes_release()) {
             debts_.want_own();
             pay();
@@ -85,7 +85,7 @@ void Node::close_waited_for(BlockId except) noexcept {
     const BlockId open = spins_.open();
     if (open == Spins::no_block || open == except) return;
     BlockEntry& entry = entries_[open];
-    // Who hands it on by atomics closes it then.
+    // A thread that hands the block on by atomics closes it then.
     const bool by_program = except != Spins::no_block;
     if (by_program && now_ns() - entry.atomics.at_ns < handed_on_ns) return;
     if (!spins_.take_open(open) || !entry.latch.try_lock()) return;
@@ -112,9 +112,9 @@ void Node::close(BlockId block) noexcept {
     const bool is_plain = entry.state == BlockState::readonly ||
                           entry.state == BlockState::readonly_dirty ||
                           entry.state == BlockState::writable;
-    // What came early and was mapped for nobody: the next fault would be taken for the first
-    // access.
-    if (!is_plain || races_.is_untouched(block) || entry.held_back || entry.stale_pinned ||
+    // A block may have come early and be mapped for no thread: the next fault would be taken for
+    // the first access.
+    if (!is_plain || races_.is_untouched(block) || entry.held_back || entry.stale.pinned ||
         must_stay(block))
         return;
     const std::unique_lock role{acquire_, std::try_to_lock};

@@ -12,7 +12,7 @@
 namespace hiroba::dsm {
 
 namespace {
-/// What of such a stack goes into a core file: its upper end.
+/// The part of such a stack that goes into a core file: its upper end.
 constexpr std::size_t core_bytes_max = std::size_t{256} << 10;
 
 AddressRange part_for_core(AddressRange stack) noexcept {

@@ -118,8 +118,8 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
     return brought;
 }
 
-// With the acquire role: of what it has put off, all that takes nothing but reading. The rest stays
-// for rebase_pinned().
+// Rebases, of the blocks that the acquire has put off, all that need nothing but reading. The rest
+// stays for rebase_pinned(). With the acquire role.
 void Node::rebase_together() noexcept {
     std::size_t kept = 0;
     const std::span put_off = acquire_.put_off_blocks();
@@ -134,8 +134,8 @@ void Node::rebase_together() noexcept {
         for (std::size_t i = 0; i < count; ++i) {
             BlockEntry& entry = entries_[blocks[i]];
             const BlockId block = blocks[i];
-            entry.stale_pinned = !fetches[i].is_brought(*this);
-            if (entry.stale_pinned) put_off[kept++] = block;
+            entry.stale.pinned = !fetches[i].is_brought(*this);
+            if (entry.stale.pinned) put_off[kept++] = block;
             entry.latch.unlock();
         }
         first += count;
@@ -165,8 +165,8 @@ void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home,
     }
     if (at == node.self_ || node.copies_.is_mapped(at)) return;
     way = has_lease ? Way::by_notice : Way::by_home;
-    // What was renewed the last time will be again.
-    if (has_lease || entry.renewals == 0) reading.emplace(node.copies_, block, bytes);
+    // A block that was renewed the last time will be renewed again.
+    if (has_lease || entry.run.renewals == 0) reading.emplace(node.copies_, block, bytes);
     if (!has_lease) return prepare_home(node, reading.has_value());
     const auto copy = reading->list();
     accesses.emplace(std::array{copy[0], copy[1], copy[2], copy[2]});

@@ -84,7 +84,8 @@ bool Node::await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_n
         wait.pause();
         pay();
         endpoint_.poll();
-        // It has the lock, and waits for what came before the bytes, which it gets from here.
+        // The holder has the lock, and waits for the releases before its bytes, which it gets from
+        // here.
         if (debts_.board().has_turn(*holder, block)) continue;
         if (vain) {
             if (has_moved_on(*holder, block, offset, word)) return true;

@@ -14,7 +14,7 @@ namespace hiroba::dsm {
 /// Thread: any, but begin() and end(), which take the release role.
 class OwnReleases {
 public:
-    /// What is written from here on may come too late for this release, and is in the next.
+    /// Begins a release. Bytes written from here on may come too late for it, and are in the next.
     ReleaseNumber begin() noexcept {
         return begun_.fetch_add(1, std::memory_order_seq_cst) + 1;  // pairs with owe()
     }

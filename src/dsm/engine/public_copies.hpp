@@ -39,7 +39,7 @@ public:
         std::array<gas::Segment::Access, accesses> list() noexcept;
         void made_at(NodeId node) noexcept { node_ = node; }
         std::byte* bytes() const noexcept { return to_; }
-        /// What was read, if that was `node`'s copy, and one version.
+        /// The version that was read, if it was `node`'s copy, and one version.
         std::optional<Version> read_from(NodeId node) const noexcept;
 
     private:

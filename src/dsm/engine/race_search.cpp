@@ -11,7 +11,7 @@ namespace hiroba::dsm {
 
 namespace {
 
-/// Of more nodes only the one that merged last is asked what it has changed.
+/// With more nodes than this, only the one that merged last is asked what it has changed.
 constexpr std::size_t asked_max = 16;
 
 /// Bits of bytes, a word for each line of 64.
@@ -82,7 +82,7 @@ RaceSearch::RaceSearch(gas::Segment changes, const Around& around, const MemoryO
 
 std::size_t RaceSearch::bytes_of_changes(const AddressMap& map, const MemoryOptions& options) {
     if (options.race == MemoryOptions::Race::off) return ChangeLog::entry_bytes(0);
-    // Of plain writes and of atomics.
+    // Two logs: of plain writes and of atomics.
     return 2 * BlockSpace::blocks_of(map) * ChangeLog::entry_bytes(map.shape().block_bytes);
 }
 
@@ -164,9 +164,9 @@ void RaceSearch::know_what_atomics_ordered() noexcept {
     atomics_known_.store(behind, std::memory_order_relaxed);
 }
 
-// Whose bytes `twin` holds only those who changed them know. What they changed, and this node too,
-// is told where nothing that the program could have read here may have been the flag that orders
-// the two.
+// Tells races on bytes whose writers are not known: `twin` holds them, and only the nodes that
+// changed them know. Bytes that they and this node changed are told where the program cannot have
+// read here the flag that orders the two.
 void RaceSearch::look_for_unordered(BlockId block, const std::byte* ours,
                                     const std::byte* twin) noexcept {
     if (!early_.is_still(around_.entries[block], block)) return;
@@ -204,7 +204,7 @@ void RaceSearch::look_for_unordered(BlockId block, const std::byte* ours,
         return early.use == Use::written && early.alone && early.at / 8 >= at / 8 &&
                early.at / 8 <= (at + bytes - 1) / 8;
     };
-    // What the program first read may have been told by an atomic.
+    // An atomic may have told the program what it read first.
     if (early.use == Use::written && early.alone) tell(atomic_log_, was_first);
     for (std::uint32_t node = 0; node < nodes; ++node)
         if (read(change_log_, NodeId{node})) all.add(theirs);

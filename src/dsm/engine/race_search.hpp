@@ -37,7 +37,7 @@ struct ThreeCopies {
 /// completes inline.
 class RaceSearch {
 public:
-    /// What it looks at and does not change, but for BlockEntry::early.
+    /// The parts that the search looks at and does not change, but for BlockEntry::early.
     struct Around {
         NodeId self;
         const BlockSpace& space;
@@ -56,7 +56,7 @@ public:
 
     /// False: races are not looked for.
     bool looks() const noexcept { return epochs().are_kept(); }
-    /// What this node merges now.
+    /// The mark of what this node merges now.
     LastChange this_change() const noexcept { return epochs().this_change(); }
     /// A thread has synchronized there. Only told, never decided by.
     void note_synchronization(const SyncPlace& place) noexcept {
@@ -68,7 +68,7 @@ public:
     // Where two versions meet.
     /// The twin is about to be replaced.
     void look_for_races(BlockId block, const ThreeCopies& copies, NodeId other) noexcept;
-    /// What a merge has found.
+    /// Reports the races that a merge has found.
     void look_at_merge(BlockId block, const MergeOutcome& outcome, const ThreeCopies& copies,
                        NodeId other) noexcept {
         if (is_worth_telling(outcome)) report_races(block, copies, other);
@@ -85,7 +85,8 @@ public:
     bool is_untouched(BlockId block) const noexcept {
         return around_.entries[block].early && early_[block].use == EarlyBlock::Use::none;
     }
-    /// What is about to be merged, if it was written on top of something early.
+    /// Looks at bytes that are about to be merged, if they were written on top of bytes that came
+    /// early.
     void look_before_merge(BlockId block, const std::byte* ours, const std::byte* twin) noexcept {
         if (around_.entries[block].early) [[unlikely]]
             look_for_unordered(block, ours, twin);
@@ -95,13 +96,13 @@ public:
     void note_known(BlockId block) noexcept;
     /// Behind an atomic, with nothing held.
     void know_what_atomics_ordered() noexcept;
-    /// What a synchronization of the program has told. With nothing held.
+    /// Takes over what a synchronization of the program has told. With nothing held.
     void acquire_known() noexcept;
     /// Likewise, a flush; with the latch of the flushes.
     void know_what_was_flushed() noexcept;
 
-    // What this node changes, for others that look.
-    /// note(words): as ChangeLog::note() has it, or with nullptr where nobody asks.
+    // Notes this node's changes for nodes that look. note(words): as ChangeLog::note() has it, or
+    // with nullptr where no node asks.
     template <class Note>
     void note_in_log(BlockId block, Note&& note) noexcept {
         if (!looks()) return note(nullptr);

@@ -36,8 +36,8 @@ public:
         const std::size_t place = oldest_.fetch_add(1, std::memory_order_relaxed) % runs;
         return {std::min(last_time, blocks_max), block, place};
     }
-    /// What was brought behind `block`; the next miss of the run is expected after it. Returns how
-    /// long the run is by now.
+    /// Notes what was brought behind `block`: the next miss of the run is expected after it.
+    /// Returns how long the run is by now.
     std::uint32_t brought(const Guess& guess, BlockId block, std::uint32_t count) noexcept {
         const BlockId next = block + 1 + count;
         const std::uint32_t length = std::min(next - guess.head, length_max);

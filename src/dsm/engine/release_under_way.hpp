@@ -40,12 +40,12 @@ public:
     /// By number. Thread: as it has them.
     OwnReleases& numbers() noexcept { return numbers_; }
     const OwnReleases& numbers() const noexcept { return numbers_; }
-    /// Of the release under way; elsewhere than in the role a hint.
+    /// The number of the release under way; a hint outside of the role.
     ReleaseNumber number() const noexcept { return numbers_.begun(); }
-    /// What of other nodes' releases it has read.
+    /// The releases of other nodes that it has read bytes of.
     NeededReleases& needed() noexcept { return needed_; }
     const NeededReleases& needed() const noexcept { return needed_; }
-    /// What the next one is to look at. Thread: any.
+    /// The blocks that the next one is to look at. Thread: any.
     UnmergedBlocks& unmerged() noexcept { return unmerged_; }
 
     /// Until the news have it, what is noted is of this release.
@@ -79,7 +79,7 @@ public:
         work_count_ = kept;
         reported_count_ = 0;
     }
-    /// They have been merged.
+    /// All blocks of the list have been merged.
     void note_work_done() noexcept { had_work_ |= work_count_ > 0; }
 
     // What was merged.

@@ -32,8 +32,8 @@ Result<MemoryOptions> MemoryOptions::from_settings() {
                    : race == "all"   ? Race::all
                    : race == "abort" ? Race::abort
                                      : Race::report;
-    // Who asks for races gets all that can be told: what is written into exclusive blocks nobody
-    // notes.
+    // A user who asks for races gets all that can be told: writes into exclusive blocks leave no
+    // note.
     const bool asks_for_races = std::getenv("HIROBA_RACE") != nullptr && race != "off";
     options.exclusive = setting("HIROBA_EXCLUSIVE") == "on" && !asks_for_races;
     options.follow = setting("HIROBA_FOLLOW") == "on";

@@ -11,13 +11,13 @@
 
 namespace hiroba::dsm {
 
-/// Of one block.
+/// The waits on one block.
 struct SpinUse {
     std::atomic<std::uint8_t> waits{0};  ///< so much is expected of waiting in a load's fault
     std::atomic<bool> closed{false};     ///< made inaccessible for that, not loaded since
 };
 
-/// Of a node. Thread: any; async-signal-safe.
+/// The waits of a node. Thread: any; async-signal-safe.
 class Spins {
 public:
     static constexpr BlockId no_block = ~BlockId{0};

@@ -31,7 +31,7 @@ public:
         if (places_ != nullptr) [[unlikely]]
             add_to(places_->at(this_thread().place).*member, by);
     }
-    /// What the protocol says of `event`, counted. With the block's latch.
+    /// The protocol's step for `event`, counted. With the block's latch.
     BlockStep take(const BlockEntry& entry, BlockEvent event) noexcept {
         auto& row = rows_[static_cast<unsigned>(entry.state)][static_cast<unsigned>(event)];
         // Relaxed, and no read-modify-write: statistics, on the path of every fault.

@@ -23,7 +23,7 @@ public:
 
     /// With the block's latch.
     void put(BlockEntry& entry, BlockId block) noexcept;
-    /// What this thread has put there it sees, and what others have that it must know of.
+    /// A thread sees the blocks that it has put there, and those of others that it must know of.
     bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
     /// Moves all of them to `to`. Returns how many. In the release role.
     std::size_t take(BlockId* to) noexcept {

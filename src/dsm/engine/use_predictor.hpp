@@ -41,7 +41,7 @@ public:
         if (at < missed_max) std::atomic_ref{missed_[at]}.store(block, std::memory_order_relaxed);
     }
 
-    /// What was missed since the last call belongs to the place of the last arrive().
+    /// Takes misses since the last call as those of the place of the last arrive().
     void learn() noexcept;
     /// Returns the runs of `place`.
     std::span<Run> arrive(SyncPlace place) noexcept;

@@ -94,7 +94,7 @@ void FreedPages::end_round() noexcept {
     state_.store(State::idle, std::memory_order_relaxed);
 }
 
-// What could not be discarded everywhere is free all the same, with old bytes in it.
+// Pages that could not be discarded everywhere are free all the same, with old bytes in them.
 void FreedPages::give_back(bool zero) noexcept {
     parts_.memory->discarded_everywhere();
     for (std::size_t i = 0; i < taken_count_; ++i) parts_.arena->give_back(taken_[i], zero);

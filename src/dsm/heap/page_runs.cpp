@@ -122,7 +122,7 @@ std::size_t PageRuns::take_used(std::uint32_t least, std::uint32_t alignment, st
     return taken;
 }
 
-/// Of a free run, from the first page that is not fresh to the last one, in whole blocks.
+/// The part of a free run from the first page that is not fresh to the last one, in whole blocks.
 ArenaRun PageRuns::used_part(Node node, std::uint32_t alignment,
                              std::uint32_t phase) const noexcept {
     const std::uint32_t run_first = node - 1;

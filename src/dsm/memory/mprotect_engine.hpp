@@ -63,7 +63,7 @@ private:
     void protect_again(Attached& where, PageRun run) noexcept;
     /// False when the kernel's mappings have run out and retreat() has been done instead.
     bool protect(Attached& where, PageRun run, PageAccess wanted) noexcept;
-    /// Of pages that are all executable or all not.
+    /// Protects pages that are all executable or all not.
     bool protect_equal(Attached& where, PageRun run, PageAccess wanted, int protection) noexcept;
     void retreat() noexcept;
     bool close_all_but_kept() noexcept;

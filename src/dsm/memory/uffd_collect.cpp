@@ -63,7 +63,7 @@ void UffdEngine::add_spans(AddressRange run, const Attached& within,
     }
 }
 
-/// Of a part of a chunk, what lies between long runs of untracked pages.
+/// Adds the parts of `part` that lie between long runs of untracked pages.
 void UffdEngine::add_tracked(AddressRange part, const Attached& within,
                              std::size_t foreign_before) noexcept {
     const PageRun pages = within.pages_of(part);
@@ -89,7 +89,7 @@ void UffdEngine::add_tracked(AddressRange part, const Attached& within,
     add(pages.end());
 }
 
-/// What the chunk costs each collect while it is scanned.
+/// Notes what each collect pays for the chunk while it is scanned.
 void UffdEngine::note_scan_cost(Chunk& chunk) noexcept {
     constexpr std::size_t cost_max = 1000;
     if (chunk.cost_epoch != spans_epoch_) {

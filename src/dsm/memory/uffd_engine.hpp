@@ -42,7 +42,7 @@ public:
     void adapt() noexcept override;
     bool has_written() const noexcept override;
 
-    /// Of the chunk that `address` lies in: whether the kernel is asked nothing there.
+    /// Whether the kernel is asked nothing in the chunk that `address` lies in.
     bool is_quiet(std::uintptr_t address) noexcept;
 
 private:

@@ -23,7 +23,7 @@ constexpr std::uint64_t collects_between = 64;  // in which adapt() looks for su
 constexpr std::int64_t scan_cost = 6;
 constexpr std::int64_t report_cost = 5;
 constexpr std::int64_t fault_cost = 60;
-// What a chunk may lose before it has saved anything, and keep of what it has.
+// A chunk may lose so much before it has saved anything, and keeps so much of what it has.
 constexpr std::int64_t credit_first = 1280;
 constexpr std::int64_t credit_max = 10000;
 constexpr std::uint64_t collects_worth = 256;  // so long quiet was worth the change
@@ -95,7 +95,8 @@ bool UffdEngine::is_quiet(std::uintptr_t address) noexcept {
     return attached_at({address, page_bytes}).chunk_at(address).quiet.load();
 }
 
-// What is scanned may have been written; a page that was mapped for the first time is scanned.
+// Chunks that are scanned may have been written; a page that was mapped for the first time is
+// scanned.
 bool UffdEngine::has_written() const noexcept {
     return any_open_.load(std::memory_order_seq_cst) ||
            occupied_epoch_.load(std::memory_order_seq_cst) !=

@@ -188,7 +188,7 @@ void Table::await_change(std::uint32_t cell) noexcept {
     Cells::Own& own = cells_.own(cell);
     own.waiters.fetch_add(1);
     const auto over = [&] { return may_go_on(cell) || interruptions_.are_pending(); };
-    // Of this node's threads one has queued up, and that one finds this state.
+    // One thread of this node has queued up, and that one finds this state.
     const bool presses = state(cell) == fetching && !own.pressed.load(std::memory_order_relaxed);
     const std::uint64_t until_ns = presses ? now_ns() + patience_ns : net::Endpoint::forever;
     if (!endpoint_.wait_until(over, until_ns) && !own.pressed.exchange(true)) press(cell);
@@ -396,7 +396,7 @@ void Table::pay(void* table, std::uint64_t what, NodeId) noexcept {
 
 bool Table::pay_from(std::uint32_t cell, LockState from) noexcept {
     if (!change(cell, from, leaving)) return false;  // held: its unlock sees `urgent`
-    // It may have left and come back since.
+    // The lock may have left and come back since.
     if (cells_.shared(cell).next.load() == 0) {
         leave_state(cell, from);
         return false;
@@ -415,7 +415,7 @@ void Table::unlock_elsewhere(LockKey key) noexcept {
     const std::scoped_lock guard{unset_latch_};
     bool found = false;
     on_runtime_stack([&] {
-        // What was written here under the lock.
+        // Shows others what was written here under the lock.
         memory_.flush();
         for (std::uint32_t node = 0; node < endpoint_.nodes() && !found; ++node) {
             if (NodeId{node} == endpoint_.self()) continue;

@@ -15,13 +15,10 @@
 #include "base/latch.hpp"
 #include "dsm/sync/lock_keeping.hpp"
 #include "dsm/test_parts/idle_memory.hpp"
-#include "dsm/test_parts/wire_provider.hpp"
+#include "dsm/test_parts/table_nodes.hpp"
 
 namespace hiroba::dsm {
 namespace {
-
-using test::Wire;
-using test::WireProvider;
 
 constexpr std::uint32_t nodes = 3;
 
@@ -70,50 +67,13 @@ private:
     std::array<std::uint64_t, nodes> seen_{};  ///< values only grow
 };
 
-struct TestNode {
-    TestNode(Wire& wire, const AddressMap& map, NodeId self) : memory(map, self.value) {
-        endpoint = net::Endpoint::over(self, nodes, std::make_unique<WireProvider>(wire, self));
-        payer = std::make_unique<DebtPayer>(*endpoint);
-        auto made = LockTable::create(*endpoint, memory, *payer);
-        EXPECT_TRUE(made) << made.error().text;
-        table = std::move(*made);
-    }
-    std::unique_ptr<net::Endpoint> endpoint;
-    NodeValues memory;
-    std::unique_ptr<DebtPayer> payer;
-    std::unique_ptr<LockTable> table;
-    std::thread service;
-};
-
-class Locks : public testing::Test {
+class Locks : public testing::Test, protected test::TableNodes<LockTable, NodeValues> {
 protected:
-    Locks() : wire_(nodes), map_({.nodes = nodes, .heap_bytes = std::size_t{64} << 20}) {
-        for (std::uint32_t rank = 0; rank < nodes; ++rank)
-            node_.push_back(std::make_unique<TestNode>(wire_, map_, NodeId{rank}));
-        for (auto& each : node_) {
-            EXPECT_TRUE(each->endpoint->connect());
-            each->table->attach();
-            each->payer->start();
-            each->service = std::thread([&each] { each->endpoint->serve(); });
-        }
-    }
-    ~Locks() override {
-        for (auto& each : node_) each->payer->stop();
-        for (auto& each : node_) {
-            each->endpoint->stop();
-            each->service.join();
-        }
-    }
-    LockTable& at(std::uint32_t rank) { return *node_[rank]->table; }
-    NodeValues& memory(std::uint32_t rank) { return node_[rank]->memory; }
+    Locks() : TableNodes(nodes) {}
     void use(std::uint32_t rank, LockKey key) {
         at(rank).lock(key);
         at(rank).unlock(key);
     }
-
-    Wire wire_;
-    AddressMap map_;
-    std::vector<std::unique_ptr<TestNode>> node_;
 };
 
 constexpr LockKey key = 0x1000'0000'1240;
@@ -167,12 +127,12 @@ TEST_F(Locks, that_leave_as_before_lie_published) {
     memory(0).write(9);
     use(0, key);
     EXPECT_EQ(memory(0).releases, releases + 1);
-    node_[0]->payer->stop();
-    const std::size_t messages = wire_.messages;
+    payer(0).stop();
+    const std::size_t messages = this->messages();
 
     at(1).lock(key);
 
-    EXPECT_EQ(wire_.messages, messages);
+    EXPECT_EQ(this->messages(), messages);
     EXPECT_EQ(memory(1).read(0), 9u);
     at(1).unlock(key);
 }

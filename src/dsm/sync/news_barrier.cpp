@@ -129,7 +129,7 @@ bool NewsBarrier::NewsMarks::have_come(Way way, const TreeNode& here, std::uint6
     return true;
 }
 
-/// What this node has acquired is part of the news that it tells next.
+/// News that this node has acquired are part of those that it tells next.
 void NewsBarrier::NewsMarks::take(Way way, const TreeNode& here, std::uint64_t) noexcept {
     if (way == Way::down) {
         barrier->receive(here.parent(), Words::all);

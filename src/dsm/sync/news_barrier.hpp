@@ -46,7 +46,7 @@ private:
                 net::kick::Mailboxes& mail);
     NewsBarrier(const NewsBarrier&) = delete;
     NewsBarrier& operator=(const NewsBarrier&) = delete;
-    /// Whose words a mail has: its author's, those of the nodes below as well, or all.
+    /// The nodes whose words a mail has: its author, the nodes below as well, or all.
     enum class Words : std::uint8_t { own, subtree, all };
     void send(std::uint32_t to, Words which) noexcept;
     void receive(std::uint32_t from, Words which) noexcept;

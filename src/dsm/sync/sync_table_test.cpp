@@ -13,20 +13,17 @@
 
 #include "base/latch.hpp"
 #include "dsm/test_parts/idle_memory.hpp"
-#include "dsm/test_parts/wire_provider.hpp"
+#include "dsm/test_parts/table_nodes.hpp"
 
 namespace hiroba::dsm {
 namespace {
-
-using test::Wire;
-using test::WireProvider;
 
 constexpr std::uint32_t nodes = 2;
 
 /// Its time is the number of its releases and of those it has learned of.
 class CountingMemory final : public test::IdleMemory {
 public:
-    using IdleMemory::IdleMemory;
+    CountingMemory(const AddressMap& map, std::uint32_t) : IdleMemory(map) {}
     std::atomic<std::uint64_t> releases{0}, acquires{0}, knows{0};
 
     void release(Others) noexcept override {
@@ -49,41 +46,9 @@ public:
     }
 };
 
-struct TestNode {
-    TestNode(Wire& wire, const AddressMap& map, NodeId self) : memory(map) {
-        endpoint = net::Endpoint::over(self, nodes, std::make_unique<WireProvider>(wire, self));
-        payer = std::make_unique<DebtPayer>(*endpoint);
-        auto made = SyncTable::create(*endpoint, memory, *payer);
-        EXPECT_TRUE(made) << made.error().text;
-        table = std::move(*made);
-    }
-    std::unique_ptr<net::Endpoint> endpoint;
-    CountingMemory memory;
-    std::unique_ptr<DebtPayer> payer;
-    std::unique_ptr<SyncTable> table;
-    std::thread service;
-};
-
-class Sync : public testing::Test {
+class Sync : public testing::Test, protected test::TableNodes<SyncTable, CountingMemory> {
 protected:
-    Sync() : wire_(nodes), map_({.nodes = nodes, .heap_bytes = std::size_t{64} << 20}) {
-        for (std::uint32_t rank = 0; rank < nodes; ++rank)
-            node_.push_back(std::make_unique<TestNode>(wire_, map_, NodeId{rank}));
-        for (auto& each : node_) {
-            EXPECT_TRUE(each->endpoint->connect());
-            each->table->attach();
-            each->payer->start();
-            each->service = std::thread([&each] { each->endpoint->serve(); });
-        }
-    }
-    ~Sync() override {
-        for (auto& each : node_) {
-            each->endpoint->stop();
-            each->service.join();
-        }
-    }
-    SyncTable& at(std::uint32_t rank) { return *node_[rank]->table; }
-    CountingMemory& memory(std::uint32_t rank) { return node_[rank]->memory; }
+    Sync() : TableNodes(nodes) {}
     static Deadline in_ms(long ms) {
         Deadline deadline{CLOCK_MONOTONIC, {}};
         clock_gettime(CLOCK_MONOTONIC, &deadline.time);
@@ -92,10 +57,6 @@ protected:
         deadline.time.tv_nsec %= 1'000'000'000;
         return deadline;
     }
-
-    Wire wire_;
-    AddressMap map_;
-    std::vector<std::unique_ptr<TestNode>> node_;
 };
 
 constexpr SyncKey key = 0x1000'0000'1240;

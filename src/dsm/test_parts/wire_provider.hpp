@@ -35,7 +35,7 @@ struct Wire {
     std::size_t message_bytes_max;
     std::atomic<std::size_t> messages{0};  ///< sent so far
     std::vector<Inbox> inboxes;
-    /// Of each node, by region; a deque, since one that is added moves no other.
+    /// The memory of each node, by region; a deque, since one that is added moves no other.
     std::vector<std::deque<std::vector<std::uint64_t>>> memory;
 };
 

@@ -23,8 +23,7 @@ constexpr std::uint64_t no_call = 0;
 
 }  // namespace
 
-// --- what messages tell
-// ---------------------------------------------------------------------------
+// --- what messages tell --------------------------------------------------------------------------
 
 void Relocator::granted(std::uint64_t token, SpaceMessages::Words words) noexcept {
     const std::scoped_lock guard{calls_latch_};

@@ -134,8 +134,8 @@ private:
         std::vector<Answer> answers;
         std::vector<std::uint64_t> joined;  ///< words of messages
         std::atomic<std::uint64_t> events{0};
-        /// Not counted in `events`, which end a pause: nodes that wait send more of these, and what
-        /// is asked again when a pause is over would never be asked.
+        /// Not counted in `events`: an event ends a pause, and nodes that wait would send messages
+        /// of this kind so often that the questions due after a pause would never be asked.
         std::atomic<bool> has_joined{false};
     };
 

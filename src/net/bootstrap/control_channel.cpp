@@ -26,7 +26,7 @@ Error launcher_gone(const JobInfo& job, const char* during) {
                                       " of " + std::to_string(job.nodes) + " nodes"};
 }
 
-/// What came while `during` waited for its answer.
+/// The error of a death that was told while `during` waited for its answer.
 Error peer_died(const JobInfo& job, const ControlPacket& packet, const char* during) {
     return {ErrorKind::peer_lost, "rank " + std::to_string(job.self.value) + ": node " +
                                       std::to_string(packet.header.rank) + " was lost during " +

@@ -151,7 +151,7 @@ void HostLink::flush() {
             ::send(socket_, out_.data() + out_sent_, unsent_bytes(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0 && errno == EAGAIN) return;
-        // What the peer said before it went can still be read; receive() finds the end.
+        // Bytes that the peer sent before it went can still be read; receive() finds the end.
         if (sent < 0) {
             out_sent_ = out_.size();
             break;
@@ -164,7 +164,7 @@ void HostLink::flush() {
 }
 
 void HostLink::take_in() {
-    // Of a stranger no more than a first frame is kept.
+    // No more than a first frame of a stranger is kept.
     const std::size_t most = sizeof(Greeting) + sizeof(FrameHead) +
                              (authentic() ? body_bytes_max : first_body_bytes_max);
     in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(in_taken_));

@@ -63,7 +63,7 @@ struct HostFrame {
 class HostLink {
 public:
     static constexpr std::size_t body_bytes_max = packet_body_max + sizeof(ControlHeader);
-    /// Of a peer that has not yet shown that it knows the key.
+    /// The longest body of a peer that has not yet shown that it knows the key.
     static constexpr std::size_t first_body_bytes_max = 1024;
 
     /// Sends this end's number. `socket` is a connected stream socket; it is made non-blocking.

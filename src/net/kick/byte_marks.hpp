@@ -21,7 +21,7 @@ namespace hiroba::net::kick {
 template <Lines Wire>
 class ByteMarks {
 public:
-    /// Of every member's memory, zeroed, within a page.
+    /// The part of every member's memory that marks take: zeroed, within a page.
     static constexpr std::uint32_t bytes = 128;
 
     explicit ByteMarks(Wire wire) : wire_(std::move(wire)) {}

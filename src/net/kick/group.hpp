@@ -29,7 +29,7 @@ public:
     /// After Board::attach(). An error when this node is no member or one is named twice, or when
     /// all of more than `tree_arity` members are to kick all.
     static Result<GroupLines> open(Board& board, Offset place, const Group& group, Shape shape);
-    /// Of all nodes of the job, in rank order, without a list of them.
+    /// The lines of all nodes of the job, in rank order, without a list of them.
     static Result<GroupLines> open(Board& board, Offset place, Shape shape);
 
     const TreeNode& here() const noexcept { return node_; }
@@ -87,7 +87,7 @@ public:
     static Result<Offset> reserve(Board& board) {
         return board.reserve(ByteMarks<GroupLines>::bytes);
     }
-    /// Of all nodes of the job.
+    /// A barrier of all nodes of the job.
     static Result<Barrier> open(Board& board, Offset place);
     static Result<Barrier> open(Board& board, Offset place, const Group& group) {
         return open(board, place, group, shape_for(static_cast<std::uint32_t>(group.size())));

@@ -60,7 +60,8 @@ Result<std::unique_ptr<Mailboxes>> Mailboxes::create(Endpoint& endpoint, Board* 
     return made;
 }
 
-// Whatever the setting says: then nodes with different ones understand each other.
+// Windows are reserved whatever the setting says, so that nodes with different settings understand
+// each other.
 Result<void> Mailboxes::reserve_windows() {
     const std::uint32_t nodes = endpoint_.nodes();
     const auto region = endpoint_.provider().allocate(nodes * places * place_bytes);

@@ -32,7 +32,7 @@ public:
 
     enum class Way : std::uint8_t { message, window };
 
-    /// Of a board's LLCM, at most.
+    /// The bytes of a board's LLCM that mailboxes take, at most.
     static std::size_t llcm_bytes(const Endpoint& endpoint);
     /// A board for mailboxes alone; nullptr where no peer is mapped. As Board::create().
     static Result<std::unique_ptr<Board>> make_board(Endpoint& endpoint, std::uint64_t job_key);

@@ -21,7 +21,7 @@ class ReducePhases {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 16);
 
 public:
-    /// Of every member's memory, zeroed, within a page.
+    /// The part of every member's memory that it takes: zeroed, within a page.
     static constexpr std::uint32_t bytes = 2 * (tree_arity + 1) * 32;
 
     ReducePhases(Wire wire, std::uint32_t index, std::uint32_t members, Shape shape)

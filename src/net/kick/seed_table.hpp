@@ -26,7 +26,7 @@ struct Stamp {
 class Seed {
 public:
     const Stamp& stamp() const noexcept { return stamp_; }
-    /// Of the page, in the region; a multiple of page_bytes.
+    /// The page's offset in the region; a multiple of page_bytes.
     std::uint64_t page_offset() const noexcept { return page_offset_; }
     /// Bytes of the page that belong to the region.
     std::uint32_t bytes() const noexcept { return bytes_; }

@@ -26,7 +26,7 @@ struct WindowPlace {
     static Result<WindowPlace> reserve(Board& board, std::uint32_t payload_bytes);
     static constexpr std::uint32_t wanted_offset = 8;
     static constexpr std::uint32_t payload_bytes_max = Board::landing_bytes_max;
-    /// Of the LLCM, at most.
+    /// The bytes of the LLCM that a window takes, at most.
     static constexpr std::size_t bytes_for(std::uint32_t payload_bytes) {
         return round_up(payload_bytes, cache_line_bytes) + 2 * cache_line_bytes;
     }

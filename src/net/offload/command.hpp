@@ -31,7 +31,7 @@ struct Command {
     std::byte* local;  ///< read into, written from; where an atomic's old value goes
     std::size_t bytes;
     Callback on_complete;
-    /// Of a message; of an atomic: operand, expected.
+    /// The words of a message; of an atomic: operand, expected.
     std::uint64_t arguments[arguments_max];
 
     std::uint64_t operand() const noexcept { return arguments[0]; }

@@ -19,7 +19,7 @@ OpId id_of(std::uint32_t index) { return OpId{std::uint64_t{index} << 1 | 1}; }
 
 }  // namespace
 
-/// What a message consists of, while the provider looks at it.
+/// The words and bytes of a message, while the provider looks at them.
 struct Engine::Parts {
     wire::ActiveWords words;
     std::array<Bytes, 2> bytes;
@@ -46,7 +46,8 @@ Engine::Engine(Endpoint& endpoint, Mode mode, std::uint32_t queues, std::uint32_
 bool Engine::submit_by_mode(const Command& command, bool may_join) noexcept {
     if (may_join && mode_ == Mode::automatic) {
         const std::uint32_t under_way = under_way_->load();
-        // What fills datagrams by itself gains nothing, and would be copied before it can leave.
+        // Bytes that fill datagrams by themselves gain nothing, and would be copied before they can
+        // leave.
         const bool is_small =
             command.kind != Work::Kind::put || command.bytes <= gathered_bytes_max;
         const bool gathers = gathers_ && is_small;
@@ -219,7 +220,7 @@ std::size_t Engine::execute_batch(Queue& queue, bool with_next, bool& stuck) noe
         describe(indexes[described], command, works[described], parts[described]);
     }
     if (counts_) in_flight_.fetch_add(static_cast<std::uint32_t>(described));
-    // What is not wanted at once leaves with the poll that follows.
+    // Requests that are not wanted at once leave with the poll that follows.
     Provider& provider = endpoint_.provider();
     const auto list = std::span(works).first(described);
     const std::size_t taken =

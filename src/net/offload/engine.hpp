@@ -136,7 +136,7 @@ private:
     }
     /// The calling thread's.
     std::uint32_t queue_of_thread() const noexcept;
-    /// Whose queues are those of the same remainder; 0: the progress role.
+    /// The executor whose queues have the same remainder; 0: the progress role.
     std::uint32_t executor_of(std::uint32_t queue) const noexcept {
         return queue % executors_count_;
     }

@@ -10,7 +10,7 @@ namespace hiroba::net {
 
 Result<std::vector<std::vector<std::byte>>> exchange_cards(const ProviderSetup& setup,
                                                            const std::vector<std::byte>& mine) {
-    /// Of one round; whoever brings nodes together bears no more.
+    /// The bytes of one round: the way by which nodes meet bears no more.
     constexpr std::size_t piece_bytes = 960;
     if (setup.nodes == 1) return std::vector<std::vector<std::byte>>{mine};
     const std::uint64_t length = mine.size();

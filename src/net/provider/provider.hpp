@@ -75,7 +75,7 @@ struct Work {
     std::uint64_t expected = 0;
     std::uint64_t* old = nullptr;
     std::span<const Bytes> parts{};
-    /// Of a put or get with the id OpId::bare: told instead of the id, by Arrivals::ended().
+    /// Told instead of the id, by Arrivals::ended(), when a put or get has the id OpId::bare.
     Callback then{};
     Post outcome = Post::again;
 };

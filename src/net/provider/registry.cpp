@@ -51,7 +51,7 @@ Result<std::unique_ptr<Provider>> make_shm_and_verbs(ProviderSetup setup) {
         {.far = verbs::make_verbs_provider, .lists_in_order = true, .pins_memory = true});
 }
 
-/// What the machine has for it, or what is missing.
+/// Tells what the machine has for the provider, or what is missing.
 using Look = Result<std::string> (*)();
 
 Result<std::string> look_for_shm() { return std::string("between processes of one host"); }

@@ -117,7 +117,7 @@ std::uint64_t authenticator(const DirectionKey& key, Bytes datagram) noexcept {
     if (datagram.size() < lanes_bytes_min) return siphash(key.small, datagram);
     const std::size_t stripes = datagram.size() / stripe_bytes;
     const Bytes rest = datagram.subspan(stripes * stripe_bytes);
-    // What the lanes gave, how long the datagram is, and what filled no stripe.
+    // The lanes' results, the datagram's length, and the bytes that filled no stripe.
     std::array<std::byte, stripe_bytes + 8 + stripe_bytes> joint;
     LaneHashes hashes;
     hash_lanes_best(key.lanes, datagram.data(), stripes, hashes);

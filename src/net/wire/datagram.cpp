@@ -23,7 +23,7 @@ void write(std::byte* at, Number number) noexcept {
     std::memcpy(at, &number, sizeof number);
 }
 
-/// What each kind's payload must be.
+/// Whether the payload is as the record's kind demands.
 bool is_well_formed(const WireRecord& record) noexcept {
     switch (record.kind) {
         case RecordKind::message:

@@ -61,7 +61,7 @@ struct Patch {
 
 /// Trampolines for all sites of a scan. Sites whose operand does not reach are left alone.
 std::vector<Patch> make_trampolines(TrampolineZone& zone, LandingPads& pads, const CodeScan& scan,
-                                    ObjectRecord& object, RewriteSummary& summary) {
+                                    RewrittenObject& object, RewriteSummary& summary) {
     object.sites.reserve(scan.sites.size());
     std::vector<Patch> patches;
     patches.reserve(scan.sites.size());
@@ -149,7 +149,7 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
                                        scan.wide_vectors ? VectorUse::all : VectorUse::xmm);
     if (!zone) return Error{zone.error().kind, target.path + ": " + zone.error().text};
 
-    auto object = std::make_unique<ObjectRecord>();
+    auto object = std::make_unique<RewrittenObject>();
     object->hooks = hooks;
     LandingPads pads;
     const std::vector<Patch> patches = make_trampolines(*zone, pads, scan, *object, summary);

@@ -63,7 +63,7 @@ extern "C" {
 namespace hiroba::omp {
 namespace {
 
-std::atomic<ObjectRecord*> newest_object{nullptr};
+std::atomic<RewrittenObject*> newest_object{nullptr};
 
 /// x87, SSE, AVX, AVX-512 masks and both halves of ZMM; not AMX, which hooks never touch.
 constexpr std::uint32_t vector_components = 0xe7;
@@ -147,7 +147,7 @@ bool passes_term_on(std::uintptr_t at, const SiteRecord& site, HookFrame* regist
 }
 
 bool enter(void* address, SiteRecord& site) noexcept {
-    ObjectRecord& object = *site.object;
+    RewrittenObject& object = *site.object;
     const AtomicHooks& hooks = object.hooks;
     if (site.kind == SiteKind::flush) {
         object.flushes.fetch_add(1, std::memory_order_relaxed);
@@ -223,7 +223,7 @@ SlowPathEntries slow_path_entries(VectorUse vectors) noexcept {
             reinterpret_cast<std::uintptr_t>(&hiroba_atomic_after)};
 }
 
-void count_object(ObjectRecord& object) noexcept {
+void count_object(RewrittenObject& object) noexcept {
     object.next = newest_object.load(std::memory_order_relaxed);
     // Pairs with the acquire load in atomic_counts(); a failed exchange reloads `next`.
     while (!newest_object.compare_exchange_weak(object.next, &object, std::memory_order_release,
@@ -234,7 +234,7 @@ void count_object(ObjectRecord& object) noexcept {
 AtomicCounts atomic_counts() noexcept {
     AtomicCounts counts;
     // Pairs with the release exchange in count_object().
-    for (const ObjectRecord* object = newest_object.load(std::memory_order_acquire);
+    for (const RewrittenObject* object = newest_object.load(std::memory_order_acquire);
          object != nullptr; object = object->next) {
         counts.atomics += object->atomics.load(std::memory_order_relaxed);
         counts.flushes += object->flushes.load(std::memory_order_relaxed);

@@ -14,12 +14,12 @@
 
 namespace hiroba::omp {
 
-struct ObjectRecord;
+struct RewrittenObject;
 struct HookFrame;  ///< registers at a site (slow_path.cpp)
 
 /// One rewritten instruction, as the slow path sees it.
 struct SiteRecord {
-    ObjectRecord* object = nullptr;
+    RewrittenObject* object = nullptr;
     std::uintptr_t address = 0;
     std::uint8_t operand_bytes = 0;
     SiteKind kind = SiteKind::atomic;
@@ -27,12 +27,12 @@ struct SiteRecord {
 };
 
 /// One rewritten object, at a fixed place for as long as the process lives.
-struct ObjectRecord {
+struct RewrittenObject {
     AtomicHooks hooks;
     std::vector<SiteRecord> sites;          ///< never grows after trampolines refer to it
     std::atomic<std::uint64_t> atomics{0};  ///< statistics only, hence relaxed
     std::atomic<std::uint64_t> flushes{0};
-    ObjectRecord* next = nullptr;  ///< older object; for atomic_counts()
+    RewrittenObject* next = nullptr;  ///< older object; for atomic_counts()
 };
 
 /// Which vector registers may hold something at an object's sites. Every vector register is lost by
@@ -66,6 +66,6 @@ SlowPathEntries slow_path_entries(VectorUse vectors) noexcept;
 std::int32_t vector_room_bytes() noexcept;
 
 /// Includes `object` in atomic_counts().
-void count_object(ObjectRecord& object) noexcept;
+void count_object(RewrittenObject& object) noexcept;
 
 }  // namespace hiroba::omp

@@ -85,7 +85,7 @@ AtomicHooks recording_hooks(Calls& calls, bool sequential) {
 std::string order_of(bool sequential, bool global) {
     alignas(64) static std::uint64_t word = 0;
     Calls calls;
-    ObjectRecord object;
+    RewrittenObject object;
     object.hooks = recording_hooks(calls, sequential);
     if (global) object.hooks.global = {{reinterpret_cast<std::uintptr_t>(&word), sizeof word}};
     calls.take = global;
@@ -101,7 +101,7 @@ TEST(SlowPath, ASequentialAtomicFlushesBeforeAndAfter) { EXPECT_EQ(order_of(true
 TEST(SlowPath, TheThreadIsInTheRuntimeFromEnterToLeave) {
     std::uint64_t word = 0;
     Calls calls;
-    ObjectRecord object;
+    RewrittenObject object;
     object.hooks = recording_hooks(calls, false);
     SiteRecord site{&object, 0, 8, SiteKind::atomic, {}};
     ASSERT_EQ(enter(word, site), Entered::yes);

@@ -5,12 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int wrong;
-
-static void check(const char* what, int right) {
-    printf("%s %s\n", right ? "right" : "WRONG", what);
-    if (!right) ++wrong;
-}
+#include "verdict.h"
 
 static void memory(int threads) {
     int* const list = kmp_calloc((size_t)threads, sizeof *list);

@@ -6,14 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verdict.h"
+
 enum { count = 500 };
 static int hits[count];
-static int wrong;
-
-static void check(const char* what, int right) {
-    printf("%s %s\n", right ? "right" : "WRONG", what);
-    if (!right) ++wrong;
-}
 
 static int each_once(void) {
     int right = 1;

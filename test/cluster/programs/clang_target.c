@@ -5,18 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int wrong;
+#include "verdict.h"
+
 enum { count = 400 };
 
 #pragma omp declare target
 static int on_device = 5;
 static int twice(int x) { return 2 * x; }
 #pragma omp end declare target
-
-static void check(const char* what, int right) {
-    printf("%s %s\n", right ? "right" : "WRONG", what);
-    if (!right) ++wrong;
-}
 
 static void regions(void) {
     int value = 1, kept = 10, list[count];

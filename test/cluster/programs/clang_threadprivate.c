@@ -5,7 +5,8 @@
 #include <omp.h>
 #include <stdio.h>
 
-static int wrong;
+#include "verdict.h"
+
 static long counter = 100;
 static struct {
     double values[20];
@@ -13,11 +14,6 @@ static struct {
 } record = {{0.5, 1.5}, "first"};
 int shown = 1;
 #pragma omp threadprivate(counter, record, shown)
-
-static void check(const char* what, int right) {
-    printf("%s %s\n", right ? "right" : "WRONG", what);
-    if (!right) ++wrong;
-}
 
 int main(void) {
     int threads = 0, right = 0;

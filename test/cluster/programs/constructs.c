@@ -6,19 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verdict.h"
+
 enum { count = 1000, threads_max = 64 };
 
 static int hits[count];
-static int wrong;
 static long order[count];
 static int ordered_at;
 static int private_value = 7;
 #pragma omp threadprivate(private_value)
-
-static void check(const char* construct, int right) {
-    printf("%s %s\n", right ? "right" : "WRONG", construct);
-    if (!right) ++wrong;
-}
 
 static int every_hit_is(int expected) {
     for (int i = 0; i < count; ++i)

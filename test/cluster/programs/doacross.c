@@ -5,16 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
-
-static void check(const char* what, long got, long wanted) {
-    if (got == wanted) {
-        printf("ok %s\n", what);
-    } else {
-        printf("WRONG %s: %ld, not %ld\n", what, got, wanted);
-        failures = 1;
-    }
-}
+#include "verdict.h"
 
 enum { side = 14, count = 200 };
 static long grid[side][side], line[count], sums[count];
@@ -36,7 +27,7 @@ static void wave(const char* what, int kind) {
         case 3: WAVE("omp parallel for ordered(2) schedule(guided)")
         case 4: WAVE("omp parallel for ordered(2) schedule(runtime)")
     }
-    check(what, grid[side - 1][side - 1], 2704156);
+    check_equal(what, grid[side - 1][side - 1], 2704156);
 }
 
 static void chain(void) {
@@ -53,7 +44,7 @@ static void chain(void) {
 #pragma omp barrier
         }
     }
-    check("a chain, three times", line[count - 1], 3 * (count - 1));
+    check_equal("a chain, three times", line[count - 1], 3 * (count - 1));
 }
 
 static void scans(void) {
@@ -69,7 +60,7 @@ static void scans(void) {
         expected += line[i];
         good += sums[i] == expected;
     }
-    check("inclusive scan", good + (sum == expected), count + 1);
+    check_equal("inclusive scan", good + (sum == expected), count + 1);
     sum = 0;
     expected = good = 0;
 #pragma omp parallel for reduction(inscan, + : sum)
@@ -82,7 +73,7 @@ static void scans(void) {
         good += sums[i] == expected;
         expected += line[i];
     }
-    check("exclusive scan", good + (sum == expected), count + 1);
+    check_equal("exclusive scan", good + (sum == expected), count + 1);
 
     for (int round = 0; round < 70; round++) {
         int last = -1;
@@ -92,9 +83,9 @@ static void scans(void) {
         int wanted = -1;
         for (int i = 0; i < 100 + round; i++)
             if (line[i] == 4) wanted = i;
-        if (last != wanted) failures = 2;
+        if (last != wanted) wrong = 2;
     }
-    check("conditional lastprivate", failures, 0);
+    check_equal("conditional lastprivate", wrong, 0);
 }
 
 static void reductions(void) {
@@ -106,7 +97,7 @@ static void reductions(void) {
 #pragma omp task in_reduction(+ : sum)
             sum += 2;
     }
-    check("tasks of a region", sum, 21L * omp_get_max_threads());
+    check_equal("tasks of a region", sum, 21L * omp_get_max_threads());
     sum = 0;
 #pragma omp parallel
     {
@@ -124,7 +115,7 @@ static void reductions(void) {
             sum += 2000;
         }
     }
-    check("tasks of loops and sections", sum, 7950);
+    check_equal("tasks of loops and sections", sum, 7950);
     sum = 0;
 #pragma omp parallel
 #pragma omp scope reduction(task, + : sum)
@@ -132,7 +123,7 @@ static void reductions(void) {
 #pragma omp task in_reduction(+ : sum)
         sum += 3;
     }
-    check("tasks of a scope", sum, 3L * omp_get_max_threads());
+    check_equal("tasks of a scope", sum, 3L * omp_get_max_threads());
 }
 
 int main(void) {
@@ -144,5 +135,5 @@ int main(void) {
     chain();
     scans();
     reductions();
-    return failures;
+    return wrong;
 }

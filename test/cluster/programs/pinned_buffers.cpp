@@ -15,7 +15,7 @@ namespace {
 constexpr int pages = 16;
 constexpr int half = 2048;
 
-/// Of each page the first half belongs to the kernel, the second to the threads of the regions.
+/// The first half of each page belongs to the kernel, the second to the threads of the regions.
 struct Page {
     char buffer[half];
     int counter[half / sizeof(int)];

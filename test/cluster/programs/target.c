@@ -4,16 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
-
-static void check(const char* what, long got, long wanted) {
-    if (got == wanted) {
-        printf("ok %s\n", what);
-    } else {
-        printf("WRONG %s: %ld, not %ld\n", what, got, wanted);
-        failures = 1;
-    }
-}
+#include "verdict.h"
 
 enum { count = 4000 };
 static long values[count];
@@ -31,7 +22,7 @@ static void targets(void) {
         array[3] = 100;
         sum = given + array[3] + on_device + omp_is_initial_device();
     }
-    check("map and firstprivate", sum * 1000 + given * 100 + array[3], 118503);
+    check_equal("map and firstprivate", sum * 1000 + given * 100 + array[3], 118503);
 
     memset(values, 0, sizeof values);
 #pragma omp target teams distribute parallel for map(tofrom : values)
@@ -45,14 +36,14 @@ static void targets(void) {
     long total = 0;
 #pragma omp target parallel for reduction(+ : total) map(tofrom : total)
     for (int i = 0; i < count; i++) total += values[i];
-    check("combined constructs", total, (long)count * (count - 1));
+    check_equal("combined constructs", total, (long)count * (count - 1));
 
 #pragma omp target enter data map(to : values)
 #pragma omp target exit data map(from : values)
     long* pointer = omp_target_alloc(64 * sizeof(long), omp_get_default_device());
 #pragma omp target is_device_ptr(pointer)
     for (int i = 0; i < 64; i++) pointer[i] = i;
-    check("device pointers", pointer[63] + omp_get_num_devices(), 63);
+    check_equal("device pointers", pointer[63] + omp_get_num_devices(), 63);
     omp_target_free(pointer, omp_get_default_device());
 }
 
@@ -73,8 +64,8 @@ static void in_regions(void) {
             steps[i] = i;
 #pragma omp taskwait
     }
-    check("an order of target regions", order, 123);
-    check("regions of their own", steps[1] + steps[5], 6);
+    check_equal("an order of target regions", order, 123);
+    check_equal("regions of their own", steps[1] + steps[5], 6);
 #pragma omp parallel
     {
 #pragma omp target map(tofrom : threads)
@@ -84,7 +75,7 @@ static void in_regions(void) {
             threads += alone;
         }
     }
-    check("a target region is one thread's", threads, omp_get_max_threads());
+    check_equal("a target region is one thread's", threads, omp_get_max_threads());
 }
 
 static void leagues(void) {
@@ -96,20 +87,20 @@ static void leagues(void) {
 #pragma omp parallel
         if (omp_get_team_num() != team || omp_get_num_threads() > 2) seen[7] = 1;
     }
-    check("teams", seen[0] + seen[3] + seen[7], 28);
+    check_equal("teams", seen[0] + seen[3] + seen[7], 28);
 #pragma omp teams distribute parallel for reduction(+ : sum)
     for (int i = 0; i < count; i++) sum += i;
-    check("distribute", sum, (long)count * (count - 1) / 2);
+    check_equal("distribute", sum, (long)count * (count - 1) / 2);
     long league = 0;
 #pragma omp target teams num_teams(3) map(tofrom : league)
     league = league * 10 + omp_get_team_num() + 1;
-    check("a league in a target region", league, 123);
-    check("behind them", omp_get_num_teams() * 10 + omp_get_team_num(), 10);
+    check_equal("a league in a target region", league, 123);
+    check_equal("behind them", omp_get_num_teams() * 10 + omp_get_team_num(), 10);
 }
 
 int main(void) {
     targets();
     in_regions();
     leagues();
-    return failures;
+    return wrong;
 }

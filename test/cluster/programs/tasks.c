@@ -6,21 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int failures;
-
-static void check(const char* what, long got, long wanted) {
-    if (got == wanted) {
-        printf("ok %s\n", what);
-    } else {
-        printf("WRONG %s: %ld, not %ld\n", what, got, wanted);
-        failures = 1;
-    }
-}
-
-static void compute(int steps) {
-    volatile double x = 0;
-    for (int k = 0; k < steps; k++) x += k;
-}
+#include "verdict.h"
 
 static long counted;
 
@@ -58,7 +44,7 @@ static void waits(void) {
 #pragma omp parallel
 #pragma omp master
     leave_children(5);
-    check("the end of a region waits for all", counted, 364);
+    check_equal("the end of a region waits for all", counted, 364);
 
     counted = 0;
 #pragma omp parallel
@@ -69,9 +55,9 @@ static void waits(void) {
         long seen;
 #pragma omp atomic read
         seen = counted;
-        if (seen != 364) failures = 2;
+        if (seen != 364) wrong = 2;
     }
-    check("a barrier does", counted, 364);
+    check_equal("a barrier does", counted, 364);
 
     counted = 0;
     long inside = 0;
@@ -82,13 +68,13 @@ static void waits(void) {
         leave_children(5);
         inside = counted;
     }
-    check("a taskgroup does", inside, 364);
+    check_equal("a taskgroup does", inside, 364);
 
     long sum = 0;
 #pragma omp parallel
 #pragma omp single
     sum = sum_of_tree(6);
-    check("taskwait waits for children", sum, 729);
+    check_equal("taskwait waits for children", sum, 729);
 
     counted = 0;
 #pragma omp parallel
@@ -102,7 +88,7 @@ static void waits(void) {
 #pragma omp taskyield
 #pragma omp taskwait
     }
-    check("every thread makes tasks", counted, 40L * omp_get_max_threads());
+    check_equal("every thread makes tasks", counted, 40L * omp_get_max_threads());
 }
 
 static void everybody_works(void) {
@@ -129,8 +115,8 @@ static void everybody_works(void) {
     }
     long done = 0;
     for (int t = 0; t < threads; t++) done += executed[t];
-    check("tasks done", done == made, 1);
-    check("every thread executes tasks", all, 1);
+    check_equal("tasks done", done == made, 1);
+    check_equal("every thread executes tasks", all, 1);
     free(executed);
 }
 
@@ -154,8 +140,8 @@ static void smaller_teams(void) {
             }
         }
     }
-    check("tasks of smaller teams", done, 720);
-    check("are executed by their members", strangers, 0);
+    check_equal("tasks of smaller teams", done, 720);
+    check_equal("are executed by their members", strangers, 0);
 }
 
 static void at_once(void) {
@@ -169,7 +155,7 @@ static void at_once(void) {
             value++;
             same = omp_get_thread_num() == here;
         }
-        check("if (0) is executed at once", value + 10 * same, 11);
+        check_equal("if (0) is executed at once", value + 10 * same, 11);
 #pragma omp task final(1) shared(value)
         {
             int inner = 0;
@@ -179,13 +165,13 @@ static void at_once(void) {
             value += 100 * inner;
         }
 #pragma omp taskwait
-        check("final tasks' children are, too", value, 211);
+        check_equal("final tasks' children are, too", value, 211);
     }
     int made = 0;
 #pragma omp task shared(made)
     made = 1;
 #pragma omp taskwait
-    check("tasks outside regions", made, 1);
+    check_equal("tasks outside regions", made, 1);
     int sum = 0;
 #pragma omp parallel num_threads(1)
     {
@@ -195,7 +181,7 @@ static void at_once(void) {
 #pragma omp taskwait
         sum *= 2;
     }
-    check("tasks of a team of one", sum, 90);
+    check_equal("tasks of a team of one", sum, 90);
 }
 
 static void nested(void) {
@@ -212,11 +198,11 @@ static void nested(void) {
 #pragma omp task shared(sums)
                 sums[i] += k;
         }
-        if (omp_get_max_threads() != 3 + i) failures = 3;
+        if (omp_get_max_threads() != 3 + i) wrong = 3;
     }
     long sum = 0;
     for (int i = 0; i < 8; i++) sum += sums[i];
-    check("regions inside tasks", sum, 80);
+    check_equal("regions inside tasks", sum, 80);
 }
 
 int main(void) {
@@ -225,5 +211,5 @@ int main(void) {
     smaller_teams();
     at_once();
     nested();
-    return failures;
+    return wrong;
 }

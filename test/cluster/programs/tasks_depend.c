@@ -5,21 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int failures;
-
-static void check(const char* what, long got, long wanted) {
-    if (got == wanted) {
-        printf("ok %s\n", what);
-    } else {
-        printf("WRONG %s: %ld, not %ld\n", what, got, wanted);
-        failures = 1;
-    }
-}
-
-static void compute(int steps) {
-    volatile double x = 0;
-    for (int k = 0; k < steps; k++) x += k;
-}
+#include "verdict.h"
 
 enum { side = 14, blocks = 6, block = 24 };
 static long grid[side][side];
@@ -37,7 +23,7 @@ static void chains(void) {
     }
     int good = 0;
     for (int i = 0; i < 40; i++) good += seen[i] == i;
-    check("inout is an order", good, 40);
+    check_equal("inout is an order", good, 40);
 
 #pragma omp parallel
 #pragma omp single
@@ -48,7 +34,7 @@ static void chains(void) {
             compute(1500);
             grid[i][j] = i == 1 && j == 1 ? 1 : grid[i - 1][j] + grid[i][j - 1];
         }
-    check("a wave front", grid[side - 1][side - 1], 2704156);
+    check_equal("a wave front", grid[side - 1][side - 1], 2704156);
 
     int source = 0;
     long right = 0;
@@ -69,7 +55,7 @@ static void chains(void) {
             right += here == round;
         }
     }
-    check("readers between writers", right, 72);
+    check_equal("readers between writers", right, 72);
 
     long total = 0;
 #pragma omp parallel
@@ -81,7 +67,7 @@ static void chains(void) {
         compute(1000);
         total = before + i;
     }
-    check("mutexinoutset excludes", total, 435);
+    check_equal("mutexinoutset excludes", total, 435);
 }
 
 static void objects(void) {
@@ -106,7 +92,7 @@ static void objects(void) {
         for (int k = 0; k < 6; k++) copies += values[k];
     }
 #pragma omp depobj(object) destroy
-    check("depend objects and iterators", copies, 25);
+    check_equal("depend objects and iterators", copies, 25);
 
     int first = 0, second = 0, third = 0;
 #pragma omp parallel
@@ -128,7 +114,7 @@ static void objects(void) {
         third *= 3;
         second += third;
     }
-    check("taskwait depend; an undeferred task waits", second, 22);
+    check_equal("taskwait depend; an undeferred task waits", second, 22);
 }
 
 static void events(void) {
@@ -160,7 +146,7 @@ static void events(void) {
             }
         }
 #pragma omp taskwait
-        check("detached tasks", good, 20);
+        check_equal("detached tasks", good, 20);
     }
 }
 
@@ -229,7 +215,7 @@ static void loops(void) {
     }
     long good = 0;
     for (int i = 0; i < 3000; i++) good += hits[i] == 1 + (i % 3 == 0);
-    check("taskloops", good, 3000);
+    check_equal("taskloops", good, 3000);
 
     long sum = 0, product = 1;
 #pragma omp parallel
@@ -241,7 +227,7 @@ static void loops(void) {
             sum += i;
         }
     }
-    check("taskloop reduction", sum, 499500);
+    check_equal("taskloop reduction", sum, 499500);
     sum = 0;
 #pragma omp parallel
 #pragma omp single
@@ -262,7 +248,7 @@ static void loops(void) {
             for (int i = 0; i < 10; i++) sum += 100;
         }
     }
-    check("task reductions", sum * 100 + product, 277027);
+    check_equal("task reductions", sum * 100 + product, 277027);
 }
 
 int main(void) {
@@ -271,5 +257,5 @@ int main(void) {
     events();
     lu();
     loops();
-    return failures;
+    return wrong;
 }

@@ -4,19 +4,14 @@
 #include <omp.h>
 #include <stdio.h>
 
+#include "verdict.h"
+
 extern int library_threads(int* numbers);
 extern long library_sum(int count);
 extern void library_add(omp_lock_t* lock, long* to, long value);
 extern void library_tasks(long* done, int count);
 extern void library_share(int* hits, int count);
 extern int library_single(void);
-
-static int wrong;
-
-static void check(const char* what, int right) {
-    printf("%s %s\n", right ? "right" : "WRONG", what);
-    if (!right) ++wrong;
-}
 
 int main(void) {
     int threads = 0, own[64] = {0}, its[64] = {0}, hits[500] = {0};

@@ -87,10 +87,10 @@ void NodeView::show_state(std::span<const BlockId> blocks, std::size_t block_byt
 // Read while no thread runs: latches are shown as they stand, not taken.
 void NodeView::show_block(Shown& shown, BlockId block, std::size_t block_bytes) const noexcept {
     const BlockEntry& e = node_.entries_[block];
-    shown.values(e.write_faults, e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched,
-                 e.brought, e.held_back, e.held_back_listed, e.stale_pinned, e.held_back_by,
-                 e.write_guess, e.pins, e.early, e.merging.meets_others, e.stale_aside,
-                 e.run.length, e.run.uses, e.follow.uses, e.follow.brought, e.renewals,
+    shown.values(e.writes.faults, e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched,
+                 e.brought, e.held_back, e.withheld.listed, e.stale.pinned, e.withheld.by,
+                 e.writes.guess, e.pins, e.early, e.merging.meets_others, e.stale.aside,
+                 e.run.length, e.run.uses, e.follow.uses, e.follow.brought, e.run.renewals,
                  e.knows_writer, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomics.at_ns,
                  e.trial, e.exclusive_since, e.atomics.word, e.atomics.vain, e.atomics.turn_asked,
                  e.spin.waits, e.spin.closed);

@@ -9,7 +9,7 @@ namespace {
 
 using dsm::Others;
 
-/// Of a state: multiply and rotate by words of eight bytes (wyhash's mixing).
+/// The digest of a state: multiply and rotate by words of eight bytes (wyhash's mixing).
 class Digest {
 public:
     void add(std::uint64_t value) noexcept {
@@ -18,7 +18,7 @@ public:
                0xD6E8'FEB8'6659'FD93u;
         sum_ = sum_ << 23 | sum_ >> 41;
     }
-    /// Of a row of blocks that are all 0 only the length counts: most of what is shown is such.
+    /// Only the length of a row of blocks that are all 0 counts: most of what is shown is such.
     void add(Bytes bytes) noexcept {
         add(bytes.size());
         std::uint64_t zeros = 0;

@@ -95,7 +95,7 @@ private:
     void meet_as(ClusterNode& node, Meeting meeting);
     void exchange(ClusterNode& node, std::uint64_t round, Meeting meeting);
     void check_merged(ClusterNode& node);
-    /// Of two rounds, because a node may be one ahead.
+    /// The mails of two rounds, because a node may be one ahead.
     News& mail(std::uint32_t from, std::uint32_t to, std::uint64_t round) {
         return mail_[(round % 2 * nodes_ + from) * nodes_ + to];
     }

@@ -25,7 +25,7 @@ struct SoftwareEngineOptions {
     bool steps = false;            ///< each call is a step of its own (Scheduler::step)
 };
 
-/// Of one node. Thread: those of the scheduler.
+/// The engine of one node. Thread: those of the scheduler.
 class SoftwareEngine final : public dsm::FaultEngine {
 public:
     SoftwareEngine(net::sim::Scheduler& scheduler, const SoftwareEngineOptions& options);

@@ -91,7 +91,7 @@ private:
         if (fault_.empty()) fault_ = text;
     }
     bool is_dead(std::uint32_t node) const { return crashed_ && node == victim_; }
-    /// Of many nodes those work whose ranks lie at the ends of words of sharers.
+    /// With many nodes those work whose ranks lie at the ends of words of sharers.
     bool works(std::uint32_t node) const {
         return !what_.wide || node <= 1 || node == 63 || node == 64 || node + 2 >= nodes_;
     }

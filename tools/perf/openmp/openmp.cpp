@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint32_t nodes_max = 64, threads_max = 64, team_max = 256;  // team: rows.h
 constexpr std::uint32_t samples = 15;                                      // of a run: main.c
 
-/// What the words come to.
+/// The plan that the words come to.
 struct OpenmpPlan {
     std::uint32_t nodes = 2, threads = 1, rounds = 1;
     std::uint64_t milliseconds = 0;   ///< of one row in one run

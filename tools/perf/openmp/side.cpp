@@ -65,7 +65,7 @@ std::string last_line(const std::string& text) {
     return text.substr(begin == text.npos ? 0 : begin + 1, end - (begin + 1) + 1);
 }
 
-/// What the program says of a wrong answer, where the launcher may have said more behind it.
+/// The program's line about a wrong answer; the launcher may have said more behind it.
 std::string fault_line(const std::string& text) {
     const std::string mark = std::string(program_name) + ": ";
     const std::size_t at = text.find(mark);

@@ -18,7 +18,7 @@ struct OpenmpTable {
     std::vector<Side> sides;  ///< hiroba, libgomp, then others; all have the same rows
 };
 
-/// Of one side's samples of a construct, in microseconds.
+/// One side's samples of a construct, in microseconds.
 struct RowFigures {
     double least = 0, median = 0, p90 = 0;
 };

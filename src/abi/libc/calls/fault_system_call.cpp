@@ -48,8 +48,8 @@ constinit Latch places_latch;
 constinit Latch action_latch;
 constinit struct sigaction program_action {};
 
-/// What may pass is told by address, fixed as long as the process lives: the loader's image of this
-/// library; and for a while by the thread's own byte.
+/// Calls may pass that come from an address of the loader's image of this library, which is fixed
+/// as long as the process lives; for a while also those of a thread whose own byte says so.
 long enable_for_this_thread() noexcept {
     char& examines = this_thread().examines_calls;
     examines = 1;

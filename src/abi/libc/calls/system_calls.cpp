@@ -21,7 +21,7 @@
 namespace hiroba::abi {
 namespace {
 
-/// What the kernel takes at most; longer vectors are its to refuse.
+/// The longest vector the kernel takes; longer ones are the kernel's to refuse.
 constexpr std::size_t vector_max = 1024;
 
 template <class T>

@@ -59,8 +59,8 @@ private:
     Range pinned_[pinned_max];
 };
 
-/// What an interposed function of libc does: the program's call is performed as above, one of this
-/// library, or of a process that is alone, is made as it is. -1 and errno on failure.
+/// Performs a call for an interposed function of libc: the program's as above; one of this library,
+/// or of a process that is alone, as it is. -1 and errno on failure.
 #define HIROBA_CALLER __builtin_return_address(0)
 template <class... Arguments>
 long call_from(const void* return_address, long number, Arguments... arguments) noexcept {

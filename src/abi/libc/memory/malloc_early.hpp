@@ -25,7 +25,7 @@ public:
     bool owns(const void* address) const noexcept {
         return range_.contains(reinterpret_cast<std::uintptr_t>(address));
     }
-    /// Of a block of this arena.
+    /// The usable bytes of a block of this arena.
     std::size_t usable_bytes(const void* block) const noexcept {
         return static_cast<const std::size_t*>(block)[-1];
     }

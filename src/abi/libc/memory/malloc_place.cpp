@@ -119,7 +119,7 @@ void say_refused(std::size_t bytes, dsm::Heap* heap) noexcept {
 bool may_use(std::size_t bytes, dsm::Heap& heap) noexcept {
     const std::uint64_t arena = world()->map->shape().heap_bytes;
     const std::uint64_t used = arena - std::min<std::uint64_t>(arena, heap.bytes_free());
-    // What the arena has no room for is refused by its own line.
+    // An arena without room for the bytes refuses them with a line of its own.
     if (fits_memory(used, bytes) || bytes > arena - used) return true;
     static constinit std::atomic<bool> said{false};
     if (said.exchange(true, std::memory_order_relaxed)) return false;

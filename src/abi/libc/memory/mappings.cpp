@@ -127,7 +127,7 @@ void* map_over(const Wanted& wanted) noexcept {
     return wanted.address;
 }
 
-/// What no other node can see: code the program generates, and places it insists on.
+/// Memory that no other node can see: code the program generates, and addresses it insists on.
 bool stays_private(const Wanted& wanted) noexcept {
     const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
     return (wanted.protection & PROT_EXEC) != 0 || (fixed && !is_global(wanted.address));

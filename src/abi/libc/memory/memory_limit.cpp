@@ -37,7 +37,7 @@ std::uint64_t number_in(const std::string& path) {
     return parsed.ec == std::errc{} ? value : UINT64_MAX;
 }
 
-/// Of a group and all above it.
+/// The least limit of a group and all above it.
 std::uint64_t least_up_from(const std::string& root, std::string path, const char* file) {
     std::uint64_t least = UINT64_MAX;
     for (;;) {

@@ -80,7 +80,8 @@ bool find_mapping(const char* path, std::uintptr_t address, char (&found)[1024])
     return false;
 }
 
-/// What a line of a maps file tells of: behind range, permissions, offset, device and inode.
+/// The kind of file that a line of a maps file names behind range, permissions, offset, device and
+/// inode.
 const char* kind_of(const char* line) noexcept {
     const char* name = line;
     for (int field = 0; field < 5; ++field) {

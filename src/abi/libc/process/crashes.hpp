@@ -11,7 +11,7 @@ namespace hiroba::abi {
 /// From here on crashes of this process are told. On several nodes, before the program begins.
 void tell_of_crashes() noexcept;
 
-/// What stands for the default action of `number`; nullptr: that itself does.
+/// The action that takes the place of the default one of `number`; nullptr: the default does.
 const struct sigaction* action_that_tells(int number) noexcept;
 /// Whether `action` is the one above: the program is to see the default action.
 bool is_action_that_tells(int number, const struct sigaction& action) noexcept;

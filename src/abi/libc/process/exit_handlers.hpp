@@ -10,7 +10,8 @@ namespace hiroba::abi {
 
 struct CallArguments;
 
-/// What another node asks of node 0; numbered behind StreamCall. The words are the call's own.
+/// The calls that another node asks of node 0, numbered behind StreamCall. The words are the call's
+/// own.
 enum class HandlerCall : std::int64_t {
     at_exit = 1 << 21,  ///< __cxa_atexit, which atexit() and destructors of statics come to
     on_exit,

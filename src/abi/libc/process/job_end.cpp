@@ -34,7 +34,7 @@ namespace hiroba::abi {
 namespace {
 
 constexpr std::uint64_t drain_ns = 500'000'000;
-/// Of another node: only for what it owes node 0, which else repeats its good-bye.
+/// Another node waits only for what it owes node 0, which else repeats its good-bye.
 constexpr std::uint64_t worker_drain_ns = 50'000'000;
 
 constinit std::atomic<pid_t> owner{0};  ///< the node's process; a forked child has another id
@@ -63,7 +63,7 @@ void on_exit_of_program(int status, void*) { end_program(status); }
 
 void on_quick_exit_of_program() { end_program(quick_status.load(std::memory_order_relaxed)); }
 
-/// What another node's exit() or quick_exit() asks of node 0.
+/// Carries out what another node's exit() or quick_exit() asks of node 0.
 struct ExitRequest {
     int status = 0;
     bool quick = false;

@@ -31,7 +31,7 @@
 
 namespace hiroba::abi {
 
-/// What must be equal on all nodes.
+/// The properties of a library that must be equal on all nodes.
 struct OpenedObject {
     std::uintptr_t bias = 0;
     std::size_t tls_module = 0;

@@ -28,7 +28,7 @@ const LibraryRecord* opened_libraries() noexcept;
 /// ends the job with a line.
 void open_as_on_node_0(const LibraryRecord* first) noexcept;
 
-/// What dlopen() gave node 0, as it is on this node; any other handle as it is.
+/// This node's handle for one that dlopen() gave node 0; any other handle as it is.
 void* own_handle(void* handle) noexcept;
 
 }  // namespace hiroba::abi

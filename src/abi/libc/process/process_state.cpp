@@ -62,7 +62,8 @@ bool are_equal(const Action& a, const Action& b) noexcept {
 
 bool is_worker() noexcept { return world()->job.self.value != 0; }
 
-/// What can be asked for is asked for when it is published: calls of libc change it too.
+/// Asks libc and the kernel for all they can tell, when the state is published: calls inside libc
+/// change it too.
 void look_at_process() noexcept {
     own.environment = environ;
     own.libraries = opened_libraries();

@@ -30,7 +30,7 @@ HIROBA_REAL(call_once);
 namespace hiroba::abi {
 namespace {
 
-/// What libc writes into a pthread_once_t or once_flag.
+/// The values that libc writes into a pthread_once_t or once_flag.
 constexpr int once_done = 2;
 
 struct OnceEnd {

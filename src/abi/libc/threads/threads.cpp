@@ -31,7 +31,8 @@ HIROBA_REAL(thrd_create);
 namespace hiroba::abi {
 namespace {
 
-/// What a new thread is to run. In private memory: malloc called from this library is private.
+/// The function that a new thread is to run. In private memory: malloc called from this library is
+/// private.
 struct ThreadStart {
     void* (*function)(void*);
     void* argument;

@@ -24,8 +24,8 @@ Job* job = nullptr;
 
 using Start = void (*)(int, char**, char**);
 
-/// What the loader does for a library and libc's start for the program: entries of its dynamic
-/// section.
+/// The calls that the loader makes for a library, and libc's start for the program: entries of its
+/// dynamic section.
 struct InitialCalls {
     Start first = nullptr;
     std::span<const Start> start;
@@ -63,7 +63,7 @@ InitialCalls calls_of(const dl_phdr_info& file) {
     return calls;
 }
 
-/// Of the program's own file, which the loader names first.
+/// The calls of the program's own file, which the loader names first.
 const InitialCalls& program_calls() {
     static const InitialCalls calls = [] {
         InitialCalls found;

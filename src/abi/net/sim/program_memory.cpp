@@ -22,7 +22,7 @@ constexpr std::size_t round_down(std::uintptr_t value) { return value / page_byt
 /// Faulting a few pages in at once is cheaper than a fault for each.
 constexpr std::size_t populate_max = 16 * page_bytes;
 
-/// What the loader says of the program's own file, which comes first.
+/// The loader's record of the program's own file, which comes first.
 dl_phdr_info program_file() {
     dl_phdr_info found{};
     dl_iterate_phdr(

@@ -210,7 +210,7 @@ Post MixedProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std
     return way.provider->atomic(id, op, way.node, region, offset, operand, expected, old);
 }
 
-// What follows each other to far peers stays together.
+// Requests to far peers that follow each other stay together.
 template <class PostFar>
 std::size_t MixedProvider::post_runs(std::span<Work> list, PostFar&& post_far) noexcept {
     const auto is_far = [&](const Work& work) { return way_to(work.peer).provider == far_.get(); };

@@ -74,7 +74,7 @@ private:
     Result<void> make_parts();
     Result<void> make_near();
     bool is_lone() const noexcept { return near_nodes_.size() == 1 && setup_.nodes > 1; }
-    /// Whose memory the regions are, and where this node's threads sleep.
+    /// The provider whose memory the regions are, and where this node's threads sleep.
     Provider& own() noexcept { return near_ != nullptr ? *near_ : *far_; }
 
     ProviderSetup setup_;

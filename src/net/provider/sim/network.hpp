@@ -102,7 +102,7 @@ public:
                       dropped = 0;  ///< because the card had seen them before
     };
     const Counts& counts() const noexcept { return counts_; }
-    /// Of one card: packets without those it sent again or had seen before.
+    /// The counts of one card: packets without those it sent again or had seen before.
     struct CardCounts {
         std::uint64_t sent = 0, received = 0, bytes_sent = 0;
     };
@@ -114,7 +114,7 @@ public:
     /// one job attach together, so equal lives are one job: what is under way from an earlier one
     /// reaches nobody.
     std::uint32_t attach(NodeId node, SimProvider& provider);
-    /// `provider` takes nothing any more; its successor may be attached already.
+    /// `provider` takes packets no more; its successor may be attached already.
     void detach(NodeId node, const SimProvider& provider);
     SimProvider* provider(NodeId node) noexcept { return providers_[node.value]; }
     /// Brings `packet` to the card of packet->to, once, some time from now.

@@ -38,7 +38,7 @@ Fiber& Scheduler::spawn(NodeId node, std::function<void()> body) {
     fiber.node = node;
     fiber.body = std::move(body);
     fiber.stack_top = stacks_.take();
-    // What earlier runs left there would make equal states of two runs look different.
+    // Bytes that earlier runs left there would make equal states of two runs look different.
     if (options_.chooser != nullptr) {
         std::memset(fiber.stack_top - clean_stack_bytes, 0, clean_stack_bytes);
     }

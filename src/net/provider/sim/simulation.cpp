@@ -9,7 +9,7 @@ namespace hiroba::net {
 namespace {
 
 constexpr std::uint64_t key = 7;
-/// Of which a process has one at a time.
+/// The simulation of this process, which has one at a time.
 Simulation* running = nullptr;
 
 sim::SchedulerOptions scheduling_of(const SimulationOptions& options) {

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Provider>> make_ucx_provider(ProviderSetup setup);
 /// then Limits::pins_memory.
 bool has_pinning_devices() noexcept;
 
-/// Which version is found, fit for people. Errors as above.
+/// Describes the version that is found, for people. Errors as above.
 Result<std::string> describe_library();
 
 }  // namespace hiroba::net::ucx

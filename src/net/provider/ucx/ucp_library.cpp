@@ -98,7 +98,7 @@ Result<const UcpLibrary*> UcpLibrary::load() {
 
 namespace {
 
-/// What UCX says of itself: a line for each way and device, which ends with "way/device".
+/// UCX's own description: a line for each way and device, which ends with "way/device".
 std::string facts_of(const UcpLibrary& ucp) {
     void* const loaded = ::dlopen("libucp.so.0", RTLD_NOW | RTLD_NOLOAD);
     const auto print_info = reinterpret_cast<decltype(&::ucp_context_print_info)>(

@@ -10,8 +10,8 @@
 
 namespace hiroba::net::ucx {
 
-/// Each member is the function of that name (UCX 1.10 or later).
-struct UcpLibrary {
+/// The calls that concern the library, its contexts and workers.
+struct UcpWorkerCalls {
     decltype(&::ucp_get_version_string) get_version_string;
     decltype(&::ucp_config_read) config_read;
     decltype(&::ucp_config_modify) config_modify;
@@ -26,6 +26,11 @@ struct UcpLibrary {
     decltype(&::ucp_worker_arm) worker_arm;
     decltype(&::ucp_worker_progress) worker_progress;
     decltype(&::ucp_worker_set_am_recv_handler) worker_set_am_recv_handler;
+    decltype(&::ucs_status_string) status_string;
+};
+
+/// The calls that concern endpoints, memory and messages.
+struct UcpEndpointCalls {
     decltype(&::ucp_ep_create) ep_create;
     decltype(&::ucp_ep_close_nbx) ep_close_nbx;
     decltype(&::ucp_ep_flush_nbx) ep_flush_nbx;
@@ -40,8 +45,10 @@ struct UcpLibrary {
     decltype(&::ucp_atomic_op_nbx) atomic_op_nbx;
     decltype(&::ucp_am_send_nbx) am_send_nbx;
     decltype(&::ucp_request_free) request_free;
-    decltype(&::ucs_status_string) status_string;
+};
 
+/// Each member is the function of that name (UCX 1.10 or later).
+struct UcpLibrary : UcpWorkerCalls, UcpEndpointCalls {
     /// Environment errors: the library is missing or older. Thread: one.
     static Result<const UcpLibrary*> load();
 };

@@ -66,7 +66,7 @@ public:
     /// nullptr: not known; then whoever finds it unknown asks, and it counts as asked.
     ucp_rkey_h look(const UcpLibrary& ucp, ucp_ep_h endpoint, std::uint32_t region,
                     std::uint32_t chunk, bool& has_to_ask) noexcept;
-    /// What the peer answered. False: it answers what nobody asked.
+    /// Takes the peer's answer. False: it answers a question that no thread asked.
     bool tell(const UcpLibrary& ucp, ucp_ep_h endpoint, std::uint32_t region, std::uint32_t chunk,
               std::span<const std::byte> key) noexcept;
     void forget(const UcpLibrary& ucp) noexcept;

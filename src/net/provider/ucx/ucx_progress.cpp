@@ -65,8 +65,8 @@ void UcxProvider::end_puts(Peer& peer, ucs_status_t status) noexcept {
     if (!peer.puts.empty()) to_flush_.push_back(&peer);
 }
 
-// A connection breaks a moment before the peer leaves in good order, too. What fails by it is told
-// once somebody says that the peer is lost.
+// A connection breaks a moment before the peer leaves in good order, too. So a request that fails
+// by it is told as failed only when the launcher says that the peer is lost.
 void UcxProvider::finish(Op* op) noexcept {
     op->parked = op->failed && !peers_[op->peer.value].lost;
     if (!op->parked) finished_.push(op);
@@ -142,7 +142,7 @@ void UcxProvider::park_waiting(Peer& peer) noexcept {
     peer.waiting.clear();
 }
 
-/// What is under way to it is told as failed at once, whether or not UCX ever calls back.
+/// Tells requests under way to the peer as failed at once, whether or not UCX ever calls back.
 void UcxProvider::lose(Peer& peer) noexcept {
     if (peer.lost) return;
     peer.gone = peer.lost = true;

@@ -14,7 +14,8 @@
 namespace hiroba::net::udp {
 namespace {
 
-/// What containers and virtual machines put between themselves; it leads to no other host.
+/// Interfaces that containers and virtual machines put between themselves; they lead to no other
+/// host.
 bool is_virtual(std::string_view interface) noexcept {
     for (const std::string_view start :
          {"docker", "br-", "virbr", "lxc", "lxd", "cni", "flannel", "podman", "vnet"}) {

@@ -98,7 +98,8 @@ private:
 inline constexpr std::uint64_t acknowledge_late_ns = 10'000;
 static_assert(acknowledge_late_ns * 4 < retransmission_min_ns);
 
-/// What is owed to a peer. `later`: nobody there waits for it; `soon`: somebody may, for a put.
+/// The acknowledgement that is owed to a peer. `later`: no thread there waits for it; `soon`: one
+/// may, for a put.
 enum class Acknowledge : std::uint8_t { nothing, later, soon, now };
 
 struct Peer {

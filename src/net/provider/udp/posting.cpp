@@ -51,8 +51,8 @@ void UdpProvider::compose_taken(Peer& peer, std::uint32_t index) noexcept {
     compose(peer);
 }
 
-// What begins here is done when it concerns this node's own memory, or nothing at all; else `op` is
-// to be taken over. Its id, region and offset are the caller's.
+// The begin_* functions finish what concerns this node's own memory, or nothing at all; else the
+// caller is to take over `op`. Its id, region and offset are the caller's.
 
 Post UdpProvider::begin_put(NodeId to, Bytes from, Op& op) noexcept {
     std::byte* const target = mapped_address(to.value, op.region, op.offset, from.size());
@@ -138,7 +138,7 @@ std::size_t UdpProvider::post(std::span<Work> list) noexcept {
     return taken;
 }
 
-// Who holds the latch may be in a call of the system.
+// The thread that holds the latch may be in a system call, which is not waited for unless `waits`.
 std::size_t UdpProvider::post_with_next(std::span<Work> list, bool waits) noexcept {
     std::unique_lock lock{latch_, std::defer_lock};
     if (waits) {

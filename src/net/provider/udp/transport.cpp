@@ -100,7 +100,7 @@ bool UdpProvider::compose_answers(Peer& peer) noexcept {
                 peer.send.take(wire::padded_record_bytes(some)));
             answer.position += static_cast<std::uint32_t>(some);
         }
-        // What is asked for next is read after this (Limits::lists_in_order).
+        // The fence keeps reads for the next request behind these (Limits::lists_in_order).
         std::atomic_thread_fence(std::memory_order_acquire);
     }
     return true;
@@ -184,7 +184,7 @@ void UdpProvider::transmit(Peer& peer) noexcept {
     sleep_.note_deadline(peer.send.deadline_ns());
 }
 
-/// What was kept for more to come.
+/// Sends packets that were kept for more to come.
 void UdpProvider::transmit_kept() noexcept {
     for (Peer* peer : kept_) {
         peer->kept = 0;
@@ -254,7 +254,7 @@ std::size_t UdpProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
     const std::scoped_lock lock{latch_};
     sleep_.count_poll();
     transmit_kept();
-    // What no one had taken yet goes first.
+    // Records that no poll has taken yet go first.
     for (std::size_t i = 0; i < dirty_.size(); ++i) execute_front(*dirty_[i], delivery);
     const std::uint64_t received = counts_.received;
     if (sleep_.bell_rang()) [[unlikely]]
@@ -274,7 +274,7 @@ std::size_t UdpProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcep
     return delivery.events;
 }
 
-/// What came to the bell is treated as if it had come to the socket.
+/// Treats datagrams that came to the bell as if they had come to the socket.
 void UdpProvider::receive_bell(Delivery& delivery) noexcept {
     sleep_.silence_bell();
     for (std::size_t i = 0; i < Socket::receive_max && socket_.receive_bell(); ++i) {
@@ -355,7 +355,7 @@ void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
     const Bytes records = wire::records_of(datagram, header);
     switch (peer.receive.fate_of(header.sequence)) {
         case ReceiveWindow::PacketFate::seen:
-            // What is sent again asks for an answer at once; a mere copy does not.
+            // A packet that was sent again asks for an answer at once; a mere copy does not.
             ++counts_.seen_before;
             peer.acknowledge = std::max(peer.acknowledge, Acknowledge::soon);
             return;
@@ -409,7 +409,7 @@ bool UdpProvider::look_after(bool idle) noexcept {
     return pressing;
 }
 
-/// What is due by now, and when the next is.
+/// Does what is due by now, and notes when the next is.
 void UdpProvider::keep_time() noexcept {
     std::uint64_t next = std::min(out_.due_ns(), in_.due_ns());
     sleep_.reset_deadline();

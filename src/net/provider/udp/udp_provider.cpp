@@ -308,7 +308,7 @@ bool UdpProvider::drained() noexcept {
     const std::scoped_lock lock{latch_};
     if (delivering_ != 0) return false;
     return std::ranges::all_of(talked_, [](const Peer* peer) {
-        // Who waits for an acknowledgement would take this node for a slow one.
+        // A peer that waits for an acknowledgement would take this node for a slow one.
         return peer->lost ||
                (peer->send.empty() && peer->to_compose.empty() && peer->answers.empty() &&
                 peer->wakes == 0 && peer->acknowledge == Acknowledge::nothing);

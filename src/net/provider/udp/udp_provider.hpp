@@ -62,7 +62,7 @@ public:
     Post atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
                 std::uint64_t operand, std::uint64_t expected,
                 std::uint64_t* old) noexcept override;
-    /// What goes to one peer leaves together, in as few datagrams as hold it.
+    /// Requests to one peer leave together, in as few datagrams as hold them.
     std::size_t post(std::span<Work> list) noexcept override;
     std::size_t post_with_next(std::span<Work> list, bool waits) noexcept override;
     bool prepare(PreparedKick& kick) noexcept override;

@@ -13,8 +13,8 @@
 
 namespace hiroba::net::verbs {
 
-/// Each member is the function of that name, without its prefix.
-struct IbverbsLibrary {
+/// The calls that concern devices, their ports and memory.
+struct IbverbsDeviceCalls {
     ibv_device** (*get_device_list)(int*);
     decltype(&::ibv_free_device_list) free_device_list;
     decltype(&::ibv_get_device_name) get_device_name;
@@ -27,6 +27,10 @@ struct IbverbsLibrary {
     decltype(&::ibv_dealloc_pd) dealloc_pd;
     ibv_mr* (*reg_mr)(ibv_pd*, void*, std::size_t, int);
     decltype(&::ibv_dereg_mr) dereg_mr;
+};
+
+/// The calls that concern completion queues, receive queues and queue pairs.
+struct IbverbsQueueCalls {
     decltype(&::ibv_create_comp_channel) create_comp_channel;
     decltype(&::ibv_destroy_comp_channel) destroy_comp_channel;
     decltype(&::ibv_create_cq) create_cq;
@@ -42,7 +46,10 @@ struct IbverbsLibrary {
     decltype(&::ibv_create_ah) create_ah;
     decltype(&::ibv_destroy_ah) destroy_ah;
     decltype(&::ibv_wc_status_str) wc_status_str;
+};
 
+/// Each member is the function of that name, without its prefix.
+struct IbverbsLibrary : IbverbsDeviceCalls, IbverbsQueueCalls {
     /// The name of the file that was loaded, which ends with the version.
     std::string file() const;
 

@@ -11,7 +11,7 @@
 namespace hiroba::net::verbs {
 namespace {
 
-/// What the word becomes.
+/// The value that the operation leaves in the word.
 std::uint64_t result_of(const Op& op) noexcept {
     switch (op.op) {
         case AtomicOp::fetch_add: return op.guess + op.operand;
@@ -243,7 +243,7 @@ void Lane::step(Op& op) noexcept {
 void Lane::answered(std::uint32_t place, std::uint32_t generation, std::uint64_t found) noexcept {
     if (place >= ops_max) return;
     Op& op = ops_[place];
-    // It was told as failed in the meantime.
+    // The operation was told as failed in the meantime.
     if (!op.in_use || op.generation != generation || !op.asked || op.told || op.failed) return;
     op.found = found;
     Op* const after = std::exchange(op.after, nullptr);

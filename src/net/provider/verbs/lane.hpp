@@ -86,7 +86,7 @@ public:
     /// told(id, peer, failed), with the latch open.
     template <class Told>
     std::size_t poll(std::size_t count_max, Told&& told) noexcept;
-    /// What the target's processor found.
+    /// Takes the value that the target's processor found.
     void answered(std::uint32_t place, std::uint32_t generation, std::uint64_t found) noexcept;
     /// All that is under way or parked fails.
     void lose(NodeId peer) noexcept;

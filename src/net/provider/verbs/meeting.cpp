@@ -110,7 +110,7 @@ void Meeting::ask(NodeId peer, std::uint32_t index, std::uint32_t qp_number,
     send(peer, {job_, self_.value, index, qp_number, 0, instead_of, 0});
 }
 
-/// What cannot be sent is lost, as any datagram may be.
+/// A datagram that cannot be sent is lost, as any datagram may be.
 void Meeting::send(NodeId to, const Datagram& datagram) noexcept {
     const std::scoped_lock guard{latch_};
     const CallsOfOwnLibrary of_verbs;

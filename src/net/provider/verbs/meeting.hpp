@@ -58,7 +58,7 @@ public:
     /// Reads what has come: questions are answered, up to `answers.size()` answers returned.
     /// Progress role.
     std::size_t poll(std::span<Datagram> answers) noexcept;
-    /// Who sends to the queue pair of this number. Progress role.
+    /// The node that sends to the queue pair of this number. Progress role.
     NodeId sender(std::uint32_t qp_number) const noexcept;
     const PortAddress& address(NodeId peer) const noexcept { return peers_[peer.value].port; }
     /// As SendQueue::arm(). Any thread.

@@ -191,7 +191,7 @@ void SendQueue::post_unfinished(NodeId peer, Connection& to, std::uint32_t expec
             device_.name().c_str(), to.qp->qp_num, index_, peer.value, left.size());
 }
 
-/// It is broken for good.
+/// Gives the connection up for good, and fails all that was posted to it.
 void SendQueue::fail_all(NodeId peer, Connection& to) noexcept {
     to.state = Connection::State::broken;
     device_.give_up(to.qp);
@@ -212,7 +212,7 @@ void SendQueue::give_up(NodeId peer) noexcept {
     Connection* const to = connection(peer);
     if (to == nullptr || to->qp == nullptr) return;
     const CallsOfOwnLibrary of_verbs;
-    // What was posted to a connection that is open comes back by itself.
+    // Requests posted to an open connection come back by themselves.
     if (to->state == Connection::State::asking) fail_all(peer, *to);
     std::erase(asking_, peer);
     to->state = Connection::State::broken;
@@ -228,7 +228,7 @@ bool SendQueue::is_silent(NodeId peer, std::uint64_t now, std::uint64_t silence_
     Connection* const to = connection(peer);
     if (to == nullptr || to->state == Connection::State::broken) return false;
     if (to->posted == to->reaped && to->state != Connection::State::asking) return false;
-    // What does not report is not waited for.
+    // Requests that do not report are not waited for.
     if (to->state == Connection::State::open && to->posted - to->reaped == to->unreported)
         return false;
     to->silence.begin_once(now);
@@ -275,7 +275,7 @@ void SendQueue::add(NodeId peer, const ibv_send_wr& wr, const ibv_sge& local,
     list_[at].next = nullptr;
     list_memory_[at] = local;
     const std::uint32_t place = to.posted % depth;
-    // It need not outlive this call, and may have to be sent again.
+    // The caller's bytes need not outlive this call, and may have to be sent again.
     if ((wr.send_flags & IBV_SEND_INLINE) != 0 && local.length != 0) {
         std::byte* const kept = to.inlined.get() + std::size_t{place} * inline_bytes_;
         std::memmove(kept, reinterpret_cast<const void*>(local.addr), local.length);
@@ -332,7 +332,7 @@ std::size_t SendQueue::take_completions(std::size_t count_max) noexcept {
 
 bool SendQueue::arm(bool errors_only) noexcept {
     if (next_ != kept_ || !done_without_completion_.empty()) return true;
-    // What makes the first connection wakes who sleeps, by the peer's answer.
+    // The peer's answer, which makes the first connection, wakes threads that sleep.
     if (!has_connections_ || (errors_only && under_way_ == 0)) return false;
     const CallsOfOwnLibrary of_verbs;
     ibv_req_notify_cq(cq_, errors_only ? 1 : 0);

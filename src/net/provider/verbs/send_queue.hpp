@@ -98,7 +98,7 @@ public:
     template <class Done>
     std::size_t reap(std::size_t count_max, Done&& done) noexcept;
 
-    /// What is under way to the peer comes back with an error.
+    /// Fails all requests under way to the peer.
     void give_up(NodeId peer) noexcept;
     std::uint32_t under_way(NodeId peer) const noexcept;
     std::uint32_t under_way() const noexcept { return under_way_; }
@@ -200,7 +200,8 @@ std::size_t SendQueue::reap(std::size_t count_max, Done&& done) noexcept {
         const bool was_open = to.state == Connection::State::open;
         if (succeeded) to.mends = 0;
         to.silence.end();
-        // What was posted before and did not report has succeeded: errors are always reported.
+        // Requests that were posted before and did not report have succeeded: errors are always
+        // reported.
         const std::uint32_t end = succeeded || !was_open ? last + 1 : last;
         while (to.reaped != end && to.reaped != to.posted) {  // done() may have it fail for good
             const bool is_last = to.reaped == last;

@@ -180,7 +180,7 @@ void VerbsProvider::answer_key(NodeId from, const Word& word) noexcept {
 
 // --- the end of a peer ---------------------------------------------------------------------------
 
-/// What is under way to it is told as failed at once.
+/// Tells requests under way to the peer as failed at once.
 void VerbsProvider::lose(NodeId rank) noexcept {
     Peer& peer = peers_[rank.value];
     if (peer.lost.exchange(true)) return;
@@ -252,7 +252,7 @@ bool VerbsProvider::drained() noexcept {
 
 // --- sleep ---------------------------------------------------------------------------------------
 
-/// What has knocked has been heard: the descriptor is quiet until something else comes.
+/// Takes the events that have come: the descriptor is quiet until another one comes.
 void VerbsProvider::silence_channel() noexcept {
     const CallsOfOwnLibrary of_verbs;
     ibv_cq* cq = nullptr;

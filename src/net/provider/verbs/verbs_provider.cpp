@@ -37,7 +37,7 @@ Error refused(NodeId self, std::string text) {
     return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
 }
 
-/// What a node tells of itself; one CardRegion for each region follows.
+/// A node's own description; one CardRegion for each region follows.
 struct Card {
     std::uint32_t version = card_version;
     std::uint32_t regions = 0;

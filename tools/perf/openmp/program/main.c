@@ -87,7 +87,7 @@ static void judge(long executed, unsigned is) {
     if (sum != executed) fail("bodies run:", (double)sum, (double)executed);
 }
 
-/// Of the threads with `chosen`, or of all.
+/// Measures the threads with `chosen`, or all.
 static int processes_of(const int* chosen) {
     int count = 0;
     for (int t = 0; t < threads; ++t) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/run/cpu_list.hpp"
+#include "base/cpu_list.hpp"
 
 #include <charconv>
 
-namespace hiroba::tools {
+namespace hiroba {
 
 std::string cpu_list(const cpu_set_t& set) {
     std::string text;
@@ -49,4 +49,4 @@ cpu_set_t own_cpus() {
     return set;
 }
 
-}  // namespace hiroba::tools
+}  // namespace hiroba

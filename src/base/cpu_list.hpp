@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace hiroba::tools {
+namespace hiroba {
 
 /// The processors of `set` in rising order, as "0,2-5"; empty for none.
 std::string cpu_list(const cpu_set_t& set);
@@ -19,4 +19,4 @@ std::optional<cpu_set_t> parse_cpu_list(std::string_view text);
 /// The processors that this process may run on.
 cpu_set_t own_cpus();
 
-}  // namespace hiroba::tools
+}  // namespace hiroba
