@@ -113,6 +113,8 @@ public:
     virtual ~Window() = default;
 
     /// Whether the receiver has taken what was sent last: only then may payload() be written.
+    /// Sending ends, this, await_room(), payload() and send(), are for a node that named `to`;
+    /// arrived(), receive() and take() for one that named `from`.
     virtual bool may_overwrite() noexcept = 0;
     /// Waits until may_overwrite().
     virtual void await_room() noexcept = 0;
@@ -126,7 +128,7 @@ public:
     virtual bool arrived() noexcept = 0;
     /// Waits until arrived(). @return what came, until take()
     virtual std::span<const std::byte> receive() noexcept = 0;
-    /// Gives the window back to its sender.
+    /// Gives the window back to its sender; what receive() returned is its again.
     virtual void take() noexcept = 0;
 };
 
@@ -159,11 +161,13 @@ public:
         ends_->stream(&item);
         ends_->flush();
     }
+    /// The next item, in the order streamed; nothing when none has come.
     std::optional<T> try_receive() noexcept {
         T item;
         if (!ends_->try_receive(&item)) return std::nullopt;
         return item;
     }
+    /// Waits for it: spins, polls, yields, sleeps.
     T receive() noexcept {
         T item;
         ends_->receive(&item);
@@ -187,10 +191,12 @@ enum class Shape : std::uint8_t { fastest, tree };
 class Barrier {
 public:
     virtual ~Barrier() = default;
+    /// Tells the others; once before each wait() or passed() that was true. Never blocks.
     virtual void arrive() noexcept = 0;
     /// Whether all have arrived. Ask until then, or wait(): in the tree, asking passes on what
     /// came.
     virtual bool passed() noexcept = 0;
+    /// Waits until passed(). What a member stored or kicked before it arrived is visible then.
     virtual void wait() noexcept = 0;
     void arrive_and_wait() noexcept {
         arrive();
@@ -357,9 +363,10 @@ public:
         return prepared<T>(node, &page.handle, page.offset, why);
     }
 
-    /// This node's polled memory from `place` on.
+    /// This node's polled memory from `place` on; `place` and what is used of it reserved.
     std::byte* at(Offset place) const noexcept { return polled_ + place; }
-    /// Reads what was kicked to `place`; what was kicked before it is then there too.
+    /// Reads what was kicked to `place`, a multiple of the value's size; what was kicked before it
+    /// is then there too.
     template <Kickable T>
     T load(Offset place) const noexcept {
         // Acquire, pairs with the release of Kick::store().
@@ -386,6 +393,7 @@ public:
     /// Wakes threads of `node` that sleep on what was kicked before. Costs a fence and a load.
     virtual void wake(NodeId node) noexcept = 0;
 
+    /// Since the board was made, by kick() on this node.
     virtual HeaderCounts header_counts() const noexcept = 0;
     /// Bytes that came with a foreign stamp, or for a place outside, and were not written.
     virtual std::uint64_t refused() const noexcept = 0;

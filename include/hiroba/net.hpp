@@ -99,18 +99,21 @@ public:
 
     // --- before connect(): the same calls in the same order on every node ------------------------
 
-    /// Zeroed memory of `bytes` bytes on every node, both ends of requests, aligned to a page.
-    /// Untouched pages cost nothing. Nothing on failure, and `*why` says why.
+    /// Zeroed memory of `bytes` bytes on every node, both ends of requests, aligned to a page; it
+    /// lives as long as the network. Untouched pages cost nothing. Nothing on failure, and
+    /// `*why` says why.
     virtual std::optional<Handle> allocate(std::size_t bytes, std::string* why = nullptr) = 0;
-    /// Registers the handler of an active message.
+    /// Registers the handler of an active message, in place of one that was there. `context` is
+    /// the handler's first argument, borrowed until the network's end.
     virtual void on(ActiveId id, ActiveHandler handler, void* context) noexcept = 0;
     /// Collective: opens the way to every node. Once.
     virtual bool connect(std::string* why) = 0;
 
     // --- memory, after connect() -----------------------------------------------------------------
 
-    /// Lets this node's own memory be the local end of requests; it must outlive them. At most 1024
-    /// handles in all; nothing beyond that.
+    /// Lets this node's own memory, of any size and alignment, be the local end of requests; it
+    /// must outlive them. At most 1024 handles in all, of which deregister() gives none back;
+    /// nothing beyond that, and one line in `*why`.
     virtual std::optional<Handle> register_local(std::span<std::byte> memory,
                                                  std::string* why = nullptr) = 0;
     template <class T, std::size_t count>
@@ -133,6 +136,8 @@ public:
     virtual std::byte* mapped(Handle handle, NodeId node) const noexcept = 0;
 
     // --- requests: return at once, end with a callback -------------------------------------------
+    // Any thread; from handlers and callbacks too, where `again` must not be waited for. None of
+    // them allocates, polls or sleeps. The parameters are copied; what each field is: the struct.
 
     virtual Submission try_read_async(const ReadParams& params) noexcept = 0;
     virtual Submission try_write_async(const WriteParams& params) noexcept = 0;
@@ -140,6 +145,7 @@ public:
     virtual Submission try_message_async(const MessageParams& params) noexcept = 0;
     /// Foreign calls. While other threads poll it may begin 0.2 ms late.
     virtual Submission try_call_async(const CallParams& params) noexcept = 0;
+    /// The most bytes of a message's payload: some 64 KiB, the same on every node.
     virtual std::size_t payload_bytes_max() const noexcept = 0;
 
     /// Why a request is refused: one line that names the argument and the numbers; empty if it
@@ -183,10 +189,14 @@ public:
     /// Wakes this node's waiters, or those of another node.
     virtual void wake() noexcept = 0;
     virtual void wake(NodeId node) noexcept = 0;
-    /// Everything this node requested is complete.
+    /// Everything this node requested is complete; a request that another thread makes meanwhile
+    /// may count or not.
     virtual bool idle() const noexcept = 0;
 
     // --- collectives: the same calls in the same order on every node, one thread of each ---------
+    // After connect(), not from a handler or callback. Sizes are equal on all nodes and may be 0;
+    // larger ones travel in pieces of 8 KiB. A size that does not fit the others given ends the
+    // process with the numbers. While a node is lost they wait until the job ends.
 
     /// Returns once every node has called it.
     virtual void barrier() noexcept = 0;

@@ -39,6 +39,7 @@ void carry_out(const Access& access, std::byte* dst, std::byte* src) noexcept {
 CommandStation::CommandStation(net::Endpoint& endpoint, std::uint64_t last_handle)
     : endpoint_(endpoint),
       self_(endpoint.self()),
+      layout_(endpoint.nodes()),
       issued_(last_handle),
       slots_(static_cast<Slot*>(::operator new(sizeof(Slot) * capacity))) {}
 
@@ -87,7 +88,7 @@ std::uint64_t CommandStation::enqueue(gas::Delegate& delegate, const Access& acc
     latch_.lock();
     while (tail_ - head_ == capacity) {
         latch_.unlock();
-        delegate.batcher().flush(gas::CommandBatcher::When::now);
+        delegate.flush(gas::CommandBatcher::When::now);
         // Acquire, pairs with retire().
         endpoint_.wait_until([this] { return !is_full_.load(std::memory_order_acquire); });
         latch_.lock();
@@ -99,7 +100,7 @@ std::uint64_t CommandStation::enqueue(gas::Delegate& delegate, const Access& acc
     pump(delegate);
     const bool has_retired = head_ != head;
     latch_.unlock();
-    delegate.batcher().flush(gas::CommandBatcher::When::due);
+    delegate.flush(gas::CommandBatcher::When::due);
     if (has_retired) endpoint_.wake_local();
     return handle;
 }
@@ -124,7 +125,12 @@ std::uint64_t CommandStation::claim(const Access& access, const gas::ResolvedAdd
 // --- order ---------------------------------------------------------------------------------------
 
 Route CommandStation::route_of(const Slot& of) const noexcept {
-    return {self_, of.src.node, of.dst.node, of.access.is_atomic};
+    return {.origin = self_,
+            .src = of.src.node,
+            .dst = of.dst.node,
+            .is_atomic = of.access.is_atomic,
+            .src_color = layout_.parts(of.access.src).color,
+            .dst_color = layout_.parts(of.access.dst).color};
 }
 
 /// The position of the command with `handle`, or `nothing`: handles grow along the queue, and those
@@ -208,8 +214,7 @@ void CommandStation::pump(gas::Delegate& delegate) {
             finish_slot(position);
             continue;
         }
-        const std::uint64_t bytes =
-            std::min<std::uint64_t>(of.unsent, delegate.batcher().data_bytes_max());
+        const std::uint64_t bytes = std::min<std::uint64_t>(of.unsent, delegate.data_bytes_max());
         if (bytes_under_way_ != 0 && bytes_under_way_ + bytes > bytes_under_way_max) return;
         bytes_under_way_ += bytes;
         of.unsent -= bytes;
@@ -271,7 +276,7 @@ void CommandStation::finished(gas::Delegate& delegate, std::uint64_t token,
                      bytes, token, wanted);
     of.unfinished -= bytes;
     bytes_under_way_ -= bytes;
-    delegate.batcher().answered(executor_of(of));
+    delegate.answered(executor_of(of), of.src.node == self_ ? of.access.dst : of.access.src);
     if (of.unfinished == 0) finish_slot(token);
     pump(delegate);
 }
@@ -300,13 +305,13 @@ void CommandStation::retire() noexcept {
 
 void CommandStation::complete(gas::Delegate& delegate, std::uint64_t handle) {
     if (is_complete(handle)) return;
-    delegate.batcher().flush(gas::CommandBatcher::When::now);
+    delegate.flush(gas::CommandBatcher::When::now);
     endpoint_.wait_until([this, handle] { return is_complete(handle); });
 }
 
 bool CommandStation::is_incomplete(gas::Delegate& delegate, std::uint64_t handle) {
     if (is_complete(handle)) return false;
-    delegate.batcher().flush(gas::CommandBatcher::When::now);
+    delegate.flush(gas::CommandBatcher::When::now);
     endpoint_.poll();
     return !is_complete(handle);
 }

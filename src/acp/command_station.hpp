@@ -123,6 +123,7 @@ private:
 
     net::Endpoint& endpoint_;
     NodeId self_;
+    gas::AddressLayout layout_;
     std::atomic<std::uint64_t> issued_;
     std::atomic<std::uint64_t> oldest_{nothing};  ///< handle of the first in the queue
     std::atomic<bool> is_full_{false};

@@ -40,6 +40,39 @@ Result<std::uint64_t> starter_size() {
     return bytes;
 }
 
+/// The devices of colors 1 and up, which all ranks must have alike.
+Result<net::FurtherDevices> further_devices(const net::JobInfo& job, net::ControlChannel& control) {
+    net::FurtherDevices further{.all = {}, .setting = "HIROBA_ACP_DEVICES"};
+    const std::string_view text = setting("HIROBA_ACP_DEVICES");
+    for (std::size_t at = 0; at < text.size();) {
+        const std::string_view name = text.substr(at, text.find(',', at) - at);
+        const auto color = static_cast<std::uint32_t>(further.all.size() + 1);
+        if (name.empty() || color == gas::AddressLayout::colors_max) {
+            return Error{ErrorKind::usage, "HIROBA_ACP_DEVICES=" + std::string(text) +
+                                               ": 1 to 3 names of devices with commas between"};
+        }
+        further.all.push_back({gas::delegation_kind(color), std::string(name)});
+        at += name.size() + 1;
+    }
+    const std::uint64_t mine = further.all.size();
+    auto all = control.all_gather(std::as_bytes(std::span(&mine, 1)), -1);
+    if (!all) return all.error();
+    for (std::size_t node = 0; node < all->bytes.size(); ++node) {
+        std::uint64_t theirs = 0;
+        std::memcpy(&theirs, all->bytes[node].data(), sizeof theirs);
+        if (theirs == mine) continue;
+        return Error{ErrorKind::usage,
+                     "HIROBA_ACP_DEVICES: rank " + std::to_string(job.self.value) + " has " +
+                         std::to_string(mine) + " further devices, rank " + std::to_string(node) +
+                         " has " + std::to_string(theirs) + ". Give all as many"};
+    }
+    return further;
+}
+
+std::uint32_t colors_of(const net::FurtherDevices& further) {
+    return static_cast<std::uint32_t>(further.all.size()) + 1;
+}
+
 /// Sets the new rank of each process; refused unless each rank is there once.
 Result<RankNumbers> gather_ranks(net::ControlChannel& control, std::int64_t mine) {
     auto all = control.all_gather(std::as_bytes(std::span(&mine, 1)), -1);
@@ -69,13 +102,15 @@ Result<RankNumbers> gather_ranks(net::ControlChannel& control, std::int64_t mine
 // --- life ----------------------------------------------------------------------------------------
 
 Node::Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control,
-           gas::Segment starter, std::unique_ptr<net::kick::Board> board, Life life)
+           gas::Segment starter, std::unique_ptr<net::kick::Board> board, Life life,
+           std::uint32_t colors)
     : control_(control),
       endpoint_(std::move(endpoint)),
       life_number_(life.number),
+      colors_(colors),
       ranks_(std::move(life.ranks)),
       memory_(endpoint_->self(), endpoint_->nodes(), std::move(starter)),
-      delegate_(*endpoint_, memory_, hooks()),
+      delegate_(*endpoint_, memory_, hooks(), colors),
       station_(*endpoint_, life.last_handle),
       board_(std::move(board)) {}
 
@@ -83,7 +118,9 @@ Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlCh
                                          Life life) {
     const auto starter_bytes = starter_size();
     if (!starter_bytes) return starter_bytes.error();
-    auto endpoint = net::Endpoint::open(job_of_life(job, life.number), control);
+    const auto further = further_devices(job, control);
+    if (!further) return further.error();
+    auto endpoint = net::Endpoint::open(job_of_life(job, life.number), control, *further);
     if (!endpoint) return endpoint.error();
     auto starter = gas::Segment::allocate(**endpoint, *starter_bytes, true);
     if (!starter) return starter.error();
@@ -91,8 +128,9 @@ Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlCh
     if (!board) return board.error();
     const auto meeting_place = net::kick::Barrier::reserve(**board);
     if (!meeting_place) return meeting_place.error();
-    auto node = std::unique_ptr<Node>(new Node(std::move(*endpoint), control, std::move(*starter),
-                                               std::move(*board), std::move(life)));
+    auto node =
+        std::unique_ptr<Node>(new Node(std::move(*endpoint), control, std::move(*starter),
+                                       std::move(*board), std::move(life), colors_of(*further)));
     if (auto connected = node->endpoint_->connect(); !connected) return connected.error();
     node->memory_.attach();
     node->board_->attach();
@@ -106,7 +144,7 @@ Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlCh
 }
 
 void Node::sync() {
-    delegate_.batcher().flush(gas::CommandBatcher::When::now);  // others may wait for it
+    delegate_.flush(gas::CommandBatcher::When::now);  // others may wait for it
     const std::scoped_lock guard{one_at_a_time_};
     barrier_->arrive_and_wait();
 }
@@ -166,8 +204,9 @@ Result<std::uint64_t> Node::starter_address(std::int64_t rank) const {
 }
 
 Result<std::uint64_t> Node::register_memory(void* first, std::uint64_t bytes, std::int64_t color) {
-    if (color < 0 || color >= colors) {
-        return refused("color " + std::to_string(color) + "; there are " + std::to_string(colors));
+    if (color < 0 || color >= colors_) {
+        return refused("color " + std::to_string(color) + "; there are " + std::to_string(colors_) +
+                       " (HIROBA_ACP_DEVICES names devices beside the job's)");
     }
     return memory_.table().add(first, bytes, static_cast<std::uint32_t>(color));
 }
@@ -176,7 +215,7 @@ Result<void> Node::unregister_memory(std::uint64_t key) {
     gas::Registration* const memory = memory_.table().remove(key);
     if (memory == nullptr) return refused("key " + hexadecimal(key) + " is not registered here");
     if (memory->count != 0) return {};
-    delegate_.batcher().flush(gas::CommandBatcher::When::now);
+    delegate_.flush(gas::CommandBatcher::When::now);
     endpoint_->wait_until(
         [memory] { return memory->idle() && gas::RegistrationTable::is_unannounced(*memory); });
     memory_.table().forget(memory);
@@ -212,9 +251,9 @@ Result<std::uint32_t> Node::color_of_address(std::uint64_t address) const {
     const auto rank = rank_of_address(address);
     const std::uint32_t color = memory_.layout().parts(address).color;
     if (!rank) return rank.error();
-    if (color >= colors) {
+    if (color >= colors_) {
         return refused("global address " + hexadecimal(address) + " has color " +
-                       std::to_string(color) + "; there are " + std::to_string(colors));
+                       std::to_string(color) + "; there are " + std::to_string(colors_));
     }
     return color;
 }

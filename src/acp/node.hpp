@@ -65,7 +65,8 @@ public:
     void sync();
 
     // --- memory. Addresses and keys: gas/address_layout.hpp; 0 is none.
-    static constexpr std::uint32_t colors = 1;
+    /// Devices that memory may be registered for: the job's, and those of HIROBA_ACP_DEVICES.
+    std::uint32_t colors() const noexcept { return colors_; }
     Result<std::uint64_t> starter_address(std::int64_t rank) const;
     Result<std::uint64_t> register_memory(void* first, std::uint64_t bytes, std::int64_t color);
     /// Waits for this node's accesses to it, and for others' that are being carried out here.
@@ -100,7 +101,8 @@ public:
 
 private:
     Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control,
-         gas::Segment starter, std::unique_ptr<net::kick::Board> board, Life life);
+         gas::Segment starter, std::unique_ptr<net::kick::Board> board, Life life,
+         std::uint32_t colors);
     Result<Life> go(RankNumbers ranks);
     static bool is_aligned(const Access& access) noexcept {
         return !access.is_atomic || ((access.dst | access.src) & (access.width - 1)) == 0;
@@ -126,6 +128,7 @@ private:
     net::ControlChannel& control_;
     std::unique_ptr<net::Endpoint> endpoint_;
     std::uint64_t life_number_;
+    std::uint32_t colors_;
     RankNumbers ranks_;
     gas::GlobalMemory memory_;
     gas::Delegate delegate_;

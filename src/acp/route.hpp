@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: when a command may follow another that is still under way, without an answer in between.
-// Invariant: pure. Messages between two nodes are carried out in the order sent, so along one way
-// the effects of two commands come in order; where ways part, only the answer tells.
+// Invariant: pure. Messages of one color between two nodes are carried out in the order sent, so
+// along one way the effects of two commands come in order; where ways part, only the answer tells.
 #pragma once
 
 #include <array>
@@ -11,33 +11,42 @@
 
 namespace hiroba::acp {
 
-/// The nodes a command's messages visit, its origin first; equal neighbours are one.
+/// The nodes a command's messages visit, its origin first, and the colors they travel by; equal
+/// neighbours are one.
 struct Way {
-    std::array<std::uint32_t, 3> nodes{};
+    std::array<std::uint32_t, 3> nodes{}, colors{};
     std::uint32_t count = 0;
 
-    constexpr void visit(NodeId node) {
-        if (count == 0 || nodes[count - 1] != node.value) nodes[count++] = node.value;
+    /// @param color  of the way there
+    constexpr void visit(NodeId node, std::uint32_t color) {
+        if (count != 0 && nodes[count - 1] == node.value) return;
+        nodes[count] = node.value;
+        colors[count++] = color;
     }
     constexpr bool operator==(const Way& other) const = default;
 };
 
-/// What decides about the way: the node that asks, those of src and dst, whether src is changed.
+/// What decides about the way: the node that asks, those of src and dst, whether src is changed,
+/// and the colors that both are registered with.
 struct Route {
     NodeId origin, src, dst;
     bool is_atomic = false;
+    std::uint32_t src_color = 0, dst_color = 0;
 
     /// Up to the last thing the command changes: dst.
     constexpr Way whole() const {
-        Way way;
-        for (const NodeId node : {origin, src, dst}) way.visit(node);
+        Way way = to_src();
+        way.visit(dst, dst_color);
         return way;
     }
     /// Up to the first thing it changes: src for an atomic, else dst.
-    constexpr Way to_first_effect() const {
-        if (!is_atomic) return whole();
+    constexpr Way to_first_effect() const { return is_atomic ? to_src() : whole(); }
+
+private:
+    constexpr Way to_src() const {
         Way way;
-        for (const NodeId node : {origin, src}) way.visit(node);
+        way.visit(origin, 0);
+        way.visit(src, src_color);
         return way;
     }
 };

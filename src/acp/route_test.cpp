@@ -13,16 +13,20 @@ namespace {
 /// A command's way with what it does where.
 struct Journey {
     explicit Journey(const Route& route) : nodes{route.origin.value} {
-        if (route.src != route.origin) nodes.push_back(route.src.value);
+        if (route.src != route.origin) go(route.src, route.src_color);
         src = nodes.size() - 1;
-        if (route.dst != route.src) nodes.push_back(route.dst.value);
+        if (route.dst != route.src) go(route.dst, route.dst_color);
         changes_src = route.is_atomic;
     }
     std::size_t length() const { return nodes.size(); }
     bool changes_at(std::size_t position) const {
         return position == length() - 1 || (changes_src && position == src);
     }
-    std::vector<std::uint32_t> nodes;
+    void go(NodeId to, std::uint32_t color) {
+        nodes.push_back(to.value);
+        colors.push_back(color);
+    }
+    std::vector<std::uint32_t> nodes, colors;  ///< the color of the way to each node but the first
     std::size_t src = 0;
     bool changes_src = false;
 };
@@ -46,7 +50,9 @@ private:
     }
     bool share_channel(std::size_t p, std::size_t q) const {
         return p < previous_.length() && q < next_.length() &&
-               previous_.nodes[p - 1] == next_.nodes[q - 1] && previous_.nodes[p] == next_.nodes[q];
+               previous_.nodes[p - 1] == next_.nodes[q - 1] &&
+               previous_.nodes[p] == next_.nodes[q] &&
+               previous_.colors[p - 1] == next_.colors[q - 1];
     }
     /// `p`, `q`: positions visited; the messages to the next ones are on their way.
     bool from(std::size_t p, std::size_t q, bool next_is_ahead) const {
@@ -65,9 +71,10 @@ TEST(Route, FollowsOnlyWhereNoArrivalCanShowAnotherOrder) {
     int allowed = 0;
     for (unsigned code = 0; code < 1024; ++code) {
         const auto node = [code](unsigned digit) { return NodeId{code >> 2 * digit & 3}; };
-        for (unsigned kinds = 0; kinds < 4; ++kinds) {
-            const Route previous{NodeId{0}, node(0), node(1), (kinds & 1) != 0};
-            const Route next{NodeId{0}, node(2), node(3), (kinds & 2) != 0};
+        for (unsigned kinds = 0; kinds < 64; ++kinds) {
+            const auto color = [kinds](unsigned digit) { return kinds >> (2 + digit) & 1; };
+            const Route previous{NodeId{0}, node(0), node(1), (kinds & 1) != 0, color(0), color(1)};
+            const Route next{NodeId{0}, node(2), node(3), (kinds & 2) != 0, color(2), color(3)};
             if (!may_follow(previous, next)) continue;
             ++allowed;
             EXPECT_TRUE(Explorer(previous, next).keeps_order())
@@ -75,7 +82,7 @@ TEST(Route, FollowsOnlyWhereNoArrivalCanShowAnotherOrder) {
                 << next.src.value << "->" << next.dst.value << " kinds " << kinds;
         }
     }
-    EXPECT_GT(allowed, 100);
+    EXPECT_GT(allowed, 1000);
 }
 
 constexpr Route copy(unsigned dst, unsigned src) { return {NodeId{0}, NodeId{src}, NodeId{dst}}; }
@@ -97,6 +104,19 @@ TEST(Route, WhereWaysPartTheAnswerIsWaitedFor) {
     EXPECT_FALSE(may_follow(copy(2, 0), copy(1, 0)));      // two places
     EXPECT_FALSE(may_follow(atomic(0, 1), atomic(0, 1)));  // the first old value is on its way
     EXPECT_FALSE(may_follow(copy(2, 1), atomic(2, 1)));
+}
+
+TEST(Route, OfAnotherColorTheAnswerIsWaitedFor) {
+    const auto with = [](Route route, std::uint32_t src_color, std::uint32_t dst_color) {
+        route.src_color = src_color;
+        route.dst_color = dst_color;
+        return route;
+    };
+    EXPECT_FALSE(may_follow(with(copy(1, 0), 0, 0), with(copy(1, 0), 0, 1)));  // data, then a flag
+    EXPECT_TRUE(may_follow(with(copy(1, 0), 0, 1), with(copy(1, 0), 0, 1)));
+    // Nothing travels by the color of one's own memory.
+    EXPECT_TRUE(may_follow(with(copy(1, 0), 0, 1), with(copy(1, 0), 2, 1)));
+    EXPECT_FALSE(may_follow(with(copy(2, 1), 1, 0), with(copy(2, 1), 0, 0)));
 }
 
 }  // namespace

@@ -18,6 +18,10 @@ constexpr std::string_view prefix = "HIROBA_";
 constexpr std::string_view internal_prefix = "HIROBA_JOB_";
 
 constexpr Setting table[] = {
+    {"HIROBA_ACP_DEVICES", "",
+     "devices of ACP's colors 1 to 3, with commas between: network device, address or subnet (udp, "
+     "auto), RDMA device or its port (verbs, shm+verbs); color 0 is the job's device",
+     "text"},
     {"HIROBA_ACP_STARTER", "64K", "starter memory of each rank of an ACP program",
      "size from 1K to 32G"},
     {"HIROBA_ATOMICS", "acq_rel", "what an atomic operation orders: all memory, or itself alone",

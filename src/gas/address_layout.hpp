@@ -28,6 +28,7 @@ struct AddressParts {
 class AddressLayout {
 public:
     static constexpr unsigned color_bits = 2;
+    static constexpr std::uint32_t colors_max = 1u << color_bits;
     static constexpr unsigned offset_bits = 35;
     static constexpr std::uint32_t nodes_max = std::uint32_t{1} << 20;
 

@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "gas/delegation_record.hpp"
-#include "gas/messages.hpp"
 
 namespace hiroba::gas {
 namespace {
@@ -13,8 +12,9 @@ constexpr std::size_t spare_batches_max = 4;
 
 }  // namespace
 
-CommandBatcher::CommandBatcher(net::Endpoint& endpoint)
+CommandBatcher::CommandBatcher(net::Endpoint& endpoint, net::MessageKind kind)
     : endpoint_(endpoint),
+      kind_(kind),
       message_bytes_max_(endpoint.provider().limits().message_bytes_max),
       // Two full records to a message.
       data_bytes_max_(round_down(message_bytes_max_ / 2 - delegation_head_bytes_max, 64)) {}
@@ -92,7 +92,7 @@ void CommandBatcher::send_batches(Peer& peer) {
         peer.to_ask = 0;
         latch_.unlock();
         const Bytes parts[] = {batch};
-        endpoint_.send(peer.node, message::delegation, net::Urgency::wake_service, parts);
+        endpoint_.send(peer.node, kind_, net::Urgency::wake_service, parts);
         batch.clear();
         latch_.lock();
         if (spare_.size() < spare_batches_max) spare_.push_back(std::move(batch));

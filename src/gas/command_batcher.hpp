@@ -25,7 +25,8 @@ namespace hiroba::gas {
 /// Any thread, handlers too.
 class CommandBatcher {
 public:
-    explicit CommandBatcher(net::Endpoint& endpoint);
+    /// @param kind  of its messages, which have an order of their own
+    CommandBatcher(net::Endpoint& endpoint, net::MessageKind kind);
 
     enum class Record : std::uint8_t { question, answer };
     /// Adds a record to the batch for `to`; sends nothing.
@@ -60,6 +61,7 @@ private:
     void send_batches(Peer& peer);
 
     net::Endpoint& endpoint_;
+    net::MessageKind kind_;
     std::size_t message_bytes_max_;
     std::size_t data_bytes_max_;
     mutable Latch latch_;

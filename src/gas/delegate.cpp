@@ -37,15 +37,24 @@ std::uint64_t apply_to_word(std::byte* at, net::AtomicOp op, std::uint32_t width
                       : apply<std::uint32_t>(at, op, operand, expected);
 }
 
-Delegate::Delegate(net::Endpoint& endpoint, GlobalMemory& memory, const DelegateHooks& hooks)
-    : self_(endpoint.self()), memory_(memory), hooks_(hooks), batcher_(endpoint) {
-    endpoint.on(message::delegation, &Delegate::on_message, this);
+static_assert(delegation_kind(AddressLayout::colors_max - 1) == message::delegation_last);
+
+Delegate::Delegate(net::Endpoint& endpoint, GlobalMemory& memory, const DelegateHooks& hooks,
+                   std::uint32_t colors)
+    : self_(endpoint.self()), memory_(memory), hooks_(hooks) {
+    HIROBA_INVARIANT(colors >= 1 && colors <= AddressLayout::colors_max, "%u colors; 1 to %u",
+                     colors, AddressLayout::colors_max);
+    for (std::uint32_t color = 0; color < colors; ++color) {
+        batchers_.push_back(std::make_unique<CommandBatcher>(endpoint, delegation_kind(color)));
+        endpoint.on(delegation_kind(color), &Delegate::on_message, this);
+    }
 }
 
 // --- asking --------------------------------------------------------------------------------------
 
-void Delegate::ask(NodeId at, const DelegationRecord& record, Bytes data) {
-    batcher_.append(at, EncodedRecord(record).bytes(), data, CommandBatcher::Record::question);
+void Delegate::ask(NodeId at, std::uint64_t address, const DelegationRecord& record, Bytes data) {
+    batcher(address).append(at, EncodedRecord(record).bytes(), data,
+                            CommandBatcher::Record::question);
 }
 
 void Delegate::put(NodeId to, std::uint64_t token, std::uint64_t dst, Bytes data) {
@@ -55,7 +64,7 @@ void Delegate::put(NodeId to, std::uint64_t token, std::uint64_t dst, Bytes data
     record.token = token;
     record.dst = dst;
     record.bytes = data.size();
-    ask(to, record, data);
+    ask(to, dst, record, data);
 }
 
 void Delegate::copy(NodeId at, std::uint64_t token, std::uint64_t dst, std::uint64_t src,
@@ -67,10 +76,12 @@ void Delegate::copy(NodeId at, std::uint64_t token, std::uint64_t dst, std::uint
     record.dst = dst;
     record.src = src;
     record.bytes = bytes;
-    ask(at, record, {});
+    ask(at, src, record, {});
 }
 
-void Delegate::atomic(NodeId at, const DelegationRecord& record) { ask(at, record, {}); }
+void Delegate::atomic(NodeId at, const DelegationRecord& record) {
+    ask(at, record.src, record, {});
+}
 
 // --- carrying out --------------------------------------------------------------------------------
 
@@ -87,7 +98,7 @@ void Delegate::on_message(void* self, NodeId from, Bytes body) noexcept {
                          from.value, left);
         delegate.carry_out(from, record, data);
     }
-    delegate.batcher_.flush(CommandBatcher::When::now);
+    delegate.flush(CommandBatcher::When::now);
 }
 
 void Delegate::carry_out(NodeId from, const DelegationRecord& record, Bytes data) noexcept {
@@ -124,9 +135,9 @@ void Delegate::take_put(const DelegationRecord& record, Bytes data) noexcept {
 }
 
 void Delegate::take_copy(const DelegationRecord& record) noexcept {
-    HIROBA_INVARIANT(record.bytes <= batcher_.data_bytes_max(),
+    HIROBA_INVARIANT(record.bytes <= data_bytes_max(),
                      "node %u delegates a copy of %lu bytes in one piece; at most %lu",
-                     record.origin.value, record.bytes, batcher_.data_bytes_max());
+                     record.origin.value, record.bytes, data_bytes_max());
     ResolvedAddress from = own(record, record.src, record.bytes);
     deliver(record, {from.reach, record.bytes});
     from.release();
@@ -159,7 +170,8 @@ void Delegate::deliver(const DelegationRecord& asked, Bytes data) noexcept {
     DelegationRecord record = asked;
     record.kind = Kind::put;
     record.bytes = data.size();
-    batcher_.append(to, EncodedRecord(record).bytes(), data, CommandBatcher::Record::answer);
+    batcher(record.dst)
+        .append(to, EncodedRecord(record).bytes(), data, CommandBatcher::Record::answer);
 }
 
 void Delegate::tell_done(const DelegationRecord& record, std::uint64_t bytes) noexcept {
@@ -167,7 +179,8 @@ void Delegate::tell_done(const DelegationRecord& record, std::uint64_t bytes) no
     DelegationRecord done = record;
     done.kind = Kind::done;
     done.bytes = bytes;
-    batcher_.append(record.origin, EncodedRecord(done).bytes(), {}, CommandBatcher::Record::answer);
+    batcher(record.dst)
+        .append(record.origin, EncodedRecord(done).bytes(), {}, CommandBatcher::Record::answer);
 }
 
 }  // namespace hiroba::gas

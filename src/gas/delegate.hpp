@@ -8,17 +8,21 @@
 //
 // Each arrow that would start and end at one node is left out. Invariant: a delegate keeps no state
 // between messages; commands are cut by their origin, which bounds what is under way, and each is
-// carried out once because messages are delivered once. Messages between two nodes keep their
-// order, and so do the effects of commands that take the same way.
+// carried out once because messages are delivered once. A command travels by the color of the
+// memory it is asked of, and its bytes by that of the memory they are for; messages of one color
+// between two nodes keep their order, and so do the effects of commands that take the same way.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "gas/command_batcher.hpp"
 #include "gas/delegation_record.hpp"
 #include "gas/global_memory.hpp"
+#include "gas/messages.hpp"
 #include "net/net.hpp"
 
 namespace hiroba::gas {
@@ -45,24 +49,42 @@ void store_word(std::byte* at, std::uint64_t value, std::uint32_t width) noexcep
 std::uint64_t apply_to_word(std::byte* at, net::AtomicOp op, std::uint32_t width,
                             std::uint64_t operand, std::uint64_t expected) noexcept;
 
-/// Make it before Endpoint::connect(). Any thread; what is asked leaves with batcher().flush().
+/// The kind of messages that travel by `color`.
+constexpr net::MessageKind delegation_kind(std::uint32_t color) noexcept {
+    return static_cast<net::MessageKind>(static_cast<std::uint32_t>(message::delegation) + color);
+}
+
+/// Make it before Endpoint::connect(). Any thread; what is asked leaves with flush().
 class Delegate {
 public:
-    Delegate(net::Endpoint& endpoint, GlobalMemory& memory, const DelegateHooks& hooks);
+    /// @param colors  1 to AddressLayout::colors_max
+    Delegate(net::Endpoint& endpoint, GlobalMemory& memory, const DelegateHooks& hooks,
+             std::uint32_t colors = 1);
 
-    /// @param data  at most batcher().data_bytes_max()
+    /// @param data  at most data_bytes_max()
     void put(NodeId to, std::uint64_t token, std::uint64_t dst, Bytes data);
-    /// @param at  owner of `src`  @param bytes  at most batcher().data_bytes_max()
+    /// @param at  owner of `src`  @param bytes  at most data_bytes_max()
     void copy(NodeId at, std::uint64_t token, std::uint64_t dst, std::uint64_t src,
               std::uint64_t bytes);
     /// @param at  owner of `src`
     void atomic(NodeId at, const DelegationRecord& record);
 
-    CommandBatcher& batcher() noexcept { return batcher_; }
+    std::size_t data_bytes_max() const noexcept { return batchers_[0]->data_bytes_max(); }
+    /// One question to `by`, asked of memory at `address`, has its answer.
+    void answered(NodeId by, std::uint64_t address) noexcept { batcher(address).answered(by); }
+    /// As CommandBatcher::flush(), of all colors.
+    void flush(CommandBatcher::When when) {
+        for (const auto& batcher : batchers_) batcher->flush(when);
+    }
 
 private:
     static void on_message(void* self, NodeId from, Bytes body) noexcept;
-    void ask(NodeId at, const DelegationRecord& record, Bytes data);
+    /// That of the color of `address`.
+    CommandBatcher& batcher(std::uint64_t address) noexcept {
+        const std::uint32_t color = memory_.layout().parts(address).color;
+        return *batchers_[color < batchers_.size() ? color : 0];
+    }
+    void ask(NodeId at, std::uint64_t address, const DelegationRecord& record, Bytes data);
     void carry_out(NodeId from, const DelegationRecord& record, Bytes data) noexcept;
     void take_put(const DelegationRecord& record, Bytes data) noexcept;
     void take_copy(const DelegationRecord& record) noexcept;
@@ -77,7 +99,7 @@ private:
     NodeId self_;
     GlobalMemory& memory_;
     DelegateHooks hooks_;
-    CommandBatcher batcher_;
+    std::vector<std::unique_ptr<CommandBatcher>> batchers_;  ///< by color
 };
 
 }  // namespace hiroba::gas

@@ -40,6 +40,11 @@ std::uint64_t ns_until(std::uint64_t end_ns) {
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> Endpoint::open(const JobInfo& job, ControlChannel& control) {
+    return open(job, control, FurtherDevices{});
+}
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open(const JobInfo& job, ControlChannel& control,
+                                                 const FurtherDevices& further) {
     ProviderSetup setup{
         .self = job.self,
         .nodes = job.nodes,
@@ -55,7 +60,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const JobInfo& job, ControlChan
     // The launcher refuses shm over several hosts when it was asked for: here it is the default.
     std::string_view name = setting("HIROBA_PROVIDER");
     if (job.hosts > 1 && name == "shm") name = "auto";
-    auto provider = make_provider(name, std::move(setup));
+    auto provider = make_provider(name, std::move(setup), further);
     if (!provider) return provider.error();
     return over(job.self, job.nodes, std::move(*provider));
 }

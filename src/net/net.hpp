@@ -35,6 +35,9 @@ public:
     /// Picks the provider (setting HIROBA_PROVIDER, default shm) for the job. `control` must live
     /// until connect() has returned.
     static Result<std::unique_ptr<Endpoint>> open(const JobInfo& job, ControlChannel& control);
+    /// As above; each of `further` devices carries the messages of one kind.
+    static Result<std::unique_ptr<Endpoint>> open(const JobInfo& job, ControlChannel& control,
+                                                  const FurtherDevices& further);
     /// As open(), over a provider made by the caller.
     static std::unique_ptr<Endpoint> over(NodeId self, std::uint32_t nodes,
                                           std::unique_ptr<Provider> provider);

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases of hosts_runs.py: which network device hosts use for a job."""
+"""Cases of hosts_runs.py: which network devices hosts use for a job."""
+import pathlib
+import re
+
 import host_nets
 from hosts_bench import expect
 
@@ -52,5 +55,37 @@ def several_networks(bench):
             yield from says_devices(bench, **other, HIROBA_NET="eth78")
             for name in hosts.names[:2]:
                 host_nets.ip("-n", name, "route", "del", "blackhole", closed)
+    finally:
+        hosts.remove_network(78)
+
+
+def sent(hosts, name, device):
+    """Bytes that left the host by the device."""
+    shown = host_nets.ip("-n", name, "-s", "link", "show", device).stdout
+    return int(re.search(r"TX:[^\n]*\n\s+(\d+)", shown)[1])
+
+
+def colors(bench):
+    """A device for each of ACP's two colors: what is copied is right, and both carry their part of
+    it, also where two ranks of a host share memory; a device that one host lacks is told by it."""
+    hosts = bench.hosts
+    program = str(pathlib.Path(bench.hiroba).parent.parent / "acp" / "acp_colors")
+    hosts.add_network(78)
+    try:
+        for places, provider in [((1, 1, 1), "udp"), ((2, 1), "auto")]:
+            before = [sent(hosts, hosts.names[0], device) for device in ("eth0", "eth78")]
+            done = bench.run(bench.command(bench.spread(*places), program, "2", "3", "300"),
+                             HIROBA_ACP_DEVICES="10.78.0.0/24", HIROBA_PROVIDER=provider)
+            if done.returncode != 0 or b"3 rounds with 2 colors on 3 ranks: right" not in done.stdout:
+                yield f"{provider}: status {done.returncode}, {done.stdout!r}, {done.stderr[-300:]!r}"
+            carried = [sent(hosts, hosts.names[0], device) - at
+                       for device, at in zip(("eth0", "eth78"), before)]
+            if min(carried) < 0.25 * sum(carried):
+                yield f"{provider}: the devices carried {carried} bytes"
+        lacks = bench.run(bench.command(bench.spread(1, 1, 1), program, "2", "1"),
+                          HIROBA_ACP_DEVICES="10.78.0.2", HIROBA_PROVIDER="udp")
+        told = lacks.stderr.decode().count("HIROBA_ACP_DEVICES=10.78.0.2: no device of this host")
+        if lacks.returncode == 0 or not told:
+            yield f"a device that two hosts lack: status {lacks.returncode}, {lacks.stderr[-300:]!r}"
     finally:
         hosts.remove_network(78)

@@ -26,7 +26,7 @@ import host_nets  # noqa: E402
 from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LIMIT_SECONDS,  # noqa: E402
                          LONG, RACE, STREAM, Bench, differences, ends, environment, example, expect,
                          launcher_of, on_host, regions, start_busy, state_of, command_line, wrapper)
-from hosts_devices import device, says_devices, several_networks  # noqa: E402
+from hosts_devices import colors, device, says_devices, several_networks  # noqa: E402
 from hosts_places import copied, other_paths, perf_between_hosts, ports  # noqa: E402
 
 SKIPPED = 77
@@ -525,7 +525,7 @@ def all_cases(options):
     yield "heat_three_hosts", lambda b: example(b, "heat", ["64", "10"], b.spread(1, 2, 1), 4)
     if have("histogram"):
         yield "histogram", lambda b: example(b, "histogram", [], b.spread(1, 1, 1), 3)
-    for case in (files, ports, other_paths, copied, perf_between_hosts, device, several_networks, ipv6, path_mtu, bad_network, spmd, flood, named_places,
+    for case in (files, ports, other_paths, copied, perf_between_hosts, device, several_networks, colors, ipv6, path_mtu, bad_network, spmd, flood, named_places,
                  races, crash,
                  grace, stopped_for_a_second,
                  killed_node, killed_agent, killed_agent_of_rank_0,

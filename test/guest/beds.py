@@ -9,7 +9,7 @@ KERNELS = ["ep", "is", "mg", "ft", "cg", "bt", "sp", "lu"]
 UCX_NODES = [1, 2, 4]
 BEDS = {"soft_roce": [*(f"conformance_{setting}" for setting in SETTINGS),
                       *(f"ucx_verbs_{nodes}" for nodes in UCX_NODES), "ucx_programs", "programs",
-                      *(f"kernel_{name}" for name in KERNELS), "hosts", "misses", "latency", "figures"],
+                      *(f"kernel_{name}" for name in KERNELS), "hosts", "misses", "colors", "latency", "figures"],
         "stock_kernel": ["info", "heat"]}
 
 # Datagrams of rxe to its own device stay below the network device: any device will do.
@@ -97,6 +97,21 @@ awk "BEGIN {{ each = ($sent_900 - $sent_100) / 800; printf \\"packets for each m
 
 COUNTERS = """
 echo device: $(cd /sys/class/infiniband/rxe0/ports/1/hw_counters && for c in *; do echo $c $(cat $c); done)
+"""
+
+
+# A second device of the same machine: each color's bytes go through its own.
+COLORS = """
+ip link add d1 type dummy && ip addr add 10.0.1.1/24 dev d1 && ip link set d1 up
+rdma link add rxe1 type rxe netdev d1 || exit 1
+sent() { echo "$(cat /sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts)"; }
+HIROBA_VERBS_DEVICE=rxe0 HIROBA_ACP_DEVICES=rxe1 timeout 400 %(build)s/bin/hiroba run -n 3 --provider verbs \\
+    %(build)s/acp/acp_colors 2 2 390 >/tmp/out 2>/tmp/err
+status=$?
+echo "packets of the two devices: $(sent rxe0) and $(sent rxe1)"
+grep -q 'rounds with 2 colors on 3 ranks: right' /tmp/out && [ $status = 0 ] || { cat /tmp/out /tmp/err | tail -20; exit 1; }
+cat /tmp/out
+[ $(sent rxe1) -gt $(( $(sent rxe0) / 4 )) ]
 """
 
 
@@ -208,6 +223,8 @@ def scripts(bed, only, build, programs, nodes):
             found[part] = TWO_HOSTS + HOSTS.format(build=build, seconds=300)
         elif part == "misses":
             found[part] = TWO_HOSTS + MISSES.format(build=build, here=Path(__file__).resolve().parent)
+        elif part == "colors":
+            found[part] = SOFT_ROCE + COLORS % {"build": build}
         elif part == "latency":
             tool = Path(__file__).resolve().parents[2] / "bench/beside_perftest.py"
             found[part] = SOFT_ROCE + f"python3 {tool} --build {build} --tool ib --rounds 3\n"

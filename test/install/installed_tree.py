@@ -179,6 +179,16 @@ class InstalledTree(unittest.TestCase):
                     PATH=f"{self.hiroba.parent}:{os.environ['PATH']}",
                     PKG_CONFIG_PATH=self.pc_folder, LD_LIBRARY_PATH=self.library_folder))
                 self.assertEqual(sorted(said.splitlines()), sorted(wanted))
+                project = re.search(r"```cmake\n(cmake_minimum_required.*?)```", text, re.S)
+                if project is not None:
+                    source.with_name("CMakeLists.txt").write_text(project[1])
+                    build = source.parent / f"build_{program[1]}"
+                    call(OPTIONS.cmake, "-S", source.parent, "-B", build,
+                         f"-DCMAKE_PREFIX_PATH={self.prefix}")
+                    call(OPTIONS.cmake, "--build", build)
+                    said = call(self.hiroba, "run", "--provider", "udp", "--spmd", "-n", "3",
+                                build / program[1], env=environment(LD_LIBRARY_PATH=self.library_folder))
+                    self.assertEqual(sorted(said.splitlines()), sorted(wanted))
                 for session in re.findall(r"```console\n\$ (hiroba sim .*?)```", text, re.S):
                     run_it, *wanted = session.strip().splitlines()
                     said = call("bash", "-euc", f"cd {source.parent}\n{run_it}", env=environment(

@@ -182,7 +182,7 @@ HIROBA_ACP_PUBLIC int acp_procs() {
 }
 
 HIROBA_ACP_PUBLIC int acp_colors() {
-    return is_ready("acp_colors") ? static_cast<int>(Node::colors) : -1;
+    return is_ready("acp_colors") ? static_cast<int>(node->colors()) : -1;
 }
 
 HIROBA_ACP_PUBLIC acp_ga_t acp_query_starter_ga(int rank) {

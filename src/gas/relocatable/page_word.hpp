@@ -99,9 +99,6 @@ struct CacheWord {
     constexpr bool is_readable() const noexcept {
         return state == PageState::live || state == PageState::stopped || state == PageState::moved;
     }
-    constexpr bool has_metadata() const noexcept {
-        return is_readable() || state == PageState::lost;
-    }
 };
 
 /// How the addresses of a job are cut: an arena of pages for collective allocation, then one for

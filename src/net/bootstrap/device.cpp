@@ -78,12 +78,12 @@ bool is_address(const std::string& text) {
 }
 
 Result<DeviceChoice> named_device(const std::string& wanted,
-                                  const std::vector<NetworkDevice>& devices) {
+                                  const std::vector<NetworkDevice>& devices, const char* setting) {
     for (const NetworkDevice& device : devices) {
         if (device.up && names(wanted, device))
-            return DeviceChoice{device.name, device.address, "HIROBA_NET names it"};
+            return DeviceChoice{device.name, device.address, std::string(setting) + " names it"};
     }
-    return Error{ErrorKind::usage, "HIROBA_NET=" + wanted +
+    return Error{ErrorKind::usage, std::string(setting) + "=" + wanted +
                                        ": no device of this host is up and has that name, "
                                        "address or subnet; there are " +
                                        list(devices)};
@@ -156,9 +156,10 @@ Result<std::string> address_towards(const std::string& peer) {
     return text_of(reinterpret_cast<sockaddr*>(&mine));
 }
 
-Result<DeviceChoice> choose_device(std::string_view wanted, std::span<const std::string> peers) {
+Result<DeviceChoice> choose_device(std::string_view wanted, std::span<const std::string> peers,
+                                   const char* setting) {
     const std::vector<NetworkDevice> devices = network_devices();
-    if (!wanted.empty()) return named_device(std::string(wanted), devices);
+    if (!wanted.empty()) return named_device(std::string(wanted), devices, setting);
 
     DeviceChoice choice;
     std::string first_peer;

@@ -39,10 +39,11 @@ struct DeviceChoice {
 /// HOST:DEVICE, which goes first, with commas between; HOST as --hosts names it. Empty: nothing.
 std::string network_for_host(std::string_view setting, std::string_view host);
 
-/// The device that leads to all of `peers`, or the one that `wanted` (HIROBA_NET: a name or an
-/// address) names. Without both: the one that leads out of this host.
+/// The device that leads to all of `peers`, or the one that `wanted` names: a name, an address or a
+/// subnet, from `setting`. Without both: the one that leads out of this host.
 /// Errors: usage when `wanted` is no device of this host that is up; environment when no device
 /// fits: no route, only loopback, or different devices for different peers.
-Result<DeviceChoice> choose_device(std::string_view wanted, std::span<const std::string> peers);
+Result<DeviceChoice> choose_device(std::string_view wanted, std::span<const std::string> peers,
+                                   const char* setting = "HIROBA_NET");
 
 }  // namespace hiroba::net

@@ -29,6 +29,8 @@ struct ProviderSetup {
     std::uint64_t host = 0;  ///< equal on one host alone; 0: to be found out
     /// Numeric address by which peers on other hosts reach this one; empty: as HIROBA_NET says.
     std::string network = {};
+    /// The RDMA device to use; empty: as HIROBA_VERBS_DEVICE says.
+    std::string device = {};
     /// All nodes are on this host: what comes from elsewhere need not be heard.
     bool one_host = false;
     /// The memory of a region that another provider allocated, asked after its connect(); empty:

@@ -206,6 +206,16 @@ public:
     virtual void wake(NodeId node, Sleeper role) noexcept = 0;
 };
 
+/// Devices beside the provider's own, each of which carries the messages of one kind.
+struct FurtherDevices {
+    struct One {
+        MessageKind kind{};
+        std::string name;  ///< interface, address or subnet (udp); RDMA device or port (verbs)
+    };
+    std::vector<One> all;
+    const char* setting = "";  ///< names them, for error lines
+};
+
 /// Whether this machine has what a provider needs, and which: versions and devices, or what is
 /// missing. Loads libraries; for a command that ends soon.
 struct ProviderFinding {

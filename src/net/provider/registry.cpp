@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "net/bootstrap/device.hpp"
+#include "net/provider/devices/several_devices.hpp"
 #include "net/provider/mixed/mixed_provider.hpp"
 #include "net/provider/shm/shm_provider.hpp"
 #include "net/provider/this_host.hpp"
@@ -63,18 +65,24 @@ Result<std::string> look_for_verbs() {
     return all;
 }
 
+/// What a device of its own is given to, beside the provider's.
+enum class Devices : std::uint8_t { none, networks, rdma };
+
 struct Named {
     const char* name;
     Maker make;
     Look look;
+    Devices devices;
+    bool maps_host;  ///< nodes of one host share memory
 };
-constexpr Named providers[] = {{"shm", shm::make_shm_provider, look_for_shm},
-                               {"udp", udp::make_udp_provider, look_for_udp},
-                               {"auto", make_auto_provider, look_for_auto},
-                               {"ucx", ucx::make_ucx_provider, ucx::describe_library},
-                               {"shm+ucx", make_shm_and_ucx, ucx::describe_library},
-                               {"verbs", verbs::make_verbs_provider, look_for_verbs},
-                               {"shm+verbs", make_shm_and_verbs, look_for_verbs}};
+constexpr Named providers[] = {
+    {"shm", shm::make_shm_provider, look_for_shm, Devices::none, true},
+    {"udp", udp::make_udp_provider, look_for_udp, Devices::networks, false},
+    {"auto", make_auto_provider, look_for_auto, Devices::networks, true},
+    {"ucx", ucx::make_ucx_provider, ucx::describe_library, Devices::none, false},
+    {"shm+ucx", make_shm_and_ucx, ucx::describe_library, Devices::none, true},
+    {"verbs", verbs::make_verbs_provider, look_for_verbs, Devices::rdma, false},
+    {"shm+verbs", make_shm_and_verbs, look_for_verbs, Devices::rdma, true}};
 constexpr auto names = [] {
     std::array<const char*, std::size(providers)> all{};
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = providers[i].name;
@@ -93,6 +101,44 @@ Result<std::unique_ptr<Provider>> make_provider(std::string_view name, ProviderS
     }
     return Error{ErrorKind::usage,
                  "HIROBA_PROVIDER=" + std::string(name) + ": no such provider; there is " + known};
+}
+
+Result<std::unique_ptr<Provider>> make_provider(std::string_view name, ProviderSetup setup,
+                                                const FurtherDevices& further) {
+    const Named* named = nullptr;
+    for (const Named& provider : providers) {
+        if (name == provider.name) named = &provider;
+    }
+    const bool shares_memory = setup.one_host && named != nullptr && named->maps_host;
+    if (further.all.empty() || shares_memory || named == nullptr || setup.nodes == 1)
+        return make_provider(name, std::move(setup));
+    if (named->devices == Devices::none) {
+        return Error{ErrorKind::usage, std::string(further.setting) + ": provider " + named->name +
+                                           " takes no further devices; unset it, or take udp, "
+                                           "auto, verbs or shm+verbs"};
+    }
+    std::vector<devices::Lane> lanes;
+    for (const FurtherDevices::One& one : further.all) {
+        devices::Lane lane{one.kind, setup};
+        // Datagrams of one device are foreign at the others.
+        lane.setup.job_key_high ^= (lanes.size() + 1) * 0xd6e8'feb8'6659'fd93u;
+        if (named->devices == Devices::rdma) {
+            lane.setup.device = one.name;
+            lane.setup.network = {};
+        } else {
+            const auto choice = choose_device(one.name, {}, further.setting);
+            if (!choice) return choice.error();
+            lane.setup.network = choice->address;
+        }
+        lanes.push_back(std::move(lane));
+    }
+    const Maker make =
+        named->devices == Devices::rdma ? verbs::make_verbs_provider : udp::make_udp_provider;
+    const NodeId self = setup.self;
+    auto first = make_provider(name, std::move(setup));
+    if (!first) return first.error();
+    return std::unique_ptr<Provider>(
+        std::make_unique<devices::SeveralDevices>(std::move(*first), self, std::move(lanes), make));
 }
 
 std::vector<ProviderFinding> find_providers() {

@@ -18,4 +18,9 @@ std::span<const char* const> provider_names() noexcept;
 /// A usage error names the unknown provider and those there are.
 Result<std::unique_ptr<Provider>> make_provider(std::string_view name, ProviderSetup setup);
 
+/// As above, with `further` devices. Where all nodes share memory none is used; a usage error names
+/// a provider that has no devices, or a device that is not there.
+Result<std::unique_ptr<Provider>> make_provider(std::string_view name, ProviderSetup setup,
+                                                const FurtherDevices& further);
+
 }  // namespace hiroba::net

@@ -5,12 +5,10 @@
 #include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "base/fatal.hpp"
-#include "base/service_thread.hpp"
-#include "base/short_slice.hpp"
 #include "net/wire/address_card.hpp"
 #include "net/wire/siphash.hpp"
 
@@ -23,7 +21,6 @@ constexpr Limits mixed_limits{.name = "auto",
                               .parallel = true,
                               .maps_peers = true};
 constexpr std::uint64_t card_version = 1;
-constexpr std::uint64_t listen_ns = 100'000'000;
 
 /// Gives messages of the near provider their sender's number in the job.
 struct Renumbered final : Arrivals {
@@ -50,12 +47,7 @@ MixedProvider::MixedProvider(ProviderSetup setup, Parts parts)
     limits_.gathers = parts_.gathers;
 }
 
-MixedProvider::~MixedProvider() {
-    if (!listener_.joinable()) return;
-    over_.store(true, std::memory_order_release);  // pairs with listen()
-    far_->wake(setup_.self, Sleeper::service);
-    listener_.join();
-}
+MixedProvider::~MixedProvider() { listener_.stop(); }
 
 const Limits& MixedProvider::limits() const noexcept { return limits_; }
 
@@ -84,8 +76,10 @@ Result<void> MixedProvider::connect() {
     }
     if (far_ != nullptr) {
         if (auto connected = far_->connect(); !connected) return connected;
-        if (near_ != nullptr)
-            listener_ = start_service_thread("listens to other hosts", [this] { listen(); });
+        if (near_ != nullptr) {
+            listener_.start("listens to other hosts", *far_, setup_.self,
+                            {near_.get(), NodeId{near_rank_[setup_.self.value]}});
+        }
     }
     connected_ = true;
     return {};
@@ -265,7 +259,7 @@ bool MixedProvider::drained() noexcept {
 std::size_t MixedProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
     if (!connected_) return 0;
     if (near_ == nullptr) return far_->poll(arrivals, count_max);
-    polls_.fetch_add(1, std::memory_order_relaxed);
+    listener_.polled();
     Renumbered renumbered{arrivals, near_nodes_};
     std::size_t events = near_->poll(renumbered, count_max);
     if (far_ != nullptr) events += far_->poll(arrivals, count_max);
@@ -285,31 +279,6 @@ void MixedProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(
         return;
     }
     own().sleep(role, timeout_ns, ready, argument);
-}
-
-void MixedProvider::listen() noexcept {
-    const auto over = [](void* opaque) {
-        return static_cast<MixedProvider*>(opaque)->over_.load(std::memory_order_acquire);
-    };
-    const NodeId self{near_rank_[setup_.self.value]};
-    std::uint64_t seen = ~std::uint64_t{0};
-    ask_for_short_slices();
-    while (!over(this)) {
-        const std::uint64_t from_ns = now_ns();
-        const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
-        // Where somebody has polled since its last sleep began, the far provider looks at the
-        // clock only, and returns soon whether anything comes or not.
-        const bool watches = std::exchange(seen, polls) == polls;
-        far_->sleep(Sleeper::service, listen_ns, over, this);
-        // A thread that has polled since is awake, and polls again before it sleeps.
-        if (polls_.load(std::memory_order_relaxed) != polls) continue;
-        // Nothing came: to wake everybody for that would cost more than all else of an idle node.
-        if (!watches || now_ns() - from_ns >= listen_ns) continue;
-        near_->wake(self, Sleeper::waiter);
-        near_->wake(self, Sleeper::service);
-        // Until they have looked, the far provider would say the same again.
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
 }
 
 void MixedProvider::wake(NodeId node, Sleeper role) noexcept {

@@ -9,10 +9,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "net/provider/address_exchange.hpp"
+#include "net/provider/listener.hpp"
 #include "net/provider/provider.hpp"
 
 namespace hiroba::net::mixed {
@@ -76,7 +76,6 @@ private:
     bool is_lone() const noexcept { return near_nodes_.size() == 1 && setup_.nodes > 1; }
     /// The provider whose memory the regions are, and where this node's threads sleep.
     Provider& own() noexcept { return near_ != nullptr ? *near_ : *far_; }
-    void listen() noexcept;
 
     ProviderSetup setup_;
     Parts parts_;
@@ -86,9 +85,7 @@ private:
     std::vector<NodeId> near_nodes_;        ///< the reverse
     std::unique_ptr<Provider> near_, far_;  ///< nullptr: nobody else is near; nobody is far
     std::atomic<bool> connected_{false};
-    std::atomic<bool> over_{false};
-    std::atomic<std::uint64_t> polls_{0};  ///< tells the listener that somebody is awake
-    std::thread listener_;
+    Listener listener_;  ///< at the far one, where there is a near one too
 };
 
 }  // namespace hiroba::net::mixed

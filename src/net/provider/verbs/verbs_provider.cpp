@@ -66,7 +66,9 @@ Result<std::unique_ptr<Provider>> make_verbs_provider(ProviderSetup setup) {
     if (!break_after) return break_after.error();
     const auto ibv = IbverbsLibrary::load();
     if (!ibv) return ibv.error();
-    auto device = Device::open(**ibv, setting("HIROBA_VERBS_DEVICE"), setup.network);
+    const std::string wanted =
+        setup.device.empty() ? std::string(setting("HIROBA_VERBS_DEVICE")) : setup.device;
+    auto device = Device::open(**ibv, wanted, setup.network);
     if (!device) return device.error();
     return std::unique_ptr<Provider>(std::make_unique<VerbsProvider>(
         std::move(setup), std::move(*device), static_cast<std::uint32_t>(*lanes), *silence_s,
