@@ -417,13 +417,21 @@ Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
 }
 
 // The lock was held just now, or on its way. This node becomes the home, of the version there is,
-// unless it may not have that yet.
+// unless it may not have that yet. It takes a lease as a reader does: who is next in the queue gets
+// the lock as it is opened, and without one this copy would be current no longer. Nodes that all
+// want the block would hand it on in a circle.
 Stamp Node::fetch_with_lock(BlockId block, BlockWork how) noexcept {
-    const LockToken token = lock_.lock(block);
+    LockToken token = lock_.lock(block);
+    // In the queue before the lock is opened (invariant 6).
+    const auto open = [&] {
+        token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
+        set_lease(block, token.rts);
+        lock_.unlock(block, token);
+    };
     Stamp missing;
     if (token.wts == copies_.own_wts(block)) {
         if (!may_place(block, copies_.own_stamp(block))) missing = copies_.own_stamp(block);
-        lock_.unlock(block, token);
+        open();
         count(&PlaceCounters::renewals);
         return missing;
     }
@@ -432,7 +440,7 @@ Stamp Node::fetch_with_lock(BlockId block, BlockWork how) noexcept {
         lock_.give_back(block, token);
         return missing;
     }
-    lock_.unlock(block, token);
+    open();
     count(&PlaceCounters::fetches_by_home);
     return missing;
 }
