@@ -216,7 +216,7 @@ TEST_P(Waiting, what_one_thread_polls_for_wakes_no_other) {
         }};
         // Never sleeps; yields only where it shares its core for long.
         constexpr std::uint32_t polls_before_yield = 200;
-        const std::uint64_t rounds = rig.rounds(20'000 / rig.nodes);
+        const std::uint64_t rounds = rig.rounds(200'000 / rig.nodes);
         const std::uint64_t start_ns = now_ns();
         for (std::uint64_t round = 1; round <= rounds; ++round) {
             const auto send = [&] {
