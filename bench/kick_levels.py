@@ -7,18 +7,17 @@ Writes kick_levels.csv and kick_levels.svg: one dot for each number of nodes, an
 ceil(log8 N) levels of the least time that one level took would give.
 """
 
-import argparse
-import csv
 import math
-import pathlib
-import subprocess
 import sys
+
+from growth import run_and_draw
 
 WIDTH, HEIGHT, MARGIN = 640, 400, 60
 
 
-def draw(rows):
-    """The SVG of (nodes, levels, nanoseconds) rows."""
+def draw(table):
+    """The SVG of the rows of the table."""
+    rows = [(int(row["nodes"]), int(row["levels"]), int(row["barrier_ns"])) for row in table]
     level_ns = min(ns / levels for _, levels, ns in rows)
     top_ns = max(max(ns for _, _, ns in rows), level_ns * rows[-1][1]) * 1.1
     last = math.log2(rows[-1][0])
@@ -52,26 +51,5 @@ def draw(rows):
     return "\n".join(parts) + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--nodes", default="4096")
-    parser.add_argument("--out", default="docs/figures", type=pathlib.Path)
-    options = parser.parse_args()
-    run = subprocess.run([options.program, options.nodes], stdout=subprocess.PIPE, text=True)
-    if run.returncode != 0:
-        print(f"{options.program} {options.nodes}: exit status {run.returncode}", file=sys.stderr)
-        return run.returncode
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "kick_levels.csv").write_text(run.stdout)
-    rows = [
-        (int(row["nodes"]), int(row["levels"]), int(row["barrier_ns"]))
-        for row in csv.DictReader(run.stdout.splitlines())
-    ]
-    (options.out / "kick_levels.svg").write_text(draw(rows))
-    print(run.stdout, end="")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_and_draw(__doc__, "kick_levels", "4096", draw))

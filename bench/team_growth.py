@@ -9,12 +9,10 @@ every node has (dashes); what one node sends at most in a barrier, in mails, bes
 that its card sends in one.
 """
 
-import argparse
-import csv
 import math
-import pathlib
-import subprocess
 import sys
+
+from growth import run_and_draw
 
 WIDTH, HEIGHT, MARGIN = 680, 360, 60
 COLOURS = {"shm": "seagreen", "udp": "firebrick", "infiniband": "steelblue"}
@@ -108,22 +106,5 @@ def draw(rows):
     return "\n".join(parts) + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--nodes", default="1024")
-    parser.add_argument("--out", default="docs/figures", type=pathlib.Path)
-    options = parser.parse_args()
-    run = subprocess.run([options.program, options.nodes], stdout=subprocess.PIPE, text=True)
-    if run.returncode != 0:
-        print(f"{options.program} {options.nodes}: exit status {run.returncode}", file=sys.stderr)
-        return run.returncode
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "team_growth.csv").write_text(run.stdout)
-    (options.out / "team_growth.svg").write_text(draw(list(csv.DictReader(run.stdout.splitlines()))))
-    print(run.stdout, end="")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_and_draw(__doc__, "team_growth", "1024", draw))
