@@ -153,7 +153,7 @@ BUGS = {
     # Of an extent that was written only the first block becomes stale.
     "extent_cut_short": (
         ENGINE + "node_acquire.cpp",
-        [("i < notice.count; ++i)", "i < std::min(1u, notice.count); ++i)")],
+        [("at < notice.count; ++at)", "at < std::min(1u, notice.count); ++at)")],
     ),
     # Blocks in a row are one notice although they were merged at different times.
     "extent_of_two_times": (
