@@ -30,7 +30,7 @@ for entry in json.load(open(sys.argv[1])):
             kept.append(word)
         elif words[at - 1] == "-isystem":
             kept.append(word)
-    print(file, *kept)
+    print(shlex.join([file, *kept]))
 END
 sort -u -k 1,1 "$work/sources" | { grep -E "^[^ ]*(${SOURCES:-.})" || true; } >"$work/chosen"
 [[ -s $work/chosen ]] || { echo "try-compilers: no source matches ${SOURCES:-.}" >&2; exit 64; }
@@ -38,7 +38,7 @@ failed=0
 for compiler in "$@"; do
     # gcc 11 and 12 see overlapping copies that are not there (cmake/layer.cmake); without optimizing, none does.
     if xargs -a "$work/chosen" -d '\n' -P "${jobs:-$(nproc)}" -I{} bash -c \
-        'words=($2); "$1" -fsyntax-only "${words[@]:1}" "${words[0]}" >>"$3" 2>&1' _ "$compiler" {} "$work/$compiler"; then
+        'eval "words=($2)"; "$1" -fsyntax-only "${words[@]:1}" "${words[0]}" >>"$3" 2>&1' _ "$compiler" {} "$work/$compiler"; then
         echo "$compiler ($("$compiler" -dumpfullversion -dumpversion)): $(wc -l <"$work/chosen") sources, no warning"
     else
         echo "$compiler ($("$compiler" -dumpfullversion -dumpversion)):"
