@@ -2,8 +2,8 @@
 # The short commands. Each can be given again and again, and works offline once the packages are
 # there (scripts/install-packages.sh).
 jobs ?= $(shell nproc)
-# Tests also wait; with many more at once, those that look at times meet limits that are none of theirs.
-test_jobs ?= $(shell expr 1 + $$(nproc))
+# What may run at once is limited by what tests compute (build/cores.json); this only limits those that wait.
+test_jobs ?= $(shell expr 6 '*' $$(nproc))
 # No process of a test computes longer, in seconds; of wall time tests may take much (docs/testing.md).
 test_seconds ?= 300
 prefix ?= /usr/local

@@ -41,6 +41,16 @@ bool in_allocation() {
     return ::getenv("SLURM_JOB_NODELIST") != nullptr || ::getenv("PBS_NODEFILE") != nullptr;
 }
 
+/// Words that both ways to start a program have.
+void add_words_of_each_start(CommandWords& words, RunOptions& options) {
+    words.add_option(
+        "--provider", options.provider,
+        "transport between the nodes (default: HIROBA_PROVIDER); hiroba info lists them");
+    words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
+    words.add_flag("--spmd", options.spmd,
+                   "every node enters main: for programs linked with hiroba's own interface");
+}
+
 CommandWords run_words(RunOptions& options) {
     CommandWords words("run", "Run a program: hiroba run -n N [--threads T] [--] PROGRAM ...");
     words.add_option("-n,--nodes", options.nodes, "number of node processes, 1 to 1024");
@@ -60,12 +70,7 @@ CommandWords run_words(RunOptions& options) {
                      "path of hiroba on the hosts, where it is another: PATH, or a:PATH,b:PATH");
     words.add_flag("--copy", options.copy,
                    "send hiroba and the program to the hosts, for as long as the job runs");
-    words.add_option(
-        "--provider", options.provider,
-        "transport between the nodes (default: HIROBA_PROVIDER); hiroba info lists them");
-    words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
-    words.add_flag("--spmd", options.spmd,
-                   "every node enters main: for programs linked with hiroba's own interface");
+    add_words_of_each_start(words, options);
     words.add_option("--starter-memory", options.starter_memory,
                      "of each rank of an ACP program, as 1M (HIROBA_ACP_STARTER)");
     words.footer(
@@ -83,12 +88,7 @@ CommandWords exec_words(RunOptions& options) {
         "exec", "Take part in a job of another launcher: mpirun -n N hiroba exec PROGRAM ...");
     words.add_option("-t,--threads", options.threads,
                      "threads of each node (default: the cores a host's nodes may use / nodes)");
-    words.add_option(
-        "--provider", options.provider,
-        "transport between the nodes (default: HIROBA_PROVIDER); hiroba info lists them");
-    words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
-    words.add_flag("--spmd", options.spmd,
-                   "every node enters main: for programs linked with hiroba's own interface");
+    add_words_of_each_start(words, options);
     words.footer(
         "Under mpirun, or srun --mpi=pmix: each process stands for one node. The first word that "
         "is no option names the program; all that follow are its arguments.");

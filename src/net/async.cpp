@@ -30,6 +30,16 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
     std::atomic_signal_fence(std::memory_order_release);
 }
 
+/// Does a request whose both ends are mapped here: it is complete at once.
+template <class Params>
+Submission copy_directly(std::byte* to, const std::byte* from, const Params& params) noexcept {
+    ThreadContext& thread = this_thread();
+    if (!offload::may_run_callback(thread)) return Submission::again;
+    copy_bytes(to, from, params.bytes);
+    run_callback(thread, params.on_complete, Outcome::done);
+    return Submission::accepted;
+}
+
 template <class Word>
 void apply_at(std::byte* target, const AtomicParams& params, std::byte* old) noexcept {
     const Word found =
@@ -140,13 +150,8 @@ Submission Async::try_read(const ReadParams& params) noexcept {
     std::byte* to = place(params.to, params.bytes);
     if (source == nullptr || to == nullptr) [[unlikely]]
         return Submission::refused;
-    if (stores_directly_) {
-        ThreadContext& thread = this_thread();
-        if (!offload::may_run_callback(thread)) return Submission::again;
-        copy_bytes(to, source->peers[params.source.value] + params.from.offset, params.bytes);
-        run_callback(thread, params.on_complete, Outcome::done);
-        return Submission::accepted;
-    }
+    if (stores_directly_)
+        return copy_directly(to, source->peers[params.source.value] + params.from.offset, params);
     const auto write = [&](Command& command) {
         command.kind = Work::Kind::get;
         command.peer = params.source;
@@ -164,13 +169,8 @@ Submission Async::try_write(const WriteParams& params) noexcept {
     std::byte* from = place(params.from, params.bytes);
     if (target == nullptr || from == nullptr) [[unlikely]]
         return Submission::refused;
-    if (stores_directly_) {
-        ThreadContext& thread = this_thread();
-        if (!offload::may_run_callback(thread)) return Submission::again;
-        copy_bytes(target->peers[params.target.value] + params.to.offset, from, params.bytes);
-        run_callback(thread, params.on_complete, Outcome::done);
-        return Submission::accepted;
-    }
+    if (stores_directly_)
+        return copy_directly(target->peers[params.target.value] + params.to.offset, from, params);
     const auto write = [&](Command& command) {
         command.kind = Work::Kind::put;
         command.peer = params.target;

@@ -10,6 +10,8 @@ import re
 import sys
 from pathlib import Path
 
+from report import report
+
 FOLDERS = ["src", "include", "tools", "test", "bench", "examples", "scripts", "cmake"]
 SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".S", ".f90", ".py", ".sh", ".cmake", ".txt"}
 LINES_MAX = 600
@@ -180,12 +182,7 @@ def faults(root):
 
 
 def main():
-    root = Path(sys.argv[1])
-    count = 0
-    for path, number, text in faults(root):
-        print(f"{path}:{number}: {text}")
-        count += 1
-    return 1 if count else 0
+    return report(faults(Path(sys.argv[1])))
 
 
 if __name__ == "__main__":

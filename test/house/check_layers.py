@@ -11,6 +11,8 @@ import re
 import sys
 from pathlib import Path
 
+from report import report
+
 # What a layer may include: itself and those below. `tools` and `abi` stand above all.
 BELOW = {
     "base": ["base", "hiroba"],  # Ids and requests are compiled into programs.
@@ -157,12 +159,7 @@ def faults(root):
 
 
 def main():
-    root = Path(sys.argv[1])
-    count = 0
-    for path, number, text in faults(root):
-        print(f"{path}:{number}: {text}")
-        count += 1
-    return 1 if count else 0
+    return report(faults(Path(sys.argv[1])))
 
 
 if __name__ == "__main__":

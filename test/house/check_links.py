@@ -10,6 +10,8 @@ import re
 import sys
 from pathlib import Path
 
+from report import report
+
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*?) *#*$", re.MULTILINE)
 NAMED = re.compile(r"""<a (?:name|id)=["']([^"']+)["']""")
@@ -77,11 +79,7 @@ def faults(root):
 
 
 def main():
-    count = 0
-    for path, line, text in faults(Path(sys.argv[1])):
-        print(f"{path}:{line}: {text}")
-        count += 1
-    return 1 if count else 0
+    return report(faults(Path(sys.argv[1])))
 
 
 if __name__ == "__main__":

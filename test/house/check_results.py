@@ -13,6 +13,8 @@ import re
 import sys
 from pathlib import Path
 
+from report import report
+
 PAGES = ["README.md", "docs/results/programs.md"]
 TABLE = re.compile(r"(<!-- results: (\w+\.csv)( newest)? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 FACTS = ("date", "commit", "machine")
@@ -52,10 +54,7 @@ def main():
     if "--write" in sys.argv[2:]:
         for name in PAGES:
             (root / name).write_text(renewed(root, (root / name).read_text()))
-    found = list(faults(root))
-    for path, line, text in found:
-        print(f"{path}:{line}: {text}")
-    return 1 if found else 0
+    return report(faults(root))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the walks of docs/internals/walks.md: each file of a row exists and holds the function of the
-row, and each walk says how many steps and files it has.
+row, a function of a row above calls it (unless the row is marked as reached otherwise), and each walk says how many
+steps and files it has.
 
 Usage: check_walks.py <root of the tree> [--write]    (--write renews the counts)
 """
@@ -10,8 +11,10 @@ import re
 import sys
 from pathlib import Path
 
+from report import report
+
 PAGE = "docs/internals/walks.md"
-ROW = re.compile(r"^\| `([\w:]+)` \| (\S+) \|", re.MULTILINE)
+ROW = re.compile(r"^\| (⇒ )?`([\w:]+)` \| (\S+) \|", re.MULTILINE)
 COUNT = re.compile(r"<!-- count -->\n.*\n")
 
 
@@ -22,7 +25,27 @@ def parts(text):
 
 def counted(walk):
     rows = ROW.findall(walk)
-    return f"<!-- count -->\n**{len(rows)} steps in {len({file for _, file in rows})} files.**\n"
+    return f"<!-- count -->\n**{len(rows)} steps in {len({file for _, _, file in rows})} files.**\n"
+
+
+def bodies(text, name):
+    """The bodies of the functions of that name that `text` defines, by the layout of .clang-format."""
+    found = []
+    begins = rf"^([ ]*)(?!\s*(?:return|else|if|//)\b)[^\n;={{}}#/]*\b{re.escape(name)}\("
+    for begin in re.finditer(begins, text, re.MULTILINE):
+        at, depth = begin.end(), 1
+        while at < len(text) and depth > 0:
+            depth += {"(": 1, ")": -1}.get(text[at], 0)
+            at += 1
+        brace = re.compile(r"[^;{}]*?\{").match(text, at)
+        if not brace:
+            continue  # declared, or called
+        line_end = text.find("\n", brace.end())
+        if text[brace.end():line_end].rstrip().endswith("}"):
+            found.append(text[at:line_end])
+        elif close := re.compile(rf"^{begin[1]}\}}", re.MULTILINE).search(text, brace.end()):
+            found.append(text[at:close.start()])
+    return found
 
 
 def faults(root, text):
@@ -34,16 +57,22 @@ def faults(root, text):
         if not ROW.search(walk):
             continue
         walks += 1
+        above = []
         for row in ROW.finditer(walk):
             line = line_of + walk.count("\n", 0, row.start())
-            file = root / (row[2] if row[2].startswith("tools/") else f"src/{row[2]}")
-            name = row[1].split("::")[-1]
+            file = root / (row[3] if row[3].startswith("tools/") else f"src/{row[3]}")
+            name = row[2].split("::")[-1]
             if not file.is_file():
-                yield line, f"there is no {row[2]}"
-            elif not re.search(rf"\b{re.escape(row[1])}\s*\(", file.read_text()) and \
-                    not ("::" in row[1] and file.suffix == ".hpp" and
-                         re.search(rf"\b{name}\s*\(", file.read_text())):
-                yield line, f"{row[2]} has no {row[1]}"
+                yield line, f"there is no {row[3]}"
+                continue
+            source = file.read_text()
+            found = bodies(source, row[2]) or (bodies(source, name) if file.suffix == ".hpp" else [])
+            if not found:
+                yield line, f"{row[3]} has no {row[2]}"
+            is_called = any(re.search(rf"\b{re.escape(name)}\b", body) for body in above)
+            if above and not row[1] and not is_called:
+                yield line, f"no step above calls {row[2]}"
+            above += found
         if counted(walk) not in walk:
             yield line_of, "the counts are old: run the check with --write"
     if walks == 0:
@@ -57,10 +86,7 @@ def main():
     if "--write" in sys.argv[2:]:
         text = "".join(COUNT.sub(counted(part), part) for part in parts(text))
         page.write_text(text)
-    found = list(faults(root, text))
-    for line, fault in found:
-        print(f"{PAGE}:{line}: {fault}")
-    return 1 if found else 0
+    return report((PAGE, line, fault) for line, fault in faults(root, text))
 
 
 if __name__ == "__main__":

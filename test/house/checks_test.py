@@ -109,7 +109,8 @@ class Links(unittest.TestCase):
 
 
 class Walks(unittest.TestCase):
-    FILES = {"src/omp/a.cpp": "void A::f() {}\n", "tools/b.hpp": "void g();\n"}
+    FILES = {"src/omp/a.cpp": "int A::f() {\n    return g();\n}\n",
+             "tools/b.hpp": "inline int g() { return 1; }\nint h() {\n}\n"}
     ROWS = "| `A::f` | omp/a.cpp | x |\n| `g` | tools/b.hpp | y |\n"
 
     def found(self, rows, counts):
@@ -123,10 +124,18 @@ class Walks(unittest.TestCase):
     def test_a_right_walk_passes(self):
         self.assertEqual(self.found(self.ROWS, "2 steps in 2"), [])
 
+    def test_a_step_that_no_step_above_calls_is_found(self):
+        rows = self.ROWS + "| `h` | tools/b.hpp | z |\n"
+        self.assertEqual(self.found(rows, "3 steps in 2"), ["no step above calls h"])
+        self.assertEqual(self.found(rows.replace("| `h`", "| ⇒ `h`"), "3 steps in 2"), [])
+
     def test_stale_rows_are_found(self):
         rows = self.ROWS.replace("A::f", "A::h").replace("tools/b", "tools/c")
         self.assertEqual(self.found(rows, "2 steps in 2"),
                          ["omp/a.cpp has no A::h", "there is no tools/c.hpp"])
+        declared = self.ROWS.replace("`g`", "`A::g`")
+        self.assertEqual(self.found(declared.replace("tools/b.hpp", "omp/a.cpp"), "2 steps in 1"),
+                         ["omp/a.cpp has no A::g"])
         self.assertEqual(len(self.found(self.ROWS, "3 steps in 2")), 1)
         self.assertEqual(self.found("", "0 steps in 0"), ["no walk"])
 

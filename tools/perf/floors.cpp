@@ -23,22 +23,9 @@ public:
           mine_(rig.landing_bytes()),
           theirs_(rig.mapped_landing(rig.partner())) {}
 
-    void lead(std::uint64_t iterations) override {
-        for (std::uint64_t i = 0; i < iterations; ++i) {
-            const std::uint64_t number = rig_.next_number();
-            give(number);
-            take(number);
-        }
-    }
-    void follow(std::uint64_t iterations) override {
-        for (std::uint64_t i = 0; i < iterations; ++i) {
-            const std::uint64_t number = rig_.next_number();
-            take(number);
-            give(number);
-        }
-    }
+    void lead(std::uint64_t iterations) override { lead_by_turns(rig_, *this, iterations); }
+    void follow(std::uint64_t iterations) override { follow_by_turns(rig_, *this, iterations); }
 
-private:
     void give(std::uint64_t number) {
         mark(rig_.source_bytes(), bytes_, number);
         raw_copy(theirs_, rig_.source_bytes(), bytes_);
@@ -46,6 +33,8 @@ private:
     void take(std::uint64_t number) {
         rig_.spin_until([&] { return is_marked(mine_, bytes_, number); });
     }
+
+private:
     Rig& rig_;
     std::size_t bytes_;
     std::byte* mine_;

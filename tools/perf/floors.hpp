@@ -22,6 +22,25 @@ public:
     virtual void follow(std::uint64_t iterations) = 0;
 };
 
+/// The leader's share of a test that has give(number) and take(number).
+template <class Test>
+void lead_by_turns(Rig& rig, Test& test, std::uint64_t iterations) {
+    for (std::uint64_t i = 0; i < iterations; ++i) {
+        const std::uint64_t number = rig.next_number();
+        test.give(number);
+        test.take(number);
+    }
+}
+/// Its partner's.
+template <class Test>
+void follow_by_turns(Rig& rig, Test& test, std::uint64_t iterations) {
+    for (std::uint64_t i = 0; i < iterations; ++i) {
+        const std::uint64_t number = rig.next_number();
+        test.take(number);
+        test.give(number);
+    }
+}
+
 /// Over memory: writes `bytes` into the partner's landing area and watches its own. Over sockets:
 /// datagrams of `there_bytes` and of `back_bytes`.
 std::unique_ptr<PingPong> make_ping_pong(Rig& rig, std::size_t there_bytes, std::size_t back_bytes);

@@ -58,22 +58,9 @@ public:
         const NodeId to = rig.has_partner() ? rig.partner() : board.self();
         kick_.emplace(need(board.kick<std::uint64_t>(need(board.target(to, place)))));
     }
-    void lead(std::uint64_t iterations) override {
-        for (std::uint64_t i = 0; i < iterations; ++i) {
-            const std::uint64_t number = rig_.next_number();
-            give(number);
-            take(number);
-        }
-    }
-    void follow(std::uint64_t iterations) override {
-        for (std::uint64_t i = 0; i < iterations; ++i) {
-            const std::uint64_t number = rig_.next_number();
-            take(number);
-            give(number);
-        }
-    }
+    void lead(std::uint64_t iterations) override { lead_by_turns(rig_, *this, iterations); }
+    void follow(std::uint64_t iterations) override { follow_by_turns(rig_, *this, iterations); }
 
-private:
     void give(std::uint64_t number) { kick_->store(place % page_bytes, number); }
     void take(std::uint64_t number) {
         // As the floor waits: nobody announces a bare store, so nobody may sleep on it.
@@ -84,6 +71,8 @@ private:
             return false;
         });
     }
+
+private:
     Rig& rig_;
     std::optional<Kick<std::uint64_t>> kick_;
 };

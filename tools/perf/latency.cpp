@@ -31,23 +31,12 @@ double timed(const Rig& rig, PingPong& ping_pong, std::uint64_t iterations) {
 class PutPingPong final : public PingPong {
 public:
     explicit PutPingPong(Rig& rig) : rig_(rig) {}
-    void lead(std::uint64_t iterations) override {
-        for (std::uint64_t i = 0; i < iterations; ++i) {
-            const std::uint64_t number = rig_.next_number();
-            give(number);
-            take(number);
-        }
-    }
+    void lead(std::uint64_t iterations) override { lead_by_turns(rig_, *this, iterations); }
     void follow(std::uint64_t iterations) override {
-        for (std::uint64_t i = 0; i < iterations; ++i) {
-            const std::uint64_t number = rig_.next_number();
-            take(number);
-            give(number);
-        }
+        follow_by_turns(rig_, *this, iterations);
         done_.wait_for(rig_, given_);  // until then the source is borrowed
     }
 
-private:
     void give(std::uint64_t number) {
         // The last write has landed: its answer came.
         mark(rig_.source_bytes(), rig_.bytes(), number);
@@ -71,6 +60,8 @@ private:
         // The answer may be faster than the acknowledgement that frees the source.
         done_.wait_for(rig_, given_);
     }
+
+private:
     Rig& rig_;
     Done done_;
     std::uint64_t given_ = 0;

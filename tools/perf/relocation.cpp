@@ -202,25 +202,36 @@ Result<void> prepare_space(Rig& rig) {
     return {};
 }
 
+namespace {
+
+/// Accesses of the space beside those that bare memory or net have.
+template <class Load, class Ask, class Many, class One>
+Measured measure_access(Rig& rig, const BareAccess& bare, Load&& load, Ask&& ask, Many&& many,
+                        One&& one) {
+    Measured measured = rig.alternate(
+        [&](std::uint64_t n) {
+            return bare.is_mapped() ? timed(rig, n, load) : timed(rig, n, ask);
+        },
+        [&](std::uint64_t n) {
+            return rig.bytes() == sizeof(Word) ? timed(rig, n, one) : timed(rig, n, many);
+        },
+        8, iterations_max);
+    measured.verified = keeps_bytes(rig);
+    return measured;
+}
+
+}  // namespace
+
 Measured measure_gas_get(Rig& rig) {
     prepared->attach();
     BareAccess bare{rig};
     gas::RelocatableSpace& space = prepared->space();
     const std::span<Word> words = local_words(rig);
     const ptr<Word> at = prepared->first();
-    const auto get = [&] { prepared->good(space.get(at, words)); };
-    const auto get_word = [&] { prepared->good(space.get(at, words[0])); };
-    Measured measured = rig.alternate(
-        [&](std::uint64_t n) {
-            return bare.is_mapped() ? timed(rig, n, [&] { bare.load(); })
-                                    : timed(rig, n, [&] { bare.get(); });
-        },
-        [&](std::uint64_t n) {
-            return rig.bytes() == sizeof(Word) ? timed(rig, n, get_word) : timed(rig, n, get);
-        },
-        8, iterations_max);
-    measured.verified = keeps_bytes(rig);
-    return measured;
+    return measure_access(
+        rig, bare, [&] { bare.load(); }, [&] { bare.get(); },
+        [&] { prepared->good(space.get(at, words)); },
+        [&] { prepared->good(space.get(at, words[0])); });
 }
 
 Measured measure_gas_put(Rig& rig) {
@@ -229,19 +240,10 @@ Measured measure_gas_put(Rig& rig) {
     gas::RelocatableSpace& space = prepared->space();
     const std::span<Word> words = local_words(rig);
     const ptr<Word> at = prepared->first();
-    const auto put = [&] { prepared->good(space.put(at, std::span<const Word>(words))); };
-    const auto put_word = [&] { prepared->good(space.put(at, words[0])); };
-    Measured measured = rig.alternate(
-        [&](std::uint64_t n) {
-            return bare.is_mapped() ? timed(rig, n, [&] { bare.store(); })
-                                    : timed(rig, n, [&] { bare.put(); });
-        },
-        [&](std::uint64_t n) {
-            return rig.bytes() == sizeof(Word) ? timed(rig, n, put_word) : timed(rig, n, put);
-        },
-        8, iterations_max);
-    measured.verified = keeps_bytes(rig);
-    return measured;
+    return measure_access(
+        rig, bare, [&] { bare.store(); }, [&] { bare.put(); },
+        [&] { prepared->good(space.put(at, std::span<const Word>(words))); },
+        [&] { prepared->good(space.put(at, words[0])); });
 }
 
 Measured measure_gas_start_get(Rig& rig) {

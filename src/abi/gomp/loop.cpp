@@ -6,7 +6,6 @@
 
 #include "abi/gomp/loop_entry.hpp"
 #include "base/sync_place.hpp"
-#include "omp/loop/doacross.hpp"
 
 #pragma GCC visibility push(default)
 
@@ -15,23 +14,6 @@ using hiroba::synchronizes_at;
 using hiroba::SyncKind;
 using hiroba::omp::OutlinedFunction;
 using hiroba::omp::Schedule;
-
-namespace {
-
-bool start_general(const hiroba::omp::Loop& loop, long* first, long* end,
-                   std::uintptr_t* reductions, void** memory) noexcept {
-    start_extras(reductions, memory);
-    runtime().loop_start(loop);
-    return first == nullptr || next_chunk(first, end);
-}
-
-bool start_doacross(unsigned dimensions, const long* counts, Schedule schedule, long chunk,
-                    long* first, long* end) noexcept {
-    doacross_start(dimensions, counts, schedule, chunk);
-    return next_chunk(first, end);
-}
-
-}  // namespace
 
 extern "C" {
 
@@ -88,16 +70,13 @@ HIROBA_DOACROSS(dynamic, Schedule::dynamic)
 HIROBA_DOACROSS(guided, Schedule::guided)
 bool GOMP_loop_doacross_runtime_start(unsigned dimensions, long* counts, long* first, long* last) {
     note_caller();
-    return start_doacross(dimensions, counts, Schedule::runtime, 0, first, last);
+    return start_doacross(dimensions, counts, Schedule::runtime, 0L, first, last);
 }
 bool GOMP_loop_doacross_start(unsigned dimensions, long* counts, long schedule, long chunk,
                               long* first, long* last, std::uintptr_t* reductions, void** memory) {
     note_caller();
     start_extras(reductions, memory);
-    if (first != nullptr)
-        return start_doacross(dimensions, counts, schedule_of(schedule), chunk, first, last);
-    doacross_start(dimensions, counts, schedule_of(schedule), chunk);
-    return true;
+    return start_doacross(dimensions, counts, schedule_of(schedule), chunk, first, last);
 }
 void GOMP_doacross_post(long* at) {
     note_caller();
@@ -105,15 +84,10 @@ void GOMP_doacross_post(long* at) {
 }
 void GOMP_doacross_wait(long first, ...) {
     note_caller();
-    std::uint64_t at[hiroba::omp::Doacross::dimensions_max];
-    const std::size_t dimensions = runtime().doacross_dimensions();
-    at[0] = static_cast<std::uint64_t>(first);
     va_list rest;
     va_start(rest, first);
-    for (std::size_t i = 1; i < dimensions; ++i)
-        at[i] = static_cast<std::uint64_t>(va_arg(rest, long));
+    doacross_wait(first, rest);
     va_end(rest);
-    runtime().doacross_wait(at);
 }
 
 void GOMP_loop_end() {

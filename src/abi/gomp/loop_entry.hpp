@@ -3,9 +3,11 @@
 // Invariant: signed values travel as their two's complement.
 #pragma once
 
+#include <cstdarg>
 #include <cstdint>
 
 #include "abi/gomp/runtime.hpp"
+#include "omp/loop/doacross.hpp"
 
 namespace hiroba::abi {
 
@@ -55,15 +57,6 @@ inline omp::Schedule schedule_of(long number) noexcept {
     return static_cast<omp::Schedule>(number & 7);
 }
 
-/// Iterations of a doacross nest: those of each of its loops, which count from 0.
-template <class Number>
-void doacross_start(unsigned dimensions, const Number* counts, omp::Schedule schedule,
-                    Number chunk) noexcept {
-    static_assert(sizeof(Number) == sizeof(std::uint64_t));
-    runtime().doacross_start({reinterpret_cast<const std::uint64_t*>(counts), dimensions}, schedule,
-                             chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0);
-}
-
 /// `Number` is long or unsigned long long.
 template <class Number>
 bool next_chunk(Number* first, Number* end) noexcept {
@@ -78,6 +71,39 @@ template <class Number>
 bool start_loop(const omp::Loop& loop, Number* first, Number* end) noexcept {
     runtime().loop_start(loop);
     return next_chunk(first, end);
+}
+
+/// The same with extras. `first` may be null: the thread asks for its first chunk later.
+template <class Number>
+bool start_general(const omp::Loop& loop, Number* first, Number* end, std::uintptr_t* reductions,
+                   void** memory) noexcept {
+    start_extras(reductions, memory);
+    runtime().loop_start(loop);
+    return first == nullptr || next_chunk(first, end);
+}
+
+/// Starts a doacross nest.
+///
+/// @param counts  iterations of each of its loops, which count from 0
+/// @param first   where the first chunk goes; null: the thread asks for it later
+template <class Number>
+bool start_doacross(unsigned dimensions, const Number* counts, omp::Schedule schedule, Number chunk,
+                    Number* first, Number* end) noexcept {
+    static_assert(sizeof(Number) == sizeof(std::uint64_t));
+    runtime().doacross_start({reinterpret_cast<const std::uint64_t*>(counts), dimensions}, schedule,
+                             chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0);
+    return first == nullptr || next_chunk(first, end);
+}
+
+/// Waits for the iteration whose number in the outermost loop is `first`; `rest` has the others.
+template <class Number>
+void doacross_wait(Number first, va_list rest) noexcept {
+    std::uint64_t at[omp::Doacross::dimensions_max];
+    const std::size_t dimensions = runtime().doacross_dimensions();
+    at[0] = static_cast<std::uint64_t>(first);
+    for (std::size_t i = 1; i < dimensions; ++i)
+        at[i] = static_cast<std::uint64_t>(va_arg(rest, Number));
+    runtime().doacross_wait(at);
 }
 
 }  // namespace hiroba::abi

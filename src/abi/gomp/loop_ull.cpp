@@ -4,30 +4,12 @@
 #include <cstdarg>
 
 #include "abi/gomp/loop_entry.hpp"
-#include "omp/loop/doacross.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
 using hiroba::omp::Schedule;
 using Ull = unsigned long long;
-
-namespace {
-
-bool start_general(const hiroba::omp::Loop& loop, Ull* first, Ull* end, std::uintptr_t* reductions,
-                   void** memory) noexcept {
-    start_extras(reductions, memory);
-    runtime().loop_start(loop);
-    return first == nullptr || next_chunk(first, end);
-}
-
-bool start_doacross(unsigned dimensions, const Ull* counts, Schedule schedule, Ull chunk,
-                    Ull* first, Ull* end) noexcept {
-    doacross_start(dimensions, counts, schedule, chunk);
-    return next_chunk(first, end);
-}
-
-}  // namespace
 
 extern "C" {
 
@@ -86,17 +68,14 @@ HIROBA_DOACROSS(dynamic, Schedule::dynamic)
 HIROBA_DOACROSS(guided, Schedule::guided)
 bool GOMP_loop_ull_doacross_runtime_start(unsigned dimensions, Ull* counts, Ull* first, Ull* last) {
     note_caller();
-    return start_doacross(dimensions, counts, Schedule::runtime, 0, first, last);
+    return start_doacross(dimensions, counts, Schedule::runtime, Ull{0}, first, last);
 }
 bool GOMP_loop_ull_doacross_start(unsigned dimensions, Ull* counts, long schedule, Ull chunk,
                                   Ull* first, Ull* last, std::uintptr_t* reductions,
                                   void** memory) {
     note_caller();
     start_extras(reductions, memory);
-    if (first != nullptr)
-        return start_doacross(dimensions, counts, schedule_of(schedule), chunk, first, last);
-    doacross_start(dimensions, counts, schedule_of(schedule), chunk);
-    return true;
+    return start_doacross(dimensions, counts, schedule_of(schedule), chunk, first, last);
 }
 void GOMP_doacross_ull_post(Ull* at) {
     note_caller();
@@ -104,15 +83,10 @@ void GOMP_doacross_ull_post(Ull* at) {
 }
 void GOMP_doacross_ull_wait(Ull first, ...) {
     note_caller();
-    std::uint64_t at[hiroba::omp::Doacross::dimensions_max];
-    const std::size_t dimensions = runtime().doacross_dimensions();
-    at[0] = static_cast<std::uint64_t>(first);
     va_list rest;
     va_start(rest, first);
-    for (std::size_t i = 1; i < dimensions; ++i)
-        at[i] = static_cast<std::uint64_t>(va_arg(rest, Ull));
+    doacross_wait(first, rest);
     va_end(rest);
-    runtime().doacross_wait(at);
 }
 
 }  // extern "C"

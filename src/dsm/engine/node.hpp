@@ -311,7 +311,6 @@ private:
     Stamp open_need() noexcept;
     bool show_held_back(Others others) noexcept;
     void apply_taken() noexcept;
-    void apply_notice(const Notice& notice) noexcept;
     void apply_to_block(BlockId block, const Notice& notice) noexcept;
     void make_stale(BlockId block) noexcept;
     bool may_be_overwritten(BlockId block) noexcept;

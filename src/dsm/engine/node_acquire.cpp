@@ -104,7 +104,8 @@ void Node::apply_taken() noexcept {
         if (notice.node == self_ || (i > 0 && taken[i - 1].same_blocks(notice))) continue;
         if (notice.block < end) finish_invalidations();
         end = std::max(end, std::uint64_t{notice.block} + notice.count);
-        apply_notice(notice);
+        for (std::uint32_t at = 0; at < notice.count; ++at)
+            apply_to_block(notice.block + at, notice);
     }
 }
 
@@ -117,10 +118,6 @@ void Node::take_pending() noexcept {
         if (a.block != b.block) return a.block < b.block;
         return a.count != b.count ? a.count < b.count : a.wts > b.wts;
     });
-}
-
-void Node::apply_notice(const Notice& notice) noexcept {
-    for (std::uint32_t i = 0; i < notice.count; ++i) apply_to_block(notice.block + i, notice);
 }
 
 void Node::apply_to_block(BlockId block, const Notice& notice) noexcept {

@@ -146,18 +146,22 @@ void MprotectEngine::raise(Attached& where, PageRun run, PageAccess wanted) noex
     die_without_mappings("access to memory", where.range_of(run).address);
 }
 
+/// Raises the pages of `run` of which `is_one` says true to write access.
+template <class IsOne>
+void MprotectEngine::open_where(Attached& where, PageRun run, IsOne&& is_one) noexcept {
+    for_each_run_where(run, is_one, [&](PageRun part) {
+        raise(where, part, PageAccess::write);
+        return true;
+    });
+}
+
 void MprotectEngine::map(AddressRange range, Access access) noexcept {
     const FaultSafeLock guard{latch_};
     Attached& where = attached_at(range);
     const PageRun run = where.pages_of(range);
     if (access == Access::write) return raise(where, run, PageAccess::write);
     raise(where, run, PageAccess::read);
-    for_each_run_where(
-        run, [&](std::size_t page) { return where.kept.contains(page); },
-        [&](PageRun part) {
-            raise(where, part, PageAccess::write);
-            return true;
-        });
+    open_where(where, run, [&](std::size_t page) { return where.kept.contains(page); });
 }
 
 void MprotectEngine::keep(AddressRange range) noexcept {
@@ -165,12 +169,8 @@ void MprotectEngine::keep(AddressRange range) noexcept {
     Attached& where = attached_at(range);
     const PageRun run = where.pages_of(range);
     where.kept.add(run);
-    for_each_run_where(
-        run, [&](std::size_t page) { return where.access[page] != PageAccess::none; },
-        [&](PageRun part) {
-            raise(where, part, PageAccess::write);
-            return true;
-        });
+    open_where(where, run,
+               [&](std::size_t page) { return where.access[page] != PageAccess::none; });
 }
 
 void MprotectEngine::leave_untracked(AddressRange range) noexcept {

@@ -58,6 +58,8 @@ private:
     MprotectEngine() = default;
     Attached& attached_at(AddressRange range) noexcept;
     void raise(Attached& where, PageRun run, PageAccess wanted) noexcept;
+    template <class IsOne>
+    void open_where(Attached& where, PageRun run, IsOne&& is_one) noexcept;
     void close_range(AddressRange range) noexcept;
     void add_written(Attached& where, PageRun run) noexcept;
     void protect_again(Attached& where, PageRun run) noexcept;

@@ -30,6 +30,11 @@ public:
     static constexpr std::uint32_t slots_max = 1024;
     static constexpr std::uint32_t none = ~0u;
 
+    /// The shards' starts lie evenly in the table.
+    SlotTable() noexcept {
+        for (std::uint32_t i = 0; i < shards; ++i) starts_[i].next = i * (slots_max / shards);
+    }
+
     /// A free slot's index, or `none` when those looked at were busy. Any thread.
     std::uint32_t claim() noexcept {
         std::atomic<std::uint32_t>& next = starts_[shard()].next;
@@ -73,29 +78,7 @@ private:
     }
 
     std::array<Slot, slots_max> slots_;
-    std::array<Start, shards> starts_ = make_starts();
-    static std::array<Start, shards> make_starts() noexcept;
+    std::array<Start, shards> starts_;
 };
-
-inline std::array<SlotTable::Start, SlotTable::shards> SlotTable::make_starts() noexcept {
-    static_assert(shards == 16 && slots_max % shards == 0);
-    const auto at = [](std::uint32_t i) { return i * (slots_max / shards); };
-    return {{{at(0)},
-             {at(1)},
-             {at(2)},
-             {at(3)},
-             {at(4)},
-             {at(5)},
-             {at(6)},
-             {at(7)},
-             {at(8)},
-             {at(9)},
-             {at(10)},
-             {at(11)},
-             {at(12)},
-             {at(13)},
-             {at(14)},
-             {at(15)}}};
-}
 
 }  // namespace hiroba::net::offload

@@ -315,24 +315,22 @@ bool TeamLink::join(Distraction distraction) noexcept {
 
 TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexcept {
     note_reader(true);
-    const Called called = receive_fork(fork, distraction);
-    note_reader(called == Called::region || called == Called::end);
-    return called;
-}
-
-TeamLink::Called TeamLink::receive_fork(Fork* fork, Distraction distraction) noexcept {
+    const auto leave_for = [this](Called called) {
+        note_reader(false);
+        return called;
+    };
     const std::uint32_t parent = place().parent();
     const auto has_come = [&] { return next_is(parent, Kind::fork); };
     const auto is_called = [&] { return has_come() || over_.load(); };
     const auto are_handlers_waiting = [this] { return parts_.interruptions.are_pending(); };
     while (!is_called()) {
-        if (are_handlers_waiting()) return Called::handlers;
+        if (are_handlers_waiting()) return leave_for(Called::handlers);
         dsm::Heap& heap = *parts_.heap;
         wait_for([&] {
             return is_called() || heap.has_freed_pages() || are_handlers_waiting() || distraction();
         });
         heap.return_freed_pages();
-        if (!is_called() && distraction()) return Called::elsewhere;
+        if (!is_called() && distraction()) return leave_for(Called::elsewhere);
     }
     if (!has_come()) return Called::end;
     in_region_.store(true);

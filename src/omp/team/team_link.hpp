@@ -195,7 +195,6 @@ private:
     bool goes_along_tree() const noexcept;
     void on_cancelled(Bytes body) noexcept;
     net::kick::TreeNode place() const noexcept { return {self_, members_}; }
-    Called receive_fork(Fork* fork, Distraction distraction) noexcept;
     /// Behind a step of the thread that takes the mails. Returns `through`.
     bool note_reader(bool through) noexcept {
         reader_.store(through ? nullptr : &this_thread(), std::memory_order_relaxed);

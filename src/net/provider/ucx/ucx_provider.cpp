@@ -94,15 +94,9 @@ UcxProvider::UcxProvider(ProviderSetup setup, const UcpLibrary& ucp, std::uint64
 }
 
 UcxProvider::~UcxProvider() {
-    ucp_request_param_t forced{};
-    forced.op_attr_mask =
-        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    forced.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    forced.cb.send = on_closed;
-    forced.user_data = this;
     for (Peer& peer : peers_) {
         peer.keys.forget(ucp_);
-        if (peer.endpoint != nullptr) ucp_.ep_close_nbx(peer.endpoint, &forced);
+        close_endpoint(peer);
     }
     if (worker_ != nullptr) {
         while (ucp_.worker_progress(worker_) != 0) {

@@ -91,8 +91,6 @@ public:
     bool timed_out(std::uint64_t now_ns) noexcept;
 
     std::uint64_t retransmissions() const noexcept { return retransmissions_; }
-    double loss_share() const noexcept { return loss_.share(); }
-    double congestion_packets() const noexcept { return congestion_; }
     std::uint64_t retransmission_ns() const noexcept;
 
 private:

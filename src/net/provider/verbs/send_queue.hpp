@@ -75,8 +75,6 @@ public:
     /// @param expected  the packet that the end which this one takes the place of waited for
     bool opened(NodeId peer, const PortAddress& address, std::uint32_t own_number,
                 std::uint32_t number, std::uint32_t expected) noexcept;
-    /// Peers asked that have not answered.
-    bool is_asking() const noexcept { return !asking_.empty(); }
     void ask_again(std::uint64_t now_ns) noexcept;
 
     /// Requests there is room for. 0: try after the next completion.
