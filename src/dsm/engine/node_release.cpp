@@ -202,6 +202,7 @@ bool Node::has_changed_unless_watched(BlockId block) noexcept {
         entry.merging.vain = 0;
         return true;
     }
+    engine_->unchanged(program_range(block));
     if (++entry.merging.vain < options_.vain_max) return false;
     entry.merging.vain = 0;
     if (is_pinned(offset_of(block))) return is_unread(block);

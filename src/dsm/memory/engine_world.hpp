@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -57,7 +58,29 @@ public:
         last_reported_ = 0;
         descents_ = 0;
         engine_->collect(*this);
+        ++collects_;
+        for (const std::size_t page : reported_) {
+            const auto [before, is_first] = reported_in_.try_emplace(page, collects_);
+            if (!is_first && collects_ - std::exchange(before->second, collects_) <= 2)
+                often_reported_.insert(page);
+        }
         return reported_;
+    }
+    /// As the protocol does it, after `written` and nothing else was written: an engine may report
+    /// pages that were written before two collects close to each other, and is told that they have
+    /// not changed. Of pages that are not `mapped` it may say what it likes.
+    Pages collect_and_compare(const Pages& written, const Pages* mapped = nullptr) {
+        const Pages often_before = often_reported_;
+        const Pages reported = collect();
+        for (const std::size_t page : written) EXPECT_EQ(reported.count(page), 1u) << page;
+        for (const std::size_t page : reported) {
+            if (written.count(page) != 0 || (mapped != nullptr && mapped->count(page) == 0))
+                continue;
+            ++vain;
+            EXPECT_EQ(often_before.count(page), 1u) << page << " was not written";
+            engine_->unchanged(range_of(page));
+        }
+        return reported;
     }
     AddressRange range_of(std::size_t first, std::size_t count = 1) const {
         return {range_.address + first * page_bytes, count * page_bytes};
@@ -85,7 +108,8 @@ public:
 
     std::atomic<int> read_faults{0};
     std::atomic<int> write_faults{0};
-    Latch latch;  ///< faults wait for it
+    int vain = 0;  ///< pages that collect_and_compare() found unchanged
+    Latch latch;   ///< faults wait for it
 
 private:
     static inline std::atomic<std::uintptr_t> next_address{0x2000'0000'0000};
@@ -96,6 +120,9 @@ private:
     Pages reported_;
     std::uintptr_t last_reported_ = 0;
     int descents_ = 0;
+    std::uint32_t collects_ = 0;
+    std::map<std::size_t, std::uint32_t> reported_in_;  ///< the last collect, by page
+    Pages often_reported_;                              ///< by two collects close to each other
 };
 
 }  // namespace hiroba::dsm

@@ -73,6 +73,9 @@ public:
     virtual void leave_untracked(AddressRange) noexcept {}
     /// Ends that: the pages count as written.
     virtual void track(AddressRange) noexcept {}
+    /// Whole pages that the last collect() has reported hold what they held before. Thread: as
+    /// collect()'s.
+    virtual void unchanged(AddressRange) noexcept {}
     /// Whole pages that collect() has reported and that were not written: they need not be reported
     /// before they are. Thread: the collector's, with what keeps other calls from these pages.
     virtual void watch(AddressRange) noexcept {}
@@ -84,8 +87,8 @@ public:
     /// Reports every page written since the last collect() and makes their next write noticed
     /// again, or leaves them open: they are then reported each time, until watch(). A write that
     /// races with the call is reported by this or the next collect(). Pages not mapped at present
-    /// may be reported too; the caller filters. So may a few that were written before each of the
-    /// last collects, though not before this one.
+    /// may be reported too; the caller filters. So may those that were written before some of the
+    /// last collects, though not before this one: the caller says unchanged().
     virtual void collect(WrittenSink& sink) noexcept = 0;
     /// False: no thread's write was noticed but what a collect() or unmap() that has begun takes
     /// care of. Thread: any.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: which few pages were written before each of the last collects, and are taken for written
-// before the next ones too: the block of a stack that a region's shared variables lie in. They are
-// left writable and reported without being asked about, which saves the kernel's fault (0.8 us) and
-// the new protection; the WrittenSink, which is told of them, compares them anyway.
-// Invariant: a page is given up within hot_collects_max collects, in a collect that scans it again:
-// what stopped being written is compared in vain no longer than that. Nothing here is the kernel's.
+// Role: which pages were written before each of the last collects, and are taken for written before
+// the next ones too: rows of an array that a loop with a barrier in it works on, the block of a
+// stack that a region's shared variables lie in. They are left writable and reported without being
+// asked about, which saves the kernel's fault (0.8 us) and the new protection (0.5 us). Who is told
+// of them compares them anyway, and says which had not changed (docs/decisions/hot-pages.md).
+// Invariant: a page that is written no more is hot for at most hot_collects_max collects. Nothing
+// here is the kernel's.
 // Thread: the collector's.
 #pragma once
 
@@ -23,66 +24,104 @@ public:
     /// Pages to leave out of the scan and to report, ascending, for the collect that begins.
     std::span<const std::uintptr_t> begin_collect() noexcept {
         ++collect_;
-        seen_ = 0;
-        // All at once, so that one collect in many is dearer and the others are as cheap as can be.
-        if (collect_ % hot_collects_max == 0) count_ = 0;
+        if (collect_ % hot_collects_max == 0) {
+            // All at once, so that one collect in many is dearer and the others are as cheap as can
+            // be.
+            for (std::size_t i = 0; i < count_; ++i) make_cold(place_of(hot_[i]), false);
+            count_ = 0;
+        } else if (any_cold_) {
+            const auto is_cold = [&](std::uintptr_t page) { return !place_of(page).hot; };
+            const auto end = std::remove_if(hot_.begin(), hot_.begin() + count_, is_cold);
+            count_ = static_cast<std::size_t>(end - hot_.begin());
+        }
+        any_cold_ = false;
+        known_count_ = count_;
         return {hot_.data(), count_};
     }
-    /// The scan found [address, + bytes) written.
+    /// The scan found [address, + bytes) written, and has protected it.
     void found(std::uintptr_t address, std::size_t bytes) noexcept {
-        for (; bytes != 0 && seen_ < few; bytes -= page_bytes, address += page_bytes) {
-            seen_page_[seen_++] = address;
-        }
-        is_many_ |= bytes != 0;
+        // A loop over more than this has no page twice in the table.
+        const std::size_t pages = std::min(bytes / page_bytes, known_max);
+        for (std::size_t i = 0; i < pages; ++i) note(address + i * page_bytes);
     }
-    /// Where much is written nothing is gained by sparing a page.
     void end_collect() noexcept {
-        for (std::size_t i = 0; !is_many_ && i < seen_; ++i) note(seen_page_[i]);
-        is_many_ = false;
+        std::sort(hot_.begin() + known_count_, hot_.begin() + count_);
+        std::inplace_merge(hot_.begin(), hot_.begin() + known_count_, hot_.begin() + count_);
+        known_count_ = count_;
+    }
+    /// A page that the last collect reported had not changed since the one before.
+    void unchanged(std::uintptr_t address) noexcept {
+        Page& page = place_of(address);
+        if (page.address != address || !page.hot) return;
+        const bool in_a_row = page.vain > 0 && page.vain_in + 1 == collect_;
+        page.vain = in_a_row ? static_cast<std::uint8_t>(page.vain + 1) : 1;
+        page.vain_in = collect_;
+        if (page.vain < vain_first << page.patience) return;
+        make_cold(page, true);
+        any_cold_ = true;
     }
 
-    static constexpr std::size_t few = 8;              ///< pages at most, hot or found
-    static constexpr std::uint32_t streak_wanted = 8;  ///< collects in a row
-    static constexpr std::uint64_t hot_collects_max = 64;
+    static constexpr std::size_t hot_max = 1024;       ///< pages at most
+    static constexpr std::size_t known_max = 4096;     ///< whose last collects are remembered
+    static constexpr std::uint32_t streak_wanted = 2;  ///< collects that find it
+    /// From one of them to the next: a loop may have two barriers.
+    static constexpr std::uint32_t gap_max = 2;
+    /// Comparisons in vain in a row, at first.
+    static constexpr std::uint32_t vain_first = 2;
+    static constexpr std::uint32_t hot_collects_max = 64;
 
 private:
-    struct Candidate {
-        std::uintptr_t page = 0;
-        std::uint64_t collect = 0;  ///< that found it last
-        std::uint32_t streak = 0;
+    /// A page that was found written not long ago. Collects are counted modulo.
+    struct Page {
+        std::uintptr_t address = 0;
+        std::uint32_t found_in = 0;  ///< the last collect whose scan found it
+        std::uint32_t vain_in = 0;   ///< the last collect that reported it in vain
+        std::uint32_t cold_in = 0;   ///< the collect after which it was hot no more
+        std::uint8_t streak = 0;     ///< collects close to each other whose scan found it
+        std::uint8_t vain = 0;       ///< collects in a row that reported it in vain
+        std::uint8_t patience = 0;   ///< how often more of them were too few
+        bool hot = false;
+        bool in_vain = false;  ///< the last time it was hot ended so
     };
-    void note(std::uintptr_t page) noexcept {
-        Candidate* place = candidates_.data();
-        for (Candidate& each : candidates_) {
-            if (each.page == page) {
-                place = &each;
-                break;
-            }
-            if (each.collect < place->collect) place = &each;
-        }
-        const bool in_a_row = place->page == page && place->collect + 1 == collect_;
-        // What was hot until now was not protected, so that it is found says nothing yet: it is hot
-        // again if the next collect finds it too.
-        const bool was_hot = place->page == page && place->streak >= streak_wanted;
-        const std::uint32_t before = in_a_row ? place->streak : was_hot ? streak_wanted - 2 : 0;
-        *place = {page, collect_, before + 1};
-        if (place->streak >= streak_wanted) make_hot(page);
+
+    /// Where a page would be, whoever lies there.
+    Page& place_of(std::uintptr_t address) noexcept {
+        return pages_[address / page_bytes % known_max];
     }
-    void make_hot(std::uintptr_t page) noexcept {
-        if (count_ == few) return;
-        std::uintptr_t* const end = hot_.data() + count_++;
-        std::uintptr_t* const at = std::upper_bound(hot_.data(), end, page);
-        std::copy_backward(at, end, end + 1);
-        *at = page;
+    void note(std::uintptr_t address) noexcept {
+        Page& page = place_of(address);
+        if (page.hot) return;  // this page, or one that keeps its place
+        if (page.address != address) page = {.address = address};
+        const bool goes_on = page.streak > 0 && collect_ - page.found_in <= gap_max;
+        page.streak = goes_on ? static_cast<std::uint8_t>(page.streak + 1) : 1;
+        page.found_in = collect_;
+        if (page.streak < streak_wanted || count_ == hot_max) return;
+        // It may have been written all the time, with what it held before.
+        const bool was_hot =
+            page.cold_in != 0 && collect_ - page.cold_in <= gap_max * streak_wanted;
+        if (!was_hot) {
+            page.patience = 0;
+        } else if (page.in_vain && page.patience < patience_max) {
+            ++page.patience;
+        }
+        page.hot = true;
+        hot_[count_++] = address;
+    }
+    void make_cold(Page& page, bool in_vain) noexcept {
+        page.hot = false;
+        page.vain = page.streak = 0;
+        page.cold_in = collect_;
+        page.in_vain = in_vain;
     }
 
-    std::array<std::uintptr_t, few> hot_{};
+    static constexpr std::uint8_t patience_max = 5;
+
+    std::array<std::uintptr_t, hot_max> hot_{};  ///< ascending up to known_count_
     std::size_t count_ = 0;
-    std::array<Candidate, 2 * few> candidates_{};
-    std::array<std::uintptr_t, few> seen_page_{};
-    std::size_t seen_ = 0;
-    bool is_many_ = false;
-    std::uint64_t collect_ = 0;
+    std::size_t known_count_ = 0;  ///< of those, hot before this collect
+    std::array<Page, known_max> pages_{};
+    std::uint32_t collect_ = 0;
+    bool any_cold_ = false;
 };
 
 }  // namespace hiroba::dsm

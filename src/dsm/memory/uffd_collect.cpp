@@ -22,6 +22,7 @@ constexpr std::size_t gap_bytes_max = 128 * page_bytes;  // walked in the time o
 // Libraries lie close together. Further apart, unknown mappings in between may be many.
 constexpr std::size_t foreign_gap_bytes_max = std::size_t{64} << 20;
 constexpr std::uint32_t standstills_max = 10'000'000;
+constexpr std::size_t hot_group_min = 3;        // close together: fewer are gone around
 constexpr std::size_t call_cost = 4;            // in tenths of a microsecond
 constexpr std::uint32_t untracked_a_tenth = 8;  // pages, each a region of its own at worst
 
@@ -137,18 +138,39 @@ void UffdEngine::collect(WrittenSink& sink) noexcept {
         each.dropped.take_each_run([&](PageRun run) { each.tracked.remove(run); });
 }
 
-/// Hot pages are reported without a look and stay writable; the scan goes around them.
+/// Hot pages are reported and stay writable: the scan goes around a few, and protects nothing where
+/// there are many.
 void UffdEngine::collect_span(const Span& span, std::span<const std::uintptr_t> hot,
                               WrittenSink& sink) noexcept {
     if (span.mixed) return scan_mixed(span, hot, sink);
-    Span rest = span;
-    for (const std::uintptr_t page : hot) {
-        if (page < rest.start || page >= rest.end) continue;
-        scan({rest.start, page, false}, sink);
-        report({page, page_bytes}, sink);
-        rest.start = page + page_bytes;
+    std::uintptr_t at = span.start;
+    const auto first = std::lower_bound(hot.begin(), hot.end(), span.start);
+    for (auto next = first; next != hot.end() && *next < span.end;) {
+        const AddressRange within = attached_at({*next, page_bytes}).range;
+        const std::uintptr_t end = std::min(span.end, within.end());
+        auto last = next;
+        while (last + 1 != hot.end() && last[1] < end && last[1] - *last <= gap_bytes_max) ++last;
+        const std::span<const std::uintptr_t> group{next, last + 1};
+        scan({at, *next, false}, sink);
+        at = *last + page_bytes;
+        if (group.size() < hot_group_min) {
+            scan_around(group, sink);
+        } else {
+            scan_among({*next, at, true}, group, sink);
+        }
+        next = last + 1;
     }
-    scan(rest, sink);
+    scan({at, span.end, false}, sink);
+}
+
+/// Scans what lies between the pages of `hot`, and reports these.
+void UffdEngine::scan_around(std::span<const std::uintptr_t> hot, WrittenSink& sink) noexcept {
+    std::uintptr_t at = hot.front();
+    for (const std::uintptr_t page : hot) {
+        scan({at, page, false}, sink);
+        report({page, page_bytes}, sink);
+        at = page + page_bytes;
+    }
 }
 
 void UffdEngine::scan(const Span& span, WrittenSink& sink) noexcept {
@@ -172,11 +194,44 @@ void UffdEngine::scan(const Span& span, WrittenSink& sink) noexcept {
     }
 }
 
+/// Finds out first what else was written among the hot pages: protecting that run by run, or the
+/// hot pages along with it, whichever costs less.
+void UffdEngine::scan_among(const Span& span, std::span<const std::uintptr_t> hot,
+                            WrittenSink& sink) noexcept {
+    const Attached& where = attached_at({span.start, span.end - span.start});
+    scan_in_parts(span, [&](std::span<const ScanRegion> regions, AddressRange part) {
+        std::size_t others = 0;
+        for (const ScanRegion& region : regions) {
+            for (std::uintptr_t at = region.start, before = 1; at < region.end; at += page_bytes) {
+                const bool is_hot = std::binary_search(hot.begin(), hot.end(), at);
+                others += !is_hot && before != 0 ? 1 : 0;
+                before = is_hot ? 1 : 0;
+            }
+        }
+        const auto hot_here = std::lower_bound(hot.begin(), hot.end(), part.end()) -
+                              std::lower_bound(hot.begin(), hot.end(), part.address);
+        if (others > static_cast<std::size_t>(hot_here)) {
+            return scan({part.address, part.end(), false}, sink);
+        }
+        for (const ScanRegion& region : regions)
+            take_written(where, {region.start, region.end - region.start}, hot, sink);
+    });
+}
+
 /// A scan that protects what it finds would protect untracked pages too, and each of their next
 /// writes would be a fault of the kernel's.
 void UffdEngine::scan_mixed(const Span& span, std::span<const std::uintptr_t> hot,
                             WrittenSink& sink) noexcept {
     const Attached& where = attached_at({span.start, span.end - span.start});
+    scan_in_parts(span, [&](std::span<const ScanRegion> regions, AddressRange) {
+        for (const ScanRegion& region : regions)
+            take_written(where, {region.start, region.end - region.start}, hot, sink);
+    });
+}
+
+/// Calls `visit(regions, part)` with what was written in each part of the span, protecting nothing.
+template <class Visit>
+void UffdEngine::scan_in_parts(const Span& span, Visit&& visit) noexcept {
     Backoff backoff;
     for (std::uintptr_t at = span.start; at < span.end;) {
         std::uintptr_t stopped = at;
@@ -184,9 +239,9 @@ void UffdEngine::scan_mixed(const Span& span, std::span<const std::uintptr_t> ho
             scan_written(pagemap_, at, span.end, AfterScan::leave, regions_, stopped);
         HIROBA_INVARIANT(count >= 0 || count == -EINTR, "PAGEMAP_SCAN of 0x%lx to 0x%lx gave %ld",
                          at, span.end, count);
-        for (long i = 0; i < count; ++i) {
-            const ScanRegion& region = regions_[static_cast<std::size_t>(i)];
-            take_written(where, {region.start, region.end - region.start}, hot, sink);
+        if (count > 0) {
+            const std::span all{regions_};
+            visit(all.first(static_cast<std::size_t>(count)), AddressRange{at, stopped - at});
         }
         if (stopped == at) {
             HIROBA_INVARIANT(backoff.yields() < standstills_max, "PAGEMAP_SCAN stays at 0x%lx", at);
@@ -213,7 +268,7 @@ void UffdEngine::take_written(const Attached& where, AddressRange region,
     };
     for (std::size_t page = pages.first; page < pages.end(); ++page) {
         const std::uintptr_t address = where.range.address + page * page_bytes;
-        const bool is_hot = std::find(hot.begin(), hot.end(), address) != hot.end();
+        const bool is_hot = std::binary_search(hot.begin(), hot.end(), address);
         if (!is_hot && !where.untracked.contains(page)) {
             ++run.count;
             continue;

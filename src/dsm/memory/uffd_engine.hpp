@@ -37,6 +37,7 @@ public:
     void leave_untracked(AddressRange range) noexcept override;
     void track(AddressRange range) noexcept override;
     void keep(AddressRange range) noexcept override;
+    void unchanged(AddressRange range) noexcept override;
     void watch(AddressRange range) noexcept override;
     void collect(WrittenSink& sink) noexcept override;
     void adapt() noexcept override;
@@ -131,8 +132,13 @@ private:
     void collect_span(const Span& span, std::span<const std::uintptr_t> hot,
                       WrittenSink& sink) noexcept;
     void scan(const Span& span, WrittenSink& sink) noexcept;
+    void scan_around(std::span<const std::uintptr_t> hot, WrittenSink& sink) noexcept;
+    void scan_among(const Span& span, std::span<const std::uintptr_t> hot,
+                    WrittenSink& sink) noexcept;
     void scan_mixed(const Span& span, std::span<const std::uintptr_t> hot,
                     WrittenSink& sink) noexcept;
+    template <class Visit>
+    void scan_in_parts(const Span& span, Visit&& visit) noexcept;
     void take_written(const Attached& where, AddressRange region,
                       std::span<const std::uintptr_t> hot, WrittenSink& sink) noexcept;
     void report(AddressRange region, WrittenSink& sink) noexcept;

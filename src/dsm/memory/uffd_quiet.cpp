@@ -81,6 +81,11 @@ void UffdEngine::keep(AddressRange range) noexcept {
     where.kept.add(where.pages_of(range));
 }
 
+void UffdEngine::unchanged(AddressRange range) noexcept {
+    for (std::uintptr_t page = range.address; page < range.end(); page += page_bytes)
+        hot_pages_.unchanged(page);
+}
+
 void UffdEngine::watch(AddressRange range) noexcept {
     Attached& where = attached_at(range);
     const PageRun run = where.pages_of(range);
