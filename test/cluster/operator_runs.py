@@ -357,6 +357,20 @@ def denied_calls(bench):
     assert {"madvise", "rt_sigaction", "sigaltstack", "clone3"} <= refused, refused
 
 
+def denied_memory(bench):
+    """Where memory's own call is denied the line says so, and advises nothing about sizes."""
+    deny = build_file(bench, "deny")
+    program = brief(bench)
+    for error in ("1", "38"):  # EPERM, ENOSYS
+        for provider in ("shm", "udp"):
+            done = subprocess.run([str(deny), str(DENIED["memfd_create"]), error, bench.hiroba, "run", "-n", "2",
+                                   "--threads", "1", str(program)], capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "HIROBA_PROVIDER": provider})
+            assert done.returncode == 78, done
+            assert "memfd_create" in done.stderr and "allow it" in done.stderr, done.stderr
+            assert "HIROBA_HEAP" not in done.stderr and "ulimit" not in done.stderr, done.stderr
+
+
 def lines_that_help(bench):
     """The cause that is named is the one that is there."""
     program = brief(bench)
@@ -430,7 +444,7 @@ def prompt_end(bench):
 
 
 CASES = [hangup, hangup_handled, signals_of_nodes, limit_of_processor_time, kill_of_a_node,
-         interrupted_in_a_fault, few_processes, small_control_group, denied_calls, lines_that_help,
+         interrupted_in_a_fault, few_processes, small_control_group, denied_calls, denied_memory, lines_that_help,
          loopback_only, prompt_end]
 
 

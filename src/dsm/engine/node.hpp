@@ -268,7 +268,9 @@ private:
     void merge_until_quiet(Others others) noexcept;
     void put_off_work() noexcept;
     void gather_work(Others others) noexcept;
-    void drop_unchanged_work() noexcept;
+    /// Which of the looks of a release; it looks again for what was written while it looked.
+    enum class Look : bool { first, again };
+    void drop_unchanged_work(Look look) noexcept;
     static void note_unchanged(BlockEntry& entry) noexcept;
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;

@@ -87,7 +87,7 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     const std::scoped_lock role{release_};
     release_.begin();
     gather_work(others);
-    drop_unchanged_work();
+    drop_unchanged_work(Look::first);
     const bool untold = has_untold_work();
     if (!untold && !flushes_.is_something_new()) {
         end_release();

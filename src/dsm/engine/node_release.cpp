@@ -68,7 +68,7 @@ void Node::merge_until_quiet(Others others) noexcept {
         if (!engine_->has_written() && !release_.unmerged().any()) return;
         merged_before = release_.merged();
         gather_work(others);
-        drop_unchanged_work();
+        drop_unchanged_work(Look::again);
         if (!release_.has_room()) return put_off_work();
         merge_work(others);
     }
@@ -94,14 +94,17 @@ void Node::gather_work(Others others) noexcept {
     });
 }
 
-// Tracking is re-armed: what is equal now and changes later will be reported again.
-void Node::drop_unchanged_work() noexcept {
+// Tracking is re-armed: what is equal now and changes later will be reported again. A look that is
+// not a release's first keeps what has changed alone: a stack that was merged without a change
+// would make each look lead to another, until the last of them has none behind it.
+void Node::drop_unchanged_work(Look look) noexcept {
     release_.keep_of_work([&](std::size_t at, BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
         entry.unmerged = false;
         if (release_.is_reported(at)) entry.state = take(entry, BlockEvent::written).next;
-        if (has_changed_unless_watched(block)) return true;
+        const bool again = look == Look::again;
+        if (again ? has_changed(block) : has_changed_unless_watched(block)) return true;
         note_unchanged(entry);
         if (!settled(entry.state)) {
             entry.state = take(entry, BlockEvent::merged).next;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/address_hint.hpp"
+#include "base/denied_call.hpp"
 #include "base/fatal.hpp"
 #include "base/own_descriptors.hpp"
 #include "dsm/memory/kernel_calls.hpp"
@@ -21,12 +22,14 @@ namespace hiroba::dsm {
 namespace {
 
 Error failed(const char* call, std::uint64_t bytes, long result) {
+    const int error = static_cast<int>(-result);
+    const char* const advice =
+        is_denied_call(error) ? denied_call_advice
+                              : "a smaller HIROBA_HEAP or more address space (ulimit -v, ulimit "
+                                "-f, ulimit -n) is needed";
     char text[256];
-    std::snprintf(text, sizeof text,
-                  "private memory: %s of %lu bytes failed: %s; a smaller HIROBA_HEAP or more "
-                  "address space (ulimit -v, ulimit -f, ulimit -n) is needed",
-                  call, static_cast<unsigned long>(bytes),
-                  std::strerror(static_cast<int>(-result)));
+    std::snprintf(text, sizeof text, "private memory: %s of %lu bytes failed: %s; %s", call,
+                  static_cast<unsigned long>(bytes), std::strerror(error), advice);
     return Error{ErrorKind::environment, text};
 }
 

@@ -261,6 +261,19 @@ inline constexpr Scenario scenarios[] = {
          if (thread == 1) world.lock(node, 0), world.see(node, 0), world.unlock(node, 0);
          if (thread == 2) world.lock(node, 0), world.atomic_add(node, 0), world.unlock(node, 0);
      }},
+    // Two nodes read a block, its lock being held, and have learned of later writes than any of it.
+    {"lock_goes_round", 3, 1, 1, true, hops, Second::heap_twice,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             for (unsigned round = 0; round < 6; ++round)
+                 world.locked_add(node, 0, 2 + round % 2 * 2);
+             world.tell();
+         }
+         world.await_told(thread == 1 ? 1 : 2);
+         if (thread == 1) world.lock(node, 0), world.unlock(node, 0), world.tell();
+         if (thread == 2) return world.atomic_add(node, 1);
+         world.see_with_one_answer(node, 0);
+     }},
     // A home moves by a write earlier than what its node has learned of everything else.
     {"old_mark", 2, 1, 1, true, hops, Second::heap_twice,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -358,10 +371,11 @@ inline constexpr Scenario scenarios[] = {
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0);
      },
      Races::off, true},
-    // Two plain writes of a thread, while a second one of its node releases.
+    // Two plain writes of a thread, while a second one of its node releases. The flag's block was
+    // written before: the release has it to look at already, and not the data's.
     {"flag_and_release", 2, 2, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         if (thread == 0) world.read(node, 0), world.read(node, 2);
+         if (thread == 0) world.read(node, 0), world.add(node, 3);
          if (thread == 0) world.add(node, 0), world.add(node, 2);
          if (thread == 1) world.lock(node, 0), world.unlock(node, 0);
          if (thread == 2) world.lock(node, 0), world.unlock(node, 0), world.look(node, 2, 0);

@@ -50,6 +50,12 @@ private:
     std::uint64_t sum_ = 0x2545'F491'4F6C'DD1Du;
 };
 
+/// How often a home has answered the node: with bytes, or that it has the newest.
+std::uint64_t answers_of(ClusterNode& node) noexcept {
+    const dsm::MemoryCounts counts = node.memory().counts();
+    return counts.fetches_by_notice + counts.fetches_by_home + counts.renewals;
+}
+
 }  // namespace
 
 SmallWorld::SmallWorld(Cluster& cluster, std::vector<std::uintptr_t> blocks)
@@ -58,6 +64,7 @@ SmallWorld::SmallWorld(Cluster& cluster, std::vector<std::uintptr_t> blocks)
       addresses_(std::move(blocks)),
       invariants_(cluster, addresses_),
       gates_(nodes_),
+      answers_before_(nodes_),
       mail_(2 * nodes_ * nodes_) {
     for (const std::uintptr_t address : addresses_) {
         const std::uint64_t offset = *cluster.map().offset_of(address);
@@ -85,6 +92,26 @@ void SmallWorld::see(ClusterNode& node, unsigned word) {
                std::to_string(saw) + " in word " + std::to_string(word) + ", should be " +
                std::to_string(right_[word]);
     cluster_.scheduler().stop();
+}
+
+void SmallWorld::see_with_one_answer(ClusterNode& node, unsigned word) {
+    Answers& before = answers_before_[node.self().value];
+    cluster_.scheduler().step();
+    before = answers_of(node);
+    see(node, word);
+    before.reset();
+}
+
+std::uint64_t SmallWorld::answers_since(std::uint32_t rank) noexcept {
+    const Answers& before = answers_before_[rank];
+    return before ? answers_of(cluster_.node(rank)) - *before : 0;
+}
+
+std::string SmallWorld::broken() {
+    for (std::uint32_t rank = 0; rank < nodes_; ++rank)
+        if (answers_since(rank) > 1)
+            return "node " + std::to_string(rank) + " has been answered, and asks again";
+    return invariants_.broken_now();
 }
 
 void SmallWorld::see_at_least(ClusterNode& node, unsigned word, std::uint64_t least) {
@@ -287,6 +314,7 @@ std::uint64_t SmallWorld::digest() noexcept {
         digest.add(gates_[rank].come);
         digest.add(gates_[rank].rounds);
         digest.add(gates_[rank].sent);
+        digest.add(answers_since(rank));
     }
     for (const Lock& lock : locks_) {
         digest.add(lock.held);

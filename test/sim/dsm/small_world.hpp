@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ public:
     /// Reads a word and compares.
     void see(ClusterNode& node, unsigned word);
     void add(ClusterNode& node, unsigned word);
+    /// As see(), of a block that many want: what its home answers once must be enough, or its lock
+    /// goes round (docs/protocol.md#races). No other thread of the node learns anything meanwhile.
+    void see_with_one_answer(ClusterNode& node, unsigned word);
     /// Reads a word that has been known to be `least`.
     void see_at_least(ClusterNode& node, unsigned word, std::uint64_t least);
     /// Reads a word: `right`, or a race has been told.
@@ -68,7 +72,7 @@ public:
     // --- between two steps -----------------------------------------------------------------------
 
     std::uint64_t digest() noexcept;
-    std::string broken() { return invariants_.broken_now(); }
+    std::string broken();
     const std::string& failure() const noexcept { return failure_; }
     /// Some node has told of a race.
     bool raced() const noexcept { return raced_; }
@@ -93,6 +97,9 @@ private:
     };
     enum class Meeting : std::uint8_t { barrier, fork };
     void meet_as(ClusterNode& node, Meeting meeting);
+    /// Counts the answers that a node in see_with_one_answer() had before; empty for the others.
+    using Answers = std::optional<std::uint64_t>;
+    std::uint64_t answers_since(std::uint32_t rank) noexcept;
     void exchange(ClusterNode& node, std::uint64_t round, Meeting meeting);
     void check_merged(ClusterNode& node);
     /// The mails of two rounds, because a node may be one ahead.
@@ -109,6 +116,7 @@ private:
     std::array<std::uint64_t, blocks_max * words_per_block> right_{};
     std::array<Lock, locks_max> locks_;
     std::vector<Gate> gates_;
+    std::vector<Answers> answers_before_;
     std::uint32_t told_ = 0;
     std::vector<News> mail_;
     std::string failure_;

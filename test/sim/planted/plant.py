@@ -144,6 +144,19 @@ BUGS = {
         ENGINE + "block_lock.cpp",
         [("        records_.fetch_or(word(at, block, lease_at), LeaseWord::closing_bit);\n", "")],
     ),
+    # Each look of a release merges an unread stack again, until the last has no look behind it.
+    "looks_for_nothing": (
+        ENGINE + "node_release.cpp",
+        [("        drop_unchanged_work(Look::again);\n", "        drop_unchanged_work(Look::first);\n")],
+    ),
+    # Who reads under a block's lock has no lease when it opens it.
+    "opened_without_lease": (
+        ENGINE + "fault_path.cpp",
+        [("        token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);\n"
+          "        set_lease(block, token.rts);\n"
+          "        lock_.unlock(block, token);\n",
+          "        lock_.unlock(block, token);\n")],
+    ),
     # What was read at a home is taken for the newest version without asking afterwards.
     "read_without_extending": (
         ENGINE + "fault_path.cpp",
@@ -515,6 +528,7 @@ EXPLORED = {
     "fetch_overtaken_by_acquire": "fetch_and_acquire",
     "atomic_without_notice": "atomics_and_meeting",
     "lease_left_open": "extend_and_take",
+    "opened_without_lease": "lock_goes_round",
     "old_mark_overlooked": "old_mark",
     "home_not_marked": "old_mark",
     "atomic_without_what_came_before": "flag_by_atomic",

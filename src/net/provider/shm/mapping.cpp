@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/address_hint.hpp"
+#include "base/denied_call.hpp"
 
 namespace hiroba::net::shm {
 namespace {
@@ -19,9 +20,11 @@ namespace {
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 Error failed(const char* what, std::size_t bytes, const char* advice) {
-    const char* reason = strerror(errno);
-    return {ErrorKind::environment, std::string(what) + " of " + std::to_string(bytes) +
-                                        " bytes of shared memory: " + reason + advice};
+    const int error = errno;
+    std::string text = std::string(what) + " of " + std::to_string(bytes) +
+                       " bytes of shared memory: " + strerror(error);
+    text += is_denied_call(error) ? std::string("; ") + denied_call_advice : advice;
+    return {ErrorKind::environment, text};
 }
 
 }  // namespace
