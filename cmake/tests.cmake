@@ -77,7 +77,8 @@ function(hiroba_weigh_tests)
         set(load ${load_of_${test}})
         set(cost " COST ${cost_of_${test}}")
       endif()
-      if(load GREATER 100)  # several nodes that compute: as before there were weights
+      # More nodes than one that compute count as one processor: hundreds of tests are like that.
+      if(load GREATER 100)
         set(load 100)
       endif()
       string(APPEND text "set_tests_properties([=[${test}]=] PROPERTIES RESOURCE_GROUPS cores:${load}${cost})\n")

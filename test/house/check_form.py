@@ -138,6 +138,19 @@ def subject_faults(path, lines):
         comment_before = line.lstrip().startswith("//")
 
 
+# A release may run inside of the program's malloc (docs/style.md).
+ALLOCATES_UNSEEN = re.compile(r"\bstd::(?:(?:ranges::)?(?:inplace_merge|stable_sort|stable_partition)|get_temporary_buffer)\b")
+
+
+def allocation_faults(path, lines):
+    if path.parts[0] != "src" or path.suffix not in {".cpp", ".hpp"} or path.stem.endswith("_test"):
+        return
+    for number, line in enumerate(lines, 1):
+        found = ALLOCATES_UNSEEN.search(line.split("//")[0])
+        if found:
+            yield number, f"{found[0]} allocates, though nothing in its call says so"
+
+
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
 TYPE = re.compile(r"^(?:class|struct|enum class|union) (?:alignas\([^)]*\) )?(\w+)(?: final)?(?: *:.*)?(?: \{.*)?$")
 
@@ -168,6 +181,7 @@ def faults(root):
             found += function_faults(path, lines)
             found += class_faults(path, lines)
             found += subject_faults(path, lines)
+            found += allocation_faults(path, lines)
             for name, number in types_of(lines) if path.suffix == ".hpp" and path.parts[0] != "examples" else ():
                 if defined.get(name, path) != path:
                     found.append((number, f"{name} is also defined in {defined[name]}: one word, one meaning"))

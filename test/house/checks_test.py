@@ -202,6 +202,11 @@ class Form(unittest.TestCase):
         text = SPDX + "class C {\n    void f() {\n" + "        g();\n" * 69 + "    }\n};\n"
         self.expect("src/base/x.hpp", text, "function of 71 lines")
 
+    def test_an_algorithm_that_allocates_unseen_is_found(self):
+        self.expect("src/dsm/x.hpp", SPDX + "void f() { std::inplace_merge(a, b, c); }\n", "allocates")
+        clean = {"src/dsm/x.hpp": SPDX + "// Not std::stable_sort.\n", "src/dsm/x_test.cpp": "std::stable_sort(a, b);\n"}
+        self.assertEqual(faults(check_form, {**CLEAN, **{k: SPDX + t for k, t in clean.items()}}), [])
+
     def test_comment_without_a_subject_is_found(self):
         for line in ("// Whoever polls takes it.", "int x;  // nobody reads it", "// It ends. Somebody sees that.",
                      "int x;  ///< whoever asks"):

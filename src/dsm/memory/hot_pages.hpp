@@ -5,7 +5,7 @@
 // asked about, which saves the kernel's fault (0.8 us) and the new protection (0.5 us). Who is told
 // of them compares them anyway, and says which had not changed (docs/decisions/hot-pages.md).
 // Invariant: a page that is written no more is hot for at most hot_collects_max collects. Nothing
-// here is the kernel's.
+// here is the kernel's, and nothing allocates.
 // Thread: the collector's.
 #pragma once
 
@@ -35,7 +35,6 @@ public:
             count_ = static_cast<std::size_t>(end - hot_.begin());
         }
         any_cold_ = false;
-        known_count_ = count_;
         return {hot_.data(), count_};
     }
     /// The scan found [address, + bytes) written, and has protected it.
@@ -44,10 +43,16 @@ public:
         const std::size_t pages = std::min(bytes / page_bytes, known_max);
         for (std::size_t i = 0; i < pages; ++i) note(address + i * page_bytes);
     }
+    // From behind, in place: std::inplace_merge allocates, which a release inside of the program's
+    // malloc may not do.
     void end_collect() noexcept {
-        std::sort(hot_.begin() + known_count_, hot_.begin() + count_);
-        std::inplace_merge(hot_.begin(), hot_.begin() + known_count_, hot_.begin() + count_);
-        known_count_ = count_;
+        std::sort(fresh_.begin(), fresh_.begin() + fresh_count_);
+        std::size_t known = count_;
+        count_ += fresh_count_;
+        for (std::size_t to = count_; fresh_count_ > 0;) {
+            const bool is_known = known > 0 && hot_[known - 1] > fresh_[fresh_count_ - 1];
+            hot_[--to] = is_known ? hot_[--known] : fresh_[--fresh_count_];
+        }
     }
     /// A page that the last collect reported had not changed since the one before.
     void unchanged(std::uintptr_t address) noexcept {
@@ -95,7 +100,7 @@ private:
         const bool goes_on = page.streak > 0 && collect_ - page.found_in <= gap_max;
         page.streak = goes_on ? static_cast<std::uint8_t>(page.streak + 1) : 1;
         page.found_in = collect_;
-        if (page.streak < streak_wanted || count_ == hot_max) return;
+        if (page.streak < streak_wanted || count_ + fresh_count_ == hot_max) return;
         // It may have been written all the time, with what it held before.
         const bool was_hot =
             page.cold_in != 0 && collect_ - page.cold_in <= gap_max * streak_wanted;
@@ -105,7 +110,7 @@ private:
             ++page.patience;
         }
         page.hot = true;
-        hot_[count_++] = address;
+        fresh_[fresh_count_++] = address;
     }
     void make_cold(Page& page, bool in_vain) noexcept {
         page.hot = false;
@@ -116,9 +121,10 @@ private:
 
     static constexpr std::uint8_t patience_max = 5;
 
-    std::array<std::uintptr_t, hot_max> hot_{};  ///< ascending up to known_count_
+    std::array<std::uintptr_t, hot_max> hot_{};  ///< ascending
     std::size_t count_ = 0;
-    std::size_t known_count_ = 0;  ///< of those, hot before this collect
+    std::array<std::uintptr_t, hot_max> fresh_{};  ///< found by the collect under way
+    std::size_t fresh_count_ = 0;
     std::array<Page, known_max> pages_{};
     std::uint32_t collect_ = 0;
     bool any_cold_ = false;
