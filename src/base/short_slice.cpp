@@ -12,7 +12,7 @@
 namespace hiroba {
 namespace {
 
-constexpr std::uint64_t slice_ns = 100'000;  // the shortest the kernel grants
+constexpr std::uint64_t slice_of_service_ns = 100'000, slice_of_program_ns = 200'000;
 constexpr std::uint64_t reset_on_fork = 1;
 
 /// `struct sched_attr` of linux/sched/types.h, version 0.
@@ -29,7 +29,7 @@ struct SchedulingAttributes {
 
 }  // namespace
 
-void ask_for_short_slices() noexcept {
+void ask_for_short_slices(ShortSlice whose) noexcept {
     const int saved_errno = errno;
     SchedulingAttributes attributes{};
     // Keeps a policy that the user has chosen.
@@ -37,8 +37,9 @@ void ask_for_short_slices() noexcept {
                        attributes.policy == SCHED_OTHER;
     if (known) {
         attributes.size = sizeof attributes;
-        attributes.flags |= reset_on_fork;
-        attributes.runtime_ns = slice_ns;
+        const bool of_service = whose == ShortSlice::of_service;
+        if (of_service) attributes.flags |= reset_on_fork;
+        attributes.runtime_ns = of_service ? slice_of_service_ns : slice_of_program_ns;
         // A wish: an older kernel ignores it, a sandbox may refuse it.
         static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));
     }

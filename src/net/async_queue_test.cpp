@@ -102,17 +102,6 @@ TEST(AsyncQueue, gives_others_a_turn_before_it_polls_for_an_answer) {
     node.drain();
 }
 
-/// A turn that somebody who computes has used up is not given again soon.
-TEST(CoreShortage, gives_no_turn_for_some_time_after_one_that_was_used_up) {
-    constexpr std::uint64_t slice_ns = 3'000'000, now_ns = 1'000'000'000;
-    CoreShortage shortage;
-    shortage.turn_took(CoreShortage::turn_max_ns, now_ns);
-    EXPECT_TRUE(shortage.may_give_turn(now_ns));
-    shortage.turn_took(slice_ns, now_ns);
-    EXPECT_FALSE(shortage.may_give_turn(now_ns + slice_ns * CoreShortage::turn_rest - 1));
-    EXPECT_TRUE(shortage.may_give_turn(now_ns + slice_ns * CoreShortage::turn_rest));
-}
-
 /// What joins while a poll takes away all that was under way has no other poll to hope for.
 TEST(AsyncQueue, sends_what_has_joined_in_the_poll_that_ends_the_rest) {
     Node node{Mode::automatic};

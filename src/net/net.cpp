@@ -277,9 +277,9 @@ bool Endpoint::drain(std::uint64_t timeout_ns) noexcept {
 // request, but looks every now and then whether they still do. Once they do not, they compute or
 // sleep, and it stays up for a moment after each piece of work of its own, unless somebody wants
 // its core: to yield to a thread that computes is to wait for the end of its slice, while a sleeper
-// that is woken goes first (ask_for_short_slices()).
+// that is woken goes first (ask_for_short_slices).
 void Endpoint::serve() noexcept {
-    ask_for_short_slices();
+    ask_for_short_slices(ShortSlice::of_service);
     server_.store(&this_thread(), std::memory_order_relaxed);  // for poll(), on this thread alone
     CoreShortage shortage;
     WaitBudget budget{shortage};

@@ -6,8 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "base/short_slice.hpp"
 
 namespace hiroba::net {
+
+void ask_for_short_slices_once() noexcept {
+    thread_local bool asked = false;
+    if (std::exchange(asked, true)) return;
+    ask_for_short_slices(ShortSlice::of_program);
+}
 
 // What a yield takes where nobody else is ready, at most 2.5 times what the least of all calls
 // takes, doubled: a switch there and back takes longer. In us, on a processor, on one that is

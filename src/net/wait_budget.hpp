@@ -22,17 +22,25 @@ namespace hiroba::net {
 /// emulated one, is that much slower. Any thread.
 std::uint64_t shared_core_yield_ns() noexcept;
 
+/// A yield that takes so long let another thread compute: a switch there and back takes less.
+inline constexpr std::uint64_t computing_neighbour_yield_ns = 200'000;
+
+/// Asks for short slices for this thread, which is seen to share its core: with slices of
+/// milliseconds each exchange between two nodes takes one. Any thread; nothing the second time.
+void ask_for_short_slices_once() noexcept;
+
 /// What the waits of a node have learned about its cores. Any thread; a lost update is harmless.
 class CoreShortage {
 public:
     std::uint32_t spins() const noexcept { return spins_.load(std::memory_order_relaxed); }
 
-    /// Learns from one yield.
+    /// Learns from one yield of this thread.
     void yield_took(std::uint64_t ns) noexcept {
         const std::uint32_t before = spins();
         // Relaxed: a hint by itself; nothing is ordered by it.
         if (ns >= shared_core_yield_ns()) {
             spins_.store(spins_min, std::memory_order_relaxed);
+            if (ns >= computing_neighbour_yield_ns) ask_for_short_slices_once();
         } else if (before < spins_max) {
             spins_.store(before * 2 < spins_max ? before * 2 : spins_max,
                          std::memory_order_relaxed);

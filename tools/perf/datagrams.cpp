@@ -215,7 +215,7 @@ public:
 private:
     void answer() {
         rig_.use_all_cores();
-        ask_for_short_slices();
+        ask_for_short_slices(ShortSlice::of_service);
         while (true) {
             pollfd watched{asked_.sockets().fd(), POLLIN, 0};
             ::poll(&watched, 1, -1);

@@ -49,7 +49,7 @@ void Engine::wake_executor(std::uint32_t number) noexcept {
 }
 
 void Engine::run_executor(std::uint32_t number) noexcept {
-    ask_for_short_slices();
+    ask_for_short_slices(ShortSlice::of_service);
     CoreShortage shortage;
     WaitBudget budget{shortage};
     const std::atomic<std::uint32_t>& bell = executors_[number - 1]->bell;

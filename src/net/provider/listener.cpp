@@ -35,7 +35,7 @@ void Listener::listen() noexcept {
         return static_cast<Listener*>(opaque)->over_.load(std::memory_order_acquire);  // stop()
     };
     std::uint64_t seen = ~std::uint64_t{0};
-    ask_for_short_slices();
+    ask_for_short_slices(ShortSlice::of_service);
     while (!over(this)) {
         const std::uint64_t from_ns = now_ns();
         const std::uint64_t polls = polls_.load(std::memory_order_relaxed);

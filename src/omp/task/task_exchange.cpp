@@ -66,7 +66,7 @@ void TaskExchange::attach() {
 }
 
 void TaskExchange::work_as_clerk() noexcept {
-    ask_for_short_slices();
+    ask_for_short_slices(ShortSlice::of_service);
     for (;;) {
         clerk_called_.wait(0);
         clerk_called_.store(0);  // before it looks
