@@ -17,7 +17,7 @@ SECTION = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOT
 INVARIANT = re.compile(r"^(\d+)\. ", re.MULTILINE)
 CITATION = re.compile(r"\(invariant (\d+)\)")
 MESSAGE = re.compile(r"^/// (.*)\.\ninline constexpr MessageKind (\w+) =", re.MULTILINE)
-MEMBER = re.compile(r"^\s*std::uint64_t (\w+);\s*///< (.*)$", re.MULTILINE)
+MEMBER = re.compile(r"^\s*(?:std::uint64_t|LinesSince) (\w+)(?:\[\w+\])?;\s*///< (.*)$", re.MULTILINE)
 
 
 def tables_of(program):

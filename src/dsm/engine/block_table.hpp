@@ -152,8 +152,15 @@ inline std::optional<NodeId> home_guess(const BlockEntry& entry, NodeId self) no
                                                            : std::nullopt;
 }
 
+/// What has changed in a public copy since one of its former versions.
+struct LinesSince {
+    std::uint64_t base;   ///< the version's wts, plus 1; 0: none
+    std::uint64_t lines;  ///< the copy equals that version but for these
+};
+
 /// One block at this node, in registered memory: the lock's word and token, and the version of
-/// the public copy. A cache line, so that blocks of different nodes never share one.
+/// the public copy. Cache lines of its own, so that blocks of different nodes never share one: what
+/// each miss looks at, and what a miss with an older version looks at besides.
 struct alignas(64) BlockRecord {
     std::uint64_t link;        ///< LinkWord
     std::uint64_t token_home;  ///< at the lock's place: home + 1, 0: initial; bit 63: handed over
@@ -163,8 +170,10 @@ struct alignas(64) BlockRecord {
     std::uint64_t copy_wts;      ///< of the public copy; never falls
     std::uint64_t copy_stamp;    ///< Stamp of the public copy: what came before it
     std::uint64_t copy_change;   ///< of the public copy: who merged last (LastChange)
+    static constexpr std::size_t versions = 4;
+    LinesSince copy_since[versions];  ///< of the public copy: what changed since its last versions
 };
-static_assert(sizeof(BlockRecord) == 64);
+static_assert(sizeof(BlockRecord) == 128);
 
 /// What travels with a block's lock. Where the lock is free, the home is, in most cases: whoever
 /// takes it merges there, and readers do without it. (A taker that may not have the home's bytes

@@ -486,7 +486,8 @@ std::optional<bool> Node::take_from_home(BlockId block, NodeId home, BlockWork h
         return false;
     }
     if (how == BlockWork::none) return std::nullopt;
-    missing = read ? put_in_place(block, home, bytes, how, *read) : install(block, home, how, {});
+    missing = read ? put_in_place(block, home, bytes, how, {*read, block_bytes()})
+                   : install(block, home, how, {});
     if (!missing.is_none() && how == BlockWork::rebase) return std::nullopt;
     return true;
 }
@@ -516,19 +517,22 @@ void Node::note_lease(BlockId block, Timestamp until, bool moves) noexcept {
 // nevertheless; rebase: nothing was brought.
 Stamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept {
     std::byte* const own = private_copy(block);
-    Version got;
+    PublicCopies::Read got;
     Stamp missing;
     if (how == BlockWork::fetch) {
-        got = copies_.read(from, block, own);
+        const BlockEntry& entry = entries_[block];
+        const bool has_own = entry.state != BlockState::discarded && !entry.held_back;
+        using Room = PublicCopies::Room;
+        got = copies_.read(from, block, own, has_own ? Room::own_version : Room::empty);
         missing = put_in_place(block, from, own, how, got);
     } else {
         const Scratch home{scratch_};
-        got = copies_.read(from, block, home.get());
+        got = copies_.read(from, block, home.get(), PublicCopies::Room::empty);
         missing = put_in_place(block, from, home.get(), how, got);
     }
-    HIROBA_INVARIANT(got.wts >= at_least,
+    HIROBA_INVARIANT(got.version.wts >= at_least,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
-                     from.value, got.wts.value, at_least.value);
+                     from.value, got.version.wts.value, at_least.value);
     return missing;
 }
 
@@ -536,7 +540,8 @@ Stamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_leas
 // whatever must be acquired before it is shown.
 // rebase: it holds unmerged bytes, and where it is pinned the program may be reading and writing.
 Stamp Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
-                         Version got) noexcept {
+                         const PublicCopies::Read& read) noexcept {
+    const Version& got = read.version;
     HIROBA_INVARIANT(got.wts >= copies_.own_wts(block), "block %u: got %lu for %lu (invariant 11)",
                      block, got.wts.value, copies_.own_wts(block).value);
     std::byte* const own = private_copy(block);
@@ -555,7 +560,7 @@ Stamp Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, Blo
     entries_[block].held_back = false;
     copies_.publish(block, bytes, got);
     races_.note_brought(block, got.change);
-    count(&PlaceCounters::bytes_fetched, block_bytes());
+    count(&PlaceCounters::bytes_fetched, read.bytes);
     trace("dsm.fetch", block, got.wts.value);
     return may ? Stamp{} : got.stamp;
 }

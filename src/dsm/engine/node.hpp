@@ -137,7 +137,7 @@ private:
     Stamp fetch_with_lock(BlockId block, BlockWork how) noexcept;
     Stamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
     Stamp put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
-                       Version got) noexcept;
+                       const PublicCopies::Read& read) noexcept;
     /// False: there is no notice to go by.
     bool fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcept;
     /// False: the lock is held, or something newer would come where `how` is none.

@@ -262,27 +262,33 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
     if (others == Others::stopped) take_snapshot();
     const std::byte* const ours = snapshot.get();
     meets_others = !has_bytes_of(token, block);
+    std::optional<PublicCopies::Met> met;
     if (!meets_others) {
         if (!entries_[block].held_back) return publish_live(block, token);
         merge_block(ours, twin, copies_.own(block), result.get(), block_bytes());
         races_.note_own_changes(block, ours, twin);
         hold_back(block, ours);
     } else {
-        auto read = reading.read_from(token.home);
-        if (!read || read->wts != token.wts) read = copies_.read(token.home, block, theirs);
-        count(&PlaceCounters::bytes_fetched, block_bytes());
+        const auto came = reading.read_from(token.home);
+        const auto [read, bytes] =
+            came && came->wts == token.wts
+                ? PublicCopies::Read{*came, block_bytes()}
+                : copies_.read(token.home, block, theirs, PublicCopies::Room::empty);
+        count(&PlaceCounters::bytes_fetched, bytes);
         const MergeOutcome outcome = merge_block(ours, twin, theirs, result.get(), block_bytes());
+        met = {read.wts, outcome.changed_lines};
         races_.look_at_merge(block, outcome, {ours, twin, theirs}, token.home);
         races_.note_own_changes(block, ours, twin);
         const bool holds =
-            outcome.foreign ? must_hold_back(block, read->stamp) : entries_[block].held_back;
+            outcome.foreign ? must_hold_back(block, read.stamp) : entries_[block].held_back;
         if (holds) {
             hold_back(block, ours);
         } else if (outcome.foreign) {
             store_foreign(live, ours, twin, theirs, block_bytes());
         }
     }
-    publish_merged(block, token, [&](Version next) { copies_.publish(block, result.get(), next); });
+    publish_merged(block, token,
+                   [&](Version next) { copies_.publish(block, result.get(), next, met); });
 }
 
 // Bytes of other nodes that the home had are now in the public copy: a node that reads that must

@@ -201,7 +201,7 @@ void Node::JointFetch::take_by_notice(Node& node) noexcept {
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
                      at.value, read->wts.value, entry.notice_wts.value);
     const Timestamp wts = std::exchange(entry.notice_wts, {});
-    missing = node.put_in_place(block, at, bytes, how, *read);
+    missing = node.put_in_place(block, at, bytes, how, {*read, node.block_bytes()});
     if (how == BlockWork::rebase && !missing.is_none()) {
         entry.notice_wts = wts;  // nothing was brought
     } else {

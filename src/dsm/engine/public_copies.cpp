@@ -2,6 +2,7 @@
 #include "dsm/engine/public_copies.hpp"
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -10,7 +11,11 @@
 
 namespace hiroba::dsm {
 
-Version PublicCopies::read(NodeId node, BlockId block, std::byte* to) noexcept {
+// Reads as little as possible of what another core has in its cache: a line comes in some 50 to
+// 100 ns. A second try reads whatever the first has, and more: lines only join those that differ
+// from a version.
+PublicCopies::Read PublicCopies::read(NodeId node, BlockId block, std::byte* to,
+                                      Room room) noexcept {
     const std::uint64_t record_at = std::uint64_t{block} * sizeof(BlockRecord);
     const gas::GlobalAddress version_at{node, record_at + offsetof(BlockRecord, copy_version)};
     const gas::GlobalAddress wts_at{node, record_at + offsetof(BlockRecord, copy_wts)};
@@ -24,24 +29,64 @@ Version PublicCopies::read(NodeId node, BlockId block, std::byte* to) noexcept {
         const Version version{Timestamp{records_.load(wts_at)},
                               Stamp::from_raw(records_.load(stamp_at)),
                               LastChange::decode(records_.load(change_at))};
-        data_.get({node, std::uint64_t{block} * block_bytes_}, {to, block_bytes_});
+        const Lines lines = changed_since(node, block, own_wts(block));
+        const std::uint64_t begin = std::uint64_t{block} * block_bytes_;
+        std::size_t read = 0;
+        for_runs(lines, [&](std::size_t at, std::size_t bytes) {
+            read += bytes;
+            data_.get({node, begin + at}, {to + at, bytes});
+        });
         // The bytes must be read before the version is looked at again; pairs with the release
         // fence behind the odd version in change_own().
         std::atomic_thread_fence(std::memory_order_acquire);
-        if (records_.load(version_at) == before) return version;
+        if (records_.load(version_at) != before) continue;
+        if (room == Room::empty) {
+            for_runs(~lines, [&](std::size_t at, std::size_t bytes) {
+                std::memcpy(to + at, own(block) + at, bytes);
+            });
+        }
+        return {version, read};
+    }
+}
+
+// All of them, if the node does not say.
+Lines PublicCopies::changed_since(NodeId node, BlockId block, Timestamp version) noexcept {
+    const std::uint64_t since_at =
+        std::uint64_t{block} * sizeof(BlockRecord) + offsetof(BlockRecord, copy_since);
+    for (std::size_t i = 0; i < BlockRecord::versions; ++i) {
+        const std::uint64_t at = since_at + i * sizeof(LinesSince);
+        const std::uint64_t base = records_.load({node, at + offsetof(LinesSince, base)});
+        if (base != version.value + 1) continue;
+        return records_.load({node, at + offsetof(LinesSince, lines)});
+    }
+    return all_lines;
+}
+
+template <class Visit>
+void PublicCopies::for_runs(Lines lines, Visit&& visit) const noexcept {
+    const std::size_t line_bytes = block_bytes_ / lines_of_block;
+    std::size_t line = 0;
+    while (lines != 0) {
+        const auto skipped = static_cast<std::size_t>(std::countr_zero(lines));
+        line += skipped;
+        lines >>= skipped;
+        const auto run = static_cast<std::size_t>(std::countr_one(lines));
+        visit(line * line_bytes, run * line_bytes);
+        line += run;
+        lines = run == lines_of_block ? 0 : lines >> run;
     }
 }
 
 // Version and wts, the bytes, and the version again, all in one exchange: a page fetch is a round
 // trip, not four.
-Version PublicCopies::read_far(NodeId node, BlockId block, std::byte* to) noexcept {
+PublicCopies::Read PublicCopies::read_far(NodeId node, BlockId block, std::byte* to) noexcept {
     Reading reading{*this, block, to};
     Backoff backoff;
     for (;; backoff.pause()) {
         auto accesses = reading.list();
         gas::Segment::in_order(node, accesses);
         reading.made_at(node);
-        if (const auto version = reading.read_from(node)) return *version;
+        if (const auto version = reading.read_from(node)) return {*version, block_bytes_};
     }
 }
 
@@ -79,25 +124,54 @@ Timestamp PublicCopies::wts_of(NodeId node, BlockId block) noexcept {
     return Timestamp{records_.load({node, record_at + offsetof(BlockRecord, copy_wts)})};
 }
 
-void PublicCopies::publish(BlockId block, const std::byte* from, Version version) noexcept {
+void PublicCopies::publish(BlockId block, const std::byte* from, Version version,
+                           std::optional<Met> met) noexcept {
     // Lines that are equal stay as they are in the caches of those who have read them.
-    change_own(block, version,
-               [&](std::byte* copy) { copy_changes(copy, from, block_bytes_, nullptr); });
+    change_own(block, version, met,
+               [&](std::byte* copy) { return copy_changes(copy, from, block_bytes_, nullptr); });
 }
 
 void PublicCopies::publish_changes(BlockId block, const std::byte* live, Version version,
                                    std::uint64_t* noted) noexcept {
-    change_own(block, version,
-               [&](std::byte* copy) { copy_changes(copy, live, block_bytes_, noted); });
+    change_own(block, version, {},
+               [&](std::byte* copy) { return copy_changes(copy, live, block_bytes_, noted); });
 }
 
 void PublicCopies::publish_part(BlockId block, std::size_t at, const std::byte* from,
                                 std::size_t bytes, Version version) noexcept {
-    change_own(block, version, [&](std::byte* copy) { std::memcpy(copy + at, from, bytes); });
+    const std::size_t line_bytes = block_bytes_ / lines_of_block;
+    change_own(block, version, {}, [&](std::byte* copy) {
+        std::memcpy(copy + at, from, bytes);
+        Lines lines = 0;
+        for (std::size_t line = at / line_bytes; line <= (at + bytes - 1) / line_bytes; ++line)
+            lines |= Lines{1} << line;
+        return lines;
+    });
 }
 
+namespace {
+
+/// What the copy equals but for `lines`, in place of the oldest that is known; all others differ
+/// in these lines, too.
+void note_lines(LinesSince (&since)[BlockRecord::versions], Timestamp version,
+                Lines lines) noexcept {
+    const auto store = [](std::uint64_t& word, std::uint64_t value) {
+        std::atomic_ref{word}.store(value, std::memory_order_relaxed);
+    };
+    for (std::size_t i = BlockRecord::versions - 1; i > 0; --i) {
+        store(since[i].base, since[i - 1].base);
+        store(since[i].lines, since[i - 1].lines | lines);
+    }
+    store(since[0].base, version.value + 1);
+    store(since[0].lines, lines);
+}
+
+}  // namespace
+
+/// change(copy) returns the lines in which the copy then differs from what it was (invariant 16).
 template <class Change>
-void PublicCopies::change_own(BlockId block, Version next, Change&& change) noexcept {
+void PublicCopies::change_own(BlockId block, Version next, std::optional<Met> met,
+                              Change&& change) noexcept {
     BlockRecord& mine = record(block);
     HIROBA_INVARIANT(next.wts.value >= mine.copy_wts,
                      "block %u: copy of %lu replaced by %lu (invariant 2)", block, mine.copy_wts,
@@ -107,7 +181,9 @@ void PublicCopies::change_own(BlockId block, Version next, Change&& change) noex
     version.store(before + 1, std::memory_order_relaxed);
     // The odd version must be seen before any changed byte; pairs with the acquire fence in read().
     std::atomic_thread_fence(std::memory_order_release);
-    change(data_.local() + std::uint64_t{block} * block_bytes_);
+    const Lines lines = change(data_.local() + std::uint64_t{block} * block_bytes_);
+    note_lines(mine.copy_since, Timestamp{mine.copy_wts}, lines);
+    if (met) note_lines(mine.copy_since, met->wts, met->changed);
     std::atomic_ref{mine.copy_wts}.store(next.wts.value, std::memory_order_relaxed);
     std::atomic_ref{mine.copy_stamp}.store(next.stamp.raw(), std::memory_order_relaxed);
     std::atomic_ref{mine.copy_change}.store(next.change.encode(), std::memory_order_relaxed);

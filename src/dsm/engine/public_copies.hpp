@@ -14,6 +14,7 @@
 
 #include "dsm/engine/block_table.hpp"
 #include "dsm/engine/change_log.hpp"
+#include "dsm/memory/merge.hpp"
 #include "gas/gas.hpp"
 
 namespace hiroba::dsm {
@@ -68,8 +69,18 @@ public:
     bool is_mapped(NodeId node) const noexcept { return records_.reach({node, 0}, 0) != nullptr; }
     bool all_mapped() const noexcept { return all_mapped_; }
 
-    /// Reads `node`'s copy into `to` (a block), all of one version, which it returns.
-    Version read(NodeId node, BlockId block, std::byte* to) noexcept;
+    /// What the room for another node's copy holds before that is read.
+    enum class Room {
+        empty,
+        own_version,  ///< the bytes of this node's copy
+    };
+    struct Read {
+        Version version;
+        std::size_t bytes;  ///< that were read
+    };
+    /// Reads `node`'s copy into `to` (a block), all of one version. Where that node says what has
+    /// changed since the version here, only those lines are read.
+    Read read(NodeId node, BlockId block, std::byte* to, Room room) noexcept;
 
     const std::byte* own(BlockId block) noexcept {
         return data_.local() + std::uint64_t{block} * block_bytes_;
@@ -89,8 +100,14 @@ public:
     LastChange own_change(BlockId block) noexcept {
         return LastChange::decode(record(block).copy_change);
     }
+    /// What another node's copy held that a merge has met.
+    struct Met {
+        Timestamp wts;
+        Lines changed;  ///< the lines in which the merged bytes differ from it
+    };
     /// Replaces this node's copy.
-    void publish(BlockId block, const std::byte* from, Version version) noexcept;
+    void publish(BlockId block, const std::byte* from, Version version,
+                 std::optional<Met> met = {}) noexcept;
     /// As publish(), of bytes that the program may be writing: lines that are equal stay untouched.
     /// @param noted  as copy_changes() has it
     void publish_changes(BlockId block, const std::byte* live, Version version,
@@ -105,9 +122,14 @@ public:
 
 private:
     /// read(), of a node whose memory is not mapped here.
-    Version read_far(NodeId node, BlockId block, std::byte* to) noexcept;
+    Read read_far(NodeId node, BlockId block, std::byte* to) noexcept;
     template <class Change>
-    void change_own(BlockId block, Version version, Change&& change) noexcept;
+    void change_own(BlockId block, Version version, std::optional<Met> met,
+                    Change&& change) noexcept;
+    Lines changed_since(NodeId node, BlockId block, Timestamp version) noexcept;
+    /// Calls visit(at, bytes) for each run of the lines, of a block.
+    template <class Visit>
+    void for_runs(Lines lines, Visit&& visit) const noexcept;
     friend class NodeView;
     BlockRecord& record(BlockId block) noexcept {
         return reinterpret_cast<BlockRecord*>(records_.local())[block];

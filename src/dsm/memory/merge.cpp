@@ -6,6 +6,7 @@
 // of 64 bytes become masks of 64 bits and every rule of merge.hpp one line of mask arithmetic.
 #include "dsm/memory/merge.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -43,6 +44,7 @@ MergeOutcome merge_portable(const std::byte* ours, const std::byte* twin, const 
     for (std::size_t line = 0; line < bytes; line += line_bytes) {
         std::uint64_t both = 0;
         std::uint64_t differing = 0;
+        bool changed = false;
         for (std::size_t i = 0; i < line_bytes; i += 8) {
             const std::uint64_t our_word = word_at(ours + line + i);
             const std::uint64_t twin_word = word_at(twin + line + i);
@@ -50,7 +52,7 @@ MergeOutcome merge_portable(const std::byte* ours, const std::byte* twin, const 
 
             const std::uint64_t here = nonzero_bytes(our_word ^ twin_word);
             const std::uint64_t there = nonzero_bytes(home_word ^ twin_word);
-            outcome.changed |= here != 0;
+            changed |= here != 0;
             outcome.foreign |= there != 0;
             both |= gathered(here & there) << i;
             differing |= gathered(nonzero_bytes(our_word ^ home_word)) << i;
@@ -61,7 +63,9 @@ MergeOutcome merge_portable(const std::byte* ours, const std::byte* twin, const 
         }
         if (both != 0) [[unlikely]]
             note_double_changes(outcome, line, both, differing);
+        if (changed) outcome.changed_lines |= line_at(line, std::max(bytes, block_bytes_min));
     }
+    outcome.changed = outcome.changed_lines != 0;
     return outcome;
 }
 
@@ -69,8 +73,9 @@ bool differs_portable(const std::byte* a, const std::byte* b, std::size_t bytes)
     return std::memcmp(a, b, bytes) != 0;
 }
 
-void copy_changes_portable(std::byte* copy, const std::byte* live, std::size_t bytes,
-                           std::uint64_t* noted) noexcept {
+Lines copy_changes_portable(std::byte* copy, const std::byte* live, std::size_t bytes,
+                            std::uint64_t* noted) noexcept {
+    Lines lines = 0;
     for (std::size_t i = 0; i < bytes; i += 8) {
         // Relaxed: only that it is one load, so that what is compared is what is stored.
         const std::uint64_t word =
@@ -79,7 +84,9 @@ void copy_changes_portable(std::byte* copy, const std::byte* live, std::size_t b
         if (changed == 0) continue;
         if (noted != nullptr) noted[i / line_bytes] |= gathered(changed) << (i % line_bytes);
         std::memcpy(copy + i, &word, sizeof word);
+        lines |= line_at(i, std::max(bytes, block_bytes_min));
     }
+    return lines;
 }
 
 void note_changes_portable(const std::byte* ours, const std::byte* twin, std::size_t bytes,
@@ -173,9 +180,9 @@ MergeOutcome merge_block(const std::byte* ours, const std::byte* twin, const std
     return best_kernels().merge(ours, twin, home, merged, bytes);
 }
 
-void copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes,
-                  std::uint64_t* noted) noexcept {
-    best_kernels().copy_changes(copy, live, bytes, noted);
+Lines copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes,
+                   std::uint64_t* noted) noexcept {
+    return best_kernels().copy_changes(copy, live, bytes, noted);
 }
 
 void note_changes(const std::byte* ours, const std::byte* twin, std::size_t bytes,

@@ -10,9 +10,15 @@
 
 namespace hiroba::dsm {
 
+/// Lines of a block, one bit each: 64 of equal length, which is a multiple of 64 bytes.
+using Lines = std::uint64_t;
+inline constexpr std::size_t lines_of_block = 64;
+inline constexpr Lines all_lines = ~Lines{0};
+
 /// What a merge saw. `raced_*` describe bytes that both this node and another had changed.
 struct MergeOutcome {
     bool changed = false;                ///< some byte of ours differed from the twin
+    Lines changed_lines = 0;             ///< in which such bytes lie; of a whole block
     bool foreign = false;                ///< some byte of home differed from the twin
     std::uint32_t raced_bytes = 0;       ///< changed by both, to different values
     std::uint32_t raced_at = 0;          ///< offset of the first of them
@@ -29,11 +35,12 @@ MergeOutcome merge_block(const std::byte* ours, const std::byte* twin, const std
 bool differs(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept;
 
 /// Makes `copy` equal to `live`, which the program may be writing: each line of 64 bytes is read
-/// once, and stored only where it differs.
+/// once, and stored only where it differs. Returns the lines that differed.
+/// @param bytes  of a whole block
 /// @param noted  nullptr, or a word for each line, one bit a byte: those of bytes that differed are
 ///               set, the others stay as they are
-void copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes,
-                  std::uint64_t* noted) noexcept;
+Lines copy_changes(std::byte* copy, const std::byte* live, std::size_t bytes,
+                   std::uint64_t* noted) noexcept;
 
 /// Sets in `noted`, as copy_changes() does, the bits of the bytes in which the blocks differ.
 void note_changes(const std::byte* ours, const std::byte* twin, std::size_t bytes,

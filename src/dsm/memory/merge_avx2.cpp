@@ -5,6 +5,7 @@
 // 256-bit machines and cold ones by memory.
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,8 +43,8 @@ HIROBA_AVX2 MergeOutcome merge_avx2(const std::byte* ours, const std::byte* twin
                                     const std::byte* home, std::byte* merged,
                                     std::size_t bytes) noexcept {
     MergeOutcome outcome;
-    std::uint64_t changed = 0;
     std::uint64_t foreign = 0;
+    const std::size_t block = std::max(bytes, block_bytes_min);
     for (std::size_t i = 0; i < bytes; i += line_bytes) {
         const Line d = load(ours + i);
         const Line t = load(twin + i);
@@ -51,7 +52,7 @@ HIROBA_AVX2 MergeOutcome merge_avx2(const std::byte* ours, const std::byte* twin
         const Line kept = equal(d, t);
         const std::uint64_t here = ~bits(kept);
         const std::uint64_t there = ~bits(equal(h, t));
-        changed |= here;
+        if (here != 0) outcome.changed_lines |= line_at(i, block);
         foreign |= there;
         if ((here & there) != 0) [[unlikely]]
             note_double_changes(outcome, i, here & there, ~bits(equal(d, h)));
@@ -60,7 +61,7 @@ HIROBA_AVX2 MergeOutcome merge_avx2(const std::byte* ours, const std::byte* twin
         _mm256_store_si256(to, _mm256_blendv_epi8(d.low, h.low, kept.low));
         _mm256_store_si256(to + 1, _mm256_blendv_epi8(d.high, h.high, kept.high));
     }
-    outcome.changed = changed != 0;
+    outcome.changed = outcome.changed_lines != 0;
     outcome.foreign = foreign != 0;
     return outcome;
 }
@@ -73,8 +74,10 @@ HIROBA_AVX2 bool differs_avx2(const std::byte* a, const std::byte* b, std::size_
     return false;
 }
 
-HIROBA_AVX2 void copy_changes_avx2(std::byte* copy, const std::byte* live, std::size_t bytes,
-                                   std::uint64_t* noted) noexcept {
+HIROBA_AVX2 Lines copy_changes_avx2(std::byte* copy, const std::byte* live, std::size_t bytes,
+                                    std::uint64_t* noted) noexcept {
+    Lines lines = 0;
+    const std::size_t block = std::max(bytes, block_bytes_min);
     for (std::size_t i = 0; i < bytes; i += line_bytes) {
         const Line now = load(live + i);
         const Line same = equal(now, load(copy + i));
@@ -83,7 +86,9 @@ HIROBA_AVX2 void copy_changes_avx2(std::byte* copy, const std::byte* live, std::
         auto* to = reinterpret_cast<__m256i*>(copy + i);
         _mm256_store_si256(to, now.low);
         _mm256_store_si256(to + 1, now.high);
+        lines |= line_at(i, block);
     }
+    return lines;
 }
 
 HIROBA_AVX2 void store_foreign_avx2(std::byte* live, const std::byte* seen, const std::byte* twin,

@@ -3,6 +3,8 @@
 // Invariant: all versions give the same bytes and the same outcome.
 #pragma once
 
+#include <bit>
+
 #include "dsm/memory/merge.hpp"
 
 namespace hiroba::dsm {
@@ -22,6 +24,14 @@ extern const MergeKernels avx2_kernels;  ///< callable only where the CPU has AV
 
 /// The fastest version this CPU runs. Async-signal-safe.
 const MergeKernels& best_kernels() noexcept;
+
+inline constexpr std::size_t block_bytes_min = lines_of_block * 64;
+
+/// The line in which the byte at `at` lies.
+/// @param bytes  of the block: a power of two, block_bytes_min or more
+constexpr Lines line_at(std::size_t at, std::size_t bytes) noexcept {
+    return Lines{1} << (at >> std::countr_zero(bytes / lines_of_block));
+}
 
 /// Bytes changed by both sides in one line of 64, from masks with one bit for each byte.
 /// `differing`: those where the two new values differ.

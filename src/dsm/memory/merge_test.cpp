@@ -46,6 +46,14 @@ Reference reference(const Block& ours, const Block& twin, const Block& home) {
     return result;
 }
 
+Lines lines_in_which_differ(const Block& a, const Block& b) {
+    Lines lines = 0;
+    for (std::size_t i = 0; i < block; ++i) {
+        if (a.bytes[i] != b.bytes[i]) lines |= Lines{1} << i / (block / lines_of_block);
+    }
+    return lines;
+}
+
 class EachVersion : public testing::TestWithParam<const MergeKernels*> {
 protected:
     void SetUp() override {
@@ -61,6 +69,7 @@ protected:
             GetParam()->merge(ours.data(), twin.data(), home.data(), merged.data(), block);
         ASSERT_EQ(merged, expected.merged);
         ASSERT_EQ(outcome.changed, expected.outcome.changed);
+        ASSERT_EQ(outcome.changed_lines, lines_in_which_differ(ours, twin));
         ASSERT_EQ(outcome.foreign, expected.outcome.foreign);
         ASSERT_EQ(outcome.raced_bytes, expected.outcome.raced_bytes);
         ASSERT_EQ(outcome.raced_at, expected.outcome.raced_at);
@@ -77,7 +86,8 @@ protected:
 
         Block copy = twin;
         std::array<std::uint64_t, block / 64> noted{}, compared{};
-        GetParam()->copy_changes(copy.data(), ours.data(), block, noted.data());
+        ASSERT_EQ(GetParam()->copy_changes(copy.data(), ours.data(), block, noted.data()),
+                  lines_in_which_differ(ours, twin));
         ASSERT_EQ(copy, ours);
         GetParam()->note_changes(ours.data(), twin.data(), block, compared.data());
         for (std::uint32_t i = 0; i < block; ++i) {

@@ -35,8 +35,15 @@ struct Wire {
     std::size_t message_bytes_max;
     std::atomic<std::size_t> messages{0};  ///< sent so far
     std::vector<Inbox> inboxes;
+    struct alignas(64) Line {
+        std::byte bytes[64];
+    };
+    struct Region {
+        std::size_t bytes;
+        std::vector<Line> lines = std::vector<Line>((bytes + sizeof(Line) - 1) / sizeof(Line));
+    };
     /// The memory of each node, by region; a deque, since one that is added moves no other.
-    std::vector<std::deque<std::vector<std::uint64_t>>> memory;
+    std::vector<std::deque<Region>> memory;
 };
 
 class WireProvider final : public net::Provider {
@@ -46,14 +53,14 @@ public:
     const net::Limits& limits() const noexcept override { return limits_; }
     Result<net::RegionId> allocate(std::size_t bytes) override {
         auto& mine = wire_.memory[self_.value];
-        mine.emplace_back(bytes / 8, 0);
+        mine.push_back({bytes});
         return net::RegionId{static_cast<std::uint32_t>(mine.size() - 1)};
     }
     MutableBytes local(net::RegionId region) noexcept override {
-        return {mapped(self_, region), wire_.memory[self_.value][region.value].size() * 8};
+        return {mapped(self_, region), wire_.memory[self_.value][region.value].bytes};
     }
     std::byte* mapped(NodeId node, net::RegionId region) noexcept override {
-        return reinterpret_cast<std::byte*>(wire_.memory[node.value][region.value].data());
+        return reinterpret_cast<std::byte*>(wire_.memory[node.value][region.value].lines.data());
     }
     Result<void> connect() override { return {}; }
     net::Post send(NodeId to, net::MessageKind kind, net::Urgency,

@@ -184,6 +184,24 @@ std::string Invariants::broken_copy(std::uint32_t rank, std::size_t index,
     } else if (std::memcmp(known->second.data(), view.public_bytes, page_bytes) != 0) {
         return "invariant 2: wts " + std::to_string(record.copy_wts) + " names two contents";
     }
+    return untold_line(index, view);
+}
+
+/// A copy equals the versions that its record names, but for the lines named.
+std::string Invariants::untold_line(std::size_t index, const dsm::NodeView::Block& view) {
+    for (const dsm::LinesSince& since : view.record.copy_since) {
+        if (since.base == 0) continue;
+        const auto known = contents_.find({blocks_[index], since.base - 1});
+        if (known == contents_.end()) continue;
+        for (std::size_t at = 0; at < page_bytes; ++at) {
+            const bool told = since.lines >> at / (page_bytes / dsm::lines_of_block) & 1;
+            if (told || known->second[at] == view.public_bytes[at]) continue;
+            return "block " + std::to_string(blocks_[index]) + ": invariant 16: version " +
+                   std::to_string(view.record.copy_wts) + " differs from " +
+                   std::to_string(since.base - 1) + " in byte " + std::to_string(at) +
+                   ", which its record does not tell";
+        }
+    }
     return {};
 }
 

@@ -98,7 +98,10 @@ void NodeView::show_block(Shown& shown, BlockId block, std::size_t block_bytes) 
     shown.bytes(node_.private_copy(block), block_bytes);
     shown.bytes(node_.copies_.own(block), block_bytes);
     if (e.held_back) shown.bytes(node_.twin_of(block), block_bytes);
-    shown.values(node_.copies_.record(block));
+    // What has changed since former versions decides nothing here: simulated nodes read whole
+    // copies.
+    const BlockRecord& record = node_.copies_.record(block);
+    shown.bytes(reinterpret_cast<const std::byte*>(&record), offsetof(BlockRecord, copy_since));
     if (!node_.races_.looks()) return;
     const EarlyBlock& early = node_.races_.early_[block];
     shown.values(early.use, early.alone, early.at, early.last.node, early.last.epoch);

@@ -311,6 +311,22 @@ BUGS = {
         [("    entries_[block].held_back = false;\n    copies_.publish(block, bytes, got);\n",
           "    copies_.publish(block, bytes, got);\n")],
     ),
+    # An atomic changes a copy, and its record does not tell in which line.
+    "line_of_atomic_untold": (
+        ENGINE + "public_copies.cpp",
+        [("            lines |= Lines{1} << line;\n", "            lines &= ~(Lines{1} << line);\n")],
+    ),
+    # What a version changes is told of the last one, and not of those before.
+    "lines_of_last_version_alone": (
+        ENGINE + "public_copies.cpp",
+        [("store(since[i].lines, since[i - 1].lines | lines);",
+          "store(since[i].lines, since[i - 1].lines);")],
+    ),
+    # What a merge has met at the home is taken for what this node had before.
+    "met_version_without_own_changes": (
+        ENGINE + "node_release.cpp",
+        [("met = {read.wts, outcome.changed_lines};", "met = {read.wts, 0};")],
+    ),
     # What is written between the last look at a block and the watch of its page is not looked for.
     "watched_without_a_look": (
         ENGINE + "node_release.cpp",
