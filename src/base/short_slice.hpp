@@ -6,8 +6,8 @@
 
 namespace hiroba {
 
-/// Whose slices are asked for. Those of the program's threads are longer, so that a service thread
-/// which is woken beside one that computes still goes first.
+/// Slices of the program's threads are longer, so that a service thread which is woken beside one
+/// that computes still goes first.
 enum class ShortSlice {
     of_service,  ///< 0.1 ms, the shortest the kernel grants; not inherited
     of_program,  ///< 0.2 ms; inherited, since the program could see a policy that is reset

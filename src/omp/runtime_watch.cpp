@@ -27,7 +27,7 @@ constexpr std::uint64_t turn_ns = 5'000'000;               ///< of a node; then 
 /// Where publishing takes long a node publishes less often: the pause grows to this many times the
 /// duration of the publishing, but by no more than a round of all nodes.
 constexpr std::uint64_t share_of_time = 20;
-constexpr std::uint64_t look_min_ns = 1'000'000, look_max_ns = 20'000'000;
+constexpr std::uint64_t look_min_ns = 1'000'000, look_max_ns = 50'000'000;
 
 void sleep_for(std::uint64_t ns) noexcept {
     const timespec pause{0, static_cast<long>(ns)};
@@ -39,6 +39,7 @@ void sleep_for(std::uint64_t ns) noexcept {
 void RuntimeCore::start_watch() {
     if (link_ == nullptr || parts_.flusher == nullptr || nodes_ <= net::kick::tree_arity) return;
     link_->publish_elsewhere();
+    parts_.flusher->stand_apart();
     watch_ = start_service_thread("publishes what long regions write", [this] { watch_regions(); });
 }
 

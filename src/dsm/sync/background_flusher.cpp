@@ -16,6 +16,9 @@ constexpr std::uint64_t share_of_time = 400;
 constexpr std::uint64_t share_in_hurry = 10;
 /// A sleeping background flusher looks so often whether it is in a hurry.
 constexpr std::uint64_t nap_ns = 4'000'000;
+/// As above, while it has nothing to do but in a hurry. Naps of hundreds of nodes on one machine
+/// are all that its processors do.
+constexpr std::uint64_t nap_apart_ns = 50'000'000;
 
 /// Processor time of this thread. Where a thread waits for what is published, the share is of this:
 /// what a flush waits for, a peer or a core, costs the program nothing. Elsewhere a flush that has
@@ -40,7 +43,7 @@ void BackgroundFlusher::run() noexcept {
     std::uint64_t wait_ns = shortest_ns;
     while (!stopping_.load(std::memory_order_relaxed)) {
         for (std::uint64_t left = wait_ns; left > 0;) {
-            const std::uint64_t part = std::min(left, nap_ns);
+            const std::uint64_t part = std::min(left, is_apart() ? nap_apart_ns : nap_ns);
             const timespec wait{0, static_cast<long>(part)};
             clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr);
             left = memory_.somebody_spins() ? 0 : left - part;

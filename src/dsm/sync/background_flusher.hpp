@@ -27,6 +27,9 @@ public:
         active_.store(active, std::memory_order_relaxed);  // seen by run() in its own time
     }
 
+    /// Says that it is made active for a hurry alone: until then it looks seldom. Any thread.
+    void stand_apart() noexcept { apart_.store(true, std::memory_order_relaxed); }
+
     static constexpr std::uint64_t shortest_ns = 1'000'000;
     static constexpr std::uint64_t shortest_in_hurry_ns = 200'000;
     static constexpr std::uint64_t longest_ns = 100'000'000;
@@ -38,9 +41,13 @@ public:
                                       bool hurry);
 
 private:
+    bool is_apart() const noexcept {
+        return apart_.load(std::memory_order_relaxed) && !active_.load(std::memory_order_relaxed);
+    }
+
     SharedMemory& memory_;
     std::atomic<bool> stopping_{false};
-    std::atomic<bool> active_{false};
+    std::atomic<bool> active_{false}, apart_{false};
 };
 
 }  // namespace hiroba::dsm
