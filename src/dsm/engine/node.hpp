@@ -306,7 +306,7 @@ private:
                                   Flusher flusher = Flusher::program, Kept kept = {}) noexcept;
     Stamp acquire_round(Others others, Flusher flusher, Kept kept) noexcept;
     void take_pending() noexcept;
-    bool is_followed(BlockEntry& entry) noexcept;
+    bool is_followed(BlockId block) noexcept;
     bool is_stale_just_now(const BlockEntry& entry) const noexcept;
     void put_off(BlockId block) noexcept;
     Stamp rebase_pinned() noexcept;

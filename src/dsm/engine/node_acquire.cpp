@@ -147,9 +147,14 @@ bool Node::is_stale_just_now(const BlockEntry& entry) const noexcept {
 
 // With the latch. What has been used after it became stale, several times in a row, is brought up
 // to date in place; now and then it is left to a fault, ever less often, to see whether it still
-// is.
-bool Node::is_followed(BlockEntry& entry) noexcept {
-    if (!acquire_.follows() || entry.follow.uses < followed_min) return false;
+// is. What both nodes have written between the same two synchronizations needs no history: nothing
+// but a write of this node brings it here again.
+bool Node::is_followed(BlockId block) noexcept {
+    if (!acquire_.follows()) return false;
+    const Stamp own = copies_.own_stamp(block);
+    if (!own.is_none() && own.writer() == self_ && own.release() == release_.number()) return true;
+    BlockEntry& entry = entries_[block];
+    if (entry.follow.uses < followed_min) return false;
     if (++entry.follow.brought < 1u << entry.follow.uses) return true;
     entry.follow.brought = 0;
     return false;
@@ -222,7 +227,7 @@ void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     entry.stale.aside = acquire_.is_aside();
     if (entry.pins > 0 || acquire_.keeps(block)) return put_off(block);
-    if (entry.state != BlockState::pinned && is_followed(entry)) {
+    if (entry.state != BlockState::pinned && is_followed(block)) {
         count(&PlaceCounters::followed);
         return put_off(block);
     }

@@ -151,13 +151,37 @@ std::string Invariants::readable_beside_exclusive(std::size_t index) {
     return {};
 }
 
+/// Where another node has a version that a copy's record names, the two are equal but for the lines
+/// named: it would read no others.
+std::string Invariants::untold_line(std::size_t index, const dsm::NodeView::Block& view,
+                                    const dsm::NodeView::Block& other) {
+    for (const dsm::LinesSince& since : view.record.copy_since) {
+        if (since.base != other.record.copy_wts + 1) continue;
+        for (std::size_t at = 0; at < page_bytes; ++at) {
+            const bool told = (since.lines >> at / (page_bytes / dsm::lines_of_block) & 1) != 0;
+            if (told || other.public_bytes[at] == view.public_bytes[at]) continue;
+            return "block " + std::to_string(blocks_[index]) + ": invariant 16: version " +
+                   std::to_string(view.record.copy_wts) + " differs from " +
+                   std::to_string(other.record.copy_wts) + " in byte " + std::to_string(at) +
+                   ", which its record does not tell";
+        }
+        return {};  // the first that names it is the one that is read by
+    }
+    return {};
+}
+
 /// Public copies of one wts must be equal, whichever nodes have them.
 std::string Invariants::differing_copies(std::size_t index) {
     for (std::uint32_t a = 0; a < cluster_.options().nodes; ++a) {
         const auto one = cluster_.node(a).coherence().look_at(blocks_[index]);
         for (std::uint32_t b = 0; one && b < a; ++b) {
             const auto other = cluster_.node(b).coherence().look_at(blocks_[index]);
-            if (!other || one->record.copy_wts != other->record.copy_wts) continue;
+            if (!other) continue;
+            for (const auto& fault :
+                 {untold_line(index, *one, *other), untold_line(index, *other, *one)}) {
+                if (!fault.empty()) return fault;
+            }
+            if (one->record.copy_wts != other->record.copy_wts) continue;
             if (std::memcmp(one->public_bytes, other->public_bytes, page_bytes) != 0) {
                 return "block " + std::to_string(blocks_[index]) + ": invariant 2: wts " +
                        std::to_string(one->record.copy_wts) + " names two contents, at nodes " +
@@ -183,24 +207,6 @@ std::string Invariants::broken_copy(std::uint32_t rank, std::size_t index,
         known->second.assign(view.public_bytes, view.public_bytes + page_bytes);
     } else if (std::memcmp(known->second.data(), view.public_bytes, page_bytes) != 0) {
         return "invariant 2: wts " + std::to_string(record.copy_wts) + " names two contents";
-    }
-    return untold_line(index, view);
-}
-
-/// A copy equals the versions that its record names, but for the lines named.
-std::string Invariants::untold_line(std::size_t index, const dsm::NodeView::Block& view) {
-    for (const dsm::LinesSince& since : view.record.copy_since) {
-        if (since.base == 0) continue;
-        const auto known = contents_.find({blocks_[index], since.base - 1});
-        if (known == contents_.end()) continue;
-        for (std::size_t at = 0; at < page_bytes; ++at) {
-            const bool told = since.lines >> at / (page_bytes / dsm::lines_of_block) & 1;
-            if (told || known->second[at] == view.public_bytes[at]) continue;
-            return "block " + std::to_string(blocks_[index]) + ": invariant 16: version " +
-                   std::to_string(view.record.copy_wts) + " differs from " +
-                   std::to_string(since.base - 1) + " in byte " + std::to_string(at) +
-                   ", which its record does not tell";
-        }
     }
     return {};
 }

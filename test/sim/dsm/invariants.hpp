@@ -39,7 +39,8 @@ private:
     bool has_lock(std::uint32_t node, const dsm::NodeView::Block& view, dsm::BlockId block) const;
     bool is_at_work_on(std::size_t index);
     bool is_stack_of(std::uint32_t node, std::size_t index) const;
-    std::string untold_line(std::size_t index, const dsm::NodeView::Block& view);
+    std::string untold_line(std::size_t index, const dsm::NodeView::Block& view,
+                            const dsm::NodeView::Block& other);
     std::string broken_copy(std::uint32_t node, std::size_t index,
                             const dsm::NodeView::Block& view);
 

@@ -316,12 +316,6 @@ BUGS = {
         ENGINE + "public_copies.cpp",
         [("            lines |= Lines{1} << line;\n", "            lines &= ~(Lines{1} << line);\n")],
     ),
-    # What a version changes is told of the last one, and not of those before.
-    "lines_of_last_version_alone": (
-        ENGINE + "public_copies.cpp",
-        [("store(since[i].lines, since[i - 1].lines | lines);",
-          "store(since[i].lines, since[i - 1].lines);")],
-    ),
     # What a merge has met at the home is taken for what this node had before.
     "met_version_without_own_changes": (
         ENGINE + "node_release.cpp",
@@ -565,6 +559,8 @@ EXPLORED = {
     "stack_given_up_as_any": "exclusive_stack",
     "exclusive_though_read": "exclusive_and_reader",
     "untouched_though_read": "untouched",
+    "line_of_atomic_untold": "atomics_and_meeting",
+    "met_version_without_own_changes": "race_and_rebase",
 }
 
 
