@@ -155,7 +155,7 @@ inline std::optional<NodeId> home_guess(const BlockEntry& entry, NodeId self) no
 /// What has changed in a public copy since one of its former versions.
 struct LinesSince {
     std::uint64_t base;   ///< the version's wts, plus 1; 0: none
-    std::uint64_t lines;  ///< the copy equals that version but for these
+    std::uint64_t lines;  ///< the copy equals that version but for these; of none: see discard()
 };
 
 /// One block at this node, in registered memory: the lock's word and token, and the version of

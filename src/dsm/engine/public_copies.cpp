@@ -11,6 +11,15 @@
 
 namespace hiroba::dsm {
 
+namespace {
+
+/// All, if the version here names other bytes elsewhere: it was discarded and not changed since.
+Lines unnamed_lines(const BlockRecord& own) noexcept {
+    return own.copy_since[0].base == 0 ? own.copy_since[0].lines : 0;
+}
+
+}  // namespace
+
 // Reads as little as possible of what another core has in its cache: a line comes in some 50 to
 // 100 ns. A second try reads whatever the first has, and more: lines only join those that differ
 // from a version.
@@ -29,7 +38,8 @@ PublicCopies::Read PublicCopies::read(NodeId node, BlockId block, std::byte* to,
         const Version version{Timestamp{records_.load(wts_at)},
                               Stamp::from_raw(records_.load(stamp_at)),
                               LastChange::decode(records_.load(change_at))};
-        const Lines lines = changed_since(node, block, own_wts(block));
+        const Lines lines =
+            unnamed_lines(record(block)) | changed_since(node, block, own_wts(block));
         const std::uint64_t begin = std::uint64_t{block} * block_bytes_;
         std::size_t read = 0;
         for_runs(lines, [&](std::size_t at, std::size_t bytes) {
@@ -124,6 +134,19 @@ Timestamp PublicCopies::wts_of(NodeId node, BlockId block) noexcept {
     return Timestamp{records_.load({node, record_at + offsetof(BlockRecord, copy_wts)})};
 }
 
+void PublicCopies::discard(BlockId first, std::size_t count) noexcept {
+    data_.discard(std::uint64_t{first} * block_bytes_, count * block_bytes_);
+    for (std::size_t i = 0; i < count; ++i) {
+        BlockRecord& mine = record(first + static_cast<BlockId>(i));
+        if (mine.copy_version == 0) continue;  // zeros everywhere, of version 0
+        for (LinesSince& since : mine.copy_since) {
+            std::atomic_ref{since.base}.store(0, std::memory_order_relaxed);
+            std::atomic_ref{since.lines}.store(0, std::memory_order_relaxed);
+        }
+        std::atomic_ref{mine.copy_since[0].lines}.store(all_lines, std::memory_order_relaxed);
+    }
+}
+
 void PublicCopies::publish(BlockId block, const std::byte* from, Version version,
                            std::optional<Met> met) noexcept {
     // Lines that are equal stay as they are in the caches of those who have read them.
@@ -182,7 +205,7 @@ void PublicCopies::change_own(BlockId block, Version next, std::optional<Met> me
     // The odd version must be seen before any changed byte; pairs with the acquire fence in read().
     std::atomic_thread_fence(std::memory_order_release);
     const Lines lines = change(data_.local() + std::uint64_t{block} * block_bytes_);
-    note_lines(mine.copy_since, Timestamp{mine.copy_wts}, lines);
+    note_lines(mine.copy_since, Timestamp{mine.copy_wts}, lines | unnamed_lines(mine));
     if (met) note_lines(mine.copy_since, met->wts, met->changed);
     std::atomic_ref{mine.copy_wts}.store(next.wts.value, std::memory_order_relaxed);
     std::atomic_ref{mine.copy_stamp}.store(next.stamp.raw(), std::memory_order_relaxed);

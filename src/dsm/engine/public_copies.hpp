@@ -113,9 +113,8 @@ public:
     void publish_changes(BlockId block, const std::byte* live, Version version,
                          std::uint64_t* noted) noexcept;
     /// Gives whole blocks of it back to the machine: they read as zero, of the version they had.
-    void discard(BlockId first, std::size_t count) noexcept {
-        data_.discard(std::uint64_t{first} * block_bytes_, count * block_bytes_);
-    }
+    /// Another node may keep old bytes under the same version, so nobody reads fewer lines by it.
+    void discard(BlockId first, std::size_t count) noexcept;
     /// Replaces `bytes` bytes of it at `at`.
     void publish_part(BlockId block, std::size_t at, const std::byte* from, std::size_t bytes,
                       Version version) noexcept;

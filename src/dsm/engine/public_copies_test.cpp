@@ -138,6 +138,23 @@ TEST_F(TwoCopies, tells_the_lines_of_parts) {
     EXPECT_EQ(bring(1), page);
 }
 
+/// What one node has discarded another may still have, under the same version.
+TEST_F(TwoCopies, reads_all_of_what_was_discarded_on_one_side) {
+    Page page;
+    page.line(3) = std::byte{1};
+    publish(0, page);
+    bring(1);
+    copies_[0].discard(block, 1);
+    Page newer;
+    newer.line(5) = std::byte{2};
+    publish(0, newer);
+    EXPECT_EQ(bring(1), newer);
+    copies_[1].discard(block, 1);
+    newer.line(6) = std::byte{3};
+    publish(0, newer);
+    EXPECT_EQ(bring(1), newer);
+}
+
 /// Each is always what the last one to publish had, whoever reads and how often.
 TEST_F(TwoCopies, agree_after_many_versions) {
     Random random{1};

@@ -35,12 +35,12 @@ struct Wire {
     std::size_t message_bytes_max;
     std::atomic<std::size_t> messages{0};  ///< sent so far
     std::vector<Inbox> inboxes;
-    struct alignas(64) Line {
-        std::byte bytes[64];
+    struct alignas(page_bytes) Page {
+        std::byte bytes[page_bytes];
     };
     struct Region {
         std::size_t bytes;
-        std::vector<Line> lines = std::vector<Line>((bytes + sizeof(Line) - 1) / sizeof(Line));
+        std::vector<Page> pages = std::vector<Page>((bytes + sizeof(Page) - 1) / sizeof(Page));
     };
     /// The memory of each node, by region; a deque, since one that is added moves no other.
     std::vector<std::deque<Region>> memory;
@@ -60,7 +60,7 @@ public:
         return {mapped(self_, region), wire_.memory[self_.value][region.value].bytes};
     }
     std::byte* mapped(NodeId node, net::RegionId region) noexcept override {
-        return reinterpret_cast<std::byte*>(wire_.memory[node.value][region.value].lines.data());
+        return reinterpret_cast<std::byte*>(wire_.memory[node.value][region.value].pages.data());
     }
     Result<void> connect() override { return {}; }
     net::Post send(NodeId to, net::MessageKind kind, net::Urgency,
