@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: runs the random programs of a range of seeds and counts the rows of the block protocol they
 // take. Usage: sim_random_programs FIRST LAST [nodes=N] [steps=N] [rows=N] [racy] [tell] [first]
+// [keep]
 //   rows=N  fails unless every row was taken N times
 //   racy    programs with a race in each phase instead, which must be told
 //   tell    prints every step   first  stops at the first failure, and says how soon it came
+//   keep    takes the mappings of earlier programs again (kept_mappings.hpp): for many programs
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <string>
 
 #include "sim/dsm/simulated_program.hpp"
+#include "sim/kept_mappings.hpp"
 #include "sim/seed_runs.hpp"
 
 namespace hiroba::sim_test {
@@ -55,7 +58,7 @@ int run(int argc, char** argv) {
     SeedRange range;
     ProgramShape shape;
     std::uint64_t rows_min = 0;
-    bool racy = false;
+    bool racy = false, keep = false;
     const auto other = [&](std::string_view word, std::uint64_t number) {
         if (word == "nodes") {
             shape.nodes = static_cast<std::uint32_t>(number);
@@ -67,6 +70,8 @@ int run(int argc, char** argv) {
             racy = true;
         } else if (word == "tell") {
             shape.tell = true;
+        } else if (word == "keep") {
+            keep = true;
         } else {
             return false;
         }
@@ -76,13 +81,14 @@ int run(int argc, char** argv) {
         std::fprintf(stderr,
                      "usage: sim_random_programs FIRST LAST [first] [try=SEED] [nodes=N] [steps=N] "
                      "[rows=N] [racy] [tell] "
-                     "[first]; seeds from 1\n");
+                     "[keep]; seeds from 1\n");
         return 64;
     }
     auto& tally = shared_with_children<Tally>();
     const SeedRuns runs = run_seeds(
         range,
         [&](auto& stacks, std::uint64_t seed) {
+            if (keep) keep_mappings();
             return run_program(stacks, seed, shape, racy, tally);
         },
         [&](std::uint64_t seed) {
