@@ -17,6 +17,7 @@
 #include "dsm/engine/news_board.hpp"
 #include "dsm/engine/own_releases.hpp"
 #include "dsm/engine/payer_thread.hpp"
+#include "dsm/engine/pull_times.hpp"
 
 namespace hiroba::dsm {
 
@@ -46,6 +47,8 @@ public:
         if (unread_.learn != nullptr) unread_.learn(unread_.context);
     }
 
+    PullTimes& pull_times() noexcept { return pull_times_; }
+
     // What this node owes.
     bool is_release_wanted() noexcept { return board_.written() < board_.wanted(); }
     bool has_to_pay() noexcept { return is_release_wanted() || board_.is_block_wanted(); }
@@ -73,6 +76,7 @@ private:
     Latch read_latch_;
     SparseArray<std::byte> read_;  ///< under read_latch_
     SharedMemory::UnreadNews unread_;
+    PullTimes pull_times_;
     std::atomic<std::uint32_t> unasked_{0};
     PayerThread payer_;
 };

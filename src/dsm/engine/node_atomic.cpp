@@ -171,10 +171,10 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     add_own_notice(block, wts, rts);
     entry.atomics.at_ns = now_ns();
     this_thread().atomic_block = 0;
-    close_behind_atomic(block);
     entry.latch.unlock();
     end_turn(entry);
     if (options_.atomics == MemoryOptions::Atomics::acq_rel) races_.know_what_atomics_ordered();
+    close_behind_atomic(block);
 }
 
 }  // namespace hiroba::dsm

@@ -78,6 +78,7 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
     bool wakes = false;
     for (;;) {
         if (learn_from_board(stamp)) {
+            debts_.pull_times().note(now_ns() - begin_ns);
             if (news_.has_heard_of(stamp)) return;
             debts_.learn_unread();
             // On its way yet, or another thread's to take. The caller acquires before it asks

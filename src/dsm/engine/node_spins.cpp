@@ -16,7 +16,7 @@
 namespace hiroba::dsm {
 
 namespace {
-constexpr std::uint64_t wait_ns = 60'000;
+constexpr std::uint64_t wait_ns = 60'000;  ///< more where releases take long
 constexpr std::uint64_t handed_on_ns = 500'000;
 constexpr std::uint8_t waits_max = 8;  ///< halved by each wait in vain
 }  // namespace
@@ -60,7 +60,8 @@ void Node::await_written(BlockId block, std::uint64_t offset) noexcept {
             debts_.want_own();
             pay();
         }
-        for (BoundedWait wait{now_ns(), wait_ns}; !came && !wait.is_over();) {
+        for (BoundedWait wait{now_ns(), debts_.pull_times().longest_wait_ns(wait_ns)};
+             !came && !wait.is_over();) {
             wait.pause();
             pay();
             endpoint_.poll();
@@ -93,14 +94,21 @@ void Node::close_waited_for(BlockId except) noexcept {
     entry.latch.unlock();
 }
 
-// With the latch. Where no load has come since the last time, nobody waits by loads.
+// With nothing held. Where no load has come since the last time, nobody waits by loads.
 void Node::close_behind_atomic(BlockId block) noexcept {
-    SpinUse& spin = entries_[block].spin;
-    const std::uint8_t waits = spin.waits.load(std::memory_order_relaxed);
+    BlockEntry& entry = entries_[block];
+    const std::uint8_t waits = entry.spin.waits.load(std::memory_order_relaxed);
     if (waits == 0) return;
-    if (spin.closed.load(std::memory_order_relaxed))
-        spin.waits.store(waits / 2, std::memory_order_relaxed);
+    // The node that waits for the atomic asks for this release next.
+    if (owes_release()) {
+        debts_.want_own();
+        pay();
+    }
+    if (entry.spin.closed.load(std::memory_order_relaxed))
+        entry.spin.waits.store(waits / 2, std::memory_order_relaxed);
+    if (!entry.latch.try_lock()) return;
     close(block);
+    entry.latch.unlock();
 }
 
 // With the latch. As an acquire does with a block that is stale, and in its role: a release under

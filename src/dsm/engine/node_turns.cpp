@@ -17,8 +17,8 @@ namespace hiroba::dsm {
 namespace {
 using Turn = NewsBoard::Turn;
 
-constexpr std::uint64_t dense_ns = 5'000;  ///< between two operations of this node
-constexpr std::uint64_t turn_ns = 100'000;
+constexpr std::uint64_t dense_ns = 5'000;   ///< between two operations of this node
+constexpr std::uint64_t turn_ns = 100'000;  ///< more where releases take long
 /// Where messages take so long that each turn is over before its news arrive: on busy machines.
 constexpr std::uint64_t turn_of_starved_ns = 20'000'000;
 constexpr unsigned tries_in_turn = 2;  ///< of an atomic, before it insists
@@ -39,10 +39,11 @@ std::uint64_t Node::give_turn(BlockId block) noexcept {
     const BlockEntry& entry = entries_[block];  // hints, read without the latch
     const bool dense = begin - entry.atomics.at_ns <= dense_ns, vain = entry.atomics.vain;
     bool paid = false;
-    std::uint64_t longest_ns = turn_ns;
+    const std::uint64_t usual_ns = debts_.pull_times().longest_wait_ns(turn_ns);
+    std::uint64_t longest_ns = usual_ns;
     const auto other = debts_.board().give_turn(block, [&](Turn turn) {
         if (turn < Turn::insistent && (!dense || (turn == Turn::patient && !vain))) return false;
-        longest_ns = turn == Turn::starved ? turn_of_starved_ns : turn_ns;
+        longest_ns = turn == Turn::starved ? turn_of_starved_ns : usual_ns;
         if (std::exchange(paid, true)) return true;
         // Before it is told.
         debts_.want_own();
@@ -79,7 +80,7 @@ bool Node::await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_n
     Timestamp seen = copies_.wts_of(*holder, block);
     std::uint64_t seen_at = begin;
     const std::uint64_t idle = since_ns != 0 ? idle_after_giving_ns : idle_ns;
-    for (BoundedWait wait{begin, turn_ns};
+    for (BoundedWait wait{begin, debts_.pull_times().longest_wait_ns(turn_ns)};
          !wait.is_over() && !debts_.board().is_turn_given(*holder, block);) {
         wait.pause();
         pay();
