@@ -88,13 +88,14 @@ bool can_be_kept(int protection, int flags) {
            (flags & ~MAP_NORESERVE) == (MAP_PRIVATE | MAP_ANONYMOUS);
 }
 
-/// The free mapping that was given back last, of those that would do; else nullptr.
+/// The free mapping that was made first, of those that would do; else nullptr. Equal programs take
+/// the same ones.
 Mapping* find_free(const void* at, std::size_t bytes, int flags) {
-    const auto found = std::find_if(mappings.rbegin(), mappings.rend(), [&](const Mapping& one) {
+    const auto found = std::find_if(mappings.begin(), mappings.end(), [&](const Mapping& one) {
         return one.free && one.bytes == bytes && one.flags == flags &&
                one.suggested == (at != nullptr) && (at == nullptr || at == one.at);
     });
-    return found == mappings.rend() ? nullptr : &*found;
+    return found == mappings.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -138,9 +139,6 @@ extern "C" int munmap(void* at, std::size_t bytes) noexcept {
         forget(at, bytes);
         return unmap(at, bytes);
     }
-    Mapping given = *found;
-    given.free = true;
-    mappings.erase(found);
-    mappings.push_back(given);
+    found->free = true;
     return 0;
 }

@@ -12,8 +12,10 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/address_hint.hpp"
 #include "base/clock.hpp"
 #include "sim/dsm/invariants.hpp"
+#include "sim/kept_mappings.hpp"
 
 namespace hiroba::sim_test {
 namespace {
@@ -145,6 +147,7 @@ std::uint64_t run_once(net::sim::FiberStacks& stacks, const Scenario& scenario,
     options.scheduling.delays = &plan;
     options.wire.latency_ns = 500;
     options.wire.jitter_ns = 0;
+    reset_address_hints();  // the mappings of the run before are there
     Cluster cluster{stacks, options};
     const std::uintptr_t first = cluster.map().heap_arena(NodeId{0}).address;
     const std::uintptr_t second = cluster.map().heap_arena(NodeId{1}).address;
@@ -194,6 +197,7 @@ int run(int argc, char** argv) {
         std::fprintf(stderr, "usage: sim_explore DELAYS [scenario]\n");
         return 64;
     }
+    keep_mappings();
     net::sim::FiberStacks stacks;
     bool right = true, found = false;
     for (const Scenario& scenario : scenarios) {
