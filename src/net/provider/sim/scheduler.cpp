@@ -170,8 +170,18 @@ bool Scheduler::let_choose() noexcept {
 
 void Scheduler::at(std::uint64_t time_ns, std::uint64_t what, Fire fire, void* context,
                    std::uint64_t argument) noexcept {
+    if (queue_.size() >= queue_max_) drop_stale();
     queue_.push_back({time_ns, ++order_, what, fire, context, argument});
     std::push_heap(queue_.begin(), queue_.end());
+}
+
+/// Turns at the end of waits that ended before are most of what is queued: nothing else takes them
+/// out until their time comes.
+void Scheduler::drop_stale() noexcept {
+    constexpr std::size_t queue_usual = 64;
+    std::erase_if(queue_, [this](const Event& event) { return is_stale(event); });
+    std::make_heap(queue_.begin(), queue_.end());
+    queue_max_ = std::max(queue_usual, 2 * queue_.size());
 }
 
 /// A turn of a thread that has been woken otherwise since, or has ended.

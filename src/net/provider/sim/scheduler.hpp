@@ -138,6 +138,7 @@ private:
     void switch_away() noexcept;
     void resume(Fiber& fiber) noexcept;
     bool is_stale(const Event& event) const noexcept;
+    void drop_stale() noexcept;
     void happen(const Event& event);
 
     FiberStacks& stacks_;
@@ -145,7 +146,8 @@ private:
     Random random_;
     std::uint64_t time_ns_ = 0;
     std::uint64_t order_ = 0;
-    std::vector<Event> queue_;  ///< a heap
+    std::vector<Event> queue_;    ///< a heap
+    std::size_t queue_max_ = 64;  ///< so many: stale ones are dropped
     std::vector<std::unique_ptr<Fiber>> fibers_;
     std::uint32_t live_ = 0;
     bool stopping_ = false;
