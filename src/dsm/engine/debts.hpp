@@ -47,6 +47,7 @@ public:
         if (unread_.learn != nullptr) unread_.learn(unread_.context);
     }
 
+    /// How long that takes.
     PullTimes& pull_times() noexcept { return pull_times_; }
 
     // What this node owes.

@@ -211,6 +211,7 @@ private:
     bool is_written_elsewhere(BlockId block, std::uint64_t offset, std::uint64_t word) noexcept;
     void close_waited_for(BlockId except) noexcept;
     void close_behind_atomic(BlockId block) noexcept;
+    void pay_own() noexcept;
     void close(BlockId block) noexcept;
 
     // Blocks of this node's own (node_exclusive.cpp).

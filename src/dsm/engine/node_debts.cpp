@@ -149,6 +149,13 @@ bool Node::pay() noexcept {
     return true;
 }
 
+// The release that this node's atomics owe, if it is not over.
+void Node::pay_own() noexcept {
+    if (!owes_release()) return;
+    debts_.want_own();
+    pay();
+}
+
 void Node::on_release_asked(void* self, NodeId, Bytes) noexcept {
     static_cast<Node*>(self)->debts_.payer().wake();
 }

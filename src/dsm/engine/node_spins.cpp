@@ -56,10 +56,7 @@ void Node::await_written(BlockId block, std::uint64_t offset) noexcept {
     bool came = false;
     on_runtime_stack([&] {
         // Another node is about to ask for what this node's last atomic owes.
-        if (owes_release()) {
-            debts_.want_own();
-            pay();
-        }
+        pay_own();
         for (BoundedWait wait{now_ns(), debts_.pull_times().longest_wait_ns(wait_ns)};
              !came && !wait.is_over();) {
             wait.pause();
@@ -99,11 +96,7 @@ void Node::close_behind_atomic(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     const std::uint8_t waits = entry.spin.waits.load(std::memory_order_relaxed);
     if (waits == 0) return;
-    // The node that waits for the atomic asks for this release next.
-    if (owes_release()) {
-        debts_.want_own();
-        pay();
-    }
+    pay_own();  // the node that waits for the atomic asks for this release next
     if (entry.spin.closed.load(std::memory_order_relaxed))
         entry.spin.waits.store(waits / 2, std::memory_order_relaxed);
     if (!entry.latch.try_lock()) return;

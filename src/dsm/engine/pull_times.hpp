@@ -14,7 +14,7 @@ namespace hiroba::dsm {
 /// Thread: any; async-signal-safe.
 class PullTimes {
 public:
-    /// A release was asked for, and has come after `ns`.
+    /// A release that was not known here has come after `ns`, asked for or not.
     void note(std::uint64_t ns) noexcept {
         const std::uint64_t before = smoothed_ns_.load(std::memory_order_relaxed);
         // Relaxed: a sample that another thread overwrites is lost.
