@@ -8,9 +8,10 @@
 
 namespace hiroba::tools {
 
-/// Connects to every address of the start-up packet, and to the one ssh came from, at once; the
-/// first that proves to know the job's key is the launcher. An environment error when none did
-/// within `limit_ms`, naming all.
+/// Connects to every address of the start-up packet, and to the one ssh came from, at once. The
+/// launcher is the first of them, in this order, that proves to know the job's key; whatever
+/// answers later than 0.5 s behind another is passed over. So agents take one network where all
+/// reach several. An environment error when none did within `limit_ms`, naming all.
 Result<net::HostLink> call_launcher(const StartupPacket& packet, int limit_ms);
 
 }  // namespace hiroba::tools

@@ -2,15 +2,21 @@
 // What is refused before a host is asked, and the start-up packet. Jobs over hosts: test/cluster.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <list>
+#include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "tools/hosts/call_launcher.hpp"
 #include "tools/hosts/host_list.hpp"
 #include "tools/hosts/rendezvous.hpp"
 #include "tools/hosts/startup_packet.hpp"
@@ -18,6 +24,8 @@
 
 namespace hiroba::tools {
 namespace {
+
+using namespace std::chrono_literals;
 
 std::string refusal(const std::string& words, std::uint32_t nodes = 0) {
     const auto hosts = parse_hosts(words, nodes);
@@ -182,6 +190,95 @@ TEST(Rendezvous, LetsInWhoKnowsTheKeyAndNobodyElse) {
     EXPECT_EQ(entries.size(), 1u);
     ::close(garbage);
     ::close(silent);
+}
+
+/// An address of the launcher's: welcomes who calls there, after a time, or never.
+class Address {
+public:
+    /// @param port  0: any, which port() then tells
+    Address(std::uint32_t last_byte, std::uint16_t port) {
+        name_.sin_family = AF_INET;
+        name_.sin_port = htons(port);
+        name_.sin_addr.s_addr = htonl(0x7f'00'00'00 + last_byte);
+        socklen_t bytes = sizeof name_;
+        auto* const generic = reinterpret_cast<sockaddr*>(&name_);
+        EXPECT_EQ(::bind(socket_, generic, bytes), 0);
+        EXPECT_EQ(::listen(socket_, 4), 0);
+        EXPECT_EQ(::getsockname(socket_, generic, &bytes), 0);
+    }
+    ~Address() {
+        over_ = true;
+        if (server_.joinable()) server_.join();
+        ::close(socket_);
+    }
+    Address(Address&&) = delete;
+
+    std::uint16_t port() const { return ntohs(name_.sin_port); }
+    void welcome_after(std::chrono::milliseconds time, net::wire::HashKey key) {
+        server_ = std::thread([this, time, key] { serve(time, key); });
+    }
+
+private:
+    void serve(std::chrono::milliseconds time, net::wire::HashKey key) {
+        std::optional<net::HostLink> caller;
+        std::optional<std::uint64_t> due_ns;
+        while (!over_) {
+            if (!caller) {
+                const int socket = ::accept(socket_, nullptr, nullptr);
+                if (socket >= 0) caller.emplace(socket, key);
+            }
+            if (caller) caller->receive();
+            if (caller && caller->met() && !due_ns) {
+                due_ns = now_ns() + static_cast<std::uint64_t>(time / 1ns);
+            }
+            if (due_ns && now_ns() >= *due_ns) {
+                caller->send({net::HostKind::welcome, 0, 0});
+                due_ns = ~std::uint64_t{0};
+            }
+            std::this_thread::sleep_for(1ms);
+        }
+    }
+
+    const int socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    sockaddr_in name_{};
+    std::atomic<bool> over_{false};
+    std::thread server_;
+};
+
+/// Which of 127.0.0.2 and 127.0.0.3 is taken when they welcome after these times.
+std::string taken(std::chrono::milliseconds first_after, std::chrono::milliseconds second_after,
+                  std::vector<std::string> callers = {"127.0.0.2", "127.0.0.3"}) {
+    Address first(2, 0), second(3, first.port());
+    StartupPacket packet;
+    packet.callers = std::move(callers);
+    packet.port = first.port();
+    first.welcome_after(first_after, {packet.job.key, packet.job.key_high});
+    second.welcome_after(second_after, {packet.job.key, packet.job.key_high});
+    const auto link = call_launcher(packet, 20'000);
+    return link ? link->peer_address() : link.error().text;
+}
+
+TEST(CallLauncher, TakesTheFirstAddressOfThoseThatAllWork) {
+    ::unsetenv("SSH_CONNECTION");
+    EXPECT_EQ(taken(0ms, 0ms), "127.0.0.2");
+    EXPECT_EQ(taken(20ms, 0ms), "127.0.0.2");
+    EXPECT_EQ(taken(0ms, 20ms), "127.0.0.2");
+}
+
+TEST(CallLauncher, PassesOverAnAddressThatDoesNotAnswer) {
+    ::unsetenv("SSH_CONNECTION");
+    EXPECT_EQ(taken(1h, 0ms), "127.0.0.3");
+    // No socket listens at .4.
+    EXPECT_EQ(taken(0ms, 0ms, {"127.0.0.4", "127.0.0.3"}), "127.0.0.3");
+}
+
+TEST(CallLauncher, PrefersTheAddressThatSshCameFrom) {
+    ::setenv("SSH_CONNECTION", "127.0.0.3 40000 127.0.0.9 22", 1);
+    EXPECT_EQ(taken(0ms, 20ms), "127.0.0.3");
+    // What is none of the launcher's addresses is left over from another login, or translated.
+    EXPECT_EQ(taken(20ms, 0ms, {"127.0.0.2"}), "127.0.0.2");
+    EXPECT_EQ(taken(0ms, 0ms, {"127.0.0.4"}), "127.0.0.3");
+    ::unsetenv("SSH_CONNECTION");
 }
 
 Outcome outcome_on_hosts(std::vector<std::string> words, std::vector<std::string> variables = {}) {
