@@ -65,6 +65,9 @@ Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
     count(&PlaceCounters::acquires);
     news_.learned().taken();
     take_pending();
+    // In a program that flushes any of these bytes may be the flag that orders what came before.
+    // Another thread of this node may read it, and write, as soon as they can be shown.
+    if (news_.program_flushes()) races_.acquire_known();
     trace("dsm.acquire", acquire_.taken().size());
     apply_taken();
     acquire_.forget_taken();

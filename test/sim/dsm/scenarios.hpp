@@ -104,6 +104,15 @@ inline constexpr Scenario scenarios[] = {
          if (thread == 0 && world.read(node, 0) == 111) world.write(node, 0, 112);
      },
      Races::none, true},
+    // The same, while another thread of the node that gets it comes upon a word beside it, and so
+    // asks for the release.
+    {"flag_by_flush_and_word", 2, 2, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 2) world.write(node, 0, 111), node.memory().flush();
+         if (thread == 1) world.read(node, 1);
+         if (thread == 0 && world.read(node, 0) == 111) world.write(node, 0, 112);
+     },
+     Races::none, true},
     // An atomic orders the writes.
     {"write_behind_atomic", 2, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
