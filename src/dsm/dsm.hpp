@@ -32,6 +32,8 @@ struct MemoryOptions {
     bool exclusive = true;  ///< blocks that one node alone uses are not compared (HIROBA_EXCLUSIVE)
     bool follow = true;     ///< a synchronization brings what was used behind it (HIROBA_FOLLOW)
     bool join = true;       ///< exchanges for several blocks are one, where memory is not mapped
+    /// Whether blocks of one node's own go to the next whole: those that wander, or for tests all.
+    enum class HandOver : std::uint8_t { off, wandering, all } hand_over = HandOver::wandering;
     /// A block whose page the engine leaves open is watched after so many releases in a row that
     /// found it unchanged: about what a first write's fault costs.
     std::uint8_t vain_max = 8;
@@ -70,6 +72,7 @@ struct MemoryCounts : MissCounts {
     /// had to be shared again, and of these how many before another node had to ask.
     std::uint64_t made_exclusive = 0, given_up = 0, given_up_ahead = 0;
     std::uint64_t taken_first = 0;  ///< of those, exclusive before any node had touched them
+    std::uint64_t taken_whole = 0;  ///< of those, handed over by another node
     /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
     std::uint64_t fault_ns = 0, release_ns = 0, acquire_ns = 0;
 };

@@ -384,6 +384,15 @@ class Job:
         return self.process.returncode, out, err
 
 
+def taken_pages(bench):
+    """A thread lives on when the kernel takes away the mappings of its TLS and of its stack, as where
+    memory is short."""
+    source = (ROOT / "test/cluster/programs/taken_pages.c").read_text()
+    program = bench.build("taken_pages", source, "-fopenmp", "-pthread")
+    for engine in ("uffd", "mprotect"):
+        expect(bench.run(program, HIROBA_FAULT_ENGINE=engine), 0, "right\n", "")
+
+
 def stacks(bench):
     """`hiroba stacks` and SIGUSR1 show every thread and what it waits for; the job goes on."""
     job = Job(bench)
@@ -458,7 +467,7 @@ def watching(bench):
 
 CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
          too_much_address_space, refused_calls, core_files,
-         stack_overflow, stacks, user_signal_of_the_program, debugger,
+         stack_overflow, taken_pages, stacks, user_signal_of_the_program, debugger,
          watching]
 
 

@@ -79,7 +79,8 @@ NodeId BlockLock::home_of(BlockId block, std::uint64_t word) const noexcept {
 
 LockToken BlockLock::token_of(BlockId block, const std::uint64_t words[3]) const noexcept {
     const auto lease = LeaseWord::from_raw(words[2]);
-    return {home_of(block, words[0]), Timestamp{words[1]}, lease.rts(), lease.was_read()};
+    return {home_of(block, words[0]), Timestamp{words[1]}, lease.rts(), lease.was_read(),
+            lease.is_sole()};
 }
 
 LockToken BlockLock::read_token(NodeId at, BlockId block) noexcept {
@@ -419,15 +420,34 @@ bool BlockLock::try_lock_untouched(BlockId block) noexcept {
     return false;
 }
 
+void BlockLock::unlock_sole(BlockId block, const LockToken& token) noexcept {
+    open(block, {self_, token.wts, token.rts}, LeaseWord::open_and_sole(token.rts));
+}
+
+// The own word is busy during the exchange, as in begin(). No node has queued behind it most often,
+// and it can be put back.
+std::optional<LockToken> BlockLock::try_lock_sole(BlockId block, const HomeView& home) noexcept {
+    Chased chased = begin(block);
+    const LinkWord before = LinkWord::link(chased.at);
+    std::uint64_t words[3] = {};
+    if (exchange(home.node, block, LinkWord::unlocked(), LinkWord::link(self_), true, words,
+                 nullptr) == LinkWord::unlocked())
+        return take_over(block, words);
+    if (records_.compare_swap(word(self_, block, link_at), LinkWord::locked().raw(),
+                              before.raw()) == LinkWord::locked().raw())
+        return std::nullopt;
+    return finish(chased);
+}
+
 // The lock's taker closes the word first: one of the two sees the other.
 bool BlockLock::touch(BlockId block) noexcept {
     const auto at = word(self_, block, lease_at);
     const auto lease = LeaseWord::from_raw(records_.load(at));
-    if (!lease.is_open() || !lease.is_untouched()) return lease.is_open();
-    // Writes a time that no reader was given, and no reader's trace: there is none of this node's
-    // own copy.
-    const std::uint64_t seen =
-        records_.compare_swap(at, lease.raw(), LeaseWord::open(Timestamp{1}).raw());
+    if (!lease.is_open() || (!lease.is_untouched() && !lease.is_sole())) return lease.is_open();
+    // Untouched: writes a time that no reader was given. No reader's trace: there is none of this
+    // node's own copy.
+    const Timestamp rts = lease.is_sole() ? lease.rts() : Timestamp{1};
+    const std::uint64_t seen = records_.compare_swap(at, lease.raw(), LeaseWord::open(rts).raw());
     return LeaseWord::from_raw(seen).is_open();
 }
 

@@ -104,8 +104,14 @@ public:
     /// Takes the lock of a block that no node has ever read or written. False: some node has, or is
     /// about to. Waits for nobody. Where the initial home's memory is not mapped: an exchange.
     bool try_lock_untouched(BlockId block) noexcept;
-    /// This node, the home, is going to read the block: it is untouched no more. False: the lock
-    /// has been taken meanwhile.
+    /// As unlock(), of a block that no node can read, this one neither.
+    void unlock_sole(BlockId block, const LockToken& token) noexcept;
+    /// Takes the lock at `home`, another node that was seen there with a block that none can read.
+    /// Empty: some other node was faster. Waits for nobody, unless one has queued behind this node
+    /// meanwhile; then the token may be any.
+    std::optional<LockToken> try_lock_sole(BlockId block, const HomeView& home) noexcept;
+    /// This node, the home, is going to read the block: it is untouched, or sole, no more. False:
+    /// the lock has been taken meanwhile.
     bool touch(BlockId block) noexcept;
     /// The lock, which this node has as the home, stays with it until somebody wants it: they say
     /// so to the Keeper. False: somebody has queued already, so it must be opened.

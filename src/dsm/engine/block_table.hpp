@@ -62,6 +62,8 @@ struct Trial {
     bool proven = false;        ///< the last time it was exclusive was worth it
     bool ahead = false;         ///< given up before anybody asked, and not wanted by any node since
     bool unwanted = false;      ///< so it was in vain the last time
+    bool away = false;          ///< given up, and no bytes of another node have come since
+    bool wanders = false;       ///< another node has written it the last time it was given up
     std::uint8_t streak_patience = 0;  ///< how often more of them were taken for too many
     Timestamp wts;  ///< of the version that cannot be read by its notice; 0: none
     /// This node's release that told of the first of such versions, between which nobody has read
@@ -183,6 +185,7 @@ struct LockToken {
     Timestamp wts;
     Timestamp rts;
     bool read = false;  ///< readers have extended the home's lease since it published
+    bool sole = false;  ///< no node can read its copy
 };
 
 }  // namespace hiroba::dsm

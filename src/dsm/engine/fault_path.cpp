@@ -15,6 +15,7 @@
 #include "dsm/engine/node.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/kernel_calls.hpp"
+#include "dsm/memory/own_tls.hpp"
 
 namespace hiroba::dsm {
 
@@ -38,6 +39,21 @@ private:
 };
 
 }  // namespace
+
+// Stacks and TLS of this node's threads never become inaccessible (invariant 8), so that no latch
+// is needed. Of other memory that stays only the thread's own TLS: what else is pinned need not be
+// for ever. Their first touch is an ordinary fault.
+bool Node::restore(std::uintptr_t address) noexcept {
+    const auto offset = map().offset_of(address);
+    if (!offset) return false;
+    const BlockId block = block_at(*offset);
+    if (!is_pinned(*offset) && (entries_[block].pins == 0 || !is_own_tls(address))) return false;
+    const BlockState state = std::atomic_ref{entries_[block].state}.load(std::memory_order_relaxed);
+    if (state != BlockState::pinned && state != BlockState::exclusive) return false;
+    if (entries_[block].guards_stack) return false;
+    engine_->map(program_range(block), Access::write);
+    return true;
+}
 
 bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const auto offset = map().offset_of(address);
@@ -158,7 +174,8 @@ BlockEvent Node::event_of_fault(BlockId block, bool write) noexcept {
 bool Node::is_being_written(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (!entry.latch.try_lock()) return false;
-    const bool written = entry.state == BlockState::writable && entry.writes.guess > 0;
+    const bool open = entry.state == BlockState::writable || entry.state == BlockState::exclusive;
+    const bool written = open && entry.writes.guess > 0;
     entry.latch.unlock();
     return written;
 }
@@ -205,7 +222,8 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
         const std::uint32_t latched = latch_for_fetch(first, joins() ? window - got : 1, end);
         std::array<BlockId, together_max> blocks;
         std::iota(blocks.begin(), blocks.begin() + latched, first);
-        const std::uint32_t brought = fetch_ahead_together(std::span{blocks}.first(latched), true);
+        const std::uint32_t brought =
+            fetch_ahead_together(std::span{blocks}.first(latched), true, writes);
         std::uint32_t came = 0;
         for (; came < latched && (brought >> came & 1) != 0; ++came) {
             BlockEntry& entry = entries_[first + came];
@@ -283,8 +301,10 @@ bool Node::fetch_ahead(BlockId block) noexcept {
         return fetch_by_notice(block, BlockWork::fetch, missing) && missing.is_none() &&
                entry.rts >= min_wts();
     }
-    if (lock_.is_here(block))
+    if (lock_.is_here(block)) {
+        note_wandering(entry.trial, false);
         return may_place(block, copies_.own_stamp(block)) && lock_.touch(block);
+    }
     return fetch_without_lock(block, BlockWork::none, missing, false) && missing.is_none() &&
            is_current(block);
 }
@@ -312,7 +332,7 @@ void Node::map_ahead(BlockId first, std::uint32_t count_ahead, Access access) no
     };
     for (BlockId block = first; block < first + count_ahead; ++block) {
         // Spread over the blocks, so that no stride of the program misses all of them.
-        if (options_.watch_ahead && access == Access::read &&
+        if (options_.watch_ahead && entries_[block].state == BlockState::readonly &&
             (block * 0x9E37'79B9u >> 16) % one_in == 0) {
             entries_[block].watched = true;
             count(&PlaceCounters::ahead_watched);
@@ -329,8 +349,11 @@ void Node::map_ahead(BlockId first, std::uint32_t count_ahead, Access access) no
 
 Stamp Node::resolve(BlockId block, BlockEvent event) noexcept {
     BlockEntry& entry = entries_[block];
-    const BlockStep next = take(entry, event);
     Stamp missing;
+    if (event == BlockEvent::write_fault && entry.state == BlockState::invalid)
+        missing = take_whole(block);
+    if (!missing.is_none()) return missing;
+    const BlockStep next = take(entry, event);
     if (has(next.work, BlockWork::fetch)) missing = bring_current(block, BlockWork::fetch);
     if (has(next.work, BlockWork::rebase)) missing = bring_current(block, BlockWork::rebase);
     if (!missing.is_none()) return missing;
@@ -405,6 +428,7 @@ Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
     BlockEntry& entry = entries_[block];
     Stamp missing;
     if (lock_.is_here(block) && lock_.touch(block)) {
+        note_wandering(entry.trial, false);
         if (!may_place(block, copies_.own_stamp(block))) missing = copies_.own_stamp(block);
     } else if (!fetch_without_lock(block, how, missing)) {
         missing = fetch_with_lock(block, how);
@@ -416,22 +440,23 @@ Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
     return missing;
 }
 
-// The lock was held just now, or on its way. This node becomes the home, of the version there is,
-// unless it may not have that yet. It takes a lease as a reader does: who is next in the queue gets
-// the lock as it is opened, and without one this copy would be current no longer. Nodes that all
-// want the block would hand it on in a circle.
+// With the lock. This node becomes the home, of the version there is. It takes a lease as a reader
+// does: who is next in the queue gets the lock as it is opened, and without one this copy would be
+// current no longer. Nodes that all want the block would hand it on in a circle.
+void Node::open_as_home(BlockId block, LockToken token) noexcept {
+    token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
+    set_lease(block, token.rts);  // in the queue before the lock is opened (invariant 6)
+    lock_.unlock(block, token);
+}
+
+// The lock was held just now, or on its way. This node becomes the home unless it may not have that
+// version yet.
 Stamp Node::fetch_with_lock(BlockId block, BlockWork how) noexcept {
-    LockToken token = lock_.lock(block);
-    // In the queue before the lock is opened (invariant 6).
-    const auto open = [&] {
-        token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
-        set_lease(block, token.rts);
-        lock_.unlock(block, token);
-    };
+    const LockToken token = lock_.lock(block);
     Stamp missing;
     if (token.wts == copies_.own_wts(block)) {
         if (!may_place(block, copies_.own_stamp(block))) missing = copies_.own_stamp(block);
-        open();
+        open_as_home(block, token);
         count(&PlaceCounters::renewals);
         return missing;
     }
@@ -440,7 +465,7 @@ Stamp Node::fetch_with_lock(BlockId block, BlockWork how) noexcept {
         lock_.give_back(block, token);
         return missing;
     }
-    open();
+    open_as_home(block, token);
     count(&PlaceCounters::fetches_by_home);
     return missing;
 }
@@ -559,6 +584,7 @@ Stamp Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, Blo
     // Also of a block that a release has merged while it was inaccessible: no byte is lacking now.
     entries_[block].held_back = false;
     copies_.publish(block, bytes, got);
+    note_wandering(entries_[block].trial, true);
     races_.note_brought(block, got.change);
     count(&PlaceCounters::bytes_fetched, read.bytes);
     trace("dsm.fetch", block, got.wts.value);

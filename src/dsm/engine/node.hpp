@@ -130,11 +130,13 @@ private:
 
     // Fault path (fault_path.cpp). All but on_fault() with the block's latch held.
     bool on_fault(std::uintptr_t address, bool write) noexcept override;
+    bool restore(std::uintptr_t address) noexcept override;
     /// Each of these returns what must be acquired first, nothing having been shown; none: done.
     Stamp resolve(BlockId block, BlockEvent event) noexcept;
     Stamp bring_current(BlockId block, BlockWork how) noexcept;
     Stamp fetch_by_home(BlockId block, BlockWork how) noexcept;
     Stamp fetch_with_lock(BlockId block, BlockWork how) noexcept;
+    void open_as_home(BlockId block, LockToken token) noexcept;
     Stamp install(BlockId block, NodeId from, BlockWork how, Timestamp at_least) noexcept;
     Stamp put_in_place(BlockId block, NodeId from, const std::byte* bytes, BlockWork how,
                        const PublicCopies::Read& read) noexcept;
@@ -172,7 +174,10 @@ private:
     static constexpr std::size_t together_max = BlockLock::together_max;
     struct JointFetch;
     /// Returns of which blocks, by position, this is true now. With the latches of all of them.
-    std::uint32_t fetch_ahead_together(std::span<const BlockId> blocks, bool from_home) noexcept;
+    /// takes: what will be written becomes this node's own if another node has handed it over.
+    std::uint32_t fetch_ahead_together(std::span<const BlockId> blocks, bool from_home,
+                                       bool takes) noexcept;
+    bool fetch_ahead_alone(BlockId block, bool from_home, bool takes) noexcept;
     void bring_together(std::span<JointFetch> fetches, std::span<const BlockId> blocks,
                         BlockWork from_home, std::byte* room) noexcept;
     void rebase_together() noexcept;
@@ -224,7 +229,19 @@ private:
     enum class GiveUp { wanted, near, ahead, needed };
     void note_life(Trial& trial, GiveUp when) const noexcept;
     void give_up(BlockId block, GiveUp when) noexcept;
+    LockToken publish_given_up(BlockId block, GiveUp when) noexcept;
     void give_up_expected() noexcept;
+    bool hands_over() const noexcept;
+    bool hands_over_all() const noexcept {
+        return options_.hand_over == MemoryOptions::HandOver::all;
+    }
+    bool goes_whole(BlockId block) noexcept;
+    void gather_to_hand_over(BlockId block) noexcept;
+    void hand_over_gathered() noexcept;
+    Stamp take_whole(BlockId block) noexcept;
+    static void note_wandering(Trial& trial, bool wanders) noexcept {
+        if (std::exchange(trial.away, false)) trial.wanders = wanders;
+    }
     bool take_untouched(BlockId block) noexcept;
     std::uint32_t take_ahead(BlockId first, std::uint32_t count_max) noexcept;
     void stop_exclusive(BlockId block) noexcept;

@@ -141,7 +141,9 @@ bool Node::make_exclusive(BlockId block) noexcept {
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
     entry.trial.unwanted = std::exchange(entry.trial.ahead, false);
+    note_wandering(entry.trial, false);
     entry.trial.by = release_.number();  // with the release role
+    if (hands_over_all()) wanted_.expected().note_miss(block);
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
     return true;
@@ -171,12 +173,17 @@ void Node::note_life(Trial& trial, GiveUp when) const noexcept {
     trial.unwanted = false;
 }
 
-// With the latch. What is published may hold what no release has told of: it is owed, as an
-// atomic's is. Tracked before it is looked at: what comes later is reported.
+// With the latch. Tracked before it is looked at: what comes later is reported.
 void Node::give_up(BlockId block, GiveUp when) noexcept {
-    BlockEntry& entry = entries_[block];
     share_again(block);
     engine_->track(program_range(block));
+    lock_.unlock(block, publish_given_up(block, when));
+}
+
+// With the latch. What is published may hold what no release has told of: it is owed, as an
+// atomic's is. Returns the lock's token of that version.
+LockToken Node::publish_given_up(BlockId block, GiveUp when) noexcept {
+    BlockEntry& entry = entries_[block];
     const LockToken token = lock_.held_token(block);
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
@@ -188,10 +195,11 @@ void Node::give_up(BlockId block, GiveUp when) noexcept {
     entry.brought = false;
     entry.merging.given_up = true;
     note_life(entry.trial, when);
+    entry.trial.away = true;
     if (when == GiveUp::wanted || when == GiveUp::near) wanted_.expected().note_miss(block);
-    lock_.unlock(block, {self_, wts, rts});
     count(&PlaceCounters::given_up);
     trace("dsm.give_up", block, wts.value);
+    return {self_, wts, rts};
 }
 
 // With the latch, the block being invalid. False: some node has touched it, or is about to. It need
@@ -304,7 +312,11 @@ void Node::give_up_expected() noexcept {
     constexpr std::uint8_t idle_max = 64;
     wanted_.expected().learn();
     wanted_.expected().filter([](UsePredictor::Run& run) { return run.idle < idle_max; });
-    for (UsePredictor::Run& run : wanted_.expected().arrive(this_thread().place)) {
+    const std::span runs = wanted_.expected().arrive(this_thread().place);
+    if (runs.empty()) return;
+    // For what makes blocks inaccessible. Before any latch: its holder may wait for one.
+    const std::scoped_lock role{acquire_};
+    for (UsePredictor::Run& run : runs) {
         std::uint32_t given_up = 0;
         for (BlockId block = run.first; block < run.end(); ++block) {
             BlockEntry& entry = entries_[block];
@@ -313,15 +325,109 @@ void Node::give_up_expected() noexcept {
                     BlockState::exclusive ||
                 !entry.latch.try_lock())
                 continue;
-            if (entry.state == BlockState::exclusive && !entry.trial.unwanted) {
-                give_up(block, GiveUp::ahead);
-                ++given_up;
+            const bool goes =
+                entry.state == BlockState::exclusive && (!entry.trial.unwanted || hands_over_all());
+            given_up += goes;
+            if (goes && goes_whole(block)) {
+                gather_to_hand_over(block);
+                continue;
             }
+            if (goes) give_up(block, GiveUp::ahead);
             entry.latch.unlock();
         }
         run.idle = given_up > 0 ? 0 : static_cast<std::uint8_t>(run.idle + 1);
         count(&PlaceCounters::given_up_ahead, given_up);
     }
+    hand_over_gathered();
+}
+
+// --- handed over ---------------------------------------------------------------------------------
+
+// Where memory is not mapped, each block would cost its taker exchanges of its own.
+bool Node::hands_over() const noexcept {
+    return options_.exclusive && options_.hand_over != MemoryOptions::HandOver::off && !joins();
+}
+
+// With the latch. Whether the next node will write the block, as far as is known.
+bool Node::goes_whole(BlockId block) noexcept {
+    const BlockEntry& entry = entries_[block];
+    return hands_over() && (hands_over_all() || entry.trial.wanders) && entry.pins == 0 &&
+           !must_stay(block);
+}
+
+// With the latch, which stays closed, and the acquire role. Tracked first: what is not mapped is
+// not left open.
+void Node::gather_to_hand_over(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (acquire_.invalidation().is_full()) hand_over_gathered();
+    entry.state = take(entry, BlockEvent::handed_over).next;
+    entry.watched = false;
+    const AddressRange range = program_range(block);
+    engine_->track(range);
+    acquire_.invalidation().add(block, range);
+}
+
+// With the acquire role. From the unmapping on no node can read them: none could while they were
+// exclusive here.
+void Node::hand_over_gathered() noexcept {
+    Invalidation& gone = acquire_.invalidation();
+    if (gone.is_empty()) return;
+    engine_->unmap(gone.ranges());
+    for (const BlockId block : gone.blocks()) {
+        lock_.unlock_sole(block, publish_given_up(block, GiveUp::ahead));
+        entries_[block].latch.unlock();
+    }
+    gone.clear();
+}
+
+// With the latch, the block being invalid, and about to be written. If its home has handed it over
+// it becomes this node's own, with its bytes: exclusive, and not yet mapped. Returns what must be
+// acquired before. Where somebody was faster, or came meanwhile, the block is left as it was, or
+// this node is its home.
+Stamp Node::take_whole(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (!hands_over() || entry.pins > 0 || entry.early || entry.held_back || entry.guards_stack ||
+        entry.stale.pinned || must_stay(block))
+        return {};
+    const auto home = lock_.find_home(block, home_guess(entry, self_), nullptr, false);
+    if (!home || home->node == self_ || !home->lease.is_sole()) return {};
+    // Before the lock is taken: a node that gives it back cannot say that no node can read the
+    // block.
+    if (const Stamp before = copies_.stamp_of(home->node, block); !may_place(block, before))
+        return before;
+    const auto token = lock_.try_lock_sole(block, *home);
+    if (!token) return {};
+    Stamp missing;
+    if (!has_bytes_of(*token, block)) {
+        missing = install(block, token->home, BlockWork::fetch, token->wts);
+    } else if (!may_place(block, copies_.own_stamp(block))) {
+        missing = copies_.own_stamp(block);
+    }
+    entry.notice_wts = {};
+    const auto open = [&] {
+        open_as_home(block, *token);
+        entry.brought = !missing.is_none();
+        count(&PlaceCounters::fetches_by_home);
+        return missing;
+    };
+    if (!missing.is_none() || entry.early || !token->sole || token->read) return open();
+    entry.state = take(entry, BlockEvent::taken).next;
+    if (!lock_.keep(block)) {
+        share_again(block);
+        return open();
+    }
+    entry.exclusive_since = races_.this_change().epoch;
+    engine_->leave_untracked(program_range(block));
+    entry.trial.by = release_.number();  // a hint
+    entry.trial.wts = {};
+    entry.trial.ahead = entry.trial.unwanted = false;
+    entry.brought = false;
+    entry.rts = token->rts;  // whatever news tells of is older
+    if (hands_over_all()) wanted_.expected().note_miss(block);
+    count(&PlaceCounters::made_exclusive);
+    count(&PlaceCounters::taken_whole);
+    trace("dsm.take_whole", block, token->wts.value);
+    return {};
 }
 
 // Thread: any but a handler's, with what latches it has.

@@ -70,7 +70,8 @@ void Node::bring_run(UsePredictor::Run& run) noexcept {
     };
     static_assert(together_max >= UsePredictor::run_max);
     const std::size_t wanted_count = latch_expected(run, latched);
-    const std::uint32_t came = fetch_ahead_together(std::span{latched}.first(wanted_count), true);
+    const std::uint32_t came =
+        fetch_ahead_together(std::span{latched}.first(wanted_count), true, true);
     for (std::size_t i = 0; i < wanted_count; ++i) {
         const BlockId block = latched[i];
         BlockEntry& entry = entries_[block];
@@ -82,7 +83,7 @@ void Node::bring_run(UsePredictor::Run& run) noexcept {
         latched[brought++] = block;
         // Next time without taking it away in between.
         if (is_stale_just_now(entry)) note_followed(entry);
-        entry.watched = block + 1 == run.first + sample;
+        entry.watched = block + 1 == run.first + sample && !readable(entry.state);
         const bool writes = entry.writes.guess >= write_guess_sure && !entry.watched;
         const Access wanted = writes ? Access::write : Access::read;
         entry.state = take(entry, writes ? BlockEvent::write_fault : BlockEvent::read_fault).next;

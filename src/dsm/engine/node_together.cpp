@@ -92,15 +92,13 @@ void Node::bring_together(std::span<JointFetch> fetches, std::span<const BlockId
 }
 
 // As fetch_ahead() or, for those without a notice if `from_home`, fetch_from_home_ahead().
-std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool from_home) noexcept {
+std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool from_home,
+                                         bool takes) noexcept {
     static_assert(together_max == fetches_max);
     HIROBA_INVARIANT(blocks.size() <= together_max, "%lu blocks at once", blocks.size());
     std::uint32_t brought = 0;
     const auto note = [&](std::size_t i, bool came) { brought |= std::uint32_t{came} << i; };
-    const auto alone = [&](BlockId block) {
-        const bool looks = from_home && entries_[block].notice_wts == Timestamp{};
-        return looks && !lock_.is_here(block) ? fetch_from_home_ahead(block) : fetch_ahead(block);
-    };
+    const auto alone = [&](BlockId block) { return fetch_ahead_alone(block, from_home, takes); };
     if (!joins()) {
         for (std::size_t i = 0; i < blocks.size(); ++i) note(i, alone(blocks[i]));
         return brought;
@@ -116,6 +114,17 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
         }
     });
     return brought;
+}
+
+bool Node::fetch_ahead_alone(BlockId block, bool from_home, bool takes) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (takes && entry.state == BlockState::invalid && entry.writes.guess >= write_guess_sure) {
+        // What must be acquired first stays away, and nobody's but for the next who comes.
+        if (!take_whole(block).is_none()) return false;
+        if (readable(entry.state)) return true;
+    }
+    const bool looks = from_home && entry.notice_wts == Timestamp{};
+    return looks && !lock_.is_here(block) ? fetch_from_home_ahead(block) : fetch_ahead(block);
 }
 
 // Rebases, of the blocks that the acquire has put off, all that need nothing but reading. The rest

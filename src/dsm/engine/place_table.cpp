@@ -49,6 +49,7 @@ MemoryCounts sum_of(const PlaceCounters& counters) noexcept {
     counts.made_exclusive = value(counters.made_exclusive);
     counts.given_up = value(counters.given_up);
     counts.taken_first = value(counters.taken_first);
+    counts.taken_whole = value(counters.taken_whole);
     counts.fault_ns = value(counters.fault_ns);
     counts.release_ns = value(counters.release_ns);
     counts.acquire_ns = value(counters.acquire_ns);

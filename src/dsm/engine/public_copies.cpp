@@ -134,6 +134,11 @@ Timestamp PublicCopies::wts_of(NodeId node, BlockId block) noexcept {
     return Timestamp{records_.load({node, record_at + offsetof(BlockRecord, copy_wts)})};
 }
 
+Stamp PublicCopies::stamp_of(NodeId node, BlockId block) noexcept {
+    const std::uint64_t record_at = std::uint64_t{block} * sizeof(BlockRecord);
+    return Stamp::from_raw(records_.load({node, record_at + offsetof(BlockRecord, copy_stamp)}));
+}
+
 void PublicCopies::discard(BlockId first, std::size_t count) noexcept {
     data_.discard(std::uint64_t{first} * block_bytes_, count * block_bytes_);
     for (std::size_t i = 0; i < count; ++i) {

@@ -87,6 +87,8 @@ public:
     }
     /// The version of `node`'s copy at this moment.
     Timestamp wts_of(NodeId node, BlockId block) noexcept;
+    /// What came before another node's copy, at this moment.
+    Stamp stamp_of(NodeId node, BlockId block) noexcept;
     /// Eight bytes of `node`'s copy at this moment. @param at  a multiple of 8
     std::uint64_t word_of(NodeId node, BlockId block, std::size_t at) noexcept;
     /// As wts_of(), to be made together with other accesses.

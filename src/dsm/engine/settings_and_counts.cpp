@@ -75,6 +75,7 @@ public:
         add("made_exclusive", c.made_exclusive);
         add("given_up", c.given_up);
         add("taken_first", c.taken_first);
+        add("taken_whole", c.taken_whole);
         if (c.fault_ns + c.release_ns + c.acquire_ns == 0) return;
         add("fault_us", c.fault_ns / 1000);
         add("release_us", c.release_ns / 1000);

@@ -120,6 +120,10 @@ public:
     /// In the faulting thread, on its alternate signal stack. Returns false when the address is
     /// not its business (the fault then goes to the program's handler or the default action).
     virtual bool on_fault(std::uintptr_t address, bool write) noexcept = 0;
+    /// Asked first, of every address: maps the page again if it always is accessible, so that only
+    /// the kernel can have taken the mapping away (memory was short). The faulting thread's own TLS
+    /// may lie there: what this calls uses none. False: it was something else.
+    virtual bool restore(std::uintptr_t) noexcept { return false; }
 };
 
 /// Installs the SIGBUS and SIGSEGV handlers that ask the targets in turn. A target is asked for

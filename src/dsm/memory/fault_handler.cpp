@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: SIGBUS and SIGSEGV: asks the targets, else passes on to the program. Runs in the faulting
 // thread, on its alternate stack, with all signals blocked but these two.
-// Invariant: resolving a fault touches no global memory. If it does all the same, the nested fault
-// finds the first one's address in the thread's context and stops the node with both.
+// Invariant: resolving a fault touches no global memory but the thread's TLS, whose pages the
+// kernel may take away at any time: restore() brings them back, and uses none. If it touches other
+// global memory, the nested fault finds the first one's address in the thread's context and stops
+// the node with both.
 #include "dsm/memory/fault_handler.hpp"
 
 #include <signal.h>
@@ -20,6 +22,7 @@
 #include "dsm/memory/fault_engine.hpp"
 #include "dsm/memory/fault_lock.hpp"
 #include "dsm/memory/fault_program.hpp"
+#include "dsm/memory/own_tls.hpp"
 
 namespace hiroba::dsm {
 namespace {
@@ -43,6 +46,16 @@ bool is_access(int signal, const siginfo_t& info, const ucontext_t& context) noe
     return code && context.uc_mcontext.gregs[REG_TRAPNO] == page_fault_trap &&
            ((context.uc_mcontext.gregs[REG_ERR] & error_fetch) == 0 ||
             is_executable(reinterpret_cast<std::uintptr_t>(info.si_addr)));
+}
+
+/// Uses no TLS: where the faulting thread's lies in global memory, its page may be the one.
+bool restore(std::uintptr_t address) noexcept {
+    for (const std::atomic<FaultTarget*>& slot : targets) {
+        // Acquire: pairs with the release in add_fault_target().
+        FaultTarget* const target = slot.load(std::memory_order_acquire);
+        if (target != nullptr && target->restore(address)) return true;
+    }
+    return false;
 }
 
 /// The address is noted meanwhile: a fault inside stops the node instead of coming back for ever.
@@ -88,10 +101,13 @@ void refuse_foreign(int signal, std::uintptr_t address, bool write, const siginf
 }
 
 void handle(int signal, siginfo_t* info, void* raw_context) {
-    const int errno_before = errno;
     auto& context = *static_cast<ucontext_t*>(raw_context);
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-    if (!is_access(signal, *info, context)) {
+    const bool accesses = is_access(signal, *info, context);
+    // Before anything that lies in TLS.
+    if (accesses && restore(address)) return;
+    const int errno_before = errno;
+    if (!accesses) {
         pass_to_program(signal, *info, context);
     } else {
         const bool write = (context.uc_mcontext.gregs[REG_ERR] & error_write) != 0;
@@ -109,6 +125,7 @@ void handle(int signal, siginfo_t* info, void* raw_context) {
 
 void install_fault_handlers() noexcept {
     if (installed.exchange(true, std::memory_order_seq_cst)) return;
+    measure_tls();
     struct sigaction ours {};
     ours.sa_sigaction = handle;
     // Not blocked inside itself (SA_NODEFER): a nested fault is to be reported, not to kill.

@@ -41,10 +41,11 @@ enum class BlockEvent : std::uint8_t {
     unpinned,       ///< about to become stale, and no system call needs it pinned any more
     freed,          ///< the program uses it on no node any more: both copies become zero
     unread,         ///< a release finds it written, and that no other node can read any of it
-    taken,          ///< about to be written, and no node has ever read or written any of it
+    taken,          ///< about to be written, and no node can read any of it
     wanted,         ///< another node wants it, or this one does what needs a tracked block
+    handed_over,    ///< another node will want it whole: no copy stays readable here
 };
-inline constexpr unsigned block_events = 14;
+inline constexpr unsigned block_events = 15;
 
 /// What the engine does on the way, in this order: rebase or fetch, then (un)map.
 enum class BlockWork : std::uint8_t {
@@ -53,7 +54,7 @@ enum class BlockWork : std::uint8_t {
     rebase = 2,  ///< private := newest with our changes on top; public := newest
     map_read = 4,
     map_write = 8,
-    unmap = 16,     ///< when stale, then compare: found_equal or found_changed
+    unmap = 16,     ///< when stale, then compare: found_equal or found_changed; or publish
     remember = 32,  ///< put on the list of unmerged blocks, which the next release visits
 };
 
@@ -93,7 +94,7 @@ constexpr const char* name_of(BlockEvent event) {
     constexpr const char* names[block_events] = {
         "read_fault",  "write_fault",   "pinned_fault", "written", "stale",
         "found_equal", "found_changed", "merged",       "atomic",  "unpinned",
-        "freed",       "unread",        "taken",        "wanted"};
+        "freed",       "unread",        "taken",        "wanted",  "handed_over"};
     return names[static_cast<unsigned>(event)];
 }
 
@@ -143,6 +144,7 @@ constexpr std::optional<BlockStep> find_step_of_exclusive(BlockState state, Bloc
         case on(writable, unread):
         case on(pinned, unread): return BlockStep{exclusive, none};
         case on(exclusive, wanted): return BlockStep{writable, none};
+        case on(exclusive, handed_over): return BlockStep{invalid, unmap};
         case on(invalid, taken): return BlockStep{exclusive, map_write};
 
         // The kernel dropped the mapping, or has it protected yet.

@@ -79,6 +79,7 @@ constexpr Row rows[] = {
     {pinned, unread, exclusive, none},
     {invalid, taken, exclusive, map_write},
     {exclusive, wanted, writable, none},
+    {exclusive, handed_over, invalid, unmap},
     {exclusive, read_fault, exclusive, map_write},
     {exclusive, write_fault, exclusive, map_write},
     {exclusive, pinned_fault, exclusive, map_write},

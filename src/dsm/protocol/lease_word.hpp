@@ -12,8 +12,8 @@
 
 namespace hiroba::dsm {
 
-/// {closed, kept, read, rts}. Zero, of untouched memory, is open: only the initial home is ever
-/// asked then.
+/// {closed, kept, read, sole, rts}. Zero, of untouched memory, is open: only the initial home is
+/// ever asked then.
 class LeaseWord {
 public:
     static constexpr std::uint64_t closing_bit = std::uint64_t{1} << 63;
@@ -21,6 +21,9 @@ public:
     static constexpr std::uint64_t keeping_bit = std::uint64_t{1} << 62;
     /// A reader has extended the word since the version was published.
     static constexpr std::uint64_t reading_bit = std::uint64_t{1} << 61;
+    /// No node can read its copy, the home neither, and none has a notice of the version: who
+    /// takes the lock may have the block for its own (docs/protocol.md#handed-over).
+    static constexpr std::uint64_t sole_bit = std::uint64_t{1} << 60;
 
     constexpr LeaseWord() = default;
     static constexpr LeaseWord from_raw(std::uint64_t raw) { return LeaseWord{raw}; }
@@ -29,6 +32,9 @@ public:
         return LeaseWord{checked(rts) | (read ? reading_bit : 0)};
     }
     static constexpr LeaseWord open_and_read(Timestamp rts) { return open(rts, true); }
+    static constexpr LeaseWord open_and_sole(Timestamp rts) {
+        return LeaseWord{checked(rts) | sole_bit};
+    }
     static constexpr LeaseWord closed(Timestamp rts, bool read = false) {
         return LeaseWord{checked(rts) | closing_bit | (read ? reading_bit : 0)};
     }
@@ -37,6 +43,7 @@ public:
     constexpr bool is_open() const { return (raw_ & closing_bit) == 0; }
     constexpr bool is_kept() const { return (raw_ & keeping_bit) != 0; }
     constexpr bool was_read() const { return (raw_ & reading_bit) != 0; }
+    constexpr bool is_sole() const { return (raw_ & sole_bit) != 0; }
     /// No node has ever had the lock, nor read at the home.
     constexpr bool is_untouched() const { return (raw_ & ~closing_bit) == 0; }
     constexpr Timestamp rts() const { return Timestamp{raw_ & ~all_bits}; }
@@ -44,7 +51,7 @@ public:
 
 private:
     constexpr explicit LeaseWord(std::uint64_t raw) : raw_(raw) {}
-    static constexpr std::uint64_t all_bits = closing_bit | keeping_bit | reading_bit;
+    static constexpr std::uint64_t all_bits = closing_bit | keeping_bit | reading_bit | sole_bit;
     static constexpr std::uint64_t checked(Timestamp rts) {
         HIROBA_INVARIANT((rts.value & all_bits) == 0, "logical time ran out at %lu", rts.value);
         return rts.value;

@@ -44,6 +44,7 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
         options.memory.atomics = dsm::MemoryOptions::Atomics::relaxed;
     options.memory.exclusive = scenario.exclusive;
     options.memory.join = scenario.joins();
+    options.memory.hand_over = scenario.hand_over();
     options.memory.notices_max = scenario.notices_max;
     using Race = dsm::MemoryOptions::Race;
     options.memory.race = scenario.races == Races::off ? Race::off : Race::report;

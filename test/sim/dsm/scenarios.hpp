@@ -33,6 +33,12 @@ struct Scenario {
     /// Whether exchanges for several blocks are joined, as where memory is not mapped; elsewhere
     /// one block goes after the other, as where it is.
     constexpr bool joins() const { return std::string_view{name}.starts_with("merges_"); }
+    /// Whether each block that is one node's own is handed over at that node's next meeting but
+    /// one, or none is.
+    constexpr auto hand_over() const {
+        using HandOver = dsm::MemoryOptions::HandOver;
+        return std::string_view{name}.starts_with("handed_") ? HandOver::all : HandOver::off;
+    }
 };
 
 constexpr unsigned hops = 8;
@@ -479,6 +485,62 @@ inline constexpr Scenario scenarios[] = {
          if (thread == 0) world.see_or_told(node, 5, 7);
      },
      Races::none, true, false, true},
+    // A block of one node's own goes to the other whole, and back.
+    {"handed_over", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 4; ++round) {
+             if (thread == 0) world.add(node, 0);
+             world.meet(node);
+         }
+         if (thread == 1) world.add(node, 0);
+         world.meet(node);
+         if (thread == 0) world.add(node, 0);
+         world.meet(node);
+     },
+     Races::none, true, false, true},
+    // The one that has handed it over comes back to it before the other has come.
+    {"handed_over_and_reader", 2, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 3; ++round) {
+             if (thread == 0) world.add(node, 0);
+             world.meet(node);
+         }
+         world.meet(node);
+         if (thread == 0) world.see(node, 0);
+         world.meet(node);
+         if (thread == 1) world.add(node, 0);
+         world.meet(node);
+         if (thread == 0) world.see(node, 0);
+     },
+     Races::none, true, false, true},
+    // A third node reads it while the next one writes it.
+    {"handed_over_and_two", 3, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 3; ++round) {
+             if (thread == 0) world.add(node, 0);
+             world.meet(node);
+         }
+         world.meet(node);
+         if (thread == 2) world.see(node, 0);
+         if (thread == 1) world.add(node, 1);
+         world.meet(node);
+         if (thread == 2) world.see(node, 1);
+     },
+     Races::none, true, false, true},
+    // It is handed over with a flag whose data the other has not acquired.
+    {"handed_over_and_flag", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 2; ++round) {
+             if (thread == 0) world.add(node, 2), world.add(node, 0);
+             world.meet(node);
+         }
+         if (thread == 0) {
+             world.add(node, 2), world.add(node, 0);
+             world.lock(node, 0), world.unlock(node, 0), world.tell();
+         }
+         if (thread == 1) world.await_told(1), world.write(node, 1, 5), world.look(node, 0, 2);
+     },
+     Races::off, true, false, true},
     // A flag through a third node.
     {"flag_handed_on", 3, 1, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

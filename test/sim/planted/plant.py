@@ -14,6 +14,8 @@ Usage: plant.py <root of the tree> <bug> <output>
 import sys
 from pathlib import Path
 
+from exclusive_bugs import EXCLUSIVE
+
 ENGINE = "src/dsm/engine/"
 STATION = "src/acp/command_station.cpp"
 SPACE = "src/gas/relocatable/"
@@ -152,10 +154,9 @@ BUGS = {
     # Who reads under a block's lock has no lease when it opens it.
     "opened_without_lease": (
         ENGINE + "fault_path.cpp",
-        [("        token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);\n"
-          "        set_lease(block, token.rts);\n"
-          "        lock_.unlock(block, token);\n",
-          "        lock_.unlock(block, token);\n")],
+        [("    token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);\n"
+          "    set_lease(block, token.rts);  // in the queue before the lock is opened (invariant 6)\n",
+          "")],
     ),
     # What was read at a home is taken for the newest version without asking afterwards.
     "read_without_extending": (
@@ -203,43 +204,12 @@ BUGS = {
         ENGINE + "node_release.cpp",
         [("    constexpr unsigned looks_max = 8;\n", "    constexpr unsigned looks_max = 1;\n")],
     ),
-    # A block becomes exclusive while others may have a copy by an older notice.
-    "exclusive_before_all_know": (
-        ENGINE + "node_exclusive.cpp",
-        [("           trial.by <= news_.known_release();\n",
-          "           trial.by <= release_.number();\n")],
-    ),
-    # A block becomes exclusive though another node has read it from the home.
-    "exclusive_though_read": (
-        ENGINE + "node_exclusive.cpp",
-        [("           !token.read &&\n", "")],
-    ),
-    # The initial home reads a block that no node has touched, and leaves no trace.
-    "untouched_though_read": (
-        ENGINE + "fault_path.cpp",
-        [("    if (lock_.is_here(block) && lock_.touch(block)) {", "    if (lock_.is_here(block)) {")],
-    ),
-    # What is given up says nothing of what came before it.
-    "given_up_without_debt": (
-        ENGINE + "node_exclusive.cpp",
-        [("{wts, owe_release(), {self_", "{wts, copies_.own_stamp(block), {self_")],
-    ),
-    # What is written after a block was given up is not noticed.
-    "given_up_untracked": (
-        ENGINE + "node_exclusive.cpp",
-        [("    engine_->track(program_range(block));\n", "")],
-    ),
     # Whose bytes lie elsewhere is said to be here, after a look whether anybody has read them.
     "looked_at_as_home": (
         ENGINE + "node_exclusive.cpp",
         [("    at_home ? lock_.unlock(block, token) : lock_.give_back(block, token);\n",
           "    lock_.unlock(block, token);\n"),
          ("!lock_.is_here(block) || ", "")],
-    ),
-    # A stack that was given up may become inaccessible to its own thread.
-    "stack_given_up_as_any": (
-        ENGINE + "node_exclusive.cpp",
-        [("    if (is_pinned(offset_of(block))) entry.state =", "    if (false) entry.state =")],
     ),
     # Bytes without a lease that were never shown outlive the notice of their version.
     "brought_bytes_outlive_the_notice": (
@@ -529,6 +499,7 @@ LITMUS = {
         [("    return may ? Stamp{} : got.stamp;\n", "    return {};\n")],
         2, "publication, none behind"),
 }
+BUGS |= EXCLUSIVE
 
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
@@ -565,6 +536,9 @@ EXPLORED = {
     "given_up_untracked": "exclusive_and_lock",
     "stack_given_up_as_any": "exclusive_stack",
     "exclusive_though_read": "exclusive_and_reader",
+    "handed_over_mapped": "handed_over",
+    "sole_though_read": "handed_over_and_reader",
+    "taken_without_its_news": "handed_over_and_flag",
     "untouched_though_read": "untouched",
     "line_of_atomic_untold": "atomics_and_meeting",
     "met_version_without_own_changes": "race_and_rebase",

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bugs of blocks that are one node's own, for plant.py: bug: (file, [(right, wrong), ...])."""
+
+ENGINE = "src/dsm/engine/"
+
+EXCLUSIVE = {
+    # A block becomes exclusive while others may have a copy by an older notice.
+    "exclusive_before_all_know": (
+        ENGINE + "node_exclusive.cpp",
+        [("           trial.by <= news_.known_release();\n",
+          "           trial.by <= release_.number();\n")],
+    ),
+    # A block becomes exclusive though another node has read it from the home.
+    "exclusive_though_read": (
+        ENGINE + "node_exclusive.cpp",
+        [("           !token.read &&\n", "")],
+    ),
+    # The initial home reads a block that no node has touched, and leaves no trace.
+    "untouched_though_read": (
+        ENGINE + "fault_path.cpp",
+        [("    if (lock_.is_here(block) && lock_.touch(block)) {", "    if (lock_.is_here(block)) {")],
+    ),
+    # A block is handed over while the program of the node that had it can reach its copy.
+    "handed_over_mapped": (
+        ENGINE + "node_exclusive.cpp",
+        [("    engine_->unmap(gone.ranges());\n", "")],
+    ),
+    # The node that has handed a block over reads it again, and says nothing.
+    "sole_though_read": (
+        ENGINE + "block_lock.cpp",
+        [("(!lease.is_untouched() && !lease.is_sole())", "!lease.is_untouched()")],
+    ),
+    # A block that another node has read since it was handed over is taken whole.
+    "taken_though_read": (
+        ENGINE + "node_exclusive.cpp",
+        [("home->node == self_ || !home->lease.is_sole()", "home->node == self_"),
+         (" || !token->sole || token->read", "")],
+    ),
+    # A block is taken whole without what came before it.
+    "taken_without_its_news": (
+        ENGINE + "node_exclusive.cpp",
+        [("if (const Stamp before = copies_.stamp_of(home->node, block); !may_place(block, before))",
+          "if (const Stamp before = copies_.stamp_of(home->node, block); before.is_none() && false)"),
+         ("    if (!missing.is_none() || entry.early", "    missing = {};\n    if (entry.early")],
+    ),
+    # Old news make a block stale that has been taken whole.
+    "taken_until_no_time": (
+        ENGINE + "node_exclusive.cpp",
+        [("    entry.rts = token->rts;  // whatever news tells of is older\n", "")],
+    ),
+    # What is given up says nothing of what came before it.
+    "given_up_without_debt": (
+        ENGINE + "node_exclusive.cpp",
+        [("{wts, owe_release(), {self_", "{wts, copies_.own_stamp(block), {self_")],
+    ),
+    # What is written after a block was given up is not noticed.
+    "given_up_untracked": (
+        ENGINE + "node_exclusive.cpp",
+        [("    engine_->track(program_range(block));\n", "")],
+    ),
+    # A stack that was given up may become inaccessible to its own thread.
+    "stack_given_up_as_any": (
+        ENGINE + "node_exclusive.cpp",
+        [("    if (is_pinned(offset_of(block))) entry.state =", "    if (false) entry.state =")],
+    ),
+}
