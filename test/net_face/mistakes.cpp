@@ -199,7 +199,7 @@ void wrong_kicks(Node& node, kick::Window& window) {
     expect_line(why, std::to_string(nodes));
     require(!board.kick<std::uint64_t>(node.next(), kick::Offset{1} << 40, &why),
             "a kick far outside");
-    expect_line(why, "kick");
+    expect_line(why, "1099511627776 of polled memory, which has 131072 bytes");
     require(!board.kick<std::uint64_t>(node.next(), net::RemoteAddress{net::Handle{77}, 0}, &why),
             "a kick to no handle");
     expect_line(why, "handle 77");

@@ -310,6 +310,13 @@ bool BoardOver::prepare(NodeId node, const net::Handle* memory, std::uint64_t pa
             return false;
         }
     }
+    const std::size_t polled = network_.endpoint().provider().local(board_->llcm()).size();
+    if (memory == nullptr && page_offset >= polled) {
+        tell(why, "kick: a page at " + std::to_string(page_offset) +
+                      " of polled memory, which has " + std::to_string(polled) +
+                      " bytes (Board::make's polled_bytes)");
+        return false;
+    }
     const auto target = board_->target(node, region, page_offset);
     if (!good(target, why)) return false;
     const auto header = board_->resolve(*target);
