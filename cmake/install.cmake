@@ -3,7 +3,7 @@
 # their files, from where they lie themselves.
 #
 # Components: `commands` (with the runtime they preload, manual pages and completion), `libraries` (what programs
-# linked with one need to run), `development` (headers, CMake packages, pkg-config).
+# linked with one need to run), `development` (headers, CMake packages, pkg-config, pages and examples).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -104,6 +104,12 @@ function(hiroba_install_product)
   install(FILES ${CMAKE_BINARY_DIR}/modulefile DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/hiroba
     RENAME ${PROJECT_VERSION} COMPONENT commands)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT commands)
+  # What headers name, as they name it: docs/tutorials/net.md, examples/net_heat.cpp. Pages link to each other.
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development
+    FILES_MATCHING REGEX "\\.(c|cpp|f90)$")
+  install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    COMPONENT development)
 
   get_property(HIROBA_COMPONENTS GLOBAL PROPERTY HIROBA_COMPONENTS)
   get_property(HIROBA_COMPONENTS_ON GLOBAL PROPERTY HIROBA_COMPONENTS_ON)

@@ -35,6 +35,6 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libhiroba-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libhiroba${HIROBA_ABI} (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
-  "Headers, CMake packages and pkg-config files for building on hiroba's layers.")
+  "Headers, CMake packages, pkg-config files, pages and examples for building on hiroba's layers.")
 # What ldconfig has to know; CPack writes it by itself for libraries in the loader's folders.
 include(CPack)

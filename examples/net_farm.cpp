@@ -91,11 +91,19 @@ struct Inbox {
     }
 };
 
+/// Ends the process, and with it the job: a wrong argument.
+template <class Params>
+[[noreturn]] void give_up(net::Network& network, const Params& params) {
+    std::fprintf(stderr, "%s\n", network.why_refused(params).c_str());
+    std::exit(1);
+}
+
 void send(net::Network& network, NodeId to, net::ActiveId id, Word argument) {
-    network.insist([&] {
-        return network.try_message_async(
-            {.target = to, .id = id, .arguments = std::span(&argument, 1)});
-    });
+    const net::MessageParams message{.target = to, .id = id, .arguments = std::span(&argument, 1)};
+    if (network.insist([&] { return network.try_message_async(message); }) ==
+        net::Submission::refused) {
+        give_up(network, message);
+    }
 }
 
 /// Every node but 0.
@@ -156,7 +164,10 @@ private:
                                        it.ledger->enter(it.amount);
                                    },
                                    &entry, calls_.callback()};
-        network_.insist([&] { return network_.try_call_async(call); });
+        if (network_.insist([&] { return network_.try_call_async(call); }) ==
+            net::Submission::refused) {
+            give_up(network_, call);
+        }
         ++entered_;
     }
     net::Network& network_;

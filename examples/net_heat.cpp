@@ -44,7 +44,6 @@ struct Rod {
             net::Submission::accepted) {
             return true;
         }
-        pending.take_back();
         std::fprintf(stderr, "%s\n", network.why_refused(write).c_str());
         return false;
     }

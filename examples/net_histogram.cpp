@@ -20,7 +20,7 @@ using hiroba::NodeId;
 using Count = std::uint32_t;
 
 constexpr std::uint64_t bins_of_node = 256;
-constexpr std::size_t under_way_max = 64;
+constexpr std::uint64_t under_way_max = 64;
 
 std::uint64_t mixed(std::uint64_t x) {
     x ^= x >> 33;
@@ -41,9 +41,6 @@ std::uint64_t bin_of(std::uint64_t node, std::uint64_t thread, std::uint64_t sam
 bool add_samples(net::Network& network, net::Handle bins, std::uint64_t thread,
                  std::uint64_t samples) {
     const std::uint64_t all_bins = bins_of_node * network.nodes();
-    Count old[under_way_max];  // the counts before, which nobody needs here
-    const auto mine = network.register_local(std::span(old));
-    if (!mine) return false;
     net::Pending pending;
     bool good = true;
     for (std::uint64_t i = 0; i < samples && good; ++i) {
@@ -54,18 +51,14 @@ bool add_samples(net::Network& network, net::Handle bins, std::uint64_t thread,
             .at = {bins, bin % bins_of_node * sizeof(Count)},
             .op = net::AtomicOp::fetch_add,
             .bytes = sizeof(Count),
-            .operand = 1,
-            .old = {*mine, i % under_way_max * sizeof(Count)},
+            .operand = 1,  // no `old`: nobody needs the count before
             .on_complete = pending.callback()};
         good = network.insist([&] { return network.try_atomic_async(one); }) ==
                net::Submission::accepted;
         if (good) continue;
-        pending.take_back();
         std::fprintf(stderr, "%s\n", network.why_refused(one).c_str());
     }
-    good = network.wait(pending) && good;
-    network.deregister(*mine);
-    return good;
+    return network.wait(pending) && good;
 }
 
 /// Whether this node's bins hold what all threads' samples make.

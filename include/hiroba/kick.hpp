@@ -112,7 +112,9 @@ public:
     static constexpr std::uint32_t bytes_max = 1440;
     virtual ~Window() = default;
 
-    /// Whether the receiver has taken what was sent last: only then may payload() be written.
+    /// Whether the receiver has taken what was sent last: only then may payload() be written. Only
+    /// looks at this node's memory, as arrived() does, and polls nothing: a loop that asks several
+    /// ends calls Board::wait_for() when none is ready.
     /// Sending ends, this, await_room(), payload() and send(), are for a node that named `to`;
     /// arrived(), receive() and take() for one that named `from`.
     virtual bool may_overwrite() noexcept = 0;
@@ -124,7 +126,7 @@ public:
     /// `*why`: it is in flight, or shorter than `bytes`; nothing was done.
     virtual bool send(std::uint32_t bytes, std::string* why = nullptr) noexcept = 0;
 
-    /// Whether there is something that was not taken yet.
+    /// Whether there is something that was not taken yet. Only looks, as may_overwrite() does.
     virtual bool arrived() noexcept = 0;
     /// Waits until arrived(). @return what came, until take()
     virtual std::span<const std::byte> receive() noexcept = 0;
@@ -161,7 +163,8 @@ public:
         ends_->stream(&item);
         ends_->flush();
     }
-    /// The next item, in the order streamed; nothing when none has come.
+    /// The next item, in the order streamed; nothing when none has come. Only looks, as
+    /// Window::may_overwrite() does: who asks in a loop calls Board::wait_for() in between.
     std::optional<T> try_receive() noexcept {
         T item;
         if (!ends_->try_receive(&item)) return std::nullopt;
@@ -296,7 +299,8 @@ class __attribute__((visibility("default"))) Board {
 public:
     static constexpr std::size_t polled_bytes_default = std::size_t{128} << 10;  ///< the paper's
 
-    /// One for each network, which outlives it. nullptr on failure, and `*why` says why.
+    /// One for each network; the network outlives the board. nullptr on failure, and `*why` says
+    /// why.
     /// @param polled_bytes  of every node, in whole pages
     static std::unique_ptr<Board> make(net::Network& network, std::string* why,
                                        std::size_t polled_bytes = polled_bytes_default);
@@ -452,7 +456,8 @@ void Kick<T>::post(std::uint32_t offset, T value, bool more) noexcept {
 }
 
 /// One kick behind one asynchronous write: the flag that says "the block I sent by other means is
-/// there" (section 4). It lives until over() and is used for one write at a time.
+/// there" (section 4). It lives until over() and is used for one write at a time. Its Kick
+/// outlives it.
 template <Kickable T>
 class KickAfter {
 public:
@@ -463,7 +468,8 @@ public:
     /// For WriteParams::on_complete of a write to any memory of the kick's node: `value` lands at
     /// `offset` of the kick's page when the written bytes are visible, and sleepers there are
     /// woken. Where nothing is mapped it is in no order with other kicks. A write that fails kicks
-    /// nothing.
+    /// nothing. A write that finds `again` is repeated; after one that is refused over() stays
+    /// false.
     net::Callback callback(std::uint32_t offset, T value) noexcept {
         offset_ = offset;
         value_ = value;

@@ -46,12 +46,9 @@ struct Options {
 /// Thread: any.
 class Pending {
 public:
-    /// For one request. A request that was not accepted never calls it: take_back().
-    Callback callback() noexcept {
-        under_way_.fetch_add(1, std::memory_order_relaxed);
-        return {&Pending::ended, this};
-    }
-    void take_back() noexcept { under_way_.fetch_sub(1, std::memory_order_relaxed); }
+    /// For on_complete of any number of requests. Each is counted once it is accepted: those that
+    /// find a queue full, or are refused, are not waited for.
+    Callback callback() noexcept { return {&Pending::ended, this, &under_way_}; }
     bool done() const noexcept {
         return under_way_.load(std::memory_order_acquire) == 0;  // pairs with ended()
     }
@@ -79,7 +76,8 @@ private:
 /// A call that finds an invariant broken (a rank outside the job in a collective, a message
 /// without a handler, a wait in a handler) ends the process with one line. A node that dies ends
 /// the job, unless HIROBA_LOSS_GRACE gives the others time: then requests to it end with
-/// Outcome::peer_lost.
+/// Outcome::peer_lost. Where its memory is mapped (mapped(); over shm) it stays mapped: reads,
+/// writes and atomics there still succeed, and messages vanish.
 class __attribute__((visibility("default"))) Network {
 public:
     /// Joins the job; before any other thread starts. A process not started by `hiroba run` is a
@@ -138,6 +136,7 @@ public:
     // --- requests: return at once, end with a callback -------------------------------------------
     // Any thread; from handlers and callbacks too, where `again` must not be waited for. None of
     // them allocates, polls or sleeps. The parameters are copied; what each field is: the struct.
+    // Before connect() all are refused.
 
     virtual Submission try_read_async(const ReadParams& params) noexcept = 0;
     virtual Submission try_write_async(const WriteParams& params) noexcept = 0;

@@ -4,6 +4,7 @@
 // Source: Endo & Taura, low-level communication layer, section 3.1.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,9 +13,11 @@
 
 namespace hiroba::net {
 
-/// Registered memory; Network::allocate() and register_local() make them. Never reused.
+/// Registered memory; Network::allocate() and register_local() make them. Never reused. One that
+/// nobody gave a value names no memory.
 struct Handle {
-    std::uint32_t value = 0;
+    static constexpr std::uint32_t none = 0xffff'ffffu;
+    std::uint32_t value = none;
 };
 
 /// A place in registered memory of another node; `offset` in bytes. Move within the memory by
@@ -42,6 +45,9 @@ enum class Outcome : std::uint8_t { done, peer_lost };
 struct Callback {
     void (*function)(void* data, Outcome outcome) noexcept = nullptr;
     void* data = nullptr;
+    /// The network adds 1 to it before an accepted request can end; `function` takes 1 off. A
+    /// request that is not accepted leaves it as it was. nullptr: nobody counts.
+    std::atomic<std::uint32_t>* under_way = nullptr;
 };
 
 /// Reads `bytes` bytes (from 0) of another node. Bytes written meanwhile may be old or new. `to` is
@@ -81,7 +87,7 @@ struct AtomicParams {
     std::uint32_t bytes = 8;     ///< 4 or 8
     std::uint64_t operand = 0;   ///< the low 4 bytes, or all
     std::uint64_t expected = 0;  ///< of compare_swap
-    LocalAddress old{};          ///< where the value before goes, before the callback
+    LocalAddress old{};          ///< where the value before goes, before the callback; {}: nowhere
     Callback on_complete{};
 };
 
@@ -99,7 +105,9 @@ using ActiveHandler = void (*)(void* context, NodeId from, std::span<const std::
 enum class Urgency : std::uint8_t { when_polled, wake_service };
 
 /// Short with arguments alone, medium with a payload. The payload is borrowed until the callback,
-/// which says that it has left: not that the handler has run. Two messages may overtake each other.
+/// which says that it has left: not that the handler has run. Each message comes once. Two may
+/// overtake each other, also of one thread to one node: one may pass through a command queue that
+/// the next does not take (Offload::automatic).
 struct MessageParams {
     NodeId target{};
     ActiveId id{};

@@ -15,6 +15,8 @@ namespace {
 using offload::Command;
 using offload::run_callback;
 
+constexpr const char* too_early = "a request before connect(): call Network::connect() first";
+
 Error refused(std::string text) { return {ErrorKind::refused, std::move(text)}; }
 
 /// Eight bytes are one store, which no reader sees half of.
@@ -45,7 +47,7 @@ void apply_at(std::byte* target, const AtomicParams& params, std::byte* old) noe
     const Word found =
         apply_atomic(std::atomic_ref<Word>(*reinterpret_cast<Word*>(target)), params.op,
                      static_cast<Word>(params.operand), static_cast<Word>(params.expected));
-    std::memcpy(old, &found, sizeof found);
+    if (old != nullptr) std::memcpy(old, &found, sizeof found);
 }
 
 bool good_shape(const AtomicParams& params) noexcept {
@@ -129,6 +131,7 @@ void Async::attach() {
         }
         memory.valid.store(true, std::memory_order_release);  // pairs with find()
     }
+    reachable_ = nodes_;
     engine_.start_executors();
 }
 
@@ -188,7 +191,8 @@ Submission Async::try_atomic(const AtomicParams& params) noexcept {
         return Submission::refused;
     const Registration* target = remote(params.target, params.at, params.bytes);
     std::byte* old = place(params.old, params.bytes);
-    if (target == nullptr || old == nullptr) [[unlikely]]
+    const bool lacks_old = old == nullptr && params.old.handle.value != Handle::none;
+    if (target == nullptr || lacks_old) [[unlikely]]
         return Submission::refused;
     if (stores_directly_) {
         ThreadContext& thread = this_thread();
@@ -221,7 +225,7 @@ Submission Async::try_atomic(const AtomicParams& params) noexcept {
 Submission Async::try_message(const MessageParams& params) noexcept {
     std::byte* payload = nullptr;
     if (params.payload_bytes != 0) payload = place(params.payload, params.payload_bytes);
-    const bool wrong = params.target.value >= nodes_ || params.id.value >= ActiveId::count ||
+    const bool wrong = params.target.value >= reachable_ || params.id.value >= ActiveId::count ||
                        params.arguments.size() > MessageParams::arguments_max ||
                        params.payload_bytes > payload_bytes_max_ ||
                        (params.payload_bytes != 0 && payload == nullptr);
@@ -263,7 +267,7 @@ Submission Async::send_directly(const MessageParams& params, const std::byte* pa
 }
 
 Submission Async::try_call(const CallParams& params) noexcept {
-    if (params.function == nullptr) [[unlikely]]
+    if (params.function == nullptr || reachable_ == 0) [[unlikely]]
         return Submission::refused;
     return engine_.submit_call(params) ? Submission::accepted : Submission::again;
 }
@@ -278,8 +282,10 @@ void Async::arrived(void* context, NodeId from, Bytes body) noexcept {
                      from.value, body.size());
     const bool known =
         header.handler < ActiveId::count && self.active_[header.handler].handler != nullptr;
-    HIROBA_INVARIANT(known, "no handler for active message %u, sent by node %u", header.handler,
-                     from.value);
+    HIROBA_INVARIANT(known,
+                     "no handler for active message %u, sent by node %u: call on(ActiveId{%u}, "
+                     "...) on every node, before connect()",
+                     header.handler, from.value, header.handler);
     const Registered& registered = self.active_[header.handler];
     registered.handler(registered.context, from, std::span(arguments).first(header.arguments),
                        payload);
@@ -287,11 +293,18 @@ void Async::arrived(void* context, NodeId from, Bytes body) noexcept {
 
 // --- what is refused -----------------------------------------------------------------------------
 
-Result<void> Async::check_remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const {
+Result<void> Async::check_node(NodeId node) const {
+    if (reachable_ == 0) return refused(too_early);
     if (node.value >= nodes_) {
         return refused("node " + std::to_string(node.value) + " of a job of " +
                        std::to_string(nodes_));
     }
+    return {};
+}
+
+Result<void> Async::check_remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const {
+    if (auto good = check_node(node); !good) return good;
+    if (at.handle.value == Handle::none) return refused("no remote handle is given");
     const Registration* memory = find(at.handle);
     if (memory == nullptr || !memory->is_symmetric) {
         return refused("the remote handle " + std::to_string(at.handle.value) +
@@ -306,6 +319,8 @@ Result<void> Async::check_remote(NodeId node, RemoteAddress at, std::uint64_t by
 }
 
 Result<void> Async::check_local(const char* argument, LocalAddress at, std::uint64_t bytes) const {
+    if (at.handle.value == Handle::none)
+        return refused(std::string("no local handle is given as `") + argument + "`");
     const Registration* memory = find(at.handle);
     const std::string name = std::string("the local handle ") + std::to_string(at.handle.value) +
                              " of `" + argument + "`";
@@ -341,14 +356,12 @@ Result<void> Async::check(const AtomicParams& params) const {
                        std::to_string(params.at.offset) + ", which is no multiple");
     }
     if (auto good = check_remote(params.target, params.at, params.bytes); !good) return good;
+    if (params.old.handle.value == Handle::none) return {};  // the old value is dropped
     return check_local("old", params.old, params.bytes);
 }
 
 Result<void> Async::check(const MessageParams& params) const {
-    if (params.target.value >= nodes_) {
-        return refused("node " + std::to_string(params.target.value) + " of a job of " +
-                       std::to_string(nodes_));
-    }
+    if (auto good = check_node(params.target); !good) return good;
     if (params.id.value >= ActiveId::count) {
         return refused("active message " + std::to_string(params.id.value) + "; there are " +
                        std::to_string(ActiveId::count));
@@ -367,6 +380,7 @@ Result<void> Async::check(const MessageParams& params) const {
 
 Result<void> Async::check(const CallParams& params) const {
     if (params.function == nullptr) return refused("a call of no function");
+    if (reachable_ == 0) return refused(too_early);
     return {};
 }
 

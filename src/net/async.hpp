@@ -126,7 +126,7 @@ private:
         return offset <= memory.bytes && bytes <= memory.bytes - offset;
     }
     const Registration* remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const noexcept {
-        if (node.value >= nodes_) return nullptr;
+        if (node.value >= reachable_) return nullptr;
         const Registration* memory = find(at.handle);
         const bool good =
             memory != nullptr && memory->is_symmetric && fits(*memory, at.offset, bytes);
@@ -138,6 +138,7 @@ private:
         return memory != nullptr && fits(*memory, at.offset, bytes) ? memory->local + at.offset
                                                                     : nullptr;
     }
+    Result<void> check_node(NodeId node) const;
     Result<void> check_remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const;
     Result<void> check_local(const char* argument, LocalAddress at, std::uint64_t bytes) const;
     Result<Registration*> new_registration();
@@ -158,6 +159,7 @@ private:
     };
     Endpoint& endpoint_;
     std::uint32_t nodes_;
+    std::uint32_t reachable_ = 0;  ///< nodes_ from attach() on: one comparison refuses both
     bool maps_peers_;
     bool stores_directly_;  ///< all requests are this CPU's, on the caller's thread
     std::size_t payload_bytes_max_;

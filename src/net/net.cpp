@@ -129,7 +129,7 @@ void Endpoint::completed(OpId id) noexcept {
     reinterpret_cast<std::atomic<bool>*>(id.value)->store(true, std::memory_order_release);
 }
 
-void Endpoint::ended(const Callback& then, Outcome outcome) noexcept {
+void Endpoint::ended(const Completion& then, Outcome outcome) noexcept {
     part_->ended(then, outcome);
 }
 

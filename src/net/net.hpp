@@ -151,7 +151,7 @@ private:
     void message(NodeId from, MessageKind kind, Bytes body) noexcept override;
     void completed(OpId id) noexcept override;
     void failed(OpId id, NodeId peer) noexcept override;
-    void ended(const Callback& then, Outcome outcome) noexcept override;
+    void ended(const Completion& then, Outcome outcome) noexcept override;
     [[noreturn]] void silent(NodeId peer) noexcept override;
 
     void complete_posted(Post (*posting)(void*, OpId), void* argument) noexcept;

@@ -24,7 +24,7 @@ public:
     virtual void completed(OpId id) noexcept = 0;
     virtual void failed(OpId id) noexcept = 0;
     /// A request of which only `then` was kept.
-    virtual void ended(const Callback& then, Outcome outcome) noexcept = 0;
+    virtual void ended(const Completion& then, Outcome outcome) noexcept = 0;
     /// There is work that the provider has no room for; room is not announced. Any thread.
     virtual bool blocked() const noexcept = 0;
     /// Asked by the service thread once its sleep is announced: false when there is work. After

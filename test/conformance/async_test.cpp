@@ -246,6 +246,76 @@ TEST_P(Requests, of_foreign_calls_reach_a_thread_that_sleeps) {
     });
 }
 
+TEST_P(Requests, that_find_a_queue_full_or_are_refused_are_not_waited_for) {
+    run([](Rig& rig) {
+        for (const auto offload :
+             {net::Offload::automatic, net::Offload::always, net::Offload::never}) {
+            FaceNode node{rig, offload, 1};
+            node.connect();
+            net::Network& network = *node.made;
+            constexpr std::uint64_t enough_ns = 60'000'000'000;
+            net::Pending pending;
+            std::uint64_t again = 0;
+            const auto write = [&](std::uint64_t offset) {
+                const Submission made =
+                    network.try_write_async({.target = rig.next(),
+                                             .from = {node.memory, 0},
+                                             .to = {node.memory, offset},
+                                             .bytes = 8,
+                                             .on_complete = pending.callback()});
+                again += made == Submission::again;
+                return made;
+            };
+            // More than the queue and the provider hold.
+            for (std::uint64_t i = 0; i < 5'000; ++i)
+                ASSERT_EQ(network.insist([&] { return write(4096); }), Submission::accepted);
+            EXPECT_TRUE(network.wait_until([&] { return pending.done(); }, enough_ns));
+            if (offload == net::Offload::always) {
+                EXPECT_GT(again, 0u);
+            }
+            EXPECT_EQ(write(1 << 20), Submission::refused);
+            EXPECT_TRUE(pending.done());
+            // One callback for all attempts counts as well.
+            const net::WriteParams one{
+                rig.next(), {node.memory, 0}, {node.memory, 4096}, 8, pending.callback()};
+            EXPECT_TRUE(pending.done());
+            for (int i = 0; i < 5'000; ++i)
+                network.insist([&] { return network.try_write_async(one); });
+            EXPECT_TRUE(network.wait_until([&] { return pending.done(); }, enough_ns));
+            rig.meet();
+        }
+    });
+}
+
+TEST_P(Requests, of_atomics_drop_the_old_value_where_nobody_says_where_it_goes) {
+    run([](Rig& rig) {
+        on_every_surface(rig, [&](auto& node) {
+            node.connect();
+            const auto words = [&] {
+                const MutableBytes here = node.async->local(node.memory);
+                return std::span(reinterpret_cast<std::uint64_t*>(here.data()), 16);
+            };
+            words()[0] = 1111;
+            node.collectives->barrier();
+            std::atomic<std::uint64_t> done{0};
+            for (const std::uint32_t bytes : {4u, 8u}) {
+                until_accepted([&] {
+                    return node.async->try_atomic({.target = rig.next(),
+                                                   .at = {node.memory, 64},
+                                                   .bytes = bytes,
+                                                   .operand = 5,
+                                                   .on_complete = {count_up, &done}});
+                });
+            }
+            node.endpoint->wait_until([&] { return done == 2; });
+            node.collectives->barrier();
+            EXPECT_EQ(words()[0], 1111u);
+            EXPECT_EQ(words()[8], 10u);
+            rig.meet();
+        });
+    });
+}
+
 TEST_P(Requests, behind_others_under_way_complete_while_nobody_waits) {
     run([](Rig& rig) {
         on_both_surfaces(rig, [&](auto& node) {

@@ -100,6 +100,7 @@ TEST_P(KickFace, what_makes_no_sense_is_refused_with_a_line) {
             EXPECT_FALSE(board.expose(net::Handle{900}, &node.why));
             EXPECT_TRUE(node.says("handle 900"));
             EXPECT_FALSE(board.reserve(std::size_t{1} << 20, 64, &node.why));
+            EXPECT_NE(node.why.find("(Board::make's polled_bytes)"), std::string::npos);
             EXPECT_TRUE(node.says("1048576 bytes of polled memory"));
             EXPECT_FALSE(board.reserve(8, 48, &node.why));
             EXPECT_TRUE(node.says("aligned to 48"));
@@ -125,7 +126,9 @@ TEST_P(KickFace, what_makes_no_sense_is_refused_with_a_line) {
             EXPECT_FALSE(board.kick<int>(outside, Offset{0}, &node.why));
             EXPECT_TRUE(node.says("of a job of"));
             EXPECT_FALSE(board.kick<int>(node.next, {hidden, 0}, &node.why));
-            EXPECT_TRUE(node.says("is not exposed"));
+            EXPECT_NE(node.why.find("call Board::expose()"), std::string::npos);
+            EXPECT_TRUE(
+                node.says(("handle " + std::to_string(hidden.value) + " is not exposed").c_str()));
             EXPECT_FALSE(board.kick<int>(node.next, {odd, 8}, &node.why));
             EXPECT_TRUE(node.says("offset 8"));
             auto end = board.kick<std::uint64_t>(node.next, {odd, page_bytes}, &node.why);

@@ -215,6 +215,19 @@ class InstalledTree(unittest.TestCase):
                      "-fsyntax-only", source, "-I", self.prefix / "include")
                 self.assertNotIn(str(OPTIONS.source), said)
 
+    def test_pages_and_examples_that_headers_name_are_installed(self):
+        place = self.prefix / "share" / "doc" / "hiroba"
+        named = 0
+        for header in sorted((self.prefix / "include").rglob("*.h*")):
+            for name in re.findall(r"\b(?:docs|examples)/[\w/*.]*\w", header.read_text()):
+                named += 1
+                self.assertTrue(list(place.glob(name)), f"{header.name} names {name}")
+        self.assertGreater(named, 5)
+        for page in sorted((place / "docs" / "tutorials").glob("*.md")):
+            prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+            for link in re.findall(r"\]\(([\w./-]+)", prose):
+                self.assertTrue((page.parent / link).exists(), f"{page.name} links to {link}")
+
     def configure(self, find, status):
         folder = Path(tempfile.mkdtemp(dir=self.place))
         (folder / "CMakeLists.txt").write_text(

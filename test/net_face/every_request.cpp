@@ -165,9 +165,7 @@ private:
 
     template <class Make>
     net::Submission begin(Make&& make) {
-        const net::Submission made = make(pending_.callback());
-        if (made != net::Submission::accepted) pending_.take_back();
-        return made;
+        return make(pending_.callback());
     }
 
     /// A word, a window and a stream of items, each to where nobody else writes.

@@ -160,7 +160,6 @@ private:
                     made = network_->try_message_async(
                         {.target = node, .id = told_id, .on_complete = then});
             }
-            if (made != net::Submission::accepted) pending.take_back();
             return made;
         });
     }

@@ -53,13 +53,16 @@ struct Node {
     /// Refused, for a reason that has `words` in it.
     template <class Params>
     void refuses(Params params, const std::string& words) {
+        std::atomic<std::uint32_t> count{0};
         params.on_complete = {
-            [](void*, net::Outcome) noexcept { wrong("a refused one's callback"); }, nullptr};
+            [](void*, net::Outcome) noexcept { wrong("a refused one's callback"); }, nullptr,
+            &count};
         step();
         expect_line(network->why_refused(params), words);
         const auto made = network->insist([&] { return submit(params); });
         require(made == net::Submission::refused,
                 [&] { return "accepted, not refused: " + words; });
+        require(count == 0, "a refused one counts as under way");
     }
     /// Accepted, and done.
     template <class Params>
@@ -104,7 +107,9 @@ void wrong_places(Node& node) {
     both(NodeId{0xffff'ffffu}, there, here, 8, rank_words(0xffff'ffffu, node));
     both(to, {net::Handle{77}, 0}, here, 8, "remote handle 77 is not registered");
     both(to, {net::Handle{1024}, 0}, here, 8, "remote handle 1024 is not registered");
-    both(to, {net::Handle{0xffff'ffffu}, 0}, here, 8, "remote handle 4294967295");
+    both(to, {net::Handle{0xffff'ffffu}, 0}, here, 8, "no remote handle is given");
+    both(to, {}, here, 8, "no remote handle is given");
+    both(to, there, {}, 8, "no local handle is given as `");
     both(to, {node.mine, 0}, here, 8, "is of local memory alone");
     both(to, {node.memory, memory_bytes}, here, 1, "remote bytes 16384 + 1");
     both(to, {node.memory, memory_bytes - 7}, here, 8, "remote bytes 16377 + 8");
@@ -194,7 +199,7 @@ void wrong_kicks(Node& node, kick::Window& window) {
     expect_line(why, std::to_string(nodes));
     require(!board.kick<std::uint64_t>(node.next(), kick::Offset{1} << 40, &why),
             "a kick far outside");
-    expect_line(why, "kick");
+    expect_line(why, "1099511627776 of polled memory, which has 131072 bytes");
     require(!board.kick<std::uint64_t>(node.next(), net::RemoteAddress{net::Handle{77}, 0}, &why),
             "a kick to no handle");
     expect_line(why, "handle 77");
@@ -240,8 +245,12 @@ void before_connecting(Node& node) {
     expect_line(why, "is a member twice");
     require(!kick::Board::make(*node.network, &why), "a second board");
     expect_line(why, "one board");
-    node.refuses(net::WriteParams{node.next(), {node.memory, 0}, {node.memory, 0}, 8, {}},
-                 "is not registered");
+    const char* const early = "a request before connect(): call Network::connect() first";
+    node.refuses(net::WriteParams{node.next(), {node.memory, 0}, {node.memory, 0}, 8, {}}, early);
+    node.refuses(net::ReadParams{node.next(), {node.memory, 0}, {node.memory, 0}, 8, {}}, early);
+    node.refuses(net::AtomicParams{.target = node.next(), .at = {node.memory, 0}}, early);
+    node.refuses(net::MessageParams{.target = node.next(), .id = known_id}, early);
+    node.refuses(net::CallParams{[](void*) noexcept {}, nullptr, {}}, early);
     require(node.network->local(node.memory).empty(), "memory before there is any");
 }
 

@@ -297,6 +297,25 @@ bool BoardOver::prepare(NodeId node, const net::Handle* memory, std::uint64_t pa
             return false;
         }
         region = found->region;
+        const std::string handle = "handle " + std::to_string(memory->value);
+        if (!board_->is_exposed(region)) {
+            tell(why, "kick: " + handle +
+                          " is not exposed to kicks: call Board::expose() on every node, before "
+                          "Network::connect()");
+            return false;
+        }
+        if (page_offset >= found->bytes) {
+            tell(why, "kick: page at " + std::to_string(page_offset) + " of " + handle +
+                          ", which has " + std::to_string(found->bytes) + " bytes");
+            return false;
+        }
+    }
+    const std::size_t polled = network_.endpoint().provider().local(board_->llcm()).size();
+    if (memory == nullptr && page_offset >= polled) {
+        tell(why, "kick: a page at " + std::to_string(page_offset) +
+                      " of polled memory, which has " + std::to_string(polled) +
+                      " bytes (Board::make's polled_bytes)");
+        return false;
     }
     const auto target = board_->target(node, region, page_offset);
     if (!good(target, why)) return false;

@@ -77,14 +77,16 @@ std::optional<Handle> NetworkOver::allocate(std::size_t bytes, std::string* why)
         return std::nullopt;
     }
     const Result<Handle> made = async_->allocate(bytes);
-    return tell(made, why) ? std::optional(*made) : std::nullopt;
+    if (!tell(made, why)) return std::nullopt;
+    allocated_.push_back(*made);
+    return *made;
 }
 
 bool NetworkOver::connect(std::string* why) { return tell(begin(), why); }
 
 Result<void> NetworkOver::begin() {
     if (connected_) return Error{ErrorKind::usage, "connect() is called a second time"};
-    if (auto done = endpoint_->connect(); !done) return done;
+    if (auto done = endpoint_->connect(); !done) return with_allocations(done.error());
     async_->attach();
     collectives_->attach();
     for (const auto& part : parts_)
@@ -94,9 +96,31 @@ Result<void> NetworkOver::begin() {
     return surroundings_.meet ? surroundings_.meet() : Result<void>{};
 }
 
+// Providers name regions, some of which are those of collectives and kicks.
+Error NetworkOver::with_allocations(Error error) const {
+    constexpr std::size_t named_max = 8;
+    if (error.text.find("region") == std::string::npos) return error;
+    error.text += "; allocate() made here:";
+    if (allocated_.empty()) error.text += " nothing";
+    for (std::size_t i = 0; i < allocated_.size() && i < named_max; ++i) {
+        const auto made = async_->allocated(allocated_[i]);
+        error.text += (i == 0 ? " region " : ", region ") + std::to_string(made->region.value) +
+                      " of " + std::to_string(made->bytes);
+    }
+    if (allocated_.size() > named_max) error.text += ", ...";
+    error.text += ". Make the same calls in the same order on every node";
+    return error;
+}
+
 std::optional<Handle> NetworkOver::register_local(std::span<std::byte> memory, std::string* why) {
     const Result<Handle> made = async_->register_local(memory);
     return tell(made, why) ? std::optional(*made) : std::nullopt;
+}
+
+// Another thread may have seen the request in the count, and sleep until it is 0.
+void NetworkOver::take_off(std::atomic<std::uint32_t>& count) noexcept {
+    const bool was_last = count.fetch_sub(1, std::memory_order_release) == 1;  // Pending::done()
+    if (was_last && connected_) endpoint_->wake_local();
 }
 
 bool NetworkOver::wait_for(bool (*ready)(void*), void* argument,

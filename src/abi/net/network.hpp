@@ -3,6 +3,7 @@
 // (open.cpp), or one of a test or a simulation.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -60,19 +61,19 @@ public:
         return async_->mapped(handle, node);
     }
     Submission try_read_async(const ReadParams& params) noexcept override {
-        return async_->try_read(params);
+        return counted(params.on_complete, [&] { return async_->try_read(params); });
     }
     Submission try_write_async(const WriteParams& params) noexcept override {
-        return async_->try_write(params);
+        return counted(params.on_complete, [&] { return async_->try_write(params); });
     }
     Submission try_atomic_async(const AtomicParams& params) noexcept override {
-        return async_->try_atomic(params);
+        return counted(params.on_complete, [&] { return async_->try_atomic(params); });
     }
     Submission try_message_async(const MessageParams& params) noexcept override {
-        return async_->try_message(params);
+        return counted(params.on_complete, [&] { return async_->try_message(params); });
     }
     Submission try_call_async(const CallParams& params) noexcept override {
-        return async_->try_call(params);
+        return counted(params.on_complete, [&] { return async_->try_call(params); });
     }
     std::size_t payload_bytes_max() const noexcept override { return async_->payload_bytes_max(); }
     std::string why_refused(const ReadParams& params) const override { return why(params); }
@@ -103,12 +104,26 @@ protected:
 
 private:
     NetworkOver(std::unique_ptr<Endpoint> endpoint, Surroundings surroundings);
+    /// Counts the request before it can end, as Callback::under_way says.
+    template <class Attempt>
+    Submission counted(const Callback& callback, Attempt&& attempt) noexcept {
+        std::atomic<std::uint32_t>* const count = callback.under_way;
+        // Relaxed: the request that ends takes it off with a release.
+        if (count != nullptr) count->fetch_add(1, std::memory_order_relaxed);
+        const Submission made = attempt();
+        if (made != Submission::accepted && count != nullptr) [[unlikely]]
+            take_off(*count);
+        return made;
+    }
+    void take_off(std::atomic<std::uint32_t>& count) noexcept;
     template <class Params>
     std::string why(const Params& params) const {
         const Result<void> good = async_->check(params);
         return good ? std::string() : good.error().text;
     }
     Result<void> begin();
+    /// Adds which regions allocate() has made here to an error that names regions.
+    Error with_allocations(Error error) const;
     /// Before a wait. In a handler nobody would poll while this thread waits: it would never end.
     void refuse_in_handler() const noexcept {
         HIROBA_INVARIANT(!endpoint_->in_handler(),
@@ -128,6 +143,7 @@ private:
     std::unique_ptr<Collectives> collectives_;
     std::unique_ptr<Async> async_;
     std::vector<std::function<Result<void>()>> parts_;
+    std::vector<Handle> allocated_;
     bool connected_ = false;
     bool has_board_ = false;
 };

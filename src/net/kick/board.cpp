@@ -57,7 +57,9 @@ Result<Offset> Board::reserve(std::size_t bytes, std::size_t alignment) {
         return Error{ErrorKind::refused, "kick: " + std::to_string(bytes) +
                                              " bytes of polled memory where " +
                                              std::to_string(llcm_bytes_ - reserved_) + " of " +
-                                             std::to_string(llcm_bytes_) + " are left"};
+                                             std::to_string(llcm_bytes_) +
+                                             " are left: make the board with more "
+                                             "(Board::make's polled_bytes)"};
     }
     reserved_ = place + bytes;
     return Offset{place};

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,10 @@ public:
 
     /// Lets kicks reach another region of `bytes` bytes, here and from here. On all nodes.
     void expose(RegionId region, std::uint64_t bytes);
+    bool is_exposed(RegionId region) noexcept {
+        const std::scoped_lock guard{latch_};
+        return table_.exposed_bytes(region) != 0;
+    }
 
     /// Registers a page as a target; errors as SeedTable::enter().
     Result<Target> target(NodeId node, RegionId region, std::uint64_t page_offset);

@@ -35,7 +35,7 @@ bool may_run_callback(ThreadContext& thread) noexcept {
     return line == nullptr || line->count < Line::length_max;
 }
 
-void run_callback(ThreadContext& thread, const Callback& callback, Outcome outcome) noexcept {
+void run_callback(ThreadContext& thread, const Completion& callback, Outcome outcome) noexcept {
     if (callback.function == nullptr) return;
     if (Line* line = line_of(thread)) {
         HIROBA_INVARIANT(line->count < Line::length_max, "%u callbacks wait for one to end",

@@ -30,7 +30,7 @@ struct Command {
     std::uint64_t offset;
     std::byte* local;  ///< read into, written from; where an atomic's old value goes
     std::size_t bytes;
-    Callback on_complete;
+    Completion on_complete;
     /// The words of a message; of an atomic: operand, expected.
     std::uint64_t arguments[arguments_max];
 

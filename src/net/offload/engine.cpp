@@ -320,7 +320,7 @@ void Engine::guess_again(std::uint32_t index) noexcept {
 }
 
 void Engine::finish(std::uint32_t index, Outcome outcome) noexcept {
-    const Callback callback = slots_[index].command.on_complete;
+    const Completion callback = slots_[index].command.on_complete;
     slots_.release(index);
     if (counts_) in_flight_.fetch_sub(1);
     run_callback(this_thread(), callback, outcome);

@@ -48,7 +48,7 @@ enum class Mode : std::uint8_t { automatic, always, never };
 /// Runs `callback` on this thread; what requests inside it complete at once runs after it, not in
 /// it, so that a chain of callbacks does not grow the stack.
 /// @param thread  this_thread()
-void run_callback(ThreadContext& thread, const Callback& callback, Outcome outcome) noexcept;
+void run_callback(ThreadContext& thread, const Completion& callback, Outcome outcome) noexcept;
 /// False when so many callbacks wait behind the running one that no request may complete now.
 bool may_run_callback(ThreadContext& thread) noexcept;
 
@@ -95,7 +95,7 @@ public:
     }
     void completed(OpId id) noexcept override;
     void failed(OpId id) noexcept override;
-    void ended(const Callback& then, Outcome outcome) noexcept override {
+    void ended(const Completion& then, Outcome outcome) noexcept override {
         run_callback(this_thread(), then, outcome);
     }
     bool blocked() const noexcept override {

@@ -58,6 +58,17 @@ struct OpId {
     static constexpr std::uint64_t bare = ~std::uint64_t{0};
 };
 
+/// What is kept of a request's Callback once the request is accepted: whoever took it has counted.
+struct Completion {
+    void (*function)(void* data, Outcome outcome) noexcept = nullptr;
+    void* data = nullptr;
+
+    Completion() = default;
+    Completion(const Callback& given) noexcept : function(given.function), data(given.data) {}
+    Completion(void (*of)(void*, Outcome) noexcept, void* with) noexcept
+        : function(of), data(with) {}
+};
+
 /// One operation of a list; the fields are the parameters of the call of that name.
 struct Work {
     enum class Kind : std::uint8_t { put, get, atomic, send };
@@ -76,7 +87,7 @@ struct Work {
     std::uint64_t* old = nullptr;
     std::span<const Bytes> parts{};
     /// Told instead of the id, by Arrivals::ended(), when a put or get has the id OpId::bare.
-    Callback then{};
+    Completion then{};
     Post outcome = Post::again;
 };
 
@@ -104,7 +115,7 @@ public:
         completed(id);
     }
     /// Instead of both for a request with OpId::bare.
-    virtual void ended(const Callback& then, Outcome outcome) noexcept {
+    virtual void ended(const Completion& then, Outcome outcome) noexcept {
         if (then.function != nullptr) then.function(then.data, outcome);
     }
     /// Told once, after failed() for all that was pending: nothing was heard of `peer` for too

@@ -5,6 +5,7 @@
 namespace hiroba::net::wire {
 
 void add_region(AddressCard& card, std::uint64_t bytes) noexcept {
+    if (card.regions < named_regions_max) card.region_bytes[card.regions] = bytes;
     ++card.regions;
     card.memory_bytes += bytes;
     card.regions_hash = (card.regions_hash ^ bytes) * 0x9E37'79B9'7F4A'7C15u + 1;
@@ -21,6 +22,11 @@ std::string card_difference(const AddressCard& mine, const AddressCard& theirs,
     if (theirs.node != rank) return differ("rank", rank, theirs.node);
     if (theirs.nodes != mine.nodes) return differ("number of nodes", mine.nodes, theirs.nodes);
     if (theirs.regions != mine.regions) return differ("regions", mine.regions, theirs.regions);
+    for (std::size_t region = 0; region < named_regions_max; ++region) {
+        if (theirs.region_bytes[region] != mine.region_bytes[region])
+            return std::to_string(theirs.region_bytes[region]) + " bytes in region " +
+                   std::to_string(region) + ", here " + std::to_string(mine.region_bytes[region]);
+    }
     if (theirs.regions_hash != mine.regions_hash || theirs.memory_bytes != mine.memory_bytes) {
         return differ("other sizes of regions, in all bytes", mine.memory_bytes,
                       theirs.memory_bytes);

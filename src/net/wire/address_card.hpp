@@ -14,15 +14,19 @@
 
 namespace hiroba::net::wire {
 
+/// As many regions are named where nodes have different ones.
+inline constexpr std::size_t named_regions_max = 32;
+
 /// Goes along with the descriptor of the node's memory.
 struct AddressCard {
     std::uint64_t version = 0;  ///< of the memory's layout
     std::uint64_t job_key = 0;
     std::uint64_t node = 0;  ///< the sender's rank
     std::uint64_t nodes = 0;
-    std::uint64_t regions = 0;       ///< how many were allocated
-    std::uint64_t regions_hash = 0;  ///< over their sizes, in order
-    std::uint64_t memory_bytes = 0;  ///< of the whole memory
+    std::uint64_t regions = 0;                                    ///< how many were allocated
+    std::uint64_t regions_hash = 0;                               ///< over their sizes, in order
+    std::array<std::uint64_t, named_regions_max> region_bytes{};  ///< of the first ones
+    std::uint64_t memory_bytes = 0;                               ///< of the whole memory
 };
 
 /// Adds a region to what the card says of this node's memory.

@@ -31,7 +31,7 @@ struct Renumbered final : Arrivals {
     }
     void completed(OpId id) noexcept override { arrivals.completed(id); }
     void failed(OpId id, NodeId peer) noexcept override { arrivals.failed(id, nodes[peer.value]); }
-    void ended(const Callback& then, Outcome outcome) noexcept override {
+    void ended(const Completion& then, Outcome outcome) noexcept override {
         arrivals.ended(then, outcome);
     }
     Arrivals& arrivals;
@@ -96,14 +96,8 @@ Result<void> MixedProvider::find_hosts() {
     mine.common = {.version = card_version,
                    .job_key = wire::siphash({setup_.job_key, setup_.job_key_high}, {}),
                    .node = setup_.self.value,
-                   .nodes = setup_.nodes,
-                   .regions = region_bytes_.size(),
-                   .regions_hash = 0,
-                   .memory_bytes = 0};
-    for (const std::size_t bytes : region_bytes_) {
-        mine.common.memory_bytes += bytes;
-        mine.common.regions_hash = (mine.common.regions_hash ^ bytes) * 0x9E37'79B9'7F4A'7C15u + 1;
-    }
+                   .nodes = setup_.nodes};
+    for (const std::size_t bytes : region_bytes_) wire::add_region(mine.common, bytes);
     if (setup_.nodes > 1) {
         auto all = setup_.exchange(std::as_bytes(std::span(&mine, 1)), -1);
         if (!all) return all.error();

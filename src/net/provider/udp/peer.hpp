@@ -41,7 +41,7 @@ struct Op {
     std::uint64_t last_sequence = 0;  ///< put: complete when this is acknowledged
     union Rest {
         Operands words = {};  ///< of an atomic
-        Callback then;        ///< of a put or get with OpId::bare
+        Completion then;      ///< of a put or get with OpId::bare
     } rest{};
 };
 static_assert(sizeof(Op) == 80);  // those of puts and gets in 64
