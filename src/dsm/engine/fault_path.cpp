@@ -15,7 +15,6 @@
 #include "dsm/engine/node.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/kernel_calls.hpp"
-#include "dsm/memory/own_tls.hpp"
 
 namespace hiroba::dsm {
 
@@ -39,21 +38,6 @@ private:
 };
 
 }  // namespace
-
-// Stacks and TLS of this node's threads never become inaccessible (invariant 8), so that no latch
-// is needed. Of other memory that stays only the thread's own TLS: what else is pinned need not be
-// for ever. Their first touch is an ordinary fault.
-bool Node::restore(std::uintptr_t address) noexcept {
-    const auto offset = map().offset_of(address);
-    if (!offset) return false;
-    const BlockId block = block_at(*offset);
-    if (!is_pinned(*offset) && (entries_[block].pins == 0 || !is_own_tls(address))) return false;
-    const BlockState state = std::atomic_ref{entries_[block].state}.load(std::memory_order_relaxed);
-    if (state != BlockState::pinned && state != BlockState::exclusive) return false;
-    if (entries_[block].guards_stack) return false;
-    engine_->map(program_range(block), Access::write);
-    return true;
-}
 
 bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const auto offset = map().offset_of(address);

@@ -4,10 +4,12 @@
 // Invariant: what the kernel writes without asking (the word that tells of a thread's end, signal
 // frames, buffers on the stack) finds a page that was touched once mapped and writable.
 #include <algorithm>
+#include <atomic>
 
 #include "base/thread_context.hpp"
 #include "dsm/engine/node.hpp"
 #include "dsm/memory/kernel_calls.hpp"
+#include "dsm/memory/own_tls.hpp"
 
 namespace hiroba::dsm {
 
@@ -70,6 +72,21 @@ void Node::close_guard(AddressRange guard) noexcept {
                               entry.latch.unlock();
                       });
     finish_invalidations();
+}
+
+// Stacks and TLS of this node's threads never become inaccessible (invariant 8), so that no latch
+// is needed. Of other memory that stays only the thread's own TLS: what else is pinned need not be
+// for ever. Their first touch is an ordinary fault.
+bool Node::restore(std::uintptr_t address) noexcept {
+    const auto offset = map().offset_of(address);
+    if (!offset) return false;
+    const BlockId block = block_at(*offset);
+    if (!is_pinned(*offset) && (entries_[block].pins == 0 || !is_own_tls(address))) return false;
+    const BlockState state = std::atomic_ref{entries_[block].state}.load(std::memory_order_relaxed);
+    if (state != BlockState::pinned && state != BlockState::exclusive) return false;
+    if (entries_[block].guards_stack) return false;
+    engine_->map(program_range(block), Access::write);
+    return true;
 }
 
 }  // namespace hiroba::dsm

@@ -7,8 +7,8 @@
 
 namespace hiroba::dsm {
 
-/// Learns where in a thread's TLS this library's and the C library's words lie: at the same distance
-/// from the thread pointer in every thread. Before the first is_own_tls().
+/// Learns where in a thread's TLS this library's and the C library's words lie: at the same
+/// distance from the thread pointer in every thread. Before the first is_own_tls().
 void measure_tls() noexcept;
 /// Whether the page of `address` holds words of the calling thread's TLS that a fault handler uses.
 /// Reads no TLS; async-signal-safe.

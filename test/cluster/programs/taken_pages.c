@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernel takes away the mappings of pages whose memory is short, at any time: of a thread's TLS
-// too, and of its stack. Here each thread has its own taken away, and then comes upon pages of other
-// nodes; a thread that the program made does so, too. Prints "right".
+// too, and of its stack. Here each thread has its own taken away, and then comes upon pages of
+// other nodes; a thread that the program made does so, too. Prints "right".
 #include <omp.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -25,7 +25,8 @@ static long take_away(uintptr_t page) {
     return result;
 }
 
-/// Global memory lies between 16 and 32 TiB; what is private has no second mapping, and would be lost.
+/// Global memory lies between 16 and 32 TiB; what is private has no second mapping, and would be
+/// lost.
 static int is_global(uintptr_t address) { return address >> 44 == 1; }
 
 /// Returns how many of the calls failed.
@@ -65,7 +66,9 @@ int main(void) {
     }
     const int threads = omp_get_max_threads();
     for (int i = 0; i < count; ++i) wrong += shared[i] != (long)rounds * (i % threads + 1);
-    if (wrong + by_thread != 0) printf("%ld and %ld wrong\n", wrong, by_thread);
-    else puts("right");
+    if (wrong + by_thread != 0)
+        printf("%ld and %ld wrong\n", wrong, by_thread);
+    else
+        puts("right");
     return wrong + by_thread != 0;
 }
