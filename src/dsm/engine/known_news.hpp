@@ -44,6 +44,15 @@ public:
     bool program_flushes() const noexcept {
         return program_flushes_.load(std::memory_order_relaxed);
     }
+    /// The program flushes here. What was acquired before its first flush a flag may have ordered,
+    /// too: that flush, which looks for races, is not to take it for unordered.
+    void note_own_flush() noexcept {
+        // Relaxed: of two first flushes each makes all of it known.
+        if (own_flush_.load(std::memory_order_relaxed)) return;
+        note_program_flushes();
+        know_what_was_told();
+        own_flush_.store(true, std::memory_order_relaxed);
+    }
     void note_program_flushes() noexcept {
         if (!program_flushes()) program_flushes_.store(true, std::memory_order_relaxed);
     }
@@ -120,6 +129,7 @@ private:
     KnownEpochs epochs_;
     LearnedNews learned_;
     std::atomic<bool> program_flushes_{false};
+    std::atomic<bool> own_flush_{false};  ///< of a thread here
 
     Latch latch_;
     SparseArray<Signature::Entry> entries_;

@@ -11,7 +11,7 @@ namespace hiroba::dsm {
 
 void Node::flush() noexcept {
     count(&PlaceCounters::flushes);
-    news_.note_program_flushes();
+    news_.note_own_flush();
     const Standstill& standstill = flushes_.standstill();
     const bool alone = standstill.begin != nullptr && standstill.begin(standstill.context);
     const Others others = alone ? Others::stopped : Others::running;

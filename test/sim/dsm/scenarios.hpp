@@ -119,6 +119,20 @@ inline constexpr Scenario scenarios[] = {
          if (thread == 0 && world.read(node, 0) == 111) world.write(node, 0, 112);
      },
      Races::none, true},
+    // Likewise, and the word was published before the program's first flush: the other node learns
+    // that the program flushes by its own first flush alone.
+    {"flag_by_first_flush", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.write(node, 0, 111);
+             node.memory().flush_aside();
+             node.memory().flush();
+         } else if (world.read(node, 0) == 111) {
+             world.write(node, 0, 112);
+             node.memory().flush();
+         }
+     },
+     Races::none, true},
     // An atomic orders the writes.
     {"write_behind_atomic", 2, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

@@ -325,6 +325,11 @@ BUGS = {
         ENGINE + "node_debts.cpp",
         [("        note_flushes(view(stamp.writer(), news));\n", "")],
     ),
+    # A node's first flush takes for unordered what a flag has ordered before it.
+    "first_flush_knows_nothing": (
+        ENGINE + "node_flush.cpp",
+        [("    news_.note_own_flush();\n", "    news_.note_program_flushes();\n")],
+    ),
     # Bytes of a release are shown before it is known that a flag among them orders what came before.
     "epochs_known_late": (
         ENGINE + "node_acquire.cpp",
@@ -528,6 +533,7 @@ EXPLORED = {
     "atomic_before_own_write": "atomic_behind_own_write",
     "flushes_noted_late": "flag_by_flush",
     "epochs_known_late": "flag_by_flush_and_word",
+    "first_flush_knows_nothing": "flag_by_first_flush",
     "turn_without_end": "atomic_turns",
     "waiting_load_without_end": "waiting_load",
     "closed_as_equal": "closed_beside_release",
