@@ -71,7 +71,10 @@ static void steals(void) {
         char pad[4096 - sizeof(double) - sizeof(int)];
     } seen[rounds];
     int count = 0;
-    for (int s = 0; s < samples && count + rounds < samples_max; ++s) {
+    // Where the other threads' cores are taken, all of a sample's tasks may be their creator's.
+    enum { tries = 100 };
+    for (int s = 0; s < samples || (count == 0 && s < tries); ++s) {
+        if (count + rounds > samples_max) break;
         double made[rounds];
 #pragma omp parallel
 #pragma omp single

@@ -32,13 +32,22 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
     std::atomic_signal_fence(std::memory_order_release);
 }
 
+/// Ends a request on the thread that made it, outside a poll: another may sleep for what the
+/// callback makes true.
+void end_here(Endpoint& endpoint, ThreadContext& thread, const Completion& callback) noexcept {
+    if (callback.function == nullptr) return;
+    run_callback(thread, callback, Outcome::done);
+    endpoint.wake_local();
+}
+
 /// Does a request whose both ends are mapped here: it is complete at once.
 template <class Params>
-Submission copy_directly(std::byte* to, const std::byte* from, const Params& params) noexcept {
+Submission copy_directly(Endpoint& endpoint, std::byte* to, const std::byte* from,
+                         const Params& params) noexcept {
     ThreadContext& thread = this_thread();
     if (!offload::may_run_callback(thread)) return Submission::again;
     copy_bytes(to, from, params.bytes);
-    run_callback(thread, params.on_complete, Outcome::done);
+    end_here(endpoint, thread, params.on_complete);
     return Submission::accepted;
 }
 
@@ -154,7 +163,8 @@ Submission Async::try_read(const ReadParams& params) noexcept {
     if (source == nullptr || to == nullptr) [[unlikely]]
         return Submission::refused;
     if (stores_directly_)
-        return copy_directly(to, source->peers[params.source.value] + params.from.offset, params);
+        return copy_directly(endpoint_, to, source->peers[params.source.value] + params.from.offset,
+                             params);
     const auto write = [&](Command& command) {
         command.kind = Work::Kind::get;
         command.peer = params.source;
@@ -173,7 +183,8 @@ Submission Async::try_write(const WriteParams& params) noexcept {
     if (target == nullptr || from == nullptr) [[unlikely]]
         return Submission::refused;
     if (stores_directly_)
-        return copy_directly(target->peers[params.target.value] + params.to.offset, from, params);
+        return copy_directly(endpoint_, target->peers[params.target.value] + params.to.offset, from,
+                             params);
     const auto write = [&](Command& command) {
         command.kind = Work::Kind::put;
         command.peer = params.target;
@@ -203,7 +214,7 @@ Submission Async::try_atomic(const AtomicParams& params) noexcept {
         } else {
             apply_at<std::uint32_t>(at, params, old);
         }
-        run_callback(thread, params.on_complete, Outcome::done);
+        end_here(endpoint_, thread, params.on_complete);
         return Submission::accepted;
     }
     const auto write = [&](Command& command) {
@@ -262,7 +273,7 @@ Submission Async::send_directly(const MessageParams& params, const std::byte* pa
     const Post sent =
         endpoint_.provider().send(params.target, MessageKind::active, params.urgency, parts);
     if (sent == Post::again) return Submission::again;
-    run_callback(thread, params.on_complete, Outcome::done);
+    end_here(endpoint_, thread, params.on_complete);
     return Submission::accepted;
 }
 

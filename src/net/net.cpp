@@ -133,9 +133,11 @@ void Endpoint::ended(const Completion& then, Outcome outcome) noexcept {
     part_->ended(then, outcome);
 }
 
-// The job cannot go on without a node's memory; the launcher ends the others.
+// The job cannot go on without a node's memory; the launcher ends the others. Behind its last
+// message a node goes when it likes, and what others still ask of it goes with them.
 void Endpoint::failed(OpId id, NodeId peer) noexcept {
     if ((id.value & 1) != 0) return part_->failed(id);
+    if (job_is_over_.load(std::memory_order_relaxed)) return;  // a flag alone
     die(exit_environment, "node %u is lost: an operation on its memory cannot complete",
         peer.value);
 }

@@ -145,6 +145,9 @@ public:
     /// The service role: sleeps until urgent messages come, polls, returns after stop().
     void serve() noexcept;
     void stop() noexcept;
+    /// From now on nodes end when they like: what is under way to one that has gone never ends, and
+    /// is no error. Any thread, handlers too.
+    void note_job_over() noexcept { job_is_over_.store(true, std::memory_order_relaxed); }
 
 private:
     Endpoint(NodeId self, std::uint32_t nodes, std::unique_ptr<Provider> provider);
@@ -183,6 +186,7 @@ private:
     std::atomic<const ThreadContext*> server_{nullptr};  ///< the service thread
     std::atomic<std::uint64_t> polls_of_others_{0};      ///< than the service thread
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> job_is_over_{false};
     CoreShortage shortage_;
 };
 

@@ -3,6 +3,9 @@
 // with every way a request can take, by the layer's classes and by the face that programs have.
 #include "net/async.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <vector>
@@ -242,6 +245,41 @@ TEST_P(Requests, of_foreign_calls_reach_a_thread_that_sleeps) {
         }
         EXPECT_EQ(library.sum, rounds * (rounds + 1) / 2);
         EXPECT_LT(spent_ns, rounds / 2 * safety_net_ns);
+        rig.meet();
+    });
+}
+
+// Over a provider that maps its peers a request ends on the thread that makes it, and nobody polls.
+// Without a ring the sleeper would wake by its safety net.
+TEST_P(Requests, that_end_at_once_wake_a_thread_that_waits_for_them) {
+    if (GetParam().simulated()) GTEST_SKIP() << "threads share that of the simulator";
+    run([](Rig& rig) {
+        FaceNode node{rig, net::Offload::automatic, 1};
+        node.connect();
+        constexpr std::uint64_t rounds = 11, safety_net_ns = 100'000'000;
+        const auto nap = [] { usleep(10'000); };  // polls nothing; the waiter falls asleep
+        std::atomic<std::uint64_t> done{0}, begun_ns{0}, seen{0};
+        std::vector<std::uint64_t> late_ns;
+        Thread waiter{[&] {
+            for (std::uint64_t round = 1; round <= rounds; ++round) {
+                node.made->wait_until([&] { return done >= round; });
+                late_ns.push_back(now_ns() - begun_ns);
+                seen = round;
+            }
+        }};
+        const NodeId next{(rig.self.value + 1) % rig.nodes};
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            nap();
+            begun_ns = now_ns();
+            until_accepted([&] {
+                return node.async->try_write(
+                    {next, {node.memory, 64}, {node.memory, 0}, 8, {count_up, &done}});
+            });
+            while (seen < round) nap();
+        }
+        waiter.join();
+        std::sort(late_ns.begin(), late_ns.end());
+        EXPECT_LT(late_ns[rounds / 2], safety_net_ns / 4);
         rig.meet();
     });
 }

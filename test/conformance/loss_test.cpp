@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "conformance/async_node.hpp"
 #include "conformance/suite.hpp"
+#include "gas/gas.hpp"
 
 namespace hiroba::conformance {
 namespace {
@@ -91,6 +92,40 @@ TEST_P(Loss, of_a_node_fails_within_two_seconds_what_is_pending_to_it) {
             for (int i = 0; i < 100; ++i) {
                 node.endpoint->send(victim, MessageKind::test, Urgency::when_polled, parts);
             }
+        },
+        60, victim);
+}
+
+// A thread may still ask a node that has nothing more to say, and may go.
+TEST_P(Loss, of_a_node_behind_the_end_of_the_job_is_no_error) {
+    const std::uint32_t nodes = GetParam().nodes;
+    if (nodes == 1) GTEST_SKIP() << "nobody is left";
+    if (GetParam().simulated()) GTEST_SKIP() << "its nodes are no processes";
+    const NodeId victim{nodes - 1};
+    run_job(
+        GetParam(),
+        [victim](Rig& rig) {
+            // They outlive the body, as the thread does, which waits for an answer for ever.
+            static auto endpoint = rig.open();
+            static auto segment = *gas::Segment::allocate(*endpoint, 4096);
+            ASSERT_TRUE(endpoint->connect());
+            segment.attach();
+            static std::atomic<std::uint64_t> asked{0};
+            std::thread{[victim] {
+                for (;; ++asked) segment.load({victim, 0});
+            }}.detach();
+            const auto go_on = [] {
+                const std::uint64_t before = asked;
+                return endpoint->wait_until([&] { return asked > before + 1; },
+                                            now_ns() + 10 * second_ns);
+            };
+            // The victim too answers while it waits here.
+            EXPECT_TRUE(rig.self == victim || go_on());
+            endpoint->note_job_over();
+            rig.meet();
+            if (rig.self == victim) raise(SIGKILL);
+            rig.await_loss();
+            endpoint->wait_until([] { return false; }, now_ns() + second_ns / 2);
         },
         60, victim);
 }

@@ -120,7 +120,10 @@ Post Engine::issue_bare(const Command& command) noexcept {
     work.bytes = command.bytes;
     work.then = command.on_complete;
     if (endpoint_.provider().post_with_next({&work, 1}, false) == 0) return Post::again;
-    if (work.outcome == Post::done) run_callback(this_thread(), work.then, Outcome::done);
+    if (work.outcome == Post::done) {
+        run_callback(this_thread(), work.then, Outcome::done);
+        endpoint_.wake_local();  // its caller need not be a poll, which wakes
+    }
     return work.outcome;
 }
 
@@ -140,7 +143,10 @@ Post Engine::issue(const Command& command, bool with_next) noexcept {
         slots_.release(index);
         return Post::again;
     }
-    if (work.outcome == Post::done) take_result(index);
+    if (work.outcome == Post::done) {
+        take_result(index);
+        endpoint_.wake_local();  // as in issue_bare()
+    }
     return work.outcome;
 }
 

@@ -62,6 +62,7 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
 void TeamLink::on_quit(Bytes body) noexcept {
     if (!body.empty()) pass_quit_on();
     over_.store(true);
+    note_job_over();
     if (in_region_.load()) {
         // exit() in the middle of a region: no thread of it runs on.
         if (parts_.flush_streams != nullptr) parts_.flush_streams();
@@ -69,6 +70,12 @@ void TeamLink::on_quit(Bytes body) noexcept {
         _exit(0);
     }
     parts_.endpoint->wake_local();
+}
+
+// The background flusher of a worker goes on behind a region, and may be asking node 0 this moment.
+void TeamLink::note_job_over() noexcept {
+    if (parts_.flusher != nullptr) parts_.flusher->set_active(false);
+    parts_.endpoint->note_job_over();
 }
 
 void TeamLink::release() noexcept {
@@ -329,7 +336,7 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
         wait_for([&] {
             return is_called() || heap.has_freed_pages() || are_handlers_waiting() || distraction();
         });
-        heap.return_freed_pages();
+        if (!over_.load()) heap.return_freed_pages();
         if (!is_called() && distraction()) return leave_for(Called::elsewhere);
     }
     if (!has_come()) return Called::end;
@@ -421,6 +428,7 @@ bool TeamLink::finish_barrier(Distraction distraction) noexcept {
 }
 
 void TeamLink::send_quit(bool along_tree) noexcept {
+    note_job_over();
     if (along_tree) return pass_quit_on();
     for (std::uint32_t node = 0; node < parts_.endpoint->nodes(); ++node)
         if (node != self_)

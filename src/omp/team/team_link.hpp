@@ -222,6 +222,7 @@ private:
     }
     void on_quit(Bytes body) noexcept;
     void pass_quit_on() noexcept;
+    void note_job_over() noexcept;
 
     Parts parts_;
     std::uint32_t self_, members_ = 1;
