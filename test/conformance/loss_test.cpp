@@ -105,7 +105,7 @@ TEST_P(Loss, of_a_node_behind_the_end_of_the_job_is_no_error) {
     run_job(
         GetParam(),
         [victim](Rig& rig) {
-            // They outlive the body, as the thread does, which waits for an answer for ever.
+            // Both outlive the body, as the thread does, which waits for an answer for ever.
             static auto endpoint = rig.open();
             static auto segment = *gas::Segment::allocate(*endpoint, 4096);
             ASSERT_TRUE(endpoint->connect());

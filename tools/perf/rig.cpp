@@ -16,6 +16,7 @@
 namespace hiroba::tools::perf_parts {
 namespace {
 
+constexpr std::uint64_t drain_ns = 1'000'000'000;
 constexpr double rounds_min = 5, rounds_max = 4'000;
 
 /// Gives the node a core of its own where there are enough; a scheduler that puts two nodes on one
@@ -137,13 +138,15 @@ void Rig::use_all_cores() const { sched_setaffinity(0, sizeof all_cores_, &all_c
 
 Rig::~Rig() {
     if (!service_.joinable()) return;
-    endpoint_->drain(1'000'000'000);
+    endpoint_->drain(drain_ns);
     endpoint_->stop();
     service_.join();
 }
 
 void Rig::leave() {
+    endpoint_->note_job_over();
     if (ending_) ending_();
+    endpoint_->drain(drain_ns);
     control_.report_participation(0, 0);
 }
 

@@ -33,7 +33,7 @@ public:
     ~Rig();
     /// Has `ending` run when the last measurement is over, while the nodes still talk.
     void at_end(std::function<void()> ending) { ending_ = std::move(ending); }
-    /// Tells the launcher that this node ends orderly.
+    /// Tells the launcher that this node ends orderly. From then on others may be gone.
     void leave();
 
     const PerfPlan& plan() const { return plan_; }
