@@ -144,8 +144,8 @@ Rig::~Rig() {
 }
 
 void Rig::leave() {
-    endpoint_->note_job_over();
     if (ending_) ending_();
+    endpoint_->note_job_over();
     endpoint_->drain(drain_ns);
     control_.report_participation(0, 0);
 }

@@ -122,7 +122,7 @@ Post Engine::issue_bare(const Command& command) noexcept {
     if (endpoint_.provider().post_with_next({&work, 1}, false) == 0) return Post::again;
     if (work.outcome == Post::done) {
         run_callback(this_thread(), work.then, Outcome::done);
-        endpoint_.wake_local();  // its caller need not be a poll, which wakes
+        if (work.then.function != nullptr) endpoint_.wake_local();  // the caller may be no poll
     }
     return work.outcome;
 }
@@ -145,7 +145,7 @@ Post Engine::issue(const Command& command, bool with_next) noexcept {
     }
     if (work.outcome == Post::done) {
         take_result(index);
-        endpoint_.wake_local();  // as in issue_bare()
+        if (command.on_complete.function != nullptr) endpoint_.wake_local();  // issue_bare()
     }
     return work.outcome;
 }

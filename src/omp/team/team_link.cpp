@@ -72,7 +72,8 @@ void TeamLink::on_quit(Bytes body) noexcept {
     parts_.endpoint->wake_local();
 }
 
-// The background flusher of a worker goes on behind a region, and may be asking node 0 this moment.
+// A worker's background flusher goes on behind a region, and may be asking node 0 this moment. The
+// launcher ends a worker soon that waits for what never comes; node 0 must say so instead.
 void TeamLink::note_job_over() noexcept {
     if (parts_.flusher != nullptr) parts_.flusher->set_active(false);
     parts_.endpoint->note_job_over();
@@ -428,7 +429,6 @@ bool TeamLink::finish_barrier(Distraction distraction) noexcept {
 }
 
 void TeamLink::send_quit(bool along_tree) noexcept {
-    note_job_over();
     if (along_tree) return pass_quit_on();
     for (std::uint32_t node = 0; node < parts_.endpoint->nodes(); ++node)
         if (node != self_)
