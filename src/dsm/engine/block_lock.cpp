@@ -387,7 +387,9 @@ void BlockLock::unlock(BlockId block, const LockToken& token) noexcept {
     HIROBA_INVARIANT(token.wts <= token.rts, "block %u: wts %lu, rts %lu (invariant 2)", block,
                      token.wts.value, token.rts.value);
     // A holder that published nothing leaves the trace of the nodes that have read the version.
-    open(block, {self_, token.wts, token.rts, token.read}, LeaseWord::open(token.rts, token.read));
+    // Where the home has moved with its version, the last home has a copy, too.
+    const bool read = token.read || (token.home != self_ && !token.sole);
+    open(block, {self_, token.wts, token.rts, read}, LeaseWord::open(token.rts, read));
 }
 
 // A node that never had the lock is at the end of no link: while its own word is busy no other

@@ -146,7 +146,8 @@ void KnownNews::end_release(const Made& made, NeededReleases& needs,
     const bool owed = releases_.is_owed(release);
     if (made.had_work || owed) epochs_.end_epoch();  // atomics are noted, too
     Clock& own = clocks_[self_.value];
-    own.told = own.needed = release;
+    own.told = release;
+    own.needed = std::max(own.needed, release);  // others' bytes may need the next one
     own.epoch = epochs_.this_change().epoch;
     // No node has heard of a release that made nothing and that no atomic owes.
     if (!made.notices.empty() || owed) {
@@ -190,8 +191,10 @@ std::size_t KnownNews::join(std::span<Notice> taken, std::span<ReleaseNumber> ap
 void KnownNews::join_clocks(std::uint32_t node, const Clock& learned,
                             ReleaseNumber& applied) noexcept {
     Clock& clock = clocks_[node];
-    if (node != self_.value && (clock.told < learned.told || clock.needed < learned.needed)) {
-        clock.told = std::max(clock.told, learned.told);
+    // This node knows its own releases best, but not what others' bytes need of them.
+    const bool own = node == self_.value;
+    if ((!own && clock.told < learned.told) || clock.needed < learned.needed) {
+        if (!own) clock.told = std::max(clock.told, learned.told);
         clock.needed = std::max(clock.needed, learned.needed);
         clock.epoch = std::max(clock.epoch, learned.epoch);
         clock.changed = signature_.mark();

@@ -16,13 +16,16 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/address_hint.hpp"
 #include "base/clock.hpp"
 #include "sim/dsm/checkpoint.hpp"
 #include "sim/dsm/scenarios.hpp"
+#include "sim/dsm/scenarios_of_own_blocks.hpp"
 #include "sim/dsm/small_world.hpp"
 #include "sim/dsm/state_graph.hpp"
 
@@ -33,6 +36,12 @@ struct Options {
     std::uint64_t states_max = ~std::uint64_t{0};
     bool planted = false, twice = false;
 };
+
+std::vector<Scenario> all_scenarios() {
+    std::vector<Scenario> all{std::begin(scenarios), std::end(scenarios)};
+    all.insert(all.end(), std::begin(scenarios_of_own_blocks), std::end(scenarios_of_own_blocks));
+    return all;
+}
 
 ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     ClusterOptions options;
@@ -189,7 +198,7 @@ int run(int argc, char** argv) {
     }
     bool right = true;
     std::size_t found = 0;
-    for (const Scenario& scenario : scenarios) {
+    for (const Scenario& scenario : all_scenarios()) {
         if (!only.empty() && std::find(only.begin(), only.end(), scenario.name) == only.end()) {
             continue;
         }
@@ -200,7 +209,7 @@ int run(int argc, char** argv) {
     if (found == 0 || found < only.size()) {
         std::fprintf(stderr,
                      "usage: sim_explore_all [states=N] [planted|twice] [scenario...]; there are");
-        for (const Scenario& scenario : scenarios) std::fprintf(stderr, " %s", scenario.name);
+        for (const Scenario& scenario : all_scenarios()) std::fprintf(stderr, " %s", scenario.name);
         std::fprintf(stderr, "\n");
         return 64;
     }

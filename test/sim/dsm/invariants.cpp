@@ -56,9 +56,12 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
     if (!view) return {};
     ++checks_;
     // Where writes are noted by the machine a readonly page may already have been written; a
-    // release that has begun takes the note away before it merges.
-    const bool unwritten = node.engine().facts().write_faults ||
-                           (node.engine().is_clean(addresses_[index]) && !view->releasing);
+    // release that has begun takes the note away before it merges. Likewise where first writes
+    // fault: an atomic may have made a page writable behind that release's look at it, and another
+    // thread writes when it has merged the block.
+    const bool faults = node.engine().facts().write_faults && cluster_.threads_of(rank) == 1;
+    const bool unwritten =
+        faults || (node.engine().is_clean(addresses_[index]) && !view->releasing);
     const bool clean =
         view->state == BlockState::invalid || (view->state == BlockState::readonly && unwritten);
     if (clean && std::memcmp(view->private_bytes, view->twin, page_bytes) != 0) {

@@ -2,53 +2,9 @@
 // Role: the small programs that sim_explore_all explores, on 2 and 3 nodes with 1 and 2 blocks.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
-#include "sim/dsm/small_world.hpp"
+#include "sim/dsm/scenario.hpp"
 
 namespace hiroba::sim_test {
-
-/// Where the second block of a scenario lies, and a third.
-enum class Second : std::uint8_t { none, heap, heap_twice, stack };
-
-/// Whether a scenario's nodes look for races, and what they must tell at its end in each order.
-/// any: what a scenario's threads look for themselves.
-enum class Races : std::uint8_t { off, none, some, any };
-
-struct Scenario {
-    const char* name;
-    std::uint32_t nodes, threads_of_first, notices_max;
-    bool as_mprotect;
-    std::uint32_t lock_hops;
-    Second second;
-    void (*live)(SmallWorld& world, std::uint32_t thread, ClusterNode& node);
-    Races races = Races::off;
-    /// Atomics are releases, and nodes make the releases that others want. Elsewhere an atomic
-    /// orders itself alone, and no node waits for a release.
-    bool pays = false;
-    bool relaxed = false;    ///< atomics order themselves alone, all the same
-    bool exclusive = false;  ///< what one node alone uses is exclusive
-
-    /// Whether exchanges for several blocks are joined, as where memory is not mapped; elsewhere
-    /// one block goes after the other, as where it is.
-    constexpr bool joins() const { return std::string_view{name}.starts_with("merges_"); }
-    /// Whether each block that is one node's own is handed over at that node's next meeting but
-    /// one, or none is.
-    constexpr auto hand_over() const {
-        using HandOver = dsm::MemoryOptions::HandOver;
-        return std::string_view{name}.starts_with("handed_") ? HandOver::all : HandOver::off;
-    }
-};
-
-constexpr unsigned hops = 8;
-
-inline void write_after_meeting(SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-    if (thread == 0) world.write(node, 0, 7);
-    world.meet(node);
-    world.write(node, 0, 111 + thread);
-    world.meet(node);
-}
 
 /// From few states to many.
 inline constexpr Scenario scenarios[] = {
@@ -427,140 +383,27 @@ inline constexpr Scenario scenarios[] = {
          }
      },
      Races::off, true},
-    // A block that one node alone has written is exclusive there when the other comes for it: for a
-    // flag that lies in it, and to write it, too.
-    {"exclusive", 2, 1, 4, false, hops, Second::heap,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         for (unsigned round = 0; round < 2; ++round) {
-             if (thread == 0) world.add(node, 2), world.add(node, 0);
-             world.meet(node);
-         }
-         if (thread == 0) world.add(node, 2), world.add(node, 0);
-         if (thread == 1) world.look(node, 0, 2);
-     },
-     Races::off, true, false, true},
-    {"exclusive_and_lock", 2, 1, 4, true, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         for (unsigned round = 0; round < 2; ++round) {
-             if (thread == 0) world.add(node, 0);
-             world.meet(node);
-         }
-         world.locked_add(node, 0, 0);
-         if (thread == 0) world.locked_add(node, 0, 0);
-     },
-     Races::none, true, false, true},
-    // The other node reads it each time, before and after it is told not to go by notices.
-    {"exclusive_and_reader", 2, 1, 4, false, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         for (unsigned round = 0; round < 3; ++round) {
-             if (thread == 0) world.add(node, 0);
-             world.meet(node);
-             if (thread == 1) world.see(node, 0);
-             world.meet(node);
-         }
-     },
-     Races::none, true, false, true},
-    // A stack, which stays accessible at its node also when another has come for it and written it.
-    {"exclusive_stack", 2, 1, 4, false, hops, Second::stack,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         for (unsigned round = 0; round < 2; ++round) {
-             if (thread == 1) world.add(node, 2);
-             world.meet(node);
-         }
-         if (thread == 1) world.add(node, 2);
-         world.locked_add(node, 0, 3);
-         if (thread == 1) world.locked_add(node, 0, 3);
-     },
-     Races::none, true, false, true},
-    {"exclusive_and_two", 3, 1, 1, true, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         for (unsigned round = 0; round < 2; ++round) {
-             if (thread == 0) world.add(node, 0);
-             world.meet(node);
-         }
-         if (thread > 0) world.atomic_add(node, 0);
-     },
-     Races::off, true, false, true},
-    {"exclusive_and_race", 2, 1, 4, true, hops, Second::none, write_after_meeting, Races::some,
-     true, false, true},
-    // A block that no node has touched becomes exclusive where blocks are written in a row; its
-    // initial home reads it at any time.
-    {"untouched", 2, 1, 4, false, hops, Second::heap_twice,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         if (thread == 0) world.see(node, 4);
-         if (thread == 1) world.write(node, 2, 7), world.write(node, 0, 7), world.write(node, 5, 7);
-     },
-     Races::none, true, false, true},
-    {"untouched_and_reader", 2, 1, 4, false, hops, Second::heap_twice,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         if (thread == 0) world.see(node, 4);
-         if (thread == 1) world.write(node, 2, 7), world.write(node, 0, 7), world.write(node, 5, 7);
-         world.meet(node);
-         if (thread == 0) world.see_or_told(node, 5, 7);
-     },
-     Races::none, true, false, true},
-    // A block of one node's own goes to the other whole, and back.
-    {"handed_over", 2, 1, 4, false, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         for (unsigned round = 0; round < 4; ++round) {
-             if (thread == 0) world.add(node, 0);
-             world.meet(node);
-         }
-         if (thread == 1) world.add(node, 0);
-         world.meet(node);
-         if (thread == 0) world.add(node, 0);
-         world.meet(node);
-     },
-     Races::none, true, false, true},
-    // The one that has handed it over comes back to it before the other has come.
-    {"handed_over_and_reader", 2, 1, 4, true, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         for (unsigned round = 0; round < 3; ++round) {
-             if (thread == 0) world.add(node, 0);
-             world.meet(node);
-         }
-         world.meet(node);
-         if (thread == 0) world.see(node, 0);
-         world.meet(node);
-         if (thread == 1) world.add(node, 0);
-         world.meet(node);
-         if (thread == 0) world.see(node, 0);
-     },
-     Races::none, true, false, true},
-    // A third node reads it while the next one writes it.
-    {"handed_over_and_two", 3, 1, 4, false, hops, Second::none,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         for (unsigned round = 0; round < 3; ++round) {
-             if (thread == 0) world.add(node, 0);
-             world.meet(node);
-         }
-         world.meet(node);
-         if (thread == 2) world.see(node, 0);
-         if (thread == 1) world.add(node, 1);
-         world.meet(node);
-         if (thread == 2) world.see(node, 1);
-     },
-     Races::none, true, false, true},
-    // It is handed over with a flag whose data the other has not acquired.
-    {"handed_over_and_flag", 2, 1, 4, false, hops, Second::heap,
-     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         for (unsigned round = 0; round < 2; ++round) {
-             if (thread == 0) world.add(node, 2), world.add(node, 0);
-             world.meet(node);
-         }
-         if (thread == 0) {
-             world.add(node, 2), world.add(node, 0);
-             world.lock(node, 0), world.unlock(node, 0), world.tell();
-         }
-         if (thread == 1) world.await_told(1), world.write(node, 1, 5), world.look(node, 0, 2);
-     },
-     Races::off, true, false, true},
     // A flag through a third node.
     {"flag_handed_on", 3, 1, 4, true, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) world.add(node, 0), world.atomic_set(node, 2);
          if (thread == 1 && world.read(node, 2) > 0) world.atomic_set(node, 3);
          if (thread == 2) world.look(node, 3, 0);
+     },
+     Races::off, true},
+    // What the second node has merged needs a release of the first, which that owes yet when it
+    // tells the third of the second's.
+    {"own_release_needed", 3, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 1) {
+             world.add(node, 3), world.tell();
+             world.await_told(2), world.lock(node, 0), world.unlock(node, 0), world.tell();
+         } else if (thread == 0) {
+             world.await_told(1), world.add(node, 0), world.atomic_set(node, 2), world.tell();
+             world.await_told(3), world.hand_on(node, 0), world.tell();
+         } else {
+             world.await_told(4), world.lock(node, 0), world.look(node, 2, 0);
+         }
      },
      Races::off, true},
     // Both write the block of the flag, too: releases that merge what the other's has not ended.

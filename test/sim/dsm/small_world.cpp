@@ -225,6 +225,13 @@ void SmallWorld::unlock(ClusterNode& node, unsigned which) {
     lock.held = false;
 }
 
+void SmallWorld::hand_on(ClusterNode& node, unsigned which) {
+    lock(node, which);
+    Lock& lock = locks_[which];
+    lock.news.size = node.memory().news_for_anyone(lock.news.bytes);
+    lock.held = false;
+}
+
 void SmallWorld::locked_add(ClusterNode& node, unsigned which, unsigned word) {
     lock(node, which);
     see(node, word);

@@ -46,6 +46,8 @@ public:
     void add_behind_write(ClusterNode& node, unsigned word, std::uint64_t wrote);
     void lock(ClusterNode& node, unsigned lock);
     void unlock(ClusterNode& node, unsigned lock);
+    /// As lock() and unlock(), with no release in between: tells of others' writes alone.
+    void hand_on(ClusterNode& node, unsigned lock);
     /// In the critical section of `lock`: word += 1.
     void locked_add(ClusterNode& node, unsigned lock, unsigned word);
     void atomic_add(ClusterNode& node, unsigned word);

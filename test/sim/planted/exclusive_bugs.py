@@ -16,6 +16,11 @@ EXCLUSIVE = {
         ENGINE + "node_exclusive.cpp",
         [("           !token.read &&\n", "")],
     ),
+    # A block becomes exclusive though another node has read it with its lock, and was its home.
+    "home_moved_without_trace": (
+        ENGINE + "block_lock.cpp",
+        [("token.read || (token.home != self_ && !token.sole);", "token.read;")],
+    ),
     # The initial home reads a block that no node has touched, and leaves no trace.
     "untouched_though_read": (
         ENGINE + "fault_path.cpp",

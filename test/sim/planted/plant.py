@@ -75,10 +75,17 @@ BUGS = {
         ENGINE + "node_atomic.cpp",
         [("    if (races_.looks() && options_.atomics", "    if (bytes == 0 && options_.atomics")],
     ),
+    # A node does not hand on that others' bytes need a release of its own.
+    "own_release_not_needed": (
+        ENGINE + "known_news.cpp",
+        [("    if ((!own && clock.told < learned.told) || clock.needed < learned.needed) {\n",
+          "    if (!own && (clock.told < learned.told || clock.needed < learned.needed)) {\n")],
+    ),
     # A node that gives a lock back with nothing published wipes out which nodes have read the version.
     "trace_of_readers_lost": (
         ENGINE + "block_lock.cpp",
-        [("LeaseWord::open(token.rts, token.read)", "LeaseWord::open(token.rts)"),
+        [("    const bool read = token.read || (token.home != self_ && !token.sole);\n",
+          "    const bool read = token.home != self_ && !token.sole;\n"),
          ("    open(block, token, LeaseWord::closed(token.rts, token.read));",
           "    open(block, token, LeaseWord::closed(token.rts));")],
     ),
@@ -526,6 +533,7 @@ EXPLORED = {
     "atomic_without_what_came_before": "flag_by_atomic",
     "fetch_without_its_news": "flag_by_atomic",
     "stale_data_beside_the_flag": "flag_and_acquire",
+    "own_release_not_needed": "own_release_needed",
     "release_that_looks_once": "flag_and_release",
     "rebase_without_comparison": "race_and_rebase",
     "early_bytes_forgotten": "race",
@@ -542,6 +550,7 @@ EXPLORED = {
     "given_up_untracked": "exclusive_and_lock",
     "stack_given_up_as_any": "exclusive_stack",
     "exclusive_though_read": "exclusive_and_reader",
+    "home_moved_without_trace": "exclusive_and_lock_back",
     "handed_over_mapped": "handed_over",
     "sole_though_read": "handed_over_and_reader",
     "taken_without_its_news": "handed_over_and_flag",
