@@ -117,13 +117,36 @@ void Checkpoint::go() {
         watch_memory();
     }
     HIROBA_INVARIANT(marked_, "a body that did not come to mark() cannot go again");
-    take_back();
-    swapcontext(&outside_, &inside_);
+    if (places_count_ == 0) {
+        take_back(copies_, saved_, thread_local_copy_);
+        swapcontext(&outside_, &inside_);
+    } else {
+        const Place& place = *places_[places_count_ - 1];
+        take_back(place.pages.data(), place.saved, place.thread_local_copy);
+        goes_back_ = true;
+        swapcontext(&outside_, &place.context);
+    }
 }
 
 void Checkpoint::mark() {
     marked_ = true;
     swapcontext(&inside_, &outside_);
+}
+
+// The copy is made behind getcontext(), so that the frame here is among it as the context finds it.
+// Nothing of this object is taken back: it does not lie in memory that is watched.
+void Checkpoint::remember() {
+    if (places_.size() == places_count_) places_.push_back(std::make_unique<Place>());
+    Place& place = *places_[places_count_++];
+    getcontext(&place.context);
+    if (std::exchange(goes_back_, false)) return;
+    place.saved = saved_;
+    if (place.pages.size() < saved_ * page_bytes) place.pages.resize(saved_ * page_bytes);
+    for (std::size_t i = 0; i < saved_; ++i)
+        std::memcpy(place.pages.data() + i * page_bytes,
+                    reinterpret_cast<const void*>(page_of_copy_[i]), page_bytes);
+    place.thread_local_copy.assign(thread_local_begin_,
+                                   thread_local_begin_ + thread_local_copy_.size());
 }
 
 void Checkpoint::leave() {
@@ -179,11 +202,13 @@ bool Checkpoint::save(std::uintptr_t page) noexcept {
     return mprotect(memory, page_bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
-void Checkpoint::take_back() noexcept {
+/// @param pages  the first `count` of those changed; the others were as at mark()
+void Checkpoint::take_back(const std::byte* pages, std::size_t count,
+                           const std::vector<std::byte>& thread_local_copy) noexcept {
     for (std::size_t i = 0; i < saved_; ++i)
-        std::memcpy(reinterpret_cast<void*>(page_of_copy_[i]), copies_ + i * page_bytes,
-                    page_bytes);
-    std::memcpy(thread_local_begin_, thread_local_copy_.data(), thread_local_copy_.size());
+        std::memcpy(reinterpret_cast<void*>(page_of_copy_[i]),
+                    (i < count ? pages : copies_) + i * page_bytes, page_bytes);
+    std::memcpy(thread_local_begin_, thread_local_copy.data(), thread_local_copy.size());
 }
 
 }  // namespace hiroba::sim_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: lets a function run again and again from a place in its middle: what it did before that
+// Role: lets a function run again and again from places in its middle: what it did before such a
 // place is done once.
 // Invariant: from mark() on, the function changes nothing but memory: it maps and unmaps none, and
 // opens and closes nothing.
@@ -7,7 +7,8 @@
 // At mark() all memory that the function may write is made read-only: what it has mapped, its
 // stack, and the program's own data. A first write to a page faults, the handler keeps a copy of
 // the page and makes it writable for good. To go back, the copies are written back. So one that
-// writes few pages goes back in the time that it takes to copy these. Source: Litzkow et al.,
+// writes few pages goes back in the time that it takes to copy these. At remember() the pages that
+// are writable by then are copied once more, as they are there. Source: Litzkow et al.,
 // "Checkpoint and migration of UNIX processes in the Condor distributed processing system", 1997;
 // copies by faults: Plank et al., "Libckpt", USENIX 1995, section 3.
 #pragma once
@@ -18,7 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <unordered_map>
+#include <memory>
 #include <vector>
 
 namespace hiroba::sim_test {
@@ -33,13 +34,18 @@ public:
     ~Checkpoint();
 
     /// Runs the body to its next leave(): from its beginning, or once it has come to mark(), from
-    /// there, with the memory as it was.
+    /// there, or from the last remember() that is not forgotten, with the memory as it was.
     void go();
+    /// The last remember() is no place to begin any more.
+    void forget() noexcept { --places_count_; }
 
     // --- by the body -----------------------------------------------------------------------------
 
     /// Later runs begin here. Once.
     void mark();
+    /// Later runs begin here, until forget(); returns in each of them again. After mark(), from a
+    /// run that is not left by an exception.
+    void remember();
     [[noreturn]] void leave();
 
     /// Pages that some run has changed so far.
@@ -52,8 +58,15 @@ private:
     static void enter();
     static void on_fault(int signal, siginfo_t* info, void* context);
     static std::vector<Range> writable();
+    /// Where later runs may begin, and all that was changed since mark() as it was there.
+    struct Place {
+        ucontext_t context;
+        std::size_t saved = 0;
+        std::vector<std::byte> pages, thread_local_copy;
+    };
     void watch_memory();
-    void take_back() noexcept;
+    void take_back(const std::byte* pages, std::size_t count,
+                   const std::vector<std::byte>& thread_local_copy) noexcept;
     bool save(std::uintptr_t page) noexcept;
 
     std::function<void()> body_;
@@ -66,7 +79,9 @@ private:
     std::byte* thread_local_begin_ = nullptr;
     std::vector<std::byte> thread_local_copy_;
     ucontext_t outside_, inside_;
-    bool begun_ = false, marked_ = false;
+    bool begun_ = false, marked_ = false, goes_back_ = false;
+    std::vector<std::unique_ptr<Place>> places_;  ///< kept for later ones when they are forgotten
+    std::size_t places_count_ = 0;
 };
 
 }  // namespace hiroba::sim_test

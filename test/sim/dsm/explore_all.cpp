@@ -19,6 +19,7 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/address_hint.hpp"
@@ -104,10 +105,14 @@ void run_once(const Scenario& scenario, StateGraph& graph, Checkpoint* checkpoin
     Cluster cluster{stacks, options};
     SmallWorld world{cluster, blocks_of(scenario, cluster.map())};
     here = &world;
-    graph.ask({[&] { return world.digest(); }, [&] { return world.broken(); },
-               [=] {
-                   if (checkpoint != nullptr) checkpoint->mark();
-               }});
+    StateGraph::Questions questions{
+        [&] { return world.digest(); }, [&] { return world.broken(); }, {}, {}, {}};
+    if (checkpoint != nullptr) {
+        questions.first_choice = [=] { checkpoint->mark(); };
+        questions.remember = [=] { checkpoint->remember(); };
+        questions.forget = [=] { checkpoint->forget(); };
+    }
+    graph.ask(std::move(questions));
     const auto outcome = cluster.run([&](std::uint32_t thread, ClusterNode& node) {
         world.come(node);
         scenario.live(world, thread, node);

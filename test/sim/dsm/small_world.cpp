@@ -12,14 +12,10 @@ using dsm::Others;
 /// The digest of a state: multiply and rotate by words of eight bytes (wyhash's mixing).
 class Digest {
 public:
-    void add(std::uint64_t value) noexcept {
-        const auto product = static_cast<unsigned __int128>(sum_ ^ value) * 0x9E37'79B9'7F4A'7C15u;
-        sum_ = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64) ^
-               0xD6E8'FEB8'6659'FD93u;
-        sum_ = sum_ << 23 | sum_ >> 41;
-    }
+    void add(std::uint64_t value) noexcept { add_part(value, sizeof value); }
     /// Only the length of a row of blocks that are all 0 counts: most of what is shown is such.
     void add(Bytes bytes) noexcept {
+        if (bytes.size() <= sizeof(std::uint64_t)) return add_part(value_of(bytes), bytes.size());
         add(bytes.size());
         std::uint64_t zeros = 0;
         for (; bytes.size() >= block_bytes; bytes = bytes.subspan(block_bytes)) {
@@ -32,21 +28,54 @@ public:
             }
             add(zeros);
             zeros = 0;
-            for (const std::uint64_t word : words) add(word);
+            add_block(words);
         }
         add(zeros);
         while (!bytes.empty()) {
-            std::uint64_t value = 0;
-            const std::size_t part = std::min(bytes.size(), sizeof value);
-            std::memcpy(&value, bytes.data(), part);
-            add(value);
-            bytes = bytes.subspan(part);
+            const Bytes part = bytes.first(std::min(bytes.size(), sizeof(std::uint64_t)));
+            add(value_of(part));
+            bytes = bytes.subspan(part.size());
         }
     }
     std::uint64_t sum() const noexcept { return sum_; }
 
 private:
     static constexpr std::size_t block_bytes = 64;
+    static std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept {
+        const auto product = static_cast<unsigned __int128>(a) * b;
+        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    }
+    /// At most eight bytes. Most are as many as a type has, whose copy is no call.
+    static std::uint64_t value_of(Bytes bytes) noexcept {
+        const auto as = [&](auto value) -> std::uint64_t {
+            std::memcpy(&value, bytes.data(), sizeof value);
+            return value;
+        };
+        switch (bytes.size()) {
+            case 1: return as(std::uint8_t{});
+            case 2: return as(std::uint16_t{});
+            case 4: return as(std::uint32_t{});
+            case 8: return as(std::uint64_t{});
+        }
+        std::uint64_t value = 0;
+        for (const std::byte each : bytes)
+            value = value << 8 | std::to_integer<std::uint64_t>(each);
+        return value;
+    }
+    /// Few bytes, and how many.
+    void add_part(std::uint64_t value, std::size_t bytes) noexcept {
+        sum_ = mixed(sum_ ^ value, 0x9E37'79B9'7F4A'7C15u + 2 * bytes) ^ 0xD6E8'FEB8'6659'FD93u;
+        sum_ = sum_ << 23 | sum_ >> 41;
+    }
+    /// Two words in each product, so that the products do not wait for each other (as wyhash).
+    void add_block(const std::uint64_t (&words)[block_bytes / 8]) noexcept {
+        constexpr std::uint64_t odd[] = {0xA076'1D64'78BD'642Fu, 0xE703'7ED1'A0B4'28DBu,
+                                         0x8EBC'6AF0'9C88'C6E3u, 0x5899'65CC'7537'4CC3u};
+        std::uint64_t all = 0;
+        for (unsigned i = 0; i < 4; ++i)
+            all += mixed(words[2 * i] ^ odd[i], words[2 * i + 1] ^ odd[i] ^ sum_);
+        add(all);
+    }
     std::uint64_t sum_ = 0x2545'F491'4F6C'DD1Du;
 };
 

@@ -18,7 +18,7 @@ void StateGraph::ask(Questions questions) {
 }
 
 void StateGraph::begin_run() {
-    depth_ = 0;
+    depth_ = remembered_.empty() ? 0 : remembered_.back();
     at_known_state_ = false;
     ++runs_;
 }
@@ -54,11 +54,20 @@ Fiber* StateGraph::choose(std::span<Fiber* const> ready) {
     failure_ = questions_.broken();
     cut_off_ = ids_.size() >= states_max_;
     if (!failure_.empty() || cut_off_) return nullptr;
-    Frame frame{next_id, 0, {}};
+    add_frame(next_id, ready);
+    const std::size_t last = remembered_.empty() ? 0 : remembered_.back();
+    if (questions_.remember && ready.size() > 1 && depth_ >= last + steps_between_places) {
+        remembered_.push_back(depth_);
+        questions_.remember();
+    }
+    return take(ready, path_[depth_++]);
+}
+
+void StateGraph::add_frame(std::uint32_t state, std::span<Fiber* const> ready) {
+    Frame frame{state, 0, {}};
     for (const Fiber* const fiber : ready) frame.open.push_back(fiber->index);
     path_.push_back(std::move(frame));
     longest_ = std::max(longest_, path_.size());
-    return take(ready, path_[depth_++]);
 }
 
 void StateGraph::end_run(Scheduler::Outcome outcome, const std::string& failure) {
@@ -77,6 +86,8 @@ void StateGraph::end_run(Scheduler::Outcome outcome, const std::string& failure)
 void StateGraph::step_back() {
     while (!path_.empty() && ++path_.back().next == path_.back().open.size()) path_.pop_back();
     done_ = path_.empty();
+    for (; !remembered_.empty() && remembered_.back() >= path_.size(); remembered_.pop_back())
+        questions_.forget();
 }
 
 // Backwards from the end. Every state reached has a way to it; the others are deadlocks, or loops

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: walks through every order of steps of a small job, depth first. Each run begins at the
-// first choice (Checkpoint) and repeats those that lead to the state where the next one is open. A
+// first choice, or at a later one that is remembered (Checkpoint), and repeats those that lead from
+// there to the state where the next one is open. A
 // run ends where it comes to a state that was there before: what follows is known. Invariant:
 // states are told apart by a digest of 64 bits over all that decides what happens next; two
 // different ones with one digest would go unnoticed, with n states at odds of n²/2⁶⁵. Source:
@@ -25,6 +26,9 @@ public:
         std::function<std::uint64_t()> digest;  ///< of the state between two steps
         std::function<std::string()> broken;    ///< asked in each new state; empty: nothing
         std::function<void()> first_choice;     ///< called before the first is made; may be empty
+        /// Called before a choice, where later runs may begin: then it returns again. forget: the
+        /// last such place leads nowhere any more. Both may be empty.
+        std::function<void()> remember, forget;
     };
 
     explicit StateGraph(std::uint64_t states_max) : states_max_(states_max) {}
@@ -54,6 +58,8 @@ public:
 
 private:
     static constexpr std::uint32_t the_end = 0, first_state = 1;
+    /// A place to begin costs what some steps cost, and going back to it the same.
+    static constexpr std::size_t steps_between_places = 8;
     struct Frame {
         std::uint32_t state;
         std::uint32_t next = 0;
@@ -66,12 +72,14 @@ private:
     net::sim::Fiber* take(std::span<net::sim::Fiber* const> ready, const Frame& frame);
     void add_edge(std::uint32_t to);
     void step_back();
+    void add_frame(std::uint32_t state, std::span<net::sim::Fiber* const> ready);
     void go_to(std::uint32_t state);
 
     std::uint64_t states_max_;
     Questions questions_;
     std::vector<Frame> path_;
-    std::size_t depth_ = 0;  ///< of path_ that this run has repeated or found
+    std::size_t depth_ = 0;                ///< of path_ that this run has repeated or found
+    std::vector<std::size_t> remembered_;  ///< positions in path_, ascending
     bool at_known_state_ = false, at_first_choice_ = false;
     std::unordered_map<std::uint64_t, std::uint32_t> ids_;
     std::vector<Edge> edges_;

@@ -60,7 +60,7 @@ std::pair<std::uint64_t, std::uint64_t> explore(bool writes) {
         graph.begin_run();
         TwoStepLook world;
         Scheduler scheduler{stacks, {.chooser = &graph}};
-        graph.ask({[&] { return world.digest(); }, [] { return std::string{}; }, {}});
+        graph.ask({[&] { return world.digest(); }, [] { return std::string{}; }, {}, {}, {}});
         const std::array<std::function<void()>, 3> threads{
             [&] { world.wait(scheduler); },  // first, so that its looks are all that is left
             [&] {
