@@ -126,6 +126,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                                         .flusher = node.flusher.get(),
                                         .threads_per_node = node.job.threads_per_node,
                                         .threads_per_node_max = node.map->shape().threads_per_node,
+                                        .small_regions_stay = setting("HIROBA_REGIONS") == "auto",
                                         .start_thread = &start_another_thread,
                                         .show_affinity = &show_affinity,
                                         .flush_streams = &flush_streams,

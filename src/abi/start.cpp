@@ -26,6 +26,7 @@
 #include "omp/process/node_threads.hpp"
 #include "omp/process/openmp_runtimes.hpp"
 #include "omp/process/program_vectors.hpp"
+#include "omp/team/small_regions.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -130,6 +131,7 @@ void start_background_flusher() {
     // One node speaks; the others wait for it in the first collective until the job ends.
     if (job.self.value == 0) require(omp::refuse_other_runtimes(objects, &program));
     require(assemble_node(job, objects));
+    if (omp::have_thread_local(objects)) omp::program_has_thread_local.store(true);
     program.signal_mask = omp::block_asynchronous_signals();
     tell_of_crashes();
     learn_memory_limit();

@@ -63,6 +63,7 @@ struct Parts {
     /// Several nodes: what start_thread() may be called for, and what starts local thread `t` in
     /// work(t). A team that needs more threads than there were at first has its nodes grow.
     std::uint32_t threads_per_node_max = 0;
+    bool small_regions_stay = false;  ///< on node 0 (team/small_regions.hpp)
     void (*start_thread)(std::uint32_t local_thread) = nullptr;
     void (*show_affinity)() = nullptr;  ///< tells where the calling thread runs; may be null
     void (*flush_streams)() = nullptr;  ///< writes out stdout of this process (C, Fortran)
@@ -325,6 +326,8 @@ public:
 
     /// Regions of more than one thread in which threads of this node have taken part.
     virtual std::uint64_t regions_taken_part() const noexcept = 0;
+    /// Regions whose team stayed on node 0, since that took less time (HIROBA_REGIONS).
+    virtual std::uint64_t regions_stayed() const noexcept = 0;
 
     // For a first-party tool (docs/layers/ompt.md); without one they do nothing.
     /// Notes the address from which the program has called the entry point that the caller is in.

@@ -23,6 +23,7 @@
 #include "omp/omp.hpp"
 #include "omp/task/task_pool.hpp"
 #include "omp/team/gate.hpp"
+#include "omp/team/small_regions.hpp"
 #include "omp/team/team.hpp"
 #include "omp/team/team_link.hpp"
 #include "omp/team/thread_state.hpp"
@@ -130,6 +131,7 @@ public:
     std::uint32_t processors() noexcept override { return processors_; }
     void forget_thread() noexcept override;
     std::uint64_t regions_taken_part() const noexcept override { return regions_.load(); }
+    std::uint64_t regions_stayed() const noexcept override { return small_regions_.stayed(); }
 
 private:
     ThreadState& self() noexcept;
@@ -142,6 +144,11 @@ private:
     std::uint32_t run(const Fork& fork, std::uint32_t requested,
                       std::uint32_t threads_max) noexcept;
     void run_alone(ThreadState& thread, const Fork& fork) noexcept;
+    /// With the spread team taken: whether a team may stay on this node, with all its threads.
+    bool may_stay(const Fork& fork, std::uint32_t team_size) noexcept;
+    std::uint32_t run_spread(ThreadState& thread, const Fork& fork, std::uint32_t size) noexcept;
+    /// Spread or not, by what either has taken.
+    std::uint32_t run_measured(ThreadState& thread, const Fork& fork, std::uint32_t size) noexcept;
     void run_team(ThreadState& thread, std::uint32_t team_size) noexcept;
     Icvs icvs_inside(const Frame& outer) noexcept;
 
@@ -302,6 +309,7 @@ private:
 
     Team everywhere_;
     std::atomic<bool> team_taken_{false};  ///< everywhere_
+    SmallRegions small_regions_;           ///< of who has taken it
     std::atomic<bool> told_of_limit_{false};
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local number; never moves
     Latch helpers_latch_;             ///< the next four, and making more threads inside a region

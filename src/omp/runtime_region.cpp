@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/program_call.hpp"
 #include "base/service_thread.hpp"
@@ -122,11 +123,39 @@ std::uint32_t RuntimeCore::run(const Fork& wanted, std::uint32_t requested,
         run_alone(thread, fork);
         return 1;
     }
+    const std::uint32_t got =
+        may_stay(fork, size) ? run_measured(thread, fork, size) : run_spread(thread, fork, size);
+    team_taken_.store(false, std::memory_order_release);  // pairs with the exchange above
+    return got;
+}
+
+std::uint32_t RuntimeCore::run_spread(ThreadState& thread, const Fork& fork,
+                                      std::uint32_t size) noexcept {
     make_copies(fork, size);
     everywhere_.fork = fork;
     run_team(thread, size);
-    team_taken_.store(false, std::memory_order_release);  // pairs with the exchange above
     return size;
+}
+
+// A thread of one number is another on another node: data of its own would not be there, nor would
+// it be where the program has bound it.
+bool RuntimeCore::may_stay(const Fork& fork, std::uint32_t team_size) noexcept {
+    if (!small_regions_.is_on() || link_ == nullptr || nodes_of(team_size) == 1) return false;
+    if (program_has_thread_local.load(std::memory_order_relaxed)) return false;
+    if (fork.bind != ProcBind::none || contention_limit() != thread_limit_none) return false;
+    return members_here_ + helping_ + team_size - 1 <= threads_max_here();
+}
+
+std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
+                                        std::uint32_t size) noexcept {
+    const void* const code = code_of(fork);
+    const auto where = small_regions_.choose(code, size);
+    const std::uint64_t begin_ns = now_ns();
+    const bool stays = where == SmallRegions::Where::here;
+    const std::uint32_t got =
+        stays ? run_inner(thread, fork, size) : run_spread(thread, fork, size);
+    small_regions_.note(code, size, now_ns() - begin_ns);
+    return got;
 }
 
 /// Makes the private copies for task reductions of the region.

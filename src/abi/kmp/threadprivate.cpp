@@ -7,6 +7,7 @@
 
 #include "abi/kmp/thread_notes.hpp"
 #include "base/thread_context.hpp"
+#include "omp/team/small_regions.hpp"
 
 #pragma GCC visibility push(default)
 
@@ -31,6 +32,7 @@ const void* first_value(const void* variable, std::size_t bytes, void** cache) {
 
 void* own_copy(void* variable, std::size_t bytes, void** cache) {
     ThreadNotes& own = notes();
+    hiroba::omp::program_has_thread_local.store(true, std::memory_order_relaxed);
     if (const auto found = own.copies.find(variable); found != own.copies.end())
         return found->second;
     const void* const value = first_value(variable, bytes, cache);

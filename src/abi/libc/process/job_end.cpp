@@ -56,6 +56,10 @@ void report(World& node, int status) noexcept {
                                           {"tasks_taken", tasks.taken}};
         node.control->report_counts(counts, std::size(counts));
     }
+    if (const std::uint64_t stayed = node.omp->regions_stayed(); stayed != 0) {
+        const net::NamedCount count[] = {{"regions_stayed", stayed}};
+        node.control->report_counts(count, std::size(count));
+    }
     node.control->report_participation(node.omp->regions_taken_part(), status);
 }
 

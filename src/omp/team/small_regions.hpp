@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: decides for each region of the program whether its team is spread over the nodes or stays
+// on the leader's: a region that is over sooner than nodes tell each other of it is best run on one
+// (docs/decisions/small-regions-stay.md).
+// Invariant: a team has as many threads here as there. Who decides has taken the spread team.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace hiroba::omp {
+
+/// The program, or a library of its, has data that each thread has for itself. A thread of one
+/// number must then be the same from region to region. Never reset.
+inline std::atomic<bool> program_has_thread_local{false};
+
+/// Thread: one at a time.
+class SmallRegions {
+public:
+    enum class Where : std::uint8_t { spread, here };
+
+    /// @param on  false: all are spread
+    explicit SmallRegions(bool on) noexcept : on_(on) {}
+    bool is_on() const noexcept { return on_; }
+    /// @param code  the region's function
+    /// @param size  of the team
+    Where choose(const void* code, std::uint32_t size) noexcept;
+    /// A team that ran where choose() has said has taken so long.
+    void note(const void* code, std::uint32_t size, std::uint64_t took_ns) noexcept;
+    /// How many regions stayed, of how many.
+    std::uint64_t stayed() const noexcept { return stayed_; }
+    std::uint64_t all() const noexcept { return all_; }
+
+    /// A region that takes longer when it is spread is not tried elsewhere.
+    static constexpr std::uint64_t small_ns = 2'000'000;
+    /// Each way is tried so often in a row; the last five count.
+    static constexpr std::uint32_t tried = 8;
+    /// After the first comparison the other way is tried again behind so many, then ever less
+    /// often.
+    static constexpr std::uint32_t settled_first = 256, settled_max = 1u << 16;
+
+private:
+    static constexpr std::uint32_t samples = 5;
+    struct Site {
+        const void* code = nullptr;
+        std::uint32_t size = 0;
+        Where best = Where::spread;
+        bool tries_other = false;
+        std::uint32_t count = 0, stretch = tried;  ///< in this way, and until when
+        std::array<std::uint64_t, samples> took{};
+        std::array<std::uint64_t, 2> usual_ns{};  ///< by way
+
+        Where where() const noexcept {
+            return tries_other == (best == Where::spread) ? Where::here : Where::spread;
+        }
+    };
+    Site& site_of(const void* code, std::uint32_t size) noexcept;
+    static std::uint64_t median(std::array<std::uint64_t, samples> took) noexcept;
+    static void compare(Site& site) noexcept;
+
+    bool on_;
+    std::uint64_t stayed_ = 0, all_ = 0;
+    std::array<Site, 256> sites_{};  ///< the last one that came to its place
+};
+
+}  // namespace hiroba::omp

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Small regions that stay on node 0 where they take less time there (HIROBA_REGIONS=auto): their
+teams and what they compute are as elsewhere, and a program with data of its threads has none.
+
+    small_regions.py --hiroba build/bin/hiroba [--only mixed] [--nodes 4]
+"""
+import re
+import sys
+
+from process_runs import main
+
+# Small regions with every kind of sharing, and now and then one that is not small and uses what
+# they have written. `count` lies beside what both nodes write: on two nodes it costs.
+PROGRAM = """
+    enum { rounds = 3000, cells = 4096 };
+    static long cell[cells], count;
+    static int size_of_team, order_broken;
+    static long small(int round, int threads) {
+        long sum = 0;
+        int last = -1;
+    #pragma omp parallel num_threads(threads) reduction(+ : sum)
+        {
+            const int me = omp_get_thread_num();
+            if (me == 0) size_of_team = omp_get_num_threads();
+            for (int i = 0; i < 4; ++i) {
+    #pragma omp atomic
+                count += 1;
+            }
+    #pragma omp critical
+            cell[round % cells] += me;
+    #pragma omp barrier
+    #pragma omp single
+            cell[(round + 1) % cells] += 1;
+    #pragma omp for schedule(dynamic, 2)
+            for (int i = 0; i < 16; ++i) sum += i;
+    #pragma omp for ordered
+            for (int i = 0; i < 4; ++i) {
+    #pragma omp ordered
+                {
+                    order_broken += last != i - 1;
+                    last = i;
+                }
+            }
+    #pragma omp masked
+            {
+    #pragma omp task shared(sum)
+                sum += 1000;
+    #pragma omp taskwait
+            }
+            DATA_OF_THREADS
+        }
+        return sum + size_of_team;
+    }
+    static long big(void) {
+        long sum = 0;
+    #pragma omp parallel for reduction(+ : sum)
+        for (int i = 0; i < cells; ++i) {
+            for (int k = 0; k < 200; ++k) sum += (cell[i] ^ k) & 1;
+            cell[i] += 1;
+        }
+        return sum;
+    }
+    int main(int words, char** word) {
+        long sum = 0;
+        const int threads = words > 1 ? atoi(word[1]) : omp_get_max_threads();
+        for (int round = 0; round < rounds; ++round) {
+            sum += small(round, threads);
+            if (round % 500 == 499) sum += big();
+        }
+        for (int i = 0; i < cells; ++i) sum += cell[i] * (i % 7 + 1);
+        printf("%ld %ld %d\\n", sum, count, order_broken);
+        AT_END
+    }"""
+
+KEPT = """
+    static int kept;
+    #pragma omp threadprivate(kept)
+""" + PROGRAM.replace("DATA_OF_THREADS", "kept += 1;").replace("AT_END", """
+        int equal = 0;
+    #pragma omp parallel num_threads(threads) reduction(+ : equal)
+        equal += kept == rounds;
+        printf("%d\\n", equal == threads);
+""")
+PLAIN = PROGRAM.replace("DATA_OF_THREADS", "").replace("AT_END", "")
+
+
+def stayed(err):
+    """How many regions node 0 kept; 0: the line is not there."""
+    found = re.search(r"^regions_stayed\s+(\d+)", err, re.MULTILINE)
+    return int(found.group(1)) if found else 0
+
+
+def run(bench, *command, **setting):
+    status, out, err = bench.run(*command, HIROBA_STATS="1", **setting)
+    assert status == 0, f"status {status}: {err[-600:]}"
+    assert "write-write race" not in err, err[:600]
+    return out, stayed(err)
+
+
+def mixed(bench):
+    """Some stay, and nothing else is different; with more threads than nodes, too."""
+    program = bench.build("mixed", PLAIN, "-fopenmp", "-O2")
+    for threads in (bench.nodes, 2 * bench.nodes):
+        right, kept = run(bench, program, str(threads))
+        assert kept == 0, f"{kept} regions stayed unasked"
+        for engine in ("uffd", "mprotect"):
+            out, kept = run(bench, program, str(threads), HIROBA_REGIONS="auto",
+                            HIROBA_FAULT_ENGINE=engine)
+            assert out == right, f"{threads} threads, {engine}: {out!r}, not {right!r}"
+            # On a machine that is full, the regions may never be small.
+            assert kept >= 8 or bench.nodes > 2, f"{kept} regions stayed"
+
+
+def over_udp(bench):
+    program = bench.build("mixed", PLAIN, "-fopenmp", "-O2")
+    right, _ = run(bench, program)
+    out, kept = run(bench, program, HIROBA_REGIONS="auto", HIROBA_PROVIDER="udp")
+    assert out == right and (kept >= 8 or bench.nodes > 2), f"{out!r}, {kept} stayed"
+
+
+def data_of_threads(bench):
+    """A thread of one number is the same in each region, if it could tell."""
+    program = bench.build("kept", KEPT, "-fopenmp", "-O2")
+    out, kept = run(bench, program, HIROBA_REGIONS="auto")
+    assert out.endswith("\n1\n") and kept == 0, f"{out!r}, {kept} stayed"
+
+
+def data_of_threads_of_a_library(bench):
+    """Likewise if a library that the program opens later has such data."""
+    bench.build("libkept.so", "__thread int kept; int* mine(void) { return &kept; }", "-shared",
+                "-fPIC")
+    program = bench.build("opens", "#include <dlfcn.h>\n" + PROGRAM.replace(
+        "DATA_OF_THREADS", "if (mine) *mine() += 1;").replace(
+            "static int size_of_team", "static int* (*mine)(void); static int size_of_team").replace(
+                "AT_END", """
+        if (mine) return 0;
+        void* library = dlopen("libkept.so", RTLD_NOW);
+        if (!library) { puts(dlerror()); return 1; }
+        mine = (int* (*)(void))dlsym(library, "mine");
+        int equal = 0;
+        for (int round = 0; round < rounds; ++round) small(round, threads);
+    #pragma omp parallel num_threads(threads) reduction(+ : equal)
+        equal += *mine() == rounds;
+        printf("%d\\n", equal == threads);"""), "-fopenmp", "-O2")
+    out, _ = run(bench, program, HIROBA_REGIONS="auto")
+    assert out.endswith("\n1\n"), out
+
+
+def bound(bench):
+    """Threads that the program binds, or counts, are spread."""
+    program = bench.build("mixed", PLAIN, "-fopenmp", "-O2")
+    for name, value in (("OMP_PROC_BIND", "true"), ("OMP_THREAD_LIMIT", str(2 * bench.nodes))):
+        _, kept = run(bench, program, HIROBA_REGIONS="auto", **{name: value})
+        assert kept == 0, f"{name}={value}: {kept} stayed"
+
+
+CASES = [mixed, over_udp, data_of_threads, data_of_threads_of_a_library, bound]
+
+if __name__ == "__main__":
+    sys.exit(main(CASES))
