@@ -5,13 +5,10 @@
 #include <cstdarg>
 
 #include "abi/gomp/loop_entry.hpp"
-#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
 using hiroba::omp::OutlinedFunction;
 using hiroba::omp::Schedule;
 
