@@ -14,4 +14,11 @@ Result<void> check_rank(const ProviderSetup& setup) {
                    "a job of " + std::to_string(setup.nodes) + " nodes has no such rank");
 }
 
+Error not_built(const char* provider, const char* whose, const char* package) {
+    return {ErrorKind::environment, std::string("HIROBA_PROVIDER=") + provider +
+                                        ": this hiroba was built without " + whose +
+                                        " headers. Build it where they are (Debian: " + package +
+                                        "), or choose another provider"};
+}
+
 }  // namespace hiroba::net

@@ -19,6 +19,12 @@ Error refused(NodeId self, const std::string& text);
 /// Refuses a rank that the job does not have.
 Result<void> check_rank(const ProviderSetup& setup);
 
+/// The error of a provider that this build lacks.
+///
+/// @param whose    whose headers there were none of
+/// @param package  Debian's, that has them
+Error not_built(const char* provider, const char* whose, const char* package);
+
 /// The bytes of a message of these parts: at most `bytes_max`.
 inline std::size_t check_message_bytes(std::span<const Bytes> parts,
                                        std::size_t bytes_max) noexcept {
