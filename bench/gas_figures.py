@@ -15,7 +15,8 @@ import pathlib
 import subprocess
 import sys
 
-WIDTH, HEIGHT, MARGIN = 640, 400, 60
+from figure import HEIGHT, MARGIN, WIDTH, axes
+
 GET_SIZES = [8, 64, 512, 4096, 16384, 65536]
 OWN_SIZES = [4096, 16384, 65536, 262144, 1 << 20, 4 << 20]
 COLORS = {"bare read": "gray", "get, cached": "steelblue", "get, not cached": "firebrick",
@@ -70,11 +71,7 @@ def draw(rows, title):
         return HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * (math.log10(ns) - low) / (high - low)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        'font-family="sans-serif" font-size="12">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        f'<path d="M{MARGIN} {MARGIN}V{HEIGHT - MARGIN}H{WIDTH - MARGIN}" fill="none" '
-        'stroke="black"/>',
+        *axes(),
         f'<text x="{WIDTH / 2}" y="24" text-anchor="middle">{title}</text>',
     ]
     for power in range(low, high + 1):

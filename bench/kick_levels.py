@@ -10,9 +10,8 @@ ceil(log8 N) levels of the least time that one level took would give.
 import math
 import sys
 
+from figure import HEIGHT, MARGIN, WIDTH, axes
 from growth import run_and_draw
-
-WIDTH, HEIGHT, MARGIN = 640, 400, 60
 
 
 def draw(table):
@@ -30,11 +29,7 @@ def draw(table):
 
     line = " ".join(f"{x(n):.1f},{y(level_ns * levels):.1f}" for n, levels, _ in rows)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        'font-family="sans-serif" font-size="12">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        f'<path d="M{MARGIN} {MARGIN}V{HEIGHT - MARGIN}H{WIDTH - MARGIN}" fill="none" '
-        'stroke="black"/>',
+        *axes(),
         f'<polyline points="{line}" fill="none" stroke="gray" stroke-dasharray="4"/>',
     ]
     for nodes, _, ns in rows:

@@ -106,28 +106,18 @@ public:
     AtomicWord(SharedMemory& memory, std::uint64_t* word) : memory_(&memory), word_(word) {}
 
     std::uint64_t fetch_add(std::uint64_t value) noexcept {
-        Exchange exchange{value, 0};
-        memory_->atomically(
-            word_,
-            [](std::uint64_t* word, void* argument) {
-                auto& e = *static_cast<Exchange*>(argument);
-                e.old = *word;
-                *word += e.value;
-            },
-            &exchange);
-        return exchange.old;
+        return change(value, [](std::uint64_t* word, void* argument) {
+            auto& e = *static_cast<Exchange*>(argument);
+            e.old = *word;
+            *word += e.value;
+        });
     }
     std::uint64_t exchange(std::uint64_t value) noexcept {
-        Exchange exchange{value, 0};
-        memory_->atomically(
-            word_,
-            [](std::uint64_t* word, void* argument) {
-                auto& e = *static_cast<Exchange*>(argument);
-                e.old = *word;
-                *word = e.value;
-            },
-            &exchange);
-        return exchange.old;
+        return change(value, [](std::uint64_t* word, void* argument) {
+            auto& e = *static_cast<Exchange*>(argument);
+            e.old = *word;
+            *word = e.value;
+        });
     }
     std::uint64_t load() noexcept { return fetch_add(0); }
 
@@ -135,6 +125,12 @@ private:
     struct Exchange {
         std::uint64_t value, old;
     };
+    /// Returns the value before.
+    std::uint64_t change(std::uint64_t value, void (*operation)(std::uint64_t*, void*)) noexcept {
+        Exchange exchange{value, 0};
+        memory_->atomically(word_, operation, &exchange);
+        return exchange.old;
+    }
     SharedMemory* memory_;
     std::uint64_t* word_;
 };

@@ -157,44 +157,39 @@ void Async::on(ActiveId id, ActiveHandler handler, void* context) noexcept {
 
 // --- requests ------------------------------------------------------------------------------------
 
-Submission Async::try_read(const ReadParams& params) noexcept {
-    const Registration* source = remote(params.source, params.from, params.bytes);
-    std::byte* to = place(params.to, params.bytes);
-    if (source == nullptr || to == nullptr) [[unlikely]]
+/// A read (get) or a write (put) between `there`, memory of `peer`, and `here`. Inlined: both calls
+/// are counted in nanoseconds.
+template <Work::Kind kind, class Params>
+[[gnu::always_inline]] inline Submission Async::try_copy(const Params& params, NodeId peer,
+                                                         RemoteAddress there,
+                                                         LocalAddress here) noexcept {
+    const Registration* memory = remote(peer, there, params.bytes);
+    std::byte* local = place(here, params.bytes);
+    if (memory == nullptr || local == nullptr) [[unlikely]]
         return Submission::refused;
-    if (stores_directly_)
-        return copy_directly(endpoint_, to, source->peers[params.source.value] + params.from.offset,
-                             params);
+    if (stores_directly_) {
+        std::byte* const mapped = memory->peers[peer.value] + there.offset;
+        return kind == Work::Kind::get ? copy_directly(endpoint_, local, mapped, params)
+                                       : copy_directly(endpoint_, mapped, local, params);
+    }
     const auto write = [&](Command& command) {
-        command.kind = Work::Kind::get;
-        command.peer = params.source;
-        command.region = source->region;
-        command.offset = params.from.offset;
-        command.local = to;
+        command.kind = kind;
+        command.peer = peer;
+        command.region = memory->region;
+        command.offset = there.offset;
+        command.local = local;
         command.bytes = params.bytes;
         command.on_complete = params.on_complete;
     };
-    return submit(write, is_far(*source, params.source));
+    return submit(write, is_far(*memory, peer));
+}
+
+Submission Async::try_read(const ReadParams& params) noexcept {
+    return try_copy<Work::Kind::get>(params, params.source, params.from, params.to);
 }
 
 Submission Async::try_write(const WriteParams& params) noexcept {
-    const Registration* target = remote(params.target, params.to, params.bytes);
-    std::byte* from = place(params.from, params.bytes);
-    if (target == nullptr || from == nullptr) [[unlikely]]
-        return Submission::refused;
-    if (stores_directly_)
-        return copy_directly(endpoint_, target->peers[params.target.value] + params.to.offset, from,
-                             params);
-    const auto write = [&](Command& command) {
-        command.kind = Work::Kind::put;
-        command.peer = params.target;
-        command.region = target->region;
-        command.offset = params.to.offset;
-        command.local = from;
-        command.bytes = params.bytes;
-        command.on_complete = params.on_complete;
-    };
-    return submit(write, is_far(*target, params.target));
+    return try_copy<Work::Kind::put>(params, params.target, params.to, params.from);
 }
 
 Submission Async::try_atomic(const AtomicParams& params) noexcept {

@@ -139,6 +139,9 @@ private:
                                                                     : nullptr;
     }
     Result<void> check_node(NodeId node) const;
+    template <Work::Kind kind, class Params>
+    Submission try_copy(const Params& params, NodeId peer, RemoteAddress there,
+                        LocalAddress here) noexcept;
     Result<void> check_remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const;
     Result<void> check_local(const char* argument, LocalAddress at, std::uint64_t bytes) const;
     Result<Registration*> new_registration();

@@ -167,23 +167,31 @@ std::uint32_t RuntimeCore::thread_limit() noexcept {
     return std::min({environment_.thread_limit, there_are, own != 0 ? own : thread_limit_none});
 }
 
+namespace {
+
+bool has_level(const TeamPosition& place, int level) noexcept {
+    return level >= 0 && static_cast<std::uint32_t>(level) <= place.level;
+}
+
+/// The place at `level`, which the innermost frame has. A worker knows no frames above its
+/// region's: those have one thread, number 0.
+TeamPosition place_at(const Frame* innermost, int level) noexcept {
+    const auto wanted = static_cast<std::uint32_t>(level);
+    const Frame* frame = innermost;
+    while (frame != nullptr && frame->place.level > wanted) frame = frame->parent;
+    return frame != nullptr && frame->place.level == wanted ? frame->place : TeamPosition{};
+}
+
+}  // namespace
+
 int RuntimeCore::ancestor_thread(int level) noexcept {
-    const Frame* frame = self().frame;
-    if (level < 0 || static_cast<std::uint32_t>(level) > frame->place.level) return -1;
-    while (frame != nullptr && frame->place.level > static_cast<std::uint32_t>(level))
-        frame = frame->parent;
-    // A worker knows no frames above its region's: those have one thread, number 0.
-    const bool known = frame != nullptr && frame->place.level == static_cast<std::uint32_t>(level);
-    return known ? static_cast<int>(frame->place.thread) : 0;
+    const Frame* const frame = self().frame;
+    return has_level(frame->place, level) ? static_cast<int>(place_at(frame, level).thread) : -1;
 }
 
 int RuntimeCore::team_size_at(int level) noexcept {
-    const Frame* frame = self().frame;
-    if (level < 0 || static_cast<std::uint32_t>(level) > frame->place.level) return -1;
-    while (frame != nullptr && frame->place.level > static_cast<std::uint32_t>(level))
-        frame = frame->parent;
-    const bool known = frame != nullptr && frame->place.level == static_cast<std::uint32_t>(level);
-    return known ? static_cast<int>(frame->place.team_size) : 1;
+    const Frame* const frame = self().frame;
+    return has_level(frame->place, level) ? static_cast<int>(place_at(frame, level).team_size) : -1;
 }
 
 }  // namespace hiroba::omp

@@ -198,6 +198,10 @@ class Bench:
                 return found
             time.sleep(0.01)
 
+    def nothing_left(self):
+        if left := self.left():
+            yield f"processes {left} are left"
+
 
 def differences(bench, bare, got, nodes):
     if got.returncode != bare.returncode:
@@ -209,8 +213,7 @@ def differences(bench, bare, got, nodes):
     part = regions(got.stderr)
     if len(part) != nodes or min(part, default=0) < 1:
         yield f"regions by node: {part}, of {nodes} nodes"
-    if left := bench.left():
-        yield f"processes {left} are left"
+    yield from bench.nothing_left()
 
 
 def example(bench, name, arguments, places, nodes, **more):
@@ -233,8 +236,7 @@ def expect(bench, done, status, *patterns):
              if line.startswith("hiroba")]
     if len(lines) != len(patterns) or not all(map(re.search, patterns, lines)):
         yield f"lines {lines}, wanted {patterns}"
-    if left := bench.left():
-        yield f"processes {left} are left"
+    yield from bench.nothing_left()
 
 
 def start_busy(bench, places, execute=EXECUTE, quiet=False, **more):

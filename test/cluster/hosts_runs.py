@@ -10,6 +10,7 @@ agent and a whole host, and check bad input. Exits with 77 where namespaces cann
     hosts_runs.py ... --long --repeat 20 --only cg                             longer
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import pty
@@ -109,8 +110,7 @@ def spmd(bench):
     done = bench.run(bench.command(bench.spread(1, 2, 1), "--spmd", str(program), "1", "5"))
     if done.returncode != 0:
         yield f"status {done.returncode}: {done.stdout!r} {done.stderr[-300:]!r}"
-    if left := bench.left():
-        yield f"processes {left} are left"
+    yield from bench.nothing_left()
 
 
 def flood(bench):
@@ -269,8 +269,7 @@ def hangup(bench):
         os.waitpid(pid, 0)
     elif os.waitstatus_to_exitcode(status) != 128 + signal.SIGHUP:
         yield f"status {os.waitstatus_to_exitcode(status)}"
-    if left := bench.left():
-        yield f"processes {left} are left"
+    yield from bench.nothing_left()
 
 
 def hung_command(bench):
@@ -302,14 +301,21 @@ def killed_launcher(bench):
     job = start_busy(bench, bench.spread(1, 2))
     os.kill(launcher_of(job), signal.SIGKILL)
     job.communicate(timeout=LIMIT_SECONDS)
-    if left := bench.left():
-        yield f"processes {left} are left"
+    yield from bench.nothing_left()
+
+
+@contextlib.contextmanager
+def killed_at_end(job):
+    try:
+        yield job
+    finally:
+        job.kill()
+        job.communicate()
 
 
 def stacks(bench):
     """SIGUSR1: the stacks of every node, on all hosts; the job goes on."""
-    job = start_busy(bench, bench.spread(1, 2))
-    try:
+    with killed_at_end(start_busy(bench, bench.spread(1, 2))) as job:
         os.kill(launcher_of(job), signal.SIGUSR1)
         seen, text, deadline = set(), "", time.monotonic() + 30
         os.set_blocking(job.stderr.fileno(), False)
@@ -321,11 +327,7 @@ def stacks(bench):
             yield f"stacks of ranks {sorted(seen)}: {text[-500:]}"
         if job.poll() is not None:
             yield f"the job ended with {job.returncode}"
-    finally:
-        job.kill()
-        job.communicate()
-    if left := bench.left():
-        yield f"processes {left} are left"
+    yield from bench.nothing_left()
 
 
 def stopped_for_a_second(bench):
@@ -354,8 +356,7 @@ def stopped_for_a_second(bench):
 
 def stopped_and_continued(bench):
     """SIGTSTP stops the nodes of all hosts and the launcher, SIGCONT has them all go on."""
-    job = start_busy(bench, bench.spread(1, 2))
-    try:
+    with killed_at_end(start_busy(bench, bench.spread(1, 2))) as job:
         everybody = [launcher_of(job), *on_host(bench, 0, False), *on_host(bench, 1, False)]
         for number, wanted in [(signal.SIGTSTP, {"T"}), (signal.SIGCONT, {"R", "S", "D"})]:
             os.kill(launcher_of(job), number)
@@ -366,11 +367,7 @@ def stopped_and_continued(bench):
                 yield f"after signal {number} the states are {list(map(state_of, everybody))}"
         if len(everybody) != 4 or job.poll() is not None:
             yield f"processes {everybody}, status {job.returncode}"
-    finally:
-        job.kill()
-        job.communicate()
-    if left := bench.left():
-        yield f"processes {left} are left"
+    yield from bench.nothing_left()
 
 
 def other_program(bench):

@@ -45,4 +45,15 @@ void both_ways(Rig& rig, Body&& body) {
     }
 }
 
+/// Waits for the last of 1000 kicks to `place` + 64; before it, one of each width was sent.
+/// @param board  of the layer or of its face
+template <class Board, class Place>
+void expect_kicks_of_each_width(Board& board, Place place) {
+    board.template wait_until<std::uint64_t>(place + 64, [](std::uint64_t v) { return v == 1000; });
+    EXPECT_EQ(board.template load<std::uint8_t>(place + 3), 0x5a);
+    EXPECT_EQ(board.template load<std::uint16_t>(place + 6), 0xbeef);
+    EXPECT_EQ(board.template load<float>(place + 12), 1.5f);
+    EXPECT_EQ(board.template load<double>(place + 4088), -2.25);
+}
+
 }  // namespace hiroba::conformance

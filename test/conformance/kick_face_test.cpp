@@ -68,12 +68,7 @@ TEST_P(KickFace, kicks_of_1_2_4_and_8_bytes_land_in_order_and_inside_their_page)
             eights.store(4096 + 33, 4.5);  // the low 12 bits count, and of them what is aligned
             for (std::uint64_t i = 1; i <= 1000; ++i) last.store(64, i);
             node.board->wake(node.next);
-            node.board->wait_until<std::uint64_t>(place + 64,
-                                                  [](std::uint64_t v) { return v == 1000; });
-            EXPECT_EQ(node.board->load<std::uint8_t>(place + 3), 0x5a);
-            EXPECT_EQ(node.board->load<std::uint16_t>(place + 6), 0xbeef);
-            EXPECT_EQ(node.board->load<float>(place + 12), 1.5f);
-            EXPECT_EQ(node.board->load<double>(place + 4088), -2.25);
+            expect_kicks_of_each_width(*node.board, place);
             EXPECT_EQ(node.board->load<double>(place + 32), 4.5);
             const std::byte* const other = node.board->at(place - page_bytes);
             EXPECT_EQ(std::count(other, other + page_bytes, std::byte{0}), long{page_bytes});

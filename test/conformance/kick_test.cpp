@@ -54,12 +54,7 @@ TEST_P(Kicks, of_1_2_4_and_8_bytes_land_in_order_where_the_address_says) {
             eights.store(4088, -2.25);
             for (std::uint64_t i = 1; i <= 1000; ++i) last.store(64, i);
             node.board->wake(rig.next());
-            node.board->wait_until<std::uint64_t>(place + 64,
-                                                  [](std::uint64_t v) { return v == 1000; });
-            EXPECT_EQ(node.board->load<std::uint8_t>(place + 3), 0x5a);
-            EXPECT_EQ(node.board->load<std::uint16_t>(place + 6), 0xbeef);
-            EXPECT_EQ(node.board->load<float>(place + 12), 1.5f);
-            EXPECT_EQ(node.board->load<double>(place + 4088), -2.25);
+            expect_kicks_of_each_width(*node.board, place);
             EXPECT_EQ(node.board->load<std::uint64_t>(place + 8) & 0xffffffff, 0u);
             rig.meet();
         });

@@ -50,84 +50,72 @@ Submission request(AsyncNode& node, NodeId peer, net::Handle mine, std::uint64_t
 }
 
 TEST_P(Loss, of_a_node_fails_within_two_seconds_what_is_pending_to_it) {
-    const std::uint32_t nodes = GetParam().nodes;
-    if (nodes == 1) GTEST_SKIP() << "nobody is left";
-    if (GetParam().simulated()) GTEST_SKIP() << "its nodes are no processes";
-    const NodeId victim{nodes - 1};
-    run_job(
-        GetParam(),
-        [victim](Rig& rig) {
-            AsyncNode node{rig, Mode::automatic};
-            node.connect();
-            std::vector<std::byte> memory(8192);
-            const net::Handle mine = *node.async->register_local(memory);
-            rig.meet();
-            if (rig.self == victim) raise(SIGKILL);
+    if (const char* const why = no_loss_can_be_tested()) GTEST_SKIP() << why;
+    run_with_victim([](Rig& rig, NodeId victim) {
+        AsyncNode node{rig, Mode::automatic};
+        node.connect();
+        std::vector<std::byte> memory(8192);
+        const net::Handle mine = *node.async->register_local(memory);
+        rig.meet();
+        if (rig.self == victim) raise(SIGKILL);
 
-            Ends ends;
-            std::uint64_t asked = 0;
-            std::atomic<std::uint64_t> lost_at_ns{0};
-            std::thread launcher{[&] {
-                rig.await_loss();
-                lost_at_ns = now_ns();
-            }};
-            // At most 48 are out, before and after the news.
-            for (std::uint64_t after = 0; after < 64; after += lost_at_ns != 0) {
-                until_accepted([&] { return request(node, victim, mine, asked, ends); });
-                ++asked;
-                ASSERT_TRUE(node.endpoint->wait_until([&] { return ends.all() + 48 >= asked; },
-                                                      now_ns() + 10 * second_ns));
-            }
-            launcher.join();
-            ASSERT_TRUE(node.endpoint->wait_until([&] { return ends.all() == asked; },
-                                                  lost_at_ns + 2 * second_ns))
-                << asked - ends.all() << " requests hang";
-            // Far memory is gone with its node; near memory lives as long as a process maps it.
-            const bool mapped = node.async->mapped(node.memory, victim) != nullptr;
-            EXPECT_EQ(ends.lost.load() > 0, !mapped);
+        Ends ends;
+        std::uint64_t asked = 0;
+        std::atomic<std::uint64_t> lost_at_ns{0};
+        std::thread launcher{[&] {
+            rig.await_loss();
+            lost_at_ns = now_ns();
+        }};
+        // At most 48 are out, before and after the news.
+        for (std::uint64_t after = 0; after < 64; after += lost_at_ns != 0) {
+            until_accepted([&] { return request(node, victim, mine, asked, ends); });
+            ++asked;
+            ASSERT_TRUE(node.endpoint->wait_until([&] { return ends.all() + 48 >= asked; },
+                                                  now_ns() + 10 * second_ns));
+        }
+        launcher.join();
+        ASSERT_TRUE(node.endpoint->wait_until([&] { return ends.all() == asked; },
+                                              lost_at_ns + 2 * second_ns))
+            << asked - ends.all() << " requests hang";
+        // Far memory is gone with its node; near memory lives as long as a process maps it.
+        const bool mapped = node.async->mapped(node.memory, victim) != nullptr;
+        EXPECT_EQ(ends.lost.load() > 0, !mapped);
 
-            // The dead node does not read them, and this one does not wait for that.
-            const std::vector<std::byte> body(60'000);
-            const Bytes parts[] = {Bytes{body}};
-            for (int i = 0; i < 100; ++i) {
-                node.endpoint->send(victim, MessageKind::test, Urgency::when_polled, parts);
-            }
-        },
-        60, victim);
+        // The dead node does not read them, and this one does not wait for that.
+        const std::vector<std::byte> body(60'000);
+        const Bytes parts[] = {Bytes{body}};
+        for (int i = 0; i < 100; ++i) {
+            node.endpoint->send(victim, MessageKind::test, Urgency::when_polled, parts);
+        }
+    });
 }
 
 // A thread may still ask a node that has nothing more to say, and may go.
 TEST_P(Loss, of_a_node_behind_the_end_of_the_job_is_no_error) {
-    const std::uint32_t nodes = GetParam().nodes;
-    if (nodes == 1) GTEST_SKIP() << "nobody is left";
-    if (GetParam().simulated()) GTEST_SKIP() << "its nodes are no processes";
-    const NodeId victim{nodes - 1};
-    run_job(
-        GetParam(),
-        [victim](Rig& rig) {
-            // Both outlive the body, as the thread does, which waits for an answer for ever.
-            static auto endpoint = rig.open();
-            static auto segment = *gas::Segment::allocate(*endpoint, 4096);
-            ASSERT_TRUE(endpoint->connect());
-            segment.attach();
-            static std::atomic<std::uint64_t> asked{0};
-            std::thread{[victim] {
-                for (;; ++asked) segment.load({victim, 0});
-            }}.detach();
-            const auto go_on = [] {
-                const std::uint64_t before = asked;
-                return endpoint->wait_until([&] { return asked > before + 1; },
-                                            now_ns() + 10 * second_ns);
-            };
-            // The victim too answers while it waits here.
-            EXPECT_TRUE(rig.self == victim || go_on());
-            endpoint->note_job_over();
-            rig.meet();
-            if (rig.self == victim) raise(SIGKILL);
-            rig.await_loss();
-            endpoint->wait_until([] { return false; }, now_ns() + second_ns / 2);
-        },
-        60, victim);
+    if (const char* const why = no_loss_can_be_tested()) GTEST_SKIP() << why;
+    run_with_victim([](Rig& rig, NodeId victim) {
+        // Both outlive the body, as the thread does, which waits for an answer for ever.
+        static auto endpoint = rig.open();
+        static auto segment = *gas::Segment::allocate(*endpoint, 4096);
+        ASSERT_TRUE(endpoint->connect());
+        segment.attach();
+        static std::atomic<std::uint64_t> asked{0};
+        std::thread{[victim] {
+            for (;; ++asked) segment.load({victim, 0});
+        }}.detach();
+        const auto go_on = [] {
+            const std::uint64_t before = asked;
+            return endpoint->wait_until([&] { return asked > before + 1; },
+                                        now_ns() + 10 * second_ns);
+        };
+        // The victim too answers while it waits here.
+        EXPECT_TRUE(rig.self == victim || go_on());
+        endpoint->note_job_over();
+        rig.meet();
+        if (rig.self == victim) raise(SIGKILL);
+        rig.await_loss();
+        endpoint->wait_until([] { return false; }, now_ns() + second_ns / 2);
+    });
 }
 
 void stop_for_a_second(pid_t process, std::uint64_t start_ns) {
@@ -146,12 +134,7 @@ TEST_P(Loss, is_not_what_a_node_suffers_that_stands_still_for_a_second) {
     run([](Rig& rig) {
         AsyncNode node{rig, Mode::automatic};
         std::atomic<std::uint64_t> messages{0};
-        node.endpoint->on(
-            MessageKind::test,
-            [](void* count, NodeId, Bytes) noexcept {
-                static_cast<std::atomic<std::uint64_t>*>(count)->fetch_add(1);
-            },
-            &messages);
+        node.endpoint->on(MessageKind::test, count_message, &messages);
         node.connect();
         alignas(8) std::byte memory[8] = {};
         const net::Handle mine = *node.async->register_local(memory);

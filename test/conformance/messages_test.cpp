@@ -170,12 +170,7 @@ TEST_P(Messages, floods_in_every_direction_at_once_come_to_an_end) {
         constexpr std::uint64_t count = 200;
         auto endpoint = rig.open();
         std::atomic<std::uint64_t> arrived{0};
-        endpoint->on(
-            MessageKind::test,
-            [](void* context, NodeId, Bytes) noexcept {
-                ++*static_cast<std::atomic<std::uint64_t>*>(context);
-            },
-            &arrived);
+        endpoint->on(MessageKind::test, count_message, &arrived);
         ASSERT_TRUE(endpoint->connect());
         const std::vector<std::byte> body(endpoint->provider().limits().message_bytes_max);
         const Bytes parts[] = {body};
@@ -200,13 +195,8 @@ TEST_P(Messages, urgent_ones_reach_a_node_whose_threads_all_compute) {
     run([](Rig& rig) {
         constexpr std::uint32_t rounds = 200;
         auto endpoint = rig.open();
-        std::atomic<std::uint32_t> arrived{0};
-        endpoint->on(
-            MessageKind::test,
-            [](void* context, NodeId, Bytes) noexcept {
-                ++*static_cast<std::atomic<std::uint32_t>*>(context);
-            },
-            &arrived);
+        std::atomic<std::uint64_t> arrived{0};
+        endpoint->on(MessageKind::test, count_message, &arrived);
         ASSERT_TRUE(endpoint->connect());
         Thread service{[&] { endpoint->serve(); }};
 
@@ -229,13 +219,8 @@ TEST_P(Messages, a_sender_needs_no_help_of_the_program_to_empty_a_full_queue) {
     run([](Rig& rig) {
         auto endpoint = rig.open();
         constexpr std::uint32_t count = 20'000;  // 80 full queues
-        std::atomic<std::uint32_t> arrived{0};
-        endpoint->on(
-            MessageKind::test,
-            [](void* context, NodeId, Bytes) noexcept {
-                ++*static_cast<std::atomic<std::uint32_t>*>(context);
-            },
-            &arrived);
+        std::atomic<std::uint64_t> arrived{0};
+        endpoint->on(MessageKind::test, count_message, &arrived);
         ASSERT_TRUE(endpoint->connect());
         if (rig.self == NodeId{0}) {
             const std::vector<std::byte> body(1024);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -20,7 +21,23 @@ protected:
     void run(const std::function<void(Rig&)>& body, unsigned seconds_max = 60) const {
         run_job(GetParam(), body, seconds_max);
     }
+    /// The same where the last node, the victim, kills itself.
+    void run_with_victim(const std::function<void(Rig&, NodeId victim)>& body) const {
+        const NodeId victim{GetParam().nodes - 1};
+        run_job(
+            GetParam(), [&](Rig& rig) { body(rig, victim); }, 60, victim);
+    }
+    /// Why no node of this setting can die beside another; null where one can.
+    static const char* no_loss_can_be_tested() {
+        if (GetParam().nodes == 1) return "nobody is left";
+        return GetParam().simulated() ? "its nodes are no processes" : nullptr;
+    }
 };
+
+/// A handler of messages that counts them in `context`, a std::atomic<std::uint64_t>.
+inline void count_message(void* context, NodeId, Bytes) noexcept {
+    ++*static_cast<std::atomic<std::uint64_t>*>(context);
+}
 
 /// How many of `bytes` are `value`. Of memory that another process writes: the two order their
 /// accesses by meeting, which the thread sanitizer does not follow.

@@ -108,27 +108,14 @@ double timed(Rig& rig, std::uint64_t iterations, Operation&& operation) {
 class BareAccess {
 public:
     explicit BareAccess(Rig& rig) : rig_(rig) {}
-    void get() {
-        insist(rig_, [&] {
-            return rig_.async().try_read({NodeId{SpaceRig::owner},
-                                          {rig_.landing(), 0},
-                                          {rig_.source(), 0},
-                                          rig_.bytes(),
-                                          done_.callback()});
-        });
+    void get(std::uint64_t offset = 0) {
+        start_get(offset, rig_.bytes());
         done_.wait_for(rig_, ++made_);
     }
     /// So many words of them, all under way at once.
     void get_many(std::uint64_t words) {
         for (std::uint64_t i = 0; i < words; ++i) {
-            const std::uint64_t at = i * (rig_.bytes() / words);
-            insist(rig_, [&] {
-                return rig_.async().try_read({NodeId{SpaceRig::owner},
-                                              {rig_.landing(), at},
-                                              {rig_.source(), at},
-                                              sizeof(Word),
-                                              done_.callback()});
-            });
+            start_get(i * (rig_.bytes() / words), sizeof(Word));
         }
         done_.wait_for(rig_, made_ += words);
     }
@@ -163,6 +150,16 @@ public:
     void store() { raw_copy(there_, rig_.source_bytes(), rig_.bytes()); }
 
 private:
+    void start_get(std::uint64_t offset, std::uint64_t bytes) {
+        insist(rig_, [&] {
+            return rig_.async().try_read({NodeId{SpaceRig::owner},
+                                          {rig_.landing(), offset},
+                                          {rig_.source(), offset},
+                                          bytes,
+                                          done_.callback()});
+        });
+    }
+
     Rig& rig_;
     std::byte* there_ = rig_.mapped_landing(NodeId{SpaceRig::owner});
     Done done_;
@@ -204,16 +201,29 @@ Result<void> prepare_space(Rig& rig) {
 
 namespace {
 
-/// Accesses of the space beside those that bare memory or net have.
+/// What an access of the space is measured with; attaches the space.
+struct Access {
+    explicit Access(Rig& rig) : bare(rig), words(local_words(rig)) {
+        prepared->attach();
+        at = prepared->first();
+    }
+    BareAccess bare;
+    gas::RelocatableSpace& space = prepared->space();
+    ptr<Word> at;
+    std::span<Word> words;
+};
+
+/// Accesses of the space beside those that bare memory or net have. Each is given an Access.
 template <class Load, class Ask, class Many, class One>
-Measured measure_access(Rig& rig, const BareAccess& bare, Load&& load, Ask&& ask, Many&& many,
-                        One&& one) {
+Measured measure_access(Rig& rig, Load&& load, Ask&& ask, Many&& many, One&& one) {
+    Access access{rig};
+    const auto times = [&](std::uint64_t n, auto& operation) {
+        return timed(rig, n, [&] { operation(access); });
+    };
     Measured measured = rig.alternate(
+        [&](std::uint64_t n) { return access.bare.is_mapped() ? times(n, load) : times(n, ask); },
         [&](std::uint64_t n) {
-            return bare.is_mapped() ? timed(rig, n, load) : timed(rig, n, ask);
-        },
-        [&](std::uint64_t n) {
-            return rig.bytes() == sizeof(Word) ? timed(rig, n, one) : timed(rig, n, many);
+            return rig.bytes() == sizeof(Word) ? times(n, one) : times(n, many);
         },
         8, iterations_max);
     measured.verified = keeps_bytes(rig);
@@ -223,27 +233,17 @@ Measured measure_access(Rig& rig, const BareAccess& bare, Load&& load, Ask&& ask
 }  // namespace
 
 Measured measure_gas_get(Rig& rig) {
-    prepared->attach();
-    BareAccess bare{rig};
-    gas::RelocatableSpace& space = prepared->space();
-    const std::span<Word> words = local_words(rig);
-    const ptr<Word> at = prepared->first();
     return measure_access(
-        rig, bare, [&] { bare.load(); }, [&] { bare.get(); },
-        [&] { prepared->good(space.get(at, words)); },
-        [&] { prepared->good(space.get(at, words[0])); });
+        rig, [](Access& a) { a.bare.load(); }, [](Access& a) { a.bare.get(); },
+        [](Access& a) { prepared->good(a.space.get(a.at, a.words)); },
+        [](Access& a) { prepared->good(a.space.get(a.at, a.words[0])); });
 }
 
 Measured measure_gas_put(Rig& rig) {
-    prepared->attach();
-    BareAccess bare{rig};
-    gas::RelocatableSpace& space = prepared->space();
-    const std::span<Word> words = local_words(rig);
-    const ptr<Word> at = prepared->first();
     return measure_access(
-        rig, bare, [&] { bare.store(); }, [&] { bare.put(); },
-        [&] { prepared->good(space.put(at, std::span<const Word>(words))); },
-        [&] { prepared->good(space.put(at, words[0])); });
+        rig, [](Access& a) { a.bare.store(); }, [](Access& a) { a.bare.put(); },
+        [](Access& a) { prepared->good(a.space.put(a.at, std::span<const Word>(a.words))); },
+        [](Access& a) { prepared->good(a.space.put(a.at, a.words[0])); });
 }
 
 Measured measure_gas_start_get(Rig& rig) {
@@ -351,25 +351,18 @@ private:
 /// As many bytes from the owner's memory, in cache nowhere: another part each time.
 class ColdReads {
 public:
-    explicit ColdReads(Rig& rig) : rig_(rig) {}
+    explicit ColdReads(Rig& rig) : rig_(rig), bare_(rig) {}
     void read() {
         const std::uint64_t offset = next_;
         next_ = (next_ + rig_.bytes()) % (Rig::area_bytes - rig_.bytes() + 1);
         next_ = next_ / page_bytes * page_bytes;
-        insist(rig_, [&] {
-            return rig_.async().try_read({NodeId{SpaceRig::owner},
-                                          {rig_.landing(), offset},
-                                          {rig_.source(), offset},
-                                          rig_.bytes(),
-                                          done_.callback()});
-        });
-        done_.wait_for(rig_, ++made_);
+        bare_.get(offset);
     }
 
 private:
     Rig& rig_;
-    Done done_;
-    std::uint64_t made_ = 0, next_ = 0;
+    BareAccess bare_;
+    std::uint64_t next_ = 0;
 };
 
 }  // namespace

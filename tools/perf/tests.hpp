@@ -6,73 +6,49 @@
 
 namespace hiroba::tools::perf_parts {
 
-Measured measure_put_latency(Rig& rig);
-Measured measure_get_latency(Rig& rig);
-Measured measure_busy_get_latency(Rig& rig);
-Measured measure_atomic_latency(Rig& rig);
-Result<void> prepare_am_latency(Rig& rig);
-Measured measure_am_latency(Rig& rig);
-Result<void> prepare_sleep_latency(Rig& rig);
-Measured measure_sleep_latency(Rig& rig);
-Measured measure_enqueue(Rig& rig);
-Measured measure_stream(Rig& rig);
-Measured measure_read_latency(Rig& rig);
-Measured measure_read_overhead(Rig& rig);
-Measured measure_read_rate(Rig& rig);
-Measured measure_overlap(Rig& rig);
-Measured measure_barrier(Rig& rig);
-Measured measure_all_reduce(Rig& rig);
-Measured measure_all_gather(Rig& rig);
-Measured measure_idle(Rig& rig);
-Measured measure_acp_copy(Rig& rig);
-Measured measure_acp_copies(Rig& rig);
-Measured measure_acp_add8(Rig& rig);
-Measured measure_acp_sync(Rig& rig);
-Measured measure_acp_third_party(Rig& rig);
+using Measurement = Measured(Rig& rig);
+using Preparation = Result<void>(Rig& rig);
 
+// latency.cpp, busy.cpp, sleep.cpp, rates.cpp, reads.cpp
+Measurement measure_put_latency, measure_get_latency, measure_busy_get_latency;
+Measurement measure_atomic_latency, measure_am_latency, measure_sleep_latency;
+Preparation prepare_am_latency, prepare_sleep_latency;
+Measurement measure_enqueue, measure_stream;
+Measurement measure_read_latency, measure_read_overhead, measure_read_rate, measure_overlap;
+
+// collectives.cpp, idle.cpp, acp.cpp
+Measurement measure_barrier, measure_all_reduce, measure_all_gather, measure_idle;
+Measurement measure_acp_copy, measure_acp_copies, measure_acp_add8, measure_acp_sync;
+Measurement measure_acp_third_party;
+
+// memory_faults.cpp, memory_sync.cpp
 /// Makes the shared memory that all dsm_* tests measure (memory_rig.hpp).
-Result<void> prepare_memory(Rig& rig);
+Preparation prepare_memory;
 /// The memory, attached at the first call. Collective.
 class MemoryRig;
 MemoryRig& prepared_memory();
 /// The memory before it is attached, for a test that registers on top of it before the nodes meet.
 MemoryRig& unattached_memory();
+Measurement measure_dsm_read_miss, measure_dsm_write_miss, measure_dsm_busy_home;
+Measurement measure_dsm_first_write, measure_dsm_release, measure_dsm_clean_barrier;
+Measurement measure_dsm_ping_pong, measure_dsm_false_sharing, measure_dsm_lock_handover;
 
-Measured measure_dsm_read_miss(Rig& rig);
-Measured measure_dsm_write_miss(Rig& rig);
-Measured measure_dsm_busy_home(Rig& rig);
-Measured measure_dsm_first_write(Rig& rig);
-Measured measure_dsm_release(Rig& rig);
-Measured measure_dsm_clean_barrier(Rig& rig);
-Measured measure_dsm_ping_pong(Rig& rig);
-Measured measure_dsm_false_sharing(Rig& rig);
-Measured measure_dsm_lock_handover(Rig& rig);
-/// Also OpenMP's runtime over it (regions.cpp).
-Result<void> prepare_regions(Rig& rig);
-Measured measure_omp_fork_join(Rig& rig);
-Measured measure_omp_barrier(Rig& rig);
-Measured measure_omp_shared_local(Rig& rig);
+// regions.cpp
+/// Also OpenMP's runtime over the memory.
+Preparation prepare_regions;
+Measurement measure_omp_fork_join, measure_omp_barrier, measure_omp_shared_local;
+
+// relocation.cpp
 /// Makes the relocatable space that all gas_* tests measure.
-Result<void> prepare_space(Rig& rig);
-Measured measure_gas_get(Rig& rig);
-Measured measure_gas_put(Rig& rig);
-Measured measure_gas_start_get(Rig& rig);
-Measured measure_gas_get_miss(Rig& rig);
-Measured measure_gas_own(Rig& rig);
-Result<void> prepare_kicks(Rig& rig);
-Measured measure_kick_latency(Rig& rig);
-Measured measure_kick_barrier(Rig& rig);
-Measured measure_kick_tree(Rig& rig);
-Measured measure_kick_all_reduce(Rig& rig);
-Measured measure_channel(Rig& rig);
-Measured measure_kick_sum_float(Rig& rig);
-Measured measure_kick_sum_ull(Rig& rig);
-Measured measure_kick_sum_unsigned(Rig& rig);
-Measured measure_kick_store(Rig& rig);
-Measured measure_kick_resolve(Rig& rig);
-Measured measure_window(Rig& rig);
-Result<void> prepare_windows(Rig& rig);
-Measured measure_windows(Rig& rig);
-Measured measure_windows_both(Rig& rig);
+Preparation prepare_space;
+Measurement measure_gas_get, measure_gas_put, measure_gas_start_get, measure_gas_get_miss;
+Measurement measure_gas_own;
+
+// kicks.cpp, windows.cpp
+Preparation prepare_kicks, prepare_windows;
+Measurement measure_kick_latency, measure_kick_barrier, measure_kick_tree, measure_kick_all_reduce;
+Measurement measure_kick_sum_float, measure_kick_sum_ull, measure_kick_sum_unsigned;
+Measurement measure_kick_store, measure_kick_resolve, measure_channel;
+Measurement measure_window, measure_windows, measure_windows_both;
 
 }  // namespace hiroba::tools::perf_parts

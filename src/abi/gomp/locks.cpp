@@ -7,14 +7,10 @@
 #include <cstdint>
 
 #include "abi/gomp/runtime.hpp"
-#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
-using hiroba::omp::ToolReport;
 
 namespace {
 

@@ -5,13 +5,10 @@
 #include <cstdarg>
 
 #include "abi/gomp/loop_entry.hpp"
-#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
 using hiroba::omp::OutlinedFunction;
 using hiroba::omp::Schedule;
 
@@ -33,18 +30,7 @@ extern "C" {
     }                                                                                          \
     bool GOMP_loop_##name##_next(long* first, long* last) { return next_chunk(first, last); }
 
-HIROBA_LOOP(static, Schedule::static_chunks, false)
-HIROBA_LOOP(dynamic, Schedule::dynamic, false)
-HIROBA_LOOP(guided, Schedule::guided, false)
-HIROBA_LOOP(nonmonotonic_dynamic, Schedule::dynamic, false)
-HIROBA_LOOP(nonmonotonic_guided, Schedule::guided, false)
-HIROBA_LOOP(ordered_static, Schedule::static_chunks, true)
-HIROBA_LOOP(ordered_dynamic, Schedule::dynamic, true)
-HIROBA_LOOP(ordered_guided, Schedule::guided, true)
-HIROBA_LOOP_RUNTIME(runtime, false)
-HIROBA_LOOP_RUNTIME(nonmonotonic_runtime, false)
-HIROBA_LOOP_RUNTIME(maybe_nonmonotonic_runtime, false)
-HIROBA_LOOP_RUNTIME(ordered_runtime, true)
+#include "abi/gomp/loop_names.inc"
 
 bool GOMP_loop_start(long start, long end, long step, long schedule, long chunk, long* first,
                      long* last, std::uintptr_t* reductions, void** memory) {

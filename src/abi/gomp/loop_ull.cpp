@@ -31,18 +31,7 @@ extern "C" {
     }                                                                                         \
     bool GOMP_loop_ull_##name##_next(Ull* first, Ull* last) { return next_chunk(first, last); }
 
-HIROBA_LOOP(static, Schedule::static_chunks, false)
-HIROBA_LOOP(dynamic, Schedule::dynamic, false)
-HIROBA_LOOP(guided, Schedule::guided, false)
-HIROBA_LOOP(nonmonotonic_dynamic, Schedule::dynamic, false)
-HIROBA_LOOP(nonmonotonic_guided, Schedule::guided, false)
-HIROBA_LOOP(ordered_static, Schedule::static_chunks, true)
-HIROBA_LOOP(ordered_dynamic, Schedule::dynamic, true)
-HIROBA_LOOP(ordered_guided, Schedule::guided, true)
-HIROBA_LOOP_RUNTIME(runtime, false)
-HIROBA_LOOP_RUNTIME(nonmonotonic_runtime, false)
-HIROBA_LOOP_RUNTIME(maybe_nonmonotonic_runtime, false)
-HIROBA_LOOP_RUNTIME(ordered_runtime, true)
+#include "abi/gomp/loop_names.inc"
 
 bool GOMP_loop_ull_start(bool up, Ull start, Ull end, Ull step, long schedule, Ull chunk,
                          Ull* first, Ull* last, std::uintptr_t* reductions, void** memory) {

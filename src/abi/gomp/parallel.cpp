@@ -2,13 +2,10 @@
 // Role: regions, sections, single, barriers and mutual exclusion.
 // Invariant: sections are a dynamic loop over 1 to count, one at a time.
 #include "abi/gomp/loop_entry.hpp"
-#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
 using hiroba::omp::Cancel;
 using hiroba::omp::OutlinedFunction;
 using hiroba::omp::Schedule;

@@ -4,10 +4,16 @@
 // Invariant: an entry point converts, calls and returns; all logic is in src/omp.
 #pragma once
 
+#include "base/sync_place.hpp"
 #include "omp/omp.hpp"
 #include "omp/tool/tool.hpp"
 
 namespace hiroba::abi {
+
+// Names for entry points, which lie outside of namespaces.
+using hiroba::synchronizes_at;
+using hiroba::SyncKind;
+using omp::ToolReport;
 
 /// This process's runtime. Before take-over (OpenMP in a library's constructor): one whose regions
 /// have one thread.

@@ -4,13 +4,10 @@
 #include "abi/gomp/runtime.hpp"
 #include "abi/gomp/task_clauses.hpp"
 #include "abi/kmp/events.hpp"
-#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
 using hiroba::omp::NewTask;
 using hiroba::omp::OutlinedFunction;
 using hiroba::omp::TaskLoop;

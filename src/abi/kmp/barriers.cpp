@@ -2,15 +2,11 @@
 // Role: barriers and flushes.
 // Invariant: each of these is one call of the runtime.
 #include "abi/kmp/kmp.hpp"
-#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
-using hiroba::omp::ToolReport;
 
 extern "C" {
 

@@ -3,14 +3,11 @@
 // Invariant: a thread that is told to leave a loop that is handed out by chunks asks for no further
 // chunk, so the loop ends for it here.
 #include "abi/kmp/nests.hpp"
-#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
 using hiroba::omp::Cancel;
 
 namespace {

@@ -4,15 +4,11 @@
 // section after the other: in each, a thread adds what is its own and what others of its node have
 // handed over.
 #include "abi/kmp/kmp.hpp"
-#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
-using hiroba::omp::ToolReport;
 
 extern "C" {
 

@@ -9,7 +9,6 @@
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
-using hiroba::omp::ToolReport;
 
 namespace {
 

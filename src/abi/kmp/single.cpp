@@ -3,15 +3,11 @@
 // Invariant: a 1 sends the caller into the block.
 #include "abi/kmp/kmp.hpp"
 #include "base/program_call.hpp"
-#include "base/sync_place.hpp"
 
 #pragma GCC visibility push(default)
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
-using hiroba::omp::ToolReport;
 
 using CopyFunction = void (*)(void*, void*);
 

@@ -8,7 +8,6 @@
 
 #include "abi/kmp/kmp.hpp"
 #include "base/program_call.hpp"
-#include "base/sync_place.hpp"
 #include "omp/task/reductions.hpp"
 
 namespace hiroba::abi::kmp {
@@ -163,8 +162,6 @@ std::vector<Item> modern(const OldItem* old, Int count) {
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
 
 extern "C" {
 

@@ -10,7 +10,6 @@
 #include "abi/kmp/task_block.hpp"
 #include "base/fatal.hpp"
 #include "base/program_call.hpp"
-#include "base/sync_place.hpp"
 
 namespace hiroba::abi::kmp {
 
@@ -133,8 +132,6 @@ std::uint64_t event_handle(std::uint64_t handle) noexcept {
 
 using namespace hiroba::abi;
 using namespace hiroba::abi::kmp;
-using hiroba::synchronizes_at;
-using hiroba::SyncKind;
 
 namespace {
 

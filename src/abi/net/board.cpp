@@ -27,6 +27,15 @@ bool good(const Result<Value>& result, std::string* why) {
     return static_cast<bool>(result);
 }
 
+/// What is used to send or to receive (`use`), which asks for a node (`argument`) at the making.
+template <class End>
+End& end_of(std::optional<End>& end, const char* what, NodeId self, const char* use,
+            const char* argument) noexcept {
+    HIROBA_INVARIANT(end, "a %s of node %u is used to %s: made without `%s`, or not connected",
+                     what, self.value, use, argument);
+    return *end;
+}
+
 /// The two ends of a node's window.
 struct WindowEnds {
     std::optional<inner::Window> out;
@@ -53,18 +62,10 @@ public:
 
 private:
     inner::Window& out() noexcept {
-        HIROBA_INVARIANT(ends_->out,
-                         "a kick window of node %u is used to send: made without `to`, "
-                         "or not connected",
-                         board_.self().value);
-        return *ends_->out;
+        return end_of(ends_->out, "kick window", board_.self(), "send", "to");
     }
     inner::Landed& in() noexcept {
-        HIROBA_INVARIANT(ends_->in,
-                         "a kick window of node %u is used to receive: made without "
-                         "`from`, or not connected",
-                         board_.self().value);
-        return *ends_->in;
+        return end_of(ends_->in, "kick window", board_.self(), "receive", "from");
     }
     inner::Board& board_;
     std::shared_ptr<WindowEnds> ends_;
@@ -102,18 +103,10 @@ private:
         return item;
     }
     inner::ChannelSender<Item>& out() noexcept {
-        HIROBA_INVARIANT(ends_->out,
-                         "a channel of node %u is used to send: made without `to`, or "
-                         "not connected",
-                         self_.value);
-        return *ends_->out;
+        return end_of(ends_->out, "channel", self_, "send", "to");
     }
     inner::ChannelReceiver<Item>& in() noexcept {
-        HIROBA_INVARIANT(ends_->in,
-                         "a channel of node %u is used to receive: made without `from`, "
-                         "or not connected",
-                         self_.value);
-        return *ends_->in;
+        return end_of(ends_->in, "channel", self_, "receive", "from");
     }
     NodeId self_;
     std::shared_ptr<ItemEnds<Item>> ends_;

@@ -12,6 +12,7 @@
 #include "base/address_hint.hpp"
 #include "base/fatal.hpp"
 #include "base/mapping_count.hpp"
+#include "dsm/memory/attached_order.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/fault_lock.hpp"
 #include "dsm/memory/kernel_calls.hpp"
@@ -87,13 +88,7 @@ Result<void> MprotectEngine::attach(AddressRange range, int memory_fd, std::uint
 
     attached_.push_back({range, reinterpret_cast<PageAccess*>(access), std::move(*written),
                          std::move(*kept), std::move(*executable), std::move(*untracked)});
-    const auto index = static_cast<std::uint16_t>(attached_.size() - 1);
-    ascending_.insert(std::upper_bound(ascending_.begin(), ascending_.end(), index,
-                                       [this](std::uint16_t a, std::uint16_t b) {
-                                           return attached_[a].range.address <
-                                                  attached_[b].range.address;
-                                       }),
-                      index);
+    insert_last(attached_, ascending_);
     note_attached(range);
     return {};
 }

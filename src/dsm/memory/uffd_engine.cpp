@@ -15,6 +15,7 @@
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/own_descriptors.hpp"
+#include "dsm/memory/attached_order.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/uffd_calls.hpp"
 #include "dsm/memory/uffd_probe.hpp"
@@ -138,13 +139,7 @@ Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t
     attached_.push_back({range, alias, std::move(*tracked), std::move(*dropped),
                          std::move(*occupied), std::move(*untracked), std::move(*kept),
                          std::move(*open), reinterpret_cast<Chunk*>(chunks), chunk_count});
-    const auto index = static_cast<std::uint16_t>(attached_.size() - 1);
-    ascending_.insert(std::upper_bound(ascending_.begin(), ascending_.end(), index,
-                                       [this](std::uint16_t a, std::uint16_t b) {
-                                           return attached_[a].range.address <
-                                                  attached_[b].range.address;
-                                       }),
-                      index);
+    insert_last(attached_, ascending_);
     note_attached(range);
     // Pairs with the acquire in attached_at(): the element is complete.
     attached_count_.store(attached_.size(), std::memory_order_release);

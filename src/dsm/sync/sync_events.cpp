@@ -69,12 +69,7 @@ SyncOutcome SyncTable::pass_barrier(SyncKey key, std::uint32_t threads) noexcept
 }
 
 bool SyncTable::is_barrier_used(SyncKey key) noexcept {
-    bool used = false;
-    on_runtime_stack([&] {
-        const Visit barrier{cells_, key, CellKind::barrier, Visit::Find::existing};
-        used = barrier.has_cell() && barrier.state() != 0;
-    });
-    return used;
+    return ask(key, CellKind::barrier, [](const Visit& barrier) { return barrier.state() != 0; });
 }
 
 // --- semaphores ----------------------------------------------------------------------------------

@@ -121,13 +121,17 @@ SyncOutcome SyncTable::unlock_mutex(SyncKey key, MutexType type) noexcept {
     return outcome;
 }
 
-bool SyncTable::is_mutex_held(SyncKey key) noexcept {
-    bool held = false;
+bool SyncTable::ask(SyncKey key, CellKind kind, bool (*is)(const Visit& cell)) noexcept {
+    bool answer = false;
     on_runtime_stack([&] {
-        const Visit mutex{cells_, key, CellKind::mutex, Visit::Find::existing};
-        held = mutex.has_cell() && mutex.state() != 0;
+        const Visit cell{cells_, key, kind, Visit::Find::existing};
+        answer = cell.has_cell() && is(cell);
     });
-    return held;
+    return answer;
+}
+
+bool SyncTable::is_mutex_held(SyncKey key) noexcept {
+    return ask(key, CellKind::mutex, [](const Visit& mutex) { return mutex.state() != 0; });
 }
 
 bool SyncTable::is_mutex_mine(SyncKey key) noexcept {
@@ -207,12 +211,8 @@ SyncOutcome SyncTable::unlock_rwlock(SyncKey key) noexcept {
 }
 
 bool SyncTable::is_rwlock_held(SyncKey key) noexcept {
-    bool held = false;
-    on_runtime_stack([&] {
-        const Visit rwlock{cells_, key, CellKind::rwlock, Visit::Find::existing};
-        held = rwlock.has_cell() && (rwlock.state() != 0 || rwlock.amount() != 0);
-    });
-    return held;
+    return ask(key, CellKind::rwlock,
+               [](const Visit& rwlock) { return rwlock.state() != 0 || rwlock.amount() != 0; });
 }
 
 }  // namespace hiroba::dsm

@@ -89,6 +89,8 @@ private:
     using Visit = SyncCells::Visit;
     static void hand_over(Visit& mutex) noexcept;
     static void admit(Visit& rwlock) noexcept;
+    /// What `is` says of the cell; false where there is none.
+    bool ask(SyncKey key, CellKind kind, bool (*is)(const Visit& cell)) noexcept;
     void catch_up(SyncKey key) noexcept;
     bool wait(SyncKey key, CellKind kind, SyncWaiter waiter, const Deadline* deadline) noexcept;
     SyncOutcome try_mutex(SyncKey key, MutexType type, bool waits, SyncWaiter* waiter) noexcept;

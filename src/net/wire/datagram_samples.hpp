@@ -6,23 +6,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/random.hpp"
 #include "net/wire/datagram.hpp"
 
 namespace hiroba::net::wire::samples {
 
 inline constexpr DirectionKey key{{1, 2}, {3, 4}, {5, 6}};
-
-/// SplitMix64.
-struct Random {
-    std::uint64_t state;
-    std::uint64_t operator()() noexcept {
-        std::uint64_t z = state += 0x9E37'79B9'7F4A'7C15u;
-        z = (z ^ (z >> 30)) * 0xBF58'476D'1CE4'E5B9u;
-        z = (z ^ (z >> 27)) * 0x94D0'49BB'1331'11EBu;
-        return z ^ (z >> 31);
-    }
-    std::uint64_t below(std::uint64_t bound) noexcept { return (*this)() % bound; }
-};
 
 /// The datagram of node 1 to node 0 with these records, each payload all of one byte.
 inline std::vector<std::byte> sealed(const DatagramHeader& header,

@@ -3,12 +3,9 @@
 // header.
 #include "omp/atomic/landing_pads.hpp"
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <string>
 
 #include "base/fatal.hpp"
 #include "omp/atomic/machine_code.hpp"
@@ -98,12 +95,7 @@ std::uintptr_t LandingPads::add(const CodeSite& site, std::uintptr_t trampoline)
 Result<void> LandingPads::seal() {
     for (const Page& page : pages_) {
         void* const memory = reinterpret_cast<void*>(page.address);
-        if (mprotect(memory, page_bytes, PROT_READ | PROT_EXEC) != 0) {
-            return Error{ErrorKind::environment,
-                         std::string("cannot make landing pads executable (does SELinux forbid "
-                                     "execmem?): ") +
-                             strerror(errno)};
-        }
+        if (auto made = make_executable("landing pads", memory, page_bytes); !made) return made;
     }
     sealed_ = true;
     return {};

@@ -2,7 +2,12 @@
 // Role: x86-64 encodings (Intel SDM volume 2, chapter 2). Invariant: see the header.
 #include "omp/atomic/machine_code.hpp"
 
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cerrno>
 #include <cstring>
+#include <string>
 
 namespace hiroba::omp {
 namespace {
@@ -140,6 +145,13 @@ void MachineCode::copy(const CodeSite& site, std::int32_t pushed) {
     }
     std::memcpy(at_, code + site.operand_end, tail);
     at_ += tail;
+}
+
+Result<void> make_executable(const char* what, void* memory, std::size_t bytes) {
+    if (mprotect(memory, bytes, PROT_READ | PROT_EXEC) == 0) return {};
+    return Error{ErrorKind::environment,
+                 std::string("cannot make ") + what +
+                     " executable (does SELinux forbid execmem?): " + strerror(errno)};
 }
 
 }  // namespace hiroba::omp

@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "base/bytes.hpp"
+#include "base/result.hpp"
 #include "omp/atomic/code_scan.hpp"
 
 namespace hiroba::omp {
@@ -60,5 +61,8 @@ private:
     std::byte* at_;
     bool reaches_ = true;
 };
+
+/// Forbids writing to what is written there, `what` in the error's line, and lets it run.
+Result<void> make_executable(const char* what, void* memory, std::size_t bytes);
 
 }  // namespace hiroba::omp

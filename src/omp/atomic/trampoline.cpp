@@ -267,12 +267,7 @@ std::uintptr_t TrampolineZone::add(const CodeSite& site, SiteRecord& record) {
 }
 
 Result<void> TrampolineZone::seal() {
-    if (mprotect(base_, bytes_, PROT_READ | PROT_EXEC) != 0) {
-        return Error{ErrorKind::environment,
-                     std::string("cannot make trampolines executable (does SELinux forbid "
-                                 "execmem?): ") +
-                         strerror(errno)};
-    }
+    if (auto made = make_executable("trampolines", base_, bytes_); !made) return made;
     sealed_ = true;
     return {};
 }

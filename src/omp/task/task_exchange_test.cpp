@@ -89,6 +89,12 @@ struct GivenAway : testing::Test {
         creator.pool.attend();      // as the clerk does, and the thread that makes the next task
         EXPECT_EQ(creator.memory.releases, 1);
     }
+    void expect_taken_at_once(const Task* taken, int turns) const {
+        ASSERT_NE(taken, nullptr) << "it was handed over " << creator.memory.releases << " and "
+                                  << thief.memory.releases << " times";
+        EXPECT_EQ(turns, 1);
+        EXPECT_EQ(thief.memory.releases, 0);
+    }
     Wire wire{2};
     dsm::AddressMap map{{.nodes = 2}};
     TestNode creator{wire, map, NodeId{0}}, thief{wire, map, NodeId{1}};
@@ -105,10 +111,7 @@ TEST_F(GivenAway, a_task_that_both_nodes_look_for_is_executed_where_it_comes_fir
         node.hear_everything();
         taken = node.look_for_any();
     }
-    ASSERT_NE(taken, nullptr) << "it was handed over " << creator.memory.releases << " and "
-                              << thief.memory.releases << " times";
-    EXPECT_EQ(turns, 1);
-    EXPECT_EQ(thief.memory.releases, 0);
+    expect_taken_at_once(taken, turns);
 }
 
 TEST_F(GivenAway, a_task_that_its_parent_waits_for_is_executed_where_it_comes_first) {
@@ -121,10 +124,7 @@ TEST_F(GivenAway, a_task_that_its_parent_waits_for_is_executed_where_it_comes_fi
         node.hear_everything();
         taken = elsewhere ? node.look_for_any() : node.look_for_own();
     }
-    ASSERT_NE(taken, nullptr) << "it was handed over " << creator.memory.releases << " and "
-                              << thief.memory.releases << " times";
-    EXPECT_EQ(turns, 1);
-    EXPECT_EQ(thief.memory.releases, 0);
+    expect_taken_at_once(taken, turns);
 }
 
 // A task that a node does not need itself is handed out all the same.

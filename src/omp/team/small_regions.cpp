@@ -22,8 +22,8 @@ void SmallRegions::note(const void* code, std::uint32_t size, std::uint64_t took
     ++all_;
     const Where where = site.where();
     stayed_ += where == Where::here;
-    const bool long_again = took_ns > small_ns && site.count > 0 &&
-                            site.took[(site.count - 1) % samples] > small_ns;
+    const bool long_again =
+        took_ns > small_ns && site.count > 0 && site.took[(site.count - 1) % samples] > small_ns;
     site.took[site.count % samples] = took_ns;
     ++site.count;
     if (!site.tries_other && where == Where::here && long_again)

@@ -79,10 +79,7 @@ static void questions(int threads) {
 }
 
 int main(void) {
-    int threads = 0;
-#pragma omp parallel
-#pragma omp master
-    threads = omp_get_num_threads();
+    const int threads = team_size();
     memory(threads);
     settings();
     questions(threads);

@@ -208,10 +208,7 @@ static void waiting(void) {
 }
 
 int main(void) {
-    int threads = 0;
-#pragma omp parallel
-#pragma omp master
-    threads = omp_get_num_threads();
+    const int threads = team_size();
     schedules();
     who_gets_what(threads);
     edges();

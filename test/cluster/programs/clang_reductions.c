@@ -168,10 +168,7 @@ static void of_taskloops(void) {
 }
 
 int main(void) {
-    int threads = 0;
-#pragma omp parallel
-#pragma omp master
-    threads = omp_get_num_threads();
+    const int threads = team_size();
     of_regions(threads);
     of_groups();
     of_all_threads(threads);

@@ -237,10 +237,7 @@ static void flags(void) {
 }
 
 int main(void) {
-    int threads = 0;
-#pragma omp parallel
-#pragma omp master
-    threads = omp_get_num_threads();
+    const int threads = team_size();
     many_arguments(threads);
     sizes(threads);
     one_at_a_time(threads);

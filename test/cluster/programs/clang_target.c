@@ -59,10 +59,7 @@ static void data(void) {
 }
 
 int main(void) {
-    int threads = 0;
-#pragma omp parallel
-#pragma omp master
-    threads = omp_get_num_threads();
+    const int threads = team_size();
     regions();
     data();
     return wrong + (threads == 0);

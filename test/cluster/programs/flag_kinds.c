@@ -50,103 +50,75 @@ static int store(void) {
     return wrong;
 }
 
-static int turn_seq_cst(void) {
-    int wrong = 0;
-#pragma omp parallel reduction(+ : wrong)
-    for (int r = 0; r < rounds; ++r) {
-        const int step = r * omp_get_num_threads() + omp_get_thread_num();
-        for (int seen = -1; seen != step;) {
+// Hand-overs of the turn to `step` and on, one thread after the other: each waits for its step,
+// takes the data and passes the turn on. Returns whether the data were old.
+static int by_seq_cst(int step, int* turn, int* data) {
+    for (int seen = -1; seen != step;) {
 #pragma omp atomic read seq_cst
-            seen = shared.turn;
-        }
-        wrong += take_data(&shared.data, step);
+        seen = *turn;
+    }
+    const int old = take_data(data, step);
 #pragma omp atomic write seq_cst
-        shared.turn = step + 1;
-    }
-    return wrong;
+    *turn = step + 1;
+    return old;
 }
 
-static int turn_release(void) {
-    int wrong = 0;
-#pragma omp parallel reduction(+ : wrong)
-    for (int r = 0; r < rounds; ++r) {
-        const int step = r * omp_get_num_threads() + omp_get_thread_num();
-        for (int seen = -1; seen != step;) {
+static int turn_seq_cst(int step) { return by_seq_cst(step, &shared.turn, &shared.data); }
+static int near_seq_cst(int step) { return by_seq_cst(step, &shared.near_turn, &shared.near_data); }
+
+static int turn_release(int step) {
+    for (int seen = -1; seen != step;) {
 #pragma omp atomic read acquire
-            seen = shared.turn;
-        }
-        wrong += take_data(&shared.data, step);
-#pragma omp atomic write release
-        shared.turn = step + 1;
+        seen = shared.turn;
     }
-    return wrong;
+    const int old = take_data(&shared.data, step);
+#pragma omp atomic write release
+    shared.turn = step + 1;
+    return old;
 }
 
-static int turn_flush(void) {
-    int wrong = 0;
-#pragma omp parallel reduction(+ : wrong)
-    for (int r = 0; r < rounds; ++r) {
-        const int step = r * omp_get_num_threads() + omp_get_thread_num();
-        for (int seen = -1; seen != step;) {
+static int turn_flush(int step) {
+    for (int seen = -1; seen != step;) {
 #pragma omp flush
 #pragma omp atomic read
-            seen = shared.turn;
-        }
+        seen = shared.turn;
+    }
 #pragma omp flush
-        wrong += take_data(&shared.data, step);
+    const int old = take_data(&shared.data, step);
 #pragma omp flush
 #pragma omp atomic write
-        shared.turn = step + 1;
+    shared.turn = step + 1;
 #pragma omp flush
-    }
-    return wrong;
-}
-
-static int near_seq_cst(void) {
-    int wrong = 0;
-#pragma omp parallel reduction(+ : wrong)
-    for (int r = 0; r < rounds; ++r) {
-        const int step = r * omp_get_num_threads() + omp_get_thread_num();
-        for (int seen = -1; seen != step;) {
-#pragma omp atomic read seq_cst
-            seen = shared.near_turn;
-        }
-        wrong += take_data(&shared.near_data, step);
-#pragma omp atomic write seq_cst
-        shared.near_turn = step + 1;
-    }
-    return wrong;
+    return old;
 }
 
 // No atomic at all: a volatile word between flushes.
-static int near_flush(void) {
-    int wrong = 0;
-#pragma omp parallel reduction(+ : wrong)
-    for (int r = 0; r < rounds; ++r) {
-        const int step = r * omp_get_num_threads() + omp_get_thread_num();
-        for (int seen = -1; seen != step;) {
+static int near_flush(int step) {
+    for (int seen = -1; seen != step;) {
 #pragma omp flush
-            seen = *(volatile int*)&shared.near_turn;
-        }
-#pragma omp flush
-        wrong += take_data(&shared.near_data, step);
-#pragma omp flush
-        *(volatile int*)&shared.near_turn = step + 1;
-#pragma omp flush
+        seen = *(volatile int*)&shared.near_turn;
     }
-    return wrong;
+#pragma omp flush
+    const int old = take_data(&shared.near_data, step);
+#pragma omp flush
+    *(volatile int*)&shared.near_turn = step + 1;
+#pragma omp flush
+    return old;
 }
 
-static int fetch_and_add(void) {
+static int fetch_and_add(int step) {
+    while (atomic_fetch_add(&shared.ready, 0) != step) {
+    }
+    const int old = take_data(&shared.data, step);
+    atomic_fetch_add(&shared.ready, 1);
+    return old;
+}
+
+static int in_turn(int (*hand_over)(int step)) {
     int wrong = 0;
 #pragma omp parallel reduction(+ : wrong)
-    for (int r = 0; r < rounds; ++r) {
-        const int step = r * omp_get_num_threads() + omp_get_thread_num();
-        while (atomic_fetch_add(&shared.ready, 0) != step) {
-        }
-        wrong += take_data(&shared.data, step);
-        atomic_fetch_add(&shared.ready, 1);
-    }
+    for (int r = 0; r < rounds; ++r)
+        wrong += hand_over(r * omp_get_num_threads() + omp_get_thread_num());
     return wrong;
 }
 
@@ -311,30 +283,31 @@ static int ordered(void) {
 static const struct {
     const char* name;
     int (*run)(void);
+    int (*hand_over)(int step);  // where there is no `run`: see in_turn()
 } kinds[] = {
-    {"store", store},
-    {"turn_seq_cst", turn_seq_cst},
-    {"turn_release", turn_release},
-    {"turn_flush", turn_flush},
-    {"near_seq_cst", near_seq_cst},
-    {"near_flush", near_flush},
-    {"fetch_and_add", fetch_and_add},
-    {"example_first", example_first},
-    {"example_last", example_last},
-    {"example_global", example_global},
-    {"flag_then_barrier", flag_then_barrier},
-    {"pipeline", pipeline},
-    {"pairs", pairs},
-    {"plain", plain},
-    {"through_others", through_others},
-    {"last_reads", last_reads},
-    {"ordered", ordered},
+    {"store", .run = store},
+    {"turn_seq_cst", .hand_over = turn_seq_cst},
+    {"turn_release", .hand_over = turn_release},
+    {"turn_flush", .hand_over = turn_flush},
+    {"near_seq_cst", .hand_over = near_seq_cst},
+    {"near_flush", .hand_over = near_flush},
+    {"fetch_and_add", .hand_over = fetch_and_add},
+    {"example_first", .run = example_first},
+    {"example_last", .run = example_last},
+    {"example_global", .run = example_global},
+    {"flag_then_barrier", .run = flag_then_barrier},
+    {"pipeline", .run = pipeline},
+    {"pairs", .run = pairs},
+    {"plain", .run = plain},
+    {"through_others", .run = through_others},
+    {"last_reads", .run = last_reads},
+    {"ordered", .run = ordered},
 };
 
 int main(int argc, char** argv) {
     for (size_t i = 0; argc > 1 && i < sizeof kinds / sizeof *kinds; ++i) {
         if (strcmp(argv[1], kinds[i].name) != 0) continue;
-        const int wrong = kinds[i].run();
+        const int wrong = kinds[i].run ? kinds[i].run() : in_turn(kinds[i].hand_over);
         puts(wrong ? "wrong" : "right");
         return wrong != 0;
     }

@@ -3,6 +3,7 @@
 // not so.
 #pragma once
 
+#include <omp.h>
 #include <stdio.h>
 
 static int wrong;
@@ -19,6 +20,15 @@ static inline void check_equal(const char* what, long got, long wanted) {
         printf("WRONG %s: %ld, not %ld\n", what, got, wanted);
         ++wrong;
     }
+}
+
+/// How many threads a region has.
+static inline int team_size(void) {
+    int threads = 0;
+#pragma omp parallel
+#pragma omp master
+    threads = omp_get_num_threads();
+    return threads;
 }
 
 /// Takes a thread's time, in steps of about a nanosecond.

@@ -43,6 +43,20 @@ mode_t mode_argument(int flags, va_list arguments) {
     return creates ? va_arg(arguments, mode_t) : 0;
 }
 
+/// Calls libc's `real`, whose first argument is a path.
+template <class Real, class... Rest>
+auto with_path(const Real& real, const char* path, Rest... rest) {
+    let_kernel_read_text(path);
+    return real(path, rest...);
+}
+
+template <class Real, class Status>
+int with_path_and_status(const Real& real, const char* path, Status* status) {
+    let_kernel_read_text(path);
+    let_kernel_write(status, sizeof *status);
+    return real(path, status);
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -53,16 +67,14 @@ int open(const char* path, int flags, ...) {
     va_start(arguments, flags);
     const mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
-    let_kernel_read_text(path);
-    return real_open(path, flags, mode);
+    return with_path(real_open, path, flags, mode);
 }
 int open64(const char* path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
     const mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
-    let_kernel_read_text(path);
-    return real_open64(path, flags, mode);
+    return with_path(real_open64, path, flags, mode);
 }
 int openat(int directory, const char* path, int flags, ...) {
     va_list arguments;
@@ -80,41 +92,23 @@ int openat64(int directory, const char* path, int flags, ...) {
     let_kernel_read_text(path);
     return real_openat64(directory, path, flags, mode);
 }
-int creat(const char* path, mode_t mode) {
-    let_kernel_read_text(path);
-    return real_creat(path, mode);
-}
-FILE* fopen(const char* path, const char* mode) {
-    let_kernel_read_text(path);
-    return real_fopen(path, mode);
-}
-FILE* fopen64(const char* path, const char* mode) {
-    let_kernel_read_text(path);
-    return real_fopen64(path, mode);
-}
+int creat(const char* path, mode_t mode) { return with_path(real_creat, path, mode); }
+FILE* fopen(const char* path, const char* mode) { return with_path(real_fopen, path, mode); }
+FILE* fopen64(const char* path, const char* mode) { return with_path(real_fopen64, path, mode); }
 FILE* freopen(const char* path, const char* mode, FILE* stream) {
-    let_kernel_read_text(path);
-    return real_freopen(path, mode, stream);
+    return with_path(real_freopen, path, mode, stream);
 }
 int stat(const char* path, struct stat* status) noexcept {
-    let_kernel_read_text(path);
-    let_kernel_write(status, sizeof *status);
-    return real_stat(path, status);
+    return with_path_and_status(real_stat, path, status);
 }
 int stat64(const char* path, struct stat64* status) noexcept {
-    let_kernel_read_text(path);
-    let_kernel_write(status, sizeof *status);
-    return real_stat64(path, status);
+    return with_path_and_status(real_stat64, path, status);
 }
 int lstat(const char* path, struct stat* status) noexcept {
-    let_kernel_read_text(path);
-    let_kernel_write(status, sizeof *status);
-    return real_lstat(path, status);
+    return with_path_and_status(real_lstat, path, status);
 }
 int lstat64(const char* path, struct stat64* status) noexcept {
-    let_kernel_read_text(path);
-    let_kernel_write(status, sizeof *status);
-    return real_lstat64(path, status);
+    return with_path_and_status(real_lstat64, path, status);
 }
 int fstat(int fd, struct stat* status) noexcept {
     if (spans_nodes()) return static_cast<int>(call_from(HIROBA_CALLER, SYS_fstat, fd, status));
@@ -124,31 +118,16 @@ int fstat64(int fd, struct stat64* status) noexcept {
     if (spans_nodes()) return static_cast<int>(call_from(HIROBA_CALLER, SYS_fstat, fd, status));
     return real_fstat64(fd, status);
 }
-int access(const char* path, int mode) noexcept {
-    let_kernel_read_text(path);
-    return real_access(path, mode);
-}
-int unlink(const char* path) noexcept {
-    let_kernel_read_text(path);
-    return real_unlink(path);
-}
-int remove(const char* path) noexcept {
-    let_kernel_read_text(path);
-    return real_remove(path);
-}
+int access(const char* path, int mode) noexcept { return with_path(real_access, path, mode); }
+int unlink(const char* path) noexcept { return with_path(real_unlink, path); }
+int remove(const char* path) noexcept { return with_path(real_remove, path); }
 int rename(const char* from, const char* to) noexcept {
     let_kernel_read_text(from);
     let_kernel_read_text(to);
     return real_rename(from, to);
 }
-int mkdir(const char* path, mode_t mode) noexcept {
-    let_kernel_read_text(path);
-    return real_mkdir(path, mode);
-}
-int rmdir(const char* path) noexcept {
-    let_kernel_read_text(path);
-    return real_rmdir(path);
-}
+int mkdir(const char* path, mode_t mode) noexcept { return with_path(real_mkdir, path, mode); }
+int rmdir(const char* path) noexcept { return with_path(real_rmdir, path); }
 ssize_t readlink(const char* path, char* buffer, size_t bytes) noexcept {
     let_kernel_read_text(path);
     let_kernel_write(buffer, bytes);

@@ -62,6 +62,13 @@ void tell_started(const char* text, bool replaces) noexcept {
         net::report_started(world()->job, text != nullptr ? text : "another program", replaces);
 }
 
+/// exec, before the kernel's call.
+void start_exec(const char* path, char* const* arguments, char* const* variables) noexcept {
+    refuse_exec_of_worker();
+    let_kernel_start(path, arguments, variables);
+    tell_started(path, true);
+}
+
 /// exec: what comes back has failed.
 int not_replaced(int result) noexcept {
     const int error = errno;
@@ -146,47 +153,27 @@ int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_
 }
 
 int execve(const char* path, char* const arguments[], char* const variables[]) noexcept {
-    if (HIROBA_CALL_OF_PROGRAM()) {
-        refuse_exec_of_worker();
-        let_kernel_start(path, arguments, variables);
-        tell_started(path, true);
-    }
+    if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, variables);
     return not_replaced(real_execve(path, arguments, variables));
 }
 
 int execvpe(const char* file, char* const arguments[], char* const variables[]) noexcept {
-    if (HIROBA_CALL_OF_PROGRAM()) {
-        refuse_exec_of_worker();
-        let_kernel_start(file, arguments, variables);
-        tell_started(file, true);
-    }
+    if (HIROBA_CALL_OF_PROGRAM()) start_exec(file, arguments, variables);
     return not_replaced(real_execvpe(file, arguments, variables));
 }
 
 int fexecve(int fd, char* const arguments[], char* const variables[]) noexcept {
-    if (HIROBA_CALL_OF_PROGRAM()) {
-        refuse_exec_of_worker();
-        let_kernel_start(nullptr, arguments, variables);
-        tell_started(nullptr, true);
-    }
+    if (HIROBA_CALL_OF_PROGRAM()) start_exec(nullptr, arguments, variables);
     return not_replaced(real_fexecve(fd, arguments, variables));
 }
 
 int execv(const char* path, char* const arguments[]) noexcept {
-    if (HIROBA_CALL_OF_PROGRAM()) {
-        refuse_exec_of_worker();
-        let_kernel_start(path, arguments, environ);
-        tell_started(path, true);
-    }
+    if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, environ);
     return not_replaced(real_execve(path, arguments, environ));
 }
 
 int execvp(const char* file, char* const arguments[]) noexcept {
-    if (HIROBA_CALL_OF_PROGRAM()) {
-        refuse_exec_of_worker();
-        let_kernel_start(file, arguments, environ);
-        tell_started(file, true);
-    }
+    if (HIROBA_CALL_OF_PROGRAM()) start_exec(file, arguments, environ);
     return not_replaced(real_execvpe(file, arguments, environ));
 }
 
@@ -194,11 +181,7 @@ int execl(const char* path, const char* first, ...) noexcept {
     va_list list;
     HIROBA_GATHER(arguments, list, first);
     va_end(list);
-    if (HIROBA_CALL_OF_PROGRAM()) {
-        refuse_exec_of_worker();
-        let_kernel_start(path, arguments, environ);
-        tell_started(path, true);
-    }
+    if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, environ);
     return not_replaced(real_execve(path, arguments, environ));
 }
 
@@ -206,11 +189,7 @@ int execlp(const char* file, const char* first, ...) noexcept {
     va_list list;
     HIROBA_GATHER(arguments, list, first);
     va_end(list);
-    if (HIROBA_CALL_OF_PROGRAM()) {
-        refuse_exec_of_worker();
-        let_kernel_start(file, arguments, environ);
-        tell_started(file, true);
-    }
+    if (HIROBA_CALL_OF_PROGRAM()) start_exec(file, arguments, environ);
     return not_replaced(real_execvpe(file, arguments, environ));
 }
 
@@ -219,11 +198,7 @@ int execle(const char* path, const char* first, ...) noexcept {
     HIROBA_GATHER(arguments, list, first);
     auto* const variables = va_arg(list, char**);
     va_end(list);
-    if (HIROBA_CALL_OF_PROGRAM()) {
-        refuse_exec_of_worker();
-        let_kernel_start(path, arguments, variables);
-        tell_started(path, true);
-    }
+    if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, variables);
     return not_replaced(real_execve(path, arguments, variables));
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/fatal.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/checks.hpp"
 #include "net/provider/shm/doorbell.hpp"
 #include "net/wire/address_card.hpp"
 
@@ -24,17 +25,10 @@ constexpr Limits shm_limits{.name = "shm",
                             .maps_peers = true,
                             .queue_pairs = 16};  // each copy is by itself
 
-Error refused(NodeId self, std::string text) {
-    return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Provider>> make_shm_provider(ProviderSetup setup) {
-    if (setup.self.value >= setup.nodes) {
-        return refused(setup.self,
-                       "a job of " + std::to_string(setup.nodes) + " nodes has no such rank");
-    }
+    if (auto checked = check_rank(setup); !checked) return checked.error();
     return std::unique_ptr<Provider>(std::make_unique<ShmProvider>(std::move(setup)));
 }
 
@@ -159,12 +153,7 @@ std::byte* ShmProvider::mapped(NodeId node, RegionId region) noexcept {
 
 std::byte* ShmProvider::place(NodeId node, RegionId region, std::uint64_t offset,
                               std::size_t bytes) noexcept {
-    HIROBA_INVARIANT(region.value < regions_.size(), "region %u of %lu", region.value,
-                     regions_.size());
-    const RegionPlace& place = regions_[region.value];
-    HIROBA_INVARIANT(offset <= place.bytes && bytes <= place.bytes - offset,
-                     "%lu bytes at offset %lu of region %u, which has %lu", bytes, offset,
-                     region.value, place.bytes);
+    const RegionPlace& place = region_with(regions_, region, offset, bytes);
     return peer(node).start + place.offset + offset;
 }
 

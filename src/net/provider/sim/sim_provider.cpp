@@ -12,6 +12,7 @@
 
 #include "base/fatal.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/checks.hpp"
 #include "net/wire/address_card.hpp"
 
 namespace hiroba::net::sim {
@@ -20,10 +21,6 @@ namespace {
 
 constexpr std::uint64_t card_version = 1;
 constexpr std::size_t message_bytes_max = 65536;
-
-Error refused(NodeId self, const std::string& text) {
-    return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + text};
-}
 
 }  // namespace
 
@@ -141,13 +138,7 @@ MutableBytes SimProvider::local(RegionId region) noexcept {
 std::byte* SimProvider::place(NodeId node, RegionId region, std::uint64_t offset,
                               std::size_t bytes) noexcept {
     HIROBA_INVARIANT(node.value < setup_.nodes, "node %u of %u", node.value, setup_.nodes);
-    HIROBA_INVARIANT(region.value < regions_.size(), "region %u of %lu", region.value,
-                     regions_.size());
-    const Region& memory = regions_[region.value];
-    HIROBA_INVARIANT(offset <= memory.bytes && bytes <= memory.bytes - offset,
-                     "%lu bytes at offset %lu of region %u, which has %lu", bytes, offset,
-                     region.value, memory.bytes);
-    return memory.start + offset;
+    return region_with(regions_, region, offset, bytes).start + offset;
 }
 
 /// Where they lie in `node`'s memory.
@@ -364,10 +355,7 @@ void SimProvider::take_message(std::unique_ptr<Packet> packet) {
 
 Post SimProvider::send(NodeId to, MessageKind kind, Urgency urgency,
                        std::span<const Bytes> parts) noexcept {
-    std::size_t bytes = 0;
-    for (const Bytes part : parts) bytes += part.size();
-    HIROBA_INVARIANT(bytes <= message_bytes_max, "message of %lu bytes; at most %lu", bytes,
-                     message_bytes_max);
+    const std::size_t bytes = check_message_bytes(parts, message_bytes_max);
     const Entry entry{*this, queue_of(to)};
     Peer& peer = peers_[to.value];
     if (peer.lost) return Post::done;  // its memory is gone

@@ -13,19 +13,11 @@ constexpr std::uint64_t key = 7;
 Simulation* running = nullptr;
 
 sim::SchedulerOptions scheduling_of(const SimulationOptions& options) {
-    sim::SchedulerOptions made;
-    made.seed = options.seed;
-    made.limit_ns = options.limit_ns;
-    made.memory = options.memory;
-    return made;
+    return {.seed = options.seed, .limit_ns = options.limit_ns, .memory = options.memory};
 }
 
 sim::NetworkOptions wire_of(const SimulationOptions& options) {
-    sim::NetworkOptions made;
-    made.loss = options.loss;
-    made.duplicate = options.duplicate;
-    made.reorder = options.reorder;
-    return made;
+    return {.loss = options.loss, .duplicate = options.duplicate, .reorder = options.reorder};
 }
 
 }  // namespace

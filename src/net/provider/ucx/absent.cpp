@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: stands for provider ucx in builds without UCX's headers.
+#include "net/provider/checks.hpp"
 #include "net/provider/ucx/make_ucx_provider.hpp"
 
 namespace hiroba::net::ucx {
 
 namespace {
 
-Error absent() {
-    return {ErrorKind::environment,
-            "HIROBA_PROVIDER=ucx: this hiroba was built without UCX's headers. Build it where "
-            "they are (Debian: libucx-dev), or choose another provider"};
-}
+Error absent() { return not_built("ucx", "UCX's", "libucx-dev"); }
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/checks.hpp"
 #include "net/provider/store_whole.hpp"
 #include "net/provider/ucx/ucx_provider.hpp"
 
@@ -157,15 +158,13 @@ Post UcxProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
             std::memcpy(place, from.data(), from.size());
         return Post::done;
     }
-    Op op;
-    op.kind = Work::Kind::put;
-    op.id = id;
-    op.peer = to;
-    op.region = region.value;
-    op.offset = offset;
-    op.memory = const_cast<std::byte*>(from.data());
-    op.bytes = from.size();
-    return post_op(op);
+    return post_op({.id = id,
+                    .peer = to,
+                    .kind = Work::Kind::put,
+                    .region = region.value,
+                    .offset = offset,
+                    .memory = const_cast<std::byte*>(from.data()),
+                    .bytes = from.size()});
 }
 
 Post UcxProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
@@ -174,15 +173,13 @@ Post UcxProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
         std::memcpy(to.data(), own_place(region, offset, to.size()), to.size());
         return Post::done;
     }
-    Op op;
-    op.kind = Work::Kind::get;
-    op.id = id;
-    op.peer = from;
-    op.region = region.value;
-    op.offset = offset;
-    op.memory = to.data();
-    op.bytes = to.size();
-    return post_op(op);
+    return post_op({.id = id,
+                    .peer = from,
+                    .kind = Work::Kind::get,
+                    .region = region.value,
+                    .offset = offset,
+                    .memory = to.data(),
+                    .bytes = to.size()});
 }
 
 Post UcxProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
@@ -196,19 +193,17 @@ Post UcxProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::
         *old = apply_atomic(word, op, operand, expected);
         return Post::done;
     }
-    Op posted;
-    posted.kind = Work::Kind::atomic;
-    posted.op = op;
-    posted.id = id;
-    posted.peer = at;
-    posted.region = region.value;
-    posted.offset = offset;
-    posted.bytes = sizeof(std::uint64_t);
-    posted.old = old;
     // compare_swap: the buffer is compared with, the result holds what goes in.
-    posted.operand = op == AtomicOp::compare_swap ? expected : operand;
-    posted.result = operand;
-    return post_op(posted);
+    return post_op({.id = id,
+                    .peer = at,
+                    .kind = Work::Kind::atomic,
+                    .op = op,
+                    .region = region.value,
+                    .offset = offset,
+                    .bytes = sizeof(std::uint64_t),
+                    .operand = op == AtomicOp::compare_swap ? expected : operand,
+                    .result = operand,
+                    .old = old});
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -233,10 +228,7 @@ UcxProvider::Message* UcxProvider::make_message(Peer* peer, std::uint8_t kind, U
 Post UcxProvider::send(NodeId to, MessageKind kind, Urgency urgency,
                        std::span<const Bytes> parts) noexcept {
     HIROBA_INVARIANT(to.value < setup_.nodes, "node %u of %u", to.value, setup_.nodes);
-    std::size_t bytes = 0;
-    for (const Bytes& part : parts) bytes += part.size();
-    HIROBA_INVARIANT(bytes <= message_bytes_max, "message of %lu bytes; at most %lu", bytes,
-                     message_bytes_max);
+    check_message_bytes(parts, message_bytes_max);
     Peer& peer = peers_[to.value];
     Message* const message = make_message(&peer, static_cast<std::uint8_t>(kind), urgency, parts);
     const std::scoped_lock guard{latch_};

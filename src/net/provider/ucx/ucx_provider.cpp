@@ -18,6 +18,7 @@
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 #include "net/bootstrap/device.hpp"
+#include "net/provider/checks.hpp"
 #include "net/provider/exchange_cards.hpp"
 
 namespace hiroba::net::ucx {
@@ -28,10 +29,6 @@ constexpr Limits ucx_limits{.name = "ucx",
                             .completes_inline = false,
                             .parallel = true,
                             .maps_peers = false};
-
-Error refused(NodeId self, std::string text) {
-    return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
-}
 
 /// The device that bears `address`, by which other hosts reach this one, and all RDMA devices. UCX
 /// alone would also take those that lead to no other host: a container's bridge, loopback.
@@ -73,9 +70,7 @@ std::span<const std::byte> take_field(std::span<const std::byte>& at) {
 }  // namespace
 
 Result<std::unique_ptr<Provider>> make_ucx_provider(ProviderSetup setup) {
-    if (setup.self.value >= setup.nodes)
-        return refused(setup.self,
-                       "a job of " + std::to_string(setup.nodes) + " nodes has no such rank");
+    if (auto checked = check_rank(setup); !checked) return checked.error();
     const auto silence_s = setting_number("HIROBA_PEER_TIMEOUT");
     if (!silence_s) return silence_s.error();
     const auto ucp = UcpLibrary::load();

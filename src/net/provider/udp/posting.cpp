@@ -8,6 +8,7 @@
 
 #include "base/fatal.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/checks.hpp"
 #include "net/provider/udp/udp_provider.hpp"
 
 namespace hiroba::net::udp {
@@ -283,10 +284,7 @@ Post UdpProvider::send(NodeId to, MessageKind kind, Urgency,
 /// transmit() is the caller's.
 Post UdpProvider::compose_message(Peer& peer, MessageKind kind,
                                   std::span<const Bytes> parts) noexcept {
-    std::size_t body_bytes = 0;
-    for (const Bytes part : parts) body_bytes += part.size();
-    HIROBA_INVARIANT(body_bytes <= message_bytes_max, "message of %lu bytes; at most %lu",
-                     body_bytes, message_bytes_max);
+    const std::size_t body_bytes = check_message_bytes(parts, message_bytes_max);
     if (peer.lost) return Post::done;  // no process there reads it
     return send_in_parts(peer, kind, parts, body_bytes);
 }

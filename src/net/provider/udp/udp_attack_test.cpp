@@ -143,7 +143,7 @@ TEST(UdpAttack, with_recorded_spoiled_and_foreign_datagrams_changes_nothing_and_
     constexpr std::uint64_t batch = 64;  // between two pieces of work
     TappedJob job{7}, foreign{8};
     foreign.work();
-    wire::samples::Random random{42};
+    Random random{42};
     std::uint64_t spoiled = 0, replayed = 0;
     for (std::uint64_t thrown = 0; thrown < count; ++thrown) {
         if (thrown % batch == 0) job.work();

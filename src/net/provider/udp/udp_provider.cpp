@@ -18,6 +18,7 @@
 #include "base/settings.hpp"
 #include "net/bootstrap/device.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/checks.hpp"
 #include "net/provider/this_host.hpp"
 
 namespace hiroba::net::udp {
@@ -34,10 +35,6 @@ constexpr std::uint64_t card_version = 1;
 /// From the peer's struct to its slots.
 constexpr std::size_t peer_bytes = round_up(sizeof(Peer), page_bytes);
 constexpr std::size_t slots_bytes = window_packets * slot_bytes;
-
-Error refused(NodeId self, std::string text) {
-    return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
-}
 
 void* map_private(std::size_t bytes) noexcept {
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -71,10 +68,7 @@ std::string wanted_network(const ProviderSetup& setup) {
 }  // namespace
 
 Result<std::unique_ptr<Provider>> make_udp_provider(ProviderSetup setup) {
-    if (setup.self.value >= setup.nodes) {
-        return refused(setup.self,
-                       "a job of " + std::to_string(setup.nodes) + " nodes has no such rank");
-    }
+    if (auto checked = check_rank(setup); !checked) return checked.error();
     const auto weather = read_weather();
     if (!weather) return weather.error();
     const auto silence_s = setting_number("HIROBA_PEER_TIMEOUT");
@@ -287,12 +281,7 @@ std::byte* UdpProvider::mapped(NodeId node, RegionId region) noexcept {
 std::byte* UdpProvider::mapped_address(std::uint32_t node, std::uint32_t region,
                                        std::uint64_t offset, std::uint64_t bytes) noexcept {
     HIROBA_INVARIANT(node < peers_.nodes(), "node %u of %u connected nodes", node, peers_.nodes());
-    HIROBA_INVARIANT(region < regions_.size(), "region %u of %lu", region, regions_.size());
-    const RegionMemory& memory = regions_[region];
-    HIROBA_INVARIANT(offset <= memory.bytes && bytes <= memory.bytes - offset,
-                     "%lu bytes at offset %lu of region %u, which has %lu", bytes, offset, region,
-                     memory.bytes);
-    return memory.start + offset;
+    return region_with(regions_, RegionId{region}, offset, bytes).start + offset;
 }
 
 void UdpProvider::peer_lost(NodeId node) noexcept {

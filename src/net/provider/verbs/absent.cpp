@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: stands for provider verbs in builds without libibverbs' headers.
+#include "net/provider/checks.hpp"
 #include "net/provider/verbs/make_verbs_provider.hpp"
 
 namespace hiroba::net::verbs {
 namespace {
 
-Error absent() {
-    return {ErrorKind::environment,
-            "HIROBA_PROVIDER=verbs: this hiroba was built without libibverbs' headers. Build it "
-            "where they are (Debian: libibverbs-dev), or choose another provider"};
-}
+Error absent() { return not_built("verbs", "libibverbs'", "libibverbs-dev"); }
 
 }  // namespace
 

@@ -17,6 +17,7 @@
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/provider/checks.hpp"
 #include "net/provider/exchange_cards.hpp"
 #include "net/provider/store_whole.hpp"
 
@@ -33,10 +34,6 @@ constexpr Limits limits_of_verbs{.name = "verbs",
 constexpr std::uint32_t card_version = 2;
 constexpr std::uint64_t lanes_max = 16;
 
-Error refused(NodeId self, std::string text) {
-    return {ErrorKind::refused, "node " + std::to_string(self.value) + ": " + std::move(text)};
-}
-
 /// A node's own description; one CardRegion for each region follows.
 struct Card {
     std::uint32_t version = card_version;
@@ -52,9 +49,7 @@ struct CardRegion {
 }  // namespace
 
 Result<std::unique_ptr<Provider>> make_verbs_provider(ProviderSetup setup) {
-    if (setup.self.value >= setup.nodes)
-        return refused(setup.self,
-                       "a job of " + std::to_string(setup.nodes) + " nodes has no such rank");
+    if (auto checked = check_rank(setup); !checked) return checked.error();
     const auto silence_s = setting_number("HIROBA_PEER_TIMEOUT");
     if (!silence_s) return silence_s.error();
     const auto lanes = setting_number("HIROBA_VERBS_QUEUES");
@@ -336,55 +331,50 @@ std::size_t VerbsProvider::post(std::span<Work> list) noexcept {
     return taken;
 }
 
+Post VerbsProvider::post_one(Work work) noexcept {
+    return post({&work, 1}) == 0 ? Post::again : work.outcome;
+}
+
 Post VerbsProvider::put(OpId id, NodeId to, RegionId region, std::uint64_t offset,
                         Bytes from) noexcept {
-    Work work;
-    work.kind = Work::Kind::put;
-    work.id = id;
-    work.peer = to;
-    work.region = region;
-    work.offset = offset;
-    work.memory = const_cast<std::byte*>(from.data());
-    work.bytes = from.size();
-    return post({&work, 1}) == 0 ? Post::again : work.outcome;
+    return post_one({.kind = Work::Kind::put,
+                     .peer = to,
+                     .region = region,
+                     .id = id,
+                     .offset = offset,
+                     .memory = const_cast<std::byte*>(from.data()),
+                     .bytes = from.size()});
 }
 
 Post VerbsProvider::get(OpId id, MutableBytes to, NodeId from, RegionId region,
                         std::uint64_t offset) noexcept {
-    Work work;
-    work.kind = Work::Kind::get;
-    work.id = id;
-    work.peer = from;
-    work.region = region;
-    work.offset = offset;
-    work.memory = to.data();
-    work.bytes = to.size();
-    return post({&work, 1}) == 0 ? Post::again : work.outcome;
+    return post_one({.kind = Work::Kind::get,
+                     .peer = from,
+                     .region = region,
+                     .id = id,
+                     .offset = offset,
+                     .memory = to.data(),
+                     .bytes = to.size()});
 }
 
 Post VerbsProvider::atomic(OpId id, AtomicOp op, NodeId at, RegionId region, std::uint64_t offset,
                            std::uint64_t operand, std::uint64_t expected,
                            std::uint64_t* old) noexcept {
-    Work work;
-    work.kind = Work::Kind::atomic;
-    work.op = op;
-    work.id = id;
-    work.peer = at;
-    work.region = region;
-    work.offset = offset;
-    work.operand = operand;
-    work.expected = expected;
-    work.old = old;
-    return post({&work, 1}) == 0 ? Post::again : work.outcome;
+    return post_one({.kind = Work::Kind::atomic,
+                     .op = op,
+                     .peer = at,
+                     .region = region,
+                     .id = id,
+                     .offset = offset,
+                     .operand = operand,
+                     .expected = expected,
+                     .old = old});
 }
 
 Post VerbsProvider::send(NodeId to, MessageKind kind, Urgency urgency,
                          std::span<const Bytes> parts) noexcept {
     HIROBA_INVARIANT(to.value < setup_.nodes, "node %u of %u", to.value, setup_.nodes);
-    std::size_t bytes = 0;
-    for (const Bytes& part : parts) bytes += part.size();
-    HIROBA_INVARIANT(bytes <= message_bytes_max, "message of %lu bytes; at most %lu", bytes,
-                     message_bytes_max);
+    check_message_bytes(parts, message_bytes_max);
     if (to != setup_.self) {
         if (is_gone(to)) return Post::done;
         return messages_.send(to, kind, urgency, parts);

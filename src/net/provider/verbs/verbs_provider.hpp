@@ -87,6 +87,7 @@ private:
     std::vector<std::byte> make_card() const;
     Result<void> learn(const std::vector<std::vector<std::byte>>& cards);
     Lane& lane_of_thread() noexcept;
+    Post post_one(Work work) noexcept;
     static std::size_t poll(Lane& lane, Arrivals& arrivals, std::size_t count_max) noexcept;
     std::byte* own_place(RegionId region, std::uint64_t offset, std::size_t bytes) noexcept;
     /// False: the device has to do it.
