@@ -131,7 +131,9 @@ public:
     std::uint32_t processors() noexcept override { return processors_; }
     void forget_thread() noexcept override;
     std::uint64_t regions_taken_part() const noexcept override { return regions_.load(); }
-    std::uint64_t regions_stayed() const noexcept override { return small_regions_.stayed(); }
+    std::uint64_t regions_stayed() const noexcept override {
+        return leading_.small_regions.stayed();
+    }
 
 private:
     ThreadState& self() noexcept;
@@ -146,10 +148,10 @@ private:
     void run_alone(ThreadState& thread, const Fork& fork) noexcept;
     /// With the spread team taken: whether a team may stay on this node, with all its threads.
     bool may_stay(const Fork& fork, std::uint32_t team_size) noexcept;
-    std::uint32_t run_spread(ThreadState& thread, const Fork& fork, std::uint32_t size) noexcept;
     /// Spread or not, by what either has taken.
     std::uint32_t run_measured(ThreadState& thread, const Fork& fork, std::uint32_t size) noexcept;
-    void run_team(ThreadState& thread, std::uint32_t team_size) noexcept;
+    std::uint32_t run_team(ThreadState& thread, const Fork& wanted,
+                           std::uint32_t team_size) noexcept;
     Icvs icvs_inside(const Frame& outer) noexcept;
 
     // Regions inside regions (runtime_inner.cpp).
@@ -308,8 +310,10 @@ private:
     std::uint32_t node_ = 0, nodes_ = 1, processors_ = 1;
 
     Team everywhere_;
-    std::atomic<bool> team_taken_{false};  ///< everywhere_
-    SmallRegions small_regions_;           ///< of who has taken it
+    struct Leading {
+        std::atomic<bool> taken{false};  ///< everywhere_
+        SmallRegions small_regions;      ///< of who has taken it
+    } leading_;
     std::atomic<bool> told_of_limit_{false};
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local number; never moves
     Latch helpers_latch_;             ///< the next four, and making more threads inside a region

@@ -118,29 +118,22 @@ std::uint32_t RuntimeCore::run(const Fork& wanted, std::uint32_t requested,
     const std::uint32_t size = team_size_for(thread, requested, threads_max);
     if (size > 1 && is_in_team(*thread.frame)) return run_inner(thread, fork, size);
     // A thread that finds the team taken runs alone: its holder may wait for this very thread.
-    if (size == 1 || team_taken_.exchange(true, std::memory_order_acquire)) {
+    if (size == 1 || leading_.taken.exchange(true, std::memory_order_acquire)) {
         make_copies(fork, 1);
         run_alone(thread, fork);
         return 1;
     }
     const std::uint32_t got =
-        may_stay(fork, size) ? run_measured(thread, fork, size) : run_spread(thread, fork, size);
-    team_taken_.store(false, std::memory_order_release);  // pairs with the exchange above
+        may_stay(fork, size) ? run_measured(thread, fork, size) : run_team(thread, fork, size);
+    leading_.taken.store(false, std::memory_order_release);  // pairs with the exchange above
     return got;
-}
-
-std::uint32_t RuntimeCore::run_spread(ThreadState& thread, const Fork& fork,
-                                      std::uint32_t size) noexcept {
-    make_copies(fork, size);
-    everywhere_.fork = fork;
-    run_team(thread, size);
-    return size;
 }
 
 // A thread of one number is another on another node: data of its own would not be there, nor would
 // it be where the program has bound it.
 bool RuntimeCore::may_stay(const Fork& fork, std::uint32_t team_size) noexcept {
-    if (!small_regions_.is_on() || link_ == nullptr || nodes_of(team_size) == 1) return false;
+    if (!leading_.small_regions.is_on() || link_ == nullptr || nodes_of(team_size) == 1)
+        return false;
     if (program_has_thread_local.load(std::memory_order_relaxed)) return false;
     if (fork.bind != ProcBind::none || contention_limit() != thread_limit_none) return false;
     return members_here_ + helping_ + team_size - 1 <= threads_max_here();
@@ -149,12 +142,11 @@ bool RuntimeCore::may_stay(const Fork& fork, std::uint32_t team_size) noexcept {
 std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
                                         std::uint32_t size) noexcept {
     const void* const code = code_of(fork);
-    const auto where = small_regions_.choose(code, size);
+    const auto where = leading_.small_regions.choose(code, size);
     const std::uint64_t begin_ns = now_ns();
     const bool stays = where == SmallRegions::Where::here;
-    const std::uint32_t got =
-        stays ? run_inner(thread, fork, size) : run_spread(thread, fork, size);
-    small_regions_.note(code, size, now_ns() - begin_ns);
+    const std::uint32_t got = stays ? run_inner(thread, fork, size) : run_team(thread, fork, size);
+    leading_.small_regions.note(code, size, now_ns() - begin_ns);
     return got;
 }
 
@@ -193,10 +185,13 @@ void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
     thread.frame = frame.parent;
 }
 
-void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcept {
+std::uint32_t RuntimeCore::run_team(ThreadState& thread, const Fork& wanted,
+                                    std::uint32_t team_size) noexcept {
+    make_copies(wanted, team_size);
     const Frame& outer = *thread.frame;
     Team& team = everywhere_;
     Fork& fork = team.fork;
+    fork = wanted;
     trace("omp.fork", team_size, team.sequence);
     fork.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
     fork.icvs = icvs_inside(outer);
@@ -240,6 +235,7 @@ void RuntimeCore::run_team(ThreadState& thread, std::uint32_t team_size) noexcep
     if (watch_.joinable()) segment_words_->store(Workshare::region_over, link_->region());
     release_implicit(thread.region);
     thread.frame = parent;
+    return team_size;
 }
 
 std::uint32_t RuntimeCore::nodes_of(std::uint32_t team_size) const noexcept {
@@ -423,7 +419,7 @@ TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) no
 
 void RuntimeCore::quit() noexcept {
     over_.store(true);
-    const bool along_tree = !team_taken_.load(std::memory_order_acquire);
+    const bool along_tree = !leading_.taken.load(std::memory_order_acquire);
     if (link_ != nullptr) on_runtime_stack([&] { link_->send_quit(along_tree); });
     for (std::uint32_t t = 1; t < threads_.size(); ++t) threads_[t]->start.advance(patience_);
     if (link_ == nullptr) tasks_.ring();
