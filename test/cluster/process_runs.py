@@ -365,19 +365,31 @@ class Job:
         assert self.process.stdout.readline() == "ready\n"
 
     def read_stacks(self, nodes):
-        """Lines of standard error up to the last thread's of the last node, within the limit."""
+        """Lines of standard error up to the last thread's of the last node, within the limit.
+
+        On a full machine the last node may have come to the barrier only behind the first look.
+        """
         text = ""
         guard = threading.Timer(LIMIT_SECONDS, self.process.kill)
         guard.start()
+        read = threading.Event()
+        threading.Thread(target=self.ask_until, args=(read,), daemon=True).start()
         while not (f"rank {nodes - 1}, thread" in text and "waits for the other nodes at a barrier"
                    in text.split(f"rank {nodes - 1}, thread")[-1]):
             line = self.process.stderr.readline()
             if not line:
+                read.set()
                 guard.cancel()
                 raise AssertionError(f"the job ended, or did not say so in {LIMIT_SECONDS} s: {text}")
             text += line
+        read.set()
         guard.cancel()
         return text
+
+    def ask_until(self, read):
+        """Asks for the stacks again now and then."""
+        while not read.wait(3):
+            self.process.send_signal(signal.SIGUSR1)
 
     def finish(self):
         out, err = self.process.communicate(timeout=LIMIT_SECONDS)
