@@ -130,13 +130,14 @@ std::uint32_t RuntimeCore::run(const Fork& wanted, std::uint32_t requested,
 }
 
 // A thread of one number is another on another node: data of its own would not be there, nor would
-// it be where the program has bound it.
+// it be where the program has bound it. No thread of the node helps a team at this moment: those
+// are inside of regions, and their leader would have taken the spread team.
 bool RuntimeCore::may_stay(const Fork& fork, std::uint32_t team_size) noexcept {
     if (!leading_.small_regions.is_on() || link_ == nullptr || nodes_of(team_size) == 1)
         return false;
     if (program_has_thread_local.load(std::memory_order_relaxed)) return false;
     if (fork.bind != ProcBind::none || contention_limit() != thread_limit_none) return false;
-    return members_here_ + helping_ + team_size - 1 <= threads_max_here();
+    return members_here_ + team_size - 1 <= threads_max_here();
 }
 
 std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,

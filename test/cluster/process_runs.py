@@ -355,6 +355,12 @@ WAITS = """
     }"""
 
 
+def ask_until(ask, answered):
+    """Asks again now and then."""
+    while not answered.wait(3):
+        ask()
+
+
 class Job:
     """A job that waits to be looked at; it ends when its input does."""
 
@@ -364,16 +370,18 @@ class Job:
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
 
-    def read_stacks(self, nodes):
+    def read_stacks(self, nodes, ask):
         """Lines of standard error up to the last thread's of the last node, within the limit.
 
-        On a full machine the last node may have come to the barrier only behind the first look.
+        On a full machine the last node may come to the barrier only behind the first look: it asks
+        again.
         """
         text = ""
+        ask()
         guard = threading.Timer(LIMIT_SECONDS, self.process.kill)
         guard.start()
         read = threading.Event()
-        threading.Thread(target=self.ask_until, args=(read,), daemon=True).start()
+        threading.Thread(target=ask_until, args=(ask, read), daemon=True).start()
         while not (f"rank {nodes - 1}, thread" in text and "waits for the other nodes at a barrier"
                    in text.split(f"rank {nodes - 1}, thread")[-1]):
             line = self.process.stderr.readline()
@@ -385,11 +393,6 @@ class Job:
         read.set()
         guard.cancel()
         return text
-
-    def ask_until(self, read):
-        """Asks for the stacks again now and then."""
-        while not read.wait(3):
-            self.process.send_signal(signal.SIGUSR1)
 
     def finish(self):
         out, err = self.process.communicate(timeout=LIMIT_SECONDS)
@@ -408,14 +411,13 @@ def taken_pages(bench):
 def stacks(bench):
     """`hiroba stacks` and SIGUSR1 show every thread and what it waits for; the job goes on."""
     job = Job(bench)
-    done = subprocess.run([bench.hiroba, "stacks", str(job.process.pid)], timeout=LIMIT_SECONDS)
-    assert done.returncode == 0
-    for _ in range(2):
-        text = job.read_stacks(bench.nodes)
+    by_command = lambda: subprocess.run([bench.hiroba, "stacks", str(job.process.pid)],
+                                        timeout=LIMIT_SECONDS, check=True)
+    by_signal = lambda: job.process.send_signal(signal.SIGUSR1)
+    for ask in (by_command, by_signal, by_signal):
+        text = job.read_stacks(bench.nodes, ask)
         assert re.search(r"^rank 0, thread \d+: runs\n(  #.*\n)*.*getc.*\n(  #.*\n)*"
                          r".* main._omp_fn.* \(waits\)", text, re.MULTILINE), text
-        os.kill(job.process.pid, signal.SIGUSR1)
-    job.read_stacks(bench.nodes)
     status, out, err = job.finish()
     assert (status, out) == (0, "read\n"), f"{status} {out} {err[-300:]}"
     wrong = subprocess.run([bench.hiroba, "stacks", str(os.getpid())], capture_output=True,

@@ -85,6 +85,13 @@ KEPT = """
 PLAIN = PROGRAM.replace("DATA_OF_THREADS", "").replace("AT_END", "")
 
 
+def took_part(err):
+    """Whether each node had its part in regions."""
+    row = re.search(r"^parallel_regions\s+(.*)$", err, re.MULTILINE)
+    return row is not None and all(count.isdigit() and int(count) > 0
+                                   for count in row.group(1).split())
+
+
 def stayed(err):
     """How many regions node 0 kept; 0: the line is not there."""
     found = re.search(r"^regions_stayed\s+(\d+)", err, re.MULTILINE)
@@ -95,6 +102,7 @@ def run(bench, *command, **setting):
     status, out, err = bench.run(*command, HIROBA_STATS="1", **setting)
     assert status == 0, f"status {status}: {err[-600:]}"
     assert "write-write race" not in err, err[:600]
+    assert took_part(err), err[-600:]
     return out, stayed(err)
 
 

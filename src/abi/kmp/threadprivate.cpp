@@ -32,9 +32,9 @@ const void* first_value(const void* variable, std::size_t bytes, void** cache) {
 
 void* own_copy(void* variable, std::size_t bytes, void** cache) {
     ThreadNotes& own = notes();
-    hiroba::omp::program_has_thread_local.store(true, std::memory_order_relaxed);
     if (const auto found = own.copies.find(variable); found != own.copies.end())
         return found->second;
+    hiroba::omp::program_has_thread_local.store(true, std::memory_order_relaxed);
     const void* const value = first_value(variable, bytes, cache);
     void* copy = variable;
     if (!runtime().is_initial_thread()) {

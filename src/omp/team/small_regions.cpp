@@ -19,7 +19,6 @@ SmallRegions::Where SmallRegions::choose(const void* code, std::uint32_t size) n
 // A region that stays and has become long counts for many, so that spreading it is tried soon.
 void SmallRegions::note(const void* code, std::uint32_t size, std::uint64_t took_ns) noexcept {
     Site& site = site_of(code, size);
-    ++all_;
     const Where where = site.where();
     stayed_ += where == Where::here;
     const bool long_again =
@@ -30,9 +29,10 @@ void SmallRegions::note(const void* code, std::uint32_t size, std::uint64_t took
         site.count = std::max(site.count, site.stretch - site.stretch / 2) + site.stretch / 8;
     if (site.count < (site.tries_other ? tried : site.stretch)) return;
     site.count = 0;
-    site.usual_ns[static_cast<std::size_t>(where)] = median(site.took);
+    const std::uint64_t usual_ns = median(site.took);
+    site.usual_ns[static_cast<std::size_t>(where)] = usual_ns;
     if (site.tries_other) return compare(site);
-    site.tries_other = where == Where::here || median(site.took) <= small_ns;
+    site.tries_other = where == Where::here || usual_ns <= small_ns;
 }
 
 // The other way has to be worth a change: what the threads use moves along.

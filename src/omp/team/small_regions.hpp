@@ -28,9 +28,8 @@ public:
     Where choose(const void* code, std::uint32_t size) noexcept;
     /// A team that ran where choose() has said has taken so long.
     void note(const void* code, std::uint32_t size, std::uint64_t took_ns) noexcept;
-    /// How many regions stayed, of how many.
+    /// How many regions stayed.
     std::uint64_t stayed() const noexcept { return stayed_; }
-    std::uint64_t all() const noexcept { return all_; }
 
     /// A region that takes longer when it is spread is not tried elsewhere.
     static constexpr std::uint64_t small_ns = 2'000'000;
@@ -60,7 +59,7 @@ private:
     static void compare(Site& site) noexcept;
 
     bool on_;
-    std::uint64_t stayed_ = 0, all_ = 0;
+    std::uint64_t stayed_ = 0;
     std::array<Site, 256> sites_{};  ///< the last one that came to its place
 };
 
