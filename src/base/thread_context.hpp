@@ -55,6 +55,7 @@ struct ThreadContext {
     void* kmp = nullptr;               ///< what clang's entry points keep of it (abi/kmp)
     void* tool = nullptr;              ///< what is kept of it for a first-party tool (omp/tool)
     std::uint64_t atomic_block = 0;    ///< 1 + block whose critical section it is in (dsm/engine)
+    std::uint64_t own_atomics = 0;     ///< on exclusive blocks, not counted yet (dsm/engine)
     void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)

@@ -178,6 +178,11 @@ public:
     /// global: nothing was done. Source: the paper, section 3.2 (4).
     virtual bool enter_atomic(void* address, std::size_t bytes) noexcept = 0;
     virtual void leave_atomic(void* address, std::size_t bytes) noexcept = 0;
+    /// As enter_atomic(), where that takes a few instructions: the block is exclusive here and no
+    /// thread has its latch. Needs little stack, and no runtime stack. False: nothing was done.
+    virtual bool try_enter_own(void* address, std::size_t bytes) noexcept = 0;
+    /// As leave_atomic(), likewise, however the section was entered. False: leave_atomic() does it.
+    virtual bool try_leave_own() noexcept = 0;
 
     /// A flush: release and acquire in one critical section on one job-wide object.
     virtual void flush() noexcept = 0;

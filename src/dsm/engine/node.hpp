@@ -75,6 +75,8 @@ public:
     void discarded_everywhere() noexcept override;
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
+    bool try_enter_own(void* address, std::size_t bytes) noexcept override;
+    bool try_leave_own() noexcept override;
     void flush() noexcept override;
     bool flush_aside() noexcept override;
     bool somebody_spins() noexcept override;
@@ -192,6 +194,8 @@ private:
     void let_write_faults_end(BlockId block, std::uint64_t offset) noexcept;
     bool try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
+    bool enter_own(BlockId block) noexcept;
+    void end_atomic(BlockEntry& entry) noexcept;
     Stamp owe_release() noexcept { return {self_, release_.numbers().owe()}; }
     std::uint64_t give_turn(BlockId block) noexcept;
     bool await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_ns) noexcept;
@@ -222,6 +226,9 @@ private:
     // Blocks of this node's own (node_exclusive.cpp).
     void note_streak(BlockId block, const LockToken& token) noexcept;
     bool is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept;
+    /// first: of several in a row.
+    enum class Tried : std::uint8_t { no, first, again };
+    Tried try_version(BlockEntry& entry, const LockToken& token, Timestamp wts) noexcept;
     bool is_unread(BlockId block) noexcept;
     bool may_be_exclusive(BlockId block, const LockToken& token) noexcept;
     bool make_exclusive(BlockId block) noexcept;

@@ -70,6 +70,14 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     }
 }
 
+// An exclusive block needs no lock. With its latch.
+bool Node::enter_own(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    entry.state = take(entry, BlockEvent::atomic).next;
+    this_thread().atomic_block = block + std::uint64_t{1};
+    return true;
+}
+
 // False: what came before the bytes must be acquired first, or, none, a write has faulted on the
 // block meanwhile; nothing is held.
 bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept {
@@ -77,15 +85,10 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexc
     const bool orders = options_.atomics == MemoryOptions::Atomics::acq_rel;
     entry.latch.lock();
     note_use(entry);
-    if (entry.state == BlockState::exclusive) {
-        entry.state = take(entry, BlockEvent::atomic).next;
-        this_thread().atomic_block = block + std::uint64_t{1};
-        missing = {};
-        return true;
-    }
+    missing = {};
+    if (entry.state == BlockState::exclusive) return enter_own(block);
     const LockToken token = lock_.lock(block);
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
-    missing = {};
     // A write's fault waits for the latch: it brings what comes from elsewhere.
     const bool waits = gives_way && entry.writes.faults.load(std::memory_order_relaxed) > 0;
     if (moves && !waits) {
@@ -104,6 +107,8 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexc
         entry.latch.unlock();
         return false;
     }
+    // What atomics alone write no release finds changed.
+    if (may_be_exclusive(block, token) && make_exclusive(block)) return enter_own(block);
     const BlockState before = entry.state;
     const BlockStep next = must_stay(block) && settled(before)
                                ? take(entry, BlockEvent::pinned_fault)
@@ -135,18 +140,51 @@ Stamp Node::stamp_of_atomic(BlockId block) noexcept {
     return owe_release();
 }
 
+// An atomic on what is this node's alone, without the runtime stack. It tells no other node
+// anything, so it needs no turn; the one of a node that asks is looked for in enter_atomic().
+bool Node::try_enter_own(void* address, std::size_t bytes) noexcept {
+    const auto offset = map().offset_of(reinterpret_cast<std::uintptr_t>(address));
+    if (!offset || debts_.board().is_turn_asked()) return false;
+    const BlockId block = block_at(*offset);
+    BlockEntry& entry = entries_[block];
+    if (block_at(*offset + bytes - 1) != block || !entry.latch.try_lock()) return false;
+    if (entry.state != BlockState::exclusive || entry.watched) {
+        entry.latch.unlock();
+        return false;
+    }
+    ThreadContext& thread = this_thread();
+    end_going_first(thread);
+    thread.atomic_block = block + std::uint64_t{1};
+    return true;
+}
+
+bool Node::try_leave_own() noexcept {
+    ThreadContext& thread = this_thread();
+    BlockEntry& entry = entries_[static_cast<BlockId>(thread.atomic_block - 1)];
+    if (entry.state != BlockState::exclusive ||
+        // Relaxed: as in end_turn().
+        entry.atomics.turn_asked.load(std::memory_order_relaxed) != 0)
+        return false;
+    thread.atomic_block = 0;
+    ++thread.own_atomics;  // counted with the next of its releases: no locked instruction here
+    entry.latch.unlock();
+    return true;
+}
+
+// With the latch, which it opens.
+void Node::end_atomic(BlockEntry& entry) noexcept {
+    entry.atomics.at_ns = now_ns();
+    this_thread().atomic_block = 0;
+    entry.latch.unlock();
+    end_turn(entry);
+}
+
 void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const std::uint64_t offset = *map().offset_of(reinterpret_cast<std::uintptr_t>(address));
     const BlockId block = block_at(offset);
     BlockEntry& entry = entries_[block];
     count(&PlaceCounters::atomics);
-    if (entry.state == BlockState::exclusive) {
-        entry.atomics.at_ns = now_ns();
-        this_thread().atomic_block = 0;
-        entry.latch.unlock();
-        end_turn(entry);
-        return;
-    }
+    if (entry.state == BlockState::exclusive) return end_atomic(entry);
     const LockToken token = lock_.held_token(block);
     if (token.home != self_) count(&PlaceCounters::home_migrations);
     // Every atomic is a version of its own: a peer that read this copy by an older notice, which
@@ -164,15 +202,15 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
         races_.note_atomic(block, at, now, copies_.own(block) + at, bytes);
     copies_.publish_part(block, at, now, bytes,
                          {wts, stamp_of_atomic(block), races_.this_change()});
-    entry.notice_wts = entry.trial.wts = {};
+    const Tried tried = try_version(entry, token, wts);
+    entry.notice_wts = {};
     entry.rts = rts;
     entry.brought = false;
     lock_.unlock(block, {self_, wts, rts});
-    add_own_notice(block, wts, rts);
-    entry.atomics.at_ns = now_ns();
-    this_thread().atomic_block = 0;
-    entry.latch.unlock();
-    end_turn(entry);
+    add_own_notice(block, wts, tried == Tried::no ? rts : Timestamp{});
+    // Behind the notice: a release that begins from here on tells of it.
+    if (tried == Tried::first) entry.trial.by = release_.numbers().begun() + 1;
+    end_atomic(entry);
     if (options_.atomics == MemoryOptions::Atomics::acq_rel) races_.know_what_atomics_ordered();
     close_behind_atomic(block);
 }

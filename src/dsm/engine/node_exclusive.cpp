@@ -94,6 +94,19 @@ bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
     return true;
 }
 
+// About the version `wts`, which is being published, by a release or by an atomic. A node that
+// knows of the first of several such versions goes to the home, and leaves a trace, for each of
+// them. With the block's latch and lock.
+Node::Tried Node::try_version(BlockEntry& entry, const LockToken& token, Timestamp wts) noexcept {
+    Trial& trial = entry.trial;
+    if (token.home != self_ || token.read) trial.streak = 0;  // of releases; an atomic ends it, too
+    const bool goes_on =
+        trial.wts != Timestamp{} && trial.wts == token.wts && token.home == self_ && !token.read;
+    if (!is_to_be_tried(entry, token)) return Tried::no;
+    trial.wts = wts;
+    return goes_on ? Tried::again : Tried::first;
+}
+
 // Whether this node is the home of a version that nobody has read, as far as can be seen without
 // waiting. With the block's latch.
 bool Node::is_unread(BlockId block) noexcept {

@@ -40,6 +40,7 @@ bool Node::has_nothing_to_release() noexcept {
 // Called by many threads at once, and then told of any of them.
 void Node::note_release() noexcept {
     count(&PlaceCounters::releases);
+    count(&PlaceCounters::atomics, std::exchange(this_thread().own_atomics, 0));
     races_.note_synchronization(this_thread().place);
 }
 
@@ -325,22 +326,15 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
     note_streak(block, token);
     publish(Version{wts, stamp_of_merge(block), races_.this_change()});
     BlockEntry& entry = entries_[block];
-    // A node that knows of the first of several such versions goes to the home, and leaves a trace,
-    // for each of them.
-    const bool goes_on = entry.trial.wts != Timestamp{} && entry.trial.wts == token.wts &&
-                         token.home == self_ && !token.read;
-    const bool tried = is_to_be_tried(entry, token);
-    if (tried) {
-        entry.trial.wts = wts;
-        if (!goes_on) entry.trial.by = release_.number();
-    }
+    const Tried tried = try_version(entry, token, wts);
+    if (tried == Tried::first) entry.trial.by = release_.number();
     entries_[block].notice_wts = {};
     // No lease in the queue: if another node takes the lock now it marks the block, and the acquire
     // that has to know of its write waits for this latch.
     entries_[block].rts = rts;
     entries_[block].brought = false;
     lock_.unlock(block, {self_, wts, rts});
-    note_made(block, wts, tried ? Timestamp{} : rts);
+    note_made(block, wts, tried == Tried::no ? rts : Timestamp{});
     count(&PlaceCounters::blocks_merged);
     trace("dsm.merge", block, wts.value);
 }

@@ -23,13 +23,17 @@ namespace hiroba::omp {
 /// The functions that an atomic on global memory calls, and which memory is global.
 ///
 /// The functions run on the thread's runtime stack, with the program's vector state saved and
-/// errno preserved. They must not run rewritten code.
+/// errno preserved, but for those that say otherwise. They must not run rewritten code.
 struct AtomicHooks {
     void* context = nullptr;
     /// Enters the critical section around one instruction. False: the address is private after
     /// all, the instruction runs as it was and `leave` is not called.
     bool (*enter)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
     void (*leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
+    /// Likewise where that takes few instructions: on the program's stack, of which they need some
+    /// hundreds of bytes; errno stays. False: the functions above do it. Null: always.
+    bool (*try_enter)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
+    bool (*try_leave)(void* context) noexcept = nullptr;
     void (*flush)(void* context) noexcept = nullptr;
     /// Whether the region the thread is in takes the term over. Then the instruction is not carried
     /// out. Null: never asked.

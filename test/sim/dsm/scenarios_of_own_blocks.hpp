@@ -59,6 +59,20 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
          }
      },
      Races::off, true, false, true},
+    // A block that only atomics write; the other node reads it and what came before, and makes one.
+    {"exclusive_by_atomics", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.write(node, 2, 4), world.atomic_add(node, 0), world.atomic_add(node, 0);
+         }
+         if (thread == 1) world.read(node, 0);
+         world.meet(node);
+         if (thread == 0) world.atomic_add(node, 0), world.atomic_add(node, 0);
+         world.meet(node);
+         if (thread == 0) world.write(node, 2, 5), world.atomic_add(node, 0);
+         if (thread == 1) world.look(node, 0, 2), world.atomic_add(node, 0);
+     },
+     Races::off, true, false, true},
     // A stack, which stays accessible at its node also when another has come for it and written it.
     {"exclusive_stack", 2, 1, 4, false, hops, Second::stack,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

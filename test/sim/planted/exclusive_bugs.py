@@ -21,6 +21,16 @@ EXCLUSIVE = {
         ENGINE + "block_lock.cpp",
         [("token.read || (token.home != self_ && !token.sole);", "token.read;")],
     ),
+    # A block that atomics write becomes exclusive before any node was told of the first of them.
+    "atomic_known_too_early": (
+        ENGINE + "node_atomic.cpp",
+        [("entry.trial.by = release_.numbers().begun() + 1;", "entry.trial.by = 0;")],
+    ),
+    # Others read what an atomic has written by its notice, and leave no trace.
+    "atomic_tried_with_lease": (
+        ENGINE + "node_atomic.cpp",
+        [("tried == Tried::no ? rts : Timestamp{}", "rts")],
+    ),
     # The initial home reads a block that no node has touched, and leaves no trace.
     "untouched_though_read": (
         ENGINE + "fault_path.cpp",

@@ -373,7 +373,7 @@ BUGS = {
     # No node is told of an atomic.
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
-        [("    add_own_notice(block, wts, rts);\n", "")],
+        [("    add_own_notice(block, wts, tried == Tried::no ? rts : Timestamp{});\n", "")],
     ),
     # ACP_HANDLE_NULL waits for what was issued before it.
     "acp_null_waits": (
@@ -551,6 +551,7 @@ EXPLORED = {
     "stack_given_up_as_any": "exclusive_stack",
     "exclusive_though_read": "exclusive_and_reader",
     "home_moved_without_trace": "exclusive_and_lock_back",
+    "atomic_tried_with_lease": "exclusive_by_atomics",
     "handed_over_mapped": "handed_over",
     "sole_though_read": "handed_over_and_reader",
     "taken_without_its_news": "handed_over_and_flag",
