@@ -231,7 +231,7 @@ def scripts(bed, only, build, programs, nodes):
         elif part == "figures":
             tool = Path(__file__).resolve().parents[2] / "bench/paper_figures.py"
             found[part] = SOFT_ROCE + (
-                f"python3 {tool} --hiroba {build}/bin/hiroba --providers verbs --repeat 1 --minutes 110 "
+                f"python3 {tool} --hiroba {build}/bin/hiroba --providers verbs --repeat 4 --minutes 110 "
                 "--milliseconds 50 --threads 1 2 4 --sizes 8 4096 1048576 --out /tmp/figures layer "
                 "&& cat /tmp/figures/layer_verbs.csv\n")
         elif part == "info":
