@@ -164,7 +164,7 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
         if (auto added = add_trap_sites(traps); !added) return added.error();
     }
     // Trampolines refer to it for as long as the code exists.
-    count_object(*object.release());
+    keep_object(*object.release());
     for (const CodeSection& section : code->sections) {
         if (auto changed = change_section(section, patches_in(patches, section.range), target.path);
             !changed) {

@@ -72,11 +72,4 @@ struct RewriteSummary {
 /// trampolines lies within 2 GiB; the object is unchanged then.
 Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& hooks);
 
-/// How often rewritten sites have reached the hooks since start, all objects together.
-struct AtomicCounts {
-    std::uint64_t atomics = 0;  ///< on global memory
-    std::uint64_t flushes = 0;
-};
-AtomicCounts atomic_counts() noexcept;
-
 }  // namespace hiroba::omp

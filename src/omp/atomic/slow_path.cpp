@@ -6,6 +6,7 @@
 #include <cpuid.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -147,10 +148,8 @@ bool passes_term_on(std::uintptr_t at, const SiteRecord& site, HookFrame* regist
 }
 
 bool enter(void* address, SiteRecord& site) noexcept {
-    RewrittenObject& object = *site.object;
-    const AtomicHooks& hooks = object.hooks;
+    const AtomicHooks& hooks = site.object->hooks;
     if (site.kind == SiteKind::flush) {
-        object.flushes.fetch_add(1, std::memory_order_relaxed);
         hooks.flush(hooks.context);
         return false;
     }
@@ -163,9 +162,7 @@ bool enter(void* address, SiteRecord& site) noexcept {
             site.address, unsigned{site.operand_bytes}, at, hooks.block_bytes);
     }
     if (hooks.sequential && is_global(hooks, at)) hooks.flush(hooks.context);
-    if (!hooks.enter(hooks.context, address, site.operand_bytes)) return false;
-    object.atomics.fetch_add(1, std::memory_order_relaxed);
-    return true;
+    return hooks.enter(hooks.context, address, site.operand_bytes);
 }
 
 void leave(void* address, SiteRecord& site) noexcept {
@@ -242,23 +239,11 @@ SlowPathEntries slow_path_entries(VectorUse vectors) noexcept {
             reinterpret_cast<std::uintptr_t>(&hiroba_atomic_after)};
 }
 
-void count_object(RewrittenObject& object) noexcept {
+void keep_object(RewrittenObject& object) noexcept {
     object.next = newest_object.load(std::memory_order_relaxed);
-    // Pairs with the acquire load in atomic_counts(); a failed exchange reloads `next`.
-    while (!newest_object.compare_exchange_weak(object.next, &object, std::memory_order_release,
-                                                std::memory_order_relaxed)) {
+    // Relaxed: nobody follows the list.
+    while (!newest_object.compare_exchange_weak(object.next, &object, std::memory_order_relaxed)) {
     }
-}
-
-AtomicCounts atomic_counts() noexcept {
-    AtomicCounts counts;
-    // Pairs with the release exchange in count_object().
-    for (const RewrittenObject* object = newest_object.load(std::memory_order_acquire);
-         object != nullptr; object = object->next) {
-        counts.atomics += object->atomics.load(std::memory_order_relaxed);
-        counts.flushes += object->flushes.load(std::memory_order_relaxed);
-    }
-    return counts;
 }
 
 }  // namespace hiroba::omp

@@ -5,7 +5,6 @@
 // in the runtime, so that no signal handler of the program runs inside a critical section.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -29,10 +28,8 @@ struct SiteRecord {
 /// One rewritten object, at a fixed place for as long as the process lives.
 struct RewrittenObject {
     AtomicHooks hooks;
-    std::vector<SiteRecord> sites;          ///< never grows after trampolines refer to it
-    std::atomic<std::uint64_t> atomics{0};  ///< statistics only, hence relaxed
-    std::atomic<std::uint64_t> flushes{0};
-    RewrittenObject* next = nullptr;  ///< older object; for atomic_counts()
+    std::vector<SiteRecord> sites;    ///< never grows after trampolines refer to it
+    RewrittenObject* next = nullptr;  ///< older object; keep_object()
 };
 
 /// Which vector registers may hold something at an object's sites. Every vector register is lost by
@@ -65,7 +62,7 @@ SlowPathEntries slow_path_entries(VectorUse vectors) noexcept;
 /// Bytes of room for the vectors, a multiple of 16.
 std::int32_t vector_room_bytes() noexcept;
 
-/// Includes `object` in atomic_counts().
-void count_object(RewrittenObject& object) noexcept;
+/// Keeps `object`, which only code refers to, where a search for lost memory finds it. Any thread.
+void keep_object(RewrittenObject& object) noexcept;
 
 }  // namespace hiroba::omp
