@@ -106,6 +106,17 @@ def run(bench, *command, **setting):
     return out, stayed(err)
 
 
+def some_stay(bench, right, *command, **setting):
+    """The answer is right each time, and regions stay. On a full machine none may be small, so it is asked again."""
+    kept = 0
+    for _ in range(6):
+        out, kept = run(bench, *command, HIROBA_REGIONS="auto", **setting)
+        assert out == right, f"{command[1:]} {setting}: {out!r}, not {right!r}"
+        if kept >= 8 or bench.nodes > 2:
+            return
+    raise AssertionError(f"{command[1:]} {setting}: {kept} regions stayed")
+
+
 def mixed(bench):
     """Some stay, and nothing else is different; with more threads than nodes, too."""
     program = bench.build("mixed", PLAIN, "-fopenmp", "-O2")
@@ -113,18 +124,13 @@ def mixed(bench):
         right, kept = run(bench, program, str(threads))
         assert kept == 0, f"{kept} regions stayed unasked"
         for engine in ("uffd", "mprotect"):
-            out, kept = run(bench, program, str(threads), HIROBA_REGIONS="auto",
-                            HIROBA_FAULT_ENGINE=engine)
-            assert out == right, f"{threads} threads, {engine}: {out!r}, not {right!r}"
-            # On a machine that is full, the regions may never be small.
-            assert kept >= 8 or bench.nodes > 2, f"{kept} regions stayed"
+            some_stay(bench, right, program, str(threads), HIROBA_FAULT_ENGINE=engine)
 
 
 def over_udp(bench):
     program = bench.build("mixed", PLAIN, "-fopenmp", "-O2")
     right, _ = run(bench, program)
-    out, kept = run(bench, program, HIROBA_REGIONS="auto", HIROBA_PROVIDER="udp")
-    assert out == right and (kept >= 8 or bench.nodes > 2), f"{out!r}, {kept} stayed"
+    some_stay(bench, right, program, HIROBA_PROVIDER="udp")
 
 
 def data_of_threads(bench):
