@@ -148,7 +148,9 @@ bool Node::try_enter_own(void* address, std::size_t bytes) noexcept {
     const BlockId block = block_at(*offset);
     BlockEntry& entry = entries_[block];
     if (block_at(*offset + bytes - 1) != block || !entry.latch.try_lock()) return false;
-    if (entry.state != BlockState::exclusive || entry.watched) {
+    // Relaxed: as in try_enter_atomic(). A write of this node goes first.
+    if (entry.state != BlockState::exclusive || entry.watched ||
+        entry.writes.faults.load(std::memory_order_relaxed) != 0) {
         entry.latch.unlock();
         return false;
     }
