@@ -49,14 +49,12 @@ struct ThreadContext {
     bool on_runtime_stack = false;
     std::uintptr_t signal_stack = 0;  ///< the alternate stack of ours: where it begins, 0: none
     std::size_t signal_stack_bytes = 0;
-    bool in_runtime = false;          ///< this thread executes our code, not the program's
-    std::uint32_t global_thread = 0;  ///< number over the whole job: node * threads + local number
-    void* omp = nullptr;              ///< the OpenMP layer's state of this thread
-    void* kmp = nullptr;              ///< what clang's entry points keep of it (abi/kmp)
-    void* tool = nullptr;             ///< what is kept of it for a first-party tool (omp/tool)
-    std::uint64_t atomic_block = 0;   ///< 1 + block whose critical section it is in (dsm/engine)
-    std::uint64_t atomics =
-        0;  ///< counted by the next of its releases, likewise: all threads count there
+    bool in_runtime = false;           ///< this thread executes our code, not the program's
+    std::uint32_t global_thread = 0;   ///< number over the whole job: node * threads + local number
+    void* omp = nullptr;               ///< the OpenMP layer's state of this thread
+    void* kmp = nullptr;               ///< what clang's entry points keep of it (abi/kmp)
+    void* tool = nullptr;              ///< what is kept of it for a first-party tool (omp/tool)
+    std::uint64_t atomic_block = 0;    ///< 1 + block whose critical section it is in (dsm/engine)
     void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
     TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
     std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)

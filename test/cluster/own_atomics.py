@@ -75,19 +75,18 @@ def run(bench, program, **setting):
 
 
 def counts(bench):
-    """Sums are right with both engines, and most atomics tell nobody. On a machine that is full, or whose clock runs
-    ahead, nodes learn something aside all the time, and no block may become exclusive for seconds; that atomics
-    make blocks exclusive at all sim.explored.atomic_tried_with_lease needs, where time is virtual."""
+    """Sums are right with both engines, each atomic is counted, and most tell nobody."""
     program = bench.build("counts", PLAIN, "-fopenmp", "-O2")
     each = 2 * (24 * 20000 + 3 * 50)  # of a node
     for engine in ("uffd", "mprotect"):
+        # A thread that is late to leave a barrier has not told all nodes before the next atomic, on a full machine.
         for _ in range(8):
             made, atomics, notices = run(bench, program, HIROBA_FAULT_ENGINE=engine)
-            assert all(each <= count <= each + 1000 for count in atomics), f"{engine}: {atomics} of {each}"
+            assert all(each <= count <= each + 1000 for count in atomics), f"{engine}: {atomics} atomics of {each}"
             if all(made) and all(count < each / 2 for count in notices):
                 break
         else:
-            print(f"not seen: {engine}: {made} blocks exclusive, {notices} notices of {each}")
+            raise AssertionError(f"{engine}: {made} blocks exclusive, {notices} notices of {each}")
 
 
 def nobody_alone(bench):

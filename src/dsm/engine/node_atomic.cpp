@@ -168,7 +168,7 @@ bool Node::try_leave_own() noexcept {
         entry.atomics.turn_asked.load(std::memory_order_relaxed) != 0)
         return false;
     thread.atomic_block = 0;
-    ++thread.atomics;
+    statistics_.count_atomic();
     entry.latch.unlock();
     return true;
 }
@@ -185,7 +185,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const std::uint64_t offset = *map().offset_of(reinterpret_cast<std::uintptr_t>(address));
     const BlockId block = block_at(offset);
     BlockEntry& entry = entries_[block];
-    ++this_thread().atomics;
+    statistics_.count_atomic();
     if (entry.state == BlockState::exclusive) return end_atomic(entry);
     const LockToken token = lock_.held_token(block);
     if (token.home != self_) count(&PlaceCounters::home_migrations);

@@ -40,7 +40,6 @@ bool Node::has_nothing_to_release() noexcept {
 // Called by many threads at once, and then told of any of them.
 void Node::note_release() noexcept {
     count(&PlaceCounters::releases);
-    count(&PlaceCounters::atomics, std::exchange(this_thread().atomics, 0));
     races_.note_synchronization(this_thread().place);
 }
 
