@@ -71,6 +71,7 @@ def run(bench, program, **setting):
     assert out == "0 0 0\n", f"{out!r}: {err[-600:]}"
     assert "write-write race" not in err, err[:600]
     made, atomics = row(err, "made_exclusive"), row(err, "atomics")
+    assert len(atomics) == bench.nodes and all(atomics), f"not every node took part: {atomics} atomics"
     return made, atomics, row(err, "notices_made")
 
 

@@ -154,10 +154,8 @@ bool Node::try_enter_own(void* address, std::size_t bytes) noexcept {
         entry.latch.unlock();
         return false;
     }
-    ThreadContext& thread = this_thread();
-    end_going_first(thread);
-    thread.atomic_block = block + std::uint64_t{1};
-    return true;
+    end_going_first(this_thread());
+    return enter_own(block);
 }
 
 bool Node::try_leave_own() noexcept {
