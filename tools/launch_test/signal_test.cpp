@@ -183,6 +183,24 @@ TEST(Signals, ASignalEndsTheRanksThatRankZeroHasLeftBehind) {
     for (pid_t pid : nodes) EXPECT_TRUE(comes_to(pid, '\0'));
 }
 
+// Both events wait for the launcher: it looks for the signal first, whose number is lower.
+TEST(Signals, ASignalThatComesWithTheEndOfRankZeroEndsTheOthers) {
+    Command job({stage("bin/hiroba"), "run", "--spmd", "-n", "2", "/bin/sh", "-c",
+                 "trap 'exit 0' HUP; echo rank $((HIROBA_JOB_RANK)) is $$; "
+                 "[ $((HIROBA_JOB_RANK)) = 0 ] || exec sleep 60; while :; do sleep .01; done"});
+    ASSERT_TRUE(job.await_output(" is ", 2));
+    const auto nodes = printed_processes(job.out());
+    ASSERT_EQ(nodes.size(), 2u);
+    job.send(SIGSTOP);
+    ASSERT_TRUE(comes_to(job.pid(), 'T'));
+    ::kill(process_of(job.out(), 0), SIGHUP);
+    ASSERT_TRUE(comes_to(process_of(job.out(), 0), '\0'));
+    job.send(SIGTERM);
+    job.send(SIGCONT);
+    EXPECT_EQ(job.finish().status, 128 + SIGTERM);
+    for (pid_t pid : nodes) EXPECT_TRUE(comes_to(pid, '\0'));
+}
+
 TEST(Signals, NoNodeOutlivesALauncherThatIsKilled) {
     Command job(node_command(4, {"processes"}));
     ASSERT_TRUE(job.await_output("all there"));

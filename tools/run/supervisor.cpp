@@ -117,6 +117,7 @@ bool Supervisor::is_for_nodes(const signalfd_siginfo& info) const {
 void Supervisor::forward(const signalfd_siginfo& info) {
     if (!is_for_nodes(info)) return;
     const int number = static_cast<int>(info.ssi_signo);
+    if (plan_.spmd) reap();  // A rank 0 that has left unseen would take the signal with it.
     if (nodes_.alive(0)) return nodes_.signal(0, number);
     if (!plan_.spmd) return;
     for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank)
