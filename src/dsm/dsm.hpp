@@ -37,6 +37,8 @@ struct MemoryOptions {
     /// A block whose page the engine leaves open is watched after so many releases in a row that
     /// found it unchanged: about what a first write's fault costs.
     std::uint8_t vain_max = 8;
+    /// The lock of a block is kept behind so many atomics of this node there in a row.
+    std::uint16_t row_min = 4;
     /// What an atomic orders: all memory, as a release and an acquire, or itself (HIROBA_ATOMICS).
     enum class Atomics : std::uint8_t { acq_rel, relaxed } atomics = Atomics::acq_rel;
 
@@ -71,6 +73,7 @@ struct MemoryCounts : MissCounts {
     /// Blocks that releases stopped looking at because no other node reads them, how many of them
     /// had to be shared again, and of these how many before another node had to ask.
     std::uint64_t made_exclusive = 0, given_up = 0, given_up_ahead = 0;
+    std::uint64_t held = 0;         ///< blocks whose lock was kept for a row of atomics
     std::uint64_t taken_first = 0;  ///< of those, exclusive before any node had touched them
     std::uint64_t taken_whole = 0;  ///< of those, handed over by another node
     /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
@@ -182,7 +185,7 @@ public:
     /// thread has its latch. Needs little stack, and no runtime stack. False: nothing was done.
     virtual bool try_enter_own(void* address, std::size_t bytes) noexcept = 0;
     /// As leave_atomic(), likewise, however the section was entered. False: leave_atomic() does it.
-    virtual bool try_leave_own() noexcept = 0;
+    virtual bool try_leave_own(void* address, std::size_t bytes) noexcept = 0;
 
     /// A flush: release and acquire in one critical section on one job-wide object.
     virtual void flush() noexcept = 0;

@@ -80,9 +80,13 @@ struct Merging {
 
 /// This node's atomics on a block. They are hints where they are read without its latch.
 struct AtomicUse {
-    std::uint64_t at_ns = 0;  ///< when the last one ended; 0: none
-    std::uint64_t word = 0;   ///< what that left there
-    bool vain = false;        ///< it is what was found and left before, too
+    std::uint64_t at_ns = 0;    ///< when the last one ended; 0: none
+    std::uint64_t word = 0;     ///< what that left there
+    bool came = false;          ///< the block came from another node for it
+    bool vain = false;          ///< it is what was found and left before, too
+    std::uint8_t patience = 0;  ///< 2 to the power of how many make a row, beside the least
+    std::uint16_t row = 0;      ///< in a row here; of a held block, since it is
+    ReleaseNumber release = 0;  ///< of a held block, the last that had begun before the last one
     /// The node that was asked for a turn, and not told that it is over; its number + 1. Without
     /// the latch.
     std::atomic<std::uint32_t> turn_asked{0};

@@ -13,6 +13,7 @@
 #include "base/latch.hpp"
 #include "base/sparse_array.hpp"
 #include "dsm/dsm.hpp"
+#include "dsm/engine/atomic_quantum.hpp"
 #include "dsm/engine/known_news.hpp"
 #include "dsm/engine/news_board.hpp"
 #include "dsm/engine/own_releases.hpp"
@@ -47,6 +48,9 @@ public:
         if (unread_.learn != nullptr) unread_.learn(unread_.context);
     }
 
+    /// How long this node goes on with atomics that others wait for.
+    AtomicQuantum& quantum() noexcept { return quantum_; }
+
     /// How long that takes.
     PullTimes& pull_times() noexcept { return pull_times_; }
 
@@ -78,6 +82,7 @@ private:
     SparseArray<std::byte> read_;  ///< under read_latch_
     SharedMemory::UnreadNews unread_;
     PullTimes pull_times_;
+    AtomicQuantum quantum_;
     std::atomic<std::uint32_t> unasked_{0};
     PayerThread payer_;
 };

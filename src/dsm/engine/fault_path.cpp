@@ -71,6 +71,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{statistics_, &PlaceCounters::fault_ns};
     const WriteFault under_way{entries_[block], write};
+    const AtomicQuantum::SlowPart slow{debts_.quantum()};
     close_waited_for(block);
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere
     if (!write) await_written(block, *offset);
@@ -158,7 +159,7 @@ BlockEvent Node::event_of_fault(BlockId block, bool write) noexcept {
 bool Node::is_being_written(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (!entry.latch.try_lock()) return false;
-    const bool open = entry.state == BlockState::writable || entry.state == BlockState::exclusive;
+    const bool open = entry.state == BlockState::writable || keeps_lock(entry.state);
     const bool written = open && entry.writes.guess > 0;
     entry.latch.unlock();
     return written;

@@ -48,15 +48,15 @@ bool FlushObject::newer_than(Version seen) noexcept {
     return told() > seen;
 }
 
-FlushObject::Content FlushObject::lock(Version seen) noexcept {
-    const MutableBytes all{buffer_};
+/// What is read together with the lock.
+MutableBytes FlushObject::first_bytes() noexcept {
     const std::size_t guess = front_bytes_ + (is_mapped() ? 0 : usual_news_bytes);
-    const MutableBytes first = all.first(std::min(guess, all.size()));
-    Backoff backoff;
-    while (!try_lock(first)) {
-        endpoint_.poll();
-        backoff.pause();
-    }
+    return MutableBytes{buffer_}.first(std::min(guess, buffer_.size()));
+}
+
+// With the lock.
+FlushObject::Content FlushObject::content(Version seen) noexcept {
+    const MutableBytes all{buffer_}, first = first_bytes();
     Header header;
     std::memcpy(&header, all.data(), sizeof header);
     if (header.version == seen) return {seen, {}};
@@ -74,12 +74,12 @@ FlushObject::Content FlushObject::lock(Version seen) noexcept {
     return {header.version, all.subspan(front_bytes_, header.news_bytes)};
 }
 
-/// Takes the lock and reads the object in one exchange. Where it returns false, `content` is worth
-/// nothing.
-bool FlushObject::try_lock(MutableBytes content) noexcept {
+/// Takes the lock and reads the object in one exchange. Where it returns false, what was read is
+/// worth nothing.
+bool FlushObject::try_lock() noexcept {
     Access accesses[] = {
         Access::compare_swap(segment_, lock_offset, 0, endpoint_.self().value + std::uint64_t{1}),
-        Access::get(segment_, header_offset, content)};
+        Access::get(segment_, header_offset, first_bytes())};
     gas::Segment::in_order(keeper, accesses);
     return accesses[0].found == 0;
 }

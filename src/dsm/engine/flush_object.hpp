@@ -38,7 +38,17 @@ public:
         Bytes news;  ///< empty if `seen` was the version; until own_news() is written
     };
     /// Waits for the lock; where nothing is mapped, lock and content are one exchange.
-    Content lock(Version seen) noexcept;
+    /// @param serve  is called again and again meanwhile: who has it may wait for this node
+    template <class Serve>
+    Content lock(Version seen, Serve&& serve) noexcept {
+        Backoff backoff;
+        while (!try_lock()) {
+            endpoint_.poll();
+            serve();
+            backoff.pause();
+        }
+        return content(seen);
+    }
     /// Where to write what is to be flushed. With the lock.
     MutableBytes own_news() noexcept { return MutableBytes{buffer_}.subspan(front_bytes_); }
     /// Whether all other nodes had learned `version` when they flushed last, as far as was read by
@@ -68,7 +78,9 @@ private:
     static std::size_t front_bytes(std::uint32_t nodes) noexcept;
     static void on_flushed(void* context, NodeId from, Bytes body) noexcept;
     bool is_mapped() const noexcept { return segment_.reach(header_at, 8) != nullptr; }
-    bool try_lock(MutableBytes content) noexcept;
+    bool try_lock() noexcept;
+    MutableBytes first_bytes() noexcept;
+    Content content(Version seen) noexcept;
     void tell_all(Version version) noexcept;
 
     net::Endpoint& endpoint_;

@@ -47,8 +47,11 @@ public:
     /// All that is known now is flushed, or need not be.
     void note_all_told() noexcept { sequence_ = news_.last_sequence(); }
 
-    /// Waits for the object, which open() or open_with() gives up.
-    FlushObject::Content take() noexcept { return object_.lock(seen_); }
+    /// Waits for the object, which open() or open_with() gives up, and serves others meanwhile.
+    template <class Serve>
+    FlushObject::Content take(Serve&& serve) noexcept {
+        return object_.lock(seen_, serve);
+    }
     /// With the object: false: what it says has been learned before.
     bool is_new(const FlushObject::Content& flushed) const noexcept {
         return flushed.version != seen_;

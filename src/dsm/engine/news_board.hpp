@@ -69,6 +69,15 @@ public:
         }
     }
 
+    /// This node makes atomics. `stopped`: one of its threads is in the runtime for one.
+    void note_active(bool stopped) noexcept {
+        const auto word = own(activity_at);
+        const std::uint64_t next = (word.load(std::memory_order_relaxed) | 1) + 1;
+        word.store(next | (stopped ? 1 : 0), std::memory_order_relaxed);
+    }
+    /// Another word from look to look, or an odd one: the node makes atomics.
+    std::uint64_t activity_of(NodeId node) noexcept { return segment_.load({node, activity_at}); }
+
     /// How much a node wants a block for an atomic that another's use of it keeps away, and
     /// `given`: that other holds back. From one that waits for its turn to one that has failed
     /// twice, and one that fails each time: what it asks for comes too late for it.
@@ -82,10 +91,21 @@ public:
     }
     /// A hint: who comes too late for it asks again.
     bool is_turn_asked() noexcept { return own(any_turn_at).load(std::memory_order_relaxed) != 0; }
-    /// Gives the first node that asks for `block`, from this one's number on, the turn, if
-    /// may(turn). Empty: to nobody.
+    /// A node's turn at the block that it has asked for.
+    struct GivenTurn {
+        NodeId node;
+        std::uint32_t block;
+    };
+    /// Gives the first node that asks, from this one's number on, the turn, if may(turn, block).
+    /// Empty: to nobody.
     template <class May>
-    std::optional<NodeId> give_turn(std::uint32_t block, May&& may) noexcept;
+    std::optional<GivenTurn> give_turn(May&& may) noexcept;
+    /// Some node that wants a block of those kept here.
+    std::optional<NodeId> who_wants() noexcept {
+        for (std::uint32_t node = 0; node < nodes_; ++node)
+            if (own(block_wanted_at(NodeId{node})).load() != 0) return NodeId{node};
+        return std::nullopt;
+    }
     /// Whether `node` has not ended the turn that it was given; it may have asked once more.
     bool has_turn(NodeId node, std::uint32_t block) noexcept {
         return own(turn_at(node)).load() >> turn_shift == block + std::uint64_t{1};
@@ -97,17 +117,20 @@ public:
 
     /// All that decides what is read from it, for explorers (NodeView in test/sim/dsm).
     void show(void (*visit)(void* context, Bytes part), void* context) noexcept {
-        visit(context, {segment_.local(), news_at + bytes_max_ + std::size_t{16} * nodes_});
+        visit(context, {segment_.local(), activity_at});
+        visit(context, {segment_.local() + version_at,
+                        news_at - version_at + bytes_max_ + std::size_t{16} * nodes_});
     }
 
 private:
     static constexpr std::uint64_t wanted_at = 0;
     static constexpr std::uint64_t any_block_at = 8;  ///< set after the word of a node
     static constexpr std::uint64_t any_turn_at = 16;  ///< likewise
-    static constexpr std::uint64_t version_at = 64;
-    static constexpr std::uint64_t release_at = 72;
-    static constexpr std::uint64_t bytes_at = 80;
-    static constexpr std::uint64_t news_at = 88;
+    static constexpr std::uint64_t activity_at = 64;  ///< decides nothing
+    static constexpr std::uint64_t version_at = 128;
+    static constexpr std::uint64_t release_at = 136;
+    static constexpr std::uint64_t bytes_at = 144;
+    static constexpr std::uint64_t news_at = 152;
 
     std::uint64_t block_wanted_at(NodeId by) const noexcept {
         return news_at + bytes_max_ + 8 * std::uint64_t{by.value};
@@ -132,9 +155,9 @@ private:
 };
 
 template <class May>
-std::optional<NodeId> NewsBoard::give_turn(std::uint32_t block, May&& may) noexcept {
+std::optional<NewsBoard::GivenTurn> NewsBoard::give_turn(May&& may) noexcept {
     own(any_turn_at).store(0);
-    std::optional<NodeId> given;
+    std::optional<GivenTurn> given;
     bool others = false;
     for (std::uint32_t i = 1; i < nodes_; ++i) {
         const NodeId node{(self_.value + i) % nodes_};
@@ -142,9 +165,10 @@ std::optional<NodeId> NewsBoard::give_turn(std::uint32_t block, May&& may) noexc
         std::uint64_t asked = word.load();
         if (asked == 0) continue;
         const auto turn = static_cast<Turn>(asked & ((1u << turn_shift) - 1));
-        if (!given && asked == turn_word(block, turn) && turn != Turn::given && may(turn) &&
+        const auto block = static_cast<std::uint32_t>((asked >> turn_shift) - 1);
+        if (!given && turn != Turn::given && may(turn, block) &&
             word.compare_exchange_strong(asked, turn_word(block, Turn::given))) {
-            given = node;
+            given = {node, block};
         } else {
             others = true;
         }

@@ -223,9 +223,8 @@ Stamp Node::use_block(BlockId block, bool write) noexcept {
     const std::scoped_lock guard{entry.latch};
     if (entry.guards_stack) return {};  // the kernel's to refuse
     if (must_stay(block)) return resolve(block, BlockEvent::pinned_fault);
-    const bool suffices =
-        write ? entry.state == BlockState::writable || entry.state == BlockState::exclusive
-              : readable(entry.state) && !entry.watched;
+    const bool suffices = write ? entry.state == BlockState::writable || keeps_lock(entry.state)
+                                : readable(entry.state) && !entry.watched;
     if (suffices) return {};
     note_use(entry);
     return resolve(block, write ? BlockEvent::write_fault : BlockEvent::read_fault);
@@ -261,7 +260,7 @@ Stamp Node::pin_block(BlockId block, bool write, AddressRange& again) noexcept {
         if (again.bytes == 0) again.address = range.address;
         again.bytes = range.end() - again.address;
     } else {
-        stop_exclusive(block);
+        stop_keeping(block);
         const auto event = write || stays ? BlockEvent::pinned_fault : BlockEvent::read_fault;
         const Stamp missing = resolve(block, event);
         if (!missing.is_none()) return missing;

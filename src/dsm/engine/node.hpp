@@ -76,7 +76,7 @@ public:
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     bool try_enter_own(void* address, std::size_t bytes) noexcept override;
-    bool try_leave_own() noexcept override;
+    bool try_leave_own(void* address, std::size_t bytes) noexcept override;
     void flush() noexcept override;
     bool flush_aside() noexcept override;
     bool somebody_spins() noexcept override;
@@ -192,10 +192,22 @@ private:
 
     // Atomics (node_atomic.cpp), turns (node_turns.cpp), loads that wait (node_spins.cpp).
     void let_write_faults_end(BlockId block, std::uint64_t offset) noexcept;
-    bool try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept;
+    bool try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
+                          Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
     bool enter_own(BlockId block) noexcept;
     void end_atomic(BlockEntry& entry) noexcept;
+    // Blocks whose lock this node holds meanwhile (node_held.cpp).
+    bool may_hold(BlockId block, const LockToken& token, std::uint64_t now) noexcept;
+    bool hold(BlockId block) noexcept;
+    void note_held_atomic(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept;
+    bool goes_on_with_own() noexcept;
+    void end_quantum() noexcept;
+    void hold_back_for(NodeId other) noexcept;
+    bool is_used_lately(BlockId block, std::uint64_t now) noexcept;
+    void end_hold(BlockId block) noexcept;
+    void merge_held(BlockId block) noexcept;
+    void note_row(AtomicUse& use) const noexcept;
     Stamp owe_release() noexcept { return {self_, release_.numbers().owe()}; }
     std::uint64_t give_turn(BlockId block) noexcept;
     bool await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_ns) noexcept;
@@ -251,7 +263,7 @@ private:
     }
     bool take_untouched(BlockId block) noexcept;
     std::uint32_t take_ahead(BlockId first, std::uint32_t count_max) noexcept;
-    void stop_exclusive(BlockId block) noexcept;
+    void stop_keeping(BlockId block) noexcept;
     void ask_for(NodeId holder, BlockId block) noexcept override;
     void wanted(NodeId requester, BlockId block) noexcept override;
     void wait() noexcept override { serve_wanted(); }

@@ -284,7 +284,7 @@ void Node::expire_leases() noexcept {
         } else if (entry.rts >= min_wts()) {
             set_lease(lease.block, entry.rts);
             entry.latch.unlock();
-        } else if (entry.state == BlockState::exclusive || lock_.is_here(lease.block)) {
+        } else if (keeps_lock(entry.state) || lock_.is_here(lease.block)) {
             entry.latch.unlock();  // a home's copy needs no lease: look_at_moved()
         } else {
             count(&PlaceCounters::lease_expiries);
@@ -301,7 +301,7 @@ void Node::look_at_moved() noexcept {
     moved_.take([&](BlockId block) {
         BlockEntry& entry = entries_[block];
         const std::scoped_lock guard{entry.latch};
-        if (!readable(entry.state) || entry.state == BlockState::exclusive) return;
+        if (!readable(entry.state) || keeps_lock(entry.state)) return;
         if (lock_.is_here(block)) return;
         set_lease(block, std::max(entry.rts, lock_.rts_when_it_went(block)));
     });

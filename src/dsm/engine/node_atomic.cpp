@@ -59,12 +59,20 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
     end_going_first(this_thread());
+    AtomicQuantum& quantum = debts_.quantum();
+    if (const auto other = quantum.take_other()) hold_back_for(*other);
     const bool in_turn = await_turn(block, *offset, give_turn(block));
+    const AtomicQuantum::Stop here{quantum};
+    const std::uint64_t begin = now_ns();
     for (unsigned tries = 0;; ++tries) {
         let_write_faults_end(block, *offset);
         Stamp missing;
-        if (try_enter_atomic(block, tries < tries_giving_way, missing)) return true;
+        if (try_enter_atomic(block, tries < tries_giving_way, begin, missing)) {
+            if (tries > 0 || entries_[block].atomics.came) quantum.note_slow(now_ns() - begin);
+            return true;
+        }
         if (missing.is_none()) continue;
+        debts_.board().note_active(true);
         ask_turn_after(tries, missing.writer(), block, true);
         catch_up_with(missing, in_turn && tries == 0 ? Writer::in_turn : Writer::anywhere);
     }
@@ -80,15 +88,17 @@ bool Node::enter_own(BlockId block) noexcept {
 
 // False: what came before the bytes must be acquired first, or, none, a write has faulted on the
 // block meanwhile; nothing is held.
-bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexcept {
+bool Node::try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
+                            Stamp& missing) noexcept {
     BlockEntry& entry = entries_[block];
     const bool orders = options_.atomics == MemoryOptions::Atomics::acq_rel;
     entry.latch.lock();
     note_use(entry);
     missing = {};
-    if (entry.state == BlockState::exclusive) return enter_own(block);
+    if (keeps_lock(entry.state)) return enter_own(block);
     const LockToken token = lock_.lock(block);
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
+    entry.atomics.came = token.home != self_;
     // A write's fault waits for the latch: it brings what comes from elsewhere.
     const bool waits = gives_way && entry.writes.faults.load(std::memory_order_relaxed) > 0;
     if (moves && !waits) {
@@ -109,6 +119,7 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, Stamp& missing) noexc
     }
     // What atomics alone write no release finds changed.
     if (may_be_exclusive(block, token) && make_exclusive(block)) return enter_own(block);
+    if (may_hold(block, token, now) && hold(block)) return enter_own(block);
     const BlockState before = entry.state;
     const BlockStep next = must_stay(block) && settled(before)
                                ? take(entry, BlockEvent::pinned_fault)
@@ -144,12 +155,12 @@ Stamp Node::stamp_of_atomic(BlockId block) noexcept {
 // anything, so it needs no turn; the one of a node that asks is looked for in enter_atomic().
 bool Node::try_enter_own(void* address, std::size_t bytes) noexcept {
     const auto offset = map().offset_of(reinterpret_cast<std::uintptr_t>(address));
-    if (!offset || debts_.board().is_turn_asked()) return false;
+    if (!offset || debts_.board().is_turn_asked() || debts_.quantum().holds_back()) return false;
     const BlockId block = block_at(*offset);
     BlockEntry& entry = entries_[block];
     if (block_at(*offset + bytes - 1) != block || !entry.latch.try_lock()) return false;
     // Relaxed: as in try_enter_atomic(). A write of this node goes first.
-    if (entry.state != BlockState::exclusive || entry.watched ||
+    if (!keeps_lock(entry.state) || entry.watched ||
         entry.writes.faults.load(std::memory_order_relaxed) != 0) {
         entry.latch.unlock();
         return false;
@@ -158,13 +169,21 @@ bool Node::try_enter_own(void* address, std::size_t bytes) noexcept {
     return enter_own(block);
 }
 
-bool Node::try_leave_own() noexcept {
+bool Node::try_leave_own(void* address, std::size_t bytes) noexcept {
     ThreadContext& thread = this_thread();
-    BlockEntry& entry = entries_[static_cast<BlockId>(thread.atomic_block - 1)];
-    if (entry.state != BlockState::exclusive ||
+    const auto block = static_cast<BlockId>(thread.atomic_block - 1);
+    BlockEntry& entry = entries_[block];
+    if (!keeps_lock(entry.state) ||
         // Relaxed: as in end_turn().
         entry.atomics.turn_asked.load(std::memory_order_relaxed) != 0)
         return false;
+    if (entry.state == BlockState::held) {
+        const auto offset = *map().offset_of(reinterpret_cast<std::uintptr_t>(address));
+        if (debts_.board().is_block_wanted() &&
+            (word_at(offset) == entry.atomics.word || !goes_on_with_own()))
+            return false;
+        note_held_atomic(block, offset, bytes);
+    }
     thread.atomic_block = 0;
     statistics_.count_atomic();
     entry.latch.unlock();
@@ -174,6 +193,8 @@ bool Node::try_leave_own() noexcept {
 // With the latch, which it opens.
 void Node::end_atomic(BlockEntry& entry) noexcept {
     entry.atomics.at_ns = now_ns();
+    debts_.quantum().note_atomic(entry.atomics.at_ns);
+    debts_.board().note_active(false);
     this_thread().atomic_block = 0;
     entry.latch.unlock();
     end_turn(entry);
@@ -185,6 +206,15 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     BlockEntry& entry = entries_[block];
     statistics_.count_atomic();
     if (entry.state == BlockState::exclusive) return end_atomic(entry);
+    if (entry.state == BlockState::held) {
+        note_held_atomic(block, offset, bytes);
+        const bool lets_go = debts_.board().is_block_wanted() &&
+                             (entry.atomics.vain || !debts_.quantum().goes_on(now_ns()));
+        if (lets_go) end_hold(block);
+        end_atomic(entry);
+        if (lets_go) end_quantum();
+        return;
+    }
     const LockToken token = lock_.held_token(block);
     if (token.home != self_) count(&PlaceCounters::home_migrations);
     // Every atomic is a version of its own: a peer that read this copy by an older notice, which

@@ -165,7 +165,7 @@ void Node::start_payer() {
     if (turns_of_this_thread() != nullptr) return;
     debts_.payer().start([this] {
         pay();
-        return debts_.board().is_block_wanted();
+        return debts_.board().is_block_wanted() && !debts_.quantum().goes_on(now_ns());
     });
 }
 

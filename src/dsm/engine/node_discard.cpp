@@ -44,7 +44,7 @@ bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
             all = false;
             continue;
         }
-        stop_exclusive(block);
+        stop_keeping(block);
         if (entry.state == BlockState::pinned) {
             entry.state = take(entry, BlockEvent::unpinned).next;
         }

@@ -239,8 +239,10 @@ bool Node::take_untouched(BlockId block) noexcept {
 }
 
 // With the latch: before what needs a tracked block.
-void Node::stop_exclusive(BlockId block) noexcept {
-    if (entries_[block].state == BlockState::exclusive) give_up(block, GiveUp::needed);
+void Node::stop_keeping(BlockId block) noexcept {
+    const BlockState state = entries_[block].state;
+    if (state == BlockState::exclusive) give_up(block, GiveUp::needed);
+    if (state == BlockState::held) end_hold(block);
 }
 
 // --- wanted elsewhere ----------------------------------------------------------------------------
@@ -275,16 +277,21 @@ void Node::wake_for_wanted(BlockId block) noexcept {
 // False: its latch is held.
 bool Node::try_give_up(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
+    // A hint, without the latch.
+    if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) == BlockState::held &&
+        debts_.quantum().goes_on(now_ns()))
+        return false;
     if (!entry.latch.try_lock()) {
-        // The thread that has it may wait, for this block's lock even, unless it is exclusive.
-        return std::atomic_ref{entry.state}.load(std::memory_order_seq_cst) !=
-               BlockState::exclusive;
+        // The thread that has it may wait, for this block's lock even, unless that is kept.
+        return !keeps_lock(std::atomic_ref{entry.state}.load(std::memory_order_seq_cst));
     }
     const bool exclusive = entry.state == BlockState::exclusive;
+    const bool held = entry.state == BlockState::held;
     if (exclusive) give_up(block, GiveUp::wanted);
+    if (held) end_hold(block);
     entry.latch.unlock();
-    if (!exclusive) return true;
-    give_up_near(block);
+    if (!exclusive && !held) return true;
+    if (exclusive) give_up_near(block);
     // A node that gets these bytes asks for the release that they owe, which may begin meanwhile.
     debts_.want_own();
     debts_.payer().wake();

@@ -32,7 +32,7 @@ bool Node::learn_flushed() noexcept {
     // Releases of other threads stay untold, and no thread releases meanwhile.
     const std::scoped_lock role{release_};
     const bool all_told = !flushes_.has_untold();
-    learn_flushed(flushes_.take(), true);
+    learn_flushed(flushes_.take([this] { serve_wanted(); }), true);
     races_.know_what_was_flushed();
     flushes_.open();
     if (all_told) flushes_.note_all_told();
@@ -95,7 +95,8 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
         if (orders) races_.know_what_was_flushed();
         return false;
     }
-    const FlushObject::Content flushed = flushes_.take();
+    // Who has it may wait for a block that is kept here, and this thread has the release's role.
+    const FlushObject::Content flushed = flushes_.take([this] { serve_wanted(); });
     merge_until_quiet(others);
     end_release();
     learn_flushed(flushed, orders);

@@ -103,6 +103,7 @@ void Node::drop_unchanged_work(Look look) noexcept {
         const std::scoped_lock guard{entry.latch};
         entry.unmerged = false;
         if (release_.is_reported(at)) entry.state = take(entry, BlockEvent::written).next;
+        if (entry.state == BlockState::held) return true;
         const bool again = look == Look::again;
         if (again ? has_changed(block) : has_changed_unless_watched(block)) return true;
         note_unchanged(entry);
@@ -143,6 +144,10 @@ bool Node::begin_merge(std::size_t at) noexcept {
     if (release_.is_reported(at)) {
         if (entry.state == BlockState::readonly) note_write_after_read(entry);
         entry.state = take(entry, BlockEvent::written).next;
+    }
+    if (entry.state == BlockState::held) {
+        merge_held(block);
+        return false;
     }
     if (settled(entry.state)) return false;  // since it was reported
     if (has_changed_unless_watched(block)) {
@@ -336,6 +341,24 @@ void Node::publish_merged(BlockId block, const LockToken& token, Publish&& publi
     note_made(block, wts, tried == Tried::no ? rts : Timestamp{});
     count(&PlaceCounters::blocks_merged);
     trace("dsm.merge", block, wts.value);
+}
+
+// A release's merge, with the latch. What came before an atomic that was made since this release
+// began it may have passed by: the next one is owed.
+void Node::merge_held(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    entry.merging.vain = 0;
+    entry.merging.given_up = false;
+    if (entry.atomics.release >= release_.number()) {
+        end_hold(block);
+    } else {
+        entry.state = take(entry, BlockEvent::wanted).next;
+        note_row(entry.atomics);
+        publish_merged(block, lock_.held_token(block), [&](Version next) {
+            copies_.publish_changes(block, private_copy(block), next, nullptr);
+        });
+    }
+    entry.state = take(entry, BlockEvent::merged).next;
 }
 
 void Node::add_own_notice(BlockId block, Timestamp wts, Timestamp rts) noexcept {

@@ -30,7 +30,7 @@ void Node::hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept {
                       stack.bytes - guard_bytes, [&](BlockId block) {
                           BlockEntry& entry = entries_[block];
                           const std::scoped_lock guard{entry.latch};
-                          stop_exclusive(block);
+                          stop_keeping(block);
                           HIROBA_INVARIANT(entry.pins < UINT16_MAX, "block %u: %u pins", block,
                                            entry.pins);
                           ++entry.pins;
@@ -65,7 +65,7 @@ void Node::close_guard(AddressRange guard) noexcept {
                           BlockEntry& entry = entries_[block];
                           entry.latch.lock();
                           entry.guards_stack = true;
-                          stop_exclusive(block);
+                          stop_keeping(block);
                           if (readable(entry.state))
                               make_stale(block);
                           else

@@ -24,6 +24,7 @@ constexpr std::uint64_t turn_of_starved_ns = 20'000'000;
 constexpr unsigned tries_in_turn = 2;  ///< of an atomic, before it insists
 constexpr unsigned tries_of_load = 2;  ///< before it asks for a turn
 constexpr unsigned tries_to_starve = 5;
+constexpr std::uint64_t lately_ns = 1'000'000;
 constexpr std::uint64_t idle_ns = 3'000;  ///< without an operation of the other node: its turn ends
 /// Likewise, where it was given: it may acquire and read what it has waited for.
 constexpr std::uint64_t idle_after_giving_ns = 30'000;
@@ -35,14 +36,20 @@ constexpr std::uint64_t idle_after_giving_ns = 30'000;
 // Returns since when it has held back; 0: nobody has asked.
 std::uint64_t Node::give_turn(BlockId block) noexcept {
     if (!debts_.board().is_turn_asked()) return 0;
+    AtomicQuantum& quantum = debts_.quantum();
     const std::uint64_t begin = now_ns();
     const BlockEntry& entry = entries_[block];  // hints, read without the latch
     const bool dense = begin - entry.atomics.at_ns <= dense_ns, vain = entry.atomics.vain;
     bool paid = false;
     const std::uint64_t usual_ns = debts_.pull_times().longest_wait_ns(turn_ns);
     std::uint64_t longest_ns = usual_ns;
-    const auto other = debts_.board().give_turn(block, [&](Turn turn) {
-        if (turn < Turn::insistent && (!dense || (turn == Turn::patient && !vain))) return false;
+    const auto other = debts_.board().give_turn([&](Turn turn, BlockId asked) {
+        // Who makes atomics here and there may come to that block late.
+        if (asked != block && (turn == Turn::patient || !is_used_lately(asked, begin)))
+            return false;
+        const bool comes_back = asked == block ? dense : quantum.is_dense(begin);
+        if (turn < Turn::insistent && (!comes_back || (turn == Turn::patient && !vain)))
+            return false;
         longest_ns = turn == Turn::starved ? turn_of_starved_ns : usual_ns;
         if (std::exchange(paid, true)) return true;
         // Before it is told.
@@ -51,16 +58,45 @@ std::uint64_t Node::give_turn(BlockId block) noexcept {
         return true;
     });
     if (!other) return 0;
-    for (BoundedWait wait{begin, longest_ns}; debts_.board().has_turn(*other, block);
+    for (BoundedWait wait{begin, longest_ns}; debts_.board().has_turn(other->node, other->block);
          wait.pause()) {
         if (wait.is_over()) {
-            debts_.board().take_turn_back(*other, block);
-            break;
+            debts_.board().take_turn_back(other->node, other->block);
+            return begin;
         }
         pay();
         endpoint_.poll();
     }
+    if (!vain) {
+        quantum.end(begin, std::nullopt);
+        hold_back_for(other->node);
+    }
     return begin;
+}
+
+bool Node::is_used_lately(BlockId block, std::uint64_t now) noexcept {
+    return block < entries_.size() && now - entries_[block].atomics.at_ns <= lately_ns;
+}
+
+// Before an atomic, with nothing held: another node goes on with its own, until it pauses or its
+// quantum is over.
+void Node::hold_back_for(NodeId other) noexcept {
+    const AtomicQuantum::Stop here{debts_.quantum()};
+    const std::uint64_t begin = now_ns();
+    std::uint64_t seen = debts_.board().activity_of(other), seen_at = begin;
+    for (BoundedWait wait{begin, debts_.quantum().length_ns()}; !wait.is_over();) {
+        wait.pause();
+        pay();
+        endpoint_.poll();
+        const std::uint64_t active = debts_.board().activity_of(other);
+        if (active != seen || (active & 1) != 0) {
+            seen = active;
+            seen_at = wait.now();
+        } else if (wait.now() - seen_at >= AtomicQuantum::idle_ns) {
+            break;
+        }
+    }
+    debts_.quantum().begin(now_ns());
 }
 
 // Waits while another node has its turn, if this one was in the middle of a burst too.
@@ -78,6 +114,7 @@ bool Node::await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_n
     const std::uint64_t word = word_at(offset);
     ask_turn(*holder, block, Turn::patient);
     Timestamp seen = copies_.wts_of(*holder, block);
+    std::uint64_t active = debts_.board().activity_of(*holder);
     std::uint64_t seen_at = begin;
     const std::uint64_t idle = since_ns != 0 ? idle_after_giving_ns : idle_ns;
     for (BoundedWait wait{begin, debts_.pull_times().longest_wait_ns(turn_ns)};
@@ -93,8 +130,10 @@ bool Node::await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_n
             continue;
         }
         const Timestamp wts = copies_.wts_of(*holder, block);
-        if (wts != seen) {
+        const std::uint64_t activity = debts_.board().activity_of(*holder);
+        if (wts != seen || activity != active) {
             seen = wts;
+            active = activity;
             seen_at = wait.now();
         } else if (wait.now() - seen_at >= idle) {
             return true;

@@ -47,6 +47,7 @@ MemoryCounts sum_of(const PlaceCounters& counters) noexcept {
     counts.races = value(counters.races);
     counts.pulls = value(counters.pulls);
     counts.made_exclusive = value(counters.made_exclusive);
+    counts.held = value(counters.held);
     counts.given_up = value(counters.given_up);
     counts.taken_first = value(counters.taken_first);
     counts.taken_whole = value(counters.taken_whole);

@@ -25,7 +25,7 @@ struct PlaceCounters : MissCounters {
     PlaceCounter releases{0}, acquires{0}, blocks_merged{0}, notices_made{0}, notices_dropped{0},
         invalidations{0}, lease_expiries{0}, home_migrations{0}, atomics{0}, flushes{0}, races{0},
         pulls{0}, made_exclusive{0}, given_up{0}, given_up_ahead{0}, taken_first{0}, taken_whole{0},
-        fault_ns{0}, release_ns{0}, acquire_ns{0};
+        held{0}, fault_ns{0}, release_ns{0}, acquire_ns{0};
 };
 
 inline void add_to(PlaceCounter& counter, std::uint64_t by) noexcept {

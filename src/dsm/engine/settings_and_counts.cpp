@@ -72,6 +72,7 @@ public:
         add("flushes", c.flushes);
         add("races", c.races);
         add("pulls", c.pulls);
+        add("held", c.held);
         add("made_exclusive", c.made_exclusive);
         add("given_up", c.given_up);
         add("taken_first", c.taken_first);
@@ -86,6 +87,7 @@ public:
 
 private:
     void add(const char* name, std::uint64_t value) noexcept {
+        HIROBA_INVARIANT(size_ < counts_.size(), "more than %lu counters", counts_.size());
         net::NamedCount& count = counts_[size_++];
         std::strncpy(count.name, name, sizeof count.name - 1);
         count.value = value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the states of one block at one node and how they change (docs/protocol.md#block).
 // Invariant: private copy == public copy (the twin) in every state but invalid_dirty,
-// readonly_dirty, writable, pinned and exclusive; a pair without a row means a bug: the
+// readonly_dirty, writable, pinned, exclusive and held; a pair without a row means a bug: the
 // node stops.
 // Source: the paper, section 3.4 and figure 3; rows for rebasing:
 // docs/decisions/unmerged-bytes-stay-on-top.md.
@@ -25,8 +25,9 @@ enum class BlockState : std::uint8_t {
     pinned,          ///< never inaccessible, compared if written: stacks of this node's threads
     discarded,       ///< inaccessible, all zero: freed here, perhaps not yet on every node
     exclusive,       ///< writable, the only readable copy of all nodes: no release looks at it
+    held,            ///< as writable, its lock kept, since this node makes atomics in a row there
 };
-inline constexpr unsigned block_states = 9;
+inline constexpr unsigned block_states = 10;
 
 enum class BlockEvent : std::uint8_t {
     read_fault,     ///< the program, or the kernel for it, reads
@@ -44,8 +45,9 @@ enum class BlockEvent : std::uint8_t {
     taken,          ///< about to be written, and no node can read any of it
     wanted,         ///< another node wants it, or this one does what needs a tracked block
     handed_over,    ///< another node will want it whole: no copy stays readable here
+    repeated,       ///< an atomic follows others of this node
 };
-inline constexpr unsigned block_events = 15;
+inline constexpr unsigned block_events = 16;
 
 /// What the engine does on the way, in this order: rebase or fetch, then (un)map.
 enum class BlockWork : std::uint8_t {
@@ -74,7 +76,12 @@ struct BlockStep {
 constexpr bool readable(BlockState state) {
     return state == BlockState::readonly || state == BlockState::readonly_dirty ||
            state == BlockState::writable || state == BlockState::pinned ||
-           state == BlockState::exclusive;
+           state == BlockState::exclusive || state == BlockState::held;
+}
+
+/// True when this node keeps the block's lock until somebody wants it.
+constexpr bool keeps_lock(BlockState state) {
+    return state == BlockState::exclusive || state == BlockState::held;
 }
 
 /// True when there is nothing to merge: a release that has the block on its list passes it by.
@@ -85,16 +92,16 @@ constexpr bool settled(BlockState state) {
 
 /// As docs/protocol.md calls them.
 constexpr const char* name_of(BlockState state) {
-    constexpr const char* names[block_states] = {"invalid",  "invalid_dirty",  "invalidating",
-                                                 "readonly", "readonly_dirty", "writable",
-                                                 "pinned",   "discarded",      "exclusive"};
+    constexpr const char* names[block_states] = {
+        "invalid",  "invalid_dirty", "invalidating", "readonly",  "readonly_dirty",
+        "writable", "pinned",        "discarded",    "exclusive", "held"};
     return names[static_cast<unsigned>(state)];
 }
 constexpr const char* name_of(BlockEvent event) {
     constexpr const char* names[block_events] = {
-        "read_fault",  "write_fault",   "pinned_fault", "written", "stale",
-        "found_equal", "found_changed", "merged",       "atomic",  "unpinned",
-        "freed",       "unread",        "taken",        "wanted",  "handed_over"};
+        "read_fault",    "write_fault", "pinned_fault", "written",  "stale", "found_equal",
+        "found_changed", "merged",      "atomic",       "unpinned", "freed", "unread",
+        "taken",         "wanted",      "handed_over",  "repeated"};
     return names[static_cast<unsigned>(event)];
 }
 
@@ -155,6 +162,15 @@ constexpr std::optional<BlockStep> find_step_of_exclusive(BlockState state, Bloc
         // It was reported before, or lies between others that are scanned.
         case on(exclusive, written):
         case on(exclusive, merged): return BlockStep{exclusive, none};
+
+        // Whatever needs a tracked block, or its lock, ends it first.
+        case on(writable, repeated): return BlockStep{held, none};
+        case on(held, wanted): return BlockStep{writable, none};
+        case on(held, written): return BlockStep{held, none};
+        case on(held, read_fault):
+        case on(held, write_fault):
+        case on(held, pinned_fault):  // for the kernel to read
+        case on(held, atomic): return BlockStep{held, map_write};
 
         default: return find_step_of_freed(state, event);
     }

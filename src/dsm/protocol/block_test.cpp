@@ -86,6 +86,13 @@ constexpr Row rows[] = {
     {exclusive, atomic, exclusive, map_write},
     {exclusive, written, exclusive, none},
     {exclusive, merged, exclusive, none},
+    {writable, repeated, held, none},
+    {held, wanted, writable, none},
+    {held, written, held, none},
+    {held, read_fault, held, map_write},
+    {held, write_fault, held, map_write},
+    {held, pinned_fault, held, map_write},
+    {held, atomic, held, map_write},
 };
 
 TEST(BlockProtocol, every_pair_has_its_row_or_stops_the_node) {

@@ -72,7 +72,7 @@ public:
 
     /// Sends what a node counted at one place; `count` up to place_counts_max.
     void report_place(const SyncPlace& place, const NamedCount* counts, std::size_t count) noexcept;
-    static constexpr std::size_t place_counts_max = 32;
+    static constexpr std::size_t place_counts_max = 40;
 
     /// Reports two nodes having written the same `bytes` bytes at `address` between two
     /// synchronizations; the launcher names the symbol and prints each place once.

@@ -33,7 +33,7 @@ struct AtomicHooks {
     /// Likewise where that takes few instructions: on the program's stack, of which they need some
     /// hundreds of bytes; errno stays. False: the functions above do it. Null: always.
     bool (*try_enter)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
-    bool (*try_leave)(void* context) noexcept = nullptr;
+    bool (*try_leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
     void (*flush)(void* context) noexcept = nullptr;
     /// Whether the region the thread is in takes the term over. Then the instruction is not carried
     /// out. Null: never asked.

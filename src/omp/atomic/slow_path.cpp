@@ -185,9 +185,10 @@ bool enter_at_once(void* address, SiteRecord& site) noexcept {
     return hooks.try_enter(hooks.context, address, site.operand_bytes);
 }
 
-bool leave_at_once(SiteRecord& site) noexcept {
+bool leave_at_once(void* address, SiteRecord& site) noexcept {
     const AtomicHooks& hooks = site.object->hooks;
-    return hooks.try_leave != nullptr && !hooks.sequential && hooks.try_leave(hooks.context);
+    return hooks.try_leave != nullptr && !hooks.sequential &&
+           hooks.try_leave(hooks.context, address, site.operand_bytes);
 }
 
 /// While one lives, the thread's context names the part of the stack that a flush's trampoline and
@@ -272,7 +273,7 @@ hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord*
 }
 
 void hiroba_atomic_leave(void* address, hiroba::omp::SiteRecord* site) noexcept {
-    if (!hiroba::omp::leave_at_once(*site))
+    if (!hiroba::omp::leave_at_once(address, *site))
         hiroba::omp::as_runtime([&] { hiroba::omp::leave(address, *site); });
     hiroba::this_thread().in_runtime = false;
 }

@@ -56,6 +56,7 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.memory.join = scenario.joins();
     options.memory.hand_over = scenario.hand_over();
     options.memory.notices_max = scenario.notices_max;
+    options.memory.row_min = scenario.row_min();
     using Race = dsm::MemoryOptions::Race;
     options.memory.race = scenario.races == Races::off ? Race::off : Race::report;
     options.memory.lease = 2;

@@ -69,16 +69,16 @@ std::string Invariants::broken_here(std::uint32_t rank, std::size_t index, bool 
                std::to_string(static_cast<int>(view->state));
     }
     if (view->state == BlockState::invalidating) return "invariant 7: invalidating, latch open";
-    const bool lease_counts = view->state != BlockState::exclusive &&
-                              !is_home(rank, *view, blocks_[index]) && !view->moved;
+    const bool lease_counts =
+        !dsm::keeps_lock(view->state) && !is_home(rank, *view, blocks_[index]) && !view->moved;
     if (readable(view->state) && !view->acquiring && lease_counts && !is_at_work_on(index) &&
         view->rts < view->expired_to) {
         return "invariant 6: readable until " + std::to_string(view->rts.value) +
                ", but leases have expired up to " + std::to_string(view->expired_to.value);
     }
-    const bool stays = view->state == BlockState::pinned || view->state == BlockState::exclusive;
+    const bool stays = view->state == BlockState::pinned || dsm::keeps_lock(view->state);
     if (stays && !node.engine().is_readable(addresses_[index])) {
-        return "invariant 8: pinned or exclusive, and inaccessible";
+        return "invariant 8: pinned, exclusive or held, and inaccessible";
     }
     if (is_stack_of(rank, index) && !stays && view->state != BlockState::invalid) {
         return "invariant 8: a stack in state " + std::to_string(static_cast<int>(view->state));

@@ -33,6 +33,10 @@ struct Scenario {
     /// Whether exchanges for several blocks are joined, as where memory is not mapped; elsewhere
     /// one block goes after the other, as where it is.
     constexpr bool joins() const { return std::string_view{name}.starts_with("merges_"); }
+    /// Behind how many atomics in a row a block is held: one, or none is.
+    constexpr std::uint16_t row_min() const {
+        return std::string_view{name}.starts_with("held_") ? 1 : UINT16_MAX;
+    }
     /// Whether each block that is one node's own is handed over at that node's next meeting but
     /// one, or none is.
     constexpr auto hand_over() const {

@@ -59,6 +59,43 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
          }
      },
      Races::off, true, false, true},
+    // A block that is held for atomics in a row; the other node makes one there, and looks for what
+    // came before.
+    {"held_and_wanted", 2, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.write(node, 2, 2), world.atomic_add(node, 0), world.atomic_add(node, 0);
+             world.tell(), world.write(node, 2, 3), world.atomic_add(node, 0);
+         }
+         if (thread == 1) world.await_told(1), world.look(node, 0, 2), world.atomic_add(node, 0);
+     },
+     Races::off, true, false, true},
+    // With a plain write between them, until the nodes meet; the other one has an older copy.
+    {"held_until_meeting", 2, 1, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 1) world.read(node, 1);
+         if (thread == 0) {
+             world.atomic_add(node, 0), world.atomic_add(node, 0);
+             world.write(node, 1, 5), world.atomic_add(node, 0);
+         }
+         world.meet(node);
+         world.see_at_least(node, 1, 5);
+         world.atomic_add(node, 0);
+     },
+     Races::off, true, false, true},
+    // Another thread of the node makes a release meanwhile: it may have passed by what came before
+    // the last of these atomics.
+    {"held_beside_release", 2, 2, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.write(node, 2, 2), world.atomic_add(node, 0), world.atomic_add(node, 0);
+             world.tell(), world.write(node, 2, 3), world.atomic_add(node, 0);
+         }
+         if (thread > 0) world.await_told(1);
+         if (thread == 1) node.memory().release(dsm::Others::running);
+         if (thread == 2) world.look(node, 0, 2);
+     },
+     Races::off, true, false, true},
     // A block that only atomics write; the other node reads it and what came before, and makes one.
     {"exclusive_by_atomics", 2, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

@@ -31,6 +31,33 @@ EXCLUSIVE = {
         ENGINE + "node_atomic.cpp",
         [("tried == Tried::no ? rts : Timestamp{}", "rts")],
     ),
+    # A release passes by what is held.
+    "held_passed_by": (
+        ENGINE + "node_release.cpp",
+        [("        merge_held(block);\n        return false;\n", "        return false;\n")],
+    ),
+    # A release tells of an atomic behind its look at what came before that.
+    "held_told_too_early": (
+        ENGINE + "node_release.cpp",
+        [("entry.atomics.release >= release_.number()", "entry.latch.try_lock()")],
+    ),
+    # What was written while a block was held is given up as if releases had told of it.
+    "held_without_debt": (
+        ENGINE + "node_held.cpp",
+        [("{wts, owe_release(), races_.this_change()}",
+          "{wts, {self_, release_.numbers().begun()}, races_.this_change()}")],
+    ),
+    # A flush that waits for the others' gives nothing up; nor does the release that waits behind it.
+    "flush_serves_nobody": (
+        ENGINE + "node_flush.cpp",
+        [("    const FlushObject::Content flushed = flushes_.take([this] { serve_wanted(); });\n",
+          "    const FlushObject::Content flushed = flushes_.take([] {});\n")],
+    ),
+    # Nobody is told of what was written while a block was held.
+    "held_without_notice": (
+        ENGINE + "node_held.cpp",
+        [("    add_own_notice(block, wts, tried == Tried::no ? rts : Timestamp{});\n", "")],
+    ),
     # The initial home reads a block that no node has touched, and leaves no trace.
     "untouched_though_read": (
         ENGINE + "fault_path.cpp",

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: how long this node goes on with its atomics while another node waits for a block that is
+// held here. What changes hands costs both: the one that lets go makes a release, the other
+// acquires it and brings what it reads and writes anew. A quantum lasts a few times as long as
+// that. Invariant: a hint. It decides when an atomic begins, never what it does.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.hpp"
+#include "base/turns.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::dsm {
+
+/// Thread: any; async-signal-safe. Times are of now_ns().
+class AtomicQuantum {
+public:
+    /// While one lives, a thread of this node is in the runtime for an atomic or a fault: others
+    /// need not wait for it.
+    class Stop {
+    public:
+        explicit Stop(AtomicQuantum& quantum) noexcept : quantum_(quantum) {
+            quantum_.stops_.fetch_add(1, std::memory_order_relaxed);
+        }
+        Stop(const Stop&) = delete;
+        Stop& operator=(const Stop&) = delete;
+        ~Stop() { quantum_.stops_.fetch_sub(1, std::memory_order_relaxed); }
+
+    private:
+        AtomicQuantum& quantum_;
+    };
+    /// Likewise, and notes how long it was, where that is asked for.
+    class SlowPart {
+    public:
+        explicit SlowPart(AtomicQuantum& quantum) noexcept
+            : quantum_(quantum.is_in_use() ? &quantum : nullptr) {
+            if (quantum_ == nullptr) return;
+            begun_ns_ = now_ns();
+            quantum_->stops_.fetch_add(1, std::memory_order_relaxed);
+        }
+        SlowPart(const SlowPart&) = delete;
+        SlowPart& operator=(const SlowPart&) = delete;
+        ~SlowPart() {
+            if (quantum_ == nullptr) return;
+            quantum_->stops_.fetch_sub(1, std::memory_order_relaxed);
+            quantum_->note_slow(now_ns() - begun_ns_);
+        }
+
+    private:
+        AtomicQuantum* quantum_;
+        std::uint64_t begun_ns_ = 0;
+    };
+    /// Whether it has ever held back.
+    bool is_in_use() const noexcept { return load(begun_ns_) != 0; }
+    bool is_stopped() const noexcept { return stops_.load(std::memory_order_relaxed) != 0; }
+
+    /// Whether one in 16 calls.
+    bool is_due() noexcept {
+        const std::uint32_t calls = calls_.load(std::memory_order_relaxed) + 1;
+        calls_.store(calls, std::memory_order_relaxed);
+        return calls % 16 == 0;
+    }
+    void note_atomic(std::uint64_t now) noexcept { store(last_ns_, now); }
+    /// So long an atomic or a fault took that met another node.
+    void note_slow(std::uint64_t ns) noexcept { store(slow_ns_, load(slow_ns_) + ns); }
+    /// Whether the last one was just now.
+    bool is_in_row(std::uint64_t now) const noexcept {
+        return turns_of_this_thread() != nullptr || now - load(last_ns_) <= gap_ns;
+    }
+    bool is_dense(std::uint64_t now) const noexcept { return now - load(last_ns_) <= idle_ns; }
+
+    /// Another node wants a held block. Whether this node goes on for now. Simulated ones do not.
+    bool goes_on(std::uint64_t now) noexcept {
+        if (turns_of_this_thread() != nullptr || is_stopped() || holds_back() || !is_dense(now))
+            return false;
+        const std::uint64_t since = load(wanted_ns_);
+        if (since == 0) store(wanted_ns_, now);
+        return since == 0 || now - since < length_ns();
+    }
+    /// It lets `other` go on, and holds back its next atomic.
+    void end(std::uint64_t now, std::optional<NodeId> other) noexcept {
+        const std::uint64_t spent = now - load(begun_ns_), slow = load(slow_ns_);
+        std::uint64_t length = length_ns();
+        if (2 * slow > spent) {
+            length = std::min(2 * length, longest_ns);
+        } else if (4 * slow < spent) {
+            length = std::max(length / 2, shortest_ns);
+        }
+        store(length_ns_, length);
+        store(wanted_ns_, 0);
+        if (other) other_.store(other->value + 1, std::memory_order_relaxed);
+    }
+    bool holds_back() const noexcept { return other_.load(std::memory_order_relaxed) != 0; }
+    /// For whom it holds back, from now on no more.
+    std::optional<NodeId> take_other() noexcept {
+        if (!holds_back()) return std::nullopt;
+        const std::uint32_t other = other_.exchange(0, std::memory_order_relaxed);
+        return other == 0 ? std::nullopt : std::optional{NodeId{other - 1}};
+    }
+    /// It goes on.
+    void begin(std::uint64_t now) noexcept {
+        store(begun_ns_, now);
+        store(slow_ns_, 0);
+        store(wanted_ns_, 0);
+    }
+    std::uint64_t length_ns() const noexcept { return load(length_ns_); }
+
+    /// Without an atomic: a node that has gone on does something else.
+    static constexpr std::uint64_t idle_ns = 20'000;
+    static constexpr std::uint64_t gap_ns = 5'000;
+
+private:
+    static constexpr std::uint64_t shortest_ns = 100'000, longest_ns = 10'000'000;
+
+    // Relaxed: a value that another thread overwrites is lost.
+    static std::uint64_t load(const std::atomic<std::uint64_t>& value) noexcept {
+        return value.load(std::memory_order_relaxed);
+    }
+    static void store(std::atomic<std::uint64_t>& value, std::uint64_t to) noexcept {
+        value.store(to, std::memory_order_relaxed);
+    }
+
+    std::atomic<std::uint32_t> stops_{0};
+    std::atomic<std::uint32_t> calls_{0};
+    std::atomic<std::uint32_t> other_{0};  ///< its number + 1
+    std::atomic<std::uint64_t> last_ns_{0}, begun_ns_{0}, wanted_ns_{0}, slow_ns_{0};
+    std::atomic<std::uint64_t> length_ns_{shortest_ns};
+};
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: blocks on which this node makes atomics in a row: it keeps the lock, and publishes what
+// they wrote once, when another node wants the block or at the next release of this one
+// (docs/protocol.md#held).
+// Invariant: while a block is held this node has its lock and is its home. Write tracking goes on,
+// so that each release finds what was written there since, by atomics or otherwise.
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.hpp"
+#include "base/trace.hpp"
+#include "dsm/engine/node.hpp"
+
+namespace hiroba::dsm {
+
+namespace {
+constexpr std::uint16_t worth_min = 8;     ///< while it is kept, or the next row has to be longer
+constexpr std::uint8_t patience_max = 10;  ///< of doublings of row_min
+}  // namespace
+
+// With the block's latch and lock.
+bool Node::may_hold(BlockId block, const LockToken& token, std::uint64_t now) noexcept {
+    BlockEntry& entry = entries_[block];
+    AtomicUse& use = entry.atomics;
+    if (!options_.exclusive || token.home != self_ || token.read || use.vain ||
+        !debts_.quantum().is_in_row(now)) {
+        use.row = 0;
+        return false;
+    }
+    if (use.row < UINT16_MAX) ++use.row;
+    return use.row >= options_.row_min << use.patience && entry.state == BlockState::writable &&
+           entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale.pinned &&
+           // Relaxed: a hint.
+           entry.spin.waits.load(std::memory_order_relaxed) == 0 && !must_stay(block);
+}
+
+// With the block's latch and lock. False: somebody wants it already.
+bool Node::hold(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    entry.atomics.row = 0;
+    // Before anybody can ask, as in make_exclusive().
+    entry.state = take(entry, BlockEvent::repeated).next;
+    if (lock_.keep(block)) {
+        count(&PlaceCounters::held);
+        trace("dsm.hold", block);
+        return true;
+    }
+    entry.state = take(entry, BlockEvent::wanted).next;
+    return false;
+}
+
+// Without a look at the clock most times: 16 atomics are a microsecond.
+bool Node::goes_on_with_own() noexcept {
+    return !debts_.quantum().is_due() || debts_.quantum().goes_on(now_ns());
+}
+
+// With the latch, behind an atomic.
+void Node::note_held_atomic(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept {
+    AtomicUse& use = entries_[block].atomics;
+    if (use.row < UINT16_MAX) ++use.row;
+    if (use.row % 16 == 0) {
+        debts_.quantum().note_atomic(now_ns());
+        debts_.board().note_active(false);
+    }
+    use.release = release_.numbers().begun();
+    const std::size_t at = space_.offset_in_block(offset);
+    if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel)
+        races_.note_atomic(block, at, private_copy(block) + at, copies_.own(block) + at, bytes);
+    const std::uint64_t word = word_at(offset);
+    use.vain = word == use.word;
+    use.word = word;
+}
+
+// With nothing held: others get what they want, and what was released before they ask for it. This
+// node's next atomic waits for theirs.
+void Node::end_quantum() noexcept {
+    const auto other = debts_.board().who_wants();
+    debts_.quantum().end(now_ns(), other);
+    serve_wanted();
+    debts_.want_own();
+    pay();
+}
+
+// A row that was short has to be longer the next time.
+void Node::note_row(AtomicUse& use) const noexcept {
+    const bool worth = use.row >= worth_min;
+    if (!worth)
+        use.patience = std::min<std::uint8_t>(use.patience + 1, patience_max);
+    else if (use.patience > 0)
+        --use.patience;
+    use.row = worth ? static_cast<std::uint16_t>(options_.row_min << use.patience) : 0;
+}
+
+// With the latch. What is published may hold plain writes, of which no release has told: it is
+// owed, as an atomic's is.
+void Node::end_hold(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    entry.state = take(entry, BlockEvent::wanted).next;
+    const LockToken token = lock_.held_token(block);
+    const Timestamp wts = write_time(token.rts, min_wts());
+    const Timestamp rts = wts.after(options_.lease);
+    copies_.publish_changes(block, private_copy(block), {wts, owe_release(), races_.this_change()},
+                            nullptr);
+    const Tried tried = try_version(entry, token, wts);
+    entry.notice_wts = {};
+    entry.rts = rts;
+    entry.brought = false;
+    note_row(entry.atomics);
+    lock_.unlock(block, {self_, wts, rts});
+    add_own_notice(block, wts, tried == Tried::no ? rts : Timestamp{});
+    // Behind the notice, as in leave_atomic().
+    if (tried == Tried::first) entry.trial.by = release_.numbers().begun() + 1;
+    trace("dsm.end_hold", block, wts.value);
+}
+
+}  // namespace hiroba::dsm
