@@ -64,7 +64,13 @@ public:
         calls_.store(calls, std::memory_order_relaxed);
         return calls % 16 == 0;
     }
-    void note_atomic(std::uint64_t now) noexcept { store(last_ns_, now); }
+    /// @param made  so many since the last call that changed something
+    void note_atomics(std::uint64_t now, std::uint64_t made) noexcept {
+        store(last_ns_, now);
+        store(made_, load(made_) + made);
+    }
+    /// Whether there were many since it went on: more than it takes to hand something over.
+    bool has_made_many() const noexcept { return load(made_) >= many; }
     /// So long an atomic or a fault took that met another node.
     void note_slow(std::uint64_t ns) noexcept { store(slow_ns_, load(slow_ns_) + ns); }
     /// Whether the last one was just now.
@@ -73,7 +79,7 @@ public:
     }
     bool is_dense(std::uint64_t now) const noexcept { return now - load(last_ns_) <= idle_ns; }
 
-    /// Another node wants a held block. Whether this node goes on for now. Simulated ones do not.
+    /// Another node wants a held block: whether this node goes on. A simulated one never does.
     bool goes_on(std::uint64_t now) noexcept {
         if (turns_of_this_thread() != nullptr || is_stopped() || holds_back() || !is_dense(now))
             return false;
@@ -104,6 +110,7 @@ public:
     /// It goes on.
     void begin(std::uint64_t now) noexcept {
         store(begun_ns_, now);
+        store(made_, 0);
         store(slow_ns_, 0);
         store(wanted_ns_, 0);
     }
@@ -114,6 +121,7 @@ public:
     static constexpr std::uint64_t gap_ns = 5'000;
 
 private:
+    static constexpr std::uint64_t many = 32;
     static constexpr std::uint64_t shortest_ns = 100'000, longest_ns = 10'000'000;
 
     // Relaxed: a value that another thread overwrites is lost.
@@ -127,7 +135,7 @@ private:
     std::atomic<std::uint32_t> stops_{0};
     std::atomic<std::uint32_t> calls_{0};
     std::atomic<std::uint32_t> other_{0};  ///< its number + 1
-    std::atomic<std::uint64_t> last_ns_{0}, begun_ns_{0}, wanted_ns_{0}, slow_ns_{0};
+    std::atomic<std::uint64_t> last_ns_{0}, made_{0}, begun_ns_{0}, wanted_ns_{0}, slow_ns_{0};
     std::atomic<std::uint64_t> length_ns_{shortest_ns};
 };
 

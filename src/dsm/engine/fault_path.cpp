@@ -20,20 +20,22 @@ namespace hiroba::dsm {
 
 namespace {
 
-/// Counts a write's fault while it lives.
-class WriteFault {
+/// Counts a write's fault while it lives, and how long any takes.
+class FaultUnderWay {
 public:
-    WriteFault(BlockEntry& entry, bool write) noexcept : entry_(write ? &entry : nullptr) {
+    FaultUnderWay(BlockEntry& entry, bool write, AtomicQuantum& quantum) noexcept
+        : slow_(quantum), entry_(write ? &entry : nullptr) {
         if (entry_ != nullptr) entry_->writes.faults.fetch_add(1, std::memory_order_relaxed);
     }
-    WriteFault(const WriteFault&) = delete;
-    WriteFault& operator=(const WriteFault&) = delete;
-    ~WriteFault() {
+    FaultUnderWay(const FaultUnderWay&) = delete;
+    FaultUnderWay& operator=(const FaultUnderWay&) = delete;
+    ~FaultUnderWay() {
         // Release: pairs with let_write_faults_end(). What the fault brought is in place.
         if (entry_ != nullptr) entry_->writes.faults.fetch_sub(1, std::memory_order_release);
     }
 
 private:
+    AtomicQuantum::SlowPart slow_;
     BlockEntry* entry_;
 };
 
@@ -70,8 +72,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{statistics_, &PlaceCounters::fault_ns};
-    const WriteFault under_way{entries_[block], write};
-    const AtomicQuantum::SlowPart slow{debts_.quantum()};
+    const FaultUnderWay under_way{entries_[block], write, debts_.quantum()};
     close_waited_for(block);
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere
     if (!write) await_written(block, *offset);

@@ -193,7 +193,7 @@ bool Node::try_leave_own(void* address, std::size_t bytes) noexcept {
 // With the latch, which it opens.
 void Node::end_atomic(BlockEntry& entry) noexcept {
     entry.atomics.at_ns = now_ns();
-    debts_.quantum().note_atomic(entry.atomics.at_ns);
+    debts_.quantum().note_atomics(entry.atomics.at_ns, entry.atomics.vain ? 0 : 1);
     debts_.board().note_active(false);
     this_thread().atomic_block = 0;
     entry.latch.unlock();

@@ -95,7 +95,8 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
         if (orders) races_.know_what_was_flushed();
         return false;
     }
-    // Who has it may wait for a block that is kept here, and this thread has the release's role.
+    // The node that has it may wait for a block kept here, while this thread has the release's
+    // role.
     const FlushObject::Content flushed = flushes_.take([this] { serve_wanted(); });
     merge_until_quiet(others);
     end_release();

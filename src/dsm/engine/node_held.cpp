@@ -59,7 +59,7 @@ void Node::note_held_atomic(BlockId block, std::uint64_t offset, std::size_t byt
     AtomicUse& use = entries_[block].atomics;
     if (use.row < UINT16_MAX) ++use.row;
     if (use.row % 16 == 0) {
-        debts_.quantum().note_atomic(now_ns());
+        debts_.quantum().note_atomics(now_ns(), 16);
         debts_.board().note_active(false);
     }
     use.release = release_.numbers().begun();

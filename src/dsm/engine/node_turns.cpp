@@ -44,7 +44,7 @@ std::uint64_t Node::give_turn(BlockId block) noexcept {
     const std::uint64_t usual_ns = debts_.pull_times().longest_wait_ns(turn_ns);
     std::uint64_t longest_ns = usual_ns;
     const auto other = debts_.board().give_turn([&](Turn turn, BlockId asked) {
-        // Who makes atomics here and there may come to that block late.
+        // A thread that makes atomics here and there may come to that block late.
         if (asked != block && (turn == Turn::patient || !is_used_lately(asked, begin)))
             return false;
         const bool comes_back = asked == block ? dense : quantum.is_dense(begin);
@@ -67,7 +67,7 @@ std::uint64_t Node::give_turn(BlockId block) noexcept {
         pay();
         endpoint_.poll();
     }
-    if (!vain) {
+    if (!vain && quantum.has_made_many()) {
         quantum.end(begin, std::nullopt);
         hold_back_for(other->node);
     }

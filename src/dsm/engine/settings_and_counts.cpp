@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/fatal.hpp"
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
