@@ -115,6 +115,9 @@ public:
         store(wanted_ns_, 0);
     }
     std::uint64_t length_ns() const noexcept { return load(length_ns_); }
+    /// So long the other node makes no atomic when it has paused. Where quanta are long, what it
+    /// brings anew between two of them takes long.
+    std::uint64_t idle_of_other_ns() const noexcept { return std::max(idle_ns, length_ns() / 16); }
 
     /// Without an atomic: a node that has gone on does something else.
     static constexpr std::uint64_t idle_ns = 20'000;
@@ -122,7 +125,7 @@ public:
 
 private:
     static constexpr std::uint64_t many = 32;
-    static constexpr std::uint64_t shortest_ns = 100'000, longest_ns = 10'000'000;
+    static constexpr std::uint64_t shortest_ns = 100'000, longest_ns = 80'000'000;
 
     // Relaxed: a value that another thread overwrites is lost.
     static std::uint64_t load(const std::atomic<std::uint64_t>& value) noexcept {

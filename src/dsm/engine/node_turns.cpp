@@ -92,7 +92,7 @@ void Node::hold_back_for(NodeId other) noexcept {
         if (active != seen || (active & 1) != 0) {
             seen = active;
             seen_at = wait.now();
-        } else if (wait.now() - seen_at >= AtomicQuantum::idle_ns) {
+        } else if (wait.now() - seen_at >= debts_.quantum().idle_of_other_ns()) {
             break;
         }
     }
