@@ -62,6 +62,8 @@ int main(void) {
 #pragma omp critical
             sum += 1;
         }
+        // A fast machine is through with each region before the first signal.
+        if (round < 2) compute();
         start(timer, round % 2, 0);
         const long before = handled;
         compute();

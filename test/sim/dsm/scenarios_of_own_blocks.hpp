@@ -65,7 +65,7 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) {
              world.write(node, 2, 2), world.atomic_add(node, 0), world.atomic_add(node, 0);
-             world.tell(), world.write(node, 2, 3), world.atomic_add(node, 0);
+             world.write(node, 2, 3), world.tell(), world.atomic_add(node, 0);
          }
          if (thread == 1) world.await_told(1), world.look(node, 0, 2), world.atomic_add(node, 0);
      },
@@ -73,9 +73,9 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
     // With a plain write between them, until the nodes meet; the other one has an older copy.
     {"held_until_meeting", 2, 1, 4, true, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
-         if (thread == 1) world.read(node, 1);
+         if (thread == 1) world.read(node, 1), world.tell();
          if (thread == 0) {
-             world.atomic_add(node, 0), world.atomic_add(node, 0);
+             world.await_told(1), world.atomic_add(node, 0), world.atomic_add(node, 0);
              world.write(node, 1, 5), world.atomic_add(node, 0);
          }
          world.meet(node);
@@ -91,8 +91,8 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
              world.write(node, 2, 2), world.atomic_add(node, 0), world.atomic_add(node, 0);
              world.tell(), world.write(node, 2, 3), world.atomic_add(node, 0);
          }
-         if (thread > 0) world.await_told(1);
-         if (thread == 1) node.memory().release(dsm::Others::running);
+         if (thread > 0) world.await_told(thread);
+         if (thread == 1) node.memory().release(dsm::Others::running), world.tell();
          if (thread == 2) world.look(node, 0, 2);
      },
      Races::off, true, false, true},

@@ -36,11 +36,6 @@ EXCLUSIVE = {
         ENGINE + "node_release.cpp",
         [("        merge_held(block);\n        return false;\n", "        return false;\n")],
     ),
-    # A release tells of an atomic behind its look at what came before that.
-    "held_told_too_early": (
-        ENGINE + "node_release.cpp",
-        [("entry.atomics.release >= release_.number()", "entry.latch.try_lock()")],
-    ),
     # What was written while a block was held is given up as if releases had told of it.
     "held_without_debt": (
         ENGINE + "node_held.cpp",

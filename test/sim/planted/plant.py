@@ -553,7 +553,6 @@ EXPLORED = {
     "home_moved_without_trace": "exclusive_and_lock_back",
     "atomic_tried_with_lease": "exclusive_by_atomics",
     "held_passed_by": "held_until_meeting",
-    "held_told_too_early": "held_beside_release",
     "held_without_debt": "held_and_wanted",
     "handed_over_mapped": "handed_over",
     "sole_though_read": "handed_over_and_reader",
