@@ -269,6 +269,7 @@ private:
     void wait() noexcept override { serve_wanted(); }
     void wake_for_wanted(BlockId block) noexcept;
     static void on_block_wanted(void* self, NodeId from, Bytes body) noexcept;
+    bool goes_on_holding(BlockId block) noexcept;
     bool try_give_up(BlockId block) noexcept;
     void give_up_near(BlockId block) noexcept;
     void serve_wanted() noexcept;

@@ -266,6 +266,8 @@ void Node::wanted(NodeId requester, BlockId block) noexcept {
 }
 
 void Node::wake_for_wanted(BlockId block) noexcept {
+    // The thread that makes atomics there sees it by itself; if that stops, the next request comes.
+    if (goes_on_holding(block)) return;
     // Elsewhere giving the lock on takes another node's doing, which a handler may not wait for.
     if (copies_.all_mapped()) {
         const RuntimeScope latches;
@@ -274,13 +276,17 @@ void Node::wake_for_wanted(BlockId block) noexcept {
     debts_.payer().wake();
 }
 
+// A hint, without the latch.
+bool Node::goes_on_holding(BlockId block) noexcept {
+    return std::atomic_ref{entries_[block].state}.load(std::memory_order_relaxed) ==
+               BlockState::held &&
+           debts_.quantum().goes_on(now_ns());
+}
+
 // False: its latch is held.
 bool Node::try_give_up(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
-    // A hint, without the latch.
-    if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) == BlockState::held &&
-        debts_.quantum().goes_on(now_ns()))
-        return false;
+    if (goes_on_holding(block)) return false;
     if (!entry.latch.try_lock()) {
         // The thread that has it may wait, for this block's lock even, unless that is kept.
         return !keeps_lock(std::atomic_ref{entry.state}.load(std::memory_order_seq_cst));
