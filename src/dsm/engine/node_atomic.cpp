@@ -118,7 +118,11 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
         return false;
     }
     // What atomics alone write no release finds changed.
-    if (may_be_exclusive(block, token) && make_exclusive(block)) return enter_own(block);
+    if (may_be_exclusive(block, token)) {
+        // A release that passes by the block from here on ends the epoch of what is noted with it.
+        owe_release();
+        if (make_exclusive(block)) return enter_own(block);
+    }
     if (may_hold(block, token, now) && hold(block)) return enter_own(block);
     const BlockState before = entry.state;
     const BlockStep next = must_stay(block) && settled(before)

@@ -142,14 +142,15 @@ void Node::share_again(BlockId block) noexcept {
 // With the block's latch and lock. False: somebody wants it already.
 bool Node::make_exclusive(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
+    // Other nodes may have to be told of this node's writes up to this release, as a race. Before
+    // another thread's release passes by the block: it ends their epoch.
+    races_.note_own_changes(block, private_copy(block), twin_of(block));
     // Before anybody can ask: who asks for what is not exclusive is not heard.
     entry.state = take(entry, BlockEvent::unread).next;
     if (!lock_.keep(block)) {
         share_again(block);
         return false;
     }
-    // Other nodes may have to be told of this node's writes up to this release, as a race.
-    races_.note_own_changes(block, private_copy(block), twin_of(block));
     entry.exclusive_since = races_.this_change().epoch;
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
