@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: how long this node goes on with its atomics while another node waits for a block that is
 // held here. What changes hands costs both: the one that lets go makes a release, the other
-// acquires it and brings what it reads and writes anew. A quantum lasts a few times as long as
-// that. Invariant: a hint. It decides when an atomic begins, never what it does.
+// acquires it and brings what it reads and writes anew. A quantum lasts a few times as long.
+// Invariant: a hint. It decides when an atomic begins, never what it does.
 #pragma once
 
 #include <algorithm>
@@ -40,19 +40,18 @@ public:
             : quantum_(quantum.is_in_use() ? &quantum : nullptr) {
             if (quantum_ == nullptr) return;
             begun_ns_ = now_ns();
-            quantum_->stops_.fetch_add(1, std::memory_order_relaxed);
+            stop_.emplace(quantum);
         }
         SlowPart(const SlowPart&) = delete;
         SlowPart& operator=(const SlowPart&) = delete;
         ~SlowPart() {
-            if (quantum_ == nullptr) return;
-            quantum_->stops_.fetch_sub(1, std::memory_order_relaxed);
-            quantum_->note_slow(now_ns() - begun_ns_);
+            if (quantum_ != nullptr) quantum_->note_slow(now_ns() - begun_ns_);
         }
 
     private:
         AtomicQuantum* quantum_;
         std::uint64_t begun_ns_ = 0;
+        std::optional<Stop> stop_;
     };
     /// Whether it has ever held back.
     bool is_in_use() const noexcept { return load(begun_ns_) != 0; }

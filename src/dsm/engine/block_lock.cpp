@@ -326,10 +326,6 @@ bool BlockLock::keep(BlockId block) noexcept {
     return LinkWord::from_raw(records_.load(word(self_, block, link_at))) == LinkWord::locked();
 }
 
-bool BlockLock::has_successor(BlockId block) noexcept {
-    return LinkWord::from_raw(records_.load(word(self_, block, link_at))) != LinkWord::locked();
-}
-
 bool BlockLock::is_kept_at(NodeId holder, BlockId block) noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with keep()
     return LeaseWord::from_raw(records_.load(word(holder, block, lease_at))).is_kept();

@@ -116,8 +116,6 @@ public:
     /// The lock, which this node has as the home, stays with it until somebody wants it: they say
     /// so to the Keeper. False: somebody has queued already, so it must be opened.
     bool keep(BlockId block) noexcept;
-    /// Whether a node has queued behind this one, which has the lock.
-    bool has_successor(BlockId block) noexcept;
     /// The part of the node that decides about kept locks.
     class Keeper {
     public:

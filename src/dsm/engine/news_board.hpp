@@ -2,7 +2,8 @@
 // Role: what a node tells whoever has come upon bytes of a release it has not acquired: a board in
 // registered memory with the number of the node's last release told there, and its news; a word
 // in which others say up to which release they want it; and two words for each other node, in which
-// that says which block it wants of those kept here, and which for an atomic.
+// that says which block it wants of those kept here, and which for an atomic; and a word that
+// changes while this node makes atomics.
 // Invariant: number and news are of one moment (version odd while they change). `wanted` only
 // rises.
 #pragma once

@@ -196,6 +196,7 @@ private:
                           Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
     bool enter_own(BlockId block) noexcept;
+    void open_version(BlockId block, const LockToken& token, Timestamp wts) noexcept;
     void end_atomic(BlockEntry& entry) noexcept;
     // Blocks whose lock this node holds meanwhile (node_held.cpp).
     bool may_hold(BlockId block, const LockToken& token, std::uint64_t now) noexcept;

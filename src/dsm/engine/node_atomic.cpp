@@ -204,6 +204,21 @@ void Node::end_atomic(BlockEntry& entry) noexcept {
     end_turn(entry);
 }
 
+// The version that an atomic has published, or several in a row. With the latch, and with the
+// block's lock, which it opens.
+void Node::open_version(BlockId block, const LockToken& token, Timestamp wts) noexcept {
+    BlockEntry& entry = entries_[block];
+    const Timestamp rts = wts.after(options_.lease);
+    const Tried tried = try_version(entry, token, wts);
+    entry.notice_wts = {};
+    entry.rts = rts;
+    entry.brought = false;
+    lock_.unlock(block, {self_, wts, rts});
+    add_own_notice(block, wts, tried == Tried::no ? rts : Timestamp{});
+    // Behind the notice: a release that begins from here on tells of it.
+    if (tried == Tried::first) entry.trial.by = release_.numbers().begun() + 1;
+}
+
 void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const std::uint64_t offset = *map().offset_of(reinterpret_cast<std::uintptr_t>(address));
     const BlockId block = block_at(offset);
@@ -224,7 +239,6 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     // Every atomic is a version of its own: a peer that read this copy by an older notice, which
     // leaves no trace here, must find its version outdated.
     const Timestamp wts = write_time(token.rts, min_wts());
-    const Timestamp rts = wts.after(options_.lease);
     // Others are told when the release that it owes is over.
     const std::size_t at = space_.offset_in_block(offset);
     const std::byte* const now = private_copy(block) + at;
@@ -236,14 +250,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
         races_.note_atomic(block, at, now, copies_.own(block) + at, bytes);
     copies_.publish_part(block, at, now, bytes,
                          {wts, stamp_of_atomic(block), races_.this_change()});
-    const Tried tried = try_version(entry, token, wts);
-    entry.notice_wts = {};
-    entry.rts = rts;
-    entry.brought = false;
-    lock_.unlock(block, {self_, wts, rts});
-    add_own_notice(block, wts, tried == Tried::no ? rts : Timestamp{});
-    // Behind the notice: a release that begins from here on tells of it.
-    if (tried == Tried::first) entry.trial.by = release_.numbers().begun() + 1;
+    open_version(block, token, wts);
     end_atomic(entry);
     if (options_.atomics == MemoryOptions::Atomics::acq_rel) races_.know_what_atomics_ordered();
     close_behind_atomic(block);

@@ -98,18 +98,10 @@ void Node::end_hold(BlockId block) noexcept {
     entry.state = take(entry, BlockEvent::wanted).next;
     const LockToken token = lock_.held_token(block);
     const Timestamp wts = write_time(token.rts, min_wts());
-    const Timestamp rts = wts.after(options_.lease);
     copies_.publish_changes(block, private_copy(block), {wts, owe_release(), races_.this_change()},
                             nullptr);
-    const Tried tried = try_version(entry, token, wts);
-    entry.notice_wts = {};
-    entry.rts = rts;
-    entry.brought = false;
     note_row(entry.atomics);
-    lock_.unlock(block, {self_, wts, rts});
-    add_own_notice(block, wts, tried == Tried::no ? rts : Timestamp{});
-    // Behind the notice, as in leave_atomic().
-    if (tried == Tried::first) entry.trial.by = release_.numbers().begun() + 1;
+    open_version(block, token, wts);
     trace("dsm.end_hold", block, wts.value);
 }
 

@@ -48,11 +48,6 @@ EXCLUSIVE = {
         [("    const FlushObject::Content flushed = flushes_.take([this] { serve_wanted(); });\n",
           "    const FlushObject::Content flushed = flushes_.take([] {});\n")],
     ),
-    # Nobody is told of what was written while a block was held.
-    "held_without_notice": (
-        ENGINE + "node_held.cpp",
-        [("    add_own_notice(block, wts, tried == Tried::no ? rts : Timestamp{});\n", "")],
-    ),
     # The initial home reads a block that no node has touched, and leaves no trace.
     "untouched_though_read": (
         ENGINE + "fault_path.cpp",
