@@ -351,14 +351,27 @@ void BlockLock::wait_until_open(NodeId holder, BlockId block) noexcept {
     }
 }
 
-/// @param holder  whom this node has queued behind, as far as it knows
+// A busy word that has a successor stays as it is until that is granted the lock. Empty: the
+// request is on its way yet, or the lock is.
+std::optional<NodeId> BlockLock::find_predecessor(BlockId block) noexcept {
+    for (std::uint32_t node = 0; node < map_.shape().nodes; ++node) {
+        const auto seen = records_.load(word(NodeId{node}, block, link_at));
+        if (seen == LinkWord::locked_with_successor(self_).raw()) return NodeId{node};
+    }
+    return std::nullopt;
+}
+
+/// @param holder  whom this node has queued behind; empty: a message has done so, and has told
+///                the holder once
 LockToken BlockLock::wait_for_grant(BlockId block, std::optional<NodeId> holder) noexcept {
     Backoff backoff;
     std::uint64_t home;
-    std::uint64_t ask_at_ns = 0;
+    std::uint64_t ask_at_ns = holder ? 0 : now_ns() + between_requests_ns;
     while (((home = records_.load(word(self_, block, token_at))) & granted_bit) == 0) {
-        if (holder && now_ns() >= ask_at_ns) {
-            if (is_kept_at(*holder, block)) keeper_->ask_for(*holder, block);
+        if (now_ns() >= ask_at_ns) {
+            // Another thread of this node may have asked the holder for another block since.
+            if (!holder) holder = find_predecessor(block);
+            if (holder && is_kept_at(*holder, block)) keeper_->ask_for(*holder, block);
             ask_at_ns = now_ns() + between_requests_ns;
         }
         // The holder waits for nobody else's block with this one, so this ends; a lost peer ends

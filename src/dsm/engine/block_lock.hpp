@@ -158,6 +158,7 @@ private:
     void ask_at(NodeId at, std::span<Chased> chased, bool (&open)[together_max]) noexcept;
     bool goes_on(Chased& chased, LinkWord seen) const noexcept;
     LockToken take_over(BlockId block, const std::uint64_t (&words)[3]) noexcept;
+    std::optional<NodeId> find_predecessor(BlockId block) noexcept;
     LockToken wait_for_grant(BlockId block, std::optional<NodeId> holder) noexcept;
     void grant(BlockId block, NodeId to, const LockToken& token) noexcept;
     void grant_by_message(BlockId block, NodeId to) noexcept;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -113,6 +114,34 @@ public:
         for (std::thread& thread : threads) thread.join();
         EXPECT_GT(extended, 0u);
     }
+    // Node 0 keeps a lock, and forgets what a message tells it of node 1, which queues by one.
+    // Returns whether node 1 has asked by itself.
+    bool asks_again_behind_a_message() {
+        struct : BlockLock::Keeper {
+            void ask_for(NodeId holder, BlockId) noexcept override { asked = holder == NodeId{0}; }
+            void wanted(NodeId, BlockId) noexcept override {}
+            void wait() noexcept override {}
+            std::atomic<bool> asked{false};
+        } keeper;
+        for (auto& node : nodes_) node->lock->ask_by(keeper);
+        BlockLock& holder = *nodes_[0]->lock;
+        holder.lock(0);
+        EXPECT_TRUE(holder.keep(0));
+        std::atomic<bool> got{false};
+        std::thread other{[&] {
+            nodes_[1]->lock->lock(0);
+            got = true;
+        }};
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+        while (!keeper.asked && std::chrono::steady_clock::now() < end) {
+            nodes_[0]->endpoint->poll();
+            std::this_thread::yield();
+        }
+        holder.unlock(0, holder.held_token(0));
+        for (; !got; std::this_thread::yield()) nodes_[0]->endpoint->poll();
+        other.join();
+        return keeper.asked;
+    }
     std::uint64_t forwarded() const {
         std::uint64_t sum = 0;
         for (const auto& node : nodes_) sum += node->lock->forwarded();
@@ -152,6 +181,12 @@ TEST(BlockLock, a_home_that_keeps_moving_is_reached_by_messages_along_the_links)
     Cluster cluster{4, 0};
     cluster.run(800);
     EXPECT_GE(cluster.forwarded(), 9u) << "three nodes fetch three blocks at least once";
+}
+
+TEST(BlockLock, who_queued_by_a_message_asks_again_for_a_lock_that_is_kept) {
+    Cluster cluster{2, 0};
+    EXPECT_TRUE(cluster.asks_again_behind_a_message());
+    EXPECT_EQ(cluster.forwarded(), 1u);
 }
 
 TEST(BlockLock, learns_every_lease_that_readers_were_given_without_it) {
