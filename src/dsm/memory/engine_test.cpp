@@ -228,6 +228,46 @@ TEST_P(EachEngine, no_write_escapes_an_unmap_that_races_with_it) {
     writer.join();
 }
 
+// Pages that were unmapped for some collects come back beside one. What was read of each when it
+// was reported or unmapped is what was written there, as soon as the thread that writes stands
+// still.
+TEST_P(EachEngine, no_write_is_lost_on_pages_that_come_back_beside_a_collect) {
+    constexpr std::size_t pages = 64;
+    World world{GetParam(), pages};
+    std::array<std::mutex, pages> of_page;  // as a block's latch
+    std::array<std::atomic<char>, pages> known{};
+    std::atomic<int> bursts{0}, bursts_over{0};
+    constexpr int bursts_max = 200;
+    std::thread program{[&] {
+        std::mt19937 random{815};
+        for (int burst = 1; burst <= bursts_max; ++burst) {
+            while (bursts < burst) std::this_thread::yield();
+            for (std::size_t page = 0; page < pages; ++page) {
+                const std::scoped_lock guard{of_page[page]};
+                world.read(page);
+                world.byte(page) = static_cast<char>(random() % 127 + 1);
+            }
+            bursts_over = burst;
+        }
+    }};
+    const auto collect = [&] {
+        for (const std::size_t page : world.collect()) {
+            const std::scoped_lock guard{of_page[page]};
+            known[page] = world.alias(page);
+        }
+    };
+    for (int burst = 1; burst <= bursts_max; ++burst) {
+        for (std::size_t page = 0; page < pages; ++page) world.unmap(page);
+        collect();  // the pages are unmapped during all of the next one, at first
+        bursts = burst;
+        while (bursts_over < burst) collect();
+        collect();
+        for (std::size_t page = 0; page < pages; ++page)
+            EXPECT_EQ(known[page], world.alias(page)) << page << " in burst " << burst;
+    }
+    program.join();
+}
+
 TEST_P(EachEngine, two_threads_may_fault_on_the_same_pages_at_once) {
     World world{GetParam(), 4096};
     std::atomic<int> ready{0};

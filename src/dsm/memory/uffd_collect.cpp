@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: collect() of the userfaultfd engine: which spans to scan, the scan, its report; and what is
 // reported without a scan (docs/decisions/hot-pages.md).
-// Invariant: the spans cover every page that may have a page table entry.
+// Invariant: the spans cover every asked page: what the kernel may let the program write.
 //
-// A scan costs 0.34 us by itself, 2 ns for each page table entry it walks, and nothing for space
-// that no mapping covers. Entries that never existed count as written and are *made* by the scan,
-// page tables included (64 GiB: 33 ms and 128 MiB). So the spans follow the pages that have been
-// mapped at some time, bridging gaps only where walking them is cheaper than another call.
+// A scan costs 0.34 us by itself, 2 ns for each page table entry it walks, 10 to 20 for one that
+// nobody asks about and that counts as written, and nothing for space that no mapping covers.
+// Entries that never existed count as written and are *made* by the scan, page tables included
+// (64 GiB: 33 ms and 128 MiB). So the spans follow the asked pages, bridging gaps only where
+// walking them is cheaper than another call.
 #include <algorithm>
 #include <cerrno>
 
@@ -19,107 +20,97 @@ namespace hiroba::dsm {
 namespace {
 
 constexpr std::size_t gap_bytes_max = 128 * page_bytes;  // walked in the time of a call
+// Untracked pages in between: what is written is found by a scan, and protected by further calls.
+constexpr std::size_t mixed_gap_bytes_max = 32 * page_bytes;
 // Libraries lie close together. Further apart, unknown mappings in between may be many.
 constexpr std::size_t foreign_gap_bytes_max = std::size_t{64} << 20;
 constexpr std::uint32_t standstills_max = 10'000'000;
-constexpr std::size_t hot_group_min = 3;        // close together: fewer are gone around
-constexpr std::size_t call_cost = 4;            // in tenths of a microsecond
-constexpr std::uint32_t untracked_a_tenth = 8;  // pages, each a region of its own at worst
+constexpr std::size_t hot_group_min = 3;    // close together: fewer are gone around
+constexpr std::uint32_t call_cost = 4;      // in tenths of a microsecond
+constexpr std::uint32_t mixed_a_tenth = 4;  // pages between, each a region of its own at worst
 
 }  // namespace
 
 void UffdEngine::rebuild_spans() noexcept {
     // Read before the walk: pages added during it are seen by the next collect at the latest.
-    const std::uint64_t epoch = occupied_epoch_.load(std::memory_order_seq_cst);
+    const std::uint64_t epoch = asked_epoch_.load(std::memory_order_seq_cst);
     if (epoch == spans_epoch_) return;
     spans_epoch_ = epoch;
     span_count_ = 0;
-    passed_ = false;
-    std::uintptr_t former_end = 0;
+    const Attached* before = nullptr;
     for (const std::uint16_t index : ascending_) {
         const Attached& each = attached_[index];
-        const std::size_t foreign_before = each.range.address - former_end;
-        each.occupied.for_each_run(
-            [&](PageRun run) { add_spans(each.range_of(run), each, foreign_before); });
-        former_end = each.range.end();
+        each.asked.for_each_run([&](PageRun run) { add_span(each.range_of(run), each, before); });
+        before = &each;
     }
     if (span_count_ == 0) all_quiet_epoch_.store(epoch, std::memory_order_seq_cst);
 }
 
-/// Quiet chunks are none of the kernel's business, nor are long runs of untracked pages.
-void UffdEngine::add_spans(AddressRange run, const Attached& within,
-                           std::size_t foreign_before) noexcept {
-    while (run.bytes > 0) {
-        const std::uintptr_t end = std::min(run.end(), within.chunk_end(run.address));
-        Chunk& chunk = within.chunk_at(run.address);
-        const std::uint32_t untracked = chunk.untracked.load(std::memory_order_seq_cst);
-        if (chunk.quiet.load(std::memory_order_seq_cst)) {
-            passed_ = true;
-        } else if (untracked < untracked_pages_min) {
-            add_span({run.address, end, untracked > 0}, within, foreign_before);
-        } else {
-            add_tracked({run.address, end - run.address}, within, foreign_before);
-        }
-        run = {end, run.end() - end};
-    }
-}
-
-/// Adds the parts of `part` that lie between long runs of untracked pages.
-void UffdEngine::add_tracked(AddressRange part, const Attached& within,
-                             std::size_t foreign_before) noexcept {
-    const PageRun pages = within.pages_of(part);
-    std::size_t start = pages.first;
-    std::size_t passed = 0;  // untracked pages in a row up to here
-    const auto add = [&](std::size_t end) {
-        if (start >= end) return;
-        const AddressRange range = within.range_of({start, end - start});
-        add_span({range.address, range.end(), true}, within, foreign_before);
+/// What lies between the end of the last span and a run of asked pages: nothing that a scan of both
+/// may not protect, untracked pages, or too much.
+UffdEngine::Gap UffdEngine::gap_between(const Span& last, AddressRange run, const Attached& within,
+                                        const Attached* before) const noexcept {
+    const auto untracked_in = [](const Attached& where, AddressRange gap) {
+        std::size_t count = 0;
+        const PageRun pages = where.pages_of(gap);
+        for (std::size_t page = pages.first; page < pages.end(); ++page)
+            count += where.untracked.contains(page) ? 1 : 0;
+        return count;
     };
-    for (std::size_t page = pages.first; page <= pages.end(); ++page) {
-        if (page < pages.end() && within.untracked.contains(page)) {
-            ++passed;
-            continue;
-        }
-        if (passed >= untracked_pages_min) {
-            add(page - passed);
-            passed_ = true;
-            start = page;
-        }
-        passed = 0;
+    if (last.end > within.range.address) {
+        const std::size_t gap = run.address - last.end;
+        if (gap > gap_bytes_max) return Gap::none;
+        if (untracked_in(within, {last.end, gap}) == 0) return last.mixed ? Gap::mixed : Gap::plain;
+        const bool may_mix = last.start >= within.range.address && gap <= mixed_gap_bytes_max;
+        return may_mix ? Gap::mixed : Gap::none;
     }
-    add(pages.end());
+    // The kernel passes over what lies between the two ranges. Only attached pages cost their walk.
+    if (before == nullptr || last.end <= before->range.address || last.mixed ||
+        !scan_skips_foreign_)
+        return Gap::none;
+    const AddressRange tail{last.end, before->range.end() - last.end};
+    const AddressRange head{within.range.address, run.address - within.range.address};
+    if (within.range.address - before->range.end() > foreign_gap_bytes_max ||
+        tail.bytes + head.bytes > gap_bytes_max ||
+        untracked_in(*before, tail) + untracked_in(within, head) > 0 || has_quiet(*before, tail) ||
+        has_quiet(within, head))
+        return Gap::none;
+    return Gap::plain;
 }
 
-/// Notes what each collect pays for the chunk while it is scanned.
-void UffdEngine::note_scan_cost(Chunk& chunk) noexcept {
-    constexpr std::size_t cost_max = 1000;
-    if (chunk.cost_epoch != spans_epoch_) {
-        chunk.scan_cost = chunk.untracked.load(std::memory_order_relaxed) / untracked_a_tenth;
+/// Notes what each collect pays for the chunks while they are scanned.
+void UffdEngine::note_scan_cost(AddressRange span, const Attached& within,
+                                std::uint32_t cost) noexcept {
+    constexpr std::uint32_t cost_max = 1000;
+    for (std::uintptr_t at = span.address; at < span.end(); at = within.chunk_end(at)) {
+        Chunk& chunk = within.chunk_at(at);
+        if (chunk.cost_epoch != spans_epoch_) chunk.scan_cost = 0;
+        chunk.cost_epoch = spans_epoch_;
+        chunk.scan_cost = std::min(chunk.scan_cost + cost, cost_max);
     }
-    chunk.cost_epoch = spans_epoch_;
-    chunk.scan_cost = static_cast<std::uint32_t>(std::min(chunk.scan_cost + call_cost, cost_max));
 }
 
-void UffdEngine::add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept {
+void UffdEngine::add_span(AddressRange run, const Attached& within,
+                          const Attached* before) noexcept {
     if (span_count_ > 0) {
         Span& last = spans_[span_count_ - 1];
-        std::size_t gap = span.start - last.end;
-        bool joins = gap <= gap_bytes_max && last.mixed == span.mixed;
-        if (last.end < within.range.address && foreign_before > 0) {
-            gap -= std::min(gap, foreign_before);  // only attached pages cost their walk
-            joins = scan_skips_foreign_ && foreign_before <= foreign_gap_bytes_max &&
-                    gap <= gap_bytes_max && !last.mixed && !span.mixed;
+        const Gap gap = gap_between(last, run, within, before);
+        if (gap != Gap::none) {
+            if (gap == Gap::mixed)
+                note_scan_cost({last.end, run.address - last.end}, within,
+                               (run.address - last.end) / page_bytes / mixed_a_tenth);
+            last.mixed = gap == Gap::mixed;
+            last.end = run.end();
+            return;
         }
-        joins &= !passed_;
-        if (joins || span_count_ == spans_max) {
-            last.mixed &= last.start >= within.range.address;
-            last.end = span.end;
+        if (span_count_ == spans_max) {  // untracked pages may be protected, too
+            last.mixed = last.start >= within.range.address;
+            last.end = run.end();
             return;
         }
     }
-    passed_ = false;
-    note_scan_cost(within.chunk_at(span.start));
-    spans_[span_count_++] = span;
+    note_scan_cost(run, within, call_cost);
+    spans_[span_count_++] = {run.address, run.end(), false};
 }
 
 void UffdEngine::collect(WrittenSink& sink) noexcept {
@@ -130,12 +121,39 @@ void UffdEngine::collect(WrittenSink& sink) noexcept {
     for (std::size_t i = 0; i < span_count_; ++i) collect_span(spans_[i], hot, sink);
     hot_pages_.end_collect();
     report_open(sink);
-
     // Only now: an entry that a scan has not passed yet may be all that tells of a write.
-    if (!any_dropped_) return;
-    any_dropped_ = false;
-    for (Attached& each : attached_)
-        each.dropped.take_each_run([&](PageRun run) { each.tracked.remove(run); });
+    forget_dropped();
+}
+
+/// A page that was unmapped during the whole of a collect is asked for no more. One that is mapped
+/// meanwhile is first no longer dropped, nor aged, then asked for and tracked: either that comes
+/// behind this, or this finds it out and puts it back.
+void UffdEngine::forget_dropped() noexcept {
+    if (!any_dropped_.exchange(false, std::memory_order_relaxed)) return;
+    bool any = false, forgot = false;
+    for (Attached& each : attached_) {
+        each.dropped.for_each_run([&](PageRun run) {
+            for (std::size_t page = run.first; page < run.end(); ++page) {
+                const PageRun one{page, 1};
+                if (!each.aged.contains(page)) {
+                    any = true;
+                    each.aged.add(one);
+                    each.tracked.remove(one);
+                    if (each.dropped.contains(page)) continue;
+                    each.aged.remove(one);
+                    each.tracked.add(one);
+                    continue;
+                }
+                forgot |= each.asked.remove(one);
+                if (each.aged.remove(one))
+                    each.dropped.remove(one);
+                else
+                    ask_for(each, one);
+            }
+        });
+    }
+    if (any) any_dropped_.store(true, std::memory_order_relaxed);
+    if (forgot) asked_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 /// Hot pages are reported and stay writable: the scan goes around a few, and protects nothing where
@@ -269,7 +287,7 @@ void UffdEngine::take_written(const Attached& where, AddressRange region,
     for (std::size_t page = pages.first; page < pages.end(); ++page) {
         const std::uintptr_t address = where.range.address + page * page_bytes;
         const bool is_hot = std::binary_search(hot.begin(), hot.end(), address);
-        if (!is_hot && !where.untracked.contains(page)) {
+        if (!is_hot && where.asked.contains(page)) {
             ++run.count;
             continue;
         }

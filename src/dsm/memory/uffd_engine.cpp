@@ -110,8 +110,12 @@ Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t
 
     auto tracked = PageSet::create(range.bytes / page_bytes);
     if (!tracked) return tracked.error();
+    auto asked = PageSet::create(range.bytes / page_bytes);
+    if (!asked) return asked.error();
     auto dropped = PageSet::create(range.bytes / page_bytes);
     if (!dropped) return dropped.error();
+    auto aged = PageSet::create(range.bytes / page_bytes);
+    if (!aged) return aged.error();
     auto occupied = PageSet::create(range.bytes / page_bytes);
     if (!occupied) return occupied.error();
     auto untracked = PageSet::create(range.bytes / page_bytes);
@@ -136,9 +140,10 @@ Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t
     if (registered < 0) return failed("UFFDIO_REGISTER", range, registered);
     kernel_call(SYS_madvise, range.address, range.bytes, MADV_NOHUGEPAGE);
 
-    attached_.push_back({range, alias, std::move(*tracked), std::move(*dropped),
-                         std::move(*occupied), std::move(*untracked), std::move(*kept),
-                         std::move(*open), reinterpret_cast<Chunk*>(chunks), chunk_count});
+    attached_.push_back({range, alias, std::move(*tracked), std::move(*asked), std::move(*dropped),
+                         std::move(*aged), std::move(*occupied), std::move(*untracked),
+                         std::move(*kept), std::move(*open), reinterpret_cast<Chunk*>(chunks),
+                         chunk_count});
     insert_last(attached_, ascending_);
     note_attached(range);
     // Pairs with the acquire in attached_at(): the element is complete.
@@ -172,8 +177,10 @@ void UffdEngine::map(AddressRange range, Access access) noexcept {
 
 void UffdEngine::map_scanned(Attached& where, AddressRange range, Access access) noexcept {
     const PageRun all = where.pages_of(range);
-    if (where.occupied.add(all)) occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
+    where.occupied.add(all);
     where.dropped.remove(all);
+    where.aged.remove(all);  // before it is asked for: see forget_dropped()
+    ask_for(where, all);
 
     if (access == Access::write) {
         where.tracked.add(all);
@@ -194,6 +201,16 @@ void UffdEngine::map_scanned(Attached& where, AddressRange range, Access access)
     }
 }
 
+/// Has the next collect ask for the pages, but for those that are left untracked. Before their
+/// entries are made; not of a quiet chunk.
+void UffdEngine::ask_for(Attached& where, PageRun run) noexcept {
+    bool more = false;
+    for (std::size_t page = run.first; page < run.end(); ++page) {
+        if (!where.untracked.contains(page)) more |= where.asked.add({page, 1});
+    }
+    if (more) asked_epoch_.fetch_add(1, std::memory_order_seq_cst);
+}
+
 void UffdEngine::unprotect(int uffd, AddressRange range) noexcept {
     const long result = uffd_unprotect(uffd, range);
     HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld", range.bytes,
@@ -208,37 +225,30 @@ void UffdEngine::allow_execution(AddressRange range) noexcept {
 }
 
 // A page that is protected yet is unprotected by the kernel, or by a fault, at its first write.
-// Only that a chunk has such pages changes its spans; that it has many is seen now and then.
 void UffdEngine::leave_untracked(AddressRange range) noexcept {
     Attached& where = attached_at(range);
     const PageRun run = where.pages_of(range);
-    bool is_first = false;
-    for (std::size_t page = run.first; page < run.end(); ++page) {
-        Chunk& chunk = where.chunk_at(where.range.address + page * page_bytes);
-        is_first |= chunk.untracked.fetch_add(1, std::memory_order_seq_cst) == 0;
-        where.untracked.add({page, 1});
-    }
+    where.untracked.add(run);
     where.open.remove(run);
-    if (is_first) occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
+    if (where.asked.remove(run)) asked_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// A page that was written since has no protection, and so counts as written. It is scanned again:
-// where it may have been passed by, with others, the spans are made anew.
+// A page that was written since has no protection, and so counts as written. adapt() may change the
+// chunk at this moment: it looks at its pages behind that, and finds this one tracked, or the chunk
+// is seen changed here.
 void UffdEngine::track(AddressRange range) noexcept {
     Attached& where = attached_at(range);
     const PageRun run = where.pages_of(range);
-    bool is_passed = false;
+    where.untracked.remove(run);
     for (std::size_t page = run.first; page < run.end(); ++page) {
-        Chunk& chunk = where.chunk_at(where.range.address + page * page_bytes);
-        where.untracked.remove({page, 1});
-        const std::uint32_t before = chunk.untracked.fetch_sub(1, std::memory_order_seq_cst);
-        is_passed |= before == 1 || before >= untracked_pages_min;
+        const std::atomic<bool>& quiet =
+            where.chunk_at(where.range.address + page * page_bytes).quiet;
+        if (!quiet.load(std::memory_order_seq_cst) && where.tracked.contains(page))
+            ask_for(where, {page, 1});
+        if (!quiet.load(std::memory_order_seq_cst)) continue;
+        where.asked.remove({page, 1});
+        open_pages(where, {page, 1});
     }
-    if (where.chunk_at(range.address).quiet.load(std::memory_order_seq_cst)) {
-        open_pages(where, run);
-        is_passed = true;  // adapt() may change the chunk at this moment
-    }
-    if (is_passed) occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 // We unmapped the page since the last collect, or the kernel took it (swap), or it is mapped. Where
@@ -316,13 +326,15 @@ void UffdEngine::note_dropped(AddressRange range) noexcept {
     where.open.remove(all);
     for (std::size_t page = all.first; page < all.end(); ++page) {
         if (where.chunk_at(where.range.address + page * page_bytes)
-                .quiet.load(std::memory_order_seq_cst))
+                .quiet.load(std::memory_order_seq_cst)) {
+            where.tracked.remove({page, 1});
             continue;
+        }
         // An entry that never existed looks like a written one; do not believe it later.
-        if (!where.occupied.contains(page)) continue;
-        where.tracked.add({page, 1});
+        if (!where.tracked.contains(page)) continue;
         where.dropped.add({page, 1});
-        any_dropped_ = true;
+        // Relaxed: a collect that misses it now sees it the next time.
+        any_dropped_.store(true, std::memory_order_relaxed);
     }
 }
 

@@ -49,9 +49,7 @@ public:
 private:
     /// What one page table maps, clipped to an attached range.
     struct Chunk {
-        std::atomic<bool> quiet{false};  ///< first writes are faults; changes in adapt()
-        /// Pages left untracked: those of the PageSet `untracked`, counted before they are in it.
-        std::atomic<std::uint32_t> untracked{0};
+        std::atomic<bool> quiet{false};        ///< first writes are faults; changes in adapt()
         std::atomic<std::uint32_t> faults{0};  ///< first writes to quiet pages, since it is quiet
         std::uint32_t written = 0;             ///< pages that the collect `written_at` has reported
         std::uint64_t written_at = 0;
@@ -68,8 +66,10 @@ private:
     struct Attached {
         AddressRange range;
         std::byte* alias = nullptr;
-        PageSet tracked;    ///< mapped, or unmapped since the last collect: the entry counts
-        PageSet dropped;    ///< unmapped since the last collect, and not mapped again
+        PageSet tracked;    ///< mapped, or dropped: the entry counts
+        PageSet asked;      ///< tracked, of chunks that are not quiet, and not untracked
+        PageSet dropped;    ///< unmapped and not mapped again; tracked for two collects yet
+        PageSet aged;       ///< dropped before the last collect
         PageSet occupied;   ///< mapped at some time: where page table entries may exist
         PageSet untracked;  ///< whether they were written is not asked
         PageSet kept;       ///< a live stack or a system call's buffer: never protected if quiet
@@ -103,8 +103,6 @@ private:
     };
     static constexpr std::size_t attached_max = AddressMap::images_max + 16;
     static constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
-    /// In a row in a chunk, passed by: walking fewer costs less than a call.
-    static constexpr std::uint32_t untracked_pages_min = 128;
     static constexpr std::size_t spans_max = 65536;
     static constexpr std::size_t regions_max = 512;
     static constexpr std::size_t regions_usual = 128;  // more cost .1 us a call
@@ -120,15 +118,17 @@ private:
     bool continue_pages(int uffd, const Attached& where, AddressRange range, bool protect) noexcept;
     /// As above for reading, where the entries may be gone but tell of writes not yet collected.
     void continue_again(const Attached& where, AddressRange range) noexcept;
+    void ask_for(Attached& where, PageRun run) noexcept;
     void note_dropped(AddressRange range) noexcept;
+    void forget_dropped() noexcept;
     /// Drops the entries of at most 64 disjoint runs.
     void drop_runs(std::span<const AddressRange> runs) noexcept;
     void rebuild_spans() noexcept;
-    void add_spans(AddressRange run, const Attached& within, std::size_t foreign_before) noexcept;
-    void add_tracked(AddressRange part, const Attached& within,
-                     std::size_t foreign_before) noexcept;
-    void note_scan_cost(Chunk& chunk) noexcept;
-    void add_span(Span span, const Attached& within, std::size_t foreign_before) noexcept;
+    void add_span(AddressRange run, const Attached& within, const Attached* before) noexcept;
+    enum class Gap : std::uint8_t { none, plain, mixed };
+    Gap gap_between(const Span& last, AddressRange run, const Attached& within,
+                    const Attached* before) const noexcept;
+    void note_scan_cost(AddressRange span, const Attached& within, std::uint32_t cost) noexcept;
     void collect_span(const Span& span, std::span<const std::uintptr_t> hot,
                       WrittenSink& sink) noexcept;
     void scan(const Span& span, WrittenSink& sink) noexcept;
@@ -146,6 +146,7 @@ private:
     void note_written(const Attached& where, AddressRange region) noexcept;
     template <class Visit>
     void for_occupied_chunks(Visit&& visit) noexcept;
+    static bool has_quiet(const Attached& where, AddressRange part) noexcept;
     void find_quiet_chunks() noexcept;
     std::int64_t saved(const Chunk& chunk) const noexcept;
     void begin_window(Chunk& chunk) const noexcept;
@@ -157,11 +158,11 @@ private:
     int uffd_ = -1;
     int uffd_of_faults_ = -1;  ///< what quiet chunks are registered with; -1: there are none
     int pagemap_ = -1;
-    int pidfd_ = -1;                                ///< of this process, for process_madvise
-    std::vector<Attached> attached_;                ///< reserved; grows under attach() only
-    std::atomic<std::size_t> attached_count_{0};    ///< released after the element it publishes
-    std::vector<std::uint16_t> ascending_;          ///< indices of attached_ by address
-    std::atomic<std::uint64_t> occupied_epoch_{1};  ///< raised when what is to be scanned changes
+    int pidfd_ = -1;                              ///< of this process, for process_madvise
+    std::vector<Attached> attached_;              ///< reserved; grows under attach() only
+    std::atomic<std::size_t> attached_count_{0};  ///< released after the element it publishes
+    std::vector<std::uint16_t> ascending_;        ///< indices of attached_ by address
+    std::atomic<std::uint64_t> asked_epoch_{1};   ///< raised when more is asked, or much less
     std::uint64_t spans_epoch_ = 0;
     std::atomic<std::uint64_t> all_quiet_epoch_{0};  ///< for which there is nothing to scan
     Span* spans_ = nullptr;
@@ -169,8 +170,7 @@ private:
     std::size_t report_at_ = 0;  ///< index in ascending_ where the next region is looked for
     HotPages hot_pages_;
     bool scan_skips_foreign_ = false;
-    bool any_dropped_ = false;
-    bool passed_ = false;  ///< something, since the last span
+    std::atomic<bool> any_dropped_{false};  ///< there may be dropped pages
     std::uint64_t collect_ = 0;
     std::atomic<bool> any_loud_{false};  ///< some quiet chunk is written much
     std::atomic<bool> any_open_{false};  ///< there may be open pages

@@ -39,7 +39,8 @@ constexpr std::size_t quiet_chunks_max = 16384;
 void UffdEngine::map_quiet(Attached& where, Chunk& chunk, AddressRange range,
                            Access access) noexcept {
     const PageRun all = where.pages_of(range);
-    if (where.occupied.add(all)) occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
+    where.occupied.add(all);
+    where.tracked.add(all);
     if (access == Access::write) {
         open_pages(where, all);
         if (!continue_pages(uffd_of_faults_, where, range, false)) return;
@@ -104,7 +105,7 @@ bool UffdEngine::is_quiet(std::uintptr_t address) noexcept {
 // scanned.
 bool UffdEngine::has_written() const noexcept {
     return any_open_.load(std::memory_order_seq_cst) ||
-           occupied_epoch_.load(std::memory_order_seq_cst) !=
+           asked_epoch_.load(std::memory_order_seq_cst) !=
                all_quiet_epoch_.load(std::memory_order_seq_cst);
 }
 
@@ -173,6 +174,13 @@ void UffdEngine::adapt() noexcept {
     if (collect_ % collects_between == 0 && span_count_ > 0) find_quiet_chunks();
 }
 
+bool UffdEngine::has_quiet(const Attached& where, AddressRange part) noexcept {
+    for (std::uintptr_t at = part.address; at < part.end(); at = where.chunk_end(at)) {
+        if (where.chunk_at(at).quiet.load(std::memory_order_seq_cst)) return true;
+    }
+    return false;
+}
+
 /// Until `visit` returns false.
 template <class Visit>
 void UffdEngine::for_occupied_chunks(Visit&& visit) noexcept {
@@ -197,7 +205,8 @@ void UffdEngine::find_quiet_chunks() noexcept {
         if (chunk.quiet.load(std::memory_order_relaxed)) {
             chunk.credit = std::min(chunk.credit + saved(chunk), credit_max);
             begin_window(chunk);
-        } else if (collect_ - chunk.busy_at >= collects_calm << chunk.patience) {
+        } else if (chunk.cost_epoch == spans_epoch_ &&  // it is scanned
+                   collect_ - chunk.busy_at >= collects_calm << chunk.patience) {
             make_quiet(where, address);
             ++changes;
         }
@@ -210,6 +219,8 @@ void UffdEngine::make_quiet(Attached& where, std::uintptr_t address) noexcept {
     const AddressRange range = where.chunk_range(address);
     const PageRun all = where.pages_of(range);
     change_registration(range, uffd_, uffd_of_faults_);
+    Chunk& chunk = where.chunk_at(address);
+    chunk.quiet.store(true, std::memory_order_seq_cst);  // before it looks: see track()
     const auto close = [&](PageRun run) {
         if (run.count > 0) protect(uffd_of_faults_, where.range_of(run));
     };
@@ -217,6 +228,7 @@ void UffdEngine::make_quiet(Attached& where, std::uintptr_t address) noexcept {
     for (std::size_t page = all.first; page < all.end(); ++page) {
         const bool kept = where.kept.contains(page);
         if (kept) open_pages(where, {page, 1});
+        if (where.dropped.remove({page, 1})) where.tracked.remove({page, 1});
         if (!kept && !where.untracked.contains(page)) {
             ++closed.count;
             continue;
@@ -225,15 +237,13 @@ void UffdEngine::make_quiet(Attached& where, std::uintptr_t address) noexcept {
         closed = {page + 1, 0};
     }
     close(closed);
-    where.tracked.remove(all);
-    where.dropped.remove(all);
-    Chunk& chunk = where.chunk_at(address);
+    where.aged.remove(all);
+    where.asked.remove(all);
     begin_window(chunk);
     chunk.credit = credit_first;
     chunk.quiet_at = collect_;
-    chunk.quiet.store(true, std::memory_order_seq_cst);
     ++quiet_count_;
-    occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
+    asked_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 // None of its pages is protected any more: the next scan reports all that are mapped.
@@ -247,8 +257,10 @@ void UffdEngine::make_scanned(Attached& where, std::uintptr_t address) noexcept 
     chunk.busy_at = collect_;
     --quiet_count_;
     change_registration(range, uffd_of_faults_, uffd_);
-    where.open.remove(where.pages_of(range));
-    occupied_epoch_.fetch_add(1, std::memory_order_seq_cst);
+    const PageRun all = where.pages_of(range);
+    where.open.remove(all);
+    for (std::size_t page = all.first; page < all.end(); ++page)
+        if (where.tracked.contains(page)) ask_for(where, {page, 1});
 }
 
 void UffdEngine::change_registration(AddressRange range, int from, int to) noexcept {
