@@ -72,9 +72,6 @@ constexpr std::size_t mapping_bytes = page_bytes + runtime_stack_bytes + context
 std::atomic<ThreadPages*> newest_pages{nullptr};
 std::atomic<std::uintptr_t> next_hint{pages_hint};
 
-// The one word in TLS. Initial-exec: found without a call that could allocate.
-thread_local ThreadContext* own_context [[gnu::tls_model("initial-exec")]] = nullptr;
-
 /// Whether `owner` was a thread of this process and is no more. In the child of a fork, pages with
 /// owners of the former process stay theirs: the forking thread goes on using its own.
 bool has_ended(Owner owner, Owner self) noexcept {
@@ -146,7 +143,8 @@ void publish(ThreadPages* pages) noexcept {
 
 }  // namespace
 
-ThreadContext* this_thread_if_known() noexcept { return own_context; }
+constinit thread_local ThreadContext* own_context
+    [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] = nullptr;
 
 ThreadContext* exchange_thread_context(ThreadContext* next) noexcept {
     return std::exchange(own_context, next);

@@ -88,8 +88,12 @@ inline void end_going_first(ThreadContext& thread) noexcept {
 /// The calling thread's context; made on first use (mmap, private). Async-signal-safe.
 ThreadContext& this_thread() noexcept;
 
-/// As above, but nullptr where this_thread() would have to make one.
-ThreadContext* this_thread_if_known() noexcept;
+/// The calling thread's, once it has one: the one word in TLS. Initial-exec: it is found without a
+/// call that could allocate.
+extern constinit thread_local ThreadContext* own_context
+    [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]];
+/// As this_thread(), but nullptr where that would have to make one.
+inline ThreadContext* this_thread_if_known() noexcept { return own_context; }
 
 /// Makes `next` the calling thread's context and returns the former one (nullptr: none was made
 /// yet). For a simulator that runs several threads by turns on one of the machine.

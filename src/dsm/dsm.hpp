@@ -80,6 +80,17 @@ struct MemoryCounts : MissCounts {
     std::uint64_t fault_ns = 0, release_ns = 0, acquire_ns = 0;
 };
 
+/// SharedMemory's enter_atomic() and leave_atomic() where they take a few instructions: no other
+/// node can read the block, and no thread has its latch. They need little stack and no runtime
+/// stack, and touch no register but the general ones. False: nothing was done, and the other
+/// functions do it. Null: always. Thread: any.
+struct OwnAtomics {
+    void* context = nullptr;
+    bool (*try_enter)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
+    /// However the section was entered.
+    bool (*try_leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
+};
+
 /// One node's part of the shared memory.
 ///
 /// release() and acquire() switch to the private runtime stack themselves. "News" is the encoded
@@ -181,11 +192,8 @@ public:
     /// global: nothing was done. Source: the paper, section 3.2 (4).
     virtual bool enter_atomic(void* address, std::size_t bytes) noexcept = 0;
     virtual void leave_atomic(void* address, std::size_t bytes) noexcept = 0;
-    /// As enter_atomic(), where that takes a few instructions: the block is exclusive here and no
-    /// thread has its latch. Needs little stack, and no runtime stack. False: nothing was done.
-    virtual bool try_enter_own(void* address, std::size_t bytes) noexcept = 0;
-    /// As leave_atomic(), likewise, however the section was entered. False: leave_atomic() does it.
-    virtual bool try_leave_own(void* address, std::size_t bytes) noexcept = 0;
+    /// For atomics on what is this node's alone.
+    virtual OwnAtomics own_atomics() noexcept { return {}; }
 
     /// A flush: release and acquire in one critical section on one job-wide object.
     virtual void flush() noexcept = 0;

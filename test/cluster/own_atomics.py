@@ -58,6 +58,61 @@ SIGNALS = PROGRAM.replace("WITH_SIGNALS", """
         setitimer(ITIMER_PROF, &timer, 0);""").replace("AT_END", "handlers == 0")
 
 
+# Counts on a block of the thread's own node and on one of all, with something in every register meanwhile.
+REGISTERS = """
+    #ifdef __AVX__
+    #define LOAD "vmovdqu"
+    #define VECTOR "ymm"
+    enum { vector_bytes = 32 };
+    #else
+    #define LOAD "movdqu"
+    #define VECTOR "xmm"
+    enum { vector_bytes = 16 };
+    #endif
+    #define EACH(line) ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\\n " line "\\n .endr\\n"
+    #define EACH_R(line) ".irp n, 8, 9, 10, 11, 12, 13, 14, 15\\n " line "\\n .endr\\n"
+    enum { rounds = 400, in_a_row = 500, words = 512 };
+    static long own[16][words] __attribute__((aligned(4096)));
+    static long shared[words] __attribute__((aligned(4096)));
+    static int count(long* counter) {
+        unsigned char from[16 * 32], to[16 * 32];
+        long general = 0, n = in_a_row;
+        for (int i = 0; i < (int)sizeof from; ++i) from[i] = (unsigned char)(i * 37 + (long)counter / 8);
+        memset(to, 0, sizeof to);
+        __asm__ volatile(
+            EACH(LOAD " 32 * \\\\n(%[from]), %%" VECTOR "\\\\n")
+            EACH_R("mov $0x1234500 + \\\\n, %%r\\\\n")
+            "1: lock incq (%[counter])\\n dec %[n]\\n jnz 1b\\n"
+            EACH(LOAD " %%" VECTOR "\\\\n, 32 * \\\\n(%[to])")
+            EACH_R("sub $0x1234500 + \\\\n, %%r\\\\n\\n or %%r\\\\n, %[general]")
+            : [n] "+&r"(n), [general] "+&r"(general)
+            : [from] "r"(from), [to] "r"(to), [counter] "r"(counter)
+            : "memory", "cc", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3",
+              "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+        int wrong = general != 0;
+        for (int i = 0; i < 16; ++i) wrong += memcmp(from + 32 * i, to + 32 * i, vector_bytes) != 0;
+        return wrong;
+    }
+    int main(void) {
+        const int threads = omp_get_max_threads();
+        int wrong = 0;
+    #pragma omp parallel reduction(+ : wrong)
+        {
+            const int node = omp_get_thread_num() / 2;
+            for (int round = 0; round < rounds; ++round) {
+                wrong += count(&own[node][round % 64]);
+                wrong += count(&shared[round % 64]);
+            }
+        }
+        long sum = 0;
+        for (int k = 0; k < words; ++k) {
+            sum += shared[k];
+            for (int i = 0; i < 16; ++i) sum += own[i][k];
+        }
+        printf("%ld %d 0\\n", sum - 2l * threads * rounds * in_a_row, wrong);
+    }"""
+
+
 def row(err, name):
     """A counter's values, one for each node."""
     found = re.search(rf"^{name}\s+(.*)$", err, re.MULTILINE)
@@ -73,6 +128,16 @@ def run(bench, program, **setting):
     made, atomics = row(err, "made_exclusive"), row(err, "atomics")
     assert len(atomics) == bench.nodes and all(atomics), f"not every node took part: {atomics} atomics"
     return made, atomics, row(err, "notices_made")
+
+
+def registers(bench):
+    """Registers keep what they hold, in programs with AVX and without, on own blocks and others."""
+    for option in ("-mno-avx", "-mavx"):
+        program = bench.build(f"registers{option}", REGISTERS, "-fopenmp", "-O2", option)
+        made, atomics, notices = run(bench, program)
+        assert sum(atomics) >= 4 * 400 * 500 * bench.nodes, f"{option}: {atomics} atomics"
+        # Both ways were gone: most atomics tell nobody.
+        assert any(made) and 0 < sum(notices) < sum(atomics) / 2, f"{option}: {made} exclusive, {notices} notices"
 
 
 def counts(bench):
@@ -108,7 +173,7 @@ def signals(bench):
     run(bench, program)
 
 
-CASES = [counts, nobody_alone, over_udp, signals]
+CASES = [registers, counts, nobody_alone, over_udp, signals]
 
 if __name__ == "__main__":
     sys.exit(main(CASES))

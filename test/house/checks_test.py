@@ -10,6 +10,7 @@ import check_form
 import check_layers
 import check_links
 import check_results
+import check_vectors
 import check_walks
 
 SPDX = "// SPDX-License-Identifier: BSD-3-Clause\n// Role: one.\n"
@@ -45,6 +46,50 @@ CLEAN = {
     "tools/run/run.hpp": SPDX,
     "tools/run/run.cpp": SPDX + '#include "run.hpp"\n#include "net/net.hpp"\n',
 }
+
+
+OWN = """
+0000000000001000 <hiroba_atomic_enter_own>:
+    1000:\tmov    (%rsi),%rax
+    1003:\tcall   *0x20(%rax)
+    1006:\tret
+0000000000001010 <hiroba_atomic_leave_own>:
+    1010:\tret
+0000000000001020 <_ZN6hiroba3dsm4Node13try_enter_ownEPvS2_m>:
+    1020:\tjne    1024 <_ZN6hiroba3dsm4Node13try_enter_ownEPvS2_m+0x4>
+    1024:\tcall   1040 <helper>
+    1029:\tret
+0000000000001030 <_ZN6hiroba3dsm4Node13try_leave_ownEPvS2_m>:
+    1030:\tret
+0000000000001040 <helper>:
+    1040:\tmov    %fs:(%rdx),%rbx
+    1044:\tret
+0000000000001050 <another>:
+    1050:\tmovups %xmm0,(%rdi)
+    1054:\tret
+"""
+
+
+class Vectors(unittest.TestCase):
+    def expect(self, old, new, what):
+        self.assertIn(old, OWN)
+        found = check_vectors.faults(OWN.replace(old, new, 1))
+        self.assertEqual([each[2] for each in found], [what])
+
+    def test_clean_functions_pass(self):
+        self.assertEqual(check_vectors.faults(OWN), [])
+
+    def test_a_vector_in_what_is_called_is_found(self):
+        self.expect("mov    %fs:(%rdx),%rbx", "movups (%rdx),%xmm12", "a vector register")
+        self.expect("mov    %fs:(%rdx),%rbx", "kmovq  (%rdx),%k1", "a vector register")
+        self.expect("mov    %fs:(%rdx),%rbx", "call   1050 <another>", "a vector register")
+
+    def test_calls_that_lead_elsewhere_are_found(self):
+        self.expect("call   1040 <helper>", "call   2000 <memcpy@plt>", "a function of another library")
+        self.expect("call   1040 <helper>", "call   *0x20(%rax)", "a call that cannot be followed")
+
+    def test_functions_that_are_not_there_are_found(self):
+        self.assertIn("4 functions wanted", check_vectors.faults("")[0][2])
 
 
 class Layers(unittest.TestCase):

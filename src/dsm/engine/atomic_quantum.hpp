@@ -57,12 +57,6 @@ public:
     bool is_in_use() const noexcept { return load(begun_ns_) != 0; }
     bool is_stopped() const noexcept { return stops_.load(std::memory_order_relaxed) != 0; }
 
-    /// Whether one in 16 calls.
-    bool is_due() noexcept {
-        const std::uint32_t calls = calls_.load(std::memory_order_relaxed) + 1;
-        calls_.store(calls, std::memory_order_relaxed);
-        return calls % 16 == 0;
-    }
     /// @param made  so many since the last call that changed something
     void note_atomics(std::uint64_t now, std::uint64_t made) noexcept {
         store(last_ns_, now);
@@ -135,7 +129,6 @@ private:
     }
 
     std::atomic<std::uint32_t> stops_{0};
-    std::atomic<std::uint32_t> calls_{0};
     std::atomic<std::uint32_t> other_{0};  ///< its number + 1
     std::atomic<std::uint64_t> last_ns_{0}, made_{0}, begun_ns_{0}, wanted_ns_{0}, slow_ns_{0};
     std::atomic<std::uint64_t> length_ns_{shortest_ns};

@@ -66,11 +66,16 @@ public:
     /// most 16 bytes; what lies behind the first one's line is left out.
     void note_atomic(BlockId block, Epoch epoch, std::size_t at, const std::byte* ours,
                      const std::byte* twin, std::size_t bytes) noexcept {
-        constexpr std::size_t line_bytes = 64;
-        std::uint64_t changed = 0;
-        for (std::size_t i = 0; i < bytes; ++i) changed |= std::uint64_t{ours[i] != twin[i]} << i;
-        // One that only looked has written nothing.
-        if (changed != 0) grown_old(block, epoch).add(at / line_bytes, changed << at % line_bytes);
+        note_atomic(grown_old(block, epoch), at, ours, twin, bytes);
+    }
+    /// As note_atomic(), where the entry is of this epoch. False: it is not, and nothing was noted.
+    bool note_atomic_now(BlockId block, Epoch epoch, std::size_t at, const std::byte* ours,
+                         const std::byte* twin, std::size_t bytes) noexcept {
+        auto* const entry = reinterpret_cast<std::uint64_t*>(segment_.local() + offset_of(block));
+        if (*entry != epoch) return false;
+        note_atomic(Entry{entry + 1, reinterpret_cast<std::uint8_t*>(entry + 1 + words())}, at,
+                    ours, twin, bytes);
+        return true;
     }
     /// This node's entry, its epoch first, as it stands.
     Bytes shown(BlockId block) noexcept {
@@ -107,6 +112,14 @@ private:
             ages[line] = 0;
         }
     };
+    static void note_atomic(const Entry& entry, std::size_t at, const std::byte* ours,
+                            const std::byte* twin, std::size_t bytes) noexcept {
+        constexpr std::size_t line_bytes = 64;
+        std::uint64_t changed = 0;
+        for (std::size_t i = 0; i < bytes; ++i) changed |= std::uint64_t{ours[i] != twin[i]} << i;
+        // One that only looked has written nothing.
+        if (changed != 0) entry.add(at / line_bytes, changed << at % line_bytes);
+    }
 
     std::uint64_t offset_of(BlockId block) const noexcept {
         return begin_ + std::uint64_t{block} * entry_bytes(block_bytes_);

@@ -75,8 +75,7 @@ public:
     void discarded_everywhere() noexcept override;
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
-    bool try_enter_own(void* address, std::size_t bytes) noexcept override;
-    bool try_leave_own(void* address, std::size_t bytes) noexcept override;
+    OwnAtomics own_atomics() noexcept override;
     void flush() noexcept override;
     bool flush_aside() noexcept override;
     bool somebody_spins() noexcept override;
@@ -196,13 +195,18 @@ private:
                           Stamp& missing) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
     bool enter_own(BlockId block) noexcept;
+    // Compiled without vector registers: node_own_atomic.cpp.
+    static bool try_enter_own(void* node, void* address, std::size_t bytes) noexcept;
+    static bool try_leave_own(void* node, void* address, std::size_t bytes) noexcept;
+    bool may_enter_own(void* address, std::size_t bytes) noexcept;
+    bool may_leave_own(ThreadContext& thread, void* address, std::size_t bytes) noexcept;
+    bool note_held_atomic_now(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept;
     void open_version(BlockId block, const LockToken& token, Timestamp wts) noexcept;
     void end_atomic(BlockEntry& entry) noexcept;
     // Blocks whose lock this node holds meanwhile (node_held.cpp).
     bool may_hold(BlockId block, const LockToken& token, std::uint64_t now) noexcept;
     bool hold(BlockId block) noexcept;
     void note_held_atomic(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept;
-    bool goes_on_with_own() noexcept;
     void end_quantum() noexcept;
     void hold_back_for(NodeId other) noexcept;
     bool is_used_lately(BlockId block, std::uint64_t now) noexcept;

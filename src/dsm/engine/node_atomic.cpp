@@ -155,45 +155,6 @@ Stamp Node::stamp_of_atomic(BlockId block) noexcept {
     return owe_release();
 }
 
-// An atomic on what is this node's alone, without the runtime stack. It tells no other node
-// anything, so it needs no turn; the one of a node that asks is looked for in enter_atomic().
-bool Node::try_enter_own(void* address, std::size_t bytes) noexcept {
-    const auto offset = map().offset_of(reinterpret_cast<std::uintptr_t>(address));
-    if (!offset || debts_.board().is_turn_asked() || debts_.quantum().holds_back()) return false;
-    const BlockId block = block_at(*offset);
-    BlockEntry& entry = entries_[block];
-    if (block_at(*offset + bytes - 1) != block || !entry.latch.try_lock()) return false;
-    // Relaxed: as in try_enter_atomic(). A write of this node goes first.
-    if (!keeps_lock(entry.state) || entry.watched ||
-        entry.writes.faults.load(std::memory_order_relaxed) != 0) {
-        entry.latch.unlock();
-        return false;
-    }
-    end_going_first(this_thread());
-    return enter_own(block);
-}
-
-bool Node::try_leave_own(void* address, std::size_t bytes) noexcept {
-    ThreadContext& thread = this_thread();
-    const auto block = static_cast<BlockId>(thread.atomic_block - 1);
-    BlockEntry& entry = entries_[block];
-    if (!keeps_lock(entry.state) ||
-        // Relaxed: as in end_turn().
-        entry.atomics.turn_asked.load(std::memory_order_relaxed) != 0)
-        return false;
-    if (entry.state == BlockState::held) {
-        const auto offset = *map().offset_of(reinterpret_cast<std::uintptr_t>(address));
-        if (debts_.board().is_block_wanted() &&
-            (word_at(offset) == entry.atomics.word || !goes_on_with_own()))
-            return false;
-        note_held_atomic(block, offset, bytes);
-    }
-    thread.atomic_block = 0;
-    statistics_.count_atomic();
-    entry.latch.unlock();
-    return true;
-}
-
 // With the latch, which it opens.
 void Node::end_atomic(BlockEntry& entry) noexcept {
     entry.atomics.at_ns = now_ns();

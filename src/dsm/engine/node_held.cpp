@@ -49,15 +49,11 @@ bool Node::hold(BlockId block) noexcept {
     return false;
 }
 
-// Without a look at the clock most times: 16 atomics are a microsecond.
-bool Node::goes_on_with_own() noexcept {
-    return !debts_.quantum().is_due() || debts_.quantum().goes_on(now_ns());
-}
-
 // With the latch, behind an atomic.
 void Node::note_held_atomic(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept {
     AtomicUse& use = entries_[block].atomics;
-    if (use.row < UINT16_MAX) ++use.row;
+    // Far from its end it goes in a circle, so that one in 16 comes here (node_own_atomic.cpp).
+    use.row = use.row == UINT16_MAX ? UINT16_MAX - 15 : use.row + 1;
     if (use.row % 16 == 0) {
         debts_.quantum().note_atomics(now_ns(), 16);
         debts_.board().note_active(false);

@@ -114,6 +114,11 @@ public:
                      std::size_t bytes) noexcept {
         atomic_log_.note_atomic(block, this_change().epoch, at, ours, twin, bytes);
     }
+    /// Likewise; false: it takes longer, and nothing was noted.
+    bool note_atomic_now(BlockId block, std::size_t at, const std::byte* ours,
+                         const std::byte* twin, std::size_t bytes) noexcept {
+        return atomic_log_.note_atomic_now(block, this_change().epoch, at, ours, twin, bytes);
+    }
 
 private:
     friend class NodeView;

@@ -35,17 +35,25 @@ public:
     /// itself.
     void count_atomic() noexcept {
         const ThreadContext& thread = this_thread();
-        add_to(atomics_[thread.global_thread % atomics_.size()].count, 1);
+        count_atomic_of(thread);
         if (places_ != nullptr) [[unlikely]]
             add_to(places_->at(thread.place).atomics, 1);
     }
+    /// Where no places are kept.
+    void count_atomic_of(const ThreadContext& thread) noexcept {
+        add_to(atomics_[thread.global_thread % atomics_.size()].count, 1);
+    }
     /// The protocol's step for `event`, counted. With the block's latch.
     BlockStep take(const BlockEntry& entry, BlockEvent event) noexcept {
+        count_row(entry, event);
+        return step(entry.state, event);
+    }
+    void count_row(const BlockEntry& entry, BlockEvent event) noexcept {
         auto& row = rows_[static_cast<unsigned>(entry.state)][static_cast<unsigned>(event)];
         // Relaxed, and no read-modify-write: statistics, on the path of every fault.
         row.store(row.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        return step(entry.state, event);
     }
+    bool has_places() const noexcept { return places_ != nullptr; }
     MemoryCounts counts() const noexcept {
         MemoryCounts sum = sum_of(counters_);
         for (const AtomicsOfThreads& some : atomics_)

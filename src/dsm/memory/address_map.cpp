@@ -37,7 +37,10 @@ bool overlap(AddressRange a, AddressRange b) { return a.address < b.end() && b.a
 constinit const AddressMap::Order AddressMap::no_images{};
 
 AddressMap::AddressMap(const SpaceShape& shape)
-    : shape_(on_block_boundaries(shape)), image_end_(main_range().bytes) {}
+    : shape_(on_block_boundaries(shape)),
+      main_bytes_(shape_.stack_bytes * shape_.nodes * shape_.threads_per_node + shape_.early_bytes +
+                  shape_.heap_bytes * shape_.nodes),
+      image_end_(main_bytes_) {}
 
 Result<void> AddressMap::add_image(AddressRange image) {
     if (image.bytes == 0 || image.address % page_bytes != 0 || image.bytes % page_bytes != 0)
@@ -77,11 +80,6 @@ Result<void> AddressMap::add_image(AddressRange image) {
     return {};
 }
 
-AddressRange AddressMap::main_range() const noexcept {
-    const std::size_t stacks = shape_.stack_bytes * shape_.nodes * shape_.threads_per_node;
-    return {main_base, stacks + shape_.early_bytes + shape_.heap_bytes * shape_.nodes};
-}
-
 AddressRange AddressMap::stack_slice(std::uint32_t global_thread) const noexcept {
     HIROBA_INVARIANT(global_thread < shape_.nodes * shape_.threads_per_node, "thread %u of %u x %u",
                      global_thread, shape_.nodes, shape_.threads_per_node);
@@ -100,22 +98,6 @@ AddressRange AddressMap::heap_arena(NodeId node) const noexcept {
 
 std::uint64_t AddressMap::space_bytes() const noexcept {
     return main_range().bytes + image_space_bytes;
-}
-
-std::optional<std::uint64_t> AddressMap::offset_of(std::uintptr_t address) const noexcept {
-    const AddressRange main = main_range();
-    if (main.contains(address)) return address - main.address;
-
-    const Order& order = this->order();
-    const auto begin = order.by_address.begin();
-    const auto after = std::upper_bound(begin, begin + order.count, address,
-                                        [this](std::uintptr_t wanted, std::uint16_t other) {
-                                            return wanted < images_[other].range.address;
-                                        });
-    if (after == begin) return std::nullopt;
-    const Image& image = images_[*(after - 1)];
-    if (!image.range.contains(address)) return std::nullopt;
-    return image.offset + (address - image.range.address);
 }
 
 const AddressMap::Image* AddressMap::image_at(std::uint64_t offset) const noexcept {

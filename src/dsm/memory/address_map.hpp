@@ -57,7 +57,7 @@ public:
     Result<void> add_image(AddressRange image);
 
     const SpaceShape& shape() const noexcept { return shape_; }
-    AddressRange main_range() const noexcept;
+    AddressRange main_range() const noexcept { return {main_base, main_bytes_}; }
     AddressRange stack_slice(std::uint32_t global_thread) const noexcept;
     AddressRange early_arena() const noexcept;
     AddressRange heap_arena(NodeId node) const noexcept;
@@ -66,7 +66,10 @@ public:
 
     /// Size of the offset space in bytes, including room for images yet to be added.
     std::uint64_t space_bytes() const noexcept;
-    std::optional<std::uint64_t> offset_of(std::uintptr_t address) const noexcept;
+    std::optional<std::uint64_t> offset_of(std::uintptr_t address) const noexcept {
+        if (address - main_base < main_bytes_) return address - main_base;
+        return offset_in_image(address);
+    }
     /// 0 when nothing is mapped at the offset (padding behind an image).
     std::uintptr_t address_of(std::uint64_t offset) const noexcept;
     /// Bytes from `offset` to the end of the extent it lies in (at most `bytes_max`).
@@ -90,8 +93,24 @@ private:
         return *order_.load(std::memory_order_acquire);
     }
     const Image* image_at(std::uint64_t offset) const noexcept;
+    std::optional<std::uint64_t> offset_in_image(std::uintptr_t address) const noexcept {
+        const Order& order = this->order();
+        std::size_t first = 0, end = order.count;  // the last that begins at or before the address
+        while (first < end) {
+            const std::size_t middle = (first + end) / 2;
+            if (images_[order.by_address[middle]].range.address <= address)
+                first = middle + 1;
+            else
+                end = middle;
+        }
+        if (first == 0) return std::nullopt;
+        const Image& image = images_[order.by_address[first - 1]];
+        if (address - image.range.address >= image.range.bytes) return std::nullopt;
+        return image.offset + (address - image.range.address);
+    }
 
     SpaceShape shape_;
+    std::size_t main_bytes_ = 0;
     std::array<Image, images_max> images_{};            ///< in ascending order of offset
     std::vector<std::unique_ptr<const Order>> orders_;  ///< all there ever were: readers stay
     std::atomic<const Order*> order_{&no_images};

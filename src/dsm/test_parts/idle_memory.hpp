@@ -26,8 +26,6 @@ public:
     void discarded_everywhere() noexcept override {}
     bool enter_atomic(void*, std::size_t) noexcept override { return false; }
     void leave_atomic(void*, std::size_t) noexcept override {}
-    bool try_enter_own(void*, std::size_t) noexcept override { return false; }
-    bool try_leave_own(void*, std::size_t) noexcept override { return false; }
     void flush() noexcept override {}
     bool flush_aside() noexcept override { return false; }
     void on_race(RaceReport, void*) noexcept override {}

@@ -14,12 +14,7 @@ AtomicHooks hooks_on(dsm::SharedMemory& memory, bool sequential) {
     hooks.leave = [](void* context, void* address, std::size_t bytes) noexcept {
         static_cast<dsm::SharedMemory*>(context)->leave_atomic(address, bytes);
     };
-    hooks.try_enter = [](void* context, void* address, std::size_t bytes) noexcept {
-        return static_cast<dsm::SharedMemory*>(context)->try_enter_own(address, bytes);
-    };
-    hooks.try_leave = [](void* context, void* address, std::size_t bytes) noexcept {
-        return static_cast<dsm::SharedMemory*>(context)->try_leave_own(address, bytes);
-    };
+    hooks.own = memory.own_atomics();
     hooks.flush = [](void* context) noexcept { static_cast<dsm::SharedMemory*>(context)->flush(); };
     hooks.leaves_to_join = &leave_to_join;
     hooks.sequential = sequential;

@@ -11,12 +11,9 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "dsm/dsm.hpp"
 #include "dsm/memory/address_map.hpp"
 #include "omp/team/join_terms.hpp"
-
-namespace hiroba::dsm {
-class SharedMemory;
-}
 
 namespace hiroba::omp {
 
@@ -30,10 +27,7 @@ struct AtomicHooks {
     /// all, the instruction runs as it was and `leave` is not called.
     bool (*enter)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
     void (*leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
-    /// Likewise where that takes few instructions: on the program's stack, of which they need some
-    /// hundreds of bytes; errno stays. False: the functions above do it. Null: always.
-    bool (*try_enter)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
-    bool (*try_leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
+    dsm::OwnAtomics own;  ///< where there are some
     void (*flush)(void* context) noexcept = nullptr;
     /// Whether the region the thread is in takes the term over. Then the instruction is not carried
     /// out. Null: never asked.

@@ -171,26 +171,6 @@ void leave(void* address, SiteRecord& site) noexcept {
     if (hooks.sequential) hooks.flush(hooks.context);
 }
 
-/// Whether the section is entered without the runtime stack. A region's last atomic may be its
-/// join's, and a sequential one flushes.
-bool enter_at_once(void* address, SiteRecord& site) noexcept {
-    const AtomicHooks& hooks = site.object->hooks;
-    if (hooks.try_enter == nullptr || site.kind != SiteKind::atomic || site.last ||
-        hooks.sequential)
-        return false;
-    // The thread is to take no fault for its stack between here and leave().
-    constexpr std::size_t below = 1024;
-    std::byte* const lowest = static_cast<std::byte*>(__builtin_frame_address(0)) - below;
-    asm volatile("movb $0, %0" : "=m"(*lowest));
-    return hooks.try_enter(hooks.context, address, site.operand_bytes);
-}
-
-bool leave_at_once(void* address, SiteRecord& site) noexcept {
-    const AtomicHooks& hooks = site.object->hooks;
-    return hooks.try_leave != nullptr && !hooks.sequential &&
-           hooks.try_leave(hooks.context, address, site.operand_bytes);
-}
-
 /// While one lives, the thread's context names the part of the stack that a flush's trampoline and
 /// the frames below it lie over: their changes are no writes of the program's.
 class FramesOnStack {
@@ -259,7 +239,6 @@ hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord*
     // Set until leave: a handler of the program that ran now could wait for what this thread holds.
     context.in_runtime = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (hiroba::omp::enter_at_once(address, *site)) return Entered::yes;
     const hiroba::omp::FramesOnStack frames{*site, frame, __builtin_frame_address(0)};
     hiroba::omp::as_runtime([&] {
         const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -273,7 +252,6 @@ hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord*
 }
 
 void hiroba_atomic_leave(void* address, hiroba::omp::SiteRecord* site) noexcept {
-    if (!hiroba::omp::leave_at_once(address, *site))
-        hiroba::omp::as_runtime([&] { hiroba::omp::leave(address, *site); });
+    hiroba::omp::as_runtime([&] { hiroba::omp::leave(address, *site); });
     hiroba::this_thread().in_runtime = false;
 }

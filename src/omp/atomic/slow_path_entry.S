@@ -3,7 +3,8 @@
 # every register is live. rdi and rsi are the trampoline's own; rax carries the result.
 # Invariant: all else is restored, ZMM and mask registers included where the object may have something
 # in them (hooks use them: memcpy, merge). Only, when `before` answers true, the vectors stay in the trampoline's room until `after` restores
-# them: no locked instruction touches one, and each save and restore costs a tenth of a microsecond.
+# them: no locked instruction touches one, and each save and restore costs a tenth of a microsecond. What comes first
+# (slow_path_own.cpp) touches none, and most often that is all: then the vectors are saved nowhere.
 # `before` hands hiroba_atomic_enter what it saved: rdx = the general registers (HookFrame, slow_path.cpp),
 # rcx = xmm0 and those behind it, 0: all are zero.
 
@@ -32,10 +33,34 @@
     and     $-64, %r12
     and     $-16, %rsp
     mov     hiroba_vector_mask(%rip), %ebx
+    mov     %rdi, %r13
+    mov     %rsi, %r14
+    .endm
+
+    # Whether the vectors have stayed the program's, in bytes that no form of xsave or fxsave writes.
+    .set    vectors_are_live, 464
+
+    # Before the vectors are saved: the section is entered and they stay, or this goes on.
+    .macro  enter_own
+    call    hiroba_atomic_enter_own
+    movzbl  %al, %eax
+    mov     %al, vectors_are_live(%r12)
+    mov     %r13, %rdi
+    mov     %r14, %rsi
+    .endm
+
+    # Left without saving them; al = 0: not yet.
+    .macro  leave_own
+    call    hiroba_atomic_leave_own
+    mov     %r13, %rdi
+    mov     %r14, %rsi
     .endm
 
     .macro  leave_hook
-    lea     -72(%rbp), %rsp
+    lea     -96(%rbp), %rsp
+    pop     %r15
+    pop     %r14
+    pop     %r13
     pop     %r12
     pop     %rbx
     pop     %r11
@@ -47,6 +72,30 @@
     popfq
     pop     %rbp
     ret
+    .endm
+
+    # Uses rax, rcx, rdx.
+    .macro  save_vectors
+    test    %ebx, %ebx
+    jz      11f
+    # xrstor refuses a header with stray bits; xsave writes only part of it.
+    xor     %eax, %eax
+    .irp    offset, 512, 520, 528, 536, 544, 552, 560, 568
+    mov     %rax, \offset(%r12)
+    .endr
+    mov     %ebx, %eax
+    xor     %edx, %edx
+    cmpb    $0, hiroba_vector_compact(%rip)
+    je      12f
+    # Writes only what is in use: a fifth of the bytes in a program without AVX-512.
+    xsavec64 (%r12)
+    jmp     13f
+12:
+    xsave64 (%r12)
+    jmp     13f
+11:
+    fxsave64 (%r12)
+13:
     .endm
 
     # Uses rcx, rdx; keeps rax.
@@ -69,26 +118,10 @@
     .type   hiroba_atomic_before, @function
 hiroba_atomic_before:
     enter_hook
-    test    %ebx, %ebx
-    jz      1f
-    # xrstor refuses a header with stray bits; xsave writes only part of it.
-    xor     %eax, %eax
-    .irp    offset, 512, 520, 528, 536, 544, 552, 560, 568
-    mov     %rax, \offset(%r12)
-    .endr
-    mov     %ebx, %eax
-    xor     %edx, %edx
-    cmpb    $0, hiroba_vector_compact(%rip)
-    je      2f
-    # Writes only what is in use: a fifth of the bytes in a program without AVX-512.
-    xsavec64 (%r12)
-    jmp     3f
-2:
-    xsave64 (%r12)
-    jmp     3f
-1:
-    fxsave64 (%r12)
-3:
+    enter_own
+    test    %al, %al
+    jnz     4f
+    save_vectors
     lea     -96(%rbp), %rdx
     lea     160(%r12), %rcx
     test    %ebx, %ebx
@@ -111,8 +144,23 @@ hiroba_atomic_before:
     .type   hiroba_atomic_after, @function
 hiroba_atomic_after:
     enter_hook
+    leave_own
+    test    %al, %al
+    jz      1f
+    cmpb    $0, vectors_are_live(%r12)
+    jne     3f
+    jmp     2f
+1:
+    cmpb    $0, vectors_are_live(%r12)
+    je      4f
+    save_vectors
+    mov     %r13, %rdi
+    mov     %r14, %rsi
+4:
     call    hiroba_atomic_leave
+2:
     restore_vectors
+3:
     leave_hook
     .size   hiroba_atomic_after, . - hiroba_atomic_after
 
@@ -136,6 +184,9 @@ hiroba_atomic_after:
     .type   hiroba_atomic_before_xmm, @function
 hiroba_atomic_before_xmm:
     enter_hook
+    enter_own
+    test    %al, %al
+    jnz     7f
     save_xmm
     lea     -96(%rbp), %rdx
     mov     %r12, %rcx
@@ -152,8 +203,21 @@ hiroba_atomic_before_xmm:
     .type   hiroba_atomic_after_xmm, @function
 hiroba_atomic_after_xmm:
     enter_hook
+    leave_own
+    test    %al, %al
+    jz      1f
+    cmpb    $0, vectors_are_live(%r12)
+    jne     3f
+    jmp     2f
+1:
+    cmpb    $0, vectors_are_live(%r12)
+    je      4f
+    save_xmm
+4:
     call    hiroba_atomic_leave
+2:
     restore_xmm
+3:
     leave_hook
     .size   hiroba_atomic_after_xmm, . - hiroba_atomic_after_xmm
 
