@@ -113,6 +113,29 @@
     mov     %rcx, %rax
     .endm
 
+    # The vectors are saved where they have not been yet and leaving takes more.
+    .macro  after_hook save, restore
+    enter_hook
+    leave_own
+    test    %al, %al
+    jz      1f
+    cmpb    $0, vectors_are_live(%r12)
+    jne     3f
+    jmp     2f
+1:
+    cmpb    $0, vectors_are_live(%r12)
+    je      4f
+    \save
+    mov     %r13, %rdi
+    mov     %r14, %rsi
+4:
+    call    hiroba_atomic_leave
+2:
+    \restore
+3:
+    leave_hook
+    .endm
+
     .globl  hiroba_atomic_before
     .hidden hiroba_atomic_before
     .type   hiroba_atomic_before, @function
@@ -143,25 +166,7 @@ hiroba_atomic_before:
     .hidden hiroba_atomic_after
     .type   hiroba_atomic_after, @function
 hiroba_atomic_after:
-    enter_hook
-    leave_own
-    test    %al, %al
-    jz      1f
-    cmpb    $0, vectors_are_live(%r12)
-    jne     3f
-    jmp     2f
-1:
-    cmpb    $0, vectors_are_live(%r12)
-    je      4f
-    save_vectors
-    mov     %r13, %rdi
-    mov     %r14, %rsi
-4:
-    call    hiroba_atomic_leave
-2:
-    restore_vectors
-3:
-    leave_hook
+    after_hook save_vectors, restore_vectors
     .size   hiroba_atomic_after, . - hiroba_atomic_after
 
     # For objects that use xmm0 to xmm15 at most (VectorUse::xmm): sixteen stores and loads instead
@@ -202,23 +207,7 @@ hiroba_atomic_before_xmm:
     .hidden hiroba_atomic_after_xmm
     .type   hiroba_atomic_after_xmm, @function
 hiroba_atomic_after_xmm:
-    enter_hook
-    leave_own
-    test    %al, %al
-    jz      1f
-    cmpb    $0, vectors_are_live(%r12)
-    jne     3f
-    jmp     2f
-1:
-    cmpb    $0, vectors_are_live(%r12)
-    je      4f
-    save_xmm
-4:
-    call    hiroba_atomic_leave
-2:
-    restore_xmm
-3:
-    leave_hook
+    after_hook save_xmm, restore_xmm
     .size   hiroba_atomic_after_xmm, . - hiroba_atomic_after_xmm
 
     .section .note.GNU-stack, "", @progbits
