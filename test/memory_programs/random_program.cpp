@@ -279,9 +279,13 @@ void RandomProgram::synchronize_for_nothing(Self& self) {
         case 0: return memory.release(Others::running);
         case 1: return memory.acquire(Others::running);
         case 2: return memory.prefetch(address, near.bytes);
-        case 3:
+        case 3: {
             if (is_gone(self.phase, index_of(near))) return;  // that is a use
-            return memory.make_accessible(address, near.bytes, self.random.happens(50));
+            const bool writes = self.random.happens(50);
+            // One that has begun before the block is freed may end behind that.
+            if (may_go(self, index_of(near))) return;
+            return memory.make_accessible(address, near.bytes, writes);
+        }
         case 4: memory.flush_aside(); return;
         default: return memory.flush();
     }
@@ -304,6 +308,11 @@ void RandomProgram::make_step(Self& self) {
 bool RandomProgram::is_gone(std::uint32_t phase, std::size_t variable) const noexcept {
     return phases_drawn_[phase].freed_block == variable / variables_per_block &&
            oracle_.discard_begun[phase].load(std::memory_order_acquire);  // maybe_discard()
+}
+
+bool RandomProgram::may_go(const Self& self, std::size_t variable) const noexcept {
+    const Phase& phase = phases_drawn_[self.phase];
+    return phase.freed_block == variable / variables_per_block && self.thread != phase.freed_by;
 }
 
 bool RandomProgram::has_to_discard(const Self& self) const noexcept {

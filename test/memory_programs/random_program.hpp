@@ -137,6 +137,8 @@ private:
     }
     /// Freed: no thread uses it.
     bool is_gone(std::uint32_t phase, std::size_t variable) const noexcept;
+    /// Another thread frees it in this phase, sooner or later.
+    bool may_go(const Self& self, std::size_t variable) const noexcept;
     bool is_first_of_node(std::uint32_t thread) const noexcept {
         return thread == 0 || node_of(thread) != 0;
     }
