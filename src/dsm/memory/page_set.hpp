@@ -44,16 +44,6 @@ public:
     void for_each_run(Visit&& visit) const noexcept {
         walk([](const Word& word) { return word.load(std::memory_order_seq_cst); }, visit);
     }
-    /// As above, of the members that are not in `other`, a set of as many pages.
-    template <class Visit>
-    void for_each_run_outside(const PageSet& other, Visit&& visit) const noexcept {
-        const auto read = [&](const Word& word) {
-            const std::uint64_t bits = word.load(std::memory_order_seq_cst);
-            if (&word >= summaries_) return bits;
-            return bits & ~other.words_[&word - words_].load(std::memory_order_seq_cst);
-        };
-        walk(read, visit);
-    }
     /// As above, and empties the set: a page added meanwhile is visited or stays a member.
     template <class Visit>
     void take_each_run(Visit&& visit) noexcept {

@@ -83,18 +83,5 @@ TEST(page_set, nothing_added_during_takes_is_lost) {
     for (std::size_t page = 0; page < many; ++page) ASSERT_EQ(seen[page], 1) << page;
 }
 
-TEST(page_set, what_is_in_another_set_splits_the_runs) {
-    PageSet all = std::move(*PageSet::create(10'000)), others = std::move(*PageSet::create(10'000));
-    all.add({60, 200});
-    all.add({9000, 10});
-    others.add({64, 64});
-    others.add({255, 1});
-    others.add({9000, 10});
-    std::vector<std::pair<std::size_t, std::size_t>> runs;
-    all.for_each_run_outside(others, [&](PageRun run) { runs.emplace_back(run.first, run.count); });
-    const std::vector<std::pair<std::size_t, std::size_t>> wanted{{60, 4}, {128, 127}, {256, 4}};
-    EXPECT_EQ(runs, wanted);
-}
-
 }  // namespace
 }  // namespace hiroba::dsm
