@@ -68,7 +68,8 @@ OwnAtomics Node::own_atomics() noexcept {
     return true;
 }
 
-// As note_held_atomic(). False: one in 16 reads the clock, and nothing was noted.
+// As note_held_atomic(). False: nothing was noted, since one in 16 reads the clock, one in vain
+// lets another node have the block, or the log of changes is of an older epoch.
 [[gnu::always_inline]] inline bool Node::note_held_atomic_now(BlockId block, std::uint64_t offset,
                                                               std::size_t bytes) noexcept {
     AtomicUse& use = entries_[block].atomics;

@@ -162,7 +162,7 @@ private:
     std::vector<Attached> attached_;              ///< reserved; grows under attach() only
     std::atomic<std::size_t> attached_count_{0};  ///< released after the element it publishes
     std::vector<std::uint16_t> ascending_;        ///< indices of attached_ by address
-    std::atomic<std::uint64_t> asked_epoch_{1};   ///< raised when more is asked, or much less
+    std::atomic<std::uint64_t> asked_epoch_{1};   ///< raised when other pages are asked
     std::uint64_t spans_epoch_ = 0;
     std::atomic<std::uint64_t> all_quiet_epoch_{0};  ///< for which there is nothing to scan
     Span* spans_ = nullptr;

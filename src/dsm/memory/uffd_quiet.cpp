@@ -101,8 +101,8 @@ bool UffdEngine::is_quiet(std::uintptr_t address) noexcept {
     return attached_at({address, page_bytes}).chunk_at(address).quiet.load();
 }
 
-// Chunks that are scanned may have been written; a page that was mapped for the first time is
-// scanned.
+// Asked pages may have been written. Those that have been asked for since the last collect count as
+// such.
 bool UffdEngine::has_written() const noexcept {
     return any_open_.load(std::memory_order_seq_cst) ||
            asked_epoch_.load(std::memory_order_seq_cst) !=

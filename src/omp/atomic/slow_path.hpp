@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what a trampoline calls when its operand may be global: save everything, call the hooks.
 // Invariant: the program's vector, x87 and general registers, its errno and its flags come back
-// unchanged; the hooks run on the thread's runtime stack. Between them the thread counts as being
-// in the runtime, so that no signal handler of the program runs inside a critical section.
+// unchanged; the hooks run on the thread's runtime stack, but for AtomicHooks::own. Between them
+// the thread counts as being in the runtime, so that no signal handler of the program runs inside a
+// critical section.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +49,8 @@ enum class Entered : std::uint8_t {
 /// Addresses that trampolines call with rdi = operand address, rsi = SiteRecord*, and on the stack,
 /// above the return address, 8 bytes of theirs and vector_room_bytes() of room. Both keep every
 /// register but rax; `before` returns in al an Entered. If the critical section was entered, the
-/// program's vectors lie in the room, and in the registers again behind `after`, which is given
-/// the same room.
+/// program's vectors lie in the room, or have stayed where they are; they are in the registers
+/// again behind `after`, which is given the same room.
 struct SlowPathEntries {
     std::uintptr_t before;
     std::uintptr_t after;
