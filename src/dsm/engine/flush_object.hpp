@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "dsm/protocol/signature.hpp"
 #include "dsm/protocol/stamp.hpp"
 #include "gas/gas.hpp"
 #include "net/net.hpp"
@@ -95,6 +96,7 @@ private:
 struct OwnFlush {
     FlushObject::Version version = 0;
     ReleaseNumber release = 0;  ///< it and all before it are told of
+    NewsSequence sequence = 0;  ///< of this node's news: they and all before them are told
 };
 
 }  // namespace hiroba::dsm

@@ -57,9 +57,9 @@ public:
         return flushed.version != seen_;
     }
     /// If all nodes had learned this node's last flush before they flushed themselves, all know
-    /// what it told. With the object.
+    /// what it told: no later flush tells it again. With the object.
     void note_who_saw() noexcept {
-        if (object_.all_saw(last_.version)) news_.raise_known_release(last_.release);
+        if (object_.all_saw(last_.version)) news_.everyone_knows(last_.release, last_.sequence);
     }
     void note_learned(const FlushObject::Content& flushed) noexcept { seen_ = flushed.version; }
     /// Without the latch.

@@ -120,6 +120,13 @@ void KnownNews::everyone_knows_through(std::span<const NodeId> told) noexcept {
     has_untold_.store(false, std::memory_order_release);  // pairs with encode_for()
 }
 
+void KnownNews::everyone_knows(ReleaseNumber release, NewsSequence sequence) noexcept {
+    raise_known_release(release);
+    const std::scoped_lock guard{latch_};
+    known_to_all_ = std::max(known_to_all_, sequence);
+    for (NewsSequence& sent : sent_) sent = std::max(sent, known_to_all_);
+}
+
 NewsSequence KnownNews::last_sequence() noexcept {
     const std::scoped_lock guard{latch_};
     return signature_.last_sequence();

@@ -74,6 +74,8 @@ public:
     /// All nodes know what this node's releases up to `release` have told of. Called by several
     /// threads, each of which has learned it another way.
     void raise_known_release(ReleaseNumber release) noexcept;
+    /// Likewise, and all news up to `sequence`.
+    void everyone_knows(ReleaseNumber release, NewsSequence sequence) noexcept;
     ReleaseNumber known_release() const noexcept {
         return known_release_.load(std::memory_order_acquire);  // pairs with raising it
     }
@@ -139,7 +141,7 @@ private:
     /// node's releases that told, by notices or by min_wts.
     std::vector<NewsSequence> sent_;
     std::vector<ReleaseNumber> sent_releases_;
-    NewsSequence known_to_all_ = 0;  ///< likewise; as of the last everyone_knows_through()
+    NewsSequence known_to_all_ = 0;  ///< likewise
     /// The newest that this node has from elsewhere than a barrier's or a fork's news, likewise.
     NewsSequence learned_aside_ = 0;
     SparseArray<Clock> clocks_;  ///< per node, likewise

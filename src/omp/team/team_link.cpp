@@ -307,12 +307,12 @@ bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
     return true;
 }
 
-// Other nodes may still be in the region and come upon what was changed here by atomics, a
-// reduction say: what is owed for them is told now, while this thread would only wait, and not when
-// asked.
+// While this thread would only wait it releases: the next fork finds less to do, and others are
+// idle then. Other nodes may still be in the region and come upon what was changed here by atomics,
+// a reduction say: what is owed for them is told now, and not when asked.
 bool TeamLink::join(Distraction distraction) noexcept {
     note_reader(true);
-    if (parts_.memory->owes_release()) release();
+    if (parts_.memory->owes_release() || !children_have_joined()) release();
     if (!await([this] { return children_have_joined(); }, distraction)) return note_reader(false);
     receive_from_children(Kind::join);
     region_runs(false);

@@ -89,6 +89,23 @@ inline constexpr Scenario scenarios[] = {
          }
      },
      Races::none, true},
+    // Two nodes flush in turns, and a third, which has an old copy of what was written first,
+    // flushes for the first time behind them or beside the last of these.
+    {"flushes_of_three_nodes", 3, 1, 4, false, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.await_told(1), world.write(node, 0, 111), node.memory().flush(), world.tell();
+             world.await_told(3), world.write(node, 2, 111), node.memory().flush();
+         }
+         if (thread == 1) {
+             world.await_told(2), world.write(node, 3, 1), node.memory().flush(), world.tell();
+         }
+         if (thread == 2) {
+             world.read(node, 0), world.tell();
+             world.await_told(3), node.memory().flush(), world.look(node, 2, 0);
+         }
+     },
+     Races::off, true},
     // An atomic orders the writes.
     {"write_behind_atomic", 2, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

@@ -42,6 +42,14 @@ EXCLUSIVE = {
         [("{wts, owe_release(), races_.this_change()}",
           "{wts, {self_, release_.numbers().begun()}, races_.this_change()}")],
     ),
+    # What one other node has learned of a flush, all are taken to know.
+    "flush_known_to_one": (
+        ENGINE + "flush_object.cpp",
+        [("        if (NodeId{node} != endpoint_.self() && seen_[node] < version) return false;\n"
+          "    return !seen_.empty();\n",
+          "        if (NodeId{node} != endpoint_.self() && seen_[node] >= version) return true;\n"
+          "    return false;\n")],
+    ),
     # A flush that waits for the others' gives nothing up; nor does the release that waits behind it.
     "flush_serves_nobody": (
         ENGINE + "node_flush.cpp",

@@ -539,6 +539,7 @@ EXPLORED = {
     "early_bytes_forgotten": "race",
     "atomic_without_what_it_followed": "writes_behind_atomics",
     "atomic_before_own_write": "atomic_behind_own_write",
+    "flush_known_to_one": "flushes_of_three_nodes",
     "flushes_noted_late": "flag_by_flush_and_word",
     "epochs_known_late": "flag_by_flush_and_word",
     "first_flush_knows_nothing": "flag_by_first_flush",
