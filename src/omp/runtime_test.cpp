@@ -261,7 +261,10 @@ TEST_P(Team, what_a_task_sets_stays_its_own) {
 TEST_P(Team, a_thread_the_program_made_leads_the_team_while_nobody_else_does) {
     std::atomic<int> inner{0};
     pthread_t thread;
-    auto body = [&] { parallel([&] { inner.fetch_add(1); }); };
+    auto body = [&] {
+        parallel([&] { inner.fetch_add(1); });
+        runtime_->forget_thread();
+    };
     pthread_create(
         &thread, nullptr,
         [](void* b) -> void* { return (*static_cast<decltype(body)*>(b))(), nullptr; }, &body);

@@ -175,8 +175,14 @@ TEST(ChunkPool, a_loop_of_short_chunks_asks_much_less_often_than_it_has_chunks) 
     std::mt19937 random(3);
     std::vector<int> hits(count);
     run_to_end(team, hits, random);
-    // A load and a leave for each node, three stores for all; the rest are chunks.
-    EXPECT_LT(job.words.asked.load(), count / 10);
+    // A load and a leave for each node, three stores for all; the rest are chunks: the fewer, the
+    // less a chunk takes beside an exchange. A sanitizer makes it take more.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    constexpr std::uint64_t most = count / 5;
+#else
+    constexpr std::uint64_t most = count / 10;
+#endif
+    EXPECT_LT(job.words.asked.load(), most);
 }
 
 TEST(ChunkPace, asks_for_as_much_as_sixteen_exchanges_take) {

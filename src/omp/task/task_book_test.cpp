@@ -295,7 +295,7 @@ private:
                     if (spec.ops[i].kind == Op::spawn) must_know_end(n, spec.ops[i].task);
                 break;
             case Op::begin_group:
-                level.groups.push_back(new TaskGroup);
+                level.groups.push_back(&groups_.emplace_back());
                 level.groups.back()->outer = level.task->group;
                 level.task->group = level.groups.back();
                 break;
@@ -305,7 +305,6 @@ private:
                 check_group(n, level.spec, level.at);
                 level.task->group = group->outer;
                 level.groups.pop_back();
-                delete group;
                 break;
             }
             case Op::fulfill: fulfill(n, op.task); break;
@@ -466,6 +465,7 @@ private:
     std::vector<std::deque<Mail>> mails_;
     std::vector<State> state_;
     std::set<int> cancelled_, told_;  // groups
+    std::deque<TaskGroup> groups_;    // all that began
 };
 
 std::uint64_t seeds() {
