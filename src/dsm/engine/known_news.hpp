@@ -71,10 +71,8 @@ public:
     /// been received: a peer may take a lock, with the news that lie there, long before it looks at
     /// the message of a barrier it has not reached.
     void everyone_knows_through(std::span<const NodeId> told) noexcept;
-    /// All nodes know what this node's releases up to `release` have told of. Called by several
-    /// threads, each of which has learned it another way.
-    void raise_known_release(ReleaseNumber release) noexcept;
-    /// Likewise, and all news up to `sequence`.
+    /// All nodes know this node's news up to `sequence`, and so what its releases up to `release`
+    /// have told of.
     void everyone_knows(ReleaseNumber release, NewsSequence sequence) noexcept;
     ReleaseNumber known_release() const noexcept {
         return known_release_.load(std::memory_order_acquire);  // pairs with raising it
@@ -114,6 +112,9 @@ public:
 
 private:
     friend class NodeView;
+
+    /// By several threads, each of which has learned it another way.
+    void raise_known_release(ReleaseNumber release) noexcept;
 
     // All under the latch.
     template <class Value>
