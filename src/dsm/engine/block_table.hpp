@@ -61,11 +61,12 @@ struct Trial {
     std::uint8_t visits = 0;    ///< how often it came from another node, since patience changed
     bool proven = false;        ///< the last time it was exclusive was worth it
     bool ahead = false;         ///< given up before anybody asked, and not wanted by any node since
-    bool unwanted = false;      ///< so it was in vain the last time
+    std::uint8_t unwanted = 0;  ///< how often in a row that was in vain
     bool away = false;          ///< given up, and no bytes of another node have come since
     bool wanders = false;       ///< another node has written it the last time it was given up
     std::uint8_t streak_patience = 0;  ///< how often more of them were taken for too many
-    Timestamp wts;  ///< of the version that cannot be read by its notice; 0: none
+    bool as_taken = false;  ///< the public copy is what the block was when it was taken, in `by`
+    Timestamp wts;          ///< of the version that cannot be read by its notice; 0: none
     /// This node's release that told of the first of such versions, between which nobody has read
     /// any; of an exclusive block, since when it is.
     ReleaseNumber by = 0;

@@ -252,7 +252,10 @@ private:
     void share_again(BlockId block) noexcept;
     enum class GiveUp { wanted, near, ahead, needed };
     void note_life(Trial& trial, GiveUp when) const noexcept;
-    void give_up(BlockId block, GiveUp when) noexcept;
+    /// False: as it was when it was taken, and nothing is owed.
+    bool give_up(BlockId block, GiveUp when) noexcept;
+    bool is_as_taken(BlockId block) noexcept;
+    void note_taken(BlockEntry& entry) noexcept;
     LockToken publish_given_up(BlockId block, GiveUp when) noexcept;
     void give_up_expected() noexcept;
     bool hands_over() const noexcept;

@@ -29,6 +29,10 @@ constexpr ReleaseNumber long_life = 2048;
 // Where nobody had to ask for it, a short life pays.
 constexpr ReleaseNumber short_life = 4;
 
+// Given up so many times before anybody asked, and in vain: what is asked for behind that costs a
+// release, what is given up in vain a merge.
+constexpr std::uint8_t unwanted_max = 3;
+
 std::uint32_t untried_versions(std::uint8_t patience) noexcept {
     return patience < patience_usual ? 0 : untried_min << (patience - patience_usual);
 }
@@ -154,9 +158,10 @@ bool Node::make_exclusive(BlockId block) noexcept {
     entry.exclusive_since = races_.this_change().epoch;
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
-    entry.trial.unwanted = std::exchange(entry.trial.ahead, false);
+    if (std::exchange(entry.trial.ahead, false)) raise(entry.trial.unwanted, unwanted_max);
     note_wandering(entry.trial, false);
     entry.trial.by = release_.number();  // with the release role
+    entry.trial.as_taken = false;
     if (hands_over_all()) wanted_.expected().note_miss(block);
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
@@ -184,14 +189,41 @@ void Node::note_life(Trial& trial, GiveUp when) const noexcept {
     }
     trial.streak = 0;
     trial.ahead = ahead;
-    trial.unwanted = false;
+    if (!ahead) trial.unwanted = 0;
 }
 
-// With the latch. Tracked before it is looked at: what comes later is reported.
-void Node::give_up(BlockId block, GiveUp when) noexcept {
+// With the latch. Tracked before it is looked at: what comes later is reported, and what was
+// written before it as well.
+bool Node::give_up(BlockId block, GiveUp when) noexcept {
     share_again(block);
     engine_->track(program_range(block));
+    const bool asked = when == GiveUp::wanted || when == GiveUp::near;
+    if (asked && is_as_taken(block)) {
+        lock_.unlock(block, lock_.held_token(block));
+        return false;
+    }
     lock_.unlock(block, publish_given_up(block, when));
+    return true;
+}
+
+// With the latch. What this node has written since it took the block no release need have told of:
+// the public copy, of that time, is what other nodes may read until one does. One that begins
+// behind this look finds the block tracked.
+bool Node::is_as_taken(BlockId block) noexcept {
+    Trial& trial = entries_[block].trial;
+    if (!trial.as_taken || !release_.numbers().is_last(trial.by)) return false;
+    note_life(trial, GiveUp::wanted);
+    trial.wanders = false;  // two nodes write it
+    count(&PlaceCounters::given_up);
+    trace("dsm.give_back", block);
+    return true;
+}
+
+// With the latch. The release that begins next may have begun: then it is no longer as taken.
+void Node::note_taken(BlockEntry& entry) noexcept {
+    entry.exclusive_since = races_.this_change().epoch;
+    entry.trial.by = release_.numbers().note_taken();
+    entry.trial.as_taken = true;
 }
 
 // With the latch. What is published may hold what no release has told of: it is owed, as an
@@ -230,9 +262,8 @@ bool Node::take_untouched(BlockId block) noexcept {
         lock_.unlock(block, lock_.held_token(block));
         return true;
     }
-    entry.exclusive_since = races_.this_change().epoch;
+    note_taken(entry);
     engine_->leave_untracked(program_range(block));
-    entry.trial.by = release_.number();  // a hint
     count(&PlaceCounters::made_exclusive);
     count(&PlaceCounters::taken_first);
     trace("dsm.take_untouched", block);
@@ -294,10 +325,10 @@ bool Node::try_give_up(BlockId block) noexcept {
     }
     const bool exclusive = entry.state == BlockState::exclusive;
     const bool held = entry.state == BlockState::held;
-    if (exclusive) give_up(block, GiveUp::wanted);
+    const bool owes = exclusive && give_up(block, GiveUp::wanted);
     if (held) end_hold(block);
     entry.latch.unlock();
-    if (!exclusive && !held) return true;
+    if (!owes && !held) return true;
     if (exclusive) give_up_near(block);
     // A node that gets these bytes asks for the release that they owe, which may begin meanwhile.
     debts_.want_own();
@@ -352,8 +383,8 @@ void Node::give_up_expected() noexcept {
                     BlockState::exclusive ||
                 !entry.latch.try_lock())
                 continue;
-            const bool goes =
-                entry.state == BlockState::exclusive && (!entry.trial.unwanted || hands_over_all());
+            const bool goes = entry.state == BlockState::exclusive &&
+                              (entry.trial.unwanted < unwanted_max || hands_over_all());
             given_up += goes;
             if (goes && goes_whole(block)) {
                 gather_to_hand_over(block);
@@ -443,11 +474,11 @@ Stamp Node::take_whole(BlockId block) noexcept {
         share_again(block);
         return open();
     }
-    entry.exclusive_since = races_.this_change().epoch;
+    note_taken(entry);
     engine_->leave_untracked(program_range(block));
-    entry.trial.by = release_.number();  // a hint
     entry.trial.wts = {};
-    entry.trial.ahead = entry.trial.unwanted = false;
+    entry.trial.ahead = false;
+    entry.trial.unwanted = 0;
     entry.brought = false;
     entry.rts = token->rts;  // whatever news tells of is older
     if (hands_over_all()) wanted_.expected().note_miss(block);

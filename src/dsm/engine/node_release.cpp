@@ -28,7 +28,7 @@ void Node::release(Others others) noexcept {
 // written. In this order: an acquire that takes a block from the engine puts it on the list before
 // it ends, and a release that takes one from either has its role until it has merged it.
 bool Node::has_nothing_to_release() noexcept {
-    if (engine_->has_written()) return false;
+    if (engine_->has_written() || release_.numbers().any_taken()) return false;
     acquire_.await_open();
     // Pairs with leave_atomic().
     if (release_.numbers().has_debt() || release_.unmerged().any()) return false;

@@ -16,7 +16,22 @@ class OwnReleases {
 public:
     /// Begins a release. Bytes written from here on may come too late for it, and are in the next.
     ReleaseNumber begin() noexcept {
+        any_taken_.store(false, std::memory_order_relaxed);  // before the number: note_taken()
         return begun_.fetch_add(1, std::memory_order_seq_cst) + 1;  // pairs with owe()
+    }
+    /// A block becomes this node's own just now. Returns the release that had begun by then.
+    ReleaseNumber note_taken() noexcept {
+        const ReleaseNumber begun = begun_.load(std::memory_order_acquire);
+        any_taken_.store(true, std::memory_order_relaxed);
+        return begun;
+    }
+    /// Whether a block was taken since a release has begun: the next one counts, though it may find
+    /// nothing to do. Relaxed: a thread sees what happened before its release.
+    bool any_taken() const noexcept { return any_taken_.load(std::memory_order_relaxed); }
+    /// False: one may have begun since note_taken() returned `release`. Else the next one finds
+    /// what this thread did before.
+    bool is_last(ReleaseNumber release) const noexcept {
+        return begun_.load(std::memory_order_seq_cst) == release;  // pairs with begin()
     }
     /// Elsewhere than in the release role a hint.
     ReleaseNumber begun() const noexcept { return begun_.load(std::memory_order_relaxed); }
@@ -42,6 +57,7 @@ private:
 
     std::atomic<ReleaseNumber> begun_{0}, completed_{0};  ///< change in the release role
     std::atomic<ReleaseNumber> debt_{0};
+    std::atomic<bool> any_taken_{false};
 };
 
 }  // namespace hiroba::dsm

@@ -28,6 +28,18 @@ TEST(OwnReleases, one_debt_is_owed_once_however_often_it_is_said) {
     EXPECT_EQ(releases.owed(), 1u);
 }
 
+TEST(OwnReleases, a_release_behind_a_taking_counts_once) {
+    OwnReleases releases;
+    releases.begin();
+    EXPECT_FALSE(releases.any_taken());
+    const ReleaseNumber taken_in = releases.note_taken();
+    EXPECT_TRUE(releases.any_taken());
+    EXPECT_TRUE(releases.is_last(taken_in));
+    releases.begin();
+    EXPECT_FALSE(releases.any_taken());
+    EXPECT_FALSE(releases.is_last(taken_in));
+}
+
 // A releaser runs beside threads that owe: each debt is found by the release it names.
 TEST(OwnReleases, a_release_that_begins_meanwhile_finds_its_debt) {
     OwnReleases releases;

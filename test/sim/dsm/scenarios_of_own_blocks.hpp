@@ -3,6 +3,7 @@
 // over (docs/protocol.md#exclusive).
 #pragma once
 
+#include "base/thread_context.hpp"
 #include "sim/dsm/scenario.hpp"
 
 namespace hiroba::sim_test {
@@ -191,6 +192,36 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
          if (thread == 2) world.see(node, 1);
      },
      Races::none, true, false, true},
+    // The other wants it back while the node that has taken it writes, or behind that.
+    {"handed_over_and_back", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 4; ++round) {
+             if (thread == 1) world.add(node, 0);
+             world.meet(node);
+         }
+         if (thread == 0) world.write(node, 1, 7);
+         if (thread == 1) world.read(node, 0);
+         world.meet(node);
+         world.see_at_least(node, 1, 7);
+     },
+     Races::off, true, false, true},
+    // It wants it behind a release that has nothing else to tell, at a place where nothing is
+    // handed
+    // over.
+    {"handed_over_and_released", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 4; ++round) {
+             if (thread == 1) world.add(node, 0);
+             world.meet(node);
+         }
+         if (thread == 0) {
+             world.write(node, 1, 7);
+             this_thread().place.address = 1;
+             node.memory().release(dsm::Others::running), world.tell();
+         }
+         if (thread == 1) world.await_told(1), world.see_at_least(node, 1, 7);
+     },
+     Races::off, true, false, true},
     // It is handed over with a flag whose data the other has not acquired.
     {"handed_over_and_flag", 2, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

@@ -99,6 +99,16 @@ EXCLUSIVE = {
         ENGINE + "node_exclusive.cpp",
         [("    engine_->track(program_range(block));\n", "")],
     ),
+    # A block goes back as it was taken though a release has begun since.
+    "given_back_past_release": (
+        ENGINE + "node_exclusive.cpp",
+        [(" || !release_.numbers().is_last(trial.by)) return false;", ") return false;")],
+    ),
+    # Likewise, where the release had nothing to do.
+    "given_back_past_empty_release": (
+        ENGINE + "node_release.cpp",
+        [("engine_->has_written() || release_.numbers().any_taken()", "engine_->has_written()")],
+    ),
     # A stack that was given up may become inaccessible to its own thread.
     "stack_given_up_as_any": (
         ENGINE + "node_exclusive.cpp",

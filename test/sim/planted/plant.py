@@ -129,8 +129,8 @@ BUGS = {
     # A release that finds nothing does not wait for an acquire that has just found something.
     "release_before_acquire_ends": (
         ENGINE + "node_release.cpp",
-        [("    if (engine_->has_written()) return false;\n    acquire_.await_open();\n",
-          "    if (engine_->has_written()) return false;\n")],
+        [("    if (engine_->has_written() || release_.numbers().any_taken()) return false;\n    acquire_.await_open();\n",
+          "    if (engine_->has_written() || release_.numbers().any_taken()) return false;\n")],
     ),
     # A fetch during which min_wts rose is taken for current.
     "fetch_overtaken_by_acquire": (
@@ -556,6 +556,8 @@ EXPLORED = {
     "held_passed_by": "held_until_meeting",
     "held_without_debt": "held_and_wanted",
     "handed_over_mapped": "handed_over",
+    "given_back_past_release": "handed_over_and_released",
+    "given_back_past_empty_release": "handed_over_and_released",
     "sole_though_read": "handed_over_and_reader",
     "taken_without_its_news": "handed_over_and_flag",
     "untouched_though_read": "untouched",
