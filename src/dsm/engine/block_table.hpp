@@ -62,6 +62,7 @@ struct Trial {
     bool proven = false;        ///< the last time it was exclusive was worth it
     bool ahead = false;         ///< given up before anybody asked, and not wanted by any node since
     std::uint8_t unwanted = 0;  ///< how often in a row that was in vain
+    bool asked = false;         ///< another node has asked for it
     bool away = false;          ///< given up, and no bytes of another node have come since
     bool wanders = false;       ///< another node has written it the last time it was given up
     std::uint8_t streak_patience = 0;  ///< how often more of them were taken for too many

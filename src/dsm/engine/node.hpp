@@ -258,6 +258,7 @@ private:
     void note_taken(BlockEntry& entry) noexcept;
     LockToken publish_given_up(BlockId block, GiveUp when) noexcept;
     void give_up_expected() noexcept;
+    void give_up_run(UsePredictor::Run& run) noexcept;
     bool hands_over() const noexcept;
     bool hands_over_all() const noexcept {
         return options_.hand_over == MemoryOptions::HandOver::all;

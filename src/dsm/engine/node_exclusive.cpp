@@ -29,9 +29,15 @@ constexpr ReleaseNumber long_life = 2048;
 // Where nobody had to ask for it, a short life pays.
 constexpr ReleaseNumber short_life = 4;
 
-// Given up so many times before anybody asked, and in vain: what is asked for behind that costs a
-// release, what is given up in vain a merge.
-constexpr std::uint8_t unwanted_max = 3;
+// Given up so many times before anybody asked, and in vain, of a block that a node has asked for
+// once, or that was only near such a one: what is asked for behind that costs a release, what is
+// given up in vain some merges.
+constexpr std::uint8_t unwanted_max = 3, unwanted_near_max = 1;
+constexpr std::uint8_t run_idle_max = 64;  // so often in a row there was nothing of it to give up
+
+bool is_to_be_kept(const Trial& trial) noexcept {
+    return trial.unwanted >= (trial.asked ? unwanted_max : unwanted_near_max);
+}
 
 std::uint32_t untried_versions(std::uint8_t patience) noexcept {
     return patience < patience_usual ? 0 : untried_min << (patience - patience_usual);
@@ -242,6 +248,7 @@ LockToken Node::publish_given_up(BlockId block, GiveUp when) noexcept {
     entry.merging.given_up = true;
     note_life(entry.trial, when);
     entry.trial.away = true;
+    entry.trial.asked |= when == GiveUp::wanted;
     if (when == GiveUp::wanted || when == GiveUp::near) wanted_.expected().note_miss(block);
     count(&PlaceCounters::given_up);
     trace("dsm.give_up", block, wts.value);
@@ -360,6 +367,34 @@ void Node::give_up_near(BlockId block) noexcept {
     wanted_.unlock();
 }
 
+// With the acquire role. A run whose blocks are all kept, since it was given up in vain, is soon
+// forgotten: it is not wanted behind this place any more.
+void Node::give_up_run(UsePredictor::Run& run) noexcept {
+    std::uint32_t given_up = 0;
+    bool keeps = false;
+    for (BlockId block = run.first; block < run.end(); ++block) {
+        BlockEntry& entry = entries_[block];
+        // As in give_up_near().
+        if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::exclusive ||
+            !entry.latch.try_lock())
+            continue;
+        const bool exclusive = entry.state == BlockState::exclusive;
+        const bool goes = exclusive && (!is_to_be_kept(entry.trial) || hands_over_all());
+        given_up += goes;
+        keeps |= exclusive && !goes;
+        if (goes && goes_whole(block)) {
+            gather_to_hand_over(block);
+            continue;
+        }
+        if (goes) give_up(block, GiveUp::ahead);
+        entry.latch.unlock();
+    }
+    const int idle = keeps ? run_idle_max / 4 : 1;
+    run.idle = given_up > 0 ? 0 : static_cast<std::uint8_t>(run.idle + idle);
+    if (given_up > 0) wanted_.expected().note_guess(run);
+    count(&PlaceCounters::given_up_ahead, given_up);
+}
+
 // Gives up the blocks that other nodes wanted behind the last releases at this place, since they
 // will want them again: a node that comes upon such a block finds it shared and need not ask, which
 // would cost a release of its own. A block that no node came for until it was exclusive again is
@@ -367,35 +402,14 @@ void Node::give_up_near(BlockId block) noexcept {
 void Node::give_up_expected() noexcept {
     if (!options_.follow || !options_.exclusive) return;
     const RuntimeScope latches;
-    constexpr std::uint8_t idle_max = 64;
     wanted_.expected().learn();
-    wanted_.expected().filter([](UsePredictor::Run& run) { return run.idle < idle_max; });
+    wanted_.expected().filter([](UsePredictor::Run& run) { return run.idle < run_idle_max; });
     const std::span runs = wanted_.expected().arrive(this_thread().place);
     if (runs.empty()) return;
     // For what makes blocks inaccessible. Before any latch: its holder may wait for one.
     const std::scoped_lock role{acquire_};
-    for (UsePredictor::Run& run : runs) {
-        std::uint32_t given_up = 0;
-        for (BlockId block = run.first; block < run.end(); ++block) {
-            BlockEntry& entry = entries_[block];
-            // As in give_up_near().
-            if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) !=
-                    BlockState::exclusive ||
-                !entry.latch.try_lock())
-                continue;
-            const bool goes = entry.state == BlockState::exclusive &&
-                              (entry.trial.unwanted < unwanted_max || hands_over_all());
-            given_up += goes;
-            if (goes && goes_whole(block)) {
-                gather_to_hand_over(block);
-                continue;
-            }
-            if (goes) give_up(block, GiveUp::ahead);
-            entry.latch.unlock();
-        }
-        run.idle = given_up > 0 ? 0 : static_cast<std::uint8_t>(run.idle + 1);
-        count(&PlaceCounters::given_up_ahead, given_up);
-    }
+    for (UsePredictor::Run& run : runs)
+        if (wanted_.expected().is_due(run) || hands_over_all()) give_up_run(run);
     hand_over_gathered();
 }
 
@@ -439,16 +453,17 @@ void Node::hand_over_gathered() noexcept {
 }
 
 // With the latch, the block being invalid, and about to be written. If its home has handed it over
-// it becomes this node's own, with its bytes: exclusive, and not yet mapped. Returns what must be
-// acquired before. Where somebody was faster, or came meanwhile, the block is left as it was, or
-// this node is its home.
+// it becomes this node's own, with its bytes: exclusive, and not yet mapped. Else this node becomes
+// its home, which it would at the next release: a home's copy has no lease that may end before
+// that. Returns what must be acquired before. Where somebody was faster the block is left as it
+// was.
 Stamp Node::take_whole(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (!hands_over() || entry.pins > 0 || entry.early || entry.held_back || entry.guards_stack ||
         entry.stale.pinned || must_stay(block))
         return {};
     const auto home = lock_.find_home(block, home_guess(entry, self_), nullptr, false);
-    if (!home || home->node == self_ || !home->lease.is_sole()) return {};
+    if (!home || home->node == self_) return {};
     // Before the lock is taken: a node that gives it back cannot say that no node can read the
     // block.
     if (const Stamp before = copies_.stamp_of(home->node, block); !may_place(block, before))

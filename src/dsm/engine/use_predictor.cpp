@@ -3,6 +3,7 @@
 #include "dsm/engine/use_predictor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hiroba::dsm {
 
@@ -20,8 +21,10 @@ void UsePredictor::learn() noexcept {
 }
 
 std::span<UsePredictor::Run> UsePredictor::arrive(SyncPlace place) noexcept {
-    here_ = find(place);
+    const Place* const before = std::exchange(here_, find(place));
     if (here_ == nullptr) return {};
+    ++here_->arrivals;
+    here_->in_row = before == here_ ? here_->in_row + 1 : 1;
     return {runs_of(*here_), here_->count};
 }
 
@@ -52,20 +55,34 @@ void UsePredictor::fold(Place& place) noexcept {
         const BlockId block = sorted_[i];
         while (next < place.count && runs[next].first <= block) take(runs[next++]);
         if (count > 0 && block < joined_[count - 1].end()) {
-            joined_[count - 1].missed = true;
+            note_missed(joined_[count - 1], place);
             continue;
         }
         const bool goes_on =
             count > 0 && block == joined_[count - 1].end() && joined_[count - 1].count < run_max;
         if (goes_on) {
             ++joined_[count - 1].count;
+            note_missed(joined_[count - 1], place);
         } else {
-            take({block, 1, 0, 0, 0, 0, true});
+            take({.first = block, .count = 1, .period = place.in_row, .last = place.arrivals});
         }
     }
     while (next < place.count) take(runs[next++]);
     std::copy_n(joined_.data(), count, runs);
     place.count = static_cast<std::uint32_t>(count);
+}
+
+// A guess that was too early says nothing of how often the run is missed.
+void UsePredictor::note_missed(Run& run, const Place& place) noexcept {
+    if (run.last == place.arrivals) return;
+    run.period = place.arrivals - (run.guessed ? run.before : run.last);
+    run.last = place.arrivals;
+    run.guessed = false;
+}
+
+void UsePredictor::note_guess(Run& run) const noexcept {
+    run.before = std::exchange(run.last, here_->arrivals);
+    run.guessed = true;
 }
 
 std::uint8_t UsePredictor::next_sample(Run& run) noexcept {

@@ -20,13 +20,16 @@ class UsePredictor {
 public:
     /// Blocks in a row that were missed behind one place.
     struct Run {
-        BlockId first;
-        std::uint8_t count;
-        std::uint8_t trust;   ///< how often in a row a sample of it was used
-        std::uint8_t asked;   ///< since the last sample
-        std::uint8_t idle;    ///< how often in a row nothing of it was there to be brought
-        std::uint8_t sample;  ///< of the last time: its offset in the run + 1; 0: none
-        bool missed;          ///< since the last time, some of it
+        BlockId first = 0;
+        std::uint8_t count = 1;
+        std::uint8_t trust = 0;    ///< how often in a row a sample of it was used
+        std::uint8_t asked = 0;    ///< since the last sample
+        std::uint8_t idle = 0;     ///< how often in a row nothing of it was there to be brought
+        std::uint8_t sample = 0;   ///< of the last time: its offset in the run + 1; 0: none
+        bool guessed = false;      ///< that `last` is one: note_guess()
+        std::uint32_t period = 0;  ///< arrivals from one miss to the next
+        std::uint32_t last = 0;    ///< the arrival behind which it was missed,
+        std::uint32_t before = 0;  ///< and the one before that guess
 
         BlockId end() const noexcept { return first + count; }
     };
@@ -45,6 +48,13 @@ public:
     void learn() noexcept;
     /// Returns the runs of `place`.
     std::span<Run> arrive(SyncPlace place) noexcept;
+
+    /// Whether the run, of the place of the last arrive(), will be missed behind that, as far as is
+    /// known from how many arrivals lay between the last misses: a loop with a barrier arrives many
+    /// times at a place until another phase begins.
+    bool is_due(const Run& run) const noexcept { return here_->arrivals - run.last >= run.period; }
+    /// Something was done about the run because it is due: it will not be missed.
+    void note_guess(Run& run) const noexcept;
 
     /// Whether a sample is to be taken of the run that is being brought, and of which block:
     /// offset + 1; 0: none.
@@ -68,12 +78,15 @@ private:
         std::uintptr_t address;
         SyncKind kind;
         std::uint32_t count;
+        std::uint32_t arrivals;  ///< modulo
+        std::uint32_t in_row;    ///< of them, since the threads came from another place
     };
     Place* find(SyncPlace place) noexcept;
     Run* runs_of(const Place& place) noexcept {
         return runs_.data() + static_cast<std::size_t>(&place - places_.data()) * runs_max;
     }
     void fold(Place& place) noexcept;
+    static void note_missed(Run& run, const Place& place) noexcept;
     static std::size_t add_run(Run* to, std::size_t count, BlockId block) noexcept;
 
     SparseArray<BlockId> missed_, sorted_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace hiroba::dsm {
@@ -58,24 +59,52 @@ TEST(UsePredictor, what_the_caller_does_not_keep_is_forgotten) {
     EXPECT_EQ(expected_at(predictor, barrier), (std::vector<BlockId>{1, 20}));
 }
 
-TEST(UsePredictor, a_run_that_is_missed_again_says_so) {
+/// Whether its only run is due behind the next arrival.
+bool is_due_at(UsePredictor& predictor, SyncPlace place, bool does_something = true) {
+    predictor.learn();
+    const auto runs = predictor.arrive(place);
+    if (runs.empty() || !predictor.is_due(runs[0])) return false;
+    if (does_something) predictor.note_guess(runs[0]);
+    return true;
+}
+
+TEST(UsePredictor, what_is_missed_behind_a_loop_is_due_at_its_end) {
     UsePredictor predictor;
-    expected_at(predictor, barrier);
+    for (unsigned i = 0; i < 10; ++i) EXPECT_FALSE(is_due_at(predictor, barrier));
     predictor.note_miss(7);
-    expected_at(predictor, barrier);
-    predictor.filter([](UsePredictor::Run& run) {
-        run.missed = false;
-        return true;
-    });
-    predictor.learn();
-    EXPECT_FALSE(predictor.arrive(barrier)[0].missed);
-    predictor.note_miss(7);
-    predictor.learn();
-    EXPECT_TRUE(predictor.arrive(barrier)[0].missed);
+    for (unsigned step = 0; step < 3; ++step) {
+        is_due_at(predictor, region);
+        for (unsigned i = 1; i <= 10; ++i) EXPECT_EQ(is_due_at(predictor, barrier), i == 10) << i;
+    }
+}
+
+// A loop with two barriers: each place is left at once, so that the first guesses are too early.
+TEST(UsePredictor, guesses_that_came_too_early_are_mended_by_the_next_misses) {
+    UsePredictor predictor;
+    const auto loop = [&](unsigned times, bool does_something, std::vector<unsigned> due) {
+        for (unsigned i = 1; i <= times; ++i) {
+            const bool is_due = std::find(due.begin(), due.end(), i) != due.end();
+            EXPECT_EQ(is_due_at(predictor, barrier, does_something), is_due) << i;
+            if (i == times) predictor.note_miss(7);
+            is_due_at(predictor, region);
+        }
+    };
+    loop(10, true, {});
+    // In vain: what is due is not given up any more.
+    for (unsigned i = 0; i < 3; ++i) {
+        EXPECT_TRUE(is_due_at(predictor, barrier));
+        is_due_at(predictor, region);
+    }
+    loop(7, false, {1, 2, 3, 4, 5, 6, 7});
+    loop(10, true, {8});
+    for (unsigned i = 1; i <= 10; ++i) {
+        EXPECT_EQ(is_due_at(predictor, barrier), i == 10) << i;
+        is_due_at(predictor, region);
+    }
 }
 
 TEST(UsePredictor, samples_become_rarer_with_trust) {
-    UsePredictor::Run run{100, 4, 0, 0, 0, 0, false};
+    UsePredictor::Run run{.first = 100, .count = 4};
     const auto until_sample = [&run] {
         unsigned asked = 1;
         while (UsePredictor::next_sample(run) == 0) ++asked;

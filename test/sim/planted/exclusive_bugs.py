@@ -74,8 +74,7 @@ EXCLUSIVE = {
     # A block that another node has read since it was handed over is taken whole.
     "taken_though_read": (
         ENGINE + "node_exclusive.cpp",
-        [("home->node == self_ || !home->lease.is_sole()", "home->node == self_"),
-         (" || !token->sole || token->read", "")],
+        [(" || !token->sole || token->read", "")],
     ),
     # A block is taken whole without what came before it.
     "taken_without_its_news": (
