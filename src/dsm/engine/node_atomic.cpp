@@ -78,9 +78,11 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     }
 }
 
-// An exclusive block needs no lock. With its latch.
+// An exclusive block needs no lock. With its latch. What the atomic writes the next one of another
+// node must find, whatever releases tell.
 bool Node::enter_own(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
+    entry.trial.as_taken = false;
     entry.state = take(entry, BlockEvent::atomic).next;
     this_thread().atomic_block = block + std::uint64_t{1};
     return true;

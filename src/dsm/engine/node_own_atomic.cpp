@@ -46,6 +46,7 @@ OwnAtomics Node::own_atomics() noexcept {
     }
     end_going_first(*thread);
     statistics_.count_row(entry, BlockEvent::atomic);
+    entry.trial.as_taken = false;  // as in enter_own()
     thread->atomic_block = block + std::uint64_t{1};
     return true;
 }

@@ -205,6 +205,18 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
          world.see_at_least(node, 1, 7);
      },
      Races::off, true, false, true},
+    // An atomic there, which no release tells of, is found by the other's.
+    {"handed_over_and_atomic", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         for (unsigned round = 0; round < 4; ++round) {
+             if (thread == 1) world.add(node, 0);
+             world.meet(node);
+         }
+         if (thread == 0) world.write(node, 1, 7), world.atomic_add(node, 0), world.tell();
+         if (thread == 1) world.await_told(1), world.atomic_add(node, 0);
+         world.meet(node);
+     },
+     Races::off, true, false, true},
     // It wants it behind a release that has nothing else to tell, at a place where nothing is
     // handed
     // over.

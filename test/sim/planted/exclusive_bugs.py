@@ -103,7 +103,12 @@ EXCLUSIVE = {
         ENGINE + "node_exclusive.cpp",
         [(" || !release_.numbers().is_last(trial.by)) return false;", ") return false;")],
     ),
-    # Likewise, where the release had nothing to do.
+    # A block goes back as it was taken though an atomic was made there.
+    "given_back_past_atomic": (
+        ENGINE + "node_atomic.cpp",
+        [("    entry.trial.as_taken = false;\n", "")],
+    ),
+    # A block goes back as it was taken though a release has begun that had nothing to do.
     "given_back_past_empty_release": (
         ENGINE + "node_release.cpp",
         [("engine_->has_written() || release_.numbers().any_taken()", "engine_->has_written()")],

@@ -556,6 +556,7 @@ EXPLORED = {
     "held_passed_by": "held_until_meeting",
     "held_without_debt": "held_and_wanted",
     "handed_over_mapped": "handed_over",
+    "given_back_past_atomic": "handed_over_and_atomic",
     "given_back_past_release": "handed_over_and_released",
     "given_back_past_empty_release": "handed_over_and_released",
     "sole_though_read": "handed_over_and_reader",
