@@ -254,7 +254,7 @@ private:
     void note_life(Trial& trial, GiveUp when) const noexcept;
     /// False: as it was when it was taken, and nothing is owed.
     bool give_up(BlockId block, GiveUp when) noexcept;
-    bool is_as_taken(BlockId block) noexcept;
+    bool is_as_taken(BlockId block) const noexcept;
     void note_taken(BlockEntry& entry) noexcept;
     LockToken publish_given_up(BlockId block, GiveUp when) noexcept;
     void give_up_expected() noexcept;

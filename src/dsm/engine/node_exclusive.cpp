@@ -204,25 +204,25 @@ bool Node::give_up(BlockId block, GiveUp when) noexcept {
     share_again(block);
     engine_->track(program_range(block));
     const bool asked = when == GiveUp::wanted || when == GiveUp::near;
-    if (asked && is_as_taken(block)) {
-        lock_.unlock(block, lock_.held_token(block));
-        return false;
+    if (!asked || !is_as_taken(block)) {
+        lock_.unlock(block, publish_given_up(block, when));
+        return true;
     }
-    lock_.unlock(block, publish_given_up(block, when));
-    return true;
+    Trial& trial = entries_[block].trial;
+    note_life(trial, GiveUp::wanted);
+    trial.wanders = false;  // two nodes write it
+    count(&PlaceCounters::given_up);
+    trace("dsm.give_back", block);
+    lock_.unlock(block, lock_.held_token(block));
+    return false;
 }
 
 // With the latch. What this node has written since it took the block no release need have told of:
 // the public copy, of that time, is what other nodes may read until one does. One that begins
 // behind this look finds the block tracked.
-bool Node::is_as_taken(BlockId block) noexcept {
-    Trial& trial = entries_[block].trial;
-    if (!trial.as_taken || !release_.numbers().is_last(trial.by)) return false;
-    note_life(trial, GiveUp::wanted);
-    trial.wanders = false;  // two nodes write it
-    count(&PlaceCounters::given_up);
-    trace("dsm.give_back", block);
-    return true;
+bool Node::is_as_taken(BlockId block) const noexcept {
+    const Trial& trial = entries_[block].trial;
+    return trial.as_taken && release_.numbers().is_last(trial.by);
 }
 
 // With the latch. The release that begins next may have begun: then it is no longer as taken.
@@ -397,8 +397,9 @@ void Node::give_up_run(UsePredictor::Run& run) noexcept {
 
 // Gives up the blocks that other nodes wanted behind the last releases at this place, since they
 // will want them again: a node that comes upon such a block finds it shared and need not ask, which
-// would cost a release of its own. A block that no node came for until it was exclusive again is
-// kept the next time. Called while no thread of the program runs here, before a release.
+// would cost a release of its own. A block that no node came for until it was exclusive again, some
+// times in a row, is kept until one asks. Called while no thread of the program runs here, before a
+// release.
 void Node::give_up_expected() noexcept {
     if (!options_.follow || !options_.exclusive) return;
     const RuntimeScope latches;

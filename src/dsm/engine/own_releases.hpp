@@ -31,7 +31,8 @@ public:
     /// False: one may have begun since note_taken() returned `release`. Else the next one finds
     /// what this thread did before.
     bool is_last(ReleaseNumber release) const noexcept {
-        return begun_.load(std::memory_order_seq_cst) == release;  // pairs with begin()
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with begin()
+        return begun() == release;
     }
     /// Elsewhere than in the release role a hint.
     ReleaseNumber begun() const noexcept { return begun_.load(std::memory_order_relaxed); }

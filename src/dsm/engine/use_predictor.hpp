@@ -87,7 +87,6 @@ private:
     }
     void fold(Place& place) noexcept;
     static void note_missed(Run& run, const Place& place) noexcept;
-    static std::size_t add_run(Run* to, std::size_t count, BlockId block) noexcept;
 
     SparseArray<BlockId> missed_, sorted_;
     std::atomic<std::size_t> missed_count_{0};

@@ -101,7 +101,7 @@ EXCLUSIVE = {
     # A block goes back as it was taken though a release has begun since.
     "given_back_past_release": (
         ENGINE + "node_exclusive.cpp",
-        [(" || !release_.numbers().is_last(trial.by)) return false;", ") return false;")],
+        [("trial.as_taken && release_.numbers().is_last(trial.by);", "trial.as_taken;")],
     ),
     # A block goes back as it was taken though an atomic was made there.
     "given_back_past_atomic": (
