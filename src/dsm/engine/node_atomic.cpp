@@ -141,8 +141,10 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
     if (next.next == BlockState::pinned) engine_->keep(program_range(block));
     engine_->map(program_range(block), Access::write);
     if (!gives_way || entry.writes.faults.load(std::memory_order_relaxed) == 0) return true;
-    // Likewise, while it was mapped. What was brought stays; this node is the home.
+    // Likewise, while it was mapped. What was brought stays; this node is the home, and whatever
+    // news tells of is older.
     entry.notice_wts = {};
+    entry.rts = token.rts;
     entry.brought = false;
     this_thread().atomic_block = 0;
     lock_.unlock(block, token);
