@@ -35,5 +35,5 @@ done
 one=$(median 1) two=$(median 2)
 printf '\nmedian: 1 node %s s, 2 nodes %s s, ratio %s\n\n' "$one" "$two" \
     "$(awk "BEGIN { printf \"%.2f\", $two / $one }")"
-echo 'What was communicated on two nodes (docs/layers/dsm.md explains the names):'
+echo 'What was communicated on two nodes (docs/guide/statistics.md explains the names):'
 cat "$temporary/stats.2"

@@ -67,7 +67,8 @@ def copied(bench):
     before = set(pathlib.Path("/tmp").glob("hiroba-copy-*"))
     seen = bench.folder / "seen"
     # The hosts of this bench share a disk: what the agents are is looked at instead.
-    execute = wrapper(bench, "looks", f'case $1 in /*) echo "$1" >>{seen};; esac')
+    execute = wrapper(bench, "looks", f"""
+        case $1 in /*) echo "$1" $(ls "$(dirname "$1")/../lib") >>{seen};; esac""")
     program = [str(bench.options.examples / "heat"), "64", "20"]
     bare = bench.run(program, OMP_NUM_THREADS="3")
     got = bench.run(bench.command(bench.spread(1, 2), "--copy", "--threads", "1", *program,
@@ -75,9 +76,14 @@ def copied(bench):
     for done in (bare, got):
         done.stdout = re.sub(rb"(?:error|seconds) \S+", b"TIME", done.stdout)
     yield from differences(bench, bare, got, 3)
-    agents = seen.read_text().split() if seen.exists() else []
-    if len(agents) != 2 or not all(a.startswith("/tmp/hiroba-copy-") for a in agents):
+    agents = [line.split() for line in seen.read_text().splitlines()] if seen.exists() else []
+    if len(agents) != 2 or not all(agent[0].startswith("/tmp/hiroba-copy-") for agent in agents):
         yield f"agents were {agents}"
+    # The launcher preloads those of LLVM's names that lie beside the runtime.
+    runtime = {"libhiroba.so", "libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"}
+    for agent, *libraries in agents:
+        if lacking := runtime - set(libraries):
+            yield f"{agent} has no {sorted(lacking)}"
     if left := set(pathlib.Path("/tmp").glob("hiroba-copy-*")) - before:
         yield f"{left} is left"
 

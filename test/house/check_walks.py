@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the walks of docs/internals/walks.md: each file of a row exists and holds the function of the
-row, a function of a row above calls it (unless the row is marked as reached otherwise), and each walk says how many
-steps and files it has.
+row, the row says what the function does, a function of a row above calls it (unless the row is marked as reached
+otherwise), and each walk says how many steps and files it has.
 
 Usage: check_walks.py <root of the tree> [--write]    (--write renews the counts)
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from report import report
 
 PAGE = "docs/internals/walks.md"
-ROW = re.compile(r"^\| (⇒ )?`([\w:]+)` \| (\S+) \|", re.MULTILINE)
+ROW = re.compile(r"^\| (⇒ )?`([\w:]+)` \| (\S+) \|(.*)", re.MULTILINE)
 COUNT = re.compile(r"<!-- count -->\n.*\n")
 
 
@@ -25,7 +25,7 @@ def parts(text):
 
 def counted(walk):
     rows = ROW.findall(walk)
-    return f"<!-- count -->\n**{len(rows)} steps in {len({file for _, _, file in rows})} files.**\n"
+    return f"<!-- count -->\n**{len(rows)} steps in {len({row[2] for row in rows})} files.**\n"
 
 
 def bodies(text, name):
@@ -62,6 +62,8 @@ def faults(root, text):
             line = line_of + walk.count("\n", 0, row.start())
             file = root / (row[3] if row[3].startswith("tools/") else f"src/{row[3]}")
             name = row[2].split("::")[-1]
+            if not row[4].strip(" |"):
+                yield line, f"the row of {row[2]} does not say what it does"
             if not file.is_file():
                 yield line, f"there is no {row[3]}"
                 continue

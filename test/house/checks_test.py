@@ -174,6 +174,10 @@ class Walks(unittest.TestCase):
         self.assertEqual(self.found(rows, "3 steps in 2"), ["no step above calls h"])
         self.assertEqual(self.found(rows.replace("| `h`", "| ⇒ `h`"), "3 steps in 2"), [])
 
+    def test_a_step_that_does_not_say_what_it_does_is_found(self):
+        rows = self.ROWS.replace("| y |", "| |")
+        self.assertEqual(self.found(rows, "2 steps in 2"), ["the row of g does not say what it does"])
+
     def test_stale_rows_are_found(self):
         rows = self.ROWS.replace("A::f", "A::h").replace("tools/b", "tools/c")
         self.assertEqual(self.found(rows, "2 steps in 2"),

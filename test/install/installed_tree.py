@@ -276,6 +276,9 @@ class InstalledTree(unittest.TestCase):
         for name in ("libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"):
             self.assertFalse((self.library_folder / name).exists())
 
+    def test_links_of_the_installed_pages_lead_somewhere(self):
+        call(sys.executable, "-B", OPTIONS.source / "test/house/check_links.py", self.prefix / "share/doc/hiroba")
+
     def test_destdir_holds_everything(self):
         stage = self.place / "stage"
         call(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", "/opt/hiroba",

@@ -9,10 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
 #include "tools/become.hpp"
+#include "tools/run/environment.hpp"
 #include "tools/run/plan.hpp"
 #include "tools/run/program.hpp"
 
@@ -21,6 +23,14 @@ namespace hiroba::tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Whether a file of the runtime's folder goes along; in a build the folder holds other libraries.
+bool is_of_runtime(const std::string& file) {
+    if (file == "libgomp.so.1" || std::ranges::find(stand_ins, file) != stand_ins.end())
+        return true;
+    const bool is_library = file.starts_with("libhiroba") || file.starts_with("libacp.so");
+    return is_library && file.find(".so") != file.npos;
+}
 
 /// The folder on the hosts: one name on all, since nodes compare where their files are.
 std::string name_there(const std::string& folder) {
@@ -92,10 +102,7 @@ Result<void> Copies::stage(const std::string& program) {
     fs::create_symlink(fs::absolute(*found), top / "program" / fs::path(*found).filename(), failed);
     for (const auto& file : fs::directory_iterator(fs::path(*library).parent_path(), failed)) {
         const std::string base = file.path().filename().string();
-        const bool is_ours = base.starts_with("libhiroba") || base.starts_with("libacp.so") ||
-                             base == "libgomp.so.1" || base == "libomp.so.5";
-        if (is_ours && base.find(".so") != base.npos)
-            fs::create_symlink(file.path(), top / "lib" / base, failed);
+        if (is_of_runtime(base)) fs::create_symlink(file.path(), top / "lib" / base, failed);
     }
     if (failed) return cannot(fmt::format("{}: {}", folder_, failed.message()));
     return {};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,18 @@ Result<void> check_provider(std::uint32_t hosts) {
     return {};
 }
 
+/// The nodes enter the launcher's working directory by its name.
+Result<void> check_directory() {
+    std::error_code failure;
+    static_cast<void>(std::filesystem::current_path(failure));
+    if (failure)
+        return Error{ErrorKind::environment,
+                     fmt::format("the working directory cannot be found: {}. Start the job in a "
+                                 "directory that every host has",
+                                 failure.message())};
+    return {};
+}
+
 Result<HostsRequest> make_request(const RunOptions& options) {
     auto request = request_for(options);
     if (!request) return request;
@@ -61,6 +74,7 @@ Result<HostsRequest> request_for(const RunOptions& options) {
     HostsRequest request;
     if (options.command.empty())
         return Error{ErrorKind::usage, "no program was named. Name it behind the options"};
+    if (const auto named = check_directory(); !named) return named.error();
     if (!options.bind_to.empty() && options.bind_to != "none")
         return Error{ErrorKind::usage, "--bind-to " + options.bind_to +
                                            ": nodes are bound on one host only; on several, let "

@@ -311,6 +311,16 @@ TEST(Hosts, AHostThatDoesNotAnswerIsWaitedForAsLongAsWasSaid) {
     expect_refused(outcome, 78, "no agent came from host 5 within 1 s");
 }
 
+TEST(Hosts, AWorkingDirectoryThatIsGoneIsRefusedBeforeAHostIsAsked) {
+    const std::string gone = ::testing::TempDir() + "gone" + std::to_string(::getpid());
+    const std::string script = "mkdir " + gone + " && cd " + gone + " && rmdir " + gone +
+                               " && exec " + stage("bin/hiroba") +
+                               " run --hosts b --ssh /nonexistent/ssh true";
+    expect_refused(outcome_of({"/bin/sh", "-c", script}), 78,
+                   "the working directory cannot be found: No such file or directory. Start the "
+                   "job in a directory that every host has");
+}
+
 TEST(Hosts, WordsThatContradictAreRefused) {
     expect_refused(outcome_on_hosts({"--hosts", "a,b", "-n", "3"}), 64, "-n asks for 3");
     expect_refused(outcome_on_hosts({"--hosts", "a,a"}), 64, "names a twice");

@@ -11,8 +11,6 @@ namespace hiroba::tools {
 
 namespace {
 
-/// SONAMEs of LLVM's runtime: Debian's, its own, Intel's (src/abi/CMakeLists.txt makes them).
-constexpr const char* stand_ins[] = {"libomp.so.5", "libomp.so", "libiomp5.so"};
 constexpr std::string_view rseq_off = "glibc.pthread.rseq=0";
 
 /// The runtime, and what stands in for LLVM's under its names.

@@ -5,6 +5,7 @@
 // what is put in here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,6 +14,10 @@
 #include "tools/run/plan.hpp"
 
 namespace hiroba::tools {
+
+/// What is preloaded beside the runtime, from its folder: the SONAMEs of LLVM's runtime (Debian's,
+/// its own, Intel's; src/abi/CMakeLists.txt makes them).
+inline constexpr std::array stand_ins = {"libomp.so.5", "libomp.so", "libiomp5.so"};
 
 /// Number of the control channel and key of the job, the same on every node.
 struct JobIdentity {
