@@ -27,6 +27,31 @@ hiroba_call_program:
     .cfi_endproc
     .size   hiroba_call_program, . - hiroba_call_program
 
+// hiroba_call_program_apart(function, a, apart): its frames begin below a multiple of `apart`, which
+// is a power of two.
+    .globl  hiroba_call_program_apart
+    .hidden hiroba_call_program_apart
+    .type   hiroba_call_program_apart, @function
+    .p2align 4
+hiroba_call_program_apart:
+    .cfi_startproc
+    endbr64
+    pushq   %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq    %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    negq    %rdx
+    andq    %rdx, %rsp
+    movq    %rdi, %rax
+    movq    %rsi, %rdi
+    callq   *%rax
+    leave
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
+    .size   hiroba_call_program_apart, . - hiroba_call_program_apart
+
 // hiroba_call_program_with(function, words, count): the first six words go to registers, the others
 // to the stack, the seventh at its end.
     .globl  hiroba_call_program_with

@@ -11,6 +11,9 @@
 
 extern "C" {
 [[gnu::visibility("hidden")]] void* hiroba_call_program(void* function, void* a, void* b, void* c);
+/// With its frames below a multiple of `apart` bytes.
+[[gnu::visibility("hidden")]] void* hiroba_call_program_apart(void* function, void* a,
+                                                              std::uintptr_t apart);
 /// With any number of arguments.
 [[gnu::visibility("hidden")]] void* hiroba_call_program_with(void* function, void* const* words,
                                                              std::uintptr_t count);
@@ -38,7 +41,15 @@ void* call_program(Function* function, Arguments... arguments) {
     return hiroba_call_program(reinterpret_cast<void*>(function), words[0], words[1], words[2]);
 }
 
-/// As above, with any number of pointers.
+/// Calls a function of the program on blocks of the stack that its callers have no frames on.
+///
+/// @param block_bytes  a power of two; at most so much of the stack stays unused
+template <class Result>
+void call_program_apart(Result (*function)(void*), void* argument, std::size_t block_bytes) {
+    hiroba_call_program_apart(reinterpret_cast<void*>(function), argument, block_bytes);
+}
+
+/// As call_program(), with any number of pointers.
 inline void* call_program_with(void* function, void* const* words, std::size_t count) {
     return hiroba_call_program_with(function, words, count);
 }

@@ -29,10 +29,16 @@ const void* code_of(const Fork& fork) noexcept {
     return fork.code != nullptr ? fork.code : reinterpret_cast<const void*>(fork.function);
 }
 
-void run_function(const Fork& fork) noexcept {
+/// @param memory  what the region's nodes share; null: it runs on this node alone
+void run_function(const Fork& fork, dsm::SharedMemory* memory) noexcept {
     const void* const place = code_of(fork);
     synchronizes_at(SyncKind::region, place);
-    call_program(fork.function, fork.data);
+    // Other nodes read the variables of whoever met the region, on the stack right above it: what
+    // the region itself keeps on the stack changes other blocks.
+    if (memory != nullptr)
+        call_program_apart(fork.function, fork.data, memory->map().shape().block_bytes);
+    else
+        call_program(fork.function, fork.data);
     synchronizes_at(SyncKind::end, place);
 }
 }  // namespace
@@ -220,7 +226,7 @@ std::uint32_t RuntimeCore::run_team(ThreadState& thread, const Fork& wanted,
     thread.next_team = &team;
     enter_region(thread);
     thread.region.parent = parent;
-    run_function(fork);
+    run_function(fork, link_ != nullptr && nodes_of(team_size) > 1 ? parts_.memory : nullptr);
     team.sequence = thread.region.sequence;
     thread.in_region = false;
     trace("omp.join", join_phase);
@@ -330,7 +336,8 @@ void RuntimeCore::work(std::uint32_t local_thread) noexcept {
     this_thread().omp = &thread;
     while (link_ != nullptr ? await_region(thread) : await_region_here(thread)) {
         enter_region(thread);
-        run_function(thread.next_team->fork);
+        // No other node reads what this thread meets by itself.
+        run_function(thread.next_team->fork, nullptr);
     }
     thread.frame = &thread.base;
     if (parts_.observer != nullptr) parts_.observer->thread_ends();
