@@ -53,6 +53,27 @@ struct Following {
     std::uint16_t stale_in = 0;  ///< the acquire that last made it inaccessible, counted modulo
 };
 
+/// How often in a row a block was given up ahead in vain, behind each place of the program. Places
+/// share eight counters.
+class VainGiveUps {
+public:
+    static constexpr unsigned count_max = 3;
+    unsigned behind(std::uint8_t place) const noexcept {
+        return counts_ >> shift(place) & count_max;
+    }
+    void raise(std::uint8_t place) noexcept {
+        if (behind(place) < count_max)
+            counts_ = static_cast<std::uint16_t>(counts_ + (1u << shift(place)));
+    }
+    void clear(std::uint8_t place) noexcept {
+        counts_ = static_cast<std::uint16_t>(counts_ & ~(count_max << shift(place)));
+    }
+
+private:
+    static unsigned shift(std::uint8_t place) noexcept { return place % 8u * 2; }
+    std::uint16_t counts_ = 0;  ///< of two bits each
+};
+
 /// Whether a block is this node's alone (docs/decisions/a-home-keeps-the-lock.md).
 struct Trial {
     std::uint16_t unread = 0;   ///< versions in a row published here that nobody read from the home
@@ -61,7 +82,8 @@ struct Trial {
     std::uint8_t visits = 0;    ///< how often it came from another node, since patience changed
     bool proven = false;        ///< the last time it was exclusive was worth it
     bool ahead = false;         ///< given up before anybody asked, and not wanted by any node since
-    std::uint8_t unwanted = 0;  ///< how often in a row that was in vain
+    std::uint8_t ahead_at = 0;  ///< behind which place of the program that was
+    VainGiveUps vain;           ///< until it was exclusive again
     bool asked = false;         ///< another node has asked for it
     bool away = false;          ///< given up, and no bytes of another node have come since
     bool wanders = false;       ///< another node has written it the last time it was given up

@@ -29,14 +29,19 @@ constexpr ReleaseNumber long_life = 2048;
 // Where nobody had to ask for it, a short life pays.
 constexpr ReleaseNumber short_life = 4;
 
-// Given up so many times before anybody asked, and in vain, of a block that a node has asked for
-// once, or that was only near such a one: what is asked for behind that costs a release, what is
-// given up in vain some merges.
-constexpr std::uint8_t unwanted_max = 3, unwanted_near_max = 1;
+// Given up so many times behind one place before anybody asked, and in vain, of a block that a node
+// has asked for once, or that was only near such a one: what is asked for behind that costs a
+// release, what is given up in vain some merges.
+constexpr unsigned vain_max = VainGiveUps::count_max, vain_near_max = 1;
 constexpr std::uint8_t run_idle_max = 64;  // so often in a row there was nothing of it to give up
 
-bool is_to_be_kept(const Trial& trial) noexcept {
-    return trial.unwanted >= (trial.asked ? unwanted_max : unwanted_near_max);
+bool is_to_be_kept(const Trial& trial, std::uint8_t place) noexcept {
+    return trial.vain.behind(place) >= (trial.asked ? vain_max : vain_near_max);
+}
+
+/// Another node has come for the block, or reads it.
+void note_wanted(Trial& trial) noexcept {
+    if (std::exchange(trial.ahead, false)) trial.vain.clear(trial.ahead_at);
 }
 
 std::uint32_t untried_versions(std::uint8_t patience) noexcept {
@@ -83,7 +88,7 @@ bool Node::is_to_be_tried(BlockEntry& entry, const LockToken& token) noexcept {
     trial.wts = {};
     if (!options_.exclusive) return false;
     if (token.home != self_ || token.read) {
-        trial.ahead = false;
+        note_wanted(trial);
         trial.unread = 0;
         if (was_tried) raise(trial.patience, patience_max);
     } else if (trial.unread < UINT16_MAX) {
@@ -164,7 +169,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
     entry.exclusive_since = races_.this_change().epoch;
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
-    if (std::exchange(entry.trial.ahead, false)) raise(entry.trial.unwanted, unwanted_max);
+    if (std::exchange(entry.trial.ahead, false)) entry.trial.vain.raise(entry.trial.ahead_at);
     note_wandering(entry.trial, false);
     entry.trial.by = release_.number();  // with the release role
     entry.trial.as_taken = false;
@@ -195,7 +200,8 @@ void Node::note_life(Trial& trial, GiveUp when) const noexcept {
     }
     trial.streak = 0;
     trial.ahead = ahead;
-    if (!ahead) trial.unwanted = 0;
+    trial.ahead_at = wanted_.place();
+    if (!ahead) trial.vain.clear(trial.ahead_at);
 }
 
 // With the latch. Tracked before it is looked at: what comes later is reported, and what was
@@ -225,11 +231,13 @@ bool Node::is_as_taken(BlockId block) const noexcept {
     return trial.as_taken && release_.numbers().is_last(trial.by);
 }
 
-// With the latch. The release that begins next may have begun: then it is no longer as taken.
+// With the latch. The release that begins next may have begun: then it is no longer as taken. One
+// under way looks again for what is written meanwhile, and passes by a block that is exclusive: it
+// may tell of what was written after that.
 void Node::note_taken(BlockEntry& entry) noexcept {
     entry.exclusive_since = races_.this_change().epoch;
     entry.trial.by = release_.numbers().note_taken();
-    entry.trial.as_taken = true;
+    entry.trial.as_taken = release_.numbers().completed() == entry.trial.by;
 }
 
 // With the latch. What is published may hold what no release has told of: it is owed, as an
@@ -379,7 +387,8 @@ void Node::give_up_run(UsePredictor::Run& run) noexcept {
             !entry.latch.try_lock())
             continue;
         const bool exclusive = entry.state == BlockState::exclusive;
-        const bool goes = exclusive && (!is_to_be_kept(entry.trial) || hands_over_all());
+        const bool goes =
+            exclusive && (!is_to_be_kept(entry.trial, wanted_.place()) || hands_over_all());
         given_up += goes;
         keeps |= exclusive && !goes;
         if (goes && goes_whole(block)) {
@@ -405,7 +414,7 @@ void Node::give_up_expected() noexcept {
     const RuntimeScope latches;
     wanted_.expected().learn();
     wanted_.expected().filter([](UsePredictor::Run& run) { return run.idle < run_idle_max; });
-    const std::span runs = wanted_.expected().arrive(this_thread().place);
+    const std::span runs = wanted_.arrive(this_thread().place);
     if (runs.empty()) return;
     // For what makes blocks inaccessible. Before any latch: its holder may wait for one.
     const std::scoped_lock role{acquire_};
@@ -493,8 +502,7 @@ Stamp Node::take_whole(BlockId block) noexcept {
     note_taken(entry);
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
-    entry.trial.ahead = false;
-    entry.trial.unwanted = 0;
+    note_wanted(entry.trial);
     entry.brought = false;
     entry.rts = token->rts;  // whatever news tells of is older
     if (hands_over_all()) wanted_.expected().note_miss(block);

@@ -48,6 +48,11 @@ public:
     void learn() noexcept;
     /// Returns the runs of `place`.
     std::span<Run> arrive(SyncPlace place) noexcept;
+    /// The number of the place of the last arrive(); those that have none share one.
+    std::uint8_t here() noexcept {
+        static_assert(places_max <= UINT8_MAX);
+        return here_ != nullptr ? static_cast<std::uint8_t>(here_ - places_.data()) : UINT8_MAX;
+    }
 
     /// Whether the run, of the place of the last arrive(), will be missed behind that, as far as is
     /// known from how many arrivals lay between the last misses: a loop with a barrier arrives many

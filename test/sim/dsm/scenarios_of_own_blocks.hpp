@@ -217,6 +217,18 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
          world.meet(node);
      },
      Races::off, true, false, true},
+    // Another thread of the node releases while a block is taken and written, and so is one behind
+    // it: the release finds that alone. What came before it goes with it.
+    {"taken_beside_release", 2, 2, 4, false, hops, Second::heap_twice,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.write(node, 3, 1), world.write(node, 0, 7);
+             world.write(node, 4, 3), world.write(node, 2, 3);
+         }
+         if (thread == 1) node.memory().release(dsm::Others::running), world.tell();
+         if (thread == 2) world.await_told(1), world.look(node, 2, 4);
+     },
+     Races::off, true, false, true},
     // It wants it behind a release that has nothing else to tell, at a place where nothing is
     // handed
     // over.

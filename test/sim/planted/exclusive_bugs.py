@@ -108,6 +108,11 @@ EXCLUSIVE = {
         ENGINE + "node_atomic.cpp",
         [("    entry.trial.as_taken = false;\n", "")],
     ),
+    # A block goes back as it was taken though it was taken in the course of a release.
+    "given_back_past_its_release": (
+        ENGINE + "node_exclusive.cpp",
+        [("    entry.trial.as_taken = release_.numbers().completed() == entry.trial.by;\n", "    entry.trial.as_taken = true;\n")],
+    ),
     # An atomic that gives way to a write leaves its node the home of bytes whose time it does not note.
     "taken_home_without_its_time": (
         ENGINE + "node_atomic.cpp",

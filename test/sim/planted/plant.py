@@ -558,6 +558,7 @@ EXPLORED = {
     "handed_over_mapped": "handed_over",
     "given_back_past_atomic": "handed_over_and_atomic",
     "given_back_past_release": "handed_over_and_released",
+    "given_back_past_its_release": "taken_beside_release",
     "given_back_past_empty_release": "handed_over_and_released",
     "sole_though_read": "handed_over_and_reader",
     "taken_without_its_news": "handed_over_and_flag",
