@@ -124,6 +124,9 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
         // A release that passes by the block from here on ends the epoch of what is noted with it.
         owe_release();
         if (make_exclusive(block)) return enter_own(block);
+        // A release of another thread may have been told of a write there, and have passed by the
+        // block while it was exclusive.
+        put_on_unmerged(block);
     }
     if (may_hold(block, token, now) && hold(block)) return enter_own(block);
     const BlockState before = entry.state;
