@@ -155,6 +155,20 @@ TEST(Run, SpmdNodesNeedNoRuntimeAndAllAreWaitedFor) {
     EXPECT_EQ(occurrences(done.out, " gathered\n"), 3u);
 }
 
+TEST(Run, AnSpmdNodeThatLeavesWithoutAWordEndsTheJobOnceOthersStayBehind) {
+    for (const char* const rank : {"0", "1"}) {
+        auto words = node_command(3, {"exits", rank, "0"});
+        words.insert(words.begin() + 2, "--spmd");
+        const Outcome done = quick_outcome_of(3 * second_ns, words);
+        EXPECT_EQ(done.status, 1);
+        EXPECT_NE(done.err.find(std::string("hiroba: rank ") + rank), std::string::npos);
+        EXPECT_NE(done.err.find("left with status 0 while the program was still running: it did "
+                                "not destroy its Network"),
+                  std::string::npos)
+            << done.err;
+    }
+}
+
 TEST(Run, OnlyRankZeroHasTheStandardInput) {
     const Outcome done =
         outcome_of(node_command(3, {"input"}), {.variables = {}, .input = "a\nb\n"});

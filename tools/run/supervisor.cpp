@@ -26,6 +26,10 @@ constexpr int exit_signal_base = 128;
 constexpr const char* not_attached =
     "the hiroba runtime was not attached to it. Link the program dynamically, and run it without "
     "setuid bits and file capabilities";
+/// What a program of --spmd has not done that leaves without a word.
+constexpr const char* left_behind =
+    ": it did not destroy its Network, space or SharedMemory, or call acp_finalize, which wait for "
+    "the others. Return from main, or end the job with a status other than 0";
 
 }  // namespace
 
@@ -234,6 +238,10 @@ bool Supervisor::look_at_leaving(std::uint64_t now) {
 void Supervisor::judge_success(std::uint32_t rank) {
     if (plan_.spmd) {
         if (!verdict_) verdict_ = 0;
+        // The others would wait for it. A node of no library of ours leaves nobody behind.
+        if (!control_.attached(rank) || control_.leaving(rank) || early_at_ns_ != 0) return;
+        early_at_ns_ = now_ns();
+        early_rank_ = rank;
         return;
     }
     if (left_at_ns_ != 0 || control_.leaving(rank) || control_.leaving(0) || early_at_ns_ != 0)
@@ -289,9 +297,10 @@ void Supervisor::check_deadlines() {
         return end_job(*verdict_);
     }
     if (early_at_ns_ != 0 && now - early_at_ns_ > leave_limit_ns) {
-        if (!control_.leaving(0))
+        if (plan_.spmd || !control_.leaving(0))
             return end_job(1, nodes_.name_of(early_rank_) +
-                                  " left with status 0 while the program was still running");
+                                  " left with status 0 while the program was still running" +
+                                  (plan_.spmd ? left_behind : ""));
         early_at_ns_ = 0;
     }
     const std::uint64_t waiting = control_.waiting_since_ns();

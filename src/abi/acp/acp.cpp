@@ -150,7 +150,11 @@ HIROBA_ACP_PUBLIC int acp_init(int*, char***) {
 }
 
 HIROBA_ACP_PUBLIC int acp_finalize() {
-    return answer("acp_finalize", -1, [](Node& it) { return end_life(it.leave()); });
+    return answer("acp_finalize", -1, [](Node& it) {
+        auto ended = end_life(it.leave());
+        if (ended) process().control->report_leaving();
+        return ended;
+    });
 }
 
 HIROBA_ACP_PUBLIC int acp_reset(int rank) {

@@ -141,6 +141,7 @@ SpmdNode::~SpmdNode() {
     if (!service_.joinable()) return;
     barrier();
     dsm::report_counts(*memory_, *control_);
+    control_->report_leaving();
     endpoint_->drain(drain_ns);
     endpoint_->stop();
     service_.join();

@@ -73,6 +73,7 @@ Result<void> Below::begin(RelocatableSpace& space) {
 void Below::end() {
     collectives->barrier();
     losses.reset();
+    control->report_leaving();
     endpoint->drain(drain_ns);
     endpoint->stop();
     service.join();

@@ -40,7 +40,11 @@ Surroundings surroundings_of(const std::shared_ptr<Job>& job) {
                 },
             .join = [job] { job->service.join(); },
             .meet = [job] { return job->meet(); },
-            .leave = [job] { job->losses.reset(); },
+            .leave =
+                [job] {
+                    job->losses.reset();
+                    job->control->report_leaving();
+                },
             .job_key = job->info.job_key};
 }
 

@@ -85,6 +85,8 @@ public:
     /// Tells the launcher in how many parallel regions this node's threads have taken part, and
     /// that the node now leaves, with `status`: only after this is an exit with status 0 orderly.
     void report_participation(std::uint64_t regions, int status) noexcept;
+    /// The same for a node of a library that has no parallel regions.
+    void report_leaving() noexcept { report_participation(0, 0); }
 
 private:
     JobInfo job_;
