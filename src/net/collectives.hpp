@@ -9,7 +9,8 @@
 // receiver watches; elsewhere it is a message whose handler does the same at the receiver.
 //
 // Invariant: collective: every node calls the same operations in the same order with equal sizes,
-// from one thread at a time.
+// from one thread at a time. What breaks it ends the process (call_check.hpp): what is given has
+// the giver's call with it, and who waits for a second reports its call.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "net/call_check.hpp"
 #include "net/kick/group.hpp"
 #include "net/net.hpp"
 
@@ -37,7 +39,9 @@ public:
     void attach();
 
     /// Returns once every node has called it.
-    void barrier() noexcept { barrier_->arrive_and_wait(); }
+    void barrier() noexcept { meet(Call::Kind::barrier, *barrier_); }
+    /// The same as the last call of all: it is no other node's barrier().
+    void leave() noexcept { meet(Call::Kind::leave, *leaving_); }
     /// `data` of `root` to every node; returns once every node has it.
     void broadcast(NodeId root, MutableBytes data) noexcept;
     /// Gathers the nodes' `mine` in rank order.
@@ -63,6 +67,7 @@ public:
     template <class Each>
     void reduce_bytes(MutableBytes values, std::size_t value_bytes, Each&& each) noexcept {
         const std::size_t step = chunk_bytes / value_bytes * value_bytes;
+        begin_call(Call::Kind::all_reduce, static_cast<std::uint32_t>(value_bytes), values.size());
         for (std::size_t at = 0; at < values.size(); at += step) {
             const MutableBytes part = values.subspan(at, std::min(step, values.size() - at));
             give_to_all(part);
@@ -86,6 +91,7 @@ private:
     /// Where one node gives to another; the first line holds what most exchanges need.
     struct alignas(cache_line_bytes) Slot {
         std::atomic<std::uint64_t> number;  ///< of the exchange whose bytes are here
+        Call call;                          ///< of the giver
         std::byte bytes[chunk_bytes];
     };
     Collectives(Endpoint& endpoint, std::unique_ptr<kick::Board> board);
@@ -94,6 +100,17 @@ private:
         return (std::size_t{2} * giver.value + number % 2) * sizeof(Slot);
     }
     Slot& own_slot(NodeId giver, std::uint64_t number) const noexcept;
+    /// Counts a call; one of no bytes, which exchanges nothing, is none.
+    void begin_call(Call::Kind kind, std::uint32_t detail, std::size_t bytes) noexcept {
+        if (bytes == 0) return;
+        call_ = {kind, detail, bytes};
+        ++calls_;
+    }
+    void meet(Call::Kind kind, kick::Barrier& at) noexcept;
+    /// Waits until look(), and reports the call when that takes long.
+    template <class Look>
+    void await(Look&& look) noexcept;
+    void report_call() noexcept;
     void give(NodeId to, Bytes bytes) noexcept;
     void give_to_all(Bytes bytes) noexcept;  ///< keeps a copy in own_
     void begin_exchange() noexcept { ++number_; }
@@ -108,7 +125,10 @@ private:
     NodeId self_;
     std::uint32_t nodes_;
     std::unique_ptr<kick::Board> board_;
-    std::optional<kick::Barrier> barrier_;
+    std::optional<kick::Barrier> barrier_, leaving_;
+    CallReferee referee_;      ///< node 0's
+    Call call_;                ///< that this node is in, or was in last
+    std::uint64_t calls_ = 0;  ///< its number
     RegionId region_;
     std::byte* local_ = nullptr;
     std::vector<std::byte*> mapped_;  ///< nullptr where the provider maps nothing

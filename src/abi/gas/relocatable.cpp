@@ -71,7 +71,7 @@ Result<void> Below::begin(RelocatableSpace& space) {
 }
 
 void Below::end() {
-    collectives->barrier();
+    collectives->leave();
     losses.reset();
     control->report_leaving();
     endpoint->drain(drain_ns);

@@ -64,7 +64,7 @@ Result<std::unique_ptr<NetworkOver>> NetworkOver::make(std::unique_ptr<Endpoint>
 NetworkOver::~NetworkOver() {
     if (!connected_) return;
     endpoint_->wait_until([this] { return async_->idle(); });
-    collectives_->barrier();
+    collectives_->leave();
     if (surroundings_.leave) surroundings_.leave();
     endpoint_->drain(drain_ns);
     endpoint_->stop();
