@@ -48,7 +48,7 @@ class Board;
 
 /// A registered page of a node: all of a packet's header but the low bits of the address ("header
 /// seed", section 3). Made by Board::kick() from what was checked there. A value; valid as long as
-/// its board. Thread: one at a time; not from handlers or callbacks, but for after().
+/// its board. Thread: one at a time; not from handlers or callbacks, where KickAfter kicks.
 template <Kickable T>
 class Kick {
 public:
@@ -116,11 +116,13 @@ public:
     /// looks at this node's memory, as arrived() does, and polls nothing: a loop that asks several
     /// ends calls Board::wait_for() when none is ready.
     /// Sending ends, this, await_room(), payload() and send(), are for a node that named `to`;
-    /// arrived(), receive() and take() for one that named `from`.
+    /// arrived(), receive() and take() for one that named `from`. The other end, or any of them
+    /// before connect(), ends the process with a line.
     virtual bool may_overwrite() noexcept = 0;
     /// Waits until may_overwrite().
     virtual void await_room() noexcept = 0;
-    /// Where to compose; where the receiver is mapped, its own memory.
+    /// Where to compose, only while may_overwrite(), which nobody checks; where the receiver is
+    /// mapped, its own memory. As long as the window is.
     virtual std::span<std::byte> payload() noexcept = 0;
     /// Sends the first `bytes` bytes of the payload and wakes the receiver. False, and one line in
     /// `*why`: it is in flight, or shorter than `bytes`; nothing was done.
@@ -130,7 +132,8 @@ public:
     virtual bool arrived() noexcept = 0;
     /// Waits until arrived(). @return what came, until take()
     virtual std::span<const std::byte> receive() noexcept = 0;
-    /// Gives the window back to its sender; what receive() returned is its again.
+    /// Gives the window back to its sender; what receive() returned is its again. Once for each
+    /// that has arrived: with nothing there it ends the process with a line.
     virtual void take() noexcept = 0;
 };
 
@@ -146,8 +149,10 @@ public:
 };
 
 /// A ring of items, a page long, from each node to the one it names (section 4.2): the items lie at
-/// the consumer, and both ends poll their own memory. Thread: one at a time at each end; not from a
-/// handler.
+/// the consumer, and both ends poll their own memory. stream(), flush() and send() are for a node
+/// that named `to`, the others for one that named `from`. Its end flushes, while the network lives.
+/// Thread: one at a time at each end; not from a handler, where a wait ends the process with a
+/// line.
 template <Kickable T>
 class Channel {
 public:
@@ -155,8 +160,10 @@ public:
 
     /// False: the ring is full. The receiver has the item at the latest after flush().
     bool try_stream(const T& item) noexcept { return ends_->try_stream(&item); }
-    /// Waits for room. The last item of a stream is followed by flush().
+    /// Waits for room, without looking at what comes in: a ring of nodes that all stream stops when
+    /// all rings are full. The last item of a stream is followed by flush().
     void stream(const T& item) noexcept { ends_->stream(&item); }
+    /// Has all that was streamed on its way, and wakes the receiver.
     void flush() noexcept { ends_->flush(); }
     /// One item, at once.
     void send(const T& item) noexcept {
@@ -194,12 +201,14 @@ enum class Shape : std::uint8_t { fastest, tree };
 class Barrier {
 public:
     virtual ~Barrier() = default;
-    /// Tells the others; once before each wait() or passed() that was true. Never blocks.
+    /// Tells the others. Never blocks. Once before each wait() or passed() that was true: a second
+    /// time before that ends the process with a line.
     virtual void arrive() noexcept = 0;
     /// Whether all have arrived. Ask until then, or wait(): in the tree, asking passes on what
     /// came.
     virtual bool passed() noexcept = 0;
-    /// Waits until passed(). What a member stored or kicked before it arrived is visible then.
+    /// Waits until passed(), once after each arrive(): without it the process ends with a line.
+    /// What a member stored or kicked before it arrived is visible then.
     virtual void wait() noexcept = 0;
     void arrive_and_wait() noexcept {
         arrive();
@@ -213,6 +222,8 @@ public:
     using Combine = void (*)(void* with, void* into, const void* other);
     virtual ~Reduction() = default;
     virtual void run(void* value, Combine combine, void* with) noexcept = 0;
+    /// Gives all the `bytes` bytes of the member `root`.
+    virtual void broadcast(void* value, std::uint32_t bytes, std::uint32_t root) noexcept = 0;
 };
 
 /// Combines one value of each member in the barrier's tree (section 5.4); all get the same bits.
@@ -222,10 +233,25 @@ class AllReduce {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 16);
 
 public:
-    /// @param combine  combine(a, b), associative, the same on all members
+    /// Waits for all members.
+    /// @param combine  combine(a, b), associative, the same on all members, which nobody checks; a
+    ///                 plain function will do
     template <class Combine = std::plus<>>
     T operator()(const T& value, Combine&& combine = {}) noexcept {
         using Plain = std::remove_reference_t<Combine>;
+        if constexpr (std::is_function_v<Plain>) {
+            Plain* const function = combine;
+            return (*this)(value, function);
+        } else {
+            return run(value, combine);
+        }
+    }
+
+private:
+    friend class Board;
+    explicit AllReduce(std::unique_ptr<Reduction> made) noexcept : reduction_(std::move(made)) {}
+    template <class Combine>
+    T run(const T& value, Combine& combine) noexcept {
         std::array<std::byte, 16> bytes{};
         std::memcpy(bytes.data(), &value, sizeof value);
         reduction_->run(
@@ -234,18 +260,14 @@ public:
                 T a, b;
                 std::memcpy(&a, into, sizeof a);
                 std::memcpy(&b, other, sizeof b);
-                a = static_cast<T>((*static_cast<Plain*>(with))(a, b));
+                a = static_cast<T>((*static_cast<Combine*>(with))(a, b));
                 std::memcpy(into, &a, sizeof a);
             },
-            const_cast<std::remove_const_t<Plain>*>(&combine));
+            const_cast<std::remove_const_t<Combine>*>(&combine));
         T result;
         std::memcpy(&result, bytes.data(), sizeof result);
         return result;
     }
-
-private:
-    friend class Board;
-    explicit AllReduce(std::unique_ptr<Reduction> made) noexcept : reduction_(std::move(made)) {}
     std::unique_ptr<Reduction> reduction_;
 };
 
@@ -255,33 +277,20 @@ class Broadcast {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 16);
 
 public:
-    /// @param root  index in the group of the member whose `value` counts; equal on all
+    /// Waits for all members.
+    /// @param root  index in the group of the member whose `value` counts, below the number of
+    ///              members; equal on all. An index outside ends the process with a line, and so
+    ///              do unequal ones of values of up to 8 bytes; larger values are then wrong
     T operator()(const T& value, std::uint32_t root) noexcept {
-        std::array<std::uint64_t, 2> words{};
-        if (root == index_) std::memcpy(words.data(), &value, sizeof value);
-        // The others bring zeros.
-        reduction_->run(
-            words.data(),
-            [](void*, void* into, const void* other) {
-                std::array<std::uint64_t, 2> a, b;
-                std::memcpy(&a, into, sizeof a);
-                std::memcpy(&b, other, sizeof b);
-                a[0] |= b[0];
-                a[1] |= b[1];
-                std::memcpy(into, &a, sizeof a);
-            },
-            nullptr);
-        T result;
-        std::memcpy(&result, words.data(), sizeof result);
+        T result = value;
+        reduction_->broadcast(&result, sizeof result, root);
         return result;
     }
 
 private:
     friend class Board;
-    Broadcast(std::unique_ptr<Reduction> made, std::uint32_t index) noexcept
-        : reduction_(std::move(made)), index_(index) {}
+    explicit Broadcast(std::unique_ptr<Reduction> made) noexcept : reduction_(std::move(made)) {}
     std::unique_ptr<Reduction> reduction_;
-    std::uint32_t index_;
 };
 
 /// What the table of prepared headers did so far (the paper's header TLB, section 3).
@@ -293,15 +302,16 @@ struct HeaderCounts {
 /// small, the same on every node, kicked into by others and looked at here.
 ///
 /// Made before Network::connect(); what is reserved, and windows, channels and collectives, too, by
-/// the same calls in the same order on every node, members or not. All of it is used after
-/// connect(). Thread: any, after connect(); setting up belongs to one thread.
+/// the same calls in the same order on every node, members or not, and where one node sends to
+/// another that one receives from it: else connect() is false and says which call differs. All of
+/// it is used after connect(). Thread: any, after connect(); setting up belongs to one thread.
 class __attribute__((visibility("default"))) Board {
 public:
     static constexpr std::size_t polled_bytes_default = std::size_t{128} << 10;  ///< the paper's
 
     /// One for each network; the network outlives the board. nullptr on failure, and `*why` says
     /// why.
-    /// @param polled_bytes  of every node, in whole pages
+    /// @param polled_bytes  of every node, from 1, rounded up to whole pages; equal on all
     static std::unique_ptr<Board> make(net::Network& network, std::string* why,
                                        std::size_t polled_bytes = polled_bytes_default);
     Board(const Board&) = delete;
@@ -313,14 +323,16 @@ public:
 
     // --- before connect(). Nothing or nullptr on failure, and one line in `*why` -----------------
 
-    /// Takes `bytes` zeroed bytes of every node's polled memory; up to a page lies in one page.
+    /// Takes `bytes` zeroed bytes of every node's polled memory; up to a page lies in one page. To
+    /// be kicked into by others: nothing tells whose part it is.
     /// @param alignment  a power of two up to page_bytes
     virtual std::optional<Offset> reserve(std::size_t bytes, std::size_t alignment = 64,
                                           std::string* why = nullptr) = 0;
-    /// Lets kicks reach memory of Network::allocate(), here and from here.
+    /// Lets kicks reach memory of Network::allocate(), here and from here; on every node.
     virtual bool expose(net::Handle memory, std::string* why = nullptr) = 0;
 
-    /// `to`, `from`: where this node's window or ring leads, and who sends to it.
+    /// `to`, `from`: where this node's window or ring leads, and who sends to it; nobody without a
+    /// value. @param bytes  1 to Window::bytes_max, equal on all
     virtual std::unique_ptr<Window> window(std::uint32_t bytes, std::optional<NodeId> to,
                                            std::optional<NodeId> from,
                                            std::string* why = nullptr) = 0;
@@ -347,16 +359,14 @@ public:
                                           std::string* why = nullptr) {
         auto made = reduction(2 * sizeof(std::uint64_t), group, shape, why);
         if (made == nullptr) return std::nullopt;
-        const auto self = std::find(group.begin(), group.end(), self_);
-        return Broadcast<T>{
-            std::move(made),
-            group.empty() ? self_.value : static_cast<std::uint32_t>(self - group.begin())};
+        return Broadcast<T>{std::move(made)};
     }
 
     // --- after connect() -------------------------------------------------------------------------
 
     /// Registers the page of `node`'s polled memory that `place` lies in, and prepares kicks to it:
-    /// `store(place % page_bytes, value)` reaches `place`.
+    /// `store(place % page_bytes, value)` reaches `place`. That `place` was reserved is not
+    /// checked, only that the page exists.
     template <Kickable T>
     std::optional<Kick<T>> kick(NodeId node, Offset place, std::string* why = nullptr) {
         return prepared<T>(node, nullptr, place / page_bytes * page_bytes, why);
@@ -367,16 +377,18 @@ public:
         return prepared<T>(node, &page.handle, page.offset, why);
     }
 
-    /// This node's polled memory from `place` on; `place` and what is used of it reserved.
+    /// This node's polled memory from `place` on; `place` and what is used of it reserved, which
+    /// nobody checks. After connect().
     std::byte* at(Offset place) const noexcept { return polled_ + place; }
-    /// Reads what was kicked to `place`, a multiple of the value's size; what was kicked before it
-    /// is then there too.
+    /// Reads what was kicked to `place`, a multiple of the value's size and reserved, which nobody
+    /// checks; what was kicked before it is then there too. After connect().
     template <Kickable T>
     T load(Offset place) const noexcept {
         // Acquire, pairs with the release of Kick::store().
         return std::atomic_ref<T>(*reinterpret_cast<T*>(at(place))).load(std::memory_order_acquire);
     }
-    /// Waits until predicate(value at `place`): spins, polls, yields, sleeps. Not from a handler.
+    /// Waits until predicate(value at `place`): spins, polls, yields, sleeps. After connect(), and
+    /// not from a handler, callback or foreign call, where a wait ends the process with a line.
     template <Kickable T, class Predicate>
     void wait_until(Offset place, Predicate&& predicate) noexcept {
         wait_for([&] { return predicate(load<T>(place)); });
@@ -391,10 +403,16 @@ public:
             __builtin_ia32_pause();
         }
         using Plain = std::remove_reference_t<Look>;
-        wait([](void* p) -> bool { return (*static_cast<Plain*>(p))(); },
-             const_cast<std::remove_const_t<Plain>*>(&look));
+        if constexpr (std::is_function_v<Plain>) {
+            Plain* const function = look;
+            return wait_for(function);
+        } else {
+            wait([](void* p) -> bool { return (*static_cast<Plain*>(p))(); },
+                 const_cast<std::remove_const_t<Plain>*>(&look));
+        }
     }
-    /// Wakes threads of `node` that sleep on what was kicked before. Costs a fence and a load.
+    /// Wakes threads of `node`, a rank of the job, that sleep on what was kicked before. Costs a
+    /// fence and a load. After connect().
     virtual void wake(NodeId node) noexcept = 0;
 
     /// Since the board was made, by kick() on this node.
@@ -469,7 +487,8 @@ public:
     /// `offset` of the kick's page when the written bytes are visible, and sleepers there are
     /// woken. Where nothing is mapped it is in no order with other kicks. A write that fails kicks
     /// nothing. A write that finds `again` is repeated; after one that is refused over() stays
-    /// false.
+    /// false, so look at what the request returned. `offset` is masked as in Kick::store(). That
+    /// the write goes to the kick's node is not checked. Not while a former write is under way.
     net::Callback callback(std::uint32_t offset, T value) noexcept {
         offset_ = offset;
         value_ = value;

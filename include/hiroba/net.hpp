@@ -42,10 +42,24 @@ struct Options {
     std::uint32_t executors = 1;
 };
 
-/// Counts requests under way: give callback() to each, then Network::wait(). It outlives them.
+/// Ends the process with a line: a Pending is destroyed while `requests` count in it.
+[[noreturn]] __attribute__((visibility("default"))) void end_with_requests(
+    std::uint32_t requests) noexcept;
+
+/// Counts requests under way: give callback() to each, then Network::wait(). It outlives them:
+/// destroying it earlier ends the process with a line, since they would write to freed memory.
 /// Thread: any.
 class Pending {
 public:
+    Pending() = default;
+    Pending(const Pending&) = delete;
+    Pending& operator=(const Pending&) = delete;
+    ~Pending() {
+        // Acquire, pairs with ended(): its last request no longer touches this object.
+        const std::uint32_t left = under_way_.load(std::memory_order_acquire);
+        if (left != 0) [[unlikely]]
+            end_with_requests(left);
+    }
     /// For on_complete of any number of requests. Each is counted once it is accepted: those that
     /// find a queue full, or are refused, are not waited for.
     Callback callback() noexcept { return {&Pending::ended, this, &under_way_}; }
@@ -73,19 +87,26 @@ private:
 /// waits here polls, else the node's communication thread, which sleeps while there is nothing to
 /// do. Thread: any, at once, unless said otherwise; not in signal handlers.
 ///
-/// A call that finds an invariant broken (a rank outside the job in a collective, a message
-/// without a handler, a wait in a handler) ends the process with one line. A node that dies ends
-/// the job, unless HIROBA_LOSS_GRACE gives the others time: then requests to it end with
+/// A call that breaks the contract (a rank outside the job in a collective, collectives that differ
+/// between nodes, a message without a handler, a wait in a handler or before connect()) ends the
+/// process with one line, and with it the job. So does a node that ends with another status than 0.
+/// One that ends with status 0 and has not destroyed its Network ends the job with status 1 if
+/// others run on for a second. A node that dies ends the job, unless HIROBA_LOSS_GRACE gives the
+/// others time: then requests to it end with
 /// Outcome::peer_lost. Where its memory is mapped (mapped(); over shm) it stays mapped: reads,
 /// writes and atomics there still succeed, and messages vanish.
 class __attribute__((visibility("default"))) Network {
 public:
     /// Joins the job; before any other thread starts. A process not started by `hiroba run` is a
-    /// job of one node. On failure: nullptr, and `*why` is one line that says what to change.
+    /// job of one node. On failure: nullptr, and `*why`, which may be nullptr,
+    /// is one line that says what to change. So it is with every `why` below.
     static std::unique_ptr<Network> open(std::string* why, const Options& options = {});
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;
-    /// Collective once connected: waits for what this node requested, then for every node.
+    /// Collective once connected: waits for what this node requested, then until every node
+    /// destroys its network; until then this node answers the others. It ends no other node's
+    /// barrier(). As a local variable of main it is destroyed before main's status is known, so a
+    /// node that gives up while others wait for it calls std::exit(status), which ends the job.
     virtual ~Network() = default;
 
     NodeId self() const noexcept { return self_; }
@@ -98,13 +119,17 @@ public:
     // --- before connect(): the same calls in the same order on every node ------------------------
 
     /// Zeroed memory of `bytes` bytes on every node, both ends of requests, aligned to a page; it
-    /// lives as long as the network. Untouched pages cost nothing. Nothing on failure, and
-    /// `*why` says why.
+    /// lives as long as the network. `bytes`: from 1, the same on every node, which connect()
+    /// checks. Untouched pages cost nothing. Nothing on failure, and `*why` says why.
     virtual std::optional<Handle> allocate(std::size_t bytes, std::string* why = nullptr) = 0;
     /// Registers the handler of an active message, in place of one that was there. `context` is
-    /// the handler's first argument, borrowed until the network's end.
+    /// the handler's first argument, borrowed until the network's end. An id that no node sends
+    /// may have no handler; a message without one ends its target. Not after connect(): messages
+    /// may be coming in.
     virtual void on(ActiveId id, ActiveHandler handler, void* context) noexcept = 0;
-    /// Collective: opens the way to every node. Once.
+    /// Collective: opens the way to every node, and waits for each to call it, however long. Once.
+    /// @return false, and `*why`: another node allocated or reserved something else, or a way to a
+    /// node does not open. Then the network is of no more use.
     virtual bool connect(std::string* why) = 0;
 
     // --- memory, after connect() -----------------------------------------------------------------
@@ -119,18 +144,21 @@ public:
         static_assert(std::is_trivially_copyable_v<T>);
         return register_local(std::span<std::byte>(std::as_writable_bytes(memory)), why);
     }
-    /// The handle is refused from now on. Not while requests use it.
+    /// The handle is refused from now on, by this node alone: others still reach memory of
+    /// allocate(). Not while requests use it. One that is not registered is passed over.
     virtual void deregister(Handle handle) noexcept = 0;
-    /// This node's memory of `handle`; empty when it is not registered.
+    /// This node's memory of `handle`; empty when it is not registered, or before connect().
     virtual std::span<std::byte> local(Handle handle) const noexcept = 0;
-    /// As above, as values of T.
+    /// As above, as values of T; a rest that holds no T is left out. T's alignment is the caller's
+    /// affair with register_local().
     template <class T>
     std::span<T> local(Handle handle) const noexcept {
         static_assert(std::is_trivially_copyable_v<T>);
         const std::span<std::byte> bytes = local(handle);
         return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
     }
-    /// `node`'s part of allocated memory for loads and stores; nullptr where nothing is mapped.
+    /// `node`'s part of allocated memory for loads and stores; nullptr where nothing is mapped
+    /// (over udp), for other handles and ranks, and before connect().
     virtual std::byte* mapped(Handle handle, NodeId node) const noexcept = 0;
 
     // --- requests: return at once, end with a callback -------------------------------------------
@@ -155,8 +183,9 @@ public:
     virtual std::string why_refused(const MessageParams& params) const = 0;
     virtual std::string why_refused(const CallParams& params) const = 0;
 
-    /// Makes a request again and again, polling in between, until it is no longer `again`. Not from
-    /// a handler or callback.
+    /// Makes a request again and again, polling in between, until it is no longer `again`. Look at
+    /// what it returns: after `refused` no callback runs. Not from a handler or callback, where it
+    /// ends the process as soon as it would have to wait.
     template <class Attempt>
     Submission insist(Attempt&& attempt) noexcept {
         Submission made = attempt();
@@ -167,25 +196,36 @@ public:
         return made;
     }
 
-    // --- waits: spin, poll, yield, sleep. Not from a handler or callback -------------------------
+    // --- waits: spin, poll, yield, sleep ---------------------------------------------------------
+    // After connect(), and not from a handler, callback or foreign call: there a wait ends the
+    // process with one line.
 
     static constexpr std::uint64_t forever = ~std::uint64_t{0};
     /// Waits until `predicate()`. A callback or handler of this node that makes it true wakes the
     /// waiter; a thread of this node calls wake() after its store; another node's write is seen
     /// by the polling thread, but a store to mapped() memory must be followed by wake(node).
+    /// It may be asked again after it was true: it must not wait, throw, or take anything. That the
+    /// other nodes have left ends no wait.
+    /// @param predicate  anything that is called without arguments, a plain function too
     /// @return false: `timeout_ns` nanoseconds passed first
     template <class Predicate>
     bool wait_until(Predicate&& predicate, std::uint64_t timeout_ns = forever) noexcept {
         using Plain = std::remove_reference_t<Predicate>;
-        return wait_for([](void* p) -> bool { return (*static_cast<Plain*>(p))(); },
-                        const_cast<std::remove_const_t<Plain>*>(&predicate), timeout_ns);
+        if constexpr (std::is_function_v<Plain>) {
+            Plain* const function = predicate;
+            return wait_until(function, timeout_ns);
+        } else {
+            return wait_for([](void* p) -> bool { return (*static_cast<Plain*>(p))(); },
+                            const_cast<std::remove_const_t<Plain>*>(&predicate), timeout_ns);
+        }
     }
     /// Waits until all is over. @return false when a peer was lost
     bool wait(const Pending& pending) noexcept {
         wait_until([&pending] { return pending.done(); });
         return pending.lost() == 0;
     }
-    /// Wakes this node's waiters, or those of another node.
+    /// Wakes this node's waiters, or those of another node, a rank of the job. Any thread, handlers
+    /// and callbacks too; after connect().
     virtual void wake() noexcept = 0;
     virtual void wake(NodeId node) noexcept = 0;
     /// Everything this node requested is complete; a request that another thread makes meanwhile
@@ -193,13 +233,15 @@ public:
     virtual bool idle() const noexcept = 0;
 
     // --- collectives: the same calls in the same order on every node, one thread of each ---------
-    // After connect(), not from a handler or callback. Sizes are equal on all nodes and may be 0;
-    // larger ones travel in pieces of 8 KiB. A size that does not fit the others given ends the
-    // process with the numbers. While a node is lost they wait until the job ends.
+    // After connect(), not from a handler or callback. Sizes are equal on all nodes and may be 0,
+    // which waits for nobody; larger ones travel in pieces of 8 KiB. Calls that differ between
+    // nodes, in kind, root or size, end the process with a line that has both: at once where both
+    // exchange data, after a second where one waits in a barrier() or leaves. While a node is lost
+    // they wait until the job ends.
 
     /// Returns once every node has called it.
     virtual void barrier() noexcept = 0;
-    /// `data` of `root`, of equal size on all, to every node.
+    /// `data` of `root`, of equal size on all, to every node. Returns once every node has it.
     virtual void broadcast(NodeId root, std::span<std::byte> data) noexcept = 0;
     /// Gathers the nodes' `mine` in rank order. @param all  nodes() * mine.size() bytes
     virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) noexcept = 0;
@@ -208,20 +250,26 @@ public:
     virtual void all_to_all(std::span<const std::byte> out, std::span<std::byte> in,
                             std::size_t piece_bytes) noexcept = 0;
     /// Combines the nodes' `values` by `combine(value, other)` in rank order: all nodes get the
-    /// same bits, of floating-point sums too.
+    /// same bits, of floating-point sums too. `combine` must be the same on all nodes, which nobody
+    /// checks, and not throw; a plain function will do.
     template <class T, std::size_t extent, class Combine>
     void all_reduce(std::span<T, extent> values, Combine&& combine) noexcept {
         static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 1024 && alignof(T) <= 8);
         using Plain = std::remove_reference_t<Combine>;
-        reduce(
-            std::as_writable_bytes(values), sizeof(T),
-            [](void* with, std::byte* into, const std::byte* other, std::size_t count) {
-                auto* const mine = reinterpret_cast<T*>(into);
-                const auto* const theirs = reinterpret_cast<const T*>(other);
-                for (std::size_t i = 0; i < count; ++i)
-                    mine[i] = static_cast<T>((*static_cast<Plain*>(with))(mine[i], theirs[i]));
-            },
-            const_cast<std::remove_const_t<Plain>*>(&combine));
+        if constexpr (std::is_function_v<Plain>) {
+            Plain* const function = combine;
+            all_reduce(values, function);
+        } else {
+            reduce(
+                std::as_writable_bytes(values), sizeof(T),
+                [](void* with, std::byte* into, const std::byte* other, std::size_t count) {
+                    auto* const mine = reinterpret_cast<T*>(into);
+                    const auto* const theirs = reinterpret_cast<const T*>(other);
+                    for (std::size_t i = 0; i < count; ++i)
+                        mine[i] = static_cast<T>((*static_cast<Plain*>(with))(mine[i], theirs[i]));
+                },
+                const_cast<std::remove_const_t<Plain>*>(&combine));
+        }
     }
     template <class T, class Combine>
     T all_reduce(T value, Combine&& combine) noexcept {

@@ -227,6 +227,10 @@ void before_connecting(Node& node) {
     const NodeId none{node.network->nodes()};
     require(!node.network->allocate(std::size_t{1} << 60, &why), "2^60 bytes");
     expect_line(why, "1152921504606846976");
+    require(!node.network->allocate(0, &why), "no bytes");
+    expect_line(why, "memory of 0 bytes");
+    require(!kick::Board::make(*node.network, &why, 0), "a board of no bytes");
+    expect_line(why, "0 bytes of polled memory");
     require(!node.board->reserve(64, 48, &why), "an alignment of 48");
     expect_line(why, "aligned to 48 bytes; a power of two");
     require(!node.board->reserve(std::size_t{1} << 50, 64, &why), "more than the polled memory");
@@ -398,68 +402,6 @@ void absent_memory() {
 
 net::Network* of_handler = nullptr;
 
-/// Node 1 ends with status 0 and leaves its network as it is; the others wait for it.
-void leave_by(void (*end)(int)) {
-    Node node;
-    node.connect();
-    if (node.network->self().value == 1) end(0);
-    await_end(node);
-}
-void left_by_exit() {
-    leave_by([](int status) { std::exit(status); });
-}
-void left_by_quick_exit() {
-    leave_by([](int status) { _exit(status); });
-}
-void left_before_connect() {
-    Node node;
-    if (node.network->self().value == 1) std::exit(0);
-    node.connect();
-}
-
-// --- nodes that call different collectives -------------------------------------------------------
-
-/// Calls `of_first` on node 0 and `of_others` elsewhere, then what both do.
-void unequal_calls(void (*of_first)(Node&), void (*of_others)(Node&)) {
-    Node node;
-    node.connect();
-    node.network->barrier();
-    (node.network->self().value == 0 ? of_first : of_others)(node);
-    node.network->barrier();
-    wrong("it went on");
-}
-void broadcast_to(Node& node, std::uint32_t root, std::size_t bytes) {
-    node.network->broadcast(NodeId{root}, std::span(node.bytes).first(bytes));
-}
-void reduce(Node& node, std::size_t count) {
-    std::vector<int> values(count, 1);
-    node.network->all_reduce(std::span(values), std::plus<>{});
-}
-void left_in_barrier() {
-    Node node;
-    node.connect();
-    node.network->barrier();
-    if (node.network->self().value != 1) node.network->barrier();
-}
-void other_root() {
-    unequal_calls([](Node& node) { broadcast_to(node, 0, 8); },
-                  [](Node& node) { broadcast_to(node, 1, 8); });
-}
-void other_size() {
-    unequal_calls([](Node& node) { reduce(node, 100); }, [](Node& node) { reduce(node, 200); });
-}
-void more_pieces() {
-    unequal_calls([](Node& node) { reduce(node, 2000); }, [](Node& node) { reduce(node, 4000); });
-}
-void other_kind() {
-    unequal_calls([](Node& node) { reduce(node, 2); },
-                  [](Node& node) { broadcast_to(node, 1, 8); });
-}
-void barrier_and_broadcast() {
-    unequal_calls([](Node& node) { node.network->barrier(); },
-                  [](Node& node) { broadcast_to(node, 0, 8); });
-}
-
 /// A handler that waits in one of the ways there are.
 template <class Wait>
 void wait_in_handler(Wait) {
@@ -534,15 +476,6 @@ int main(int argc, char** argv) {
         {"insist_in_handler", insist_in_handler},
         {"wait_in_call", wait_in_call},
         {"short_exchange", short_exchange},
-        {"left_in_barrier", left_in_barrier},
-        {"other_root", other_root},
-        {"other_size", other_size},
-        {"more_pieces", more_pieces},
-        {"other_kind", other_kind},
-        {"barrier_and_broadcast", barrier_and_broadcast},
-        {"left_by_exit", left_by_exit},
-        {"left_by_quick_exit", left_by_quick_exit},
-        {"left_before_connect", left_before_connect},
         {"bad_options", bad_options}};
     if (argc == 1) {
         every_mistake();

@@ -2,7 +2,9 @@
 // Role: the face of kicks: reserves in net/kick before the network connects, resolves when it has,
 // and converts calls. Invariant: what a user drops before connecting was reserved all the same, so
 // every node has the same places.
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -36,6 +38,12 @@ End& end_of(std::optional<End>& end, const char* what, NodeId self, const char* 
     return *end;
 }
 
+/// Before a wait for `look`: refused in a handler, a callback or a foreign call.
+template <class Look>
+void before_wait_for(inner::Board& board, Look&& look) noexcept {
+    if (!look()) net::refuse_in_handler(board.endpoint());
+}
+
 /// The two ends of a node's window.
 struct WindowEnds {
     std::optional<inner::Window> out;
@@ -47,7 +55,10 @@ public:
     WindowOver(inner::Board& board, std::shared_ptr<WindowEnds> ends)
         : board_(board), ends_(std::move(ends)) {}
     bool may_overwrite() noexcept override { return out().may_overwrite(); }
-    void await_room() noexcept override { out().await_room(); }
+    void await_room() noexcept override {
+        before_wait_for(board_, [this] { return out().may_overwrite(); });
+        out().await_room();
+    }
     std::span<std::byte> payload() noexcept override { return out().payload(); }
     bool send(std::uint32_t bytes, std::string* why) noexcept override {
         return good(out().send(bytes), why);
@@ -55,10 +66,19 @@ public:
     bool arrived() noexcept override { return in().arrived(); }
     std::span<const std::byte> receive() noexcept override {
         inner::Landed& landed = in();
+        before_wait_for(board_, [&landed] { return landed.arrived(); });
         if (!landed.arrived()) board_.wait_for([&landed] { return landed.arrived(); });
         return landed.bytes();
     }
-    void take() noexcept override { in().take(); }
+    void take() noexcept override {
+        inner::Landed& landed = in();
+        if (!landed.arrived()) [[unlikely]]
+            fatal(
+                "node %u takes from a kick window in which nothing has arrived: take() once after "
+                "each receive(), or arrived() that was true",
+                board_.self().value);
+        landed.take();
+    }
 
 private:
     inner::Window& out() noexcept {
@@ -81,10 +101,19 @@ struct ItemEnds {
 template <class Item>
 class ChannelOver final : public ChannelEnds {
 public:
-    ChannelOver(NodeId self, std::shared_ptr<ItemEnds<Item>> ends)
-        : self_(self), ends_(std::move(ends)) {}
+    ChannelOver(inner::Board& board, std::shared_ptr<ItemEnds<Item>> ends)
+        : board_(board), ends_(std::move(ends)) {}
+    /// Sends what was streamed since the last flush(); not behind the network, which keeps the ends
+    /// too as long as it lives.
+    ~ChannelOver() override {
+        if (ends_.use_count() > 1 && ends_->out) ends_->out->flush();
+    }
     bool try_stream(const void* item) noexcept override { return out().try_stream(of(item)); }
-    void stream(const void* item) noexcept override { out().stream(of(item)); }
+    void stream(const void* item) noexcept override {
+        if (out().try_stream(of(item))) return;
+        net::refuse_in_handler(board_.endpoint());
+        out().stream(of(item));
+    }
     void flush() noexcept override { out().flush(); }
     bool try_receive(void* item) noexcept override {
         const std::optional<Item> came = in().try_receive();
@@ -92,6 +121,8 @@ public:
         return came.has_value();
     }
     void receive(void* item) noexcept override {
+        if (try_receive(item)) return;
+        net::refuse_in_handler(board_.endpoint());
         const Item came = in().receive();
         std::memcpy(item, &came, sizeof came);
     }
@@ -103,29 +134,53 @@ private:
         return item;
     }
     inner::ChannelSender<Item>& out() noexcept {
-        return end_of(ends_->out, "channel", self_, "send", "to");
+        return end_of(ends_->out, "channel", board_.self(), "send", "to");
     }
     inner::ChannelReceiver<Item>& in() noexcept {
-        return end_of(ends_->in, "channel", self_, "receive", "from");
+        return end_of(ends_->in, "channel", board_.self(), "receive", "from");
     }
-    NodeId self_;
+    inner::Board& board_;
     std::shared_ptr<ItemEnds<Item>> ends_;
 };
 
 class BarrierOver final : public Barrier {
 public:
-    explicit BarrierOver(std::shared_ptr<std::optional<inner::Barrier>> made)
-        : made_(std::move(made)) {}
-    void arrive() noexcept override { barrier().arrive(); }
-    bool passed() noexcept override { return barrier().passed(); }
-    void wait() noexcept override { barrier().wait(); }
+    BarrierOver(inner::Board& board, std::shared_ptr<std::optional<inner::Barrier>> made)
+        : board_(board), made_(std::move(made)) {}
+    void arrive() noexcept override {
+        if (is_open_) [[unlikely]]
+            fatal(
+                "node %u arrives a second time at a kick barrier: wait(), or ask passed() until it "
+                "is true, in between",
+                board_.self().value);
+        barrier().arrive();
+        is_open_ = may_wait_ = true;
+    }
+    bool passed() noexcept override {
+        const bool passed = barrier().passed();
+        is_open_ = is_open_ && !passed;
+        return passed;
+    }
+    void wait() noexcept override {
+        if (!may_wait_) [[unlikely]]
+            fatal("node %u waits at a kick barrier without having arrived: arrive() first",
+                  board_.self().value);
+        if (!passed()) {
+            net::refuse_in_handler(board_.endpoint());
+            barrier().wait();
+        }
+        is_open_ = may_wait_ = false;
+    }
 
 private:
     inner::Barrier& barrier() noexcept {
         HIROBA_INVARIANT(*made_, "a kick barrier is used before %s", "Network::connect()");
         return **made_;
     }
+    inner::Board& board_;
     std::shared_ptr<std::optional<inner::Barrier>> made_;
+    bool is_open_ = false;   ///< since arrive(), until it is known to have passed
+    bool may_wait_ = false;  ///< since arrive(), until wait()
 };
 
 template <std::size_t words>
@@ -138,9 +193,12 @@ class ReductionOver final : public Reduction {
 public:
     using Value = Words<words>;
     using Made = std::shared_ptr<std::optional<inner::AllReduce<Value>>>;
-    explicit ReductionOver(Made made) : made_(std::move(made)) {}
+    /// @param index,members  of this node in the group, and of the group
+    ReductionOver(inner::Board& board, std::uint32_t index, std::uint32_t members, Made made)
+        : board_(board), index_(index), members_(members), made_(std::move(made)) {}
     void run(void* value, Combine combine, void* with) noexcept override {
         HIROBA_INVARIANT(*made_, "a kick reduction is used before %s", "Network::connect()");
+        net::refuse_in_handler(board_.endpoint());
         Value mine;
         std::memcpy(&mine, value, sizeof mine);
         mine = (**made_)(mine, [&](Value a, const Value& b) {
@@ -149,8 +207,35 @@ public:
         });
         std::memcpy(value, &mine, sizeof mine);
     }
+    /// The others bring zeros; a value of up to 8 bytes leaves room for the root.
+    void broadcast(void* value, std::uint32_t bytes, std::uint32_t root) noexcept override {
+        if (root >= members_)
+            fatal("kick broadcast from member %u of a group of %u (node %u calls it)", root,
+                  members_, board_.self().value);
+        Value mine{};
+        if (root == index_) std::memcpy(&mine, value, bytes);
+        bool tells_root = words > 1 && bytes <= sizeof mine.word[0];
+        if (tells_root) mine.word[words - 1] = root;
+        run(
+            &mine,
+            [](void* with, void* into, const void* other) {
+                Value a, b;
+                std::memcpy(&a, into, sizeof a);
+                std::memcpy(&b, other, sizeof b);
+                if (*static_cast<const bool*>(with) && a.word[words - 1] != b.word[words - 1])
+                    fatal(
+                        "kick broadcast: one member calls it with root %lu, another with root %lu",
+                        a.word[words - 1], b.word[words - 1]);
+                for (std::size_t i = 0; i < words; ++i) a.word[i] |= b.word[i];
+                std::memcpy(into, &a, sizeof a);
+            },
+            &tells_root);
+        std::memcpy(value, &mine, bytes);
+    }
 
 private:
+    inner::Board& board_;
+    std::uint32_t index_, members_;
     Made made_;
 };
 
@@ -177,7 +262,9 @@ public:
             return std::nullopt;
         }
         const auto place = board_->reserve(bytes, alignment);
-        return good(place, why) ? std::optional(*place) : std::nullopt;
+        if (!good(place, why)) return std::nullopt;
+        note("reserve", {bytes, alignment});
+        return *place;
     }
     bool expose(net::Handle memory, std::string* why) override;
     std::unique_ptr<Window> window(std::uint32_t bytes, std::optional<NodeId> to,
@@ -202,6 +289,11 @@ protected:
         board_->post_from_handler(*static_cast<const net::PreparedKick*>(seed), offset, value);
     }
     void wait(bool (*look)(void*), void* argument) noexcept override {
+        if (look(argument)) return;
+        if (!network_.connected())
+            fatal("node %u waits on its kick board before Network::connect(): connect first",
+                  self_.value);
+        net::refuse_in_handler(board_->endpoint());
         board_->endpoint().wait(look, argument);
     }
     std::unique_ptr<ChannelEnds> channel_ends(std::uint32_t item_bytes, std::optional<NodeId> to,
@@ -211,6 +303,10 @@ protected:
                                          std::string* why) override;
 
 private:
+    /// Notes a call that succeeded, with what must be equal on every node.
+    void note(const char* call, std::initializer_list<std::size_t> numbers,
+              std::optional<NodeId> to = {}, std::optional<NodeId> from = {});
+    void note_group(const char* call, std::size_t bytes, const Group& group, Shape shape);
     /// Too late to reserve: other nodes have their places.
     bool late(std::string* why) const {
         if (network_.connected())
@@ -246,6 +342,25 @@ private:
     std::map<std::pair<std::uint32_t, std::uint32_t>, net::PreparedKick> prepared_;
 };
 
+void BoardOver::note(const char* call, std::initializer_list<std::size_t> numbers,
+                     std::optional<NodeId> to, std::optional<NodeId> from) {
+    std::string text = call;
+    const char* before = "(";
+    for (const std::size_t number : numbers) {
+        text += before + std::to_string(number);
+        before = ", ";
+    }
+    network_.set_up().note(text + ")", to, from);
+}
+
+/// All members stand in one number, since they may be many.
+void BoardOver::note_group(const char* call, std::size_t bytes, const Group& group, Shape shape) {
+    std::size_t members = 0;
+    constexpr std::size_t factor = 1'000'003;
+    for (const NodeId node : group) members = members * factor + node.value + 1;
+    note(call, {bytes, group.size(), members, static_cast<std::size_t>(shape)});
+}
+
 BoardOver::Membership BoardOver::membership(const Group& group, std::string* why) const {
     if (late(why)) return Membership::wrong;
     std::vector<bool> seen(nodes_);
@@ -272,6 +387,7 @@ bool BoardOver::expose(net::Handle memory, std::string* why) {
         return false;
     }
     board_->expose(allocated->region, allocated->bytes);
+    note("expose", {memory.value});
     return true;
 }
 
@@ -326,6 +442,7 @@ std::unique_ptr<Window> BoardOver::window(std::uint32_t bytes, std::optional<Nod
     if (late(why) || !in_job(to, why) || !in_job(from, why)) return nullptr;
     const auto place = inner::WindowPlace::reserve(*board_, bytes);
     if (!good(place, why)) return nullptr;
+    note("window", {bytes}, to, from);
     const auto ends = std::make_shared<WindowEnds>();
     network_.at_connect([=, board = board_, place = *place]() -> Result<void> {
         if (to) {
@@ -347,6 +464,7 @@ std::unique_ptr<ChannelEnds> BoardOver::make_channel(std::optional<NodeId> to,
                                                      std::optional<NodeId> from, std::string* why) {
     const auto place = inner::ChannelPlace::reserve(*board_);
     if (!good(place, why)) return nullptr;
+    note("channel", {sizeof(Item)}, to, from);
     const auto ends = std::make_shared<ItemEnds<Item>>();
     network_.at_connect([=, board = board_, place = *place]() -> Result<void> {
         if (to) {
@@ -360,7 +478,7 @@ std::unique_ptr<ChannelEnds> BoardOver::make_channel(std::optional<NodeId> to,
         ends->in.emplace(std::move(*made));
         return {};
     });
-    return std::make_unique<ChannelOver<Item>>(self_, ends);
+    return std::make_unique<ChannelOver<Item>>(*board_, ends);
 }
 
 std::unique_ptr<ChannelEnds> BoardOver::channel_ends(std::uint32_t item_bytes,
@@ -379,6 +497,7 @@ std::unique_ptr<Barrier> BoardOver::barrier(const Group& group, Shape shape, std
     const Membership membership = this->membership(group, why);
     if (membership == Membership::wrong) return nullptr;
     const auto place = inner::Barrier::reserve(*board_);
+    if (place) note_group("barrier", 0, group, shape);
     if (!good(place, why) || membership == Membership::none) return nullptr;
     const auto made = std::make_shared<std::optional<inner::Barrier>>();
     network_.at_connect([=, board = board_, place = *place, everyone = members(group),
@@ -388,7 +507,7 @@ std::unique_ptr<Barrier> BoardOver::barrier(const Group& group, Shape shape, std
         made->emplace(std::move(*opened));
         return {};
     });
-    return std::make_unique<BarrierOver>(made);
+    return std::make_unique<BarrierOver>(*board_, made);
 }
 
 template <std::size_t words>
@@ -398,6 +517,7 @@ std::unique_ptr<Reduction> BoardOver::make_reduction(const Group& group, Shape s
     const Membership membership = this->membership(group, why);
     if (membership == Membership::wrong) return nullptr;
     const auto place = Reduce::reserve(*board_);
+    if (place) note_group("reduction", sizeof(Words<words>), group, shape);
     if (!good(place, why) || membership == Membership::none) return nullptr;
     const auto made = std::make_shared<std::optional<Reduce>>();
     network_.at_connect([=, board = board_, place = *place, everyone = members(group),
@@ -407,7 +527,11 @@ std::unique_ptr<Reduction> BoardOver::make_reduction(const Group& group, Shape s
         made->emplace(std::move(*opened));
         return {};
     });
-    return std::make_unique<ReductionOver<words>>(made);
+    const inner::Group all = members(group);
+    const auto self = std::find(all.begin(), all.end(), self_);
+    return std::make_unique<ReductionOver<words>>(*board_,
+                                                  static_cast<std::uint32_t>(self - all.begin()),
+                                                  static_cast<std::uint32_t>(all.size()), made);
 }
 
 std::unique_ptr<Reduction> BoardOver::reduction(std::uint32_t value_bytes, const Group& group,
@@ -420,6 +544,10 @@ std::unique_ptr<Reduction> BoardOver::reduction(std::uint32_t value_bytes, const
 
 std::unique_ptr<Board> Board::make(net::Network& network, std::string* why,
                                    std::size_t polled_bytes) {
+    if (polled_bytes == 0) {
+        tell(why, "kick: a board of 0 bytes of polled memory: 1 or more (Board::make)");
+        return nullptr;
+    }
     auto& over = static_cast<net::NetworkOver&>(network);  // there is no other
     if (over.connected() || !over.claim_board()) {
         tell(why, over.connected() ? "kick: the board is made before Network::connect()"

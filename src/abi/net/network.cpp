@@ -3,6 +3,7 @@
 #include "abi/net/network.hpp"
 
 #include "base/clock.hpp"
+#include "base/thread_context.hpp"
 #include "base/turns.hpp"
 
 namespace hiroba::net {
@@ -30,6 +31,22 @@ bool tell(const Result<Value>& result, std::string* why) {
 }
 
 }  // namespace
+
+void refuse_in_handler(const Endpoint& endpoint) noexcept {
+    // A callback of a request that ends in its own call runs outside of every poll.
+    if (!endpoint.in_handler() && this_thread().callbacks == nullptr) return;
+    fatal(
+        "node %u waits in a handler, a callback or a foreign call: make requests there, with a "
+        "callback each, and wait in the program's own threads",
+        endpoint.self().value);
+}
+
+void end_with_requests(std::uint32_t requests) noexcept {
+    fatal(
+        "a Pending is destroyed with %u request%s still under way: Network::wait() for it first, "
+        "or let it outlive them",
+        requests, requests == 1 ? "" : "s");
+}
 
 NetworkOver::NetworkOver(std::unique_ptr<Endpoint> endpoint, Surroundings surroundings)
     : endpoint_(std::move(endpoint)), surroundings_(std::move(surroundings)) {
@@ -71,7 +88,17 @@ NetworkOver::~NetworkOver() {
     surroundings_.join();
 }
 
+void NetworkOver::await_connect(const char* call) const noexcept {
+    if (connected_) [[likely]]
+        return;
+    fatal("node %u %s before Network::connect(): connect first", self_.value, call);
+}
+
 std::optional<Handle> NetworkOver::allocate(std::size_t bytes, std::string* why) {
+    if (bytes == 0) {
+        if (why != nullptr) *why = "memory of 0 bytes: allocate 1 or more";
+        return std::nullopt;
+    }
     if (connected_) {
         if (why != nullptr) *why = "memory allocated after connect(): allocate it before";
         return std::nullopt;
@@ -93,7 +120,9 @@ Result<void> NetworkOver::begin() {
         if (auto done = part(); !done) return done;
     surroundings_.start([this] { endpoint_->serve(); });
     connected_ = true;
-    return surroundings_.meet ? surroundings_.meet() : Result<void>{};
+    if (surroundings_.meet)
+        if (auto met = surroundings_.meet(); !met) return met;
+    return has_board_ ? set_up_.compare(self_, nodes_, *collectives_) : Result<void>{};
 }
 
 // Providers name regions, some of which are those of collectives and kicks.
@@ -126,7 +155,8 @@ void NetworkOver::take_off(std::atomic<std::uint32_t>& count) noexcept {
 bool NetworkOver::wait_for(bool (*ready)(void*), void* argument,
                            std::uint64_t timeout_ns) noexcept {
     if (ready(argument)) return true;
-    refuse_in_handler();
+    await_connect("waits");
+    refuse_in_handler(*endpoint_);
     if (timeout_ns == forever) {
         async_->wait_until([&] { return ready(argument); });
         return true;
@@ -135,7 +165,8 @@ bool NetworkOver::wait_for(bool (*ready)(void*), void* argument,
 }
 
 void NetworkOver::make_room() noexcept {
-    refuse_in_handler();
+    await_connect("repeats a request");
+    refuse_in_handler(*endpoint_);
     if (!endpoint_->poll()) yield();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "abi/net/set_up.hpp"
 #include "base/fatal.hpp"
 #include "hiroba/net.hpp"
 #include "net/async.hpp"
@@ -28,6 +29,10 @@ struct Surroundings {
     std::uint64_t job_key = 0;  ///< stamp of kicks
 };
 
+/// Before a wait of `endpoint`'s node. In a handler nobody would poll while this thread waits, and
+/// what a callback waits for may be a callback that waits behind it: it would never end.
+void refuse_in_handler(const Endpoint& endpoint) noexcept;
+
 /// Converts calls; requests are net::Async's, collectives net::Collectives'.
 class NetworkOver final : public Network {
 public:
@@ -44,6 +49,9 @@ public:
     bool claim_board() noexcept { return !std::exchange(has_board_, true); }
     /// Has `part` resolve what connecting brought, before any node leaves connect(). In order.
     void at_connect(std::function<Result<void>()> part) { parts_.push_back(std::move(part)); }
+
+    /// What the board has made; every node's is compared before any node leaves connect().
+    SetUp& set_up() noexcept { return set_up_; }
 
     const char* provider() const noexcept override { return endpoint_->provider().limits().name; }
     std::uint32_t executors() const noexcept override { return async_->executors(); }
@@ -81,8 +89,14 @@ public:
     std::string why_refused(const AtomicParams& params) const override { return why(params); }
     std::string why_refused(const MessageParams& params) const override { return why(params); }
     std::string why_refused(const CallParams& params) const override { return why(params); }
-    void wake() noexcept override { endpoint_->wake_local(); }
-    void wake(NodeId node) noexcept override { endpoint_->wake(node); }
+    void wake() noexcept override {
+        await_connect("calls wake()");
+        endpoint_->wake_local();
+    }
+    void wake(NodeId node) noexcept override {
+        await_connect("calls wake()");
+        endpoint_->wake(node);
+    }
     bool idle() const noexcept override { return async_->idle(); }
     void barrier() noexcept override { together().barrier(); }
     void broadcast(NodeId root, std::span<std::byte> data) noexcept override {
@@ -124,17 +138,11 @@ private:
     Result<void> begin();
     /// Adds which regions allocate() has made here to an error that names regions.
     Error with_allocations(Error error) const;
-    /// Before a wait. In a handler nobody would poll while this thread waits: it would never end.
-    void refuse_in_handler() const noexcept {
-        HIROBA_INVARIANT(!endpoint_->in_handler(),
-                         "node %u waits in a handler, a callback or a foreign call: make requests "
-                         "there, with a callback each, and wait in the program's own threads",
-                         self_.value);
-    }
+    /// Ends the process: `call` needs connect().
+    void await_connect(const char* call) const noexcept;
     Collectives& together() noexcept {
-        HIROBA_INVARIANT(connected_, "node %u calls a collective before Network::connect()",
-                         self_.value);
-        refuse_in_handler();
+        await_connect("calls a collective");
+        refuse_in_handler(*endpoint_);
         return *collectives_;
     }
 
@@ -144,6 +152,7 @@ private:
     std::unique_ptr<Async> async_;
     std::vector<std::function<Result<void>()>> parts_;
     std::vector<Handle> allocated_;
+    SetUp set_up_;
     bool connected_ = false;
     bool has_board_ = false;
 };
