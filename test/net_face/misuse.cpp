@@ -157,6 +157,12 @@ void from_nobody() {
     require(window != nullptr, node.why.c_str());
     node.connect();
 }
+/// All send to the next, and receive from it too.
+void from_the_next() {
+    Node node;
+    require(node.board->window(64, node.next, node.next, &node.why) != nullptr, node.why.c_str());
+    node.connect();
+}
 
 // --- objects of kicks out of turn ----------------------------------------------------------------
 
@@ -299,6 +305,7 @@ int main(int argc, char** argv) {
         {"other_order", other_order},
         {"one_more", one_more},
         {"from_nobody", from_nobody},
+        {"from_the_next", from_the_next},
         {"take_of_nothing", take_of_nothing},
         {"take_twice", take_twice},
         {"arrive_twice", arrive_twice},

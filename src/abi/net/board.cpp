@@ -33,8 +33,9 @@ bool good(const Result<Value>& result, std::string* why) {
 template <class End>
 End& end_of(std::optional<End>& end, const char* what, NodeId self, const char* use,
             const char* argument) noexcept {
-    HIROBA_INVARIANT(end, "a %s of node %u is used to %s: made without `%s`, or not connected",
-                     what, self.value, use, argument);
+    if (!end) [[unlikely]]
+        fatal("a %s of node %u is used to %s: made without `%s`, or before Network::connect()",
+              what, self.value, use, argument);
     return *end;
 }
 
@@ -174,7 +175,9 @@ public:
 
 private:
     inner::Barrier& barrier() noexcept {
-        HIROBA_INVARIANT(*made_, "a kick barrier is used before %s", "Network::connect()");
+        if (!*made_) [[unlikely]]
+            fatal("a kick barrier of node %u is used before Network::connect(): connect first",
+                  board_.self().value);
         return **made_;
     }
     inner::Board& board_;
@@ -197,7 +200,9 @@ public:
     ReductionOver(inner::Board& board, std::uint32_t index, std::uint32_t members, Made made)
         : board_(board), index_(index), members_(members), made_(std::move(made)) {}
     void run(void* value, Combine combine, void* with) noexcept override {
-        HIROBA_INVARIANT(*made_, "a kick reduction is used before %s", "Network::connect()");
+        if (!*made_) [[unlikely]]
+            fatal("a kick reduction of node %u is used before Network::connect(): connect first",
+                  board_.self().value);
         net::refuse_in_handler(board_.endpoint());
         Value mine;
         std::memcpy(&mine, value, sizeof mine);

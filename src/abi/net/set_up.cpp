@@ -22,7 +22,11 @@ std::uint64_t hash(std::uint64_t into, Bytes bytes) noexcept {
 }
 std::uint64_t hash_of_ends(std::size_t number, std::uint32_t from, std::uint32_t to) noexcept {
     const std::uint64_t words[] = {number, from, to};
-    return hash(hash_seed, std::as_bytes(std::span(words)));
+    // Mixed as by SplitMix64 (Steele et al.): sums of FNV's own values cancel out.
+    std::uint64_t mixed = hash(hash_seed, std::as_bytes(std::span(words)));
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    return mixed ^ (mixed >> 31);
 }
 
 std::string name_of(std::uint32_t node) { return "node " + std::to_string(node); }
