@@ -14,7 +14,6 @@
 #endif
 
 #include <atomic>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,103 +23,29 @@
 #include <utility>
 
 #include "hiroba/gas_cache.hpp"
+#include "hiroba/gas_types.hpp"
 
 namespace hiroba::gas {
 
-/// Why an access did not happen, or why it is unknown whether it did (`peer_lost`).
-enum class Fault : std::uint8_t {
-    none,
-    null_pointer,     ///< the pointer is null
-    outside,          ///< the address is none of this space
-    not_allocated,    ///< never allocated, or freed
-    past_end,         ///< the range leaves its allocation
-    misaligned,       ///< an atomic on an address that is no multiple of its size
-    not_relocatable,  ///< own() of memory allocated as fixed
-    not_mine,         ///< freed by another rank than the one that allocated it
-    no_room,          ///< HIROBA_GAS is used up
-    peer_lost,        ///< `rank` died: it had the page, its directory, or was moving it
-};
-
-/// How a call ended. A value; two words.
-struct [[nodiscard]] Status {
-    Fault fault = Fault::none;
-    std::uint32_t rank = 0;  ///< of peer_lost: the one that died; of not_mine: the allocating one
-    std::uint64_t page = 0;  ///< number of the page, ptr::address() / page_bytes()
-    explicit operator bool() const noexcept { return fault == Fault::none; }
-    /// One line: what was wrong, rank and page, what to change.
-    __attribute__((visibility("default"))) std::string text() const;
-};
-
-/// The place of a T in global memory: 64 bits, the same on every rank, wherever the bytes move.
-template <class T>
-class ptr {
-    static_assert(std::is_trivially_copyable_v<T> || std::is_void_v<T>);
-
-public:
-    constexpr ptr() noexcept = default;
-    constexpr ptr(std::nullptr_t) noexcept {}
-    static constexpr ptr at(std::uint64_t address) noexcept {
-        ptr made;
-        made.address_ = address;
-        return made;
-    }
-    constexpr std::uint64_t address() const noexcept { return address_; }
-    template <class U>
-    constexpr ptr<U> as() const noexcept {
-        return ptr<U>::at(address_);
-    }
-    explicit constexpr operator bool() const noexcept { return address_ != 0; }
-
-    constexpr ptr& operator+=(std::int64_t n) noexcept {
-        address_ += static_cast<std::uint64_t>(n) * sizeof(T);
-        return *this;
-    }
-    constexpr ptr& operator-=(std::int64_t n) noexcept { return *this += -n; }
-    constexpr ptr& operator++() noexcept { return *this += 1; }
-    constexpr ptr& operator--() noexcept { return *this -= 1; }
-    friend constexpr ptr operator+(ptr p, std::int64_t n) noexcept { return p += n; }
-    friend constexpr ptr operator-(ptr p, std::int64_t n) noexcept { return p -= n; }
-    friend constexpr std::int64_t operator-(ptr a, ptr b) noexcept {
-        return static_cast<std::int64_t>(a.address_ - b.address_) /
-               static_cast<std::int64_t>(sizeof(T));
-    }
-    constexpr auto operator<=>(const ptr&) const noexcept = default;
-
-private:
-    std::uint64_t address_ = 0;
-};
-static_assert(sizeof(ptr<double>) == 8 && std::is_trivially_copyable_v<ptr<double>>);
-
-/// Where the pages of an allocation are at first, and whether they may move.
-struct Distribution {
-    enum class Kind : std::uint8_t { block, cyclic, one_rank };
-    Kind kind = Kind::block;
-    std::uint32_t rank = 0;         ///< of one_rank
-    std::uint64_t block_bytes = 0;  ///< of cyclic: rounded up to whole pages
-    bool relocatable = true;
-
-    /// Equal shares in rank order, of whole pages.
-    static Distribution block() noexcept { return {}; }
-    /// Blocks of `bytes`, 0: of one page, to the ranks in turn.
-    static Distribution cyclic(std::uint64_t bytes = 0) noexcept {
-        return {Kind::cyclic, 0, bytes, true};
-    }
-    static Distribution on(std::uint32_t rank) noexcept { return {Kind::one_rank, rank, 0, true}; }
-    Distribution fixed() const noexcept {
-        Distribution other = *this;
-        other.relocatable = false;
-        return other;
-    }
-};
-
-/// Asynchronous accesses under way; wait for them with space::wait(). Must outlive them.
+/// Counts asynchronous accesses under way. space::wait() waits for them. A Pending that ends before
+/// them ends the process with a line: they would read or write memory that is gone.
 class Pending {
 public:
+    Pending() = default;
+    Pending(const Pending&) = delete;
+    ~Pending() {
+        const std::uint32_t left = count_.load(std::memory_order_acquire);
+        if (left != 0) [[unlikely]]
+            ended_early(left);
+    }
+    /// Whether all of them are over. Faults show at wait(), which is needed all the same.
     bool done() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
 
 private:
     friend class SpaceParts;
     friend class space;
+    [[noreturn]] __attribute__((visibility("default"))) static void ended_early(
+        std::uint32_t left) noexcept;
     std::atomic<std::uint32_t> count_{0};
     std::atomic<std::uint64_t> first_fault_{0};  ///< packed, 0: none
 };
@@ -139,12 +64,24 @@ struct Counts {
 
 class space;
 
-/// Memory that this rank owns, for loads and stores, while the view lives: own() by others waits
-/// for its end, so do not wait for another rank meanwhile. Empty: not all of it was here.
+/// What calls take for elements in local memory: whatever a span can be made of.
+template <class T>
+using Elements = std::type_identity_t<std::span<std::remove_const_t<T>>>;
+template <class T>
+using ConstElements = std::type_identity_t<std::span<const T>>;
+/// Places in global memory, of the elements that the other argument names.
+template <class T>
+using Places = std::type_identity_t<std::span<const ptr<T>>>;
+
+/// Memory that this rank owns, for loads and stores, while the view lives. own() and free() by
+/// other ranks wait for its end, so do not wait for another rank meanwhile; free() by this rank is
+/// refused. Empty: not all of the range was here, or the range is wrong (get() says why).
+/// Move-constructible, not copyable. Ends before its space.
 template <class T>
 class LocalView {
 public:
     LocalView() = default;
+    /// For space::local().
     LocalView(space& of, ptr<T> first, std::span<T> bytes) noexcept
         : space_(&of), first_(first), span_(bytes) {}
     LocalView(LocalView&& other) noexcept
@@ -180,35 +117,47 @@ class __attribute__((visibility("default"))) space {
 public:
     /// Joins the job; collective, before any other thread starts. A process not started by
     /// `hiroba run` is a job of one rank. On failure: nullptr, and `*why` says what to change.
+    /// `why` may be null.
     static std::unique_ptr<space> open(std::string* why);
     space(const space&) = delete;
+    /// Leaves the job; collective: returns when every rank has called it.
     virtual ~space() = default;
 
     std::uint32_t rank() const noexcept { return rank_; }
     std::uint32_t ranks() const noexcept { return ranks_; }
     std::uint64_t page_bytes() const noexcept { return std::uint64_t{1} << page_shift_; }
     /// Returns when every rank has called it. One thread of each rank. Accesses that are complete
-    /// before are seen after it.
+    /// before are seen after it. Up to 8 ranks: where another rank makes another collective call
+    /// meanwhile, the job ends with a line that names both calls.
     virtual void barrier() noexcept = 0;
-    /// Collective: rank `from`'s value on every rank (a pointer to begin with).
+    /// Collective: rank `from`'s value on every rank (a pointer to begin with). One thread of each
+    /// rank. `from` is the same on all, else the job ends with a line that names both.
     virtual std::uint64_t broadcast(std::uint64_t value, std::uint32_t from) noexcept = 0;
     /// Orders this thread's puts before its later gets of other words.
     static void fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
     // --- allocation: zeroed, beginning with a page -----------------------------------------------
 
-    /// By this rank alone, wherever the bytes are to be. Null when it fails, and `*why` says why.
+    /// Allocates by this rank alone, wherever the bytes are to be. Null when it fails, and `*why`
+    /// says why. Addresses of HIROBA_GAS are for this rank's allocations; each takes whole pages.
+    /// Other ranks get the pointer by broadcast() or through global memory.
     template <class T>
     ptr<T> allocate(std::uint64_t count, Distribution where, Status* why = nullptr) {
         return ptr<T>::at(make(count, sizeof(T), where, false, why));
     }
-    /// Collective: the same call on every rank, one thread of each.
+    /// Collective: the same call on every rank, one thread of each; all get the same pointer. It
+    /// fails on all ranks or on none. Where counts, sizes of elements or distributions differ it
+    /// fails on all, nothing is allocated, and `why->text()` names two ranks with what they ask
+    /// for.
     template <class T>
     ptr<T> allocate_together(std::uint64_t count, Distribution where, Status* why = nullptr) {
         return ptr<T>::at(make(count, sizeof(T), where, true, why));
     }
     /// Frees what allocate() of this rank, or allocate_together(), returned; the latter
-    /// collectively. Accesses from now on are refused; those under way end first.
+    /// collectively, by the same pointer on all ranks (else Fault::differs on all, nothing is
+    /// freed). Accesses from now on are refused; those under way end first. While this rank has a
+    /// LocalView of the memory: Fault::view_open, nothing is freed. Views of other ranks are waited
+    /// for.
     template <class T>
     Status free(ptr<T> first) {
         return release(first.address());
@@ -216,22 +165,27 @@ public:
 
     // --- access ----------------------------------------------------------------------------------
 
+    /// One element. `to` is as it was when the call fails.
     template <class T>
-    Status get(ptr<T> from, T& to) noexcept {
+    Status get(ptr<T> from, std::remove_const_t<T>& to) noexcept {
         return get_bytes(from.address(), &to, sizeof(T));
     }
+    /// As many elements as `to` has: a span, a vector, an array.
     template <class T>
-    Status get(ptr<T> from, std::span<T> to) noexcept {
+    Status get(ptr<T> from, Elements<T> to) noexcept {
         return get_bytes(from.address(), to.data(), to.size_bytes());
     }
     template <class T>
     Status put(ptr<T> to, const std::type_identity_t<T>& from) noexcept {
+        static_assert(!std::is_const_v<T>, "put to a pointer to const");
         return put_bytes(to.address(), &from, sizeof(T));
     }
     template <class T>
-    Status put(ptr<T> to, std::span<const T> from) noexcept {
+    Status put(ptr<T> to, ConstElements<T> from) noexcept {
+        static_assert(!std::is_const_v<T>, "put to a pointer to const");
         return put_bytes(to.address(), from.data(), from.size_bytes());
     }
+    /// Bytes of any type; addresses are those of ptr::address().
     Status get_bytes(std::uint64_t from, void* to, std::size_t bytes) noexcept {
         if (get_hit(from, static_cast<std::byte*>(to), bytes)) [[likely]]
             return {};
@@ -243,55 +197,62 @@ public:
         return put_slowly(to, static_cast<const std::byte*>(from), bytes);
     }
 
-    /// Starts an access; returns once it is under way, which may wait for a page that moves.
+    /// Starts an access; returns once it is under way, which may wait for a page that moves. Local
+    /// memory and `pending` live until wait(pending) has returned. A fault that is returned here is
+    /// not given by wait() again.
     template <class T>
-    Status start_get(ptr<T> from, std::span<T> to, Pending& pending) noexcept {
+    Status start_get(ptr<T> from, Elements<T> to, Pending& pending) noexcept {
         if (get_hit(from.address(), reinterpret_cast<std::byte*>(to.data()), to.size_bytes()))
             return {};
         return start(from.address(), to.data(), to.size_bytes(), false, pending);
     }
     template <class T>
-    Status start_put(ptr<T> to, std::span<const T> from, Pending& pending) noexcept {
+    Status start_put(ptr<T> to, ConstElements<T> from, Pending& pending) noexcept {
+        static_assert(!std::is_const_v<T>, "put to a pointer to const");
         if (put_hit(to.address(), reinterpret_cast<const std::byte*>(from.data()),
                     from.size_bytes()))
             return {};
         return start(to.address(), const_cast<T*>(from.data()), from.size_bytes(), true, pending);
     }
-    /// Waits for everything started with `pending`. @return the first fault
+    /// Waits for everything started with `pending`, which may then be used again. Not under a
+    /// LocalView that another rank waits for. @return the first fault
     Status wait(Pending& pending) noexcept {
         if (pending.done() && pending.first_fault_.load(std::memory_order_relaxed) == 0) return {};
         return wait_slowly(pending);
     }
 
     /// A list of places anywhere in global memory, `length` elements each, one after the other in
-    /// local memory. What goes to one owner travels together.
+    /// local memory. What goes to one owner travels together. When a place is refused, those before
+    /// it may have been accessed.
+    /// @param to  from.size() * length elements
     template <class T>
-    Status get_list(std::span<const ptr<T>> from, std::size_t length, T* to) noexcept {
-        static_assert(sizeof(ptr<T>) == sizeof(std::uint64_t));
+    Status get_list(Places<T> from, std::size_t length, T* to) noexcept {
         return list(reinterpret_cast<const std::uint64_t*>(from.data()), from.size(),
-                    length * sizeof(T), to, false);
+                    bytes_of<T>(length), to, false);
     }
     template <class T>
-    Status put_list(std::span<const ptr<T>> to, std::size_t length, const T* from) noexcept {
+    Status put_list(Places<T> to, std::size_t length, const T* from) noexcept {
         return list(reinterpret_cast<const std::uint64_t*>(to.data()), to.size(),
-                    length * sizeof(T), const_cast<T*>(from), true);
+                    bytes_of<T>(length), const_cast<T*>(from), true);
     }
-    /// `count` pieces of `length` elements, `stride` elements apart in global memory, one after the
-    /// other in local memory. What goes to one owner travels together.
+    /// `count` pieces of `length` elements, `stride` elements (of any sign) apart in global memory,
+    /// one after the other in local memory. What goes to one owner travels together. When a piece
+    /// is refused, those before it may have been accessed.
+    /// @param to  count * length elements
     template <class T>
     Status get_strided(ptr<T> from, std::int64_t stride, std::size_t length, std::size_t count,
-                       T* to) noexcept {
-        return strided(from.address(), stride * static_cast<std::int64_t>(sizeof(T)),
-                       length * sizeof(T), count, to, false);
+                       std::remove_const_t<T>* to) noexcept {
+        return strided_elements(from, stride, length, count, to, false);
     }
     template <class T>
     Status put_strided(ptr<T> to, std::int64_t stride, std::size_t length, std::size_t count,
-                       const T* from) noexcept {
-        return strided(to.address(), stride * static_cast<std::int64_t>(sizeof(T)),
-                       length * sizeof(T), count, const_cast<T*>(from), true);
+                       const std::type_identity_t<T>* from) noexcept {
+        static_assert(!std::is_const_v<T>, "put to a pointer to const");
+        return strided_elements(to, stride, length, count, const_cast<T*>(from), true);
     }
 
-    /// Sequentially consistent, on an aligned element of 4 or 8 bytes. `old`: the value before.
+    /// Sequentially consistent, on an aligned integer of 4 or 8 bytes. `old`: the value before; as
+    /// it was when the call fails. compare_swap has happened if `old == expected`.
     template <class T>
     Status fetch_add(ptr<T> at, std::type_identity_t<T> value, T& old) noexcept {
         return atomic(Operation::add, at, value, T{}, old);
@@ -305,8 +266,10 @@ public:
                         std::type_identity_t<T> desired, T& old) noexcept {
         return atomic(Operation::compare_swap, at, desired, expected, old);
     }
+    /// Any operation; only compare_swap looks at `expected`.
     template <class T>
-    Status atomic(Operation operation, ptr<T> at, T operand, T expected, T& old) noexcept {
+    Status atomic(Operation operation, ptr<T> at, std::type_identity_t<T> operand,
+                  std::type_identity_t<T> expected, T& old) noexcept {
         static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
         using Word = std::make_unsigned_t<T>;
         std::uint64_t found = 0;
@@ -323,18 +286,19 @@ public:
     /// others go on meanwhile, their puts and atomics wait.
     template <class T>
     Status own(ptr<T> first, std::uint64_t count) noexcept {
-        return own_bytes(first.address(), count * sizeof(T));
+        return own_bytes(first.address(), bytes_of<T>(count));
     }
     /// Fetches the metadata of the range, so that accesses hit.
     template <class T>
     Status prefetch(ptr<T> first, std::uint64_t count) noexcept {
-        return prefetch_bytes(first.address(), count * sizeof(T));
+        return prefetch_bytes(first.address(), bytes_of<T>(count));
     }
-    /// The range itself, if this rank owns all of it.
+    /// The range itself, if this rank owns all of it; else an empty view. Moves nothing: own()
+    /// does. Elements are aligned if the allocation's type is T.
     template <class T>
     LocalView<T> local(ptr<T> first, std::uint64_t count) noexcept {
-        std::byte* bytes = pin_hit(first.address(), count * sizeof(T));
-        if (bytes == nullptr) bytes = pin(first.address(), count * sizeof(T));
+        std::byte* bytes = pin_hit(first.address(), bytes_of<T>(count));
+        if (bytes == nullptr) bytes = pin_any(first.address(), bytes_of<T>(count));
         if (bytes == nullptr) return {};
         return {*this, first, std::span<T>(reinterpret_cast<T*>(bytes), count)};
     }
@@ -348,6 +312,25 @@ public:
 
 protected:
     space() = default;
+
+    /// All ones, which no allocation has, where the product does not fit 64 bits.
+    template <class T>
+    static constexpr std::uint64_t bytes_of(std::uint64_t count) noexcept {
+        std::uint64_t bytes = 0;
+        return __builtin_mul_overflow(count, std::uint64_t{sizeof(T)}, &bytes) ? ~std::uint64_t{0}
+                                                                               : bytes;
+    }
+    template <class T>
+    Status strided_elements(ptr<T> at, std::int64_t stride, std::size_t length, std::size_t count,
+                            std::remove_const_t<T>* local, bool is_put) noexcept {
+        std::int64_t bytes = 0;
+        const bool wraps = __builtin_mul_overflow(stride, std::int64_t{sizeof(T)}, &bytes);
+        if (wraps && count > 1 && length != 0) [[unlikely]] {
+            return Status::beyond(at.address() >> page_shift_, static_cast<std::uint64_t>(stride),
+                                  length, 0);
+        }
+        return strided(at.address(), bytes, bytes_of<T>(length), count, local, is_put);
+    }
 
     virtual std::uint64_t make(std::uint64_t count, std::uint64_t element_bytes,
                                const Distribution& where, bool together, Status* why) = 0;
@@ -438,13 +421,22 @@ protected:
         const std::uint64_t offset = offset_of(at);
         if (!announced || !fits(*page, offset, bytes)) [[unlikely]]
             return nullptr;
-        page->writers.fetch_add(1);
+        page->writers.fetch_add(view_unit);
         return base + offset;
+    }
+    /// As pin_hit(), of any range. pin() counts a guard of one page by 1, as programs that were
+    /// compiled before view_unit expect; this makes it view_unit.
+    std::byte* pin_any(std::uint64_t at, std::size_t bytes) noexcept {
+        std::byte* const found = pin(at, bytes);
+        if (found != nullptr && offset_of(at) + bytes <= page_bytes()) {
+            cached(at)->writers.fetch_add(view_unit - 1);
+        }
+        return found;
     }
     /// Ends a guard of either kind.
     void unpin_any(std::uint64_t at, std::size_t bytes) noexcept {
         if (offset_of(at) + bytes <= page_bytes()) {
-            cached(at)->writers.fetch_sub(1);
+            cached(at)->writers.fetch_sub(view_unit);
         } else {
             unpin(at, bytes);
         }

@@ -23,9 +23,12 @@ struct alignas(64) CachedPage {
     std::atomic<std::byte*> writes;      ///< its bytes, for stores and atomics; nullptr: as above
     std::atomic<std::uint64_t> word;     ///< CacheWord
     std::atomic<std::uint32_t> limit;    ///< bytes of the page that are allocated
-    std::atomic<std::uint32_t> writers;  ///< posted writes and guards under way
+    std::atomic<std::uint32_t> writers;  ///< posted writes, and view_unit for each view
     std::atomic<std::uint32_t> readers[2];  ///< posted reads, by the parity of the page's version
 };
+
+/// What a view adds to CachedPage::writers. A posted write adds 1, so the two can be told apart.
+inline constexpr std::uint32_t view_unit = 1u << 16;
 
 /// What one thread does this moment, and what it has done. Written by its thread alone.
 struct alignas(64) ThreadSlot {

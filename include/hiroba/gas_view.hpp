@@ -42,7 +42,7 @@ public:
     /// Element `i`. On a fault `value` is as it was; Fault::past_end beyond size().
     Status read(std::size_t i, T& value) noexcept {
         if (i >= count_) [[unlikely]]
-            return past_end();
+            return past_end(i, 1);
         const std::size_t block = block_of(i);
         if (here_[block] == 0) [[unlikely]] {
             if (Status status = fetch_blocks(block, block); !status) return status;
@@ -55,7 +55,7 @@ public:
     std::span<const T> range(std::size_t from, std::size_t count, Status* why = nullptr) noexcept {
         Status status;
         if (count > count_ || from > count_ - count) {
-            status = past_end();
+            status = past_end(from, count);
         } else if (count != 0) {
             status = fetch_blocks(block_of(from), block_of(from + count - 1));
         }
@@ -83,8 +83,8 @@ private:
         if (head_ == 0) return block * block_;
         return block == 0 ? 0 : head_ + (block - 1) * block_;
     }
-    Status past_end() const noexcept {
-        return {Fault::past_end, 0, first_.address() / space_.page_bytes()};
+    Status past_end(std::size_t first, std::size_t count) const noexcept {
+        return Status::beyond(first_.address() / space_.page_bytes(), first, count, count_);
     }
     /// Runs of missing blocks start together and are waited for once.
     Status fetch_blocks(std::size_t first, std::size_t last) noexcept {

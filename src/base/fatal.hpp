@@ -21,6 +21,7 @@ const char* identity() noexcept;
 /// Prints the line and ends the process with `status` (64 usage, 78 environment, ...).
 [[noreturn, gnu::format(printf, 2, 3)]] void die(int status, const char* format, ...) noexcept;
 
+inline constexpr int exit_program = 1;  ///< the program uses a library wrongly
 inline constexpr int exit_usage = 64;
 inline constexpr int exit_environment = 78;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gas/check.hpp"
+#include "hiroba/gas_view.hpp"
 
 namespace {
 
@@ -57,6 +58,111 @@ void ends(space& space, ptr<Word> memory, std::uint64_t count) {
     insist(space.get(end - 1, word), "the last word is allocated");
     const auto odd = ptr<Word>::at(memory.address() + 4);
     expect(space.fetch_add(odd, 1, old), Fault::misaligned, "no multiple", "misaligned atomic");
+}
+
+/// Sizes that do not fit 64 bits, and distances.
+void sizes(space& space, ptr<Word> memory) {
+    constexpr std::uint64_t huge = (std::uint64_t{1} << 61) + 1;
+    Word words[4] = {7, 7, 7, 7};
+    insist(space.own(memory, 1), "own");
+    insist(!space.local(memory, huge), "a view whose size wraps around");
+    insist(!space.local(memory, ~std::uint64_t{0}), "a view of -1 elements");
+    expect(space.own(memory, huge), Fault::past_end, "past the end", "own of 2^61 + 1");
+    expect(space.prefetch(memory, huge), Fault::past_end, "past the end", "prefetch of 2^61 + 1");
+    const ptr<Word> one[] = {memory};
+    expect(space.get_list(std::span(one), huge, words), Fault::past_end, "past the end",
+           "a list of 2^61 + 1");
+    expect(space.get_strided(memory, 1, huge, 1, words), Fault::past_end, "past the end",
+           "a piece of 2^61 + 1");
+    expect(space.get_strided(memory, std::int64_t{1} << 61, 1, 4, words), Fault::past_end,
+           "past the end", "a stride that wraps around");
+    expect(space.get_strided(memory, std::int64_t{1} << 60, 1, 3, words), Fault::past_end,
+           "past the end", "strides that together wrap around");
+    expect(space.get(memory + (std::int64_t{1} << 61), words[0]), Fault::outside, "outside",
+           "a distance that wraps around");
+    expect(space.get(memory - (std::int64_t{1} << 61), words[0]), Fault::outside, "outside",
+           "a distance back that wraps around");
+    for (const Word word : words) insist(word == 7, "a refused get has stored something");
+    space.barrier();
+}
+
+/// Texts have the sizes.
+void texts(space& space, ptr<Word> memory, std::uint64_t count) {
+    Word word = 0;
+    Status why;
+    expect(space.get(memory + static_cast<std::int64_t>(count), word), Fault::past_end,
+           "8 bytes at offset 8000 go past the end of an allocation of 8000 bytes", "a text");
+    const Status kept = space.get(memory + static_cast<std::int64_t>(count), word);
+    for (int i = 0; i < 300; ++i) (void)space.get(memory + 1000, word);
+    expect(kept, Fault::past_end, "the range goes past the end", "an old fault's text");
+    insist(!space.allocate<Word>(0, Distribution::block(), &why), "an allocation of nothing");
+    expect(why, Fault::no_room, "allocation of 0 elements", "a text");
+    insist(!space.allocate<Word>(1ull << 40, Distribution::block(), &why), "too much");
+    expect(why, Fault::no_room, "1099511627776 elements of 8 bytes", "a text");
+    CachedView<Word> view{space, memory, count};
+    expect(view.read(count + 2, word), Fault::past_end,
+           "1 elements from 1002 on go past the end of a view of 1000", "a text");
+}
+
+/// Different arguments are a fault on all ranks, and later calls have the same answers.
+void together(space& space) {
+    if (space.ranks() == 1) return;
+    const bool first = space.rank() == 0;
+    Status why;
+    insist(!space.allocate_together<Word>(first ? 10 : 2000, Distribution::block(), &why),
+           "counts");
+    expect(why, Fault::differs, "allocate_together() of 10 elements of 8 bytes, block, rank 1 ",
+           "counts");
+    expect(why, Fault::differs, "of 2000 elements", "counts");
+    const auto memory =
+        first ? space.allocate_together<Word>(10, Distribution::block(), &why)
+              : space.allocate_together<char>(10, Distribution::block(), &why).as<Word>();
+    insist(!memory, "types");
+    expect(why, Fault::differs, "10 elements of 1 bytes", "types");
+    const auto where = first ? Distribution::cyclic(8192) : Distribution::on(1).fixed();
+    insist(!space.allocate_together<Word>(10, where, &why), "distributions");
+    expect(why, Fault::differs, "cyclic by 8192, rank 1 allocate_together()", "distributions");
+    expect(why, Fault::differs, "on rank 1, fixed", "distributions");
+    insist(!space.allocate_together<Word>(first ? 10 : 1ull << 40, Distribution::block(), &why),
+           "room on one rank alone");
+    expect(why, Fault::differs, "1099511627776 elements", "room on one rank alone");
+
+    const auto a = space.allocate_together<Word>(10, Distribution::block());
+    const auto b = space.allocate_together<Word>(10, Distribution::block());
+    insist(space.broadcast(a.address(), 0) == a.address(), "addresses differ after refusals");
+    expect(space.free(first ? a : b), Fault::differs, "rank 0 calls free() of 0x", "free");
+    Word word = 0;
+    insist(space.get(a, word) && space.get(b, word), "something was freed");
+    space.barrier();
+    insist(space.free(a), "free of the same");
+    insist(space.free(b), "free of the same");
+}
+
+/// free() under a view of one's own.
+void views(space& space) {
+    const auto mine = space.allocate<Word>(2000, Distribution::on(space.rank()));
+    insist(space.prefetch(mine, 2000), "prefetch");
+    for (const std::uint64_t count : {1, 2000}) {
+        const auto view = space.local(mine + 1500 * (count == 1), count);
+        insist(static_cast<bool>(view), "a view");
+        expect(space.free(mine), Fault::view_open, "a LocalView of this rank is open", "free");
+    }
+    // Not by a hit: the page's metadata is not here.
+    const auto cold = space.allocate<Word>(8, Distribution::on(space.rank()));
+    {
+        const auto view = space.local(cold, 8);
+        insist(static_cast<bool>(view), "a view");
+        expect(space.free(cold), Fault::view_open, "a LocalView of this rank is open", "free");
+    }
+    insist(space.free(mine) && space.free(cold), "free after the views");
+    const auto shared = space.allocate_together<Word>(8, Distribution::on(0));
+    {
+        const auto view = space.local(shared, 8);
+        insist(static_cast<bool>(view) == (space.rank() == 0), "a view");
+        expect(space.free(shared), Fault::view_open,
+               space.rank() == 0 ? "a LocalView of this rank" : "a LocalView of rank 0", "free");
+    }
+    insist(space.free(shared), "free after the view");
 }
 
 /// Allocations of another rank are known by what the directory nodes say.
@@ -118,6 +224,10 @@ int main() {
     insist(static_cast<bool>(memory), "allocation");
     pointers(*space, memory);
     ends(*space, memory, count);
+    sizes(*space, memory);
+    texts(*space, memory, count);
+    together(*space);
+    views(*space);
     of_another(*space);
     allocations(*space);
     // All of that has changed nothing.

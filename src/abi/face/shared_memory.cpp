@@ -184,7 +184,7 @@ SharedMemory::Counts SpmdNode::counts() const noexcept {
 std::unique_ptr<SharedMemory> SharedMemory::open(std::string* why) {
     auto node = std::make_unique<SpmdNode>();
     if (auto started = node->start(); !started) {
-        *why = started.error().text;
+        if (why != nullptr) *why = started.error().text;
         return nullptr;
     }
     return node;

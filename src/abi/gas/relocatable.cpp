@@ -33,7 +33,7 @@ struct Below {
 
     Result<void> open();
     Result<void> begin(RelocatableSpace& space);
-    void end();
+    void end(RelocatableSpace& space);
 };
 
 Result<void> Below::open() {
@@ -70,8 +70,8 @@ Result<void> Below::begin(RelocatableSpace& space) {
     return {};
 }
 
-void Below::end() {
-    collectives->leave();
+void Below::end(RelocatableSpace& space) {
+    space.leave_together();
     losses.reset();
     control->report_leaving();
     endpoint->drain(drain_ns);
@@ -87,7 +87,7 @@ Result<std::unique_ptr<space>> join() {
     auto made = RelocatableSpace::make(*below->async, *below->collectives, *options);
     if (!made) return made.error();
     if (auto begun = below->begin(**made); !begun) return begun.error();
-    (*made)->on_leave([below] { below->end(); });
+    (*made)->on_leave([below, left = made->get()] { below->end(*left); });
     return std::unique_ptr<space>(std::move(*made));
 }
 
@@ -96,7 +96,7 @@ Result<std::unique_ptr<space>> join() {
 std::unique_ptr<space> space::open(std::string* why) {
     auto joined = join();
     if (joined) return std::move(*joined);
-    *why = joined.error().text;
+    if (why != nullptr) *why = joined.error().text;
     return nullptr;
 }
 

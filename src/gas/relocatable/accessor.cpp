@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/trace.hpp"
+#include "gas/relocatable/fault_notes.hpp"
 #include "gas/relocatable/thread_slots.hpp"
 #include "net/provider/apply_atomic.hpp"
 
@@ -102,7 +103,10 @@ Status Accessor::check(std::uint64_t at, std::uint64_t bytes) noexcept {
         const std::uint64_t here = std::min(bytes, shape_.page_bytes() - offset);
         // A page that is unknown again was moved or forgotten meanwhile; the access asks once more.
         if (word.is_readable() && offset + here > cache_.limit(page)) {
-            return {Fault::past_end, 0, page};
+            return noted(Fault::past_end, page,
+                         "page %lu: %lu bytes at its byte %lu go past the end of the allocation, "
+                         "which has %u bytes there",
+                         page, bytes, offset, cache_.limit(page));
         }
         bytes -= here;
         offset = 0;
@@ -310,12 +314,14 @@ std::byte* Accessor::pin(std::uint64_t at, std::uint64_t bytes) noexcept {
         for (std::uint64_t before = first; before < page; ++before) cache_.end_write(before);
         return nullptr;
     }
+    // A view of one page is counted by the program's own code (space::pin_any()).
+    for (std::uint64_t page = first; first != last && page <= last; ++page) cache_.make_view(page);
     return cache_.reach(first, self_.value) + offset_in_page(at);
 }
 
 void Accessor::unpin(std::uint64_t at, std::uint64_t bytes) noexcept {
     const std::uint64_t last = page_of_address(at + bytes - 1);
-    for (std::uint64_t page = page_of_address(at); page <= last; ++page) cache_.end_write(page);
+    for (std::uint64_t page = page_of_address(at); page <= last; ++page) cache_.end_view(page);
 }
 
 }  // namespace hiroba::gas

@@ -35,7 +35,7 @@ public:
         return {static_cast<Fault>(packed & 15), static_cast<std::uint32_t>(packed >> 4 & 4095),
                 packed >> 16};
     }
-    static_assert(static_cast<unsigned>(Fault::peer_lost) < 16 && space_nodes_max <= 4096);
+    static_assert(static_cast<unsigned>(Fault::differs) < 16 && space_nodes_max <= 4096);
 };
 
 /// A range of global memory and its local end.
@@ -72,6 +72,7 @@ public:
                   std::uint64_t expected, std::uint64_t& old) noexcept;
     /// The range in this node's memory, kept here until unpin(); nullptr: not all of it is here.
     std::byte* pin(std::uint64_t at, std::uint64_t bytes) noexcept;
+    /// The view has more than one page.
     void unpin(std::uint64_t at, std::uint64_t bytes) noexcept;
 
     struct Sums {

@@ -82,6 +82,12 @@ public:
     /// that forbids it
     bool begin_write(std::uint64_t page, CacheWord& word) noexcept;
     void end_write(std::uint64_t page) noexcept { table_[page].writers.fetch_sub(1); }
+    /// Makes the write that begin_write() counted a view, and ends one.
+    void make_view(std::uint64_t page) noexcept { table_[page].writers.fetch_add(view_unit - 1); }
+    void end_view(std::uint64_t page) noexcept { table_[page].writers.fetch_sub(view_unit); }
+    bool has_view(std::uint64_t page) const noexcept {
+        return table_[page].writers.load() >= view_unit;
+    }
     bool begin_read(std::uint64_t page, CacheWord& word) noexcept;
     void end_read(std::uint64_t page, std::uint32_t version) noexcept {
         table_[page].readers[version & 1].fetch_sub(1);

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/settings.hpp"
 #include "base/trace.hpp"
+#include "gas/relocatable/fault_notes.hpp"
 #include "gas/relocatable/message_directory.hpp"
 #include "gas/relocatable/message_form.hpp"
 #include "gas/relocatable/one_sided_directory.hpp"
@@ -24,13 +24,6 @@ constexpr std::uint64_t page_bytes_min = 4096, page_bytes_max = 2 << 20;
 Error usage(const char* name, std::uint64_t value, const std::string& wanted) {
     return {ErrorKind::usage,
             std::string(name) + "=" + std::to_string(value) + ": " + wanted + ". Change " + name};
-}
-
-std::string with(const char* format, std::uint64_t first, std::uint64_t second = 0) {
-    char text[200];
-    std::snprintf(text, sizeof text, format, static_cast<unsigned long>(first),
-                  static_cast<unsigned long>(second));
-    return text;
 }
 
 }  // namespace
@@ -99,6 +92,7 @@ RelocatableSpace::RelocatableSpace(net::Async& async, net::Collectives& collecti
                                    net::Handle words, net::Handle everything)
     : async_(async),
       collectives_(collectives),
+      calls_(collectives),
       shape_(shape),
       options_(options),
       frames_(frames),
@@ -144,6 +138,7 @@ void RelocatableSpace::attach() {
     page_shift_ = shape_.page_shift;
     rank_ = endpoint.self().value;
     ranks_ = shape_.nodes;
+    calls_.attach(rank_, ranks_);
     local_ = local.data();
     local_bytes_ = local.size();
     before_ = {};
@@ -194,9 +189,28 @@ void RelocatableSpace::receive(void* context, NodeId from, SpaceMessageKind kind
 }
 
 std::uint64_t RelocatableSpace::broadcast(std::uint64_t value, std::uint32_t from) noexcept {
-    HIROBA_INVARIANT(from < ranks_, "broadcast from rank %u of %u", from, ranks_);
-    collectives_.broadcast(NodeId{from}, std::as_writable_bytes(std::span(&value, 1)));
-    return value;
+    if (from >= ranks_) {
+        die(exit_program, "gas::space::broadcast() from rank %u: the job has %u ranks", from,
+            ranks_);
+    }
+    CollectiveCall call;
+    call.kind = CollectiveCall::Kind::broadcast;
+    call.value = value;
+    call.root = from;
+    (void)calls_.meet(call);
+    return calls_.of(from).value;
+}
+
+void RelocatableSpace::barrier() noexcept {
+    if (!calls_.compares_barriers()) return collectives_.barrier();
+    (void)calls_.meet({});
+}
+
+void RelocatableSpace::leave_together() noexcept {
+    if (!calls_.compares_barriers()) return collectives_.barrier();
+    CollectiveCall call;
+    call.kind = CollectiveCall::Kind::leave;
+    (void)calls_.meet(call);
 }
 
 std::uint32_t RelocatableSpace::owner_hint(std::uint64_t address) const noexcept {
@@ -254,19 +268,33 @@ void RelocatableSpace::publish(const PublishedRun& run) {
     });
 }
 
+Status RelocatableSpace::no_room(std::uint64_t count, std::uint64_t element_bytes) const noexcept {
+    if (count == 0) {
+        return noted(Fault::no_room, 0, "an allocation of 0 elements: ask for at least one");
+    }
+    return noted(Fault::no_room, 0,
+                 "no room in a row for %lu elements of %lu bytes: each rank's allocations have %lu "
+                 "bytes of addresses, and so have those together (HIROBA_GAS)",
+                 count, element_bytes, shape_.arena_pages << shape_.page_shift);
+}
+
 std::uint64_t RelocatableSpace::make(std::uint64_t count, std::uint64_t element_bytes,
                                      const Distribution& where, bool together, Status* why) {
-    const auto refuse = [&](Fault fault, std::uint32_t rank = 0) {
-        if (why != nullptr) *why = {fault, rank, 0};
+    const auto refuse = [&](const Status& status) {
+        if (why != nullptr) *why = status;
         return std::uint64_t{0};
     };
     if (why != nullptr) *why = {};
+    if (together) {
+        const Status met = calls_.meet(CollectiveCall::allocate(count, element_bytes, where));
+        if (!met) return refuse(met);
+    }
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(count, element_bytes, &bytes) || bytes == 0) {
-        return refuse(Fault::no_room);
+        return refuse(no_room(count, element_bytes));
     }
     if (where.kind == Distribution::Kind::one_rank && where.rank >= ranks_) {
-        return refuse(Fault::outside, where.rank);
+        return refuse({Fault::outside, where.rank, 0});
     }
     PublishedRun run;
     run.pages = (bytes - 1) / shape_.page_bytes() + 1;
@@ -280,7 +308,7 @@ std::uint64_t RelocatableSpace::make(std::uint64_t count, std::uint64_t element_
         const std::scoped_lock guard{numbers_latch_};
         run.first = numbers(together).take({0, run.pages, bytes, run.fixed});
     }
-    if (run.first == 0) return refuse(Fault::no_room);
+    if (run.first == 0) return refuse(no_room(count, element_bytes));
     if (together) {
         station_.publish(run);
         barrier();
@@ -288,6 +316,32 @@ std::uint64_t RelocatableSpace::make(std::uint64_t count, std::uint64_t element_
         publish(run);
     }
     return run.first << shape_.page_shift;
+}
+
+/// Whether no view of this rank is open on the allocation; for one made together, of no rank, and
+/// all ranks free the same. Those that free one together have met then: none uses it any more.
+Status RelocatableSpace::may_free(const PageRun& run, bool together) noexcept {
+    CollectiveCall call;
+    call.kind = CollectiveCall::Kind::free;
+    call.value = run.first << shape_.page_shift;
+    for (std::uint64_t page = run.first; page < run.first + run.pages; ++page) {
+        if (cache_->has_view(page)) call.open_page = page;
+    }
+    if (together) {
+        if (Status met = calls_.meet(call); !met) return met;
+    }
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+        const std::uint64_t page = together ? calls_.of(rank).open_page : call.open_page;
+        const std::uint32_t whose = together ? rank : rank_;
+        if (page == 0) continue;
+        if (whose != rank_) {
+            return noted(Fault::view_open, page, "page %lu: a LocalView of rank %u is open", page,
+                         whose);
+        }
+        return noted(Fault::view_open, page,
+                     "page %lu: a LocalView of this rank is open: end it before free()", page);
+    }
+    return {};
 }
 
 Status RelocatableSpace::release(std::uint64_t first) {
@@ -306,8 +360,8 @@ Status RelocatableSpace::release(std::uint64_t first) {
         if (!is_start) return {Fault::not_allocated, 0, page};
         run = *found;
     }
+    if (Status status = may_free(run, together); !status) return status;
     Status status;
-    if (together) barrier();  // no node uses it any more
     if (!together || rank_ == 0) status = move(page, page + run.pages - 1, Relocator::Goal::free);
     if (together) barrier();
     const std::scoped_lock guard{numbers_latch_};
@@ -317,52 +371,32 @@ Status RelocatableSpace::release(std::uint64_t first) {
 
 // --- what is refused before anything is sent -----------------------------------------------------
 
-std::string Status::text() const {
-    switch (fault) {
-        case Fault::none: return "done";
-        case Fault::null_pointer: return "the global pointer is null";
-        case Fault::outside:
-            if (page == 0) return with("rank %lu is not in the job", rank);
-            return with("page %lu is outside the global address space (HIROBA_GAS)", page);
-        case Fault::not_allocated:
-            return with("page %lu is not allocated: never, or it was freed", page);
-        case Fault::past_end:
-            return with("page %lu: the range goes past the end of its allocation", page);
-        case Fault::misaligned:
-            return with("page %lu: an atomic's address is no multiple of its size", page);
-        case Fault::not_relocatable:
-            return with("page %lu was allocated as fixed: it cannot be owned by another rank",
-                        page);
-        case Fault::not_mine:
-            return with("page %lu was allocated by rank %lu, which frees it", page, rank);
-        case Fault::no_room:
-            return "no global addresses are left for this allocation, or it has no bytes: see "
-                   "HIROBA_GAS";
-        case Fault::peer_lost:
-            return with("page %lu: rank %lu, which had it or was moving it, is lost", page, rank);
-    }
-    return "?";
-}
-
 Status RelocatableSpace::check_range(std::uint64_t at, std::uint64_t bytes) noexcept {
     const std::uint64_t end = shape_.pages() << shape_.page_shift;
+    const std::uint64_t page = at >> shape_.page_shift;
     if (at == 0) return {Fault::null_pointer, 0, 0};
-    if (at >= end || bytes > end - at) return {Fault::outside, 0, at >> shape_.page_shift};
-    return {};
+    if (at >= end) return {Fault::outside, 0, page};
+    if (bytes <= end - at) return {};
+    return noted(Fault::past_end, page,
+                 "page %lu: %lu bytes go past the end of every allocation (HIROBA_GAS)", page,
+                 bytes);
 }
 
 /// Checks the range against the allocations that this rank took part in: it knows where those end.
 Status RelocatableSpace::check_known(std::uint64_t at, std::uint64_t bytes) noexcept {
-    if (Status status = check_range(at, bytes); !status) return status;
+    const Status in_space = check_range(at, bytes);
+    if (!in_space && in_space.fault != Fault::past_end) return in_space;
     const std::uint64_t page = at >> shape_.page_shift;
     const bool together = shape_.arena_of(page) == 0;
-    if (!together && !own_.contains(page)) return {};
+    if (!together && !own_.contains(page)) return in_space;
     const std::scoped_lock guard{numbers_latch_};
     const PageRun* const run = numbers(together).around(page);
     if (run == nullptr) return {Fault::not_allocated, 0, page};
     const std::uint64_t offset = at - (run->first << shape_.page_shift);
-    if (offset > run->bytes || bytes > run->bytes - offset) return {Fault::past_end, 0, page};
-    return {};
+    if (offset <= run->bytes && bytes <= run->bytes - offset) return {};
+    return noted(Fault::past_end, page,
+                 "page %lu: %lu bytes at offset %lu go past the end of an allocation of %lu bytes",
+                 page, bytes, offset, run->bytes);
 }
 
 // --- access --------------------------------------------------------------------------------------
@@ -470,6 +504,14 @@ Status RelocatableSpace::scattered(PlaceOf&& place_of, std::size_t count, std::s
 
 Status RelocatableSpace::strided(std::uint64_t at, std::int64_t stride, std::size_t bytes,
                                  std::size_t count, void* local, bool is_put) noexcept {
+    const __int128 steps = count == 0 ? 0 : static_cast<__int128>(count - 1);
+    const __int128 last = __int128{at} + __int128{stride} * steps;
+    if (bytes != 0 && (last < 0 || last >> 63 != 0)) {  // would wrap around into the space
+        const std::uint64_t page = at >> shape_.page_shift;
+        return noted(Fault::past_end, page,
+                     "page %lu: %lu pieces %ld bytes apart go past the end of every allocation",
+                     page, count, stride);
+    }
     const auto place_of = [=](std::size_t i) {
         return at + static_cast<std::uint64_t>(stride) * i;
     };

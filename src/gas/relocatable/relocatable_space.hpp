@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "gas/relocatable/accessor.hpp"
 #include "gas/relocatable/directory_station.hpp"
+#include "gas/relocatable/matched_calls.hpp"
 #include "gas/relocatable/page_numbers.hpp"
 #include "gas/relocatable/relocator.hpp"
 #include "hiroba/gas.hpp"
@@ -47,7 +48,9 @@ public:
     /// handler's.
     void lose(NodeId dead);
 
-    void barrier() noexcept override { collectives_.barrier(); }
+    void barrier() noexcept override;
+    /// Collective: the last of the calls.
+    void leave_together() noexcept;
     std::uint64_t broadcast(std::uint64_t value, std::uint32_t from) noexcept override;
     std::uint32_t owner_hint(std::uint64_t address) const noexcept override;
     void forget(std::uint64_t first, std::uint64_t bytes) noexcept override;
@@ -101,11 +104,14 @@ private:
     Status transfer(std::uint64_t at, std::byte* local, std::size_t bytes, bool is_put) noexcept;
     Status move(std::uint64_t first, std::uint64_t last, Relocator::Goal goal) noexcept;
     void publish(const PublishedRun& run);
+    Status no_room(std::uint64_t count, std::uint64_t element_bytes) const noexcept;
+    Status may_free(const PageRun& run, bool together) noexcept;
     PageNumbers& numbers(bool together) noexcept { return together ? together_ : own_; }
 
     std::function<void()> leave_;  ///< first, so that it goes last
     net::Async& async_;
     net::Collectives& collectives_;
+    MatchedCalls calls_;
     SpaceShape shape_;
     SpaceOptions options_;
     net::Handle frames_, words_;
