@@ -127,8 +127,8 @@ public:
     std::uint32_t ranks() const noexcept { return ranks_; }
     std::uint64_t page_bytes() const noexcept { return std::uint64_t{1} << page_shift_; }
     /// Returns when every rank has called it. One thread of each rank. Accesses that are complete
-    /// before are seen after it. Up to 8 ranks: where another rank makes another collective call
-    /// meanwhile, the job ends with a line that names both calls.
+    /// before are seen after it. Where another rank makes another collective call meanwhile, the
+    /// job ends with a line that names both calls.
     virtual void barrier() noexcept = 0;
     /// Collective: rank `from`'s value on every rank (a pointer to begin with). One thread of each
     /// rank. `from` is the same on all, else the job ends with a line that names both.

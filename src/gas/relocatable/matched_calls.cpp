@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
+#include <mutex>
 #include <span>
 
 #include "base/fatal.hpp"
@@ -15,6 +18,9 @@ using Kind = CollectiveCall::Kind;
 
 /// How long the other ranks leave it to one rank to say the line. It ends the job.
 constexpr unsigned silent_us = 1'000'000;
+constexpr char differ_format[] =
+    "collective calls differ: rank %u is in %s, rank %u in %s. All ranks make the same calls in "
+    "the same order";
 
 std::string distribution_text(std::uint64_t where, std::uint64_t block_bytes) {
     const auto kind = static_cast<Distribution::Kind>(where & 255);
@@ -72,9 +78,63 @@ bool CollectiveCall::matches(const CollectiveCall& other) const noexcept {
 void MatchedCalls::attach(std::uint32_t rank, std::uint32_t ranks) {
     rank_ = rank;
     all_.resize(ranks);
+    const std::scoped_lock guard{latch_};
+    announced_.resize(ranks);  // perhaps behind the first announcement
+}
+
+void MatchedCalls::barrier() noexcept {
+    in_barrier_.store(++number_);  // seq_cst, before newest_ is loaded: see announced()
+    if (newest_.load() >= number_) [[unlikely]]
+        look_at_announced();
+    collectives_.barrier();
+}
+
+void MatchedCalls::look_at_announced() noexcept {
+    const std::uint64_t number = in_barrier_.load();
+    for (std::uint32_t rank = 0; rank < all_.size(); ++rank) {
+        CollectiveCall theirs;
+        {
+            const std::scoped_lock guard{latch_};
+            if (rank >= announced_.size() || announced_[rank].number != number) continue;
+            theirs = announced_[rank].call;
+        }
+        const std::string mine = CollectiveCall{}.text(), other = theirs.text();
+        die(exit_program, differ_format, std::min(rank, rank_),
+            (rank < rank_ ? other : mine).c_str(), std::max(rank, rank_),
+            (rank < rank_ ? mine : other).c_str());
+    }
+}
+
+void MatchedCalls::announce(const CollectiveCall& mine) noexcept {
+    std::uint64_t words[CollectiveCall::words];
+    static_assert(sizeof words == sizeof mine);
+    std::memcpy(words, &mine, sizeof words);
+    for (std::uint32_t rank = 0; rank < all_.size(); ++rank) {
+        if (rank != rank_) {
+            messages_.send(NodeId{rank}, SpaceMessageKind::calling, number_, words);
+        }
+    }
+}
+
+void MatchedCalls::announced(NodeId from, std::uint64_t number,
+                             SpaceMessages::Words words) noexcept {
+    {
+        const std::scoped_lock guard{latch_};
+        if (announced_.size() <= from.value) announced_.resize(from.value + 1);
+        Announced& theirs = announced_[from.value];
+        if (number < theirs.number) return;  // messages may overtake each other
+        theirs.number = number;
+        std::memcpy(static_cast<void*>(&theirs.call), words.data(), sizeof theirs.call);
+    }
+    std::uint64_t newest = newest_.load();
+    while (newest < number && !newest_.compare_exchange_weak(newest, number)) {
+    }
+    if (in_barrier_.load() == number) look_at_announced();
 }
 
 Status MatchedCalls::meet(const CollectiveCall& mine) noexcept {
+    ++number_;
+    announce(mine);
     collectives_.all_gather(std::as_bytes(std::span(&mine, 1)),
                             std::as_writable_bytes(std::span(all_)));
     for (std::uint32_t rank = 1; rank < all_.size(); ++rank) {
@@ -90,10 +150,7 @@ Status MatchedCalls::meet(const CollectiveCall& mine) noexcept {
 
 void MatchedCalls::end_job(std::uint32_t other) const noexcept {
     if (rank_ != other) ::usleep(silent_us);
-    die(exit_program,
-        "collective calls differ: rank 0 is in %s, rank %u in %s. All ranks make the same calls in "
-        "the same order",
-        all_[0].text().c_str(), other, all_[other].text().c_str());
+    die(exit_program, differ_format, 0u, all_[0].text().c_str(), other, all_[other].text().c_str());
 }
 
 }  // namespace hiroba::gas

@@ -2,8 +2,10 @@
 #include "gas/relocatable/message_form.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "gas/relocatable/directory.hpp"
+#include "gas/relocatable/matched_calls.hpp"
 
 namespace hiroba::gas {
 namespace {
@@ -33,6 +35,14 @@ bool is_allocation(SpaceMessages::Words words, const SpaceShape& shape) noexcept
     return is_inside && is_filled && words[4] < shape.nodes && words[5] != 0;
 }
 
+/// Kind and root are halves of the first word.
+bool is_call(SpaceMessages::Words words, const SpaceShape& shape) noexcept {
+    if (words.size() != CollectiveCall::words) return false;
+    CollectiveCall call;
+    std::memcpy(static_cast<void*>(&call), words.data(), sizeof call);
+    return call.kind <= CollectiveCall::Kind::leave && call.root < shape.nodes;
+}
+
 }  // namespace
 
 bool is_well_formed(SpaceMessageKind kind, SpaceMessages::Words words,
@@ -55,6 +65,7 @@ bool is_well_formed(SpaceMessageKind kind, SpaceMessages::Words words,
         case SpaceMessageKind::ready: return words.size() == 2;
         case SpaceMessageKind::publish: return is_allocation(words, shape);
         case SpaceMessageKind::published: return words.empty();
+        case SpaceMessageKind::calling: return is_call(words, shape);
     }
     return false;
 }

@@ -66,6 +66,9 @@ std::vector<Example> examples() {
           {0, 1, 1, 2, 66, 1},
           {0, 1, 1, 1, 0, 0}}},
         {SpaceMessageKind::published, {}, {{0}}},
+        {SpaceMessageKind::calling,
+         {4 | 65ull << 32, 0, 0, 0, 0, 0, 0},
+         {{}, {4, 0, 0, 0, 0, 0}, {5, 0, 0, 0, 0, 0, 0}, {66ull << 32, 0, 0, 0, 0, 0, 0}}},
     };
 }
 
@@ -79,7 +82,7 @@ TEST(MessageForm, tells_what_a_node_may_write_from_what_none_does) {
         }
     }
     EXPECT_FALSE(is_well_formed(SpaceMessageKind{0}, {}, shape));
-    EXPECT_FALSE(is_well_formed(SpaceMessageKind{13}, {}, shape));
+    EXPECT_FALSE(is_well_formed(SpaceMessageKind{14}, {}, shape));
 }
 
 /// Words of noise, and good messages with a bit turned, say nothing that is followed outside.

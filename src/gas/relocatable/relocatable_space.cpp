@@ -92,7 +92,6 @@ RelocatableSpace::RelocatableSpace(net::Async& async, net::Collectives& collecti
                                    net::Handle words, net::Handle everything)
     : async_(async),
       collectives_(collectives),
-      calls_(collectives),
       shape_(shape),
       options_(options),
       frames_(frames),
@@ -101,6 +100,7 @@ RelocatableSpace::RelocatableSpace(net::Async& async, net::Collectives& collecti
       dead_(*dead_owner_),
       cache_(std::move(cache)),
       messages_(async.endpoint(), &RelocatableSpace::receive, this),
+      calls_(collectives, messages_),
       station_(shape, async.endpoint().self(), dead_),
       relocator_(shape, async, frames, *cache_, messages_, dead_),
       accessor_(shape, async, frames, everything, *cache_, dead_, messages_),
@@ -184,6 +184,7 @@ void RelocatableSpace::receive(void* context, NodeId from, SpaceMessageKind kind
                                    static_cast<std::uint8_t>(words[3]), (words[3] >> 8) != 0,
                                    static_cast<std::uint32_t>(words[4]), words[5]});
             return self.messages_.send(from, SpaceMessageKind::published, token, {});
+        case SpaceMessageKind::calling: return self.calls_.announced(from, token, words);
         case SpaceMessageKind::published: return self.published_.add(from.value);
     }
 }
@@ -201,13 +202,7 @@ std::uint64_t RelocatableSpace::broadcast(std::uint64_t value, std::uint32_t fro
     return calls_.of(from).value;
 }
 
-void RelocatableSpace::barrier() noexcept {
-    if (!calls_.compares_barriers()) return collectives_.barrier();
-    (void)calls_.meet({});
-}
-
 void RelocatableSpace::leave_together() noexcept {
-    if (!calls_.compares_barriers()) return collectives_.barrier();
     CollectiveCall call;
     call.kind = CollectiveCall::Kind::leave;
     (void)calls_.meet(call);

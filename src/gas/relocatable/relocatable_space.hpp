@@ -48,7 +48,7 @@ public:
     /// handler's.
     void lose(NodeId dead);
 
-    void barrier() noexcept override;
+    void barrier() noexcept override { calls_.barrier(); }
     /// Collective: the last of the calls.
     void leave_together() noexcept;
     std::uint64_t broadcast(std::uint64_t value, std::uint32_t from) noexcept override;
@@ -111,7 +111,6 @@ private:
     std::function<void()> leave_;  ///< first, so that it goes last
     net::Async& async_;
     net::Collectives& collectives_;
-    MatchedCalls calls_;
     SpaceShape shape_;
     SpaceOptions options_;
     net::Handle frames_, words_;
@@ -119,6 +118,7 @@ private:
     DeadNodes& dead_;
     std::unique_ptr<MetadataCache> cache_;
     SpaceMessages messages_;
+    MatchedCalls calls_;
     DirectoryStation station_;
     Relocator relocator_;
     Accessor accessor_;

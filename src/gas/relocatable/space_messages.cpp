@@ -62,7 +62,7 @@ void SpaceMessages::arrived(void* self, NodeId from, Bytes body) noexcept {
     const std::uint64_t kind = head[0] & 0xffff'ffff;
     const bool is_whole = body.size() == (head[0] >> 32) * 8;
     HIROBA_INVARIANT(
-        is_whole && kind >= 1 && kind <= static_cast<std::uint64_t>(SpaceMessageKind::join),
+        is_whole && kind >= 1 && kind <= static_cast<std::uint64_t>(SpaceMessageKind::calling),
         "relocation message %lu of %lu bytes from node %u", kind, body.size(), from.value);
     // The body may lie at any address; words are read as words.
     if (reinterpret_cast<std::uintptr_t>(body.data()) % alignof(std::uint64_t) == 0) {

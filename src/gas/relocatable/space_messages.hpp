@@ -14,6 +14,7 @@
 //   join     page | rank << 48                                     to the mover: rank misses it
 //   publish  first page, pages, bytes, distribution (3 words)      an allocation
 //   published  nothing                                             its answer
+//   calling  a CollectiveCall; the token is its number             to all ranks but this
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ enum class SpaceMessageKind : std::uint32_t {
     publish,
     published,
     join,
+    calling,
 };
 
 struct SpaceMessage {
