@@ -5,9 +5,10 @@
    docs/layers/acp.md. Start programs with `hiroba run -n N ./program`; alone they are one rank.
 
    Functions that fail say why in one line on stderr and set errno: EINVAL (an argument), EPERM
-   (before acp_init or after acp_finalize), EIO (the machine), ECONNRESET (the job). An access that
-   was accepted and fails later, because its memory is registered no more or a rank is lost, ends
-   the job with a message.
+   (before acp_init or after acp_finalize), EIO (the machine), ECONNRESET (the job). The caller's
+   own memory and starter memory are checked at the call. Memory that another rank has registered is
+   checked there: an access that leaves it, or that comes after it was unregistered, ends the job
+   with status 1 and a line that names both ranks and the offset. A lost rank ends the job, too.
 
    Any thread may call any function; acp_init, acp_finalize and acp_reset are collective, called by
    one thread while no other is inside the library. */
@@ -23,19 +24,22 @@ extern "C" {
 
 /* --- Infrastructure ------------------------------------------------------------------------- */
 
-/** Joins the job; returns when every rank has. Neither argument is changed; both may be null.
-    @return 0, or -1 */
+/** Joins the job; returns when every rank has. Neither argument is changed; both may be null. A
+    process not started by `hiroba run` is a job of one rank. @return 0, or -1 */
 int acp_init(int* argc, char*** argv);
-/** Completes this rank's accesses and leaves; returns when every rank has called it. acp_init may
-    follow. @return 0, or -1 */
+/** Completes this rank's accesses and leaves; returns when every rank has called it. Registrations
+    and global addresses are gone. acp_init may follow. A process that exits with status 0 without
+    it ends the job. @return 0, or -1 */
 int acp_finalize(void);
 /** acp_finalize and acp_init in one, with `rank` as this process's new number: registrations are
     gone, starter memory is zero. Fails everywhere, and changes nothing, unless the new ranks are a
     permutation. @return 0, or -1 */
 int acp_reset(int rank);
-/** Prints `text` and the message of errno with the rank, and ends every rank, with status 1. */
+/** Prints the rank, `text` (may be null) and, if errno is not 0, its message; ends every rank, with
+    status 1. Does not return. */
 void acp_abort(const char* text);
-/** Returns when every rank has called it. Completes no access. @return 0, or -1 */
+/** Returns when every rank has called it. Completes no access: acp_complete(ACP_HANDLE_ALL) before
+    it does. @return 0, or -1 */
 int acp_sync(void);
 /** @return this process's number, 0 to acp_procs() - 1; -1 on failure */
 int acp_rank(void);
@@ -50,18 +54,22 @@ int acp_procs(void);
 /** Names one registration. */
 typedef uint64_t acp_atkey_t;
 /** Names a byte of some rank. Adding to it moves within the memory registered. The same on every
-    rank; valid until the registration ends. An address is as aligned as the byte it names. */
+    rank, so ranks tell each other by copies of 8 bytes; valid until the registration ends. An
+    address is as aligned as the byte it names. */
 typedef uint64_t acp_ga_t;
 
 /** The starter memory of `rank`: at least 1024 zeroed bytes (HIROBA_ACP_STARTER), the same size on
     every rank, always registered. @return its first byte; ACP_GA_NULL on failure */
 acp_ga_t acp_query_starter_ga(int rank);
 /** Lets every rank access `size` >= 1 bytes from `addr`. The same memory with the same color again
-    is counted and keeps its key. @param color  0 to acp_colors() - 1
+    is counted and keeps its key. The memory stays mapped until it is unregistered (EINVAL if its
+    first or last page is not mapped now); it is writable if it is ever a destination or the source
+    of an atomic, else such an access crashes this process. @param color  0 to acp_colors() - 1
     @return ACP_ATKEY_NULL on failure */
 acp_atkey_t acp_register_memory(void* addr, size_t size, int color);
-/** Takes one registration back; with the last one, waits for this rank's accesses to the memory.
-    @return 0, or -1 */
+/** Takes one registration back; with the last one, waits for this rank's accesses to the memory,
+    and for those that are being carried out here. An access by another rank that comes later ends
+    the job: let the ranks meet before. @return 0, or -1 */
 int acp_unregister_memory(acp_atkey_t atkey);
 /** The global address of `addr`, which lies in the memory of `atkey`, registered by this rank.
     @return ACP_GA_NULL on failure */
@@ -80,7 +88,8 @@ int acp_colors(void);
 /** Names an access, and all that this rank issued before it. Handles grow. */
 typedef int64_t acp_handle_t;
 
-/** As order: start at once, also past accesses that wait. As result: failure. */
+/** As order: start at once, also past accesses that wait. As result: failure (handles are signed:
+    compare with (acp_handle_t)ACP_HANDLE_NULL, or with 0). */
 #define ACP_HANDLE_NULL 0x0000000000000000LLU
 /** As order: after all accesses this rank has issued. To complete: all of them. */
 #define ACP_HANDLE_ALL 0xffffffffffffffffLLU
@@ -88,13 +97,15 @@ typedef int64_t acp_handle_t;
     take the same way. To complete: all. */
 #define ACP_HANDLE_CONT 0xfffffffffffffffeLLU
 
-/** Copies `size` bytes; either end may be on any rank. An order that is a handle: after that access
-    and all before it. Waits only while 4096 accesses are unfinished. The ends may
-    not overlap. @return ACP_HANDLE_NULL on failure */
+/** Copies `size` bytes; either end may be on any rank. Returns before it is complete: leave both
+    ends alone until acp_complete. An order that is a handle: after that access and all before it. A
+    handle that was never issued is nothing to wait for. Waits only while 4096 accesses are
+    unfinished. The ends may not overlap (not checked). @return ACP_HANDLE_NULL on failure */
 acp_handle_t acp_copy(acp_ga_t dst, acp_ga_t src, size_t size, acp_handle_t order);
 
 /** Atomics of 4 and 8 bytes, both ends aligned: the word at `src` is changed, its old value is
-    stored at `dst`. Atomic against each other and against the owner's CPU. @{ */
+    stored at `dst`, which may be on any rank. Atomic against each other and against the owner's
+    CPU. EINVAL if either end is not aligned. @return ACP_HANDLE_NULL on failure @{ */
 acp_handle_t acp_cas4(acp_ga_t dst, acp_ga_t src, uint32_t oldval, uint32_t newval,
                       acp_handle_t order);
 acp_handle_t acp_cas8(acp_ga_t dst, acp_ga_t src, uint64_t oldval, uint64_t newval,
@@ -114,7 +125,8 @@ acp_handle_t acp_and8(acp_ga_t dst, acp_ga_t src, uint64_t value, acp_handle_t o
 /** Waits until the access and all before it are complete: their bytes are in memory at dst, and
     visible there to whoever sees a later one. Null, finished and unknown handles: returns. */
 void acp_complete(acp_handle_t handle);
-/** @return 1 while the access or one before it is incomplete, else 0 */
+/** @return 1 while the access or one before it is incomplete, else 0, also for null, finished and
+    unknown handles. Carries on the rank's communication. */
 int acp_inquire(acp_handle_t handle);
 
 #ifdef __cplusplus

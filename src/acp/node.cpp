@@ -2,6 +2,9 @@
 // Role: see node.hpp. First the life, then memory, then access.
 #include "acp/node.hpp"
 
+#include <sys/mman.h>
+
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -14,7 +17,6 @@ namespace hiroba::acp {
 namespace {
 
 constexpr std::uint64_t starter_bytes_min = 1024;
-constexpr int exit_software = 70;
 
 Error refused(std::string text) { return {ErrorKind::refused, std::move(text)}; }
 
@@ -22,6 +24,21 @@ std::string hexadecimal(std::uint64_t value) {
     char text[19];
     std::snprintf(text, sizeof text, "0x%lx", value);
     return text;
+}
+
+/// Whether the first or the last page is not mapped. Two calls of the kernel, of any size.
+bool is_unmapped(const void* first, std::uint64_t bytes) noexcept {
+    const auto begin = reinterpret_cast<std::uintptr_t>(first);
+    if (begin == 0 || bytes == 0 || bytes - 1 > ~begin) return false;  // refused by the table
+    const auto is_absent = [](std::uintptr_t at) {
+        unsigned char resident = 0;
+        void* const page = reinterpret_cast<void*>(at / page_bytes * page_bytes);
+        return ::mincore(page, page_bytes, &resident) != 0 && errno == ENOMEM;
+    };
+    const int kept = errno;
+    const bool is_any = is_absent(begin) || is_absent(begin + bytes - 1);
+    errno = kept;
+    return is_any;
 }
 
 /// Another life is another job to the provider: a datagram of the last one is foreign.
@@ -186,7 +203,13 @@ void Node::on_finished(void* self, std::uint64_t token, std::uint64_t bytes) noe
 /// The interface cannot tell the caller of it: the caller has its handle already.
 void Node::on_refused(void* self, const gas::RefusedAccess& access) noexcept {
     auto& node = *static_cast<Node*>(self);
-    die(exit_software,
+    const gas::AddressParts parts = node.memory_.layout().parts(access.address);
+    const std::string part = node.memory_.table().describe(parts.place, parts.color, access.bytes);
+    if (!part.empty()) {
+        die(exit_program, "rank %u: an access of rank %u to %s here goes past its end", node.rank(),
+            node.rank_of(access.origin), part.c_str());
+    }
+    die(exit_program,
         "rank %u: an access of rank %u to %lu bytes here failed: global address 0x%lx %s. Keep "
         "memory registered until accesses to it are complete",
         node.rank(), node.rank_of(access.origin), access.bytes, access.address, access.why);
@@ -207,6 +230,10 @@ Result<std::uint64_t> Node::register_memory(void* first, std::uint64_t bytes, st
     if (color < 0 || color >= colors_) {
         return refused("color " + std::to_string(color) + "; there are " + std::to_string(colors_) +
                        " (HIROBA_ACP_DEVICES names devices beside the job's)");
+    }
+    if (is_unmapped(first, bytes)) {
+        return refused("memory at " + hexadecimal(reinterpret_cast<std::uintptr_t>(first)) +
+                       " of " + std::to_string(bytes) + " bytes is not mapped in this process");
     }
     return memory_.table().add(first, bytes, static_cast<std::uint32_t>(color));
 }
@@ -262,8 +289,14 @@ Result<std::uint32_t> Node::color_of_address(std::uint64_t address) const {
 
 Error Node::bad_address(const char* argument, std::uint64_t address, std::uint64_t bytes,
                         gas::AddressFault fault) const {
-    return refused(std::string(argument) + ": global address " + hexadecimal(address) + " of " +
-                   std::to_string(bytes) + " bytes " + gas::text_of(fault));
+    std::string text = std::string(argument) + ": global address " + hexadecimal(address) + " of " +
+                       std::to_string(bytes) + " bytes " + gas::text_of(fault);
+    const gas::AddressParts parts = memory_.layout().parts(address);
+    const bool is_here =
+        fault == gas::AddressFault::unregistered && parts.node == endpoint_->self();
+    const std::string part =
+        is_here ? memory_.table().describe(parts.place, parts.color, bytes) : std::string();
+    return refused(part.empty() ? text : text + ": it is " + part);
 }
 
 /// False for what is no handle.

@@ -148,6 +148,19 @@ Registration* RegistrationTable::pin(std::uint64_t place, std::uint32_t color, s
     return &memory;
 }
 
+std::string RegistrationTable::describe(std::uint64_t place, std::uint32_t color,
+                                        std::uint64_t bytes) const {
+    const std::scoped_lock guard{latch_};
+    const auto behind = by_segment_.upper_bound(AddressLayout::segment_of(place));
+    if (behind == by_segment_.begin()) return {};
+    const auto& [segment, memory] = *std::prev(behind);
+    const std::uint64_t first = AddressLayout::place_of(segment) + skew_of(memory.first);
+    const bool is_near = AddressLayout::segment_of(place) < segment + segments_of(memory);
+    if (place < first || !is_near || memory.count == 0 || memory.color != color) return {};
+    return std::to_string(place - first) + " + " + std::to_string(bytes) +
+           " of a registration of " + std::to_string(memory.bytes) + " bytes";
+}
+
 std::uint64_t RegistrationTable::address_of(std::uint64_t key, const void* byte) const noexcept {
     const std::scoped_lock guard{latch_};
     const auto found = by_segment_.find(AddressLayout::segment_of(layout_.parts(key).place));

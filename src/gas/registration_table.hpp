@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <tuple>
 
 #include "base/ids.hpp"
@@ -95,6 +96,9 @@ public:
                       std::byte** at) noexcept;
     /// The address of `byte` in the memory of `key`; 0 when it is not in there.
     std::uint64_t address_of(std::uint64_t key, const void* byte) const noexcept;
+    /// Where a place is in a registration that begins before it: "60 + 8 of a registration of 64
+    /// bytes". For error lines; empty if none begins there.
+    std::string describe(std::uint64_t place, std::uint32_t color, std::uint64_t bytes) const;
     std::size_t size() const noexcept { return by_segment_.size(); }
 
 private:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
    Role: every bad input, and that the job goes on after it; then what ends the job.
-   Usage: refusals [past_end | unregistered | abort | no_finalize | killed]. */
+   Usage: refusals [past_end | unregistered | abort | abort_without_error | no_finalize | killed].
+ */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -45,8 +46,10 @@ static void neighbours(acp_ga_t other) {
     const acp_atkey_t right = acp_register_memory(words + 4, 32, 0);
     const acp_atkey_t across = acp_register_memory(words + 2, 32, 0);
     CHECK(left != right && left != across && right != across, "%lx %lx", (long)left, (long)right);
-    REFUSED(acp_copy(other + 64, acp_query_ga(left, words + 3), 16, none), none,
-            "of 16 bytes is not inside one live registration");
+    REFUSED(
+        acp_copy(other + 64, acp_query_ga(left, words + 3), 16, none), none,
+        "is not inside one live registration of its rank: it is 24 + 16 of a registration of 32 "
+        "bytes");
     REFUSED(acp_query_ga(left, words + 4), ACP_GA_NULL, "has no byte at 0x");
     CHECK(acp_query_address(acp_query_ga(across, words + 4)) == words + 4, "across");
     acp_complete(acp_copy(other + 64, acp_query_ga(across, words + 3), 16, none));
@@ -68,6 +71,9 @@ static void arguments(void) {
     REFUSED(acp_register_memory(words, 0, 0), ACP_ATKEY_NULL,
             "acp_register_memory: a registration of 0 bytes");
     REFUSED(acp_register_memory(NULL, 8, 0), ACP_ATKEY_NULL, "at address 0");
+    REFUSED(acp_register_memory((void*)65536, 8, 0), ACP_ATKEY_NULL,
+            "memory at 0x10000 of 8 bytes is not mapped in this process");
+    REFUSED(acp_register_memory(words, (size_t)1 << 46, 0), ACP_ATKEY_NULL, "is not mapped");
     REFUSED(acp_register_memory(words, ~(size_t)0, 0), ACP_ATKEY_NULL, "wraps around");
     REFUSED(acp_register_memory(words, 8, acp_colors()), ACP_ATKEY_NULL, "color 1; there are 1");
     REFUSED(acp_register_memory(words, 8, -1), ACP_ATKEY_NULL, "color -1; there are 1");
@@ -172,6 +178,10 @@ static void ends_the_job(const char* what) {
     if (acp_rank() == 0 && strcmp(what, "abort") == 0) {
         errno = ENOENT;
         acp_abort("the text of the program");
+    }
+    if (acp_rank() == 0 && strcmp(what, "abort_without_error") == 0) {
+        errno = 0;
+        acp_abort("no error");
     }
     if (acp_rank() == 0 && strcmp(what, "no_finalize") == 0) exit(0);
     if (acp_rank() == 1 && strcmp(what, "killed") == 0) raise(SIGKILL);

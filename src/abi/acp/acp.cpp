@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "acp/node.hpp"
@@ -166,8 +167,11 @@ HIROBA_ACP_PUBLIC int acp_reset(int rank) {
 
 HIROBA_ACP_PUBLIC void acp_abort(const char* text) {
     const int why = errno;
-    hiroba::die(exit_aborted, "rank %u aborts: %s (%s)", node != nullptr ? node->rank() : 0,
-                text != nullptr ? text : "", ::strerror(why));
+    // Before acp_init the rank is not known; the line names the process's place all the same.
+    const std::string rank = node != nullptr ? "rank " + std::to_string(node->rank()) : "a rank";
+    const char* const said = text != nullptr ? text : "(no text)";
+    if (why == 0) hiroba::die(exit_aborted, "%s aborts: %s", rank.c_str(), said);
+    hiroba::die(exit_aborted, "%s aborts: %s (%s)", rank.c_str(), said, ::strerror(why));
 }
 
 HIROBA_ACP_PUBLIC int acp_sync() {
