@@ -29,41 +29,57 @@ public:
         std::uint64_t faults, bytes_fetched, blocks_merged, notices_made, invalidations;
     };
 
-    /// Joins the job; collective, before any other thread starts. A process not started by
-    /// `hiroba run` is a job of one node. On failure: nullptr, and `*why` says what to change.
+    /// Joins the job; collective, before any other thread starts, once in a process. A process not
+    /// started by `hiroba run` is a job of one node. On failure: nullptr, and `*why` says what to
+    /// change; `why` may be null.
     static std::unique_ptr<SharedMemory> open(std::string* why);
+    /// Leaves the job; collective: returns when every node has called it. Shared memory is gone
+    /// then. A node that still holds a lock ends the job with a line.
     virtual ~SharedMemory() = default;
 
     virtual unsigned node() const noexcept = 0;
     virtual unsigned nodes() const noexcept = 0;
 
-    /// Zeroed memory, `alignment` a power of two; nullptr when this node's arena is full
-    /// (HIROBA_HEAP). Any node may use and free it.
+    /// Zeroed memory; nullptr when this node's arena is full (HIROBA_HEAP) or, with a line, when
+    /// `alignment` is no power of two. Any node may use and free it; tell others where it is by
+    /// broadcast(). 0 bytes give a pointer that may be freed.
     virtual void* allocate(std::size_t bytes, std::size_t alignment = 64) noexcept = 0;
+    /// Frees what allocate() of any node gave, once; nullptr: nothing. Anything else ends the job
+    /// with a line. No node uses the memory any more: order that by barrier() or a lock.
     virtual void deallocate(void* memory) noexcept = 0;
 
     /// Waits until every node has called it; all that any node wrote before is visible after.
-    /// One thread per node.
+    /// One thread per node. This and the other collective calls (broadcast, all_gather, all_reduce,
+    /// the end of the object) are made by all nodes in the same order: a node that makes another
+    /// one, or names another root, ends the job with a line.
     virtual void barrier() noexcept = 0;
-    /// Collective: node `from`'s value on every node (a pointer to start with, for example).
+    /// A barrier that brings node `from`'s value to every node (a pointer to start with, for
+    /// example). Other nodes' values are of no use. `from` is the same on all nodes.
     virtual std::uint64_t broadcast(std::uint64_t value, unsigned from) noexcept = 0;
 
-    /// The lock known by `key`, an address or a number; lock acquires, unlock releases.
+    /// The lock known by `key`, an address or a number; lock acquires, unlock releases. It is not
+    /// recursive: a thread that locks what it holds ends the job with a line. Any thread of the
+    /// node that locked may unlock; another node may not (a line). No order among those who wait.
     virtual void lock(std::uint64_t key) noexcept = 0;
+    /// False where any thread of the job holds it, this one too, or waits for it.
     virtual bool try_lock(std::uint64_t key) noexcept = 0;
     virtual void unlock(std::uint64_t key) noexcept = 0;
 
-    /// A release and an acquire, totally ordered with all other flushes of the job.
+    /// A release and an acquire, totally ordered with all other flushes of the job. A loop that
+    /// waits for another node's plain store calls it; so does who stores.
     virtual void flush() noexcept = 0;
 
     /// Runs `operation(word, argument)` as one atomic read-modify-write on 8 aligned bytes of
-    /// shared memory; orders nothing else. It must touch nothing else that is shared.
+    /// shared memory; orders nothing else. It must touch nothing else that is shared, and call
+    /// nothing of this class. A word that is not shared ends the job with a line.
     virtual void atomically(std::uint64_t* word, void (*operation)(std::uint64_t*, void*),
                             void* argument) noexcept = 0;
 
+    /// Returns what this node has done since open().
     virtual Counts counts() const noexcept = 0;
 
-    /// A barrier that brings every node's `value` to `all`, nodes() words in rank order.
+    /// A barrier that brings every node's `value` to `all`, nodes() words in rank order, in this
+    /// node's private memory or in shared memory of its own.
     virtual void all_gather(std::uint64_t value, std::uint64_t* all) noexcept = 0;
     /// A barrier that combines the nodes' values in rank order, combine(combine(v0, v1), v2) and so
     /// on: all nodes get the same bits, of floating-point sums too.

@@ -91,9 +91,9 @@ void Run::node(SimJob& job, NodeId self) {
         // Most are quick, some late by many times what a barrier takes.
         const bool late = random.below(16) == 0;
         job.scheduler().work(1 + random.below(late ? 3'000'000 : 2'000));
-        const auto words = (*barrier)->meet(word_of(self.value, phase));
+        const auto words = (*barrier)->meet({word_of(self.value, phase), phase});
         for (std::uint32_t other = 0; other < nodes; ++other) {
-            if (words[other] != word_of(other, phase))
+            if (words[other].value != word_of(other, phase) || words[other].call != phase)
                 fail(self, phase, "the word of node " + std::to_string(other) + " is wrong");
             const std::uint64_t known = memory.known[other];
             if (known != phase)

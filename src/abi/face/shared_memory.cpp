@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the C++ face over the layers: puts one SPMD node together and converts calls.
+#include <unistd.h>
+
+#include <bit>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <span>
 #include <string>
 #include <thread>
 
+#include "abi/face/program_calls.hpp"
+#include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
@@ -36,13 +42,13 @@ public:
     unsigned node() const noexcept override { return job_.self.value; }
     unsigned nodes() const noexcept override { return job_.nodes; }
     void* allocate(std::size_t bytes, std::size_t alignment) noexcept override;
-    void deallocate(void* memory) noexcept override { heap_->deallocate(memory); }
-    void barrier() noexcept override { barrier_->meet(0); }
+    void deallocate(void* memory) noexcept override;
+    void barrier() noexcept override { meet(0, {CollectiveCall::Kind::barrier}); }
     void all_gather(std::uint64_t value, std::uint64_t* all) noexcept override;
     std::uint64_t broadcast(std::uint64_t value, unsigned from) noexcept override;
-    void lock(std::uint64_t key) noexcept override { locks_->lock(key); }
-    bool try_lock(std::uint64_t key) noexcept override { return locks_->try_lock(key); }
-    void unlock(std::uint64_t key) noexcept override { locks_->unlock(key); }
+    void lock(std::uint64_t key) noexcept override;
+    bool try_lock(std::uint64_t key) noexcept override;
+    void unlock(std::uint64_t key) noexcept override;
     void flush() noexcept override { memory_->flush(); }
     void atomically(std::uint64_t* word, void (*operation)(std::uint64_t*, void*),
                     void* argument) noexcept override;
@@ -50,6 +56,8 @@ public:
 
 private:
     Result<void> compose();
+    std::span<const dsm::NewsBarrier::Word> meet(std::uint64_t value,
+                                                 const CollectiveCall& call) noexcept;
 
     net::JobInfo job_;
     std::unique_ptr<net::ControlChannel> control_;
@@ -63,6 +71,7 @@ private:
     std::unique_ptr<net::kick::Board> board_;  ///< null where no peer is mapped
     std::unique_ptr<net::kick::Mailboxes> mail_;
     std::unique_ptr<dsm::NewsBarrier> barrier_;
+    HeldLocks held_;
     std::thread service_;
 };
 
@@ -70,6 +79,9 @@ Result<void> SpmdNode::start() {
     auto job = net::read_job_info();
     if (!job) return job.error();
     job_ = *job;
+    char host[HOST_NAME_MAX + 1] = {};
+    ::gethostname(host, sizeof host - 1);
+    set_identity(job_.self.value, host);
     control_ = std::make_unique<net::ControlChannel>(job_);
     if (auto done = compose(); !done) return done;
     dsm::give_alternate_stack();
@@ -139,7 +151,8 @@ Result<void> SpmdNode::compose() {
 
 SpmdNode::~SpmdNode() {
     if (!service_.joinable()) return;
-    barrier();
+    held_.before_leaving();
+    meet(0, {CollectiveCall::Kind::leave});
     dsm::report_counts(*memory_, *control_);
     control_->report_leaving();
     endpoint_->drain(drain_ns);
@@ -148,27 +161,66 @@ SpmdNode::~SpmdNode() {
 }
 
 void* SpmdNode::allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    if (!std::has_single_bit(alignment)) {
+        say("allocate(): the alignment %lu is no power of two: nothing is allocated", alignment);
+        return nullptr;
+    }
     bool zeroed = false;
     void* const memory = heap_->allocate(bytes, alignment, &zeroed);
     if (memory != nullptr && !zeroed) std::memset(memory, 0, bytes);
     return memory;
 }
 
+void SpmdNode::deallocate(void* memory) noexcept {
+    if (memory == nullptr) return;
+    if (!heap_->owns(memory)) {
+        die(exit_program, "deallocate(%p): no shared memory that allocate() gave", memory);
+    }
+    heap_->deallocate(memory);
+}
+
+void SpmdNode::lock(std::uint64_t key) noexcept {
+    held_.before_lock(key);
+    locks_->lock(key);
+    held_.locked(key);
+}
+
+bool SpmdNode::try_lock(std::uint64_t key) noexcept {
+    const bool is_locked = locks_->try_lock(key);
+    if (is_locked) held_.locked(key);
+    return is_locked;
+}
+
+void SpmdNode::unlock(std::uint64_t key) noexcept {
+    held_.before_unlock(key);
+    locks_->unlock(key);
+}
+
+std::span<const dsm::NewsBarrier::Word> SpmdNode::meet(std::uint64_t value,
+                                                       const CollectiveCall& call) noexcept {
+    const auto words = barrier_->meet({value, call.packed()});
+    check_collective_calls(job_.self.value, words);
+    return words;
+}
+
 // `all` may lie in the shared memory, where a store before the acquire would be a race.
 void SpmdNode::all_gather(std::uint64_t value, std::uint64_t* all) noexcept {
-    const std::span<const std::uint64_t> words = barrier_->meet(value);
-    std::memcpy(all, words.data(), words.size_bytes());
+    for (const auto& word : meet(value, {CollectiveCall::Kind::all_gather})) *all++ = word.value;
 }
 
 std::uint64_t SpmdNode::broadcast(std::uint64_t value, unsigned from) noexcept {
-    HIROBA_INVARIANT(from < job_.nodes, "broadcast from node %u of %u", from, job_.nodes);
-    return barrier_->meet(value)[from];
+    if (from >= job_.nodes) {
+        die(exit_program, "broadcast() from node %u: the job has %u nodes", from, job_.nodes);
+    }
+    return meet(value, {CollectiveCall::Kind::broadcast, from})[from].value;
 }
 
 void SpmdNode::atomically(std::uint64_t* word, void (*operation)(std::uint64_t*, void*),
                           void* argument) noexcept {
-    HIROBA_INVARIANT(memory_->enter_atomic(word, sizeof *word), "atomic at %p: not shared memory",
-                     static_cast<void*>(word));
+    if (!memory_->enter_atomic(word, sizeof *word)) {
+        die(exit_program, "atomically(%p): no shared memory that allocate() gave",
+            static_cast<void*>(word));
+    }
     operation(word, argument);
     memory_->leave_atomic(word, sizeof *word);
 }

@@ -18,7 +18,7 @@ Result<std::unique_ptr<NewsBarrier>> NewsBarrier::create(net::Endpoint& endpoint
     constexpr std::size_t most = net::kick::Mailboxes::mail_bytes_max;
     const bool is_tree = net::kick::shape_for(endpoint.nodes()) == Shape::tree;
     const std::size_t words = is_tree ? endpoint.nodes() : 1;
-    const std::size_t longest = words * sizeof(std::uint64_t) + memory.news_bytes_max();
+    const std::size_t longest = words * sizeof(Word) + memory.news_bytes_max();
     if (longest > most)
         return Error{ErrorKind::usage, "a barrier's mail of " + std::to_string(longest) +
                                            " bytes is longer than " + std::to_string(most) +
@@ -36,7 +36,7 @@ NewsBarrier::NewsBarrier(net::Endpoint& endpoint, SharedMemory& memory, Heap& he
       words_(here_.members),
       phases_(NewsMarks{this}, here_, shape_) {}
 
-std::span<const std::uint64_t> NewsBarrier::meet(std::uint64_t word) noexcept {
+std::span<const NewsBarrier::Word> NewsBarrier::meet(Word word) noexcept {
     memory_.release(Others::running);
     heap_.flush_remote_frees();  // before the news are encoded: it may release once more
     words_[here_.index] = word;
@@ -82,7 +82,7 @@ void NewsBarrier::for_words(Words which, std::uint32_t author, Act&& act) noexce
 void NewsBarrier::send(std::uint32_t to, Words which) noexcept {
     const MutableBytes mail = mail_.compose(to);
     std::size_t at = 0;
-    for_words(which, here_.index, [&](std::span<const std::uint64_t> words) {
+    for_words(which, here_.index, [&](std::span<const Word> words) {
         std::memcpy(mail.data() + at, words.data(), words.size_bytes());
         at += words.size_bytes();
     });
@@ -92,7 +92,7 @@ void NewsBarrier::send(std::uint32_t to, Words which) noexcept {
 void NewsBarrier::receive(std::uint32_t from, Words which) noexcept {
     const Bytes mail = mail_.front(from);
     std::size_t at = 0;
-    for_words(which, from, [&](std::span<std::uint64_t> words) {
+    for_words(which, from, [&](std::span<Word> words) {
         HIROBA_INVARIANT(mail.size() >= at + words.size_bytes(), "arrival of %lu bytes from %u",
                          mail.size(), from);
         std::memcpy(words.data(), mail.data() + at, words.size_bytes());

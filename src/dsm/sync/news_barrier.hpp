@@ -23,13 +23,18 @@ namespace hiroba::dsm {
 /// Thread: one per node.
 class NewsBarrier {
 public:
+    /// What a node tells the others.
+    struct Word {
+        std::uint64_t value = 0;
+        std::uint64_t call = 0;  ///< what it calls, so that the nodes can compare
+    };
     /// @param mail  used by nothing else; attached before meet()
     static Result<std::unique_ptr<NewsBarrier>> create(net::Endpoint& endpoint,
                                                        SharedMemory& memory, Heap& heap,
                                                        net::kick::Mailboxes& mail);
 
     /// Returns once every node has called it. The words in rank order, until the next call.
-    std::span<const std::uint64_t> meet(std::uint64_t word) noexcept;
+    std::span<const Word> meet(Word word) noexcept;
 
 private:
     using Way = net::kick::Way;
@@ -60,7 +65,7 @@ private:
     net::kick::Mailboxes& mail_;
     TreeNode here_;
     net::kick::Shape shape_;
-    std::vector<std::uint64_t> words_;  ///< of the nodes, in the present barrier
+    std::vector<Word> words_;  ///< of the nodes, in the present barrier
     net::kick::BarrierPhases<NewsMarks> phases_;
 };
 
