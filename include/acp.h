@@ -2,7 +2,7 @@
    Role: ACP (Advanced Communication Primitives), basic layer: global memory, one-sided copies and
    atomics between any two ranks, handles that order them. For C11 and C++.
    Source: Saga et al., implementation of the ACP basic layer; semantics where it is silent:
-   docs/layers/acp.md. Start programs with `hiroba run -n N ./program`; alone they are one rank.
+   docs/layers/acp.md. First page: docs/tutorials/acp.md. Start programs with `hiroba run -n N ./program`; alone they are one rank.
 
    Functions that fail say why in one line on stderr and set errno: EINVAL (an argument), EPERM
    (before acp_init or after acp_finalize), EIO (the machine), ECONNRESET (the job). The caller's

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the C++ face of the distributed shared memory, for people who build runtimes on it.
 // A program that uses it is started with `hiroba run --spmd -n N ./program`: every node enters
-// main. Link with hiroba::dsm. Example: examples/spmd_sum.cpp; contracts: docs/layers/dsm.md.
+// main. Link with hiroba::dsm. First page: docs/tutorials/dsm.md; example: examples/spmd_sum.cpp;
+// contracts: docs/layers/dsm.md.
 #pragma once
 
 #if __cplusplus < 202002L

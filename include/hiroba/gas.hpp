@@ -4,9 +4,9 @@
 // Source: Endo & Taura, MGAS-2 (relocatable GAS with RDMA), sections 3.1 and 3.2.
 //
 // A program that uses it is started with `hiroba run --spmd -n N ./program`: every rank enters
-// main. Link with hiroba::gas. Examples: examples/gas_particles.cpp, examples/gas_table.cpp;
-// contracts and pitfalls: docs/layers/relocatable.md. A data cache on top: hiroba/gas_view.hpp.
-// C++20.
+// main. Link with hiroba::gas. First page: docs/tutorials/gas.md; examples:
+// examples/gas_particles.cpp, examples/gas_table.cpp; contracts and pitfalls:
+// docs/layers/relocatable.md. A data cache on top: hiroba/gas_view.hpp. C++20.
 #pragma once
 
 #if __cplusplus < 202002L

@@ -167,12 +167,12 @@ class InstalledTree(unittest.TestCase):
         """The program on each page, by the page's own lines, prints what the page says."""
         for page in sorted((OPTIONS.source / "docs" / "tutorials").glob("*.md")):
             text = page.read_text()
-            program = re.search(r"```cpp\n// (\w+)\.cpp.*?```", text, re.S)
+            program = re.search(r"```(?:cpp|c)\n((?://|/\*) (\w+)\.(cpp|c)\b.*?)```", text, re.S)
             session = re.search(r"```console\n(.*?)```", text, re.S)
             if program is None or session is None:
                 continue
             with self.subTest(page=page.name):
-                source = self.write(f"{program[1]}.cpp", program[0][7:-3])
+                source = self.write(f"{program[2]}.{program[3]}", program[1])
                 compile_it, run_it, *wanted = session[1].strip().splitlines()
                 script = f"cd {source.parent}\n{compile_it[2:]}\n{run_it[2:]}\n"
                 said = call("bash", "-euc", script, env=environment(
@@ -182,12 +182,13 @@ class InstalledTree(unittest.TestCase):
                 project = re.search(r"```cmake\n(cmake_minimum_required.*?)```", text, re.S)
                 if project is not None:
                     source.with_name("CMakeLists.txt").write_text(project[1])
-                    build = source.parent / f"build_{program[1]}"
+                    build = source.parent / f"build_{program[2]}"
                     call(OPTIONS.cmake, "-S", source.parent, "-B", build,
                          f"-DCMAKE_PREFIX_PATH={self.prefix}")
                     call(OPTIONS.cmake, "--build", build)
-                    said = call(self.hiroba, "run", "--provider", "udp", "--spmd", "-n", "3",
-                                build / program[1], env=environment(LD_LIBRARY_PATH=self.library_folder))
+                    words = run_it[2:].split()[1:-1]
+                    said = call(self.hiroba, *words, "--provider", "udp", build / program[2],
+                                env=environment(LD_LIBRARY_PATH=self.library_folder))
                     self.assertEqual(sorted(said.splitlines()), sorted(wanted))
                 for session in re.findall(r"```console\n\$ (hiroba sim .*?)```", text, re.S):
                     run_it, *wanted = session.strip().splitlines()
