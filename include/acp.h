@@ -2,7 +2,8 @@
    Role: ACP (Advanced Communication Primitives), basic layer: global memory, one-sided copies and
    atomics between any two ranks, handles that order them. For C11 and C++.
    Source: Saga et al., implementation of the ACP basic layer; semantics where it is silent:
-   docs/layers/acp.md. First page: docs/tutorials/acp.md. Start programs with `hiroba run -n N ./program`; alone they are one rank.
+   docs/layers/acp.md. First page: docs/tutorials/acp.md. Start programs with
+   `hiroba run -n N ./program`; alone they are one rank.
 
    Functions that fail say why in one line on stderr and set errno: EINVAL (an argument), EPERM
    (before acp_init or after acp_finalize), EIO (the machine), ECONNRESET (the job). The caller's
@@ -74,9 +75,11 @@ int acp_unregister_memory(acp_atkey_t atkey);
 /** The global address of `addr`, which lies in the memory of `atkey`, registered by this rank.
     @return ACP_GA_NULL on failure */
 acp_ga_t acp_query_ga(acp_atkey_t atkey, void* addr);
-/** Where a byte of this rank is. @return NULL for other ranks' memory and what is not registered */
+/** Where a byte of this rank is, until it is unregistered.
+    @return NULL (EINVAL) for other ranks' memory and what is not registered */
 void* acp_query_address(acp_ga_t ga);
-/** @return whose memory it is; -1 on failure */
+/** @return whose memory it is, as the address says; whether it is still registered is not asked. -1
+    (EINVAL) where it names no rank of the job */
 int acp_query_rank(acp_ga_t ga);
 /** @return the color it was registered with; -1 on failure */
 int acp_query_color(acp_ga_t ga);

@@ -22,8 +22,10 @@ namespace hiroba {
 /// This process's part of the job's shared memory.
 ///
 /// Memory from allocate() has the same address on every node and is used by ordinary loads and
-/// stores. A data-race-free program, ordered by barrier(), Mutex and Atomic with acquire/release,
-/// sees sequentially consistent memory. Thread: any, unless said otherwise.
+/// stores. All other memory (globals, stacks, malloc) is private to each process, so shared memory
+/// holds no pointers to it. A data-race-free program, ordered by barrier(), Mutex and flush(), sees
+/// sequentially consistent memory. Thread: any, unless said otherwise. Wrong use that would wait
+/// for ever, or give wrong answers, ends the job with a line and status 1 where it is seen.
 class __attribute__((visibility("default"))) SharedMemory {
 public:
     struct Counts {

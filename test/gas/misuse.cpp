@@ -9,8 +9,12 @@ using namespace hiroba::gas;
 using gas_test::insist;
 
 int main(int, char** argv) {
-    auto space = gas_test::join();
     const std::string what = argv[1];
+    if (what == "null") {  // HIROBA_GAS_PAGE is wrong
+        std::printf(space::open(nullptr) == nullptr ? "no space\n" : "WRONG: a space\n");
+        return 0;
+    }
+    auto space = gas_test::join();
     const bool first = space->rank() == 0;
     const auto memory = space->allocate_together<std::uint64_t>(100'000, Distribution::block());
     insist(static_cast<bool>(memory), "allocation");
