@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ using dsm::kernel_failed;
 // break behind a program that is linked to be loaded at any address, 0x5555'....'....
 constexpr std::uintptr_t range_downwards = 0x6000'0000'0000, range_upwards = 0x3000'0000'0000;
 constexpr std::uintptr_t lowest_upwards = 0x2aaa'0000'0000, highest = 0x7fff'ffff'f000;
+constexpr int most_looks = 100;  // at what is free, while other threads map memory
 constexpr std::size_t break_bytes = std::size_t{1} << 30;  // left for libc's own heap to grow
 // Between libraries of two calls: the trampolines of the former, which are each node's own.
 constexpr std::size_t slack_bytes = std::size_t{64} << 20;
@@ -80,10 +82,14 @@ void for_each_mapping(Visit&& visit) {
     }
 }
 
-bool reserve_at(AddressRange range) noexcept {
-    return kernel_call(SYS_mmap, range.address, range.bytes, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-                       0) == static_cast<long>(range.address);
+enum class Reserved { yes, taken_by_another, refused };
+
+Reserved reserve_at(AddressRange range) noexcept {
+    const long got =
+        kernel_call(SYS_mmap, range.address, range.bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got == static_cast<long>(range.address)) return Reserved::yes;
+    return got == -EEXIST ? Reserved::taken_by_another : Reserved::refused;
 }
 
 void give_back(AddressRange range) noexcept { kernel_call(SYS_munmap, range.address, range.bytes); }
@@ -115,7 +121,7 @@ void for_each_gap(std::uintptr_t from, std::uintptr_t to, Visit&& visit) {
 
 Result<void> LibraryRange::reserve() {
     const std::uintptr_t begin = fills_upwards() ? range_upwards : range_downwards;
-    if (!reserve_at({begin, bytes})) {
+    if (reserve_at({begin, bytes}) != Reserved::yes) {
         return Error{ErrorKind::environment,
                      "64 GiB of address space for libraries that are opened later cannot be had: "
                      "raise ulimit -v"};
@@ -134,7 +140,7 @@ Result<void> LibraryRange::open(std::uintptr_t top) {
                                                  std::to_string(top)};
     }
     const std::uintptr_t end = begin_ + bytes;
-    bool refused = false;
+    bool refused = false, changed = false;
     fillers_.clear();
     fillers_.reserve(4096);
     const auto fill = [&](AddressRange gap, const Mapping& before, const Mapping& behind) {
@@ -145,21 +151,26 @@ Result<void> LibraryRange::open(std::uintptr_t top) {
             gap = {gap.address + left, gap.bytes - left};
         }
         if (gap.bytes == 0) return;
-        if (reserve_at(gap))
-            fillers_.push_back(gap);
-        else
-            refused = true;
+        const Reserved reserved = reserve_at(gap);
+        if (reserved == Reserved::yes) fillers_.push_back(gap);
+        changed |= reserved == Reserved::taken_by_another;
+        refused |= reserved == Reserved::refused;
     };
     // Only what the kernel meets first: further on, the places others wish for stay free, and their
     // mappings do not come here.
-    if (begin_ == range_upwards)
-        for_each_gap(lowest_upwards, begin_, fill);
-    else
-        for_each_gap(end, highest, fill);
-    if (refused) {
+    for (int look = 0; look == 0 || (changed && !refused && look < most_looks); ++look) {
+        // Another thread maps something between the look at the gaps and the reservation.
+        changed = false;
+        if (begin_ == range_upwards)
+            for_each_gap(lowest_upwards, begin_, fill);
+        else
+            for_each_gap(end, highest, fill);
+    }
+    if (refused || changed) {
         stop_steering();
         return Error{ErrorKind::environment,
-                     "the address space cannot be reserved for a moment: raise ulimit -v"};
+                     refused ? "the address space cannot be reserved for a moment: raise ulimit -v"
+                             : "other threads map memory all the time: open it before they start"};
     }
     give_back({begin_, top - begin_});
     top_ = top;

@@ -29,7 +29,8 @@ public:
     /// The end of what no library has used yet.
     std::uintptr_t top() const noexcept { return top_; }
     /// Frees [begin, top) and reserves the rest of the address space. `environment` when that is
-    /// refused (RLIMIT_AS), or something here lies below `top`: nothing has changed then.
+    /// refused (RLIMIT_AS), other threads map memory all the while, or something here lies below
+    /// `top`: nothing has changed then.
     Result<void> open(std::uintptr_t top);
     bool is_open() const noexcept { return open_; }
     /// Gives the rest of the address space back; what is free here stays free until close().

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <atomic>
+#include <thread>
+
 namespace hiroba::omp {
 namespace {
 
@@ -55,6 +58,22 @@ TEST_F(LibraryRanges, what_was_taken_back_is_given_to_nobody_again) {
     EXPECT_EQ(mmap(reinterpret_cast<void*>(gone), page_bytes, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
               MAP_FAILED);
+}
+
+TEST_F(LibraryRanges, opens_while_another_thread_maps_and_unmaps) {
+    std::atomic<bool> done{false};
+    // An allocator does this when a thread starts: a larger mapping first, then its ends go back.
+    std::thread other{[&] {
+        while (!done) munmap(reinterpret_cast<void*>(map_anywhere(page_bytes)), page_bytes);
+    }};
+    int opened = 0;
+    for (int i = 0; i < 200; ++i) {
+        opened += static_cast<bool>(libraries.open(libraries.top()));
+        libraries.close();
+    }
+    done = true;
+    other.join();
+    EXPECT_EQ(opened, 200);
 }
 
 TEST_F(LibraryRanges, a_top_above_what_is_used_is_refused) {
