@@ -100,7 +100,7 @@ void FlushObject::unlock_with(Version version, std::size_t bytes) noexcept {
                     all.subspan(sizeof(Version), front_bytes_ - sizeof(Version) + bytes)),
         Access::store(segment_, header_offset, version), Access::store(segment_, lock_offset, 0)};
     gas::Segment::in_order(keeper, accesses);
-    if (!is_mapped()) tell_all(version);
+    tell_who_cannot_look(version);
 }
 
 bool FlushObject::all_saw(Version version) const noexcept {
@@ -109,10 +109,14 @@ bool FlushObject::all_saw(Version version) const noexcept {
     return !seen_.empty();
 }
 
-void FlushObject::tell_all(Version version) noexcept {
+// Whether a node can look is known on the keeper's host alone; elsewhere this node tells all.
+void FlushObject::tell_who_cannot_look(Version version) noexcept {
     const Bytes body = std::as_bytes(std::span{&version, 1});
     for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
         if (node == endpoint_.self().value) continue;
+        const bool looks =
+            is_mapped() && segment_.reach({NodeId{node}, header_offset}, 8) != nullptr;
+        if (looks) continue;
         endpoint_.send(NodeId{node}, message::flushed, net::Urgency::when_polled, {&body, 1});
     }
 }

@@ -30,8 +30,8 @@ public:
     /// Whether anybody has flushed. Asks node 0. Thread: any.
     bool used() noexcept { return segment_.load(header_at) != 0; }
     /// Whether something newer than `seen` was flushed, as far as this node has been told: who
-    /// flushes tells all, so it does not take long, and no answer has to be waited for. Thread:
-    /// any.
+    /// flushes tells all that cannot look, so it does not take long, and no answer has to be waited
+    /// for. Thread: any.
     bool newer_than(Version seen) noexcept;
 
     struct Content {
@@ -56,7 +56,8 @@ public:
     /// lock(). With more than seen_nodes_max nodes nobody is told. With the lock, or behind it.
     bool all_saw(Version version) const noexcept;
     void unlock() noexcept;
-    /// Puts the first `bytes` of own_news() there as `version`, unlocks, and tells all other nodes.
+    /// Puts the first `bytes` of own_news() there as `version`, unlocks, and tells the nodes that
+    /// do not have the object mapped.
     void unlock_with(Version version, std::size_t bytes) noexcept;
 
     /// This node's part of the object, for explorers (NodeView in test/sim/dsm).
@@ -82,7 +83,7 @@ private:
     bool try_lock() noexcept;
     MutableBytes first_bytes() noexcept;
     Content content(Version seen) noexcept;
-    void tell_all(Version version) noexcept;
+    void tell_who_cannot_look(Version version) noexcept;
 
     net::Endpoint& endpoint_;
     gas::Segment segment_;

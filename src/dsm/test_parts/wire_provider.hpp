@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: for unit tests, nodes that share one process: a provider that maps all their memory and
-// keeps messages in queues, in the order in which they were sent.
-// Threads: any; a queue has one lock.
+// Role: for unit tests, nodes that share one process: a provider that maps the memory of a host's
+// and keeps messages in queues, in the order in which they were sent. Threads: any; a queue has one
+// lock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,6 +42,8 @@ struct Wire {
         std::size_t bytes;
         std::vector<Page> pages = std::vector<Page>((bytes + sizeof(Page) - 1) / sizeof(Page));
     };
+    std::vector<std::uint32_t>
+        hosts{};  ///< by node: nodes map those of their host; empty: one host
     /// The memory of each node, by region; a deque, since one that is added moves no other.
     std::vector<std::deque<Region>> memory;
 };
@@ -60,6 +62,8 @@ public:
         return {mapped(self_, region), wire_.memory[self_.value][region.value].bytes};
     }
     std::byte* mapped(NodeId node, net::RegionId region) noexcept override {
+        if (!wire_.hosts.empty() && wire_.hosts[node.value] != wire_.hosts[self_.value])
+            return nullptr;
         return reinterpret_cast<std::byte*>(wire_.memory[node.value][region.value].pages.data());
     }
     Result<void> connect() override { return {}; }
