@@ -12,11 +12,13 @@ A program of race_kinds.c other than its ordered ones has a race: it must be tol
 
     order_runs.py --hiroba build/bin/hiroba --runs 20                       an hour or more
     order_runs.py ... --only store plain --nodes 2 --providers shm          a piece of it
+    order_runs.py ... --between-hosts        2 network namespaces and what `auto` takes, as root
     order_runs.py ... --to runs.txt          adds each run to a file, and leaves out what is there
     order_runs.py --table runs.txt           prints the table of such a file
 """
 import argparse
 import collections
+import contextlib
 import itertools
 import os
 import pathlib
@@ -25,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 
+import host_nets
 from compare import participation
 from race_runs import ENGINES, KINDS, ORDERED, PROVIDERS, RACES
 
@@ -67,15 +70,24 @@ def outcome(row, done, nodes):
     return "right" if sum(count > 0 for count in part.values()) >= wanted else "FAILED"
 
 
-def run(hiroba, folder, row, shape, details):
+def start(hiroba, hosts, nodes):
+    """The words that start a job of so many nodes of two threads, on this host or on both of `hosts`."""
+    if not hosts:
+        return [hiroba, "run", "-n", str(nodes), "-t", "2"]
+    spread = ",".join(f"{name}:{nodes // 2}" for name in hosts.names)
+    return hosts.at_home(hiroba, "run", "--hosts", spread, "--ssh", "ip netns exec", "-t", "2")
+
+
+def run(hiroba, hosts, folder, row, shape, details):
     program = folder / (KINDS.stem if row.kind in (*ORDERED, *RACES, "single_nowait") else FLAGS.stem)
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("HIROBA_", "OMP_"))}
-    environment.update(HIROBA_FAULT_ENGINE=shape.engine, HIROBA_PROVIDER=shape.provider, HIROBA_STATS="1",
+    environment.update(HIROBA_FAULT_ENGINE=shape.engine, HIROBA_STATS="1",
+                       HIROBA_PROVIDER="auto" if hosts else shape.provider,
                        HIROBA_RACE="abort" if row.mode else "report")
     try:
-        done = subprocess.run([hiroba, "run", "-n", str(shape.nodes), "-t", "2", program, row.kind],
-                              env=environment, capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run([*start(hiroba, hosts, shape.nodes), program, row.kind], env=environment,
+                              capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return "HANG"
     what = outcome(row, done, shape.nodes)
@@ -124,12 +136,18 @@ def main():
     parser.add_argument("--nodes", nargs="+", type=int, default=[2, 4])
     parser.add_argument("--providers", nargs="+", default=PROVIDERS)
     parser.add_argument("--engines", nargs="+", default=ENGINES)
+    parser.add_argument("--between-hosts", action="store_true", help="half of the nodes on each")
     parser.add_argument("--to", help="file to add each run to")
     parser.add_argument("--table", help="only print the table of such a file")
     options = parser.parse_args()
+    if options.between_hosts:
+        options.providers = ["hosts"]
+        if missing := host_nets.why_missing():
+            parser.error(f"--between-hosts: {missing}")
     counts = read_runs(options.table or options.to)
     if not options.table:
-        with tempfile.TemporaryDirectory() as name:
+        two_hosts = host_nets.Hosts(2) if options.between_hosts else contextlib.nullcontext()
+        with tempfile.TemporaryDirectory() as name, two_hosts as hosts:
             folder = pathlib.Path(name)
             build(folder)
             rows = [row for row in rows_of(folder) if not options.only or row.kind in options.only]
@@ -140,7 +158,7 @@ def main():
             record = open(options.to or os.devnull, "a", encoding="ascii")
             for shape, row in itertools.product(shapes, rows):
                 for _ in range(sum(counts[row, shape].values()), options.runs):
-                    what = run(options.hiroba, folder, row, shape, sys.stderr)
+                    what = run(options.hiroba, hosts, folder, row, shape, sys.stderr)
                     counts[row, shape][what] += 1
                     print(*row, *shape, what, sep="\t", file=record, flush=True)
     text, bad = table(counts)

@@ -123,9 +123,9 @@ def programs_over(build, provider, bed):
     return script + COUNTERS + "exit $failed\n"
 
 
-def kernel_over_verbs(build, program, nodes):
+def kernel_over_verbs(build, program, nodes, seconds):
     script = SOFT_ROCE + RUN_AND_COMPARE.format(
-        build=build, options="--provider verbs", seconds=1500)
+        build=build, options="--provider verbs", seconds=seconds)
     for number in nodes:
         script += f"run {number} {program}; cut -d' ' -f1 /proc/uptime\n"
     return script + COUNTERS + "exit $failed\n"
@@ -193,8 +193,8 @@ exit $failed
 """
 
 
-def scripts(bed, only, build, programs, nodes):
-    """{part: script}; a part that `only` names, or all of the bed."""
+def scripts(bed, only, build, programs, nodes, seconds):
+    """{part: script}; a part that `only` names, or all of the bed. A kernel may take `seconds`."""
     wanted = [part for part in BEDS[bed] if only in ("", part)]
     if not wanted:
         raise SystemExit(f"guest: bed {bed} has no part {only}; there is {' '.join(BEDS[bed])}")
@@ -218,7 +218,7 @@ def scripts(bed, only, build, programs, nodes):
                 seconds=1200)
         elif kind == "kernel":
             if programs is not None:
-                found[part] = kernel_over_verbs(build, programs.resolve() / f"{rest}.S", nodes)
+                found[part] = kernel_over_verbs(build, programs.resolve() / f"{rest}.S", nodes, seconds)
         elif part == "hosts":
             found[part] = TWO_HOSTS + HOSTS.format(build=build, seconds=300)
         elif part == "misses":

@@ -93,7 +93,8 @@ def main():
     if given.bed == "shell":
         parts = {"script": given.script.read_text()}
     else:
-        parts = beds.scripts(given.bed, given.only, build, given.programs, given.nodes)
+        parts = beds.scripts(given.bed, given.only, build, given.programs, given.nodes,
+                             given.seconds)
     failed = []
     for name, script in parts.items():
         before = time.monotonic()
