@@ -101,7 +101,9 @@ void Scheduler::work(std::uint64_t ns) noexcept {
     switch_away();
 }
 
-std::uint64_t Scheduler::now_ns() noexcept { return choosing_ ? 0 : time_ns_ += options_.clock_ns; }
+std::uint64_t Scheduler::now_ns() noexcept {
+    return choosing_ ? chosen_time_ns_ : time_ns_ += options_.clock_ns;
+}
 
 void Scheduler::park(std::uint64_t deadline_ns) noexcept {
     if (deadline_ns != ~std::uint64_t{0}) turn_at(deadline_ns, *running_);
@@ -161,6 +163,7 @@ bool Scheduler::let_choose() noexcept {
     if (next == nullptr) return false;
     ready_.erase(std::find(ready_.begin(), ready_.end(), next));
     ++events_;
+    chosen_time_ns_ += options_.chosen_ns;
     resume(*next);
     choosing_ = !ready_.empty();
     return true;

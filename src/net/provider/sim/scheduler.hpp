@@ -46,7 +46,8 @@ struct SchedulerOptions {
     std::uint64_t limit_ns = ~std::uint64_t{0};  ///< virtual time after which a run is given up
     Delays* delays = nullptr;
     NodeMemory* memory = nullptr;  ///< brought with each turn
-    Chooser* chooser = nullptr;    ///< from begin_choice() on; the clock shows 0 meanwhile
+    Chooser* chooser = nullptr;    ///< from begin_choice() on; the clock starts at 0 then,
+    std::uint64_t chosen_ns = 0;   ///< and each step chosen takes this long
 };
 
 class Scheduler final : public Turns {
@@ -145,6 +146,7 @@ private:
     SchedulerOptions options_;
     Random random_;
     std::uint64_t time_ns_ = 0;
+    std::uint64_t chosen_time_ns_ = 0;
     std::uint64_t order_ = 0;
     std::vector<Event> queue_;    ///< a heap
     std::size_t queue_max_ = 64;  ///< so many: stale ones are dropped
