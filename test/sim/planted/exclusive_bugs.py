@@ -128,4 +128,15 @@ EXCLUSIVE = {
         ENGINE + "node_exclusive.cpp",
         [("    if (is_pinned(offset_of(block))) entry.state =", "    if (false) entry.state =")],
     ),
+    # An atomic was to make a block its node's own when another node asked: no release looks at it.
+    "wanted_at_once_forgotten": (
+        ENGINE + "node_atomic.cpp",
+        [("        put_on_unmerged(block);\n    }\n    if (may_hold(block, token, now)",
+          "    }\n    if (may_hold(block, token, now)")],
+    ),
+    # A block that an atomic without the runtime stack has written is given back as it was taken.
+    "own_atomic_leaves_as_taken": (
+        ENGINE + "node_own_atomic.cpp",
+        [("    entry.trial.as_taken = false;  // as in enter_own()\n", "")],
+    ),
 }
