@@ -52,9 +52,11 @@ public:
     virtual void deallocate(void* memory) noexcept = 0;
 
     /// Waits until every node has called it; all that any node wrote before is visible after.
-    /// One thread per node. This and the other collective calls (broadcast, all_gather, all_reduce,
-    /// the end of the object) are made by all nodes in the same order: a node that makes another
-    /// one, or names another root, ends the job with a line.
+    /// Where the caller is the node's only thread, pages of other nodes that were read behind this
+    /// call before come with it, without a fault each. One thread per node. This and the other
+    /// collective calls (broadcast, all_gather, all_reduce, the end of the object) are made by all
+    /// nodes in the same order: a node that makes another one, or names another root, ends the job
+    /// with a line.
     virtual void barrier() noexcept = 0;
     /// A barrier that brings node `from`'s value to every node (a pointer to start with, for
     /// example). Other nodes' values are of no use. `from` is the same on all nodes.

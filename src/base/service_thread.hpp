@@ -3,6 +3,8 @@
 // faults: the program's signals are for the program's threads.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <thread>
 #include <utility>
 
@@ -25,6 +27,20 @@ private:
     unsigned long former_ = 0;  ///< the kernel's sigset_t
 };
 
+/// The service threads that run: each counts itself from its first to its last step, so that there
+/// are never fewer than are counted.
+class RunningServiceThread {
+public:
+    RunningServiceThread() noexcept { running_.fetch_add(1, std::memory_order_relaxed); }
+    RunningServiceThread(const RunningServiceThread&) = delete;
+    RunningServiceThread& operator=(const RunningServiceThread&) = delete;
+    ~RunningServiceThread() { running_.fetch_sub(1, std::memory_order_relaxed); }
+    static std::uint32_t count() noexcept { return running_.load(std::memory_order_relaxed); }
+
+private:
+    static inline std::atomic<std::uint32_t> running_{0};
+};
+
 /// Starts a thread that runs `body`; the process ends with 78 and one line if it cannot: a limit of
 /// processes, or a filter of system calls.
 /// @param purpose  what it does, to stand behind "the thread that"
@@ -32,7 +48,10 @@ template <class Body>
 std::thread start_service_thread(const char* purpose, Body&& body) {
     const ServiceThreadStart blocked;
     try {
-        return std::thread(std::forward<Body>(body));
+        return std::thread([body = std::forward<Body>(body)]() mutable {
+            const RunningServiceThread counted;
+            body();
+        });
     } catch (const std::system_error& error) {
         ServiceThreadStart::fail(purpose, error.code().value());
     }

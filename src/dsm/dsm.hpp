@@ -126,6 +126,8 @@ public:
     /// Makes every write of this node's threads up to now available: merges dirty blocks, adds
     /// notices to the signature.
     virtual void release(Others others) noexcept = 0;
+    /// Whether something learned waits for an acquire().
+    virtual bool has_news() noexcept { return true; }
     /// Applies everything learn()ed: invalidates what is stale.
     virtual void acquire(Others others) noexcept = 0;
     /// As acquire(Others::stopped). What is readable here of [address, +bytes) stays so and is

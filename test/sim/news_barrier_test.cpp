@@ -31,7 +31,12 @@ public:
         : IdleMemory(map), known(nodes), self_(self), learned_(nodes) {}
 
     void release(dsm::Others) noexcept override { ++known[self_]; }
-    void acquire(dsm::Others) noexcept override { known = learned_ = higher(known, learned_); }
+    void acquire(dsm::Others) noexcept override {
+        known = learned_ = higher(known, learned_);
+        last_known = known;
+    }
+    /// Behind the last acquire.
+    void bring_expected() noexcept override { brought += last_known == learned_; }
     std::size_t news_for(NodeId, MutableBytes out) noexcept override {
         std::memcpy(out.data(), known.data(), bytes());
         return bytes();
@@ -46,7 +51,8 @@ public:
         learned_ = higher(learned_, told);
     }
 
-    std::vector<std::uint64_t> known;
+    std::vector<std::uint64_t> known, last_known;
+    std::uint64_t brought = 0;
 
 private:
     std::size_t bytes() const noexcept { return known.size() * sizeof(std::uint64_t); }
@@ -81,7 +87,9 @@ void Run::node(SimJob& job, NodeId self) {
     dsm::test::IdleHeap heap;
     auto mail = net::kick::Mailboxes::create(*endpoint, nullptr, test_news);
     if (!mail) return fail(self, 0, mail.error().text);
-    auto barrier = dsm::NewsBarrier::create(*endpoint, memory, heap, **mail);
+    std::uint64_t asked = 0;
+    const auto ask = [&] { return ++asked % 2 == 0 ? dsm::Others::stopped : dsm::Others::running; };
+    auto barrier = dsm::NewsBarrier::create(*endpoint, memory, heap, **mail, ask);
     if (!barrier) return fail(self, 0, barrier.error().text);
     if (!endpoint->connect()) return fail(self, 0, "did not connect");
     (*mail)->attach();
@@ -100,6 +108,9 @@ void Run::node(SimJob& job, NodeId self) {
                 fail(self, phase,
                      "knows " + std::to_string(known) + " releases of " + std::to_string(other));
         }
+        // It asks once, and brings nothing where threads of the program run.
+        if (asked != phase || memory.brought != phase / 2)
+            fail(self, phase, "brought what is used " + std::to_string(memory.brought) + " times");
     }
     job.gather(self, {});
 }
@@ -165,7 +176,8 @@ TEST(NewsBarrier, refuses_words_and_news_that_no_mail_takes) {
         LongNews memory{map};
         dsm::test::IdleHeap heap;
         auto mail = net::kick::Mailboxes::create(*endpoint, nullptr, test_news);
-        const auto made = dsm::NewsBarrier::create(*endpoint, memory, heap, **mail);
+        const auto made = dsm::NewsBarrier::create(*endpoint, memory, heap, **mail,
+                                                   [] { return dsm::Others::running; });
         said = made ? "made" : made.error().text;
     });
     EXPECT_NE(said.find("HIROBA_NOTICES"), std::string::npos) << said;

@@ -5,14 +5,10 @@
 #include <cstring>
 
 #include "base/settings.hpp"
+#include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
 
 namespace hiroba::tools::perf_parts {
-namespace {
-
-constexpr dsm::Others others = dsm::Others::running;
-
-}  // namespace
 
 Result<std::unique_ptr<MemoryRig>> MemoryRig::create(Rig& rig) {
     auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
@@ -59,7 +55,7 @@ std::byte* MemoryRig::area() const {
     return reinterpret_cast<std::byte*>(map_->heap_arena(NodeId{0}).address);
 }
 
-void MemoryRig::synchronize() {
+void MemoryRig::synchronize(dsm::Others others) {
     const std::uint32_t nodes = rig_.plan().nodes;
     const std::size_t news_max = memory_->news_bytes_max();
     memory_->release(others);
@@ -86,6 +82,9 @@ void MemoryRig::synchronize() {
     }
     memory_->acquire(others);
     memory_->everyone_knows();
+    if (others == dsm::Others::running) return;
+    synchronizes_at(SyncKind::barrier, this);
+    memory_->bring_expected();
 }
 
 void MemoryRig::exchange_long_news(std::size_t most) {

@@ -34,7 +34,10 @@ public:
     /// Makes what this node wrote available, and nothing else.
     void release() { memory_->release(dsm::Others::running); }
     /// A barrier of all nodes: what any has written before is what all see after. Collective.
-    void synchronize();
+    /// @param others  stopped: as OpenMP's barrier and the C++ face's, where the thread is the only
+    ///                one of its node: what was used after the last one comes with it. running:
+    ///                what other nodes have written is fetched by a fault.
+    void synchronize(dsm::Others others = dsm::Others::running);
 
     /// Pages for a floor, of the size and engine the shared memory has. Fatal where there are none.
     std::unique_ptr<RawPages> raw_pages(std::size_t pages);

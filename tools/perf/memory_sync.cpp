@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "tools/perf/floors.hpp"
@@ -136,9 +138,35 @@ private:
 class Handover {
 public:
     Handover(Rig& rig, MemoryRig& memory)
-        : rig_(rig), memory_(memory), words_(word(memory.block(rig.self() / 2))) {}
+        : rig_(rig),
+          memory_(memory),
+          words_(word(memory.block(rig.self() / 2))),
+          raw_(memory.raw_pages(1)),
+          raw_exchange_(make_raw_exchange(rig, sizeof(std::uint64_t))),
+          line_(rig.plan().nodes) {}
 
-    /// The floor of all of them: a read miss and a release of one block, each timed by itself.
+    /// The floor of steps by barriers: who writes looks what it has written, copies the page, and
+    /// gives its word to the others.
+    double bare_steps(std::uint64_t iterations, bool both) {
+        const RawPages::Handling handling{*raw_, [](std::size_t, std::byte*) {}};
+        const std::uint64_t begun_ns = now_ns();
+        for (std::uint64_t i = 0; i < iterations; ++i) {
+            const std::uint64_t number = rig_.next_number();
+            if (both || rig_.leads() == (i % 2 == 0)) {
+                *word(raw_->page(0)) = number;
+                wrong_ += raw_->collect() != 1;
+                raw_copy(raw_->twin(0), raw_->page(0), memory_.block_bytes());
+            }
+            raw_exchange_->exchange(reinterpret_cast<const std::byte*>(&number),
+                                    reinterpret_cast<std::byte*>(line_.data()));
+            raw_copy(raw_->twin(0), reinterpret_cast<const std::byte*>(line_.data()), 8);
+        }
+        return ns_since(begun_ns) / static_cast<double>(iterations);
+    }
+    double bare_turns(std::uint64_t iterations) { return bare_steps(iterations, false); }
+    double bare_together(std::uint64_t iterations) { return bare_steps(iterations, true); }
+
+    /// The floor of a lock: a read miss and a release of one block, each timed by itself.
     double parts(std::uint64_t iterations) {
         double spent_ns = 0;
         for (std::uint64_t i = 0; i < iterations; ++i) {
@@ -166,7 +194,7 @@ public:
             const std::uint64_t number = rig_.next_number();
             const bool writes = rig_.has_partner() && rig_.leads() == (i % 2 == 0);
             if (writes) words_[0] = number;
-            memory_.synchronize();
+            memory_.synchronize(dsm::Others::stopped);
             wrong_ += rig_.has_partner() && words_[0] != number;
         }
         return ns_since(begun_ns) / static_cast<double>(iterations);
@@ -179,7 +207,7 @@ public:
             const std::uint64_t number = rig_.next_number();
             const std::size_t mine = rig_.leads() ? 8 : 9;
             if (rig_.has_partner()) words_[mine] = number;
-            memory_.synchronize();
+            memory_.synchronize(dsm::Others::stopped);
             // The partner may be a step ahead, not more: it waits for this node in the next one.
             wrong_ += rig_.has_partner() && words_[17 - mine] - number > 1;
         }
@@ -209,14 +237,19 @@ private:
     Rig& rig_;
     MemoryRig& memory_;
     volatile std::uint64_t* words_;
+    std::unique_ptr<RawPages> raw_;
+    std::unique_ptr<RawExchange> raw_exchange_;
+    std::vector<std::uint64_t> line_;
     std::uint64_t wrong_ = 0;
     std::uint64_t locked_ = 0;
 };
 
-Measured measure_handover(Rig& rig, double (Handover::*test)(std::uint64_t)) {
+using HandoverBatch = double (Handover::*)(std::uint64_t);
+
+Measured measure_handover(Rig& rig, HandoverBatch floor, HandoverBatch test) {
     static Handover handover{rig, prepared_memory()};
     Measured measured =
-        rig.alternate([&](std::uint64_t n) { return handover.parts(n); },
+        rig.alternate([&](std::uint64_t n) { return (handover.*floor)(n); },
                       [&](std::uint64_t n) { return (handover.*test)(n); }, 2, handovers_max);
     measured.verified = handover.verified() && handover.counted();
     return measured;
@@ -270,10 +303,14 @@ Measured measure_dsm_clean_barrier(Rig& rig) {
     return measured;
 }
 
-Measured measure_dsm_ping_pong(Rig& rig) { return measure_handover(rig, &Handover::ping_pong); }
-Measured measure_dsm_false_sharing(Rig& rig) {
-    return measure_handover(rig, &Handover::false_sharing);
+Measured measure_dsm_ping_pong(Rig& rig) {
+    return measure_handover(rig, &Handover::bare_turns, &Handover::ping_pong);
 }
-Measured measure_dsm_lock_handover(Rig& rig) { return measure_handover(rig, &Handover::lock); }
+Measured measure_dsm_false_sharing(Rig& rig) {
+    return measure_handover(rig, &Handover::bare_together, &Handover::false_sharing);
+}
+Measured measure_dsm_lock_handover(Rig& rig) {
+    return measure_handover(rig, &Handover::parts, &Handover::lock);
+}
 
 }  // namespace hiroba::tools::perf_parts

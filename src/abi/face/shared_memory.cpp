@@ -12,8 +12,10 @@
 
 #include "abi/face/program_calls.hpp"
 #include "base/fatal.hpp"
+#include "base/program_threads.hpp"
 #include "base/service_thread.hpp"
 #include "base/settings.hpp"
+#include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/heap/heap.hpp"
@@ -43,13 +45,13 @@ public:
     unsigned nodes() const noexcept override { return job_.nodes; }
     void* allocate(std::size_t bytes, std::size_t alignment) noexcept override;
     void deallocate(void* memory) noexcept override;
-    void barrier() noexcept override { meet(0, {CollectiveCall::Kind::barrier}); }
+    void barrier() noexcept override;
     void all_gather(std::uint64_t value, std::uint64_t* all) noexcept override;
     std::uint64_t broadcast(std::uint64_t value, unsigned from) noexcept override;
     void lock(std::uint64_t key) noexcept override;
     bool try_lock(std::uint64_t key) noexcept override;
     void unlock(std::uint64_t key) noexcept override;
-    void flush() noexcept override { memory_->flush(); }
+    void flush() noexcept override;
     void atomically(std::uint64_t* word, void (*operation)(std::uint64_t*, void*),
                     void* argument) noexcept override;
     Counts counts() const noexcept override;
@@ -72,6 +74,7 @@ private:
     std::unique_ptr<net::kick::Mailboxes> mail_;
     std::unique_ptr<dsm::NewsBarrier> barrier_;
     HeldLocks held_;
+    ProgramThreads threads_;
     std::thread service_;
 };
 
@@ -136,7 +139,9 @@ Result<void> SpmdNode::compose() {
     auto mail = net::kick::Mailboxes::create(*endpoint_, board_.get(), omp::message::team_news);
     if (!mail) return mail.error();
     mail_ = std::move(*mail);
-    auto barrier = dsm::NewsBarrier::create(*endpoint_, *memory_, *heap_, *mail_);
+    auto barrier = dsm::NewsBarrier::create(*endpoint_, *memory_, *heap_, *mail_, [this] {
+        return threads_.is_caller_alone() ? dsm::Others::stopped : dsm::Others::running;
+    });
     if (!barrier) return barrier.error();
     barrier_ = std::move(*barrier);
     if (auto done = endpoint_->connect(); !done) return done;
@@ -180,6 +185,7 @@ void SpmdNode::deallocate(void* memory) noexcept {
 }
 
 void SpmdNode::lock(std::uint64_t key) noexcept {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     held_.before_lock(key);
     locks_->lock(key);
     held_.locked(key);
@@ -192,6 +198,7 @@ bool SpmdNode::try_lock(std::uint64_t key) noexcept {
 }
 
 void SpmdNode::unlock(std::uint64_t key) noexcept {
+    synchronizes_at(SyncKind::lock, __builtin_return_address(0));
     held_.before_unlock(key);
     locks_->unlock(key);
 }
@@ -203,8 +210,19 @@ std::span<const dsm::NewsBarrier::Word> SpmdNode::meet(std::uint64_t value,
     return words;
 }
 
+void SpmdNode::barrier() noexcept {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
+    meet(0, {CollectiveCall::Kind::barrier});
+}
+
+void SpmdNode::flush() noexcept {
+    synchronizes_at(SyncKind::flush, __builtin_return_address(0));
+    memory_->flush();
+}
+
 // `all` may lie in the shared memory, where a store before the acquire would be a race.
 void SpmdNode::all_gather(std::uint64_t value, std::uint64_t* all) noexcept {
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
     for (const auto& word : meet(value, {CollectiveCall::Kind::all_gather})) *all++ = word.value;
 }
 
@@ -212,6 +230,7 @@ std::uint64_t SpmdNode::broadcast(std::uint64_t value, unsigned from) noexcept {
     if (from >= job_.nodes) {
         die(exit_program, "broadcast() from node %u: the job has %u nodes", from, job_.nodes);
     }
+    synchronizes_at(SyncKind::barrier, __builtin_return_address(0));
     return meet(value, {CollectiveCall::Kind::broadcast, from})[from].value;
 }
 

@@ -56,6 +56,9 @@ public:
     const AddressMap& map() const noexcept override { return space_.map(); }
     const EngineFacts& engine() const noexcept override { return engine_->facts(); }
     void release(Others others) noexcept override;
+    bool has_news() noexcept override {
+        return news_.learned().any() || news_.epochs().has_learned();
+    }
     void acquire(Others others) noexcept override;
     void acquire_in_place(const void* address, std::size_t bytes) noexcept override;
     void bring_expected() noexcept override;

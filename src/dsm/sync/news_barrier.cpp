@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/fatal.hpp"
 
@@ -14,7 +15,8 @@ using net::kick::Shape;
 
 Result<std::unique_ptr<NewsBarrier>> NewsBarrier::create(net::Endpoint& endpoint,
                                                          SharedMemory& memory, Heap& heap,
-                                                         net::kick::Mailboxes& mail) {
+                                                         net::kick::Mailboxes& mail,
+                                                         AskOthers ask_others) {
     constexpr std::size_t most = net::kick::Mailboxes::mail_bytes_max;
     const bool is_tree = net::kick::shape_for(endpoint.nodes()) == Shape::tree;
     const std::size_t words = is_tree ? endpoint.nodes() : 1;
@@ -23,21 +25,24 @@ Result<std::unique_ptr<NewsBarrier>> NewsBarrier::create(net::Endpoint& endpoint
         return Error{ErrorKind::usage, "a barrier's mail of " + std::to_string(longest) +
                                            " bytes is longer than " + std::to_string(most) +
                                            "; set HIROBA_NOTICES to a smaller number"};
-    return std::unique_ptr<NewsBarrier>(new NewsBarrier(endpoint, memory, heap, mail));
+    return std::unique_ptr<NewsBarrier>(
+        new NewsBarrier(endpoint, memory, heap, mail, std::move(ask_others)));
 }
 
 NewsBarrier::NewsBarrier(net::Endpoint& endpoint, SharedMemory& memory, Heap& heap,
-                         net::kick::Mailboxes& mail)
+                         net::kick::Mailboxes& mail, AskOthers ask_others)
     : memory_(memory),
       heap_(heap),
       mail_(mail),
       here_{endpoint.self().value, endpoint.nodes()},
       shape_(net::kick::shape_for(here_.members)),
       words_(here_.members),
+      ask_others_(std::move(ask_others)),
       phases_(NewsMarks{this}, here_, shape_) {}
 
 std::span<const NewsBarrier::Word> NewsBarrier::meet(Word word) noexcept {
-    memory_.release(Others::running);
+    others_.reset();
+    memory_.release(std::exchange(asks_early_, false) ? others() : Others::running);
     heap_.flush_remote_frees();  // before the news are encoded: it may release once more
     words_[here_.index] = word;
     phases_.arrive();
@@ -47,7 +52,20 @@ std::span<const NewsBarrier::Word> NewsBarrier::meet(Word word) noexcept {
     }
     everyone_knows();
     heap_.accept_remote_frees();
+    if (others_ == Others::stopped) memory_.bring_expected();
     return words_;
+}
+
+/// Asked once in a barrier, and only where there is something to do: the answer costs a system
+/// call.
+Others NewsBarrier::others() noexcept {
+    if (!others_) others_ = ask_others_();
+    asks_early_ = true;
+    return *others_;
+}
+
+void NewsBarrier::acquire() noexcept {
+    memory_.acquire(memory_.has_news() ? others() : Others::running);
 }
 
 /// News went to each node, or up to the root and down from it.
@@ -86,7 +104,10 @@ void NewsBarrier::send(std::uint32_t to, Words which) noexcept {
         std::memcpy(mail.data() + at, words.data(), words.size_bytes());
         at += words.size_bytes();
     });
-    mail_.post(to, at + memory_.news_for(NodeId{to}, mail.subspan(at)));
+    const std::size_t news = memory_.news_for(NodeId{to}, mail.subspan(at));
+    least_news_ = std::min(least_news_, news);
+    asks_early_ |= news > least_news_;
+    mail_.post(to, at + news);
 }
 
 void NewsBarrier::receive(std::uint32_t from, Words which) noexcept {
@@ -141,7 +162,7 @@ void NewsBarrier::NewsMarks::take(Way way, const TreeNode& here, std::uint64_t) 
         for (std::uint32_t node = 0; node < here.members; ++node)
             if (node != here.index) barrier->receive(node, Words::own);
     }
-    barrier->memory_.acquire(Others::running);
+    barrier->acquire();
 }
 
 }  // namespace hiroba::dsm

@@ -7,8 +7,11 @@
 // before it tells; what goes down has all words.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,12 +31,17 @@ public:
         std::uint64_t value = 0;
         std::uint64_t call = 0;  ///< what it calls, so that the nodes can compare
     };
+    /// Whether the program has other threads on this node. Called inside of meet().
+    using AskOthers = std::function<Others()>;
     /// @param mail  used by nothing else; attached before meet()
     static Result<std::unique_ptr<NewsBarrier>> create(net::Endpoint& endpoint,
                                                        SharedMemory& memory, Heap& heap,
-                                                       net::kick::Mailboxes& mail);
+                                                       net::kick::Mailboxes& mail,
+                                                       AskOthers ask_others);
 
     /// Returns once every node has called it. The words in rank order, until the next call.
+    /// Where the caller is the program's only thread here, it brings what was used behind this
+    /// place before (this thread's SyncPlace).
     std::span<const Word> meet(Word word) noexcept;
 
 private:
@@ -48,7 +56,7 @@ private:
     };
 
     NewsBarrier(net::Endpoint& endpoint, SharedMemory& memory, Heap& heap,
-                net::kick::Mailboxes& mail);
+                net::kick::Mailboxes& mail, AskOthers ask_others);
     NewsBarrier(const NewsBarrier&) = delete;
     NewsBarrier& operator=(const NewsBarrier&) = delete;
     /// The nodes whose words a mail has: its author, the nodes below as well, or all.
@@ -59,6 +67,8 @@ private:
     template <class Act>
     void for_words(Words which, std::uint32_t author, Act&& act) noexcept;
     void everyone_knows() noexcept;
+    Others others() noexcept;
+    void acquire() noexcept;
 
     SharedMemory& memory_;
     Heap& heap_;
@@ -66,6 +76,10 @@ private:
     TreeNode here_;
     net::kick::Shape shape_;
     std::vector<Word> words_;  ///< of the nodes, in the present barrier
+    AskOthers ask_others_;
+    std::optional<Others> others_;       ///< the answer in the present barrier; none: not asked
+    bool asks_early_ = false;            ///< the last barrier had something to tell
+    std::size_t least_news_ = SIZE_MAX;  ///< bytes of news that tell nothing
     net::kick::BarrierPhases<NewsMarks> phases_;
 };
 

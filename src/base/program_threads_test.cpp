@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the program's threads are told from the runtime's own.
+#include "base/program_threads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/service_thread.hpp"
+
+namespace hiroba {
+namespace {
+
+TEST(ProgramThreads, service_threads_are_none_of_the_program) {
+    const ProgramThreads threads;
+    EXPECT_TRUE(threads.is_caller_alone());
+    std::atomic<bool> runs{false}, may_end{false};
+    const auto body = [&] {
+        runs = true;
+        runs.notify_one();
+        may_end.wait(false);
+    };
+    std::thread service = start_service_thread("is one of the runtime's", body);
+    runs.wait(false);
+    EXPECT_TRUE(threads.is_caller_alone());
+    runs = false;
+    std::thread programs{body};
+    runs.wait(false);
+    EXPECT_FALSE(threads.is_caller_alone());
+    may_end = true;
+    may_end.notify_all();
+    programs.join();
+    service.join();
+    EXPECT_TRUE(threads.is_caller_alone());
+}
+
+}  // namespace
+}  // namespace hiroba
