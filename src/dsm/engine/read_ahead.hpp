@@ -2,13 +2,14 @@
 // Role: how many blocks to bring along with a miss: none at first, twice as many each time a miss
 // falls right behind what was brought before (docs/layers/dsm.md, misses in a row); and at once as
 // many as last time, where such a run of misses has begun before.
-// Invariant: only a guess; threads of a node share it and may spoil each other's. Several runs may
-// be under way at once, as in a[i] = b[i] + c[i].
+// Invariant: only a guess; threads of a node share it and may spoil each other's. Many runs may be
+// under way at once: a loop over the planes of several arrays has one in each plane.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "dsm/protocol/signature.hpp"
@@ -19,30 +20,42 @@ namespace hiroba::dsm {
 class ReadAhead {
 public:
     static constexpr std::uint32_t blocks_max = 64;
-    static constexpr std::size_t runs = 8;
 
     struct Guess {
         std::uint32_t window;  ///< how many blocks behind the missed one
         BlockId head;          ///< where the run has begun
-        std::size_t place;     ///< of the run, for brought()
     };
     /// @param last_time  how long the run was that began at `block` the last time; 0: none did
     Guess missed(BlockId block, std::uint32_t last_time) noexcept {
-        for (std::size_t place = 0; place < runs; ++place) {
-            const Run run = Run::decode(runs_[place].load(std::memory_order_relaxed));  // a guess
+        for (auto& place : set_of(block)) {
+            const Run run = Run::decode(place.load(std::memory_order_relaxed));  // a guess
             if (run.next != block || run.length == 0) continue;
-            return {std::clamp(2 * run.window, 1u, blocks_max), block - run.length, place};
+            place.store(0, std::memory_order_relaxed);
+            return {std::clamp(2 * run.window, 1u, blocks_max), block - run.length};
         }
-        const std::size_t place = oldest_.fetch_add(1, std::memory_order_relaxed) % runs;
-        return {std::min(last_time, blocks_max), block, place};
+        return {std::min(last_time, blocks_max), block};
     }
     /// Notes what was brought behind `block`: the next miss of the run is expected after it.
     /// Returns how long the run is by now.
     std::uint32_t brought(const Guess& guess, BlockId block, std::uint32_t count) noexcept {
         const BlockId next = block + 1 + count;
         const std::uint32_t length = std::min(next - guess.head, length_max);
-        runs_[guess.place].store(Run{next, count, length}.encode(), std::memory_order_relaxed);
+        // The newest first: a full set loses its oldest.
+        std::uint64_t moved = Run{next, count, length}.encode();
+        for (auto& place : set_of(next)) {
+            const std::uint64_t former = place.load(std::memory_order_relaxed);
+            place.store(moved, std::memory_order_relaxed);
+            if ((moved = former) == 0) break;
+        }
         return length;
+    }
+    /// Calls visit(run) for each run under way.
+    template <class Visit>
+    void each_run(Visit&& visit) const noexcept {
+        for (const Set& set : sets_)
+            for (const auto& place : set)
+                if (const std::uint64_t run = place.load(std::memory_order_relaxed); run != 0)
+                    visit(run);
     }
 
 private:
@@ -59,8 +72,16 @@ private:
             return std::uint64_t{length} << 48 | std::uint64_t{window} << 32 | next;
         }
     };
-    std::array<std::atomic<std::uint64_t>, runs> runs_{};
-    std::atomic<std::size_t> oldest_{0};
+    static constexpr unsigned set_bits = 7;
+    using Set = std::array<std::atomic<std::uint64_t>, 8>;
+    /// Where a run is whose next miss is expected at `block`.
+    Set& set_of(BlockId block) noexcept {
+        // Planes are often a power of two apart.
+        const std::uint32_t mixed = (block ^ block >> 7 ^ block >> 14) * 0x9E37'79B1u;
+        return sets_[mixed >> (32 - set_bits)];
+    }
+
+    alignas(64) std::array<Set, 1 << set_bits> sets_{};
 };
 
 }  // namespace hiroba::dsm

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace hiroba::dsm {
 namespace {
 
@@ -33,15 +35,33 @@ TEST(ReadAhead, a_jump_starts_again) {
     EXPECT_EQ(window_of(ahead, 500), 0u);
 }
 
+// As a transposition of an array of 128 planes: a row of each plane in turn.
 TEST(ReadAhead, runs_side_by_side_do_not_disturb_each_other) {
-    ReadAhead ahead;
-    BlockId one = 100, other = 9000;
-    for (const std::uint32_t wanted : {0u, 1u, 2u, 4u}) {
-        EXPECT_EQ(window_of(ahead, one), wanted);
-        EXPECT_EQ(window_of(ahead, other), wanted);
-        one += wanted + 1;
-        other += wanted + 1;
+    for (const BlockId apart : {256u, 8192u, 9001u}) {
+        ReadAhead ahead;
+        constexpr BlockId planes = 128;
+        std::array<BlockId, planes> next;
+        for (BlockId plane = 0; plane < planes; ++plane) next[plane] = 100 + plane * apart;
+        std::uint32_t brought = 0;
+        for (const std::uint32_t wanted : {0u, 1u, 2u, 4u, 8u}) {
+            for (BlockId& block : next) {
+                const std::uint32_t window = window_of(ahead, block);
+                EXPECT_LE(window, wanted);
+                brought += window;
+                block += window + 1;
+            }
+        }
+        // Those that fall upon a full set begin again.
+        EXPECT_GT(brought, planes * 14) << apart;
     }
+}
+
+TEST(ReadAhead, runs_that_ended_make_room) {
+    ReadAhead ahead;
+    for (BlockId block = 0; block < 100'000; block += 3) window_of(ahead, block);
+    EXPECT_EQ(window_of(ahead, 500'000), 0u);
+    EXPECT_EQ(window_of(ahead, 500'001), 1u);
+    EXPECT_EQ(window_of(ahead, 500'003), 2u);
 }
 
 TEST(ReadAhead, a_run_that_begins_as_before_comes_at_once) {
