@@ -439,8 +439,9 @@ def prompt_end(bench):
                                   text=True, timeout=60)
             assert (done.returncode, done.stdout, done.stderr) == (0, f"{nodes}\n", ""), done
             seconds[provider].append(time.monotonic() - start)
-        middle = {name: sorted(times)[4] for name, times in seconds.items()}
-        assert middle["udp"] < middle["shm"] + 0.35, f"{nodes} nodes: {middle}"
+        # The least: other work on the machine delays some, a wait would delay all.
+        least = {name: min(times) for name, times in seconds.items()}
+        assert least["udp"] < least["shm"] + 0.35, f"{nodes} nodes: {least}"
 
 
 CASES = [hangup, hangup_handled, signals_of_nodes, limit_of_processor_time, kill_of_a_node,
