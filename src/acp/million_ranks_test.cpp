@@ -12,6 +12,7 @@
 #include "gas/delegation_record.hpp"
 #include "gas/messages.hpp"
 #include "net/kick/kick.hpp"
+#include "net/test_parts/idle_provider.hpp"
 
 namespace hiroba::acp {
 namespace {
@@ -20,16 +21,19 @@ constexpr std::uint32_t ranks = gas::AddressLayout::nodes_max;
 using Kind = gas::DelegationRecord::Kind;
 
 /// Answers every question with "done", and remembers what was put.
-class AnsweringProvider final : public net::Provider {
+class AnsweringProvider final : public net::test::IdleProvider {
 public:
-    const net::Limits& limits() const noexcept override { return limits_; }
+    AnsweringProvider()
+        : IdleProvider({.name = "answering",
+                        .message_bytes_max = 65536,
+                        .completes_inline = false,
+                        .parallel = false,
+                        .maps_peers = false}) {}
     Result<net::RegionId> allocate(std::size_t bytes) override {
         memory_.emplace_back(bytes);
         return net::RegionId{static_cast<std::uint32_t>(memory_.size() - 1)};
     }
     MutableBytes local(net::RegionId region) noexcept override { return memory_[region.value]; }
-    std::byte* mapped(NodeId, net::RegionId) noexcept override { return nullptr; }
-    Result<void> connect() override { return {}; }
     net::Post send(NodeId to, net::MessageKind, net::Urgency,
                    std::span<const Bytes> parts) noexcept override {
         Bytes body = parts[0];
@@ -43,16 +47,6 @@ public:
         }
         return net::Post::posted;
     }
-    net::Post put(net::OpId, NodeId, net::RegionId, std::uint64_t, Bytes) noexcept override {
-        return net::Post::again;
-    }
-    net::Post get(net::OpId, MutableBytes, NodeId, net::RegionId, std::uint64_t) noexcept override {
-        return net::Post::again;
-    }
-    net::Post atomic(net::OpId, net::AtomicOp, NodeId, net::RegionId, std::uint64_t, std::uint64_t,
-                     std::uint64_t, std::uint64_t*) noexcept override {
-        return net::Post::again;
-    }
     std::size_t poll(net::Arrivals& arrivals, std::size_t) noexcept override {
         if (answers_.empty()) return 0;
         const Answer answer = answers_.front();
@@ -61,8 +55,6 @@ public:
                          gas::EncodedRecord(answer.record).bytes());
         return 1;
     }
-    void sleep(Sleeper, std::uint64_t, bool (*)(void*), void*) noexcept override {}
-    void wake(NodeId, Sleeper) noexcept override {}
     std::uint64_t last_put = 0;
 
 private:
@@ -70,11 +62,6 @@ private:
         NodeId from;
         gas::DelegationRecord record;
     };
-    static constexpr net::Limits limits_{.name = "answering",
-                                         .message_bytes_max = 65536,
-                                         .completes_inline = false,
-                                         .parallel = false,
-                                         .maps_peers = false};
     std::deque<std::vector<std::byte>> memory_;
     std::deque<Answer> answers_;
 };

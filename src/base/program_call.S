@@ -3,69 +3,30 @@
 // A function of the program whose last act is a call jumps there, and leaves us as the caller that
 // the callee sees; what lies between hiroba_call_program and hiroba_call_program_end counts as the
 // program's code for that reason (base/program_call.hpp).
+#include "base/call_frame.inc"
+
     .text
-    .globl  hiroba_call_program
-    .hidden hiroba_call_program
-    .type   hiroba_call_program, @function
-    .p2align 4
-hiroba_call_program:
-    .cfi_startproc
-    endbr64
-    pushq   %rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset %rbp, -16
-    movq    %rsp, %rbp
-    .cfi_def_cfa_register %rbp
+    begin_call_frame hiroba_call_program
     movq    %rdi, %rax
     movq    %rsi, %rdi
     movq    %rdx, %rsi
     movq    %rcx, %rdx
     callq   *%rax
-    leave
-    .cfi_def_cfa %rsp, 8
-    ret
-    .cfi_endproc
-    .size   hiroba_call_program, . - hiroba_call_program
+    end_call_frame hiroba_call_program
 
 // hiroba_call_program_apart(function, a, apart): its frames begin below a multiple of `apart`, which
 // is a power of two.
-    .globl  hiroba_call_program_apart
-    .hidden hiroba_call_program_apart
-    .type   hiroba_call_program_apart, @function
-    .p2align 4
-hiroba_call_program_apart:
-    .cfi_startproc
-    endbr64
-    pushq   %rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset %rbp, -16
-    movq    %rsp, %rbp
-    .cfi_def_cfa_register %rbp
+    begin_call_frame hiroba_call_program_apart
     negq    %rdx
     andq    %rdx, %rsp
     movq    %rdi, %rax
     movq    %rsi, %rdi
     callq   *%rax
-    leave
-    .cfi_def_cfa %rsp, 8
-    ret
-    .cfi_endproc
-    .size   hiroba_call_program_apart, . - hiroba_call_program_apart
+    end_call_frame hiroba_call_program_apart
 
 // hiroba_call_program_with(function, words, count): the first six words go to registers, the others
 // to the stack, the seventh at its end.
-    .globl  hiroba_call_program_with
-    .hidden hiroba_call_program_with
-    .type   hiroba_call_program_with, @function
-    .p2align 4
-hiroba_call_program_with:
-    .cfi_startproc
-    endbr64
-    pushq   %rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset %rbp, -16
-    movq    %rsp, %rbp
-    .cfi_def_cfa_register %rbp
+    begin_call_frame hiroba_call_program_with
     movq    %rdi, %rax
     movq    %rsi, %r10
     movq    %rdx, %r11
@@ -102,12 +63,8 @@ hiroba_call_program_with:
 3:  movq    %rax, %r10
     xorl    %eax, %eax
     callq   *%r10
-    leave
-    .cfi_def_cfa %rsp, 8
-    ret
-    .cfi_endproc
+    end_call_frame hiroba_call_program_with
     .globl  hiroba_call_program_end
     .hidden hiroba_call_program_end
 hiroba_call_program_end:
-    .size   hiroba_call_program_with, . - hiroba_call_program_with
     .section .note.GNU-stack, "", @progbits

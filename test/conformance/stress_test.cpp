@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/test_parts/given_number.hpp"
 #include "conformance/suite.hpp"
 #include "gas/gas.hpp"
 
@@ -62,8 +63,7 @@ struct Worker {
 };
 
 TEST_P(Stress, of_everything_at_once_loses_nothing) {
-    const char* given = std::getenv("HIROBA_TEST_SEED");
-    const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : now_ns();
+    const std::uint64_t seed = given_number("HIROBA_TEST_SEED", now_ns());
     SCOPED_TRACE("replay with HIROBA_TEST_SEED=" + std::to_string(seed));
     run(
         [seed](Rig& rig) {

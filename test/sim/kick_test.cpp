@@ -3,8 +3,7 @@
 // before all have arrived, and all pass. KICK_RUNS sets how many; KICK_SEED replays one.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "base/test_parts/given_number.hpp"
 #include "sim/kick_barriers.hpp"
 
 namespace hiroba::sim_test {
@@ -12,14 +11,9 @@ namespace {
 
 using net::kick::Shape;
 
-std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
-    const char* const text = std::getenv(name);
-    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST(KickBarriers, hold_everybody_back_whatever_the_wire_does) {
     net::sim::FiberStacks stacks;
-    const std::uint64_t first = number_of("KICK_SEED", 1), runs = number_of("KICK_RUNS", 200);
+    const std::uint64_t first = given_number("KICK_SEED", 1), runs = given_number("KICK_RUNS", 200);
     for (std::uint64_t seed = first; seed < first + runs; ++seed) {
         KickBarriers what;
         what.shape = seed % 2 == 0 ? Shape::tree : Shape::all_to_all;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "base/test_parts/given_number.hpp"
 #include "dsm/messages.hpp"
 #include "dsm/test_parts/idle_heap.hpp"
 #include "dsm/test_parts/idle_memory.hpp"
@@ -134,14 +135,10 @@ std::string run(net::sim::FiberStacks& stacks, std::uint32_t nodes, std::uint64_
     return what.fault;
 }
 
-std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
-    const char* const text = std::getenv(name);
-    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST(NewsBarrier, gives_everybody_the_words_and_the_news_of_all_whatever_the_wire_does) {
     net::sim::FiberStacks stacks;
-    const std::uint64_t first = number_of("BARRIER_SEED", 1), runs = number_of("BARRIER_RUNS", 120);
+    const std::uint64_t first = given_number("BARRIER_SEED", 1),
+                        runs = given_number("BARRIER_RUNS", 120);
     for (std::uint64_t seed = first; seed < first + runs; ++seed) {
         // Both shapes; with 20 there are nodes without children beside some that have one.
         const auto nodes = static_cast<std::uint32_t>(1 + seed % 20);

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_parts/given_number.hpp"
 #include "net/kick/byte_marks.hpp"
 #include "net/kick/reduce_phases.hpp"
 
@@ -103,14 +103,8 @@ static_assert(Lines<SimLines>);
 static_assert(Marks<ByteMarks<SimLines>>);
 using SimBarrier = BarrierPhases<ByteMarks<SimLines>>;
 
-std::uint64_t runs(std::uint64_t otherwise) {
-    const char* const text = std::getenv("KICK_RUNS");
-    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-std::uint64_t first_seed() {
-    const char* const text = std::getenv("KICK_SEED");
-    return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
-}
+std::uint64_t runs(std::uint64_t otherwise) { return given_number("KICK_RUNS", otherwise); }
+std::uint64_t first_seed() { return given_number("KICK_SEED", 1); }
 
 struct Member {
     std::unique_ptr<SimBarrier> all, pair;

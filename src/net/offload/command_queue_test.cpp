@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/test_parts/given_number.hpp"
+
 namespace hiroba::net::offload {
 namespace {
 
@@ -168,11 +170,9 @@ TEST(CommandQueue, loses_doubles_and_strands_nothing_in_any_order_of_steps) {
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "the thread sanitizer does not follow fibers";
 #endif
-    const char* replay = std::getenv("HIROBA_TEST_SEED");
-    const std::uint64_t first = replay != nullptr ? std::strtoull(replay, nullptr, 10) : 1;
-    const char* runs = std::getenv("COMMAND_QUEUE_RUNS");
-    const std::uint64_t runs_wanted = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 5'000;
-    const std::uint64_t last = replay != nullptr ? first : runs_wanted;
+    const std::uint64_t replayed = given_number("HIROBA_TEST_SEED", 0);
+    const std::uint64_t first = replayed != 0 ? replayed : 1;
+    const std::uint64_t last = replayed != 0 ? replayed : given_number("COMMAND_QUEUE_RUNS", 5'000);
     for (std::uint64_t seed = first; seed <= last; ++seed) {
         const std::string fault = run_interleaved(seed);
         ASSERT_EQ(fault, "") << "replay: HIROBA_TEST_SEED=" << seed

@@ -47,4 +47,23 @@ const auto& region_with(const Regions& regions, RegionId region, std::uint64_t o
     return memory;
 }
 
+/// The memory of this node's region, of those that `regions` keeps.
+template <class Regions>
+MutableBytes own_memory(const Regions& regions, RegionId region) noexcept {
+    HIROBA_INVARIANT(region.value < regions.count(), "region %u of %lu", region.value,
+                     regions.count());
+    return regions.memory(region.value);
+}
+
+/// Where `bytes` at `offset` of this node's region begin.
+template <class Regions>
+std::byte* own_part(const Regions& regions, RegionId region, std::uint64_t offset,
+                    std::size_t bytes) noexcept {
+    const MutableBytes memory = own_memory(regions, region);
+    HIROBA_INVARIANT(offset <= memory.size() && bytes <= memory.size() - offset,
+                     "%lu bytes at %lu of region %u, which has %lu", bytes, offset, region.value,
+                     memory.size());
+    return memory.data() + offset;
+}
+
 }  // namespace hiroba::net

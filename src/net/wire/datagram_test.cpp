@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
+#include "base/test_parts/given_number.hpp"
 #include "net/wire/datagram_samples.hpp"
 
 namespace hiroba::net::wire {
@@ -122,8 +122,7 @@ TEST(Datagram, with_records_that_make_no_sense_is_refused_though_sealed) {
 }
 
 TEST(Datagram, mutated_at_random_never_opens_and_its_records_never_lead_outside) {
-    const char* given = std::getenv("HIROBA_FUZZ_COUNT");
-    const std::uint64_t count = given != nullptr ? std::strtoull(given, nullptr, 0) : 100'000;
+    const std::uint64_t count = given_number("HIROBA_FUZZ_COUNT", 100'000);
     const auto seeds = corpus();
     Random random{42};
     std::uint64_t opened = 0;

@@ -253,11 +253,7 @@ Result<void> UcxProvider::connect() {
 
 // --- the way to memory and peers -----------------------------------------------------------------
 
-MutableBytes UcxProvider::local(RegionId region) noexcept {
-    HIROBA_INVARIANT(region.value < regions_.count(), "region %u of %lu", region.value,
-                     regions_.count());
-    return regions_.memory(region.value);
-}
+MutableBytes UcxProvider::local(RegionId region) noexcept { return own_memory(regions_, region); }
 
 std::byte* UcxProvider::mapped(NodeId node, RegionId region) noexcept {
     return node == setup_.self ? local(region).data() : nullptr;
@@ -291,11 +287,7 @@ bool UcxProvider::open_endpoint(Peer& peer) noexcept {
 
 std::byte* UcxProvider::own_place(RegionId region, std::uint64_t offset,
                                   std::size_t bytes) noexcept {
-    const MutableBytes memory = local(region);
-    HIROBA_INVARIANT(offset <= memory.size() && bytes <= memory.size() - offset,
-                     "%lu bytes at %lu of region %u, which has %lu", bytes, offset, region.value,
-                     memory.size());
-    return memory.data() + offset;
+    return own_part(regions_, region, offset, bytes);
 }
 
 }  // namespace hiroba::net::ucx

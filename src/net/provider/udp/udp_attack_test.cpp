@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_parts/given_number.hpp"
 #include "net/provider/udp/test_pair.hpp"
 #include "net/wire/datagram_samples.hpp"
 
@@ -138,8 +139,7 @@ struct TappedJob {
 };
 
 TEST(UdpAttack, with_recorded_spoiled_and_foreign_datagrams_changes_nothing_and_is_counted) {
-    const char* given = std::getenv("HIROBA_FUZZ_COUNT");
-    const std::uint64_t count = given != nullptr ? std::strtoull(given, nullptr, 0) : 20'000;
+    const std::uint64_t count = given_number("HIROBA_FUZZ_COUNT", 20'000);
     constexpr std::uint64_t batch = 64;  // between two pieces of work
     TappedJob job{7}, foreign{8};
     foreign.work();

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/test_parts/given_number.hpp"
 #include "net/provider/udp/test_pair.hpp"
 
 namespace hiroba::net::udp {
@@ -98,8 +99,7 @@ TEST(UdpProvider, tells_the_end_of_a_bare_request_to_its_callback_and_counts_it_
 }
 
 TEST(UdpProvider, counts_and_drops_what_strangers_send_while_the_job_goes_on) {
-    const char* given = std::getenv("HIROBA_FUZZ_COUNT");
-    const std::uint64_t count = given != nullptr ? std::strtoull(given, nullptr, 0) : 100'000;
+    const std::uint64_t count = given_number("HIROBA_FUZZ_COUNT", 100'000);
     Pair pair;
     UdpProvider& target = *pair.nodes[1];
     const Stranger stranger{target.port()};

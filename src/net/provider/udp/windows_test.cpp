@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "base/test_parts/given_number.hpp"
 #include "net/provider/udp/receive_window.hpp"
 #include "net/provider/udp/send_window.hpp"
 
@@ -251,11 +252,6 @@ private:
     std::uint64_t now_ns_ = 0, number_ = 0;
 };
 
-std::uint64_t given(const char* name, std::uint64_t otherwise) {
-    const char* const text = std::getenv(name);
-    return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
-}
-
 Wire drawn(Random& random) {
     Wire weather;
     weather.loss = static_cast<std::uint32_t>(random.below(40));
@@ -276,7 +272,8 @@ Wire drawn(Random& random) {
 }
 
 TEST(Windows, execute_every_record_once_and_in_order_on_any_wire) {
-    const std::uint64_t runs = given("UDP_WINDOW_RUNS", 100), first = given("UDP_WINDOW_SEED", 1);
+    const std::uint64_t runs = given_number("UDP_WINDOW_RUNS", 100),
+                        first = given_number("UDP_WINDOW_SEED", 1);
     const Slots slots;
     std::uint64_t sent_again = 0;
     for (std::uint64_t seed = first; seed < first + runs; ++seed) {

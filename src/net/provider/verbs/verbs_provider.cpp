@@ -214,11 +214,7 @@ Result<void> VerbsProvider::connect() {
 
 // --- posting -------------------------------------------------------------------------------------
 
-MutableBytes VerbsProvider::local(RegionId region) noexcept {
-    HIROBA_INVARIANT(region.value < regions_.count(), "region %u of %lu", region.value,
-                     regions_.count());
-    return regions_.memory(region.value);
-}
+MutableBytes VerbsProvider::local(RegionId region) noexcept { return own_memory(regions_, region); }
 
 std::byte* VerbsProvider::mapped(NodeId node, RegionId region) noexcept {
     return node == setup_.self ? local(region).data() : nullptr;
@@ -226,11 +222,7 @@ std::byte* VerbsProvider::mapped(NodeId node, RegionId region) noexcept {
 
 std::byte* VerbsProvider::own_place(RegionId region, std::uint64_t offset,
                                     std::size_t bytes) noexcept {
-    const MutableBytes memory = local(region);
-    HIROBA_INVARIANT(offset <= memory.size() && bytes <= memory.size() - offset,
-                     "%lu bytes at %lu of region %u, which has %lu", bytes, offset, region.value,
-                     memory.size());
-    return memory.data() + offset;
+    return own_part(regions_, region, offset, bytes);
 }
 
 /// A thread keeps to its lane, so that threads do not wait for each other's latch.
