@@ -10,6 +10,8 @@ end in time is a failure. Every node must have taken part in a region where the 
     compare.py --hiroba build/bin/hiroba --smoke         two nodes, one engine, once
     compare.py --hiroba build/bin/hiroba --only status   one program
     compare.py --hiroba build/bin/hiroba --only clang    what clang builds, which --smoke alone leaves out
+    compare.py --smoke --programs FOLDER --compile       compiles the programs into FOLDER, where the same without --compile
+                                                         finds them
 """
 import argparse
 import copy
@@ -20,6 +22,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+from built_programs import compiled
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 LIMIT_SECONDS = 300  # of wall time: a hang, and no busy machine
@@ -234,32 +238,35 @@ COMPILERS = {
 }
 
 
+BUILT = set()  # by this process
+
+
 def build(case, flavour, directory):
     """Compiles a program as any user would; nothing of hiroba is involved."""
     path = PROGRAMS / case.source
     name = "-".join([path.stem, path.suffix[1:], flavour, case.compiler] + case.flags +
                     ([case.library[1]] if case.library else []))
     target = directory / re.sub(r"[^\w-]", "_", name)
-    if not target.exists():
-        position = {"pie": [], "no-pie": ["-no-pie", "-fno-pie"]}[flavour]
-        openmp = [] if path.stem == "plain" else ["-fopenmp"]
-        more = []
-        if case.library:
-            source, compiler = case.library
-            library = directory / f"lib{pathlib.Path(source).stem}_{compiler}.so"
-            subprocess.run(COMPILERS[compiler][".c"] + ["-O2", "-fopenmp", "-shared", "-fPIC",
-                           str(PROGRAMS / source), "-o", str(library)], check=True)
-            more = [str(library), f"-Wl,-rpath,{directory}"]
-        if case.compiler == "flang":
-            link = directory / "libomp.so"
-            if not link.exists():
-                link.symlink_to(clang_file("libomp.so.5"))
-            more += [f"-L{directory}"]
-        if "-fopenmp-targets" in name:  # Where the bare run finds what offloads.
-            more += ["-Wl,-rpath," + str(pathlib.Path(clang_file("libomptarget.so")).parent)]
-        subprocess.run(COMPILERS[case.compiler][path.suffix] + ["-O2"] + openmp + position +
-                       STANDARDS.get(case.source, []) + case.flags + [str(path), "-o", str(target)] +
-                       more, check=True)
+    if target in BUILT:
+        return target
+    position = {"pie": [], "no-pie": ["-no-pie", "-fno-pie"]}[flavour]
+    openmp = [] if path.stem == "plain" else ["-fopenmp"]
+    more = []
+    if case.library:
+        source, compiler = case.library
+        library = directory / f"lib{pathlib.Path(source).stem}_{compiler}.so"
+        compiled(COMPILERS[compiler][".c"] + ["-O2", "-fopenmp", "-shared", "-fPIC", PROGRAMS / source], library)
+        more = [library, f"-Wl,-rpath,{directory}"]
+    if case.compiler == "flang":
+        link = directory / "libomp.so"
+        if not link.exists():
+            link.symlink_to(clang_file("libomp.so.5"))
+        more += [f"-L{directory}"]
+    if "-fopenmp-targets" in name:  # Where the bare run finds what offloads.
+        more += ["-Wl,-rpath," + str(pathlib.Path(clang_file("libomptarget.so")).parent)]
+    compiled(COMPILERS[case.compiler][path.suffix] + ["-O2"] + openmp + position + STANDARDS.get(case.source, []) +
+             case.flags + [path] + more, target)
+    BUILT.add(target)
     return target
 
 
@@ -362,7 +369,9 @@ def without_counters(stderr):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--hiroba", required=True)
+    parser.add_argument("--hiroba", default="build/bin/hiroba")
+    parser.add_argument("--programs", help="folder in which compiled programs are kept; else nothing is")
+    parser.add_argument("--compile", action="store_true", help="compile them and run nothing")
     parser.add_argument("--only", default="", help="programs whose name contains this")
     parser.add_argument("--smoke", action="store_true", help="two nodes, default engine, PIE")
     parser.add_argument("--repeat", type=int, default=1)
@@ -378,17 +387,20 @@ def main():
             cases += clang_smoke_cases() if options.smoke else clang_cases()
         elif "clang" in options.only:
             print("there is no clang here")
-            return 77
+            return 0 if options.compile else 77
     if (not options.smoke or "flang" in options.only) and all(map(shutil.which, ["clang", COMPILERS["flang"][".f90"][0]])):
         cases += flang_cases()
+    cases = [case for case in cases if options.only in str(case)]
     passed = failed = 0
-    with tempfile.TemporaryDirectory(prefix="compare") as directory:
+    with tempfile.TemporaryDirectory(prefix="compare") as passing:
+        directory = pathlib.Path(options.programs or passing).resolve()
+        if options.compile:
+            for case in cases:
+                build(case, shapes[0][0], directory)
+            return 0
         for flavour, nodes, threads, engine in shapes * options.repeat:
             for case in cases:
-                if options.only not in str(case):
-                    continue
-                wrong = check(options, case, flavour, nodes, threads, engine,
-                              pathlib.Path(directory))
+                wrong = check(options, case, flavour, nodes, threads, engine, directory)
                 name = f"{case} ({flavour}, {nodes} nodes of {threads}, {engine or 'auto'})"
                 print(f"FAIL {name}: {wrong}" if wrong else f"ok   {name}", flush=True)
                 passed, failed = passed + (not wrong), failed + bool(wrong)
