@@ -29,6 +29,7 @@ from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LIMIT_S
                          launcher_of, on_host, regions, start_busy, state_of, command_line, wrapper)
 from hosts_devices import colors, device, says_devices, several_networks  # noqa: E402
 from hosts_places import copied, other_paths, perf_between_hosts, ports  # noqa: E402
+from signals_taken import take_as_from_a_terminal  # noqa: E402
 
 SKIPPED = 77
 
@@ -541,6 +542,7 @@ def main():
     options = parser.parse_args()
     options.hiroba = str(pathlib.Path(options.hiroba).resolve())
     options.examples = options.examples.resolve()
+    take_as_from_a_terminal()
     if why := host_nets.why_missing():
         print(f"skipped: {why}")
         return SKIPPED

@@ -19,6 +19,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from signals_taken import take_as_from_a_terminal  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT_SECONDS = 300  # of wall time: a hang, and no busy machine
 HEADERS = "".join(f"#include <{name}.h>\n" for name in (
@@ -491,6 +494,7 @@ def main(cases):
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--nodes", type=int, default=2)
     options = parser.parse_args()
+    take_as_from_a_terminal()
     failed = 0
     for case in [one for one in cases if options.only in one.__name__]:
         with tempfile.TemporaryDirectory(prefix="process") as folder:

@@ -50,6 +50,8 @@ Command::Command(std::vector<std::string> words, Options options) : started_ns_(
             ::dup2(out[1], 1);
             ::dup2(err[1], 2);
         }
+        // A background job of a shell has them ignored, and what it starts inherits that.
+        for (int number : {SIGHUP, SIGINT, SIGQUIT}) ::signal(number, SIG_DFL);
         for (const auto& [resource, value] : options.limits) {
             const rlimit limit{value, value};
             ::setrlimit(static_cast<__rlimit_resource>(resource), &limit);
