@@ -4,7 +4,6 @@
 // addresses exist, which the meeting makes up. Fails when it is more than 16 MiB.
 // Source: ACP basic layer, tables 5 and 6.
 #include <malloc.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -39,9 +38,10 @@ struct Meeting {
     std::atomic<bool> over{false};
 };
 
+/// Sixteen processes wait for one that works: they leave it the processor.
 template <class Ready>
 void wait_until(Ready&& ready) {
-    while (!ready()) sched_yield();
+    while (!ready()) ::usleep(1000);
 }
 
 /// As the launcher would answer: the cards of all ranks.
