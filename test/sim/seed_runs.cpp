@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 
 #include "base/address_hint.hpp"
 #include "base/clock.hpp"
@@ -84,25 +86,36 @@ void run_in_children(const SeedRange& range, const Program& program, const Repla
 
 }  // namespace
 
-bool parse_seeds(int argc, char** argv, SeedRange& range, const OtherWord& other) {
-    if (argc < 3) return false;
-    range.first = std::strtoull(argv[1], nullptr, 10);
-    range.last = std::strtoull(argv[2], nullptr, 10);
-    for (int i = 3; i < argc; ++i) {
-        const std::string_view word = argv[i];
-        const std::size_t sign = word.find('=');
-        const bool has_number = sign != std::string_view::npos;
-        const std::uint64_t number =
-            has_number ? std::strtoull(argv[i] + sign + 1, nullptr, 10) : 0;
-        if (word == "first") {
-            range.stop_at_first = true;
-        } else if (word.substr(0, sign) == "try" && has_number) {
-            range.tried_first = number;
-        } else if (!other(word.substr(0, sign), number)) {
-            return false;
-        }
+bool parse_seeds(int argc, char** argv, SeedRange& range, std::vector<SeedWord> further) {
+    further.push_back(flag_word("first", range.stop_at_first));
+    further.push_back(number_word("try=SEED", range.tried_first, 1));
+    bool fits = argc >= 3;
+    if (fits) {
+        range.first = std::strtoull(argv[1], nullptr, 10);
+        range.last = std::strtoull(argv[2], nullptr, 10);
+        fits = range.first >= 1 && range.last >= range.first;
     }
-    return range.first >= 1 && range.last >= range.first;
+    for (int i = 3; fits && i < argc; ++i) {
+        const std::string_view given = argv[i];
+        const std::size_t sign = std::min(given.find('='), given.size());
+        const auto meant = std::find_if(further.begin(), further.end(), [&](const SeedWord& word) {
+            const std::string_view usage = word.usage;
+            return usage.substr(0, usage.find('=')) == given.substr(0, sign) &&
+                   (usage.find('=') == std::string_view::npos) == (sign == given.size());
+        });
+        fits =
+            meant != further.end() && meant->take(given.substr(std::min(sign + 1, given.size())));
+    }
+    if (fits) return true;
+    std::fprintf(stderr, "usage: %s FIRST LAST", basename(argv[0]));
+    for (const SeedWord& word : further) std::fprintf(stderr, " [%s]", word.usage);
+    std::fprintf(stderr, "; seeds from 1\n");
+    return false;
+}
+
+std::string replay_command(const char* program, std::uint64_t seed) {
+    const std::string number = std::to_string(seed);
+    return std::string(program) + " " + number + " " + number;
 }
 
 SeedRuns run_seeds(const SeedRange& range, const Program& program, const Replay& replay) {

@@ -5,12 +5,15 @@
 
 #include <sys/mman.h>
 
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "net/provider/sim/fiber.hpp"
 
@@ -38,11 +41,39 @@ T& shared_with_children() {
     return *new (at) T;
 }
 
-/// A word of the command line: "steps=N", say. False: not understood.
-using OtherWord = std::function<bool(std::string_view word, std::uint64_t number)>;
+/// One further word of such a command line.
+struct SeedWord {
+    const char* usage;  ///< "steps=N" or "tell"; what stands before the "=" is the word
+    /// Takes what stands behind the "=", nothing where the word has none; false: not understood.
+    std::function<bool(std::string_view value)> take;
+};
 
-/// Reads "FIRST LAST [first] [try=SEED] [other words]"; false where that is not what was given.
-bool parse_seeds(int argc, char** argv, SeedRange& range, const OtherWord& other);
+/// A word "steps=N" that sets `number`, to `least` or more.
+template <class Number>
+SeedWord number_word(const char* usage, Number& number, std::uint64_t least = 0) {
+    return {usage, [&number, least](std::string_view value) {
+                std::uint64_t given = 0;
+                const auto [end, error] =
+                    std::from_chars(value.data(), value.data() + value.size(), given);
+                number = static_cast<Number>(given);
+                return error == std::errc{} && end == value.data() + value.size() && given >= least;
+            }};
+}
+
+/// A word "tell" that sets `flag`.
+inline SeedWord flag_word(const char* usage, bool& flag) {
+    return {usage, [&flag](std::string_view value) {
+                flag = true;
+                return value.empty();
+            }};
+}
+
+/// Reads "FIRST LAST [first] [try=SEED] [further words]"; where that is not what was given it
+/// prints what is, and returns false.
+bool parse_seeds(int argc, char** argv, SeedRange& range, std::vector<SeedWord> further);
+
+/// The begin of the command that has the program of this seed again: "PROGRAM SEED SEED".
+std::string replay_command(const char* program, std::uint64_t seed);
 
 /// Runs `program(stacks, seed)`, which returns what went wrong (empty: nothing), for each seed.
 /// Prints each failure, with `replay(seed)`: the command that has it again.

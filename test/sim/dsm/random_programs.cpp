@@ -59,31 +59,11 @@ int run(int argc, char** argv) {
     ProgramShape shape;
     std::uint64_t rows_min = 0;
     bool racy = false, keep = false;
-    const auto other = [&](std::string_view word, std::uint64_t number) {
-        if (word == "nodes") {
-            shape.nodes = static_cast<std::uint32_t>(number);
-        } else if (word == "steps") {
-            shape.steps = static_cast<std::uint32_t>(number);
-        } else if (word == "rows") {
-            rows_min = number;
-        } else if (word == "racy") {
-            racy = true;
-        } else if (word == "tell") {
-            shape.tell = true;
-        } else if (word == "keep") {
-            keep = true;
-        } else {
-            return false;
-        }
-        return shape.nodes >= 1;
-    };
-    if (!parse_seeds(argc, argv, range, other)) {
-        std::fprintf(stderr,
-                     "usage: sim_random_programs FIRST LAST [first] [try=SEED] [nodes=N] [steps=N] "
-                     "[rows=N] [racy] [tell] "
-                     "[keep]; seeds from 1\n");
+    if (!parse_seeds(argc, argv, range,
+                     {number_word("nodes=N", shape.nodes, 1), number_word("steps=N", shape.steps),
+                      number_word("rows=N", rows_min), flag_word("racy", racy),
+                      flag_word("tell", shape.tell), flag_word("keep", keep)}))
         return 64;
-    }
     auto& tally = shared_with_children<Tally>();
     const SeedRuns runs = run_seeds(
         range,
@@ -92,8 +72,7 @@ int run(int argc, char** argv) {
             return run_program(stacks, seed, shape, racy, tally);
         },
         [&](std::uint64_t seed) {
-            const std::string number = std::to_string(seed);
-            return "sim_random_programs " + number + " " + number +
+            return replay_command("sim_random_programs", seed) +
                    " nodes=" + std::to_string(shape.nodes) +
                    " steps=" + std::to_string(shape.steps) + " tell";
         });

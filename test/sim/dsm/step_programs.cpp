@@ -56,36 +56,19 @@ bool print_nodes(const Tally& tally) {
     return took_part;
 }
 
-/// The shape that a word "shape=NAME" of the command line names; nothing: there is no such word.
-/// `fits` is false where it names none.
-std::optional<StepShape> find_shape(int argc, char** argv, bool& fits) {
-    constexpr std::string_view key = "shape=";
-    for (int i = 3; i < argc; ++i) {
-        const std::string_view word = argv[i];
-        if (word.substr(0, key.size()) != key) continue;
-        const auto* const name =
-            std::find(step_shape_names.begin(), step_shape_names.end(), word.substr(key.size()));
-        fits = name != step_shape_names.end();
-        return static_cast<StepShape>(name - step_shape_names.begin());
-    }
-    return {};
-}
-
 int run(int argc, char** argv) {
     SeedRange range;
-    bool tell = false, fits = true;
-    const std::optional<StepShape> only = find_shape(argc, argv, fits);
-    const auto other = [&](std::string_view word, std::uint64_t) {
-        tell |= word == "tell";
-        return word == "tell" || (word == "shape" && only.has_value());
+    bool tell = false;
+    std::optional<StepShape> only;
+    const auto take_shape = [&](std::string_view name) {
+        const auto* const found = std::find(step_shape_names.begin(), step_shape_names.end(), name);
+        only = static_cast<StepShape>(found - step_shape_names.begin());
+        return found != step_shape_names.end();
     };
-    if (!parse_seeds(argc, argv, range, other) || !fits) {
-        std::fprintf(
-            stderr,
-            "usage: sim_step_programs FIRST LAST [shape=any|wandering|releases|atomics|first_use] "
-            "[tell] [first] [try=SEED]; seeds from 1\n");
+    if (!parse_seeds(argc, argv, range,
+                     {{"shape=any|wandering|releases|atomics|first_use", take_shape},
+                      flag_word("tell", tell)}))
         return 64;
-    }
     auto& tally = shared_with_children<Tally>();
     const SeedRuns runs = run_seeds(
         range,
@@ -97,9 +80,9 @@ int run(int argc, char** argv) {
             return outcome.failure;
         },
         [&](std::uint64_t seed) {
-            std::string words = std::to_string(seed) + " " + std::to_string(seed);
+            std::string words = replay_command("sim_step_programs", seed);
             if (only) words += std::string(" shape=").append(step_shape_names[unsigned(*only)]);
-            return "sim_step_programs " + words + " tell";
+            return words + " tell";
         });
     const bool took_part = print_nodes(tally) || runs.programs < long_run;
     std::printf("%" PRIu64 " programs, %" PRIu64 " failed; %.1f s, %.0f programs/s, %" PRIu64

@@ -22,28 +22,11 @@ int run(int argc, char** argv) {
     // A program in which a node dies leaves half a MiB behind.
     range.programs_per_process = 5000;
     RandomSpace shape;
-    const auto other = [&](std::string_view word, std::uint64_t number) {
-        if (word == "steps") {
-            shape.steps = static_cast<std::uint32_t>(number);
-        } else if (word == "crash") {
-            shape.crash = true;
-        } else if (word == "wide") {
-            shape.wide = true;
-            range.programs_per_process = 20;  // each has gigabytes of addresses
-        } else if (word == "tell") {
-            shape.tell = true;
-        } else {
-            return false;
-        }
-        return true;
-    };
-    if (!parse_seeds(argc, argv, range, other)) {
-        std::fprintf(stderr,
-                     "usage: sim_random_spaces FIRST LAST [first] [try=SEED] [steps=N] [crash] "
-                     "[wide] [tell] "
-                     "[first]; seeds from 1\n");
+    if (!parse_seeds(argc, argv, range,
+                     {number_word("steps=N", shape.steps), flag_word("crash", shape.crash),
+                      flag_word("wide", shape.wide), flag_word("tell", shape.tell)}))
         return 64;
-    }
+    if (shape.wide) range.programs_per_process = 20;  // each has gigabytes of addresses
     auto& tally = shared_with_children<Tally>();
     const SeedRuns runs = run_seeds(
         range,
@@ -57,8 +40,7 @@ int run(int argc, char** argv) {
             return one.fault;
         },
         [&](std::uint64_t seed) {
-            const std::string number = std::to_string(seed);
-            return "sim_random_spaces " + number + " " + number +
+            return replay_command("sim_random_spaces", seed) +
                    " steps=" + std::to_string(shape.steps) + (shape.crash ? " crash" : "") +
                    (shape.wide ? " wide" : "") + " tell";
         });
