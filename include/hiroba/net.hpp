@@ -170,7 +170,7 @@ public:
     virtual Submission try_write_async(const WriteParams& params) noexcept = 0;
     virtual Submission try_atomic_async(const AtomicParams& params) noexcept = 0;
     virtual Submission try_message_async(const MessageParams& params) noexcept = 0;
-    /// Foreign calls. While other threads poll it may begin 0.2 ms late.
+    /// Requests a foreign call, which may begin 0.2 ms late while other threads poll.
     virtual Submission try_call_async(const CallParams& params) noexcept = 0;
     /// The most bytes of a message's payload: some 64 KiB, the same on every node.
     virtual std::size_t payload_bytes_max() const noexcept = 0;

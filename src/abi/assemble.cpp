@@ -80,7 +80,7 @@ void describe(const World& node) noexcept {
         engine.why.c_str(), engine.block_bytes);
 }
 
-/// Everything that registers memory, in the one order all nodes share.
+/// Creates all layers that register memory, in the one order all nodes share.
 Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine) {
     auto endpoint = net::Endpoint::open(node.job, *node.control);
     if (!endpoint) return endpoint.error();

@@ -12,7 +12,8 @@
 
 namespace hiroba::abi {
 
-/// Rewrites the atomics of those that are global. Their variables already are.
+/// Rewrites the atomics in the code of those objects that are global. Their variables are global
+/// already.
 Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects);
 
 /// Stacks become executable when the first object asks for it, as the loader has it with its own.

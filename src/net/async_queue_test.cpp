@@ -38,8 +38,9 @@ TEST(AsyncQueue, joins_what_is_under_way_and_sends_it_as_one_list) {
     node.drain();
 }
 
-/// A provider that gathers gets what may join at once; the queue is for when it is busy, and for
-/// what fills datagrams by itself.
+/// A provider that gathers is handed small requests at once, since they may join in a datagram.
+/// Requests wait in the queue while the provider is busy, and so do large ones, which fill
+/// datagrams by themselves.
 TEST(AsyncQueue, hands_small_requests_to_a_provider_that_gathers_unless_it_is_busy) {
     Node node{Mode::automatic, true};
     std::atomic<int> done{0};

@@ -17,8 +17,9 @@
 
 namespace hiroba::tools {
 
-/// The function that the region is which `place` lies in, and the one that has it: "main._omp_fn.0"
-/// and "main" for "barrier at a.c:7 (main._omp_fn.0)"; empty where the place does not tell.
+/// Returns the function that the compiler made of the region in which `place` lies, and the
+/// function in whose source the region stands: "main._omp_fn.0" and "main" for "barrier at a.c:7
+/// (main._omp_fn.0)". Empty where `place` names no region.
 std::vector<std::string> functions_of_region(std::string_view place);
 
 class RaceReport {

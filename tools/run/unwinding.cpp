@@ -68,7 +68,8 @@ int add_frame(Dwfl_Frame* state, void* search_at) {
     return frames.size() < frames_max ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-/// From where a frame's stack pointer is up to where the next one's is lie its variables.
+/// Looks for the frame that holds the address: a frame's variables lie between its own stack
+/// pointer and that of its caller.
 int search_thread(Dwfl_Thread* thread, void* search_at) {
     auto& search = *static_cast<Search*>(search_at);
     search.frames.clear();

@@ -42,7 +42,7 @@ struct TaskBlock {
     Event* event = nullptr;          ///< null: not detached
     Int flags = 0;
     bool running = false;
-    bool again = false;  ///< it has handed itself over while it ran: an untied one that goes on
+    bool again = false;  ///< the task, an untied one, was handed over while it ran, and goes on
     omp::SuspendedTask outer;  ///< while its creator executes it
 
     Task* task() noexcept {

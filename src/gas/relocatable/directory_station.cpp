@@ -144,7 +144,8 @@ void DirectoryStation::publish(const PublishedRun& run) noexcept {
         word.owner = static_cast<std::uint16_t>(run.owner(page, shape_.nodes));
         word.limit = run.limit(page, shape_.page_bytes());
         word.version = before.next_version();
-        // Sharers of an earlier life stay: one that enters itself meanwhile may find the page live.
+        // The page keeps the sharers it had before it was freed: a rank that enters itself as one
+        // at this moment may find the page live.
         add_sharer(page, word.owner);
         word_of(page).store(word.pack());
     }

@@ -27,7 +27,7 @@ struct CollectiveCall {
 
     static CollectiveCall allocate(std::uint64_t count, std::uint64_t element_bytes,
                                    const Distribution& where) noexcept;
-    /// As people write it.
+    /// Returns the call with its arguments, as in a program's source, for a line that people read.
     std::string text() const;
     static constexpr std::size_t words = 7;
     /// Whether two ranks may call these together.

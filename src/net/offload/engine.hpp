@@ -186,8 +186,9 @@ private:
     std::atomic<bool> stopping_{false};
     CommandQueue<CallParams, calls_capacity> calls_;  ///< consumer: the service thread
     std::uint64_t taken_seen_ = 0;                    ///< service thread
-    bool counts_;   ///< in_flight_: where posting is dear and the provider does not count
-    bool gathers_;  ///< the provider keeps what may join
+    bool
+        counts_;  ///< the engine keeps in_flight_: posting is dear, and the provider does not count
+    bool gathers_;                                 ///< the provider keeps what may join
     const std::atomic<std::uint32_t>* under_way_;  ///< in_flight_, or the provider's own count
     alignas(cache_line_bytes) std::atomic<std::uint32_t> in_flight_{0};  ///< slots at the provider
     std::atomic<bool> joined_{false};

@@ -141,8 +141,8 @@ bool detail::decide_spread() noexcept {
         const auto shape = space_shape(nodes, number_in_environment("HIROBA_JOB_THREADS", 1));
         if (!shape) die(exit_usage, "%s", shape.error().text.c_str());
         const dsm::AddressMap map{*shape};
-        // At least as long as the arenas: the block size, to which they are rounded, is not known
-        // yet.
+        // The arenas are rounded up to the block size. That is not known yet, so the range is
+        // rounded up to the largest one there is.
         heap_arenas = {map.early_arena().end(),
                        round_up(map.shape().heap_bytes, block_bytes_max) * nodes};
         early.open(map.early_arena(), map.main_range());

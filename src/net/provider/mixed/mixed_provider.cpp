@@ -70,7 +70,8 @@ Result<void> MixedProvider::connect() {
     if (near_ != nullptr) {
         if (auto connected = near_->connect(); !connected) return connected;
     } else {
-        // The exchange of near providers, for the sake of hosts with several nodes.
+        // A node that is alone on its host takes part in the exchange all the same: near providers
+        // of other hosts exchange cards, and an exchange needs every node.
         const std::vector<std::byte> nothing(parts_.near_card_bytes);
         if (auto gathered = setup_.exchange(nothing, -1); !gathered) return gathered.error();
     }

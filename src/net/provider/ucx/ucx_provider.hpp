@@ -76,8 +76,8 @@ private:
         bool unflushed = false;   ///< something was sent since the last flush began
         bool flushing = false;
         std::vector<Op*> waiting;      ///< for a key
-        std::vector<Op*> puts;         ///< that no flush is behind yet,
-        std::vector<Op*> puts_before;  ///< and those before the flush under way
+        std::vector<Op*> puts;         ///< posted since the last flush began
+        std::vector<Op*> puts_before;  ///< posted before the flush under way
         bool flushing_puts = false;
         bool dies_untold =
             false;            ///< over wires that report no error: the endpoint is never closed

@@ -168,7 +168,7 @@ private:
     struct Event {
         std::uint64_t time_ns, number;
         std::size_t to;
-        std::shared_ptr<const Datagram> datagram;  ///< none: the end looks after itself
+        std::shared_ptr<const Datagram> datagram;  ///< null: the end's timer goes off
         bool operator<(const Event& other) const {
             return time_ns != other.time_ns ? time_ns > other.time_ns : number > other.number;
         }

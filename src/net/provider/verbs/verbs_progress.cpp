@@ -33,7 +33,7 @@ constexpr std::size_t arrivals_max = 16;
 std::size_t VerbsProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
     if (!connected_) return 0;
     const std::uint32_t round = ++polls_;
-    // Relaxed: what has come is behind the meeting's latch.
+    // Relaxed: a hint alone; introduce() reads what peers sent under the meeting's latch.
     if (round % introduce_every == 0 || was_met_.load(std::memory_order_relaxed)) introduce();
     std::size_t told = 0;
     for (const auto& lane : lanes_)

@@ -73,8 +73,9 @@ private:
         std::atomic<bool> broken{false};    ///< a connection broke; to become gone
         std::atomic<bool> gone{false};      ///< nothing goes there; whether it is lost others say
         std::atomic<bool> lost{false};
-        std::atomic<std::uint64_t> silent_at_ns{0};  ///< to be told then; 0: not
-        std::vector<std::byte> partial;              ///< of a message in parts; progress role
+        std::atomic<std::uint64_t> silent_at_ns{
+            0};                          ///< when its silence is told; 0: it is not silent
+        std::vector<std::byte> partial;  ///< of a message in parts; progress role
     };
     struct OwnMessage {
         MessageKind kind;
