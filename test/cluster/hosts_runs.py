@@ -334,7 +334,7 @@ def stacks(bench):
 def stopped_for_a_second(bench):
     """A node of another host that stands still for a second has missed nothing."""
     program = bench.compile("long", LONG)
-    bare = bench.run([str(program)], OMP_NUM_THREADS="3")
+    bare = bench.run([str(program), "0"], OMP_NUM_THREADS="3")
     job = subprocess.Popen(bench.command(bench.spread(1, 2), "--threads", "1", str(program)),
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, cwd=bench.folder,
