@@ -24,7 +24,7 @@ SECONDS = 60
 def run(command, place, **variables):
     clean = {name: value for name, value in os.environ.items()
              if not name.startswith(("HIROBA_", "OMP_", "GOMP_"))}
-    done = subprocess.run(command, cwd=place, env={**clean, **variables}, capture_output=True,
+    done = subprocess.run(command, cwd=place, env={**clean, "GOMP_SPINCOUNT": "1000", **variables}, capture_output=True,
                           text=True, timeout=SECONDS, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr}")
