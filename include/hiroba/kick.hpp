@@ -279,8 +279,8 @@ class Broadcast {
 public:
     /// Waits for all members.
     /// @param root  index in the group of the member whose `value` counts, below the number of
-    ///              members; equal on all. An index outside ends the process with a line, and so
-    ///              do unequal ones of values of up to 8 bytes; larger values are then wrong
+    ///              members; equal on all. An index outside, or another one on some member, ends
+    ///              the process with a line
     T operator()(const T& value, std::uint32_t root) noexcept {
         T result = value;
         reduction_->broadcast(&result, sizeof result, root);
@@ -357,7 +357,7 @@ public:
     template <class T>
     std::optional<Broadcast<T>> broadcast(const Group& group = {}, Shape shape = Shape::fastest,
                                           std::string* why = nullptr) {
-        auto made = reduction(2 * sizeof(std::uint64_t), group, shape, why);
+        auto made = reduction(sizeof(T), group, shape, why);
         if (made == nullptr) return std::nullopt;
         return Broadcast<T>{std::move(made)};
     }

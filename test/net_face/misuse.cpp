@@ -3,6 +3,7 @@
 // nodes that leave, nodes that do not call the same, objects used out of turn, waits where nobody
 // may wait. Each ends the job with one line; none hangs, and none goes on with a wrong answer.
 // Usage: misuse WHAT; without WHAT, what looks like misuse and is none.
+#include <array>
 #include <cstring>
 #include <functional>
 #include <span>
@@ -195,6 +196,36 @@ void other_member() {
     Connected node;
     (*node.chosen)(5, node.self() == 0 ? 0 : 1);
 }
+/// A large value in the tree: the root travels beside it.
+void other_member_of_pair() {
+    Node node;
+    using Pair = std::array<long, 2>;
+    auto pair = node.board->broadcast<Pair>({}, kick::Shape::tree, &node.why);
+    require(pair.has_value(), node.why.c_str());
+    node.connect();
+    require((*pair)(Pair{1, node.self()}, 1) == Pair{1, 1}, "a broadcast of a pair");
+    (*pair)(Pair{5, 6}, node.self() == 0 ? 0 : 1);
+    wrong("it went on");
+}
+void sum_and_broadcast() {
+    Node node;
+    auto values = node.self() == 0 ? node.board->broadcast<long>() : std::nullopt;
+    auto sums = node.self() != 0 ? node.board->all_reduce<long>() : std::nullopt;
+    node.connect();
+    if (values)
+        (*values)(5, 0);
+    else
+        (*sums)(5);
+    wrong("it went on");
+}
+void other_value_size() {
+    Node node;
+    if (node.self() == 0)
+        node.board->broadcast<int>();
+    else
+        node.board->broadcast<long>();
+    node.connect();
+}
 
 // --- waits where nobody may wait -----------------------------------------------------------------
 
@@ -312,6 +343,9 @@ int main(int argc, char** argv) {
         {"wait_alone", wait_alone},
         {"no_member", no_member},
         {"other_member", other_member},
+        {"other_member_of_pair", other_member_of_pair},
+        {"sum_and_broadcast", sum_and_broadcast},
+        {"other_value_size", other_value_size},
         {"board_wait_in_handler", board_wait_in_handler},
         {"kick_barrier_in_handler", kick_barrier_in_handler},
         {"receive_in_handler", receive_in_handler},

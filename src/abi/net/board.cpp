@@ -200,45 +200,36 @@ public:
     ReductionOver(inner::Board& board, std::uint32_t index, std::uint32_t members, Made made)
         : board_(board), index_(index), members_(members), made_(std::move(made)) {}
     void run(void* value, Combine combine, void* with) noexcept override {
-        if (!*made_) [[unlikely]]
-            fatal("a kick reduction of node %u is used before Network::connect(): connect first",
-                  board_.self().value);
-        net::refuse_in_handler(board_.endpoint());
-        Value mine;
-        std::memcpy(&mine, value, sizeof mine);
-        mine = (**made_)(mine, [&](Value a, const Value& b) {
+        combine_all(value, sizeof(Value), {}, [&](Value a, const Value& b) {
             combine(with, &a, &b);
             return a;
         });
-        std::memcpy(value, &mine, sizeof mine);
     }
-    /// The others bring zeros; a value of up to 8 bytes leaves room for the root.
+    /// The others bring zeros.
     void broadcast(void* value, std::uint32_t bytes, std::uint32_t root) noexcept override {
         if (root >= members_)
             fatal("kick broadcast from member %u of a group of %u (node %u calls it)", root,
                   members_, board_.self().value);
-        Value mine{};
-        if (root == index_) std::memcpy(&mine, value, bytes);
-        bool tells_root = words > 1 && bytes <= sizeof mine.word[0];
-        if (tells_root) mine.word[words - 1] = root;
-        run(
-            &mine,
-            [](void* with, void* into, const void* other) {
-                Value a, b;
-                std::memcpy(&a, into, sizeof a);
-                std::memcpy(&b, other, sizeof b);
-                if (*static_cast<const bool*>(with) && a.word[words - 1] != b.word[words - 1])
-                    fatal(
-                        "kick broadcast: one member calls it with root %lu, another with root %lu",
-                        a.word[words - 1], b.word[words - 1]);
-                for (std::size_t i = 0; i < words; ++i) a.word[i] |= b.word[i];
-                std::memcpy(into, &a, sizeof a);
-            },
-            &tells_root);
-        std::memcpy(value, &mine, bytes);
+        if (root != index_) std::memset(value, 0, bytes);
+        combine_all(value, bytes, {.bytes = bytes, .root = root}, [](Value a, const Value& b) {
+            for (std::size_t i = 0; i < words; ++i) a.word[i] |= b.word[i];
+            return a;
+        });
     }
 
 private:
+    template <class Combine>
+    void combine_all(void* value, std::uint32_t bytes, inner::ReduceCall call,
+                     Combine&& combine) noexcept {
+        if (!*made_) [[unlikely]]
+            fatal("a kick reduction of node %u is used before Network::connect(): connect first",
+                  board_.self().value);
+        net::refuse_in_handler(board_.endpoint());
+        Value mine{};
+        std::memcpy(&mine, value, bytes);
+        mine = (**made_)(mine, combine, call);
+        std::memcpy(value, &mine, bytes);
+    }
     inner::Board& board_;
     std::uint32_t index_, members_;
     Made made_;
@@ -337,7 +328,8 @@ private:
     std::unique_ptr<ChannelEnds> make_channel(std::optional<NodeId> to, std::optional<NodeId> from,
                                               std::string* why);
     template <std::size_t words>
-    std::unique_ptr<Reduction> make_reduction(const Group& group, Shape shape, std::string* why);
+    std::unique_ptr<Reduction> make_reduction(std::uint32_t value_bytes, const Group& group,
+                                              Shape shape, std::string* why);
 
     net::NetworkOver& network_;
     std::shared_ptr<inner::Board> board_;
@@ -516,13 +508,13 @@ std::unique_ptr<Barrier> BoardOver::barrier(const Group& group, Shape shape, std
 }
 
 template <std::size_t words>
-std::unique_ptr<Reduction> BoardOver::make_reduction(const Group& group, Shape shape,
-                                                     std::string* why) {
+std::unique_ptr<Reduction> BoardOver::make_reduction(std::uint32_t value_bytes, const Group& group,
+                                                     Shape shape, std::string* why) {
     using Reduce = inner::AllReduce<Words<words>>;
     const Membership membership = this->membership(group, why);
     if (membership == Membership::wrong) return nullptr;
     const auto place = Reduce::reserve(*board_);
-    if (place) note_group("reduction", sizeof(Words<words>), group, shape);
+    if (place) note_group("reduction", value_bytes, group, shape);
     if (!good(place, why) || membership == Membership::none) return nullptr;
     const auto made = std::make_shared<std::optional<Reduce>>();
     network_.at_connect([=, board = board_, place = *place, everyone = members(group),
@@ -541,8 +533,8 @@ std::unique_ptr<Reduction> BoardOver::make_reduction(const Group& group, Shape s
 
 std::unique_ptr<Reduction> BoardOver::reduction(std::uint32_t value_bytes, const Group& group,
                                                 Shape shape, std::string* why) {
-    return value_bytes <= 8 ? make_reduction<1>(group, shape, why)
-                            : make_reduction<2>(group, shape, why);
+    return value_bytes <= 8 ? make_reduction<1>(value_bytes, group, shape, why)
+                            : make_reduction<2>(value_bytes, group, shape, why);
 }
 
 }  // namespace

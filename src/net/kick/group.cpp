@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/kick/group.hpp"
 
+#include <string>
+
+#include "base/fatal.hpp"
+
 namespace hiroba::net::kick {
 
 Group everyone(const Endpoint& endpoint) {
@@ -33,7 +37,18 @@ Result<std::uint32_t> index_in(const Board& board, const Group& group) {
     return index;
 }
 
+std::string describe(ReduceCall call) {
+    if (call.bytes == 0) return "an all-reduce";
+    return "a broadcast of " + std::to_string(call.bytes) + " bytes from member " +
+           std::to_string(call.root);
+}
+
 }  // namespace
+
+void refuse_unequal_reduction(NodeId self, ReduceCall here, ReduceCall other) noexcept {
+    fatal("kick: node %u is in %s, while another member is in %s; all members make the same calls",
+          self.value, describe(here).c_str(), describe(other).c_str());
+}
 
 template <class NodeOf>
 Result<GroupLines> GroupLines::open_peers(Board& board, Offset place, const TreeNode& here,

@@ -135,6 +135,21 @@ struct Max {
 };
 }  // namespace op
 
+/// What all members of a reduction have to call alike: a broadcast's size and root, or a sum.
+struct ReduceCall {
+    std::uint32_t bytes = 0;  ///< of a broadcast value, 1 to 16; 0: no broadcast
+    std::uint32_t root = 0;   ///< index in the group
+    /// As it travels.
+    constexpr std::uint32_t word() const noexcept { return bytes << root_bits | root; }
+    static constexpr ReduceCall of(std::uint32_t word) noexcept {
+        return {word >> root_bits, word & ((1u << root_bits) - 1)};
+    }
+    static constexpr std::uint32_t root_bits = 27;
+};
+
+/// Ends the process with a line that has both calls.
+[[noreturn]] void refuse_unequal_reduction(NodeId self, ReduceCall here, ReduceCall other) noexcept;
+
 /// Combines one value of each member; all get the same bits. Owned by one thread at a time.
 template <class T>
 class AllReduce {
@@ -152,11 +167,14 @@ public:
     }
 
     /// @param combine  associative; an integer sum comes back in T
+    /// @param call  equal on all members, else the process ends with a line
     template <class Combine>
-    T operator()(const T& value, Combine&& combine) noexcept {
+    T operator()(const T& value, Combine&& combine, ReduceCall call = {}) noexcept {
         const auto in_type = [&](const T& a, const T& b) { return static_cast<T>(combine(a, b)); };
-        phases_.start(value);
+        phases_.start(value, call.word());
         if (!phases_.finished(in_type)) board_->wait_for([&] { return phases_.finished(in_type); });
+        if (phases_.other_call() != call.word()) [[unlikely]]
+            refuse_unequal_reduction(board_->self(), call, ReduceCall::of(phases_.other_call()));
         return phases_.result();
     }
 
@@ -185,13 +203,15 @@ public:
         return Broadcast{std::move(*bits), static_cast<std::uint32_t>(self - group.begin())};
     }
 
-    /// @param root   index in the group of the member whose `value` counts; equal on all
+    /// @param root   index in the group of the member whose `value` counts; equal on all, else the
+    ///               process ends with a line
     T operator()(const T& value, std::uint32_t root) noexcept {
         Bits mine{};
         if (root == index_) std::memcpy(mine.words.data(), &value, sizeof value);
-        const Bits all = bits_(mine, [](const Bits& a, const Bits& b) {
+        const auto either = [](const Bits& a, const Bits& b) {
             return Bits{{a.words[0] | b.words[0], a.words[1] | b.words[1]}};
-        });
+        };
+        const Bits all = bits_(mine, either, {.bytes = sizeof value, .root = root});
         T result;
         std::memcpy(&result, all.words.data(), sizeof result);
         return result;

@@ -258,6 +258,36 @@ TEST(ReducePhases, every_member_gets_the_sum_of_its_phase) {
     }
 }
 
+/// One member of `count` is in another call. True if that was seen where the first of them
+/// finished.
+bool unequal_call_is_seen(std::uint32_t count, Shape shape, std::uint64_t seed) {
+    Network network{count, seed};
+    using Phases = ReducePhases<SimLines, std::int64_t>;
+    std::vector<std::unique_ptr<Phases>> members(count);
+    std::vector<std::uint32_t> everyone(count);
+    for (std::uint32_t i = 0; i < count; ++i) everyone[i] = i;
+    const std::uint32_t odd_one = static_cast<std::uint32_t>(seed % count);
+    const auto call_of = [=](std::uint32_t i) { return i == odd_one ? 7u : 6u; };
+    for (std::uint32_t i = 0; i < count; ++i) {
+        members[i] = std::make_unique<Phases>(SimLines{&network, i, 0, everyone}, i, count, shape);
+        network.at(network.below(50), i, [&, i] { members[i]->start(1, call_of(i)); });
+    }
+    bool seen = false;
+    for (int at; (at = network.step()) >= 0;) {
+        const auto i = static_cast<std::uint32_t>(at);
+        seen =
+            seen || (members[i]->finished(std::plus<>{}) && members[i]->other_call() != call_of(i));
+    }
+    return seen;
+}
+
+TEST(ReducePhases, a_member_in_another_call_is_seen) {
+    for (std::uint64_t run = 0, seed = first_seed(); run < runs(100); ++run, ++seed) {
+        ASSERT_TRUE(unequal_call_is_seen(2 + seed % 7, Shape::all_to_all, seed)) << seed;
+        ASSERT_TRUE(unequal_call_is_seen(2 + seed % 60, Shape::tree, seed)) << seed;
+    }
+}
+
 TEST(Tree, has_as_many_levels_as_the_logarithm_to_base_8_and_each_member_once) {
     for (std::uint32_t members = 1; members <= 4096;
          members = members < 80 ? members + 1 : members * 2) {

@@ -3,7 +3,8 @@
 // et al., DIMMnet-1, section 5.4.
 // Invariant: a slot's value is complete when its phase word says so: the phase is kicked last. The
 // slots exist twice, for even and odd phases, for the reason given in barrier_phases.hpp. Values
-// are combined in a fixed order, so that every member gets the same bits.
+// are combined in a fixed order, so that every member gets the same bits. The upper half of the
+// phase word says in which call its author is, which costs nothing: other members compare it.
 #pragma once
 
 #include <array>
@@ -28,8 +29,10 @@ public:
         : wire_(wire), node_{index, members}, shape_(shape) {}
 
     /// Contributes `value`. Only after the former phase has finished.
-    void start(const T& value) noexcept {
+    /// @param call  what is equal on all members in one call, as a number
+    void start(const T& value, std::uint32_t call = 0) noexcept {
         ++phase_;
+        call_ = other_call_ = call;
         own_ = value;
         told_ = finished_ = false;
         if (shape_ == Shape::tree) return;
@@ -62,6 +65,9 @@ public:
 
     /// After finished().
     const T& result() const noexcept { return own_; }
+    /// After finished(): the call that another member is in; this member's if no difference was
+    /// seen. Of two neighbours whose calls differ, one at least sees it.
+    std::uint32_t other_call() const noexcept { return other_call_; }
 
 private:
     static constexpr std::uint32_t result_slot = tree_arity;
@@ -71,7 +77,13 @@ private:
         return (static_cast<std::uint32_t>(phase_ % 2) * (tree_arity + 1) + number) * 32;
     }
     bool arrived(std::uint32_t number) noexcept {
-        return wire_.word_at(slot(number) + 16) == phase_;
+        // The slot holds a phase of the same parity, its former or this one: a half tells them.
+        const std::uint64_t word = wire_.word_at(slot(number) + 16);
+        if (static_cast<std::uint32_t>(word) != static_cast<std::uint32_t>(phase_)) return false;
+        const auto call = static_cast<std::uint32_t>(word >> 32);
+        if (call != call_) [[unlikely]]
+            other_call_ = call;
+        return true;
     }
     T slot_value(std::uint32_t number) noexcept {
         std::array<std::uint64_t, words> raw;
@@ -88,7 +100,8 @@ private:
         std::memcpy(raw.data(), &value, sizeof value);
         for (std::uint32_t w = 0; w < words; ++w)
             wire_.kick_word_with_next(to, slot(number) + 8 * w, raw[w]);
-        wire_.kick_word(to, slot(number) + 16, phase_);
+        const auto phase = static_cast<std::uint32_t>(phase_);
+        wire_.kick_word(to, slot(number) + 16, std::uint64_t{call_} << 32 | phase);
         wire_.flush(to);
     }
     template <class Combine>
@@ -111,6 +124,7 @@ private:
     TreeNode node_;
     Shape shape_;
     std::uint64_t phase_ = 0;
+    std::uint32_t call_ = 0, other_call_ = 0;
     T own_{};  ///< contribution, then what the subtree makes, then the result
     bool told_ = true, finished_ = true;
 };
