@@ -10,6 +10,11 @@
 // sees a kick sees what its author stored or kicked to that node before. A kick wakes no thread:
 // after a kick to a word that a thread may sleep on, call Board::wake(node). Windows, channels and
 // collectives do that themselves.
+//
+// A wait here for a node that has left (its Network is being destroyed) ends the process with a
+// line after a second, where it is known for whom: in barriers and reductions, at windows and
+// channels. HIROBA_WAIT_TIMEOUT, in seconds, ends any other. While a node is lost they wait until
+// the job ends.
 #pragma once
 
 #include <algorithm>
@@ -208,7 +213,8 @@ public:
     /// came.
     virtual bool passed() noexcept = 0;
     /// Waits until passed(), once after each arrive(): without it the process ends with a line.
-    /// What a member stored or kicked before it arrived is visible then.
+    /// What a member stored or kicked before it arrived is visible then. For no longer than some
+    /// time: Network::wait_until() with passed() and a timeout.
     virtual void wait() noexcept = 0;
     void arrive_and_wait() noexcept {
         arrive();
@@ -389,6 +395,7 @@ public:
     }
     /// Waits until predicate(value at `place`): spins, polls, yields, sleeps. After connect(), and
     /// not from a handler, callback or foreign call, where a wait ends the process with a line.
+    /// With a time limit: Network::wait_until().
     template <Kickable T, class Predicate>
     void wait_until(Offset place, Predicate&& predicate) noexcept {
         wait_for([&] { return predicate(load<T>(place)); });

@@ -204,8 +204,9 @@ public:
     /// Waits until `predicate()`. A callback or handler of this node that makes it true wakes the
     /// waiter; a thread of this node calls wake() after its store; another node's write is seen
     /// by the polling thread, but a store to mapped() memory must be followed by wake(node).
-    /// It may be asked again after it was true: it must not wait, throw, or take anything. That the
-    /// other nodes have left ends no wait.
+    /// It may be asked again after it was true: it must not wait, throw, or take anything. That
+    /// other nodes have left ends no wait, since their handlers may still make it true; after 5 s a
+    /// line says so. HIROBA_WAIT_TIMEOUT ends the process, here and in collectives.
     /// @param predicate  anything that is called without arguments, a plain function too
     /// @return false: `timeout_ns` nanoseconds passed first
     template <class Predicate>

@@ -114,6 +114,10 @@ constexpr Setting table[] = {
      "completion queues of provider verbs, with queue pairs of their own, among which threads are "
      "dealt out",
      "count from 1 to 16"},
+    {"HIROBA_WAIT_TIMEOUT", "0",
+     "seconds that a wait on net.hpp or kick.hpp, or in a collective call of gas.hpp, may take "
+     "before it ends the job; 0: any",
+     "count"},
 };
 
 const Setting* find(std::string_view name) noexcept {

@@ -10,12 +10,12 @@
 
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "net/long_wait.hpp"
 
 namespace hiroba::net {
 
 namespace {
 constexpr kick::Offset barrier_place = 0, leaving_place = 128;
-constexpr std::uint64_t reports_after_ns = 1'000'000'000;
 constexpr std::uint32_t looks_before_poll = 50;
 }  // namespace
 
@@ -73,9 +73,16 @@ void Collectives::await(Look&& look) noexcept {
         if (look()) return;
         __builtin_ia32_pause();
     }
-    if (endpoint_.wait_until(look, now_ns() + reports_after_ns)) return;
+    if (endpoint_.wait_until(look, now_ns() + second_ns)) return;
     report_call();
-    endpoint_.wait_until(look);
+    const std::uint64_t limit_s = wait_limit_s();
+    if (limit_s == 0) {
+        endpoint_.wait_until(look);
+        return;
+    }
+    if (!endpoint_.wait_until(look, now_ns() + (limit_s - 1) * second_ns))
+        fatal("collective call number %lu: node %u %s, for %lu s; HIROBA_WAIT_TIMEOUT allows %lu",
+              calls_, self_.value, describe(call_).c_str(), limit_s, limit_s);
 }
 
 void Collectives::meet(Call::Kind kind, kick::Barrier& at) noexcept {

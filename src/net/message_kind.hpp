@@ -16,6 +16,7 @@ enum class MessageKind : std::uint8_t {
     collective,  ///< collectives where no peer is mapped
     kick,        ///< bytes that land where nothing is mapped
     mark,        ///< those of the barrier of all nodes
+    departure,   ///< a node leaves, or another wants to know (net/departures.hpp)
     test,        ///< tests
 };
 inline constexpr MessageKind last_message = MessageKind::test;

@@ -4,9 +4,11 @@
 // may wait. Each ends the job with one line; none hangs, and none goes on with a wrong answer.
 // Usage: misuse WHAT; without WHAT, what looks like misuse and is none.
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -98,6 +100,86 @@ void left_in_barrier() {
     Connected node;
     node.network->barrier();
     if (node.self() != 1) node.network->barrier();
+}
+/// Node 1 returns, and others wait for what it alone could do.
+void left_while(void (*waiting)(Connected&)) {
+    Connected node;
+    if (node.self() == 1) return;
+    waiting(node);
+    node.await_end();
+}
+void left_in_kick_barrier() {
+    left_while([](Connected& node) { node.barrier->arrive_and_wait(); });
+}
+void left_in_sum() {
+    left_while([](Connected& node) { (*node.total)(1); });
+}
+void left_in_sum_of_tree() {
+    Node node;
+    auto sum = node.board->all_reduce<int>({}, kick::Shape::tree);
+    node.connect();
+    if (node.self() != 1) (*sum)(1);
+}
+void left_without_sending() {
+    left_while([](Connected& node) {
+        if (node.before.value == 1) node.window->receive();
+    });
+}
+void left_without_taking() {
+    left_while([](Connected& node) {
+        if (node.next.value != 1) return;
+        require(node.window->send(8), "send");
+        node.window->await_room();
+    });
+}
+void left_without_items() {
+    left_while([](Connected& node) {
+        if (node.before.value == 1) node.items->receive();
+    });
+}
+void left_with_full_channel() {
+    left_while([](Connected& node) {
+        while (node.next.value == 1) node.items->stream(1);
+    });
+}
+/// Told, and no more: a handler of node 1 might still do what is waited for.
+void left_in_wait() {
+    using Clock = std::chrono::steady_clock;
+    Connected node;
+    if (node.self() == 1) return;
+    const auto end = Clock::now() + std::chrono::seconds(7);
+    node.network->wait_until([&] { return Clock::now() > end; });
+    if (node.self() == 0) std::printf("node 0 went on\n");
+}
+
+// --- waits that HIROBA_WAIT_TIMEOUT=2 ends -------------------------------------------------------
+
+/// Node 1 is busy with something else.
+void busy_while(void (*waiting)(Connected&)) {
+    Connected node;
+    if (node.self() == 1)
+        std::this_thread::sleep_for(std::chrono::seconds(25));
+    else
+        waiting(node);
+    wrong("it went on");
+}
+void long_kick_barrier() {
+    busy_while([](Connected& node) { node.barrier->arrive_and_wait(); });
+}
+void long_wait() {
+    busy_while([](Connected& node) { node.await_end(); });
+}
+void long_board_wait() {
+    busy_while([](Connected& node) { node.board->wait_for([] { return false; }); });
+}
+void long_barrier() {
+    busy_while([](Connected& node) { node.network->barrier(); });
+}
+void long_leave() {
+    busy_while([](Connected& node) {
+        node.items.reset();
+        node.network.reset();
+    });
 }
 
 // --- nodes that call different collectives -------------------------------------------------------
@@ -286,6 +368,23 @@ bool ready() { return true; }
 int larger(int a, int b) { return a > b ? a : b; }
 long larger_long(long a, long b) { return a > b ? a : b; }
 
+/// Node 1 comes late, to those that have asked it whether it left, sends and leaves at once.
+void late() {
+    Connected node;
+    if (node.self() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    node.barrier->arrive_and_wait();
+    require((*node.total)(1) == node.network->nodes(), "a sum with one that came late");
+    if (node.self() == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        node.items->send(7);
+        require(node.window->send(8), "a window just before the end");
+    } else if (node.before.value == 1) {
+        require(node.window->receive().size() == 8, "a window of one that left");
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        require(node.items->receive() == 7, "an item of one that left");
+        std::printf("late and right over %s\n", node.network->provider());
+    }
+}
 /// Plain functions are callables, a barrier may be asked first and waited for then, and a channel
 /// that ends sends what was streamed.
 void no_misuse() {
@@ -328,6 +427,20 @@ int main(int argc, char** argv) {
         {"left_by_quick_exit", left_by_quick_exit},
         {"left_before_connect", left_before_connect},
         {"left_in_barrier", left_in_barrier},
+        {"left_in_kick_barrier", left_in_kick_barrier},
+        {"left_in_sum", left_in_sum},
+        {"left_in_sum_of_tree", left_in_sum_of_tree},
+        {"left_without_sending", left_without_sending},
+        {"left_without_taking", left_without_taking},
+        {"left_without_items", left_without_items},
+        {"left_with_full_channel", left_with_full_channel},
+        {"left_in_wait", left_in_wait},
+        {"long_kick_barrier", long_kick_barrier},
+        {"long_wait", long_wait},
+        {"long_board_wait", long_board_wait},
+        {"long_barrier", long_barrier},
+        {"long_leave", long_leave},
+        {"late", late},
         {"other_root", other_root},
         {"other_size", other_size},
         {"more_pieces", more_pieces},

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "abi/net/board_ends.hpp"
 #include "abi/net/network.hpp"
 #include "base/fatal.hpp"
 #include "hiroba/kick.hpp"
@@ -16,224 +17,6 @@
 
 namespace hiroba::kick {
 namespace {
-
-namespace inner = net::kick;
-
-void tell(std::string* why, std::string text) {
-    if (why != nullptr) *why = std::move(text);
-}
-/// False, and `why`, for an error.
-template <class Value>
-bool good(const Result<Value>& result, std::string* why) {
-    if (!result) tell(why, result.error().text);
-    return static_cast<bool>(result);
-}
-
-/// What is used to send or to receive (`use`), which asks for a node (`argument`) at the making.
-template <class End>
-End& end_of(std::optional<End>& end, const char* what, NodeId self, const char* use,
-            const char* argument) noexcept {
-    if (!end) [[unlikely]]
-        fatal("a %s of node %u is used to %s: made without `%s`, or before Network::connect()",
-              what, self.value, use, argument);
-    return *end;
-}
-
-/// Before a wait for `look`: refused in a handler, a callback or a foreign call.
-template <class Look>
-void before_wait_for(inner::Board& board, Look&& look) noexcept {
-    if (!look()) net::refuse_in_handler(board.endpoint());
-}
-
-/// The two ends of a node's window.
-struct WindowEnds {
-    std::optional<inner::Window> out;
-    std::optional<inner::Landed> in;
-};
-
-class WindowOver final : public Window {
-public:
-    WindowOver(inner::Board& board, std::shared_ptr<WindowEnds> ends)
-        : board_(board), ends_(std::move(ends)) {}
-    bool may_overwrite() noexcept override { return out().may_overwrite(); }
-    void await_room() noexcept override {
-        before_wait_for(board_, [this] { return out().may_overwrite(); });
-        out().await_room();
-    }
-    std::span<std::byte> payload() noexcept override { return out().payload(); }
-    bool send(std::uint32_t bytes, std::string* why) noexcept override {
-        return good(out().send(bytes), why);
-    }
-    bool arrived() noexcept override { return in().arrived(); }
-    std::span<const std::byte> receive() noexcept override {
-        inner::Landed& landed = in();
-        before_wait_for(board_, [&landed] { return landed.arrived(); });
-        if (!landed.arrived()) board_.wait_for([&landed] { return landed.arrived(); });
-        return landed.bytes();
-    }
-    void take() noexcept override {
-        inner::Landed& landed = in();
-        if (!landed.arrived()) [[unlikely]]
-            fatal(
-                "node %u takes from a kick window in which nothing has arrived: take() once after "
-                "each receive(), or arrived() that was true",
-                board_.self().value);
-        landed.take();
-    }
-
-private:
-    inner::Window& out() noexcept {
-        return end_of(ends_->out, "kick window", board_.self(), "send", "to");
-    }
-    inner::Landed& in() noexcept {
-        return end_of(ends_->in, "kick window", board_.self(), "receive", "from");
-    }
-    inner::Board& board_;
-    std::shared_ptr<WindowEnds> ends_;
-};
-
-template <class Item>
-struct ItemEnds {
-    std::optional<inner::ChannelSender<Item>> out;
-    std::optional<inner::ChannelReceiver<Item>> in;
-};
-
-/// Items of one size, as the unsigned integer of that size.
-template <class Item>
-class ChannelOver final : public ChannelEnds {
-public:
-    ChannelOver(inner::Board& board, std::shared_ptr<ItemEnds<Item>> ends)
-        : board_(board), ends_(std::move(ends)) {}
-    /// Sends what was streamed since the last flush(); not behind the network, which keeps the ends
-    /// too as long as it lives.
-    ~ChannelOver() override {
-        if (ends_.use_count() > 1 && ends_->out) ends_->out->flush();
-    }
-    bool try_stream(const void* item) noexcept override { return out().try_stream(of(item)); }
-    void stream(const void* item) noexcept override {
-        if (out().try_stream(of(item))) return;
-        net::refuse_in_handler(board_.endpoint());
-        out().stream(of(item));
-    }
-    void flush() noexcept override { out().flush(); }
-    bool try_receive(void* item) noexcept override {
-        const std::optional<Item> came = in().try_receive();
-        if (came) std::memcpy(item, &*came, sizeof *came);
-        return came.has_value();
-    }
-    void receive(void* item) noexcept override {
-        if (try_receive(item)) return;
-        net::refuse_in_handler(board_.endpoint());
-        const Item came = in().receive();
-        std::memcpy(item, &came, sizeof came);
-    }
-
-private:
-    static Item of(const void* bytes) noexcept {
-        Item item;
-        std::memcpy(&item, bytes, sizeof item);
-        return item;
-    }
-    inner::ChannelSender<Item>& out() noexcept {
-        return end_of(ends_->out, "channel", board_.self(), "send", "to");
-    }
-    inner::ChannelReceiver<Item>& in() noexcept {
-        return end_of(ends_->in, "channel", board_.self(), "receive", "from");
-    }
-    inner::Board& board_;
-    std::shared_ptr<ItemEnds<Item>> ends_;
-};
-
-class BarrierOver final : public Barrier {
-public:
-    BarrierOver(inner::Board& board, std::shared_ptr<std::optional<inner::Barrier>> made)
-        : board_(board), made_(std::move(made)) {}
-    void arrive() noexcept override {
-        if (is_open_) [[unlikely]]
-            fatal(
-                "node %u arrives a second time at a kick barrier: wait(), or ask passed() until it "
-                "is true, in between",
-                board_.self().value);
-        barrier().arrive();
-        is_open_ = may_wait_ = true;
-    }
-    bool passed() noexcept override {
-        const bool passed = barrier().passed();
-        is_open_ = is_open_ && !passed;
-        return passed;
-    }
-    void wait() noexcept override {
-        if (!may_wait_) [[unlikely]]
-            fatal("node %u waits at a kick barrier without having arrived: arrive() first",
-                  board_.self().value);
-        if (!passed()) {
-            net::refuse_in_handler(board_.endpoint());
-            barrier().wait();
-        }
-        is_open_ = may_wait_ = false;
-    }
-
-private:
-    inner::Barrier& barrier() noexcept {
-        if (!*made_) [[unlikely]]
-            fatal("a kick barrier of node %u is used before Network::connect(): connect first",
-                  board_.self().value);
-        return **made_;
-    }
-    inner::Board& board_;
-    std::shared_ptr<std::optional<inner::Barrier>> made_;
-    bool is_open_ = false;   ///< since arrive(), until it is known to have passed
-    bool may_wait_ = false;  ///< since arrive(), until wait()
-};
-
-template <std::size_t words>
-struct Words {
-    std::uint64_t word[words];
-};
-
-template <std::size_t words>
-class ReductionOver final : public Reduction {
-public:
-    using Value = Words<words>;
-    using Made = std::shared_ptr<std::optional<inner::AllReduce<Value>>>;
-    /// @param index,members  of this node in the group, and of the group
-    ReductionOver(inner::Board& board, std::uint32_t index, std::uint32_t members, Made made)
-        : board_(board), index_(index), members_(members), made_(std::move(made)) {}
-    void run(void* value, Combine combine, void* with) noexcept override {
-        combine_all(value, sizeof(Value), {}, [&](Value a, const Value& b) {
-            combine(with, &a, &b);
-            return a;
-        });
-    }
-    /// The others bring zeros.
-    void broadcast(void* value, std::uint32_t bytes, std::uint32_t root) noexcept override {
-        if (root >= members_)
-            fatal("kick broadcast from member %u of a group of %u (node %u calls it)", root,
-                  members_, board_.self().value);
-        if (root != index_) std::memset(value, 0, bytes);
-        combine_all(value, bytes, {.bytes = bytes, .root = root}, [](Value a, const Value& b) {
-            for (std::size_t i = 0; i < words; ++i) a.word[i] |= b.word[i];
-            return a;
-        });
-    }
-
-private:
-    template <class Combine>
-    void combine_all(void* value, std::uint32_t bytes, inner::ReduceCall call,
-                     Combine&& combine) noexcept {
-        if (!*made_) [[unlikely]]
-            fatal("a kick reduction of node %u is used before Network::connect(): connect first",
-                  board_.self().value);
-        net::refuse_in_handler(board_.endpoint());
-        Value mine{};
-        std::memcpy(&mine, value, bytes);
-        mine = (**made_)(mine, combine, call);
-        std::memcpy(value, &mine, bytes);
-    }
-    inner::Board& board_;
-    std::uint32_t index_, members_;
-    Made made_;
-};
 
 class BoardOver final : public Board {
 public:
@@ -290,7 +73,9 @@ protected:
             fatal("node %u waits on its kick board before Network::connect(): connect first",
                   self_.value);
         net::refuse_in_handler(board_->endpoint());
-        board_->endpoint().wait(look, argument);
+        net::ShortWait first{look, argument};
+        board_->endpoint().wait_until(first);
+        if (!first.is_ready()) network_.wait_on({"in Board::wait_for()", look, nullptr, argument});
     }
     std::unique_ptr<ChannelEnds> channel_ends(std::uint32_t item_bytes, std::optional<NodeId> to,
                                               std::optional<NodeId> from,
@@ -453,7 +238,7 @@ std::unique_ptr<Window> BoardOver::window(std::uint32_t bytes, std::optional<Nod
         ends->in.emplace(*made);
         return {};
     });
-    return std::make_unique<WindowOver>(*board_, ends);
+    return std::make_unique<WindowOver>(network_, *board_, ends);
 }
 
 template <class Item>
@@ -475,7 +260,7 @@ std::unique_ptr<ChannelEnds> BoardOver::make_channel(std::optional<NodeId> to,
         ends->in.emplace(std::move(*made));
         return {};
     });
-    return std::make_unique<ChannelOver<Item>>(*board_, ends);
+    return std::make_unique<ChannelOver<Item>>(network_, *board_, ends);
 }
 
 std::unique_ptr<ChannelEnds> BoardOver::channel_ends(std::uint32_t item_bytes,
@@ -504,7 +289,7 @@ std::unique_ptr<Barrier> BoardOver::barrier(const Group& group, Shape shape, std
         made->emplace(std::move(*opened));
         return {};
     });
-    return std::make_unique<BarrierOver>(*board_, made);
+    return std::make_unique<BarrierOver>(network_, *board_, made);
 }
 
 template <std::size_t words>
@@ -526,7 +311,7 @@ std::unique_ptr<Reduction> BoardOver::make_reduction(std::uint32_t value_bytes, 
     });
     const inner::Group all = members(group);
     const auto self = std::find(all.begin(), all.end(), self_);
-    return std::make_unique<ReductionOver<words>>(*board_,
+    return std::make_unique<ReductionOver<words>>(network_, *board_,
                                                   static_cast<std::uint32_t>(self - all.begin()),
                                                   static_cast<std::uint32_t>(all.size()), made);
 }

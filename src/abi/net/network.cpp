@@ -2,6 +2,8 @@
 // Role: see network.hpp.
 #include "abi/net/network.hpp"
 
+#include <algorithm>
+
 #include "base/clock.hpp"
 #include "base/thread_context.hpp"
 #include "base/turns.hpp"
@@ -11,6 +13,8 @@ namespace {
 
 /// How long a node that leaves looks after what it sent.
 constexpr std::uint64_t drain_ns = 1'000'000'000;
+/// How long a wait takes before a node that has left is named.
+constexpr std::uint64_t told_after_s = 5;
 
 offload::Mode mode_of(Offload offload) noexcept {
     switch (offload) {
@@ -70,6 +74,7 @@ Result<std::unique_ptr<NetworkOver>> NetworkOver::make(std::unique_ptr<Endpoint>
     }
     std::unique_ptr<NetworkOver> made(
         new NetworkOver(std::move(endpoint), std::move(surroundings)));
+    made->departures_ = std::make_unique<Departures>(*made->endpoint_);
     auto collectives = Collectives::make(*made->endpoint_, made->job_key());
     if (!collectives) return collectives.error();
     made->collectives_ = std::move(*collectives);
@@ -81,6 +86,7 @@ Result<std::unique_ptr<NetworkOver>> NetworkOver::make(std::unique_ptr<Endpoint>
 NetworkOver::~NetworkOver() {
     if (!connected_) return;
     endpoint_->wait_until([this] { return async_->idle(); });
+    departures_->leave();
     collectives_->leave();
     if (surroundings_.leave) surroundings_.leave();
     endpoint_->drain(drain_ns);
@@ -157,11 +163,64 @@ bool NetworkOver::wait_for(bool (*ready)(void*), void* argument,
     if (ready(argument)) return true;
     await_connect("waits");
     refuse_in_handler(*endpoint_);
-    if (timeout_ns == forever) {
-        async_->wait_until([&] { return ready(argument); });
-        return true;
+    if (timeout_ns != forever) return endpoint_->wait(ready, argument, now_ns() + timeout_ns);
+    ShortWait first{ready, argument};
+    async_->wait_until(first);
+    if (!first.is_ready()) wait_on({"in Network::wait_until()", ready, nullptr, argument});
+    return true;
+}
+
+void NetworkOver::wait_on(const WaitFor& wait) noexcept {
+    const std::uint64_t since_ns = now_ns() - second_ns, limit_s = wait_limit_s();
+    const bool is_known = wait.awaited != nullptr;
+    std::vector<NodeId> awaited;
+    const auto gone = [&] {
+        return std::find_if(awaited.begin(), awaited.end(),
+                            [&](NodeId node) { return departures_->has_left(node); });
+    };
+    while (true) {
+        awaited.clear();
+        if (is_known) {
+            wait.awaited(wait.argument, awaited);
+        } else {
+            for (std::uint32_t rank = 0; rank < nodes_; ++rank)
+                if (rank != self_.value) awaited.push_back(NodeId{rank});
+        }
+        for (const NodeId node : awaited) departures_->ask(node);
+        bool is_ready = false;
+        const auto over = [&] {
+            is_ready = is_ready || wait.ready(wait.argument);
+            return is_ready || (is_known && gone() != awaited.end());
+        };
+        endpoint_->wait_until(over, now_ns() + second_ns);
+        const auto left = gone();
+        // What came before a departure is looked at after it.
+        if (is_ready || wait.ready(wait.argument)) return;
+        const std::uint64_t waited_s = (now_ns() - since_ns) / second_ns;
+        if (is_known && left != awaited.end())
+            fatal("node %u waits %s node %u, which left: its network is being destroyed",
+                  self_.value, wait.what, left->value);
+        if (!is_known && left != awaited.end() && waited_s >= told_after_s)
+            tell_of_departure(wait.what);
+        if (limit_s == 0 || waited_s < limit_s) continue;
+        if (!is_known)
+            fatal("node %u has waited %lu s %s; HIROBA_WAIT_TIMEOUT allows %lu", self_.value,
+                  waited_s, wait.what, limit_s);
+        if (!awaited.empty())
+            fatal("node %u has waited %lu s %s node %u; HIROBA_WAIT_TIMEOUT allows %lu",
+                  self_.value, waited_s, wait.what, awaited[0].value, limit_s);
     }
-    return endpoint_->wait(ready, argument, now_ns() + timeout_ns);
+}
+
+void NetworkOver::tell_of_departure(const char* what) noexcept {
+    if (told_of_departure_.exchange(true, std::memory_order_relaxed)) return;
+    for (std::uint32_t rank = 0; rank < nodes_; ++rank) {
+        if (!departures_->has_left(NodeId{rank})) continue;
+        say("node %u waits %s, and node %u has left: it answers requests and messages, and does no "
+            "more by itself. A node that gives up calls std::exit(status), which ends the job",
+            self_.value, what, rank);
+        return;
+    }
 }
 
 void NetworkOver::make_room() noexcept {

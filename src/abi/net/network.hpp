@@ -14,6 +14,8 @@
 #include "hiroba/net.hpp"
 #include "net/async.hpp"
 #include "net/collectives.hpp"
+#include "net/departures.hpp"
+#include "net/long_wait.hpp"
 
 namespace hiroba::net {
 
@@ -33,6 +35,31 @@ struct Surroundings {
 /// what a callback waits for may be a callback that waits behind it: it would never end.
 void refuse_in_handler(const Endpoint& endpoint) noexcept;
 
+/// A wait of a program for what other nodes do.
+struct WaitFor {
+    const char* what;  ///< "in a kick barrier for"; the node follows if it is known
+    bool (*ready)(void*);
+    /// Notes the nodes without whose doing it does not end. nullptr: nobody knows which.
+    void (*awaited)(void*, std::vector<NodeId>&);
+    void* argument;
+};
+/// What the first second of such a wait looks at. Asks no more once the wait is over.
+class ShortWait {
+public:
+    ShortWait(bool (*ready)(void*), void* argument) noexcept : ready_(ready), argument_(argument) {}
+    bool operator()() noexcept {
+        if (!is_ready_) is_ready_ = ready_(argument_);
+        return is_ready_ || clock_.is_long();
+    }
+    bool is_ready() const noexcept { return is_ready_; }
+
+private:
+    bool (*ready_)(void*);
+    void* argument_;
+    bool is_ready_ = false;
+    LongWait clock_{second_ns};
+};
+
 /// Converts calls; requests are net::Async's, collectives net::Collectives'.
 class NetworkOver final : public Network {
 public:
@@ -49,6 +76,10 @@ public:
     bool claim_board() noexcept { return !std::exchange(has_board_, true); }
     /// Has `part` resolve what connecting brought, before any node leaves connect(). In order.
     void at_connect(std::function<Result<void>()> part) { parts_.push_back(std::move(part)); }
+
+    /// Goes on with a wait that has taken a second. Ends the process when an awaited node has left,
+    /// or with HIROBA_WAIT_TIMEOUT.
+    void wait_on(const WaitFor& wait) noexcept;
 
     /// What the board has made; every node's is compared before any node leaves connect().
     SetUp& set_up() noexcept { return set_up_; }
@@ -138,6 +169,8 @@ private:
     Result<void> begin();
     /// Adds which regions allocate() has made here to an error that names regions.
     Error with_allocations(Error error) const;
+    /// Says, once, that a node has left while this one waits for what it does not know.
+    void tell_of_departure(const char* what) noexcept;
     /// Ends the process: `call` needs connect().
     void await_connect(const char* call) const noexcept;
     Collectives& together() noexcept {
@@ -148,11 +181,13 @@ private:
 
     std::unique_ptr<Endpoint> endpoint_;
     Surroundings surroundings_;
+    std::unique_ptr<Departures> departures_;
     std::unique_ptr<Collectives> collectives_;
     std::unique_ptr<Async> async_;
     std::vector<std::function<Result<void>()>> parts_;
     std::vector<Handle> allocated_;
     SetUp set_up_;
+    std::atomic<bool> told_of_departure_{false};
     bool connected_ = false;
     bool has_board_ = false;
 };

@@ -76,6 +76,15 @@ public:
         return true;
     }
 
+    /// Calls each(member) for those without whose mark this member does not go on. Where marks
+    /// tell.
+    template <class Each>
+    void each_awaited(Each&& each) noexcept {
+        if (is_passed_ || (awaited_ == Way::down && here_.is_root())) return;
+        marks_.each_awaited(awaited_, here_, phase_, each);
+    }
+    M& marks() noexcept { return marks_; }
+
     std::uint64_t phase() const noexcept { return phase_; }
 
 private:

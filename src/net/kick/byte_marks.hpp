@@ -45,14 +45,19 @@ public:
     }
 
     bool have_come(Way way, const TreeNode& here, std::uint64_t phase) noexcept {
-        const auto mark = static_cast<std::uint8_t>(phase);
-        if (way == Way::down) return wire_.byte_at(release_offset) == mark;
-        const std::uint64_t awaited =
-            way == Way::across
-                ? first_bytes(here.members) & ~(std::uint64_t{0xff} << 8 * here.index)
-                : first_bytes(here.children());
-        return ((wire_.word_at(word_offset(phase)) ^ every_byte * mark) & awaited) == 0;
+        if (way != Way::down) return other_bits(way, here, phase) == 0;
+        return wire_.byte_at(release_offset) == static_cast<std::uint8_t>(phase);
     }
+    /// Calls each(member) for those whose marks have not come.
+    template <class Each>
+    void each_awaited(Way way, const TreeNode& here, std::uint64_t phase, Each&& each) noexcept {
+        if (have_come(way, here, phase)) return;
+        if (way == Way::down) return each(here.parent());
+        const std::uint64_t others = other_bits(way, here, phase);
+        for (std::uint32_t i = 0; i < tree_arity; ++i)
+            if ((others >> 8 * i & 0xff) != 0) each(way == Way::across ? i : here.child(i));
+    }
+    Wire& wire() noexcept { return wire_; }
     /// Nothing: a mark stays until the one of two phases later overwrites it.
     void take(Way, const TreeNode&, std::uint64_t) noexcept {}
 
@@ -62,6 +67,15 @@ private:
 
     static constexpr std::uint32_t word_offset(std::uint64_t phase) {
         return phase % 2 == 0 ? 0 : 8;
+    }
+    /// 0 in the bytes of members that have told of `phase`, and of those that are not awaited.
+    std::uint64_t other_bits(Way way, const TreeNode& here, std::uint64_t phase) noexcept {
+        const auto mark = static_cast<std::uint8_t>(phase);
+        const std::uint64_t awaited =
+            way == Way::across
+                ? first_bytes(here.members) & ~(std::uint64_t{0xff} << 8 * here.index)
+                : first_bytes(here.children());
+        return (wire_.word_at(word_offset(phase)) ^ every_byte * mark) & awaited;
     }
     static constexpr std::uint64_t first_bytes(std::uint32_t count) {
         return count >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * count) - 1;

@@ -85,6 +85,12 @@ public:
         flush();
     }
 
+    NodeId to() const noexcept { return kick_tail_.node(); }
+    bool has_room() noexcept {
+        if (tail_ - head_ == channel_items<T>) head_ = board_->load<std::uint64_t>(place_.head);
+        return tail_ - head_ != channel_items<T>;
+    }
+
 private:
     static constexpr std::uint32_t pending_max = Board::landing_bytes_max / sizeof(T) / 2;
 
@@ -97,10 +103,6 @@ private:
                      std::as_bytes(std::span{pending_}).first(pending_count_ * sizeof(T)));
         pending_count_ = 0;
         kick_tail_.store(place_.tail % page_bytes, tail_);
-    }
-    bool has_room() noexcept {
-        if (tail_ - head_ == channel_items<T>) head_ = board_->load<std::uint64_t>(place_.head);
-        return tail_ - head_ != channel_items<T>;
     }
 
     Board* board_;
@@ -143,13 +145,13 @@ public:
         if (!has_item()) board_->wait_for([this] { return has_item(); });
         return *try_receive();
     }
-
-private:
+    NodeId from() const noexcept { return kick_head_.node(); }
     bool has_item() noexcept {
         if (head_ == tail_) tail_ = board_->load<std::uint64_t>(place_.tail);
         return head_ != tail_;
     }
 
+private:
     static constexpr std::uint64_t give_back = channel_items<T> / 4;
     ChannelReceiver(Board& board, const ChannelPlace& place, Kick<std::uint64_t> head)
         : board_(&board), place_(place), kick_head_(head) {}

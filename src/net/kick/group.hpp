@@ -45,6 +45,7 @@ public:
                              std::uint64_t value) noexcept {
         peer(member).words.store_with_next(in_page_ + offset, value);
     }
+    NodeId node(std::uint32_t member) noexcept { return peer(member).words.node(); }
     void flush(std::uint32_t member) noexcept { board_->wake(peer(member).words.node()); }
     std::uint8_t byte_at(std::uint32_t offset) noexcept {
         return board_->load<std::uint8_t>(place_ + offset);
@@ -106,6 +107,12 @@ public:
     void arrive_and_wait() noexcept {
         arrive();
         wait();
+    }
+    /// Calls each(node) for those without whom it does not go on.
+    template <class Each>
+    void each_awaited(Each&& each) noexcept {
+        phases_.each_awaited(
+            [&](std::uint32_t member) { each(phases_.marks().wire().node(member)); });
     }
 
 private:
@@ -170,12 +177,30 @@ public:
     /// @param call  equal on all members, else the process ends with a line
     template <class Combine>
     T operator()(const T& value, Combine&& combine, ReduceCall call = {}) noexcept {
-        const auto in_type = [&](const T& a, const T& b) { return static_cast<T>(combine(a, b)); };
-        phases_.start(value, call.word());
-        if (!phases_.finished(in_type)) board_->wait_for([&] { return phases_.finished(in_type); });
-        if (phases_.other_call() != call.word()) [[unlikely]]
-            refuse_unequal_reduction(board_->self(), call, ReduceCall::of(phases_.other_call()));
+        start(value, call);
+        if (!finished(combine)) board_->wait_for([&] { return finished(combine); });
+        return result();
+    }
+
+    // The same in parts.
+    void start(const T& value, ReduceCall call) noexcept {
+        phases_.start(value, (call_ = call).word());
+    }
+    /// True when result() is there; ask until then.
+    template <class Combine>
+    bool finished(Combine&& combine) noexcept {
+        return phases_.finished(
+            [&](const T& a, const T& b) { return static_cast<T>(combine(a, b)); });
+    }
+    const T& result() const noexcept {
+        if (phases_.other_call() != call_.word()) [[unlikely]]
+            refuse_unequal_reduction(board_->self(), call_, ReduceCall::of(phases_.other_call()));
         return phases_.result();
+    }
+    /// Calls each(node) for those without whom it does not go on.
+    template <class Each>
+    void each_awaited(Each&& each) noexcept {
+        phases_.each_awaited([&](std::uint32_t member) { each(phases_.wire().node(member)); });
     }
 
 private:
@@ -183,6 +208,7 @@ private:
         : board_(&lines.board()), phases_(lines, lines.here().index, lines.here().members, shape) {}
     Board* board_;
     ReducePhases<GroupLines, T> phases_;
+    ReduceCall call_;
 };
 
 /// Gives one member's value to all. An all-reduce of its bits: nobody leaves before the value's

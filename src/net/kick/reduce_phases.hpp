@@ -63,6 +63,22 @@ public:
         return finish(own_);
     }
 
+    /// Calls each(member) for those without whose value this member does not go on.
+    template <class Each>
+    void each_awaited(Each&& each) noexcept {
+        if (finished_) return;
+        if (shape_ == Shape::all_to_all) {
+            for (std::uint32_t i = 0; i < node_.members; ++i)
+                if (i != node_.index && !arrived(i)) each(i);
+        } else if (told_) {
+            if (!node_.is_root() && !arrived(result_slot)) each(node_.parent());
+        } else {
+            for (std::uint32_t branch = 0; branch < node_.children(); ++branch)
+                if (!arrived(branch)) each(node_.child(branch));
+        }
+    }
+    Wire& wire() noexcept { return wire_; }
+
     /// After finished().
     const T& result() const noexcept { return own_; }
     /// After finished(): the call that another member is in; this member's if no difference was

@@ -42,10 +42,14 @@ Window::Window(Board& board, const WindowPlace& place, NodeId to, Kick<std::uint
 
 void Window::await_room() noexcept {
     if (may_overwrite()) return;
+    ask_for_room();
+    board_->wait_for([this] { return may_overwrite(); });
+}
+
+void Window::ask_for_room() noexcept {
     announce_.store(place_.landing % page_bytes + WindowPlace::wanted_offset, sent_);
     // Pairs with take(): either it sees that we wait, or we see what it took.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    board_->wait_for([this] { return may_overwrite(); });
 }
 
 Result<void> Window::send(std::uint32_t bytes) noexcept {

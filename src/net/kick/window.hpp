@@ -42,6 +42,9 @@ public:
     bool may_overwrite() noexcept { return board_->load<std::uint32_t>(place_.taken) == sent_; }
     /// Waits until may_overwrite(). Not from a handler.
     void await_room() noexcept;
+    /// Has take() wake this node, which is about to wait until may_overwrite().
+    void ask_for_room() noexcept;
+    NodeId to() const noexcept { return to_; }
     /// Where to compose; where peers are mapped it is the receiver's memory. Only while
     /// may_overwrite().
     MutableBytes payload() noexcept {
@@ -81,6 +84,7 @@ public:
     Bytes bytes() noexcept;
     /// Gives the window back to its sender.
     void take() noexcept;
+    NodeId from() const noexcept { return from_; }
 
 private:
     Landed(Board& board, const WindowPlace& place, NodeId from, Kick<std::uint32_t> give_back)
