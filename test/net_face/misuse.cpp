@@ -111,6 +111,13 @@ void left_while(void (*waiting)(Connected&)) {
 void left_in_kick_barrier() {
     left_while([](Connected& node) { node.barrier->arrive_and_wait(); });
 }
+/// It leaves when others have asked it already.
+void left_late() {
+    Connected node;
+    if (node.self() == 1) return std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    node.barrier->arrive_and_wait();
+    wrong("it went on");
+}
 void left_in_sum() {
     left_while([](Connected& node) { (*node.total)(1); });
 }
@@ -428,6 +435,7 @@ int main(int argc, char** argv) {
         {"left_before_connect", left_before_connect},
         {"left_in_barrier", left_in_barrier},
         {"left_in_kick_barrier", left_in_kick_barrier},
+        {"left_late", left_late},
         {"left_in_sum", left_in_sum},
         {"left_in_sum_of_tree", left_in_sum_of_tree},
         {"left_without_sending", left_without_sending},
