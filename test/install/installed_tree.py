@@ -197,6 +197,36 @@ class InstalledTree(unittest.TestCase):
                         LD_LIBRARY_PATH=self.library_folder))
                     self.assertEqual(sorted(said.splitlines()), sorted(wanted))
 
+    def test_further_blocks_of_tutorials_give_right_answers(self):
+        """test/install/blocks has a program for each page, with every line of the page's blocks in it."""
+        package = {"net": "hiroba_net", "kick": "hiroba_kick", "gas": "hiroba_gas", "acp": "acp"}
+        for source in sorted((OPTIONS.source / "test" / "install" / "blocks").glob("*.c*")):
+            page = (OPTIONS.source / "docs" / "tutorials" / f"{source.stem}.md").read_text()
+            program = [line.strip() for line in source.read_text().splitlines()]
+            blocks = [block for block in re.findall(r"```(?:cpp|c)\n(.*?)```", page, re.S)
+                      if not re.match(r"(?://|/\*) \w+\.c", block)]
+            self.assertTrue(blocks, source.name)
+            for block in blocks:
+                rest = iter(program)
+                for line in block.splitlines():
+                    self.assertTrue(line.strip() == "..." or line.strip() in rest,
+                                    f"{source.name} does not have, in the order of the page: {line}")
+            for compiler in OPTIONS.compilers:
+                with self.subTest(page=source.name, compiler=compiler):
+                    compile_it = CXX[compiler] if source.suffix == ".cpp" else compiler
+                    built = self.place / f"blocks_{source.stem}_{compiler}"
+                    call(compile_it, "-O2", "-Wall", "-Wextra", "-Werror", source,
+                         *self.flags(package[source.stem], "--cflags", "--libs"), "-o", built)
+                    launch = [] if source.suffix == ".c" else ["--spmd"]
+                    runs = [["run", "--provider", provider, *launch, "-n", "3", built] for provider in ("shm", "udp")]
+                    if source.stem in ("net", "kick"):
+                        runs.append(["sim", "-n", "3", "--loss", "10", built])
+                    if source.stem == "net":
+                        runs += [[*words, "many"] for words in runs]
+                    for words in runs:
+                        said = call(self.hiroba, *words, env=environment(LD_LIBRARY_PATH=self.library_folder))
+                        self.assertEqual(said.split(), ["right"] * 3, words)
+
     def test_a_component_on_another_brings_it_along(self):
         self.configure("find_package(hiroba REQUIRED COMPONENTS kick)\n"
                        "add_library(user INTERFACE)\ntarget_link_libraries(user INTERFACE hiroba::kick)\n"
