@@ -310,7 +310,8 @@ struct HeaderCounts {
 /// Made before Network::connect(); what is reserved, and windows, channels and collectives, too, by
 /// the same calls in the same order on every node, members or not, and where one node sends to
 /// another that one receives from it: else connect() is false and says which call differs. All of
-/// it is used after connect(). Thread: any, after connect(); setting up belongs to one thread.
+/// it is used after connect(), and as long as the network is; kicks as long as the board. Thread:
+/// any, after connect(); setting up belongs to one thread.
 class __attribute__((visibility("default"))) Board {
 public:
     static constexpr std::size_t polled_bytes_default = std::size_t{128} << 10;  ///< the paper's

@@ -99,7 +99,8 @@ class __attribute__((visibility("default"))) Network {
 public:
     /// Joins the job; before any other thread starts. A process not started by `hiroba run` is a
     /// job of one node. On failure: nullptr, and `*why`, which may be nullptr,
-    /// is one line that says what to change. So it is with every `why` below.
+    /// is one line that says what to change. So it is with every `why` below. One at a time;
+    /// after its end all nodes may open another.
     static std::unique_ptr<Network> open(std::string* why, const Options& options = {});
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;

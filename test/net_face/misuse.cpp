@@ -91,6 +91,11 @@ void left_by_quick_exit() {
     if (node.self() == 1) _exit(0);
     node.await_end();
 }
+/// Its second network is not destroyed; of the first it took leave.
+void left_second_by_exit() {
+    { Connected node; }
+    left_by_exit();
+}
 void left_before_connect() {
     Node node;
     if (node.self() == 1) std::exit(0);
@@ -432,6 +437,7 @@ int main(int argc, char** argv) {
     const std::pair<const char*, void (*)()> cases[] = {
         {"left_by_exit", left_by_exit},
         {"left_by_quick_exit", left_by_quick_exit},
+        {"left_second_by_exit", left_second_by_exit},
         {"left_before_connect", left_before_connect},
         {"left_in_barrier", left_in_barrier},
         {"left_in_kick_barrier", left_in_kick_barrier},

@@ -159,6 +159,11 @@ void ControlServer::arrive(std::uint32_t rank, ControlPacket& packet, std::uint6
             rank);
         return;
     }
+    // A node that opens another network after the end of one has not left.
+    if (packet.header.kind == ControlKind::gather) {
+        end.regions.reset();
+        end.status.reset();
+    }
     end.arrived = packet.header.kind;
     end.gathered = std::move(packet.body);
     end.gathered_fd = packet.fd;
