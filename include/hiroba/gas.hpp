@@ -128,7 +128,8 @@ public:
     std::uint64_t page_bytes() const noexcept { return std::uint64_t{1} << page_shift_; }
     /// Returns when every rank has called it. One thread of each rank. Accesses that are complete
     /// before are seen after it. Where another rank makes another collective call meanwhile, the
-    /// job ends with a line that names both calls.
+    /// job ends with a line that names both calls; where a collective call takes longer than
+    /// HIROBA_WAIT_TIMEOUT seconds (0, as it is unless set: any), with one that names it.
     virtual void barrier() noexcept = 0;
     /// Collective: rank `from`'s value on every rank (a pointer to begin with). One thread of each
     /// rank. `from` is the same on all, else the job ends with a line that names both.
