@@ -241,6 +241,7 @@ int run(std::uint64_t seed, std::uint32_t steps, bool flushes) {
     over = true;
     if (flusher.joinable()) flusher.join();
     must(control.barrier());  // nodes answer each other until all are through
+    control.report_leaving();
     if (node.races() > 0) failed(std::to_string(node.races()) + " races of a program without any");
     const dsm::MemoryCounts counts = node.memory().counts();
     std::printf("node %u of %u, %zu threads: seed %lu right; %lu faults, %lu merges, %lu atomics\n",
