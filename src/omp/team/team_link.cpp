@@ -307,12 +307,20 @@ bool TeamLink::have_come(std::uint32_t from, std::uint32_t to) noexcept {
     return true;
 }
 
-// While this thread would only wait it releases: the next fork finds less to do, and others are
-// idle then. Other nodes may still be in the region and come upon what was changed here by atomics,
+bool TeamLink::children_join_soon() noexcept {
+    constexpr std::uint64_t moment_ns = 20'000;
+    return parts_.endpoint->wait_until([this] { return children_have_joined(); },
+                                       now_ns() + moment_ns);
+}
+
+// While this thread would only wait, and for more than a moment, it releases: the next fork finds
+// less to do, and others are idle then. A release just before a fork makes two versions of what the
+// next region reads first, and a node that has heard of the first alone comes upon the second.
+// Other nodes may still be in the region and come upon what was changed here by atomics,
 // a reduction say: what is owed for them is told now, and not when asked.
 bool TeamLink::join(Distraction distraction) noexcept {
     note_reader(true);
-    if (parts_.memory->owes_release() || !children_have_joined()) release();
+    if (parts_.memory->owes_release() || !children_join_soon()) release();
     if (!await([this] { return children_have_joined(); }, distraction)) return note_reader(false);
     receive_from_children(Kind::join);
     region_runs(false);

@@ -112,6 +112,7 @@ public:
         return {began_.load(std::memory_order_acquire), at};
     }
     /// Called once children_have_joined().
+    bool children_join_soon() noexcept;
     void arrive_at_join() noexcept;
     bool children_have_joined() noexcept { return children_have_come(Kind::join); }
     /// The terms of this node's threads, until they leave with its join; on node 0, those of all
