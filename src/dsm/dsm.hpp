@@ -136,10 +136,10 @@ public:
         acquire(Others::stopped);
     }
 
-    /// Encodes what `peer` may lack into `out` (at least news_bytes_max()) and marks it as sent.
     /// Behind the last acquire of a synchronization, while no thread of the program runs here:
     /// brings what they used behind the same one before (this thread's SyncPlace).
     virtual void bring_expected() noexcept {}
+    /// Encodes what `peer` may lack into `out` (at least news_bytes_max()) and marks it as sent.
     virtual std::size_t news_for(NodeId peer, MutableBytes out) noexcept = 0;
     /// Encodes what any node may lack (for objects whose next reader is unknown); marks nothing.
     virtual std::size_t news_for_anyone(MutableBytes out) noexcept = 0;
