@@ -37,35 +37,18 @@ struct SyncPlace {
     SyncKind kind = SyncKind::start;
 };
 
-/// A compiler's runtime call has said of the atomic behind it that it adds what lies at `term` to
-/// the variable of a reduction.
-struct AnnouncedTerm {
-    std::uintptr_t code = 0;  ///< behind the call; 0: nothing was said
-    const void* term = nullptr;
-};
-
 struct ThreadContext {
     std::byte* runtime_stack_top = nullptr;  ///< private stack on which releases and acquires run
     bool on_runtime_stack = false;
     std::uintptr_t signal_stack = 0;  ///< the alternate stack of ours: where it begins, 0: none
     std::size_t signal_stack_bytes = 0;
-    bool in_runtime = false;           ///< this thread executes our code, not the program's
-    std::uint32_t global_thread = 0;   ///< number over the whole job: node * threads + local number
-    void* omp = nullptr;               ///< the OpenMP layer's state of this thread
-    void* kmp = nullptr;               ///< what clang's entry points keep of it (abi/kmp)
-    void* tool = nullptr;              ///< what is kept of it for a first-party tool (omp/tool)
-    std::uint64_t atomic_block = 0;    ///< 1 + block whose critical section it is in (dsm/engine)
-    void* callbacks = nullptr;         ///< those that wait for the running one (net/offload)
-    TraceRing* trace = nullptr;        ///< this thread's last trace records (base/trace.hpp)
-    std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
+    bool in_runtime = false;          ///< this thread executes our code, not the program's
+    std::uint32_t global_thread = 0;  ///< number over the whole job: node * threads + local number
+    TraceRing* trace = nullptr;       ///< this thread's last trace records (base/trace.hpp)
     /// The signals that the program had blocked when it faulted; nullptr: no fault
     /// (base/held_signals.hpp).
     const sigset_t* mask_before_fault = nullptr;
-    /// The part of the program's stack under our frames while the thread flushes, where the program
-    /// has nothing; else empty.
-    std::uintptr_t frames_begin = 0, frames_end = 0;
-    AnnouncedTerm announced;  ///< of the thread's next atomic (omp/atomic)
-    Turns* turns = nullptr;   ///< schedules the thread; nullptr: the kernel does (base/turns.hpp)
+    Turns* turns = nullptr;  ///< schedules the thread; nullptr: the kernel does (base/turns.hpp)
     /// Where its neighbours look whether they still let it go first, nullptr: they do not
     /// (omp/team/single_turn.hpp).
     std::atomic<ThreadContext*>* goes_first = nullptr;
@@ -75,6 +58,9 @@ struct ThreadContext {
     /// call pass, 1 hands it to us.
     char examines_calls = 0;
     bool in_own_library = false;  ///< this thread executes a library that serves this node
+    /// What the layers above keep of the thread, each in its room (base/thread_room.hpp).
+    static constexpr std::size_t rooms_count = 4, room_bytes = 32;
+    alignas(std::max_align_t) std::byte rooms[rooms_count][room_bytes] = {};
 };
 
 /// `thread`, the calling one, is in the runtime again: what it did before is done.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/latch.hpp"
+#include "base/thread_room.hpp"
 
 namespace hiroba {
 namespace {
@@ -206,6 +207,27 @@ TEST(ThreadContext, ForkedChildKeepsItsContextFromItsOwnThreadsWhenTheParentIsGo
     EXPECT_EQ(read(verdict[0], &answer, 1), 1);
     EXPECT_EQ(answer, 'y');
     close(verdict[0]);
+}
+
+TEST(ThreadRoom, rooms_begin_as_zero_and_lie_apart) {
+    struct Part {
+        void* first = nullptr;
+        std::uint64_t rest[3] = {};
+    };
+    static_assert(sizeof(Part) == ThreadContext::room_bytes);
+    ThreadContext context;
+    constexpr ThreadRoom<Part, 0> lowest;
+    constexpr ThreadRoom<Part, ThreadContext::rooms_count - 1> highest;
+    EXPECT_EQ(lowest(context).first, nullptr);
+    EXPECT_EQ(highest(context).rest[2], 0u);
+    lowest(context) = {&context, {1, 2, 3}};
+    highest(context).rest[2] = 4;
+    EXPECT_EQ(lowest(context).rest[2], 3u);
+    EXPECT_EQ(highest(context).first, nullptr);
+    EXPECT_FALSE(context.in_own_library);
+    EXPECT_GE(reinterpret_cast<std::byte*>(&lowest(context)), context.rooms[0]);
+    EXPECT_LE(reinterpret_cast<std::byte*>(&highest(context) + 1),
+              reinterpret_cast<std::byte*>(&context + 1));
 }
 
 }  // namespace

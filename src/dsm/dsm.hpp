@@ -242,6 +242,12 @@ public:
     virtual void each_place(PlaceVisit, void*) const noexcept {}
 };
 
+/// Whether `thread` is in the handler of a fault of the program's. A guess: of any thread.
+bool resolves_fault(const ThreadContext& thread) noexcept;
+/// Leaves [begin, end) of the calling thread's stack out of what its releases compare: frames of
+/// the runtime's lie there, over nothing of the program's. An empty range: none does.
+void ignore_frames(std::uintptr_t begin, std::uintptr_t end) noexcept;
+
 /// From now on the launcher hears of each race that `memory` finds. Both outlive the job.
 void report_races(SharedMemory& memory, net::ControlChannel& launcher) noexcept;
 /// Sends the launcher what `memory` has counted, by name, for the node and for each place.

@@ -11,6 +11,7 @@
 #include "dsm/dsm.hpp"
 #include "dsm/sync/lock_table.hpp"
 #include "omp/runtime_core.hpp"
+#include "omp/thread_part.hpp"
 
 namespace hiroba::omp {
 
@@ -112,7 +113,7 @@ RuntimeCore::~RuntimeCore() {
     for (auto& thread : threads_) thread->start.advance(patience_);
     tasks_.ring();
     for (const pthread_t thread : pool_) pthread_join(thread, nullptr);
-    if (this_thread().omp != nullptr && self().runtime == this) this_thread().omp = nullptr;
+    if (thread_part().state != nullptr && self().runtime == this) thread_part().state = nullptr;
 }
 
 void RuntimeCore::attach() {
@@ -126,7 +127,7 @@ void RuntimeCore::attach() {
 void RuntimeCore::become_initial_thread() noexcept {
     ThreadState& thread = *threads_[0];
     thread.initial = true;
-    this_thread().omp = &thread;
+    thread_part().state = &thread;
     if (environment_.places.empty()) return;
     thread.base.binding = {0, 0, static_cast<std::uint32_t>(environment_.places.size())};
     bind(thread);
@@ -135,7 +136,7 @@ void RuntimeCore::become_initial_thread() noexcept {
 ThreadState& RuntimeCore::self() noexcept {
     ThreadContext& thread = this_thread();
     end_going_first(thread);
-    auto* const state = static_cast<ThreadState*>(thread.omp);
+    auto* const state = thread_part(thread).state;
     return state != nullptr && state->runtime == this ? *state : meet_foreign_thread();
 }
 
@@ -144,15 +145,15 @@ ThreadState& RuntimeCore::meet_foreign_thread() noexcept {
     state->runtime = this;
     state->foreign = true;
     state->base.icvs = environment_.initial;
-    this_thread().omp = state;
+    thread_part().state = state;
     return *state;
 }
 
 void RuntimeCore::forget_thread() noexcept {
-    auto* const state = static_cast<ThreadState*>(this_thread().omp);
+    auto* const state = thread_part().state;
     if (state == nullptr || state->runtime != this || !state->foreign) return;
     release_implicit(state->base);
-    this_thread().omp = nullptr;
+    thread_part().state = nullptr;
     delete state;
 }
 

@@ -8,6 +8,7 @@
 #include "net/net.hpp"
 #include "omp/runtime_core.hpp"
 #include "omp/team/team.hpp"
+#include "omp/thread_part.hpp"
 
 namespace hiroba::omp {
 
@@ -24,7 +25,7 @@ bool joins_take_terms(const Frame& frame) noexcept {
 // Variables that the program changes by atomics of its own are behind a pointer.
 // clang's code says beforehand that an atomic is a reduction's.
 bool leave_to_join(const LastAtomic& atomic) noexcept {
-    const auto* const thread = static_cast<const ThreadState*>(this_thread().omp);
+    const ThreadState* const thread = thread_part().state;
     if (thread == nullptr || !is_program_call(atomic.return_address)) return false;
     const Frame& frame = *thread->frame;
     if (!joins_take_terms(frame)) return false;
@@ -38,11 +39,11 @@ bool leave_to_join(const LastAtomic& atomic) noexcept {
 bool RuntimeCore::announce_term(const void* code, const void* term) noexcept {
     const Frame& frame = *self().frame;
     if (frame.place.team_size == 1 || !joins_take_terms(frame)) return false;
-    this_thread().announced = {reinterpret_cast<std::uintptr_t>(code), term};
+    thread_part().announced = {reinterpret_cast<std::uintptr_t>(code), term};
     return true;
 }
 
-void RuntimeCore::withdraw_term() noexcept { this_thread().announced = {}; }
+void RuntimeCore::withdraw_term() noexcept { thread_part().announced = {}; }
 
 /// When all threads of all nodes have left the region: by the one that led it, as a part of it.
 void RuntimeCore::apply_terms() noexcept {

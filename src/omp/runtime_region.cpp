@@ -17,6 +17,7 @@
 #include "omp/runtime_core.hpp"
 #include "omp/task/reductions.hpp"
 #include "omp/team/team_shape.hpp"
+#include "omp/thread_part.hpp"
 #include "omp/tool/task_observer.hpp"
 
 namespace hiroba::omp {
@@ -333,7 +334,7 @@ void RuntimeCore::join_nodes(ThreadState& thread, bool several) noexcept {
 
 void RuntimeCore::work(std::uint32_t local_thread) noexcept {
     ThreadState& thread = *threads_[local_thread];
-    this_thread().omp = &thread;
+    thread_part().state = &thread;
     while (link_ != nullptr ? await_region(thread) : await_region_here(thread)) {
         enter_region(thread);
         // No other node reads what this thread meets by itself.

@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/kmp/thread_notes.hpp"
 
-#include "base/thread_context.hpp"
+#include <utility>
+
+#include "base/thread_room.hpp"
 
 namespace hiroba::abi::kmp {
 
+namespace {
+struct ThreadPart {
+    ThreadNotes* notes = nullptr;
+};
+constexpr ThreadRoom<ThreadPart, 3> thread_part;
+}  // namespace
+
 ThreadNotes& notes() noexcept {
-    ThreadContext& thread = this_thread();
-    if (thread.kmp == nullptr) {
+    ThreadNotes*& own = thread_part().notes;
+    if (own == nullptr) {
         const RuntimeScope here;
-        thread.kmp = new ThreadNotes;
+        own = new ThreadNotes;
     }
-    return *static_cast<ThreadNotes*>(thread.kmp);
+    return *own;
 }
 
 void forget_notes() noexcept {
-    ThreadContext& thread = this_thread();
     const RuntimeScope here;
-    auto* const own = static_cast<ThreadNotes*>(thread.kmp);
+    ThreadNotes*& own = thread_part().notes;
     if (own == nullptr) return;
     for (const auto& copy : own->copies) runtime().free_for_task(copy.second);
-    delete own;
-    thread.kmp = nullptr;
+    delete std::exchange(own, nullptr);
 }
 
 }  // namespace hiroba::abi::kmp

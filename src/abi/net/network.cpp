@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/thread_context.hpp"
 #include "base/turns.hpp"
+#include "net/thread_part.hpp"
 
 namespace hiroba::net {
 namespace {
@@ -38,7 +39,7 @@ bool tell(const Result<Value>& result, std::string* why) {
 
 void refuse_in_handler(const Endpoint& endpoint) noexcept {
     // A callback of a request that ends in its own call runs outside of every poll.
-    if (!endpoint.in_handler() && this_thread().callbacks == nullptr) return;
+    if (!endpoint.in_handler() && !is_in_callback()) return;
     fatal(
         "node %u waits in a handler, a callback or a foreign call: make requests there, with a "
         "callback each, and wait in the program's own threads",

@@ -15,6 +15,7 @@
 #include "dsm/engine/node.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/kernel_calls.hpp"
+#include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
 
@@ -63,7 +64,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         kernel_call(SYS_madvise, range.address, map().shape().stack_bytes, MADV_DODUMP);
         return false;
     }
-    if (this_thread().atomic_block == block + std::uint64_t{1}) {
+    if (thread_part().atomic_block == block + std::uint64_t{1}) {
         // Between enter_atomic() and leave_atomic(), with the latch: another thread's release has
         // re-armed write tracking under us.
         engine_->map(range, Access::write);

@@ -9,6 +9,7 @@
 #include "base/thread_context.hpp"
 #include "base/turns.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
 
@@ -84,7 +85,7 @@ bool Node::enter_own(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     entry.trial.as_taken = false;
     entry.state = take(entry, BlockEvent::atomic).next;
-    this_thread().atomic_block = block + std::uint64_t{1};
+    thread_part().atomic_block = block + std::uint64_t{1};
     return true;
 }
 
@@ -136,7 +137,7 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
     // The last change of the block may have been made to let this thread go on.
     races_.note_known(block);
     entry.state = next.next;
-    this_thread().atomic_block = block + std::uint64_t{1};
+    thread_part().atomic_block = block + std::uint64_t{1};
     // Where it is writable already no call is made. The kernel may have dropped the mapping since,
     // or a release may have re-armed write tracking: then the access faults, and on_fault() maps
     // it.
@@ -149,7 +150,7 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
     entry.notice_wts = {};
     entry.rts = token.rts;
     entry.brought = false;
-    this_thread().atomic_block = 0;
+    thread_part().atomic_block = 0;
     lock_.unlock(block, token);
     entry.latch.unlock();
     return false;
@@ -167,7 +168,7 @@ void Node::end_atomic(BlockEntry& entry) noexcept {
     entry.atomics.at_ns = now_ns();
     debts_.quantum().note_atomics(entry.atomics.at_ns, entry.atomics.vain ? 0 : 1);
     debts_.board().note_active(false);
-    this_thread().atomic_block = 0;
+    thread_part().atomic_block = 0;
     entry.latch.unlock();
     end_turn(entry);
 }

@@ -7,6 +7,7 @@
 // (test/house/check_vectors.py looks at what came of it).
 #include "base/thread_context.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
 
@@ -47,13 +48,13 @@ OwnAtomics Node::own_atomics() noexcept {
     end_going_first(*thread);
     statistics_.count_row(entry, BlockEvent::atomic);
     entry.trial.as_taken = false;  // as in enter_own()
-    thread->atomic_block = block + std::uint64_t{1};
+    thread_part(*thread).atomic_block = block + std::uint64_t{1};
     return true;
 }
 
 [[gnu::always_inline]] inline bool Node::may_leave_own(ThreadContext& thread, void* address,
                                                        std::size_t bytes) noexcept {
-    const auto block = static_cast<BlockId>(thread.atomic_block - 1);
+    const auto block = static_cast<BlockId>(thread_part(thread).atomic_block - 1);
     BlockEntry& entry = entries_[block];
     if (!keeps_lock(entry.state) || statistics_.has_places() ||
         // Relaxed: as in end_turn().
@@ -63,7 +64,7 @@ OwnAtomics Node::own_atomics() noexcept {
         const auto offset = *map().offset_of(reinterpret_cast<std::uintptr_t>(address));
         if (!note_held_atomic_now(block, offset, bytes)) return false;
     }
-    thread.atomic_block = 0;
+    thread_part(thread).atomic_block = 0;
     statistics_.count_atomic_of(thread);
     entry.latch.unlock();
     return true;

@@ -12,6 +12,7 @@
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
 
@@ -189,7 +190,7 @@ void Node::written(AddressRange range) noexcept {
 bool Node::has_changed(BlockId block) noexcept {
     const std::byte* const ours = private_copy(block);
     const std::byte* const twin = twin_of(block);
-    const ThreadContext& thread = this_thread();
+    const ThreadPart& thread = thread_part();
     if (thread.frames_end == 0) return differs(ours, twin, block_bytes());
     const std::uintptr_t at = program_range(block).address;
     const std::size_t begin = std::clamp(thread.frames_begin, at, at + block_bytes()) - at;

@@ -23,6 +23,7 @@
 #include "dsm/memory/fault_lock.hpp"
 #include "dsm/memory/fault_program.hpp"
 #include "dsm/memory/own_tls.hpp"
+#include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
 namespace {
@@ -63,10 +64,11 @@ bool ask_targets(std::uintptr_t address, bool write, const ucontext_t& context) 
     const auto instruction = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
     if (address < page_bytes) return false;
     ThreadContext& thread = this_thread();
-    if (thread.fault_address != 0)
+    ThreadPart& part = thread_part(thread);
+    if (part.fault_address != 0)
         fatal("fault at 0x%lx (instruction 0x%lx) while resolving the fault at 0x%lx", address,
-              instruction, thread.fault_address);
-    thread.fault_address = address;
+              instruction, part.fault_address);
+    part.fault_address = address;
     thread.mask_before_fault = &context.uc_sigmask;
     bool resolved = false;
     for (const std::atomic<FaultTarget*>& slot : targets) {
@@ -75,7 +77,7 @@ bool ask_targets(std::uintptr_t address, bool write, const ucontext_t& context) 
         if (target != nullptr && (resolved = target->on_fault(address, write))) break;
     }
     thread.mask_before_fault = nullptr;
-    thread.fault_address = 0;
+    part.fault_address = 0;
     return resolved;
 }
 

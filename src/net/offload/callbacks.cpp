@@ -8,6 +8,7 @@
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 #include "net/offload/engine.hpp"
+#include "net/thread_part.hpp"
 
 namespace hiroba::net::offload {
 namespace {
@@ -26,7 +27,7 @@ struct Line {
     Ended ended[length_max];
 };
 
-Line* line_of(ThreadContext& thread) { return static_cast<Line*>(thread.callbacks); }
+Line* line_of(ThreadContext& thread) { return static_cast<Line*>(thread_part(thread).callbacks); }
 
 }  // namespace
 
@@ -46,7 +47,7 @@ void run_callback(ThreadContext& thread, const Completion& callback, Outcome out
     }
     Line line;
     line.first = line.count = 0;
-    thread.callbacks = &line;
+    thread_part(thread).callbacks = &line;
     callback.function(callback.data, outcome);
     while (line.count != 0) {
         const Ended next = line.ended[line.first];
@@ -54,7 +55,7 @@ void run_callback(ThreadContext& thread, const Completion& callback, Outcome out
         --line.count;
         next.function(next.data, next.outcome);
     }
-    thread.callbacks = nullptr;
+    thread_part(thread).callbacks = nullptr;
 }
 
 }  // namespace hiroba::net::offload

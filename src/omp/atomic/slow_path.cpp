@@ -14,6 +14,8 @@
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
+#include "dsm/dsm.hpp"
+#include "omp/thread_part.hpp"
 
 namespace hiroba::omp {
 
@@ -177,20 +179,19 @@ class FramesOnStack {
 public:
     /// @param own  of the C++ function that the hook has called
     FramesOnStack(const SiteRecord& site, HookFrame* hook, const void* own) noexcept
-        : context_(this_thread()), known_(site.kind == SiteKind::flush && hook != nullptr) {
+        : known_(site.kind == SiteKind::flush && hook != nullptr) {
         if (!known_) return;
         constexpr std::size_t below_frame = 512;  // of what is called until the stack is switched
-        context_.frames_begin = reinterpret_cast<std::uintptr_t>(own) - below_frame;
-        context_.frames_end = reinterpret_cast<std::uintptr_t>(hook->above().red_zone);
+        dsm::ignore_frames(reinterpret_cast<std::uintptr_t>(own) - below_frame,
+                           reinterpret_cast<std::uintptr_t>(hook->above().red_zone));
     }
     FramesOnStack(const FramesOnStack&) = delete;
     FramesOnStack& operator=(const FramesOnStack&) = delete;
     ~FramesOnStack() {
-        if (known_) context_.frames_begin = context_.frames_end = 0;
+        if (known_) dsm::ignore_frames(0, 0);
     }
 
 private:
-    ThreadContext& context_;
     bool known_;
 };
 
@@ -235,7 +236,7 @@ hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord*
     using hiroba::omp::Entered;
     Entered entered = Entered::no;
     hiroba::ThreadContext& context = hiroba::this_thread();
-    const auto announced = std::exchange(context.announced, {});
+    const auto announced = std::exchange(hiroba::omp::thread_part(context).announced, {});
     // Set until leave: a handler of the program that ran now could wait for what this thread holds.
     context.in_runtime = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);

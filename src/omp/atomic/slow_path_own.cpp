@@ -7,6 +7,7 @@
 
 #include "base/thread_context.hpp"
 #include "omp/atomic/slow_path.hpp"
+#include "omp/thread_part.hpp"
 
 // extern "C" although this is no ABI: slow_path_entry.S calls these by name.
 extern "C" {
@@ -33,7 +34,7 @@ extern "C" {
     std::byte* const lowest = static_cast<std::byte*>(__builtin_frame_address(0)) - below;
     asm volatile("movb $0, %0" : "=m"(*lowest));
     if (hooks.own.try_enter(hooks.own.context, address, site->operand_bytes)) {
-        thread->announced.code = 0;
+        hiroba::omp::thread_part(*thread).announced.code = 0;
         return true;
     }
     thread->in_runtime = false;

@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/latch.hpp"
 #include "base/turns.hpp"
+#include "dsm/dsm.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::omp {
@@ -89,7 +90,7 @@ void SingleTurn::let_first_go() noexcept {
         backoff.pause();
         const std::uint64_t now = computed_ns(clock);
         // A fault ends before the store that it was for.
-        if (std::atomic_ref{first->fault_address}.load(std::memory_order_relaxed) != 0) {
+        if (dsm::resolves_fault(*first)) {
             computed = now;
         } else if (now - computed >= step_ns) {
             return;

@@ -17,6 +17,7 @@
 #include "base/latch.hpp"
 #include "base/program_call.hpp"
 #include "base/thread_context.hpp"
+#include "omp/thread_part.hpp"
 #include "omp/tool/ompt.hpp"
 #include "omp/tool/tool_library.hpp"
 
@@ -175,7 +176,7 @@ private:
 /// The calling thread's, or null when the tool has not heard of it.
 inline ToolThread* tool_thread_if_known() noexcept {
     ThreadContext* const context = this_thread_if_known();
-    return context != nullptr ? static_cast<ToolThread*>(context->tool) : nullptr;
+    return context != nullptr ? thread_part(*context).tool : nullptr;
 }
 
 }  // namespace hiroba::omp

@@ -51,14 +51,14 @@ Result<std::unique_ptr<Runtime>> create_runtime(Parts parts, ompt::Lookup lookup
 // --- threads -------------------------------------------------------------------------------------
 
 ToolThread& ToolRuntime::meet(ompt::Thread kind) noexcept {
-    void*& kept = this_thread().tool;
+    ToolThread*& kept = thread_part().tool;
     if (kept == nullptr) {
         const RuntimeScope here;
         auto* const made = new ToolThread;
         made->kind = kind;
         kept = made;
     }
-    return *static_cast<ToolThread*>(kept);
+    return *kept;
 }
 
 ToolThread* ToolRuntime::thread() noexcept {
@@ -96,18 +96,18 @@ void ToolRuntime::work(std::uint32_t local_thread) noexcept {
 void ToolRuntime::thread_ends() noexcept {
     ToolThread* const thread = tool_thread_if_known();
     if (thread == nullptr) return;
-    this_thread().tool = nullptr;
+    thread_part().tool = nullptr;
     const bool counted = thread->begun && (thread->kind == ompt::Thread::worker || thread->leads);
     const bool is_told = tool_->is_private() || tool_->node() == 0;
     if (thread->begun && tool_->is_on() && is_told) {
-        this_thread().tool = thread;
+        thread_part().tool = thread;
         end_member(*thread);
         tool_->tell_of_ended();
         if (thread->kind != ompt::Thread::worker)
             tool_->tell(Event::implicit_task, static_cast<int>(Scope::end), nullptr,
                         &thread->initial.data, 0, 1, ompt::task_flag::initial);
         tool_->tell(Event::thread_end, &thread->data);
-        this_thread().tool = nullptr;
+        thread_part().tool = nullptr;
     }
     if (counted) tool_->workers_alive.fetch_sub(1);
     // The ToolThread is not freed: a signal handler of the tool in this thread may look at it until

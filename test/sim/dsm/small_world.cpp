@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "dsm/thread_part.hpp"
+
 namespace hiroba::sim_test {
 
 namespace {
@@ -362,7 +364,7 @@ std::uint64_t SmallWorld::digest() noexcept {
     digest.add(told_);
     for (const net::sim::Fiber* const thread : threads_) {
         digest.add(thread->ended);
-        digest.add(thread->context.atomic_block);
+        digest.add(dsm::thread_part(thread->context).atomic_block);
         if (thread->ended) continue;
         const auto* const from = static_cast<const std::byte*>(thread->stack_pointer);
         digest.add(Bytes{from, static_cast<std::size_t>(thread->stack_top - from)});

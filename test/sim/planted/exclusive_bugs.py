@@ -116,7 +116,7 @@ EXCLUSIVE = {
     # An atomic that gives way to a write leaves its node the home of bytes whose time it does not note.
     "taken_home_without_its_time": (
         ENGINE + "node_atomic.cpp",
-        [("    entry.rts = token.rts;\n    entry.brought = false;\n    this_thread()", "    entry.brought = false;\n    this_thread()")],
+        [("    entry.rts = token.rts;\n    entry.brought = false;\n    thread_part()", "    entry.brought = false;\n    thread_part()")],
     ),
     # A block goes back as it was taken though a release has begun that had nothing to do.
     "given_back_past_empty_release": (

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what the shared memory keeps of a thread.
+#pragma once
+
+#include <cstdint>
+
+#include "base/thread_room.hpp"
+
+namespace hiroba::dsm {
+
+struct ThreadPart {
+    std::uint64_t atomic_block = 0;    ///< 1 + block whose critical section it is in (dsm/engine)
+    std::uintptr_t fault_address = 0;  ///< the fault being resolved, 0: none (dsm/memory)
+    /// The part of the program's stack under our frames while the thread flushes, where the program
+    /// has nothing; else empty.
+    std::uintptr_t frames_begin = 0, frames_end = 0;
+};
+inline constexpr ThreadRoom<ThreadPart, 1> thread_part;
+
+}  // namespace hiroba::dsm
