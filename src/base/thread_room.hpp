@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what a layer keeps of each thread: a room in the thread's context, of which base knows how
 // large it is, and the layer what lies there.
-// Invariant: a room is one layer's: net 0, dsm 1, omp 2, the entry points of clang's runtime 3.
+// Invariant: a room is one layer's (test/house/check_layers.py looks): net 0, dsm 1, omp 2, the
+// entry points of clang's runtime 3.
 #pragma once
 
 #include <cstddef>

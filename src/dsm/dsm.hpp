@@ -243,7 +243,7 @@ public:
 };
 
 /// Whether `thread` is in the handler of a fault of the program's. A guess: of any thread.
-bool resolves_fault(const ThreadContext& thread) noexcept;
+bool resolves_fault(ThreadContext& thread) noexcept;
 /// Leaves [begin, end) of the calling thread's stack out of what its releases compare: frames of
 /// the runtime's lie there, over nothing of the program's. An empty range: none does.
 void ignore_frames(std::uintptr_t begin, std::uintptr_t end) noexcept;

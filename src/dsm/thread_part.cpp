@@ -8,9 +8,8 @@
 namespace hiroba::dsm {
 
 // Relaxed: whether that thread goes on is asked again and again.
-bool resolves_fault(const ThreadContext& thread) noexcept {
-    auto& address = const_cast<std::uintptr_t&>(thread_part(thread).fault_address);
-    return std::atomic_ref{address}.load(std::memory_order_relaxed) != 0;
+bool resolves_fault(ThreadContext& thread) noexcept {
+    return std::atomic_ref{thread_part(thread).fault_address}.load(std::memory_order_relaxed) != 0;
 }
 
 void ignore_frames(std::uintptr_t begin, std::uintptr_t end) noexcept {

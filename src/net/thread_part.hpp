@@ -7,8 +7,8 @@
 namespace hiroba::net {
 
 struct ThreadPart {
-    void* callbacks =
-        nullptr;  ///< those that wait for the running one (net/offload); nullptr: none
+    /// Those that wait for the running one (net/offload); nullptr: none runs.
+    void* callbacks = nullptr;
 };
 inline constexpr ThreadRoom<ThreadPart, 0> thread_part;
 

@@ -84,6 +84,7 @@ REGISTRY = "src/net/provider/registry.cpp"
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 EXTERN_C = re.compile(r'^\s*(?:\[\[[^\]]*\]\]\s*)?extern\s+"C"')
 C_LIBRARY_NAME = re.compile(r'extern\s+"C"[^(]*\b__\w+\s*\(')
+THREAD_ROOM = re.compile(r"\bThreadRoom<\w+, *(\d+)>")
 SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".S", ".inc"}
 
 
@@ -132,6 +133,7 @@ def may_have_c_linkage(full, path):
 
 def faults(root):
     """Every violation as (path, line number, text)."""
+    rooms = {}
     for folder in ("src", "tools"):
         for full in sorted((root / folder).rglob("*")):
             path = full.relative_to(root)
@@ -152,6 +154,10 @@ def faults(root):
                     fault = library_fault(path, include[2])
                     if fault:
                         yield path, number, f"<{include[2]}>: {fault}"
+                # What a layer keeps of each thread (base/thread_room.hpp).
+                room = THREAD_ROOM.search(line)
+                if room and not path.stem.endswith("_test") and rooms.setdefault(room[1], path) != path:
+                    yield path, number, f"thread room {room[1]} is that of {rooms[room[1]]}"
                 # A reserved name is the C library's: declared here, not defined.
                 ours = EXTERN_C.match(line) and not C_LIBRARY_NAME.search(line)
                 if ours and not may_have_c_linkage(full, path):

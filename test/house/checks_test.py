@@ -111,6 +111,12 @@ class Layers(unittest.TestCase):
     def test_naming_a_provider_is_found(self):
         self.expect("src/net/net.cpp", '#  include "net/provider/shm/shm.hpp"\n', "only src/net")
 
+    def test_thread_room_of_another_is_found(self):
+        room = "constexpr ThreadRoom<ThreadPart, 1> thread_part;\n"
+        found = faults(check_layers, {**CLEAN, "src/dsm/part.hpp": room, "src/omp/part.hpp": room})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("thread room 1 is that of src/dsm/part.hpp", found[0])
+
     def test_relative_include_is_found(self):
         self.expect("src/base/near.cpp", '#include "bytes.hpp"\n', "not written")
 
