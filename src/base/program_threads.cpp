@@ -17,13 +17,15 @@ ProgramThreads::~ProgramThreads() {
     if (tasks_ >= 0) ::close(tasks_);
 }
 
-// A directory has two links; the kernel adds one for each thread. A service thread that has just
-// ended is counted by neither, or by the kernel alone: then the answer is false.
+// A directory has two links; the kernel adds one for each thread. A service thread that begins or
+// ends meanwhile is counted by the kernel alone, or by neither: then the answer is false.
 bool ProgramThreads::is_caller_alone() const noexcept {
     constexpr std::uint64_t links_of_directory = 2;
+    const std::uint32_t begun = RunningServiceThread::begun();
     struct stat found {};
     if (tasks_ < 0 || ::fstat(tasks_, &found) != 0) return false;
-    return found.st_nlink == links_of_directory + RunningServiceThread::count() + 1;
+    const std::uint32_t services = begun - RunningServiceThread::ended();
+    return found.st_nlink == links_of_directory + services + 1;
 }
 
 }  // namespace hiroba

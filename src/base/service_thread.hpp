@@ -27,18 +27,20 @@ private:
     unsigned long former_ = 0;  ///< the kernel's sigset_t
 };
 
-/// The service threads that run: each counts itself from its first to its last step, so that there
-/// are never fewer than are counted.
+/// Counts the service threads: each says that it has begun as its first step and that it ends as its
+/// last. What had begun at one moment, less what has ended at a later one, is never more than ran
+/// at any moment between them.
 class RunningServiceThread {
 public:
-    RunningServiceThread() noexcept { running_.fetch_add(1, std::memory_order_relaxed); }
+    RunningServiceThread() noexcept { begun_.fetch_add(1, std::memory_order_acq_rel); }
     RunningServiceThread(const RunningServiceThread&) = delete;
     RunningServiceThread& operator=(const RunningServiceThread&) = delete;
-    ~RunningServiceThread() { running_.fetch_sub(1, std::memory_order_relaxed); }
-    static std::uint32_t count() noexcept { return running_.load(std::memory_order_relaxed); }
+    ~RunningServiceThread() { ended_.fetch_add(1, std::memory_order_acq_rel); }
+    static std::uint32_t begun() noexcept { return begun_.load(std::memory_order_acquire); }
+    static std::uint32_t ended() noexcept { return ended_.load(std::memory_order_acquire); }
 
 private:
-    static inline std::atomic<std::uint32_t> running_{0};
+    static inline std::atomic<std::uint32_t> begun_{0}, ended_{0};
 };
 
 /// Starts a thread that runs `body`; the process ends with 78 and one line if it cannot: a limit of
