@@ -16,7 +16,8 @@ namespace {
 // A join returns before the kernel takes the thread off its list.
 bool is_soon_alone(const ProgramThreads& threads) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds{30};
-    while (!threads.is_caller_alone() && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    while (!threads.is_caller_alone() && std::chrono::steady_clock::now() < limit)
+        std::this_thread::yield();
     return threads.is_caller_alone();
 }
 

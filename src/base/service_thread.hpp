@@ -27,9 +27,9 @@ private:
     unsigned long former_ = 0;  ///< the kernel's sigset_t
 };
 
-/// Counts the service threads: each says that it has begun as its first step and that it ends as its
-/// last. What had begun at one moment, less what has ended at a later one, is never more than ran
-/// at any moment between them.
+/// Counts the service threads: each says that it has begun as its first step and that it ends as
+/// its last. What had begun at one moment, less what has ended at a later one, is never more than
+/// ran at any moment between them.
 class RunningServiceThread {
 public:
     RunningServiceThread() noexcept { begun_.fetch_add(1, std::memory_order_acq_rel); }

@@ -205,9 +205,11 @@ bool Checkpoint::save(std::uintptr_t page) noexcept {
 /// @param pages  the first `count` of those changed; the others were as at mark()
 void Checkpoint::take_back(const std::byte* pages, std::size_t count,
                            const std::vector<std::byte>& thread_local_copy) noexcept {
-    for (std::size_t i = 0; i < saved_; ++i)
-        std::memcpy(reinterpret_cast<void*>(page_of_copy_[i]),
-                    (i < count ? pages : copies_) + i * page_bytes, page_bytes);
+    for (std::size_t i = 0; i < saved_; ++i) {
+        void* const page = reinterpret_cast<void*>(page_of_copy_[i]);
+        const std::byte* const former = (i < count ? pages : copies_) + i * page_bytes;
+        if (std::memcmp(page, former, page_bytes) != 0) std::memcpy(page, former, page_bytes);
+    }
     std::memcpy(thread_local_begin_, thread_local_copy.data(), thread_local_copy.size());
 }
 

@@ -12,7 +12,10 @@ public:
     Shown(void (*visit)(void*, Bytes), void* context) noexcept : visit_(visit), context_(context) {}
     template <class... Values>
     void values(const Values&... each) noexcept {
-        (bytes(&each, sizeof each), ...);
+        std::array<std::byte, (sizeof each + ...)> all;
+        std::byte* end = all.data();
+        ((std::memcpy(end, &each, sizeof each), end += sizeof each), ...);
+        bytes(all.data(), all.size());
     }
     void bytes(const void* at, std::size_t count) noexcept {
         visit_(context_, {static_cast<const std::byte*>(at), count});
