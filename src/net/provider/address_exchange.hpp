@@ -36,6 +36,9 @@ struct ProviderSetup {
     /// The memory of a region that another provider allocated, asked after its connect(); empty:
     /// the provider has memory of its own.
     std::function<MutableBytes(std::uint32_t region)> memory = {};
+    /// The node's threads sleep at another provider; a Listener sleeps here for all of them, in the
+    /// role of the service thread.
+    bool has_listener = false;
 };
 
 }  // namespace hiroba::net

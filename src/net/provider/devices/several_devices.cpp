@@ -24,6 +24,7 @@ SeveralDevices::~SeveralDevices() {
 // is told by that node, and nobody waits for it in the middle of an exchange.
 Result<void> SeveralDevices::connect() {
     for (const auto& device : devices_) {
+        device->lane.setup.has_listener = true;
         auto made = make_(std::move(device->lane.setup));
         if (!made) return made.error();
         device->provider = std::move(*made);

@@ -134,6 +134,7 @@ Result<void> MixedProvider::make_parts() {
     far.host = parts_.host;
     if (near_ != nullptr) {
         far.memory = [this](std::uint32_t region) { return near_->local(RegionId{region}); };
+        far.has_listener = true;
     }
     auto made = parts_.far(std::move(far));
     if (!made) return made.error();

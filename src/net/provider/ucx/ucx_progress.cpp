@@ -289,9 +289,9 @@ void UcxProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
                         void* argument) noexcept {
     Sleepers& sleepers = sleepers_[static_cast<std::size_t>(role)];
     // Does not arm the worker: each arrival would wake it beside the thread that polls for it, and
-    // over shared memory each sender would knock. As the far part of another provider it watches
-    // for threads that sleep elsewhere.
-    if (role == Sleeper::service && !setup_.memory && watch_.others_polled()) {
+    // over shared memory each sender would knock. A listener watches for threads that may be
+    // asleep.
+    if (role == Sleeper::service && !setup_.has_listener && watch_.others_polled()) {
         sleepers.sleep({}, std::min(timeout_ns, look_beside_pollers_ns), ready, argument);
         return;
     }

@@ -25,6 +25,7 @@ constexpr std::uint64_t look_every_ticks = 1u << 21;
 // finds no room, which is seen at once.
 constexpr std::uint32_t introduce_every = 32, reap_sends_every = 8;
 constexpr std::size_t arrivals_max = 16;
+constexpr std::uint64_t look_beside_pollers_ns = 200'000;
 
 }  // namespace
 
@@ -32,6 +33,7 @@ constexpr std::size_t arrivals_max = 16;
 
 std::size_t VerbsProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
     if (!connected_) return 0;
+    watch_.count_poll();
     const std::uint32_t round = ++polls_;
     // Relaxed: a hint alone; introduce() reads what peers sent under the meeting's latch.
     if (round % introduce_every == 0 || was_met_.load(std::memory_order_relaxed)) introduce();
@@ -280,11 +282,17 @@ bool VerbsProvider::anything_to_do(Sleeper role) noexcept {
         was_met_.store(true, std::memory_order_relaxed);
         return true;
     }
-    return messages_.arm(role == Sleeper::service);
+    return messages_.arm(role == Sleeper::service && !setup_.has_listener);
 }
 
 void VerbsProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(void*),
                           void* argument) noexcept {
+    Sleepers& sleepers = sleepers_[static_cast<std::size_t>(role)];
+    // A listener is to hear of each arrival, unless somebody polls for it.
+    if (role == Sleeper::service && setup_.has_listener && watch_.others_polled()) {
+        sleepers.sleep({}, std::min(timeout_ns, look_beside_pollers_ns), ready, argument);
+        return;
+    }
     struct Question {
         VerbsProvider* provider;
         Sleeper role;
@@ -296,8 +304,7 @@ void VerbsProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(
         return about.ready(about.argument) ||
                (about.provider->connected_ && about.provider->anything_to_do(about.role));
     };
-    sleepers_[static_cast<std::size_t>(role)].sleep({device_->channel()->fd, -1}, timeout_ns,
-                                                    arrived, &question);
+    sleepers.sleep({device_->channel()->fd, -1}, timeout_ns, arrived, &question);
 }
 
 void VerbsProvider::wake(NodeId node, Sleeper role) noexcept {

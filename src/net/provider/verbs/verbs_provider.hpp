@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "net/provider/address_exchange.hpp"
+#include "net/provider/poll_watch.hpp"
 #include "net/provider/provider.hpp"
 #include "net/provider/sleepers.hpp"
 #include "net/provider/verbs/lane.hpp"
@@ -147,6 +148,7 @@ private:
     std::vector<OwnMessage> own_messages_;
     std::atomic<bool> any_own_{false};  ///< written with the latch held
     Sleepers sleepers_[2];              ///< by role
+    PollWatch watch_;                   ///< for a listener
 };
 
 }  // namespace hiroba::net::verbs
