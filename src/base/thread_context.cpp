@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #ifdef __SANITIZE_THREAD__
+#include <pthread.h>
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -53,14 +54,14 @@ struct ThreadPages {
 #ifdef __SANITIZE_THREAD__
 /// Tells the thread sanitizer what take_used_pages() hears from the kernel: that all an ended
 /// thread did with its pages came before.
-struct EndOfThread {
-    ThreadPages* pages = nullptr;
-    ~EndOfThread() { __tsan_release(pages); }
-};
-thread_local EndOfThread end_of_thread;
+/// By a key of its own, since a handler may be what takes pages over: registering a destructor of
+/// something thread-local allocates.
+pthread_key_t end_of_thread;
+const int end_of_thread_made =
+    pthread_key_create(&end_of_thread, [](void* pages) { __tsan_release(pages); });
 void taken_over(ThreadPages* pages) {
     __tsan_acquire(pages);
-    end_of_thread.pages = pages;
+    if (end_of_thread_made == 0) pthread_setspecific(end_of_thread, pages);
 }
 #else
 void taken_over(ThreadPages*) {}

@@ -81,6 +81,10 @@ std::vector<Patch> make_trampolines(TrampolineZone& zone, LandingPads& pads, con
     return patches;
 }
 
+/// The thread sanitizer takes code for constant, and stops who tells it of a write there.
+#ifdef __SANITIZE_THREAD__
+[[gnu::flatten, gnu::no_sanitize("thread")]]
+#endif
 void write_site(const Patch& patch) {
     constexpr std::byte int3{0xcc};
     auto* code = reinterpret_cast<std::byte*>(patch.site.address);

@@ -52,7 +52,9 @@ public:
     std::uint32_t phase() const noexcept { return gate_.value(); }
     /// True for the last: it alone may go on, and calls open() when the others may too.
     bool arrive() noexcept {
-        if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 != members_) return false;
+        // Before it has arrived: behind that the region may end, and the next one has its own.
+        const std::uint32_t members = members_;
+        if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 != members) return false;
         arrived_.store(0, std::memory_order_relaxed);  // Published by open().
         return true;
     }
