@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <mutex>
 #include <random>
 #include <set>
@@ -97,6 +99,25 @@ TEST_P(EachEngine, mapping_a_batch_over_holes_and_mapped_pages_leaves_no_fault) 
     EXPECT_EQ(sum, 1);
     world.byte(22) = 1;  // read access must not have been lowered from write
     EXPECT_EQ(world.faults(), 0);
+}
+
+TEST_P(EachEngine, a_batch_mapped_for_writing_has_what_the_memory_holds_and_zeros_elsewhere) {
+    World world{GetParam(), 256};
+    constexpr std::size_t held[] = {0, 7, 8, 100, 255};
+    for (const std::size_t page : held) world.fill(page, static_cast<char>(page % 100 + 1));
+
+    world.map(0, 256, Access::write);
+
+    std::size_t wrong = 0;
+    for (std::size_t page = 0; page < 256; ++page) {
+        const bool holds = std::find(std::begin(held), std::end(held), page) != std::end(held);
+        wrong += world.byte(page, 4095) != (holds ? static_cast<char>(page % 100 + 1) : 0);
+        world.byte(page) = 'w';
+        wrong += world.alias(page) != 'w';
+    }
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(world.faults(), 0);
+    EXPECT_EQ(world.collect().size(), 256u);
 }
 
 TEST_P(EachEngine, pages_written_and_then_unmapped_are_reported_by_the_next_collect) {
