@@ -173,6 +173,9 @@ private:
     void bring_run(UsePredictor::Run& run) noexcept;
     void open_ahead(BlockId block) noexcept;
     void fetch_around(BlockId block, std::uint32_t last_time) noexcept;
+    void fetch_part(BlockId block) noexcept;
+    std::uint32_t fetch_row(BlockId first_of_row, std::uint32_t count_max, std::uintptr_t end,
+                            bool writes) noexcept;
     bool fetch_ahead(BlockId block) noexcept;
     std::uint32_t latch_for_fetch(BlockId first, std::uint32_t count, std::uintptr_t at) noexcept;
     static constexpr std::size_t together_max = BlockLock::together_max;
@@ -276,6 +279,7 @@ private:
     bool take_untouched(BlockId block) noexcept;
     std::uint32_t take_ahead(BlockId first, std::uint32_t count_max) noexcept;
     void stop_keeping(BlockId block) noexcept;
+    void forget_kept(BlockId block) noexcept;
     void ask_for(NodeId holder, BlockId block) noexcept override;
     void wanted(NodeId requester, BlockId block) noexcept override;
     void wait() noexcept override { serve_wanted(); }

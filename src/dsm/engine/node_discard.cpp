@@ -44,7 +44,7 @@ bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
             all = false;
             continue;
         }
-        stop_keeping(block);
+        forget_kept(block);
         if (entry.state == BlockState::pinned) {
             entry.state = take(entry, BlockEvent::unpinned).next;
         }
@@ -56,6 +56,17 @@ bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
     }
     finish_discards();
     return all;
+}
+
+// With the latch, of memory that the program has freed. What was written while the block was
+// exclusive belongs to no object any more, and no release tells of it: the public copy stays what
+// its version names until it is discarded with the private one.
+void Node::forget_kept(BlockId block) noexcept {
+    if (entries_[block].state != BlockState::exclusive) return stop_keeping(block);
+    share_again(block);
+    engine_->track(program_range(block));
+    count(&PlaceCounters::given_up);
+    lock_.unlock(block, lock_.held_token(block));
 }
 
 // Discards the blocks whose latches are closed. They become inaccessible first, so that no thread

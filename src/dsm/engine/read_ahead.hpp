@@ -14,6 +14,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "dsm/engine/spread_misses.hpp"
 #include "dsm/protocol/signature.hpp"
 
 namespace hiroba::dsm {
@@ -26,6 +27,7 @@ public:
     struct Guess {
         std::uint32_t window;  ///< how many blocks behind the missed one
         BlockId head;          ///< where the run has begun
+        bool spread = false;   ///< a lone miss, whose part is to come
     };
     /// @param last_time  how long the run was that began at `block` the last time; 0: none did
     Guess missed(BlockId block, std::uint32_t last_time) noexcept {
@@ -33,9 +35,10 @@ public:
             const Run run = Run::decode(place.load(std::memory_order_relaxed));  // a guess
             if (run.next != block || run.length == 0) continue;
             place.store(0, std::memory_order_relaxed);
+            if (run.length == 1) spread_.in_a_row(block - 1);
             return {std::clamp(2 * run.window, 1u, blocks_max), block - run.length};
         }
-        return {std::min(last_time, blocks_max), block};
+        return {std::min(last_time, blocks_max), block, last_time == 0 && spread_.missed(block)};
     }
     /// Notes what was brought behind `block`: the next miss of the run is expected after it.
     /// Returns how long the run is by now.
@@ -66,6 +69,8 @@ public:
         }
     }
 
+    SpreadMisses& spread() noexcept { return spread_; }
+
 private:
     static constexpr std::uint32_t length_max = 0xffff;
     struct Run {
@@ -90,6 +95,7 @@ private:
     }
 
     alignas(64) std::array<Set, 1 << set_bits> sets_{};
+    SpreadMisses spread_;
 };
 
 }  // namespace hiroba::dsm

@@ -98,6 +98,16 @@ EXCLUSIVE = {
         ENGINE + "node_exclusive.cpp",
         [("    engine_->track(program_range(block));\n", "")],
     ),
+    # Memory that was freed while it was one node's own: what is written there next is not noticed.
+    "freed_untracked": (
+        ENGINE + "node_discard.cpp",
+        [("    engine_->track(program_range(block));\n", "")],
+    ),
+    # Its lock stays with the node that freed it.
+    "freed_and_kept": (
+        ENGINE + "node_discard.cpp",
+        [("    lock_.unlock(block, lock_.held_token(block));\n", "")],
+    ),
     # A block goes back as it was taken though a release has begun since.
     "given_back_past_release": (
         ENGINE + "node_exclusive.cpp",
