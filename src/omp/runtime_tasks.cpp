@@ -283,6 +283,7 @@ void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noex
 /// Whether to ask other nodes for the descendants of `away` now.
 bool RuntimeCore::AskPace::asks_now(const std::vector<TaskHandle>& away) {
     std::vector<std::uint64_t> wanted;
+    wanted.reserve(away.size());
     for (const TaskHandle each : away) wanted.push_back(each.raw);
     std::sort(wanted.begin(), wanted.end());
     // When some of them have ended, the others need not be asked for once more.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what the shared memory makes of one access that the page tables refuse.
-// Invariant: no block lies beside another, so that none comes along with another's miss; what is
-// read is checked, and that each access was a fault.
+// Invariant: no block lies beside another, and few in one part of memory, so that none comes along
+// with another's miss; what is read is checked, and that each access was a fault.
 #include <algorithm>
 #include <cstring>
 #include <span>
 
 #include "base/clock.hpp"
+#include "dsm/engine/spread_misses.hpp"
 #include "tools/perf/floors.hpp"
 #include "tools/perf/memory_rig.hpp"
 #include "tools/perf/tests.hpp"
@@ -15,7 +16,9 @@ namespace hiroba::tools::perf_parts {
 namespace {
 
 constexpr std::uint64_t sweep_blocks = 64;
-constexpr std::uint64_t sweep_stride = 3;  ///< blocks from one to the next
+constexpr std::uint64_t sweep_stride = 22;  ///< blocks from one to the next
+static_assert((dsm::SpreadMisses::part_blocks + sweep_stride - 1) / sweep_stride <
+              dsm::SpreadMisses::wanted_min);
 constexpr std::uint64_t iterations_max = 1 << 12;
 // Long against a sweep of misses: where nothing is mapped each is several round trips.
 constexpr std::uint64_t compute_mapped_ns = 50'000'000, compute_far_ns = 1'000'000'000;

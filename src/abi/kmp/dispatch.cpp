@@ -95,6 +95,7 @@ void start_in_team(Int number, Int* is_last, T lower, T upper, Signed<T> step, S
 
 extern "C" {
 
+// NOLINTBEGIN(bugprone-macro-parentheses): `T` is a type.
 #define HIROBA_DISPATCH(suffix, T)                                                               \
     void __kmpc_dispatch_init_##suffix(Location*, Int, Int schedule, T lower, T upper,           \
                                        Signed<T> step, Signed<T> chunk) {                        \
@@ -110,6 +111,7 @@ extern "C" {
         return next(is_last, lower, upper, stride);                                              \
     }                                                                                            \
     void __kmpc_dispatch_fini_##suffix(Location*, Int) {}
+// NOLINTEND(bugprone-macro-parentheses)
 
 HIROBA_DISPATCH(4, Int)
 HIROBA_DISPATCH(4u, Unsigned)

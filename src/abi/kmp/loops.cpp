@@ -84,6 +84,7 @@ void start_team(Int* is_last, T* lower, T* upper, Signed<T>* stride, Signed<T> s
 
 extern "C" {
 
+// NOLINTBEGIN(bugprone-macro-parentheses): `T` is a type.
 #define HIROBA_STATIC(suffix, T)                                                                  \
     void __kmpc_for_static_init_##suffix(Location* at, Int, Int schedule, Int* is_last, T* lower, \
                                          T* upper, Signed<T>* stride, Signed<T> step,             \
@@ -103,6 +104,7 @@ extern "C" {
                                           Signed<T>* stride, Signed<T> step, Signed<T> chunk) {   \
         start_team(is_last, lower, upper, stride, step, chunk);                                   \
     }
+// NOLINTEND(bugprone-macro-parentheses)
 
 HIROBA_STATIC(4, Int)
 HIROBA_STATIC(4u, Unsigned)

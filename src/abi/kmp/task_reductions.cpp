@@ -147,6 +147,7 @@ void end_shared() {
 
 std::vector<Item> modern(const OldItem* old, Int count) {
     std::vector<Item> items;
+    items.reserve(static_cast<std::size_t>(count));
     for (Int i = 0; i < count; ++i)
         items.push_back(
             {old[i].shared, old[i].shared, old[i].bytes,
