@@ -34,12 +34,9 @@ public:
     bool missed(BlockId block) noexcept {
         std::atomic<std::uint64_t>& place = place_of(block);
         Part part = Part::decode(place.load(std::memory_order_relaxed));
-        if (part.number != block / part_blocks) {
-            forget_sample(part);
-            part = {block / part_blocks, 0, no_sample};
-        }
+        if (part.number != block / part_blocks) part = {block / part_blocks, 0, no_sample};
         if (part.sample == block % part_blocks) {
-            forget_sample(part);
+            part.sample = no_sample;
             note_use(true);
         } else {
             ++part.missed;
@@ -59,22 +56,17 @@ public:
     }
     /// The sample was not here, and has been left out. Behind missed() of its part.
     void left_out(BlockId sample) noexcept {
-        std::atomic<std::uint64_t>& place = place_of(sample);
-        Part part = Part::decode(place.load(std::memory_order_relaxed));
-        forget_sample(part);
-        part = {sample / part_blocks, 0, sample % part_blocks};
-        place.store(part.encode(), std::memory_order_relaxed);
-        samples_.fetch_add(1, std::memory_order_relaxed);
+        place_of(sample).store(Part{sample / part_blocks, 0, sample % part_blocks}.encode(),
+                               std::memory_order_relaxed);
     }
-    /// Another node has written the block.
+    /// Another node has written the block: what is missed from now on is another phase's.
     void stale(BlockId block) noexcept {
-        if (samples_.load(std::memory_order_relaxed) == 0) return;
         std::atomic<std::uint64_t>& place = place_of(block);
         Part part = Part::decode(place.load(std::memory_order_relaxed));
-        if (part.number != block / part_blocks || part.sample == no_sample) return;
-        forget_sample(part);
-        note_use(false);
-        place.store(part.encode(), std::memory_order_relaxed);
+        if (part.number != block / part_blocks || (part.missed == 0 && part.sample == no_sample))
+            return;
+        if (part.sample != no_sample) note_use(false);
+        place.store(Part{part.number, 0, no_sample}.encode(), std::memory_order_relaxed);
     }
     std::uint32_t wanted() const noexcept { return wanted_.load(std::memory_order_relaxed); }
 
@@ -93,10 +85,6 @@ private:
             return std::uint64_t{sample ^ no_sample} << 40 | std::uint64_t{missed} << 32 | number;
         }
     };
-    void forget_sample(Part& part) noexcept {
-        if (part.sample != no_sample) samples_.fetch_sub(1, std::memory_order_relaxed);
-        part.sample = no_sample;
-    }
     void note_use(bool used) noexcept {
         const int score = score_.fetch_add(used ? 1 : -1, std::memory_order_relaxed);
         if (-score_max < score && score < score_max) return;
@@ -112,8 +100,7 @@ private:
 
     std::array<std::atomic<std::uint64_t>, 1 << places_bits> places_{};
     std::atomic<std::uint32_t> wanted_{wanted_min};
-    std::atomic<std::uint32_t> samples_{0};  ///< left out, and neither missed nor written since
-    std::atomic<int> score_{0};              ///< samples that were missed, less those that were not
+    std::atomic<int> score_{0};  ///< samples that were missed, less those that were not
 };
 
 }  // namespace hiroba::dsm

@@ -72,7 +72,16 @@ TEST(SpreadMisses, samples_that_are_neither_used_nor_written_say_nothing) {
     }
 }
 
-// A part that takes another's place takes its sample away.
+// A boundary of which a few blocks are read in each step.
+TEST(SpreadMisses, misses_of_several_steps_are_not_added_up) {
+    SpreadMisses misses;
+    for (int step = 0; step < 100; ++step) {
+        for (const BlockId block : {part + 3, part + 25, part + 47})
+            EXPECT_FALSE(misses.missed(block));
+        misses.stale(part + 25);
+    }
+}
+
 TEST(SpreadMisses, a_sample_is_judged_once) {
     SpreadMisses misses;
     misses_until_it_comes(misses, part, 10);
