@@ -7,7 +7,6 @@
 #include <span>
 
 #include "base/clock.hpp"
-#include "dsm/engine/spread_misses.hpp"
 #include "tools/perf/floors.hpp"
 #include "tools/perf/memory_rig.hpp"
 #include "tools/perf/tests.hpp"
@@ -16,9 +15,8 @@ namespace hiroba::tools::perf_parts {
 namespace {
 
 constexpr std::uint64_t sweep_blocks = 64;
-constexpr std::uint64_t sweep_stride = 22;  ///< blocks from one to the next
-static_assert((dsm::SpreadMisses::part_blocks + sweep_stride - 1) / sweep_stride <
-              dsm::SpreadMisses::wanted_min);
+/// Blocks from one to the next: at most three of 64 (docs/decisions/spread-misses.md).
+constexpr std::uint64_t sweep_stride = 22;
 constexpr std::uint64_t iterations_max = 1 << 12;
 // Long against a sweep of misses: where nothing is mapped each is several round trips.
 constexpr std::uint64_t compute_mapped_ns = 50'000'000, compute_far_ns = 1'000'000'000;
