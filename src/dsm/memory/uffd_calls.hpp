@@ -59,16 +59,6 @@ inline long uffd_continue(int uffd, AddressRange range, bool protect,
     return result;
 }
 
-/// Maps pages that the memory does not hold yet, as zeros, up to the first that it holds.
-/// `mapped_bytes`: how far it came when it fails. They are writable, and count as written.
-inline long uffd_zero(int uffd, AddressRange range, std::size_t& mapped_bytes) noexcept {
-    uffdio_zeropage request{};
-    request.range = {range.address, range.bytes};
-    const long result = kernel_call(SYS_ioctl, uffd, UFFDIO_ZEROPAGE, &request);
-    mapped_bytes = request.zeropage > 0 ? static_cast<std::size_t>(request.zeropage) : 0;
-    return result;
-}
-
 /// Lifts write protection, after which the pages count as written.
 inline long uffd_unprotect(int uffd, AddressRange range) noexcept {
     uffdio_writeprotect request{};

@@ -276,7 +276,7 @@ bool UffdEngine::continue_pages(int uffd, const Attached& where, AddressRange ra
                                 bool protect) noexcept {
     bool existed = false;
     Backoff backoff;
-    std::uintptr_t populated_at = 0, tried_at = 0;
+    std::uintptr_t populated_at = 0;
     while (range.bytes > 0) {
         std::size_t done = 0;
         const long result = uffd_continue(uffd, range, protect, done);
@@ -284,12 +284,8 @@ bool UffdEngine::continue_pages(int uffd, const Attached& where, AddressRange ra
         if (result == -EEXIST) {
             existed = true;
             done = page_bytes;
-        } else if (result == -EFAULT && done == 0 && !protect && tried_at != range.address) {
-            // The memory has no page here yet: one call makes and maps it, and those behind it.
-            tried_at = range.address;
-            if (uffd_zero(uffd, range, done) == 0) return existed;
         } else if (result == -EFAULT && populated_at != range.address) {
-            // Likewise, to be protected before it is mapped: touch the rest through the alias.
+            // The memory has no page here yet: touch the rest through the alias.
             populated_at = range.address;
             kernel_call(SYS_madvise, where.alias + (range.address - where.range.address),
                         range.bytes, madv_populate_read);
