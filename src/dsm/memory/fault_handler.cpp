@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "base/address_hint.hpp"
 #include "base/fatal.hpp"
 #include "base/mapping_count.hpp"
 #include "base/thread_context.hpp"
@@ -167,9 +168,10 @@ void remove_fault_target(FaultTarget& target) noexcept {
 void FaultEngine::begin_faults(FaultTarget& target) noexcept { add_fault_target(target); }
 void FaultEngine::end_faults(FaultTarget& target) noexcept { remove_fault_target(target); }
 
+// Far from code, and from where a library may be about to be opened by another thread.
 AddressRange map_alternate_stack() noexcept {
     const std::size_t bytes = page_bytes + alternate_stack_bytes;
-    const long memory = kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+    const long memory = kernel_call(SYS_mmap, address_hint(bytes), bytes, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     // The page below the stack is never accessible: an overflow must not reach a neighbour.
     if (kernel_failed(memory) || kernel_call(SYS_mprotect, memory, page_bytes, PROT_NONE) != 0)

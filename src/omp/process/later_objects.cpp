@@ -89,6 +89,11 @@ bool needs_are_met(const std::vector<LoadedObject>& objects) {
     return met;
 }
 
+// The loader maps as much more as the alignment asks for, and gives it back.
+std::uintptr_t top_of_room(std::uintptr_t top, const LoadedObject& first) noexcept {
+    return top - first.end < first.alignment ? top : first.end;
+}
+
 void hold_back_initializers(const LoadedObject& object) noexcept {
     const auto instead = reinterpret_cast<std::uintptr_t>(&nothing) - object.bias;
     // Only once: after its relocation the section cannot be written any more.

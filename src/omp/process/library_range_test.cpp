@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "omp/process/library_range.hpp"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
+
+#include "omp/process/later_objects.hpp"
 
 namespace hiroba::omp {
 namespace {
@@ -58,6 +64,56 @@ TEST_F(LibraryRanges, what_was_taken_back_is_given_to_nobody_again) {
     EXPECT_EQ(mmap(reinterpret_cast<void*>(gone), page_bytes, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
               MAP_FAILED);
+}
+
+/// A library of libc's that no test is linked with, by its path.
+std::string one_more_library() {
+    Dl_info libc;
+    if (dladdr(reinterpret_cast<void*>(&getpid), &libc) == 0) return "";
+    const std::string path = libc.dli_fname;
+    return path.substr(0, path.rfind('/')) + "/libutil.so.1";
+}
+
+struct Opened {
+    std::uintptr_t bias = 0, top = 0;
+};
+
+/// Opens the library below `top` in a process of its own.
+/// @param in_the_way  mapped first by what could be another thread
+Opened open_elsewhere(LibraryRange& libraries, std::uintptr_t top, std::size_t in_the_way) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        const std::vector<std::uintptr_t> known = loaded_biases();
+        bool done = static_cast<bool>(libraries.open(top));
+        if (in_the_way != 0) map_anywhere(in_the_way);
+        done &= dlopen(one_more_library().c_str(), RTLD_NOW) != nullptr;
+        const std::vector<LoadedObject> objects = objects_since(known);
+        done &= objects.size() == 1 && lies_in(libraries.range(), objects.front().bias);
+        if (!done) _exit(1);
+        const Opened opened{objects.front().bias, top_of_room(top, objects.front())};
+        _exit(write(ends[1], &opened, sizeof opened) == sizeof opened ? 0 : 1);
+    }
+    Opened opened;
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    if (status == 0) {
+        EXPECT_EQ(read(ends[0], &opened, sizeof opened), long{sizeof opened});
+    }
+    close(ends[0]);
+    close(ends[1]);
+    return opened;
+}
+
+TEST_F(LibraryRanges, below_top_of_room_another_node_finds_the_same_place) {
+    const std::uintptr_t top = libraries.top();
+    const Opened alone = open_elsewhere(libraries, top, 0);
+    EXPECT_EQ(alone.top, top);
+    const Opened below = open_elsewhere(libraries, top, 65 * page_bytes);
+    EXPECT_EQ(below.bias, alone.bias - 65 * page_bytes);
+    EXPECT_EQ(open_elsewhere(libraries, below.top, 0).bias, below.bias);
 }
 
 TEST_F(LibraryRanges, opens_while_another_thread_maps_and_unmaps) {

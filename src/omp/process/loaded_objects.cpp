@@ -80,6 +80,7 @@ LoadedObject describe(const dl_phdr_info& info, bool program) {
         }
         if (header.p_type != PT_LOAD || range.bytes == 0) continue;
         object.end = std::max<std::uintptr_t>(object.end, round_up(range.end(), page_bytes));
+        object.alignment = std::max<std::size_t>(object.alignment, header.p_align);
         if ((header.p_flags & PF_X) != 0) object.executable.push_back(range);
         if ((header.p_flags & PF_W) != 0) {
             for (const AddressRange& part : writable_parts(range, relro)) {

@@ -39,6 +39,7 @@ struct LoadedObject {
     std::vector<dsm::AddressRange> executable;  ///< load segments, exact bounds
     std::uintptr_t dynamic = 0;                 ///< its dynamic section; 0: none
     std::uintptr_t end = 0;                     ///< of its highest load segment, whole pages
+    std::size_t alignment = page_bytes;         ///< the largest that a load segment wishes for
     bool executable_stack = true;               ///< it keeps code there, or does not say
     std::size_t tls_module = 0;  ///< its number among those with thread-local storage; 0: none
 

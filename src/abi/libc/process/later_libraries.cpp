@@ -130,7 +130,8 @@ LibraryRecord* write_down(const Opening& now, const Objects& objects) noexcept {
         die(exit_environment, "no room for %lu bytes about a library: set HIROBA_HEAP", bytes);
     auto* const record = new (room) LibraryRecord;
     record->mode = now.mode;
-    record->top = now.by_path ? now.top : objects.front().end;
+    // What the loader searched by, without a path, was mapped first and is gone.
+    record->top = now.by_path ? omp::top_of_room(now.top, objects.front()) : objects.front().end;
     record->count = objects.size();
     strncpy(record->path, absolute(objects.front().path).c_str(), sizeof record->path - 1);
     for (std::size_t i = 0; i < objects.size(); ++i) {
