@@ -7,15 +7,29 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "base/turns.hpp"
 #include "omp/loop/loop_cursor.hpp"
 
 namespace hiroba::omp {
 namespace {
+
+/// The time of the calling thread, while it lives.
+class VirtualTime final : public Turns {
+public:
+    VirtualTime() { this_thread().turns = this; }
+    VirtualTime(const VirtualTime&) = delete;
+    VirtualTime& operator=(const VirtualTime&) = delete;
+    ~VirtualTime() override { this_thread().turns = nullptr; }
+    void pass() noexcept override { ++now; }
+    std::uint64_t now_ns() noexcept override { return ++now; }
+    std::uint64_t now = 1;
+};
 
 /// Counts what nodes would ask node 0 for.
 class CountedWords final : public WordStore {
@@ -30,6 +44,7 @@ public:
     }
     std::uint64_t fetch_add(std::size_t word, std::uint64_t value) noexcept override {
         asked.fetch_add(1);
+        if (time != nullptr) time->now += exchange_ns;
         return words_.fetch_add(word, value);
     }
     std::uint64_t compare_swap(std::size_t word, std::uint64_t expected,
@@ -38,8 +53,10 @@ public:
         return words_.compare_swap(word, expected, desired);
     }
     std::atomic<std::uint64_t> asked{0};
+    VirtualTime* time = nullptr;  ///< which an exchange takes; none: the machine's
 
 private:
+    static constexpr std::uint64_t exchange_ns = 2000;
     LocalWords words_;
 };
 
@@ -74,8 +91,10 @@ Loop loop_of(std::uint64_t count, Schedule schedule, std::uint64_t chunk) {
 constexpr Schedule shared_schedules[] = {Schedule::dynamic, Schedule::guided};
 
 /// Runs the loop until all threads have left it. `random` picks the thread that takes the next
-/// chunk.
-void run_to_end(std::vector<LoopCursor>& team, std::vector<int>& hits, std::mt19937& random) {
+/// chunk; `executed` is called behind each.
+void run_to_end(
+    std::vector<LoopCursor>& team, std::vector<int>& hits, std::mt19937& random,
+    const std::function<void()>& executed = [] {}) {
     std::vector<std::uint32_t> busy(team.size());
     std::vector<std::uint64_t> last(team.size());
     for (std::uint32_t t = 0; t < team.size(); ++t) busy[t] = t;
@@ -88,6 +107,7 @@ void run_to_end(std::vector<LoopCursor>& team, std::vector<int>& hits, std::mt19
             ASSERT_LE(last[thread], first) << "chunks of a thread descend";
             last[thread] = end;
             for (; first < end; ++first) ++hits[first];
+            executed();
             continue;
         }
         team[thread].finish();
@@ -167,22 +187,19 @@ TEST(ChunkPool, threads_of_all_nodes_at_once_take_each_iteration_once) {
 }
 
 TEST(ChunkPool, a_loop_of_short_chunks_asks_much_less_often_than_it_has_chunks) {
-    constexpr std::uint64_t count = 20'000;
+    constexpr std::uint64_t count = 20'000, chunk_ns = 50;
     Nodes job{2, 2};
+    VirtualTime time;
+    job.words.time = &time;
     std::vector<LoopCursor> team(job.threads());
     for (std::uint32_t t = 0; t < team.size(); ++t)
         job.begin(team[t], loop_of(count, Schedule::dynamic, 1), t, 1, 0);
     std::mt19937 random(3);
     std::vector<int> hits(count);
-    run_to_end(team, hits, random);
-    // A load and a leave for each node, three stores for all; the rest are chunks: the fewer, the
-    // less a chunk takes beside an exchange. A sanitizer makes it take more.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    constexpr std::uint64_t most = count / 5;
-#else
-    constexpr std::uint64_t most = count / 10;
-#endif
-    EXPECT_LT(job.words.asked.load(), most);
+    run_to_end(team, hits, random, [&] { time.now += chunk_ns; });
+    // A load and a leave for each node, three stores for all; the rest are chunks. A node asks
+    // again when its threads have executed what sixteen exchanges take.
+    EXPECT_LT(job.words.asked.load(), count / 100);
 }
 
 TEST(ChunkPace, asks_for_as_much_as_sixteen_exchanges_take) {
