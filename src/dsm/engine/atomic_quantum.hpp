@@ -60,6 +60,12 @@ public:
     /// @param made  so many since the last call that changed something
     void note_atomics(std::uint64_t now, std::uint64_t made) noexcept {
         store(last_ns_, now);
+        store(last_tick_, 0);
+        store(made_, load(made_) + made);
+    }
+    /// Likewise, where no clock can be read: it may use the program's vectors.
+    void note_atomics_now(std::uint64_t made) noexcept {
+        store(last_tick_, __builtin_ia32_rdtsc());
         store(made_, load(made_) + made);
     }
     /// Whether there were many since it went on: more than it takes to hand something over.
@@ -68,9 +74,9 @@ public:
     void note_slow(std::uint64_t ns) noexcept { store(slow_ns_, load(slow_ns_) + ns); }
     /// Whether the last one was just now.
     bool is_in_row(std::uint64_t now) const noexcept {
-        return turns_of_this_thread() != nullptr || now - load(last_ns_) <= gap_ns;
+        return turns_of_this_thread() != nullptr || since_last(now) <= gap_ns;
     }
-    bool is_dense(std::uint64_t now) const noexcept { return now - load(last_ns_) <= idle_ns; }
+    bool is_dense(std::uint64_t now) const noexcept { return since_last(now) <= idle_ns; }
 
     /// Another node wants a held block: whether this node goes on. A simulated one never does.
     bool goes_on(std::uint64_t now) noexcept {
@@ -128,6 +134,21 @@ private:
         value.store(to, std::memory_order_relaxed);
     }
 
+    /// The processor's ticks count evenly, at a rate that what has passed since the beginning
+    /// tells.
+    std::uint64_t since_last(std::uint64_t now) const noexcept {
+        const std::uint64_t tick = load(last_tick_);
+        if (tick == 0) return now - load(last_ns_);
+        const std::uint64_t now_tick = __builtin_ia32_rdtsc();
+        const auto rate = static_cast<double>(now - first_ns_) /
+                          static_cast<double>(std::max<std::uint64_t>(now_tick - first_tick_, 1));
+        return now_tick < tick
+                   ? 0
+                   : static_cast<std::uint64_t>(static_cast<double>(now_tick - tick) * rate);
+    }
+
+    const std::uint64_t first_ns_ = now_ns(), first_tick_ = __builtin_ia32_rdtsc();
+    std::atomic<std::uint64_t> last_tick_{0};  ///< of the last, where no clock was read; 0: it was
     std::atomic<std::uint32_t> stops_{0};
     std::atomic<std::uint32_t> other_{0};  ///< its number + 1
     std::atomic<std::uint64_t> last_ns_{0}, made_{0}, begun_ns_{0}, wanted_ns_{0}, slow_ns_{0};

@@ -116,6 +116,11 @@ struct AtomicUse {
     std::atomic<std::uint32_t> turn_asked{0};
 };
 
+/// AtomicUse::row behind one more. Far from its end it goes in a circle, so that one in 16 counts.
+constexpr std::uint16_t next_in_row(std::uint16_t row) noexcept {
+    return row == UINT16_MAX ? UINT16_MAX - 15 : static_cast<std::uint16_t>(row + 1);
+}
+
 /// One block at this node, in private memory.
 struct BlockEntry {
     Latch latch;

@@ -112,11 +112,31 @@ private:
             ages[line] = 0;
         }
     };
+    /// Bit i: byte i of the word differs.
+    template <class Word>
+    static std::uint64_t changed_bytes(const std::byte* ours, const std::byte* twin) noexcept {
+        Word one, other;
+        std::memcpy(&one, ours, sizeof one);
+        std::memcpy(&other, twin, sizeof other);
+        std::uint64_t bits = one ^ other;
+        bits |= bits >> 4;
+        bits |= bits >> 2;
+        bits |= bits >> 1;
+        // The lowest bit of each byte, gathered in the highest byte.
+        return ((bits & 0x0101'0101'0101'0101) * 0x0102'0408'1020'4080) >> 56;
+    }
     static void note_atomic(const Entry& entry, std::size_t at, const std::byte* ours,
                             const std::byte* twin, std::size_t bytes) noexcept {
         constexpr std::size_t line_bytes = 64;
         std::uint64_t changed = 0;
-        for (std::size_t i = 0; i < bytes; ++i) changed |= std::uint64_t{ours[i] != twin[i]} << i;
+        if (bytes == sizeof(std::uint32_t)) {
+            changed = changed_bytes<std::uint32_t>(ours, twin);
+        } else if (bytes == sizeof(std::uint64_t)) {
+            changed = changed_bytes<std::uint64_t>(ours, twin);
+        } else {
+            for (std::size_t i = 0; i < bytes; ++i)
+                changed |= std::uint64_t{ours[i] != twin[i]} << i;
+        }
         // One that only looked has written nothing.
         if (changed != 0) entry.add(at / line_bytes, changed << at % line_bytes);
     }

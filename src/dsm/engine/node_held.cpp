@@ -52,8 +52,7 @@ bool Node::hold(BlockId block) noexcept {
 // With the latch, behind an atomic.
 void Node::note_held_atomic(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept {
     AtomicUse& use = entries_[block].atomics;
-    // Far from its end it goes in a circle, so that one in 16 comes here (node_own_atomic.cpp).
-    use.row = use.row == UINT16_MAX ? UINT16_MAX - 15 : use.row + 1;
+    use.row = next_in_row(use.row);
     if (use.row % 16 == 0) {
         debts_.quantum().note_atomics(now_ns(), 16);
         debts_.board().note_active(false);

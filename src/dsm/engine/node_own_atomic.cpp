@@ -70,21 +70,24 @@ OwnAtomics Node::own_atomics() noexcept {
     return true;
 }
 
-// As note_held_atomic(). False: nothing was noted, since one in 16 reads the clock, one in vain
-// lets another node have the block, or the log of changes is of an older epoch.
+// As note_held_atomic(). False: nothing was noted, since another node wants a block and this is one
+// in 16, which may let it go, or in vain, or the log of changes is of an older epoch.
 [[gnu::always_inline]] inline bool Node::note_held_atomic_now(BlockId block, std::uint64_t offset,
                                                               std::size_t bytes) noexcept {
     AtomicUse& use = entries_[block].atomics;
     const std::uint64_t word = word_at(offset);
-    if (use.row % 16 == 15 || use.row == UINT16_MAX ||
-        (debts_.board().is_block_wanted() && word == use.word))
-        return false;
+    const bool counts = use.row % 16 == 15;
+    if ((counts || word == use.word) && debts_.board().is_block_wanted()) return false;
     const std::size_t at = space_.offset_in_block(offset);
     if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel &&
         !races_.note_atomic_now(block, at, private_copy(block) + at, copies_.own(block) + at,
                                 bytes))
         return false;
-    ++use.row;
+    if (counts) {
+        debts_.quantum().note_atomics_now(16);
+        debts_.board().note_active(false);
+    }
+    use.row = next_in_row(use.row);
     use.release = release_.numbers().begun();
     use.vain = word == use.word;
     use.word = word;
