@@ -206,6 +206,7 @@ Outcome run(const void* code, std::byte* arena, unsigned seed) {
         reinterpret_cast<std::uint64_t>(middle);
     registers.rsi = random() % 8;
     registers.flags = 0x202 | (random() & 0x8d5);  // the six status flags
+    if (seed % 8 == 7) registers.flags |= 0x400;   // and the direction
     registers.stack = arena + 0x8000;
     registers.code = code;
     // Half of the compares succeed.
