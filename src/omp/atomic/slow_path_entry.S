@@ -58,25 +58,15 @@
 
     # In the second byte of the flags.
     .set    direction_flag, 4
-    .set    overflow_flag, 8
 
-    # Takes the flags off the stack; keeps all else. popfq takes longer than all of leave_hook, and of
-    # what it restores no hook changes anything but the arithmetic flags and, by cld, the direction.
+    # Takes the flags off the stack. Of those that a hook changes the trampoline keeps all but the
+    # direction, which cld may have changed; popfq takes longer than all else here.
     .macro  restore_flags
-    push    %rax
-    testb   $direction_flag, 9(%rsp)
+    testb   $direction_flag, 1(%rsp)
     jnz     14f
-    mov     9(%rsp), %al
-    and     $overflow_flag, %al
-    # Overflows where the flag was set.
-    add     $0x80 - overflow_flag, %al
-    mov     8(%rsp), %ah
-    sahf
-    pop     %rax
     lea     8(%rsp), %rsp
     jmp     15f
 14:
-    pop     %rax
     popfq
 15:
     .endm
