@@ -167,6 +167,9 @@ public:
     /// it refuses is to be made again after make_accessible() (docs/decisions/refused-calls.md).
     virtual void pin(const void* address, std::size_t bytes, bool write) noexcept = 0;
     virtual void unpin(const void* address, std::size_t bytes) noexcept = 0;
+    /// Whether the machine's kernel has dropped a page of what is pinned, which it does not bring
+    /// back by itself.
+    virtual bool lacks_page(const void* address, std::size_t bytes) const noexcept = 0;
 
     /// Makes `stack` fit for a thread of this node: a block comes when it is touched, and stays
     /// accessible and writable, as after pin(), until drop_stack() of the same bytes. The

@@ -132,6 +132,7 @@ def rows():
                  "ioctl|line|addrinfo).*"),
         Row("refused calls made again", case("dropped_buffers.c"),
             stub="PinnedBuffers::map_again", result=0),
+        Row("ended transfers finished", case("dropped_buffers.c"), stub="move_more", result=0),
         Row("buffers pinned", case("buffer_storm.c"), stub=r"Node::pin"),
         Row("asynchronous I/O", case("asynchronous_files.c"), hide="aio_.*"),
         Row("direct I/O rings refused", case("refusals.c aio"), hide="syscall",

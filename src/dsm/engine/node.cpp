@@ -281,4 +281,18 @@ void Node::unpin(const void* address, std::size_t bytes) noexcept {
     });
 }
 
+bool Node::lacks_page(const void* address, std::size_t bytes) const noexcept {
+    const auto begin = round_down(reinterpret_cast<std::uintptr_t>(address), page_bytes);
+    const auto end =
+        round_up(reinterpret_cast<std::uintptr_t>(address) + bytes, std::uintptr_t{page_bytes});
+    for (AddressRange rest{begin, end - begin}; rest.bytes > 0;) {
+        const auto offset = map().offset_of(rest.address);
+        if (!offset) return false;
+        const std::size_t part = map().extent_left(*offset, rest.bytes);
+        if (engine_->lacks_page({rest.address, part})) return true;
+        rest = {rest.address + part, rest.bytes - part};
+    }
+    return false;
+}
+
 }  // namespace hiroba::dsm

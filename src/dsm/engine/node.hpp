@@ -71,6 +71,7 @@ public:
     void make_accessible(const void* address, std::size_t bytes, bool write) noexcept override;
     void pin(const void* address, std::size_t bytes, bool write) noexcept override;
     void unpin(const void* address, std::size_t bytes) noexcept override;
+    bool lacks_page(const void* address, std::size_t bytes) const noexcept override;
     void hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
     void drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept override;
     void allow_execution(AddressRange range) noexcept override;

@@ -63,6 +63,8 @@ public:
     /// Makes ranges inaccessible; the bytes stay in the memory. When the call returns no thread
     /// can read or write them without a fault.
     virtual void unmap(std::span<const AddressRange> ranges) noexcept = 0;
+    /// Whether a page of `range` is gone that only map() brings back. Thread: any.
+    virtual bool lacks_page(AddressRange) const noexcept { return false; }
     /// Marks whole pages as never to become inaccessible or lose write access except by unmap(): a
     /// live stack. map() with either access makes them writable. Where the facts say so, collect()
     /// then reports them each time; otherwise they are tracked as all others are.

@@ -59,6 +59,16 @@ inline long uffd_continue(int uffd, AddressRange range, bool protect,
     return result;
 }
 
+/// Maps pages that the memory does not hold yet, as zeros, up to the first that it holds.
+/// `mapped_bytes`: how far it came when it fails. They are writable, and count as written.
+inline long uffd_zero(int uffd, AddressRange range, std::size_t& mapped_bytes) noexcept {
+    uffdio_zeropage request{};
+    request.range = {range.address, range.bytes};
+    const long result = kernel_call(SYS_ioctl, uffd, UFFDIO_ZEROPAGE, &request);
+    mapped_bytes = request.zeropage > 0 ? static_cast<std::size_t>(request.zeropage) : 0;
+    return result;
+}
+
 /// Lifts write protection, after which the pages count as written.
 inline long uffd_unprotect(int uffd, AddressRange range) noexcept {
     uffdio_writeprotect request{};
@@ -94,6 +104,20 @@ inline long scan_written(int pagemap, std::uintptr_t start, std::uintptr_t end, 
     const long result = kernel_call(SYS_ioctl, pagemap, pagemap_scan_request, &argument);
     stopped = argument.walk_end;
     return result;
+}
+
+/// Whether a page is not mapped.
+inline bool lacks_page(int pagemap, std::uintptr_t start, std::uintptr_t end) noexcept {
+    ScanRegion first{};
+    ScanArgument argument{};
+    argument.size = sizeof argument;
+    argument.start = start;
+    argument.end = end;
+    argument.vec = reinterpret_cast<std::uintptr_t>(&first);
+    argument.vec_len = argument.max_pages = 1;
+    argument.category_inverted = argument.category_mask = page_is_present;
+    argument.return_mask = page_is_present;
+    return kernel_call(SYS_ioctl, pagemap, pagemap_scan_request, &argument) > 0;
 }
 
 }  // namespace hiroba::dsm

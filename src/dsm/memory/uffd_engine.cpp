@@ -272,11 +272,15 @@ void UffdEngine::continue_again(const Attached& where, AddressRange range) noexc
     }
 }
 
+bool UffdEngine::lacks_page(AddressRange range) const noexcept {
+    return dsm::lacks_page(pagemap_, range.address, range.end());
+}
+
 bool UffdEngine::continue_pages(int uffd, const Attached& where, AddressRange range,
                                 bool protect) noexcept {
     bool existed = false;
     Backoff backoff;
-    std::uintptr_t populated_at = 0;
+    std::uintptr_t populated_at = 0, tried_at = 0;
     while (range.bytes > 0) {
         std::size_t done = 0;
         const long result = uffd_continue(uffd, range, protect, done);
@@ -284,8 +288,12 @@ bool UffdEngine::continue_pages(int uffd, const Attached& where, AddressRange ra
         if (result == -EEXIST) {
             existed = true;
             done = page_bytes;
+        } else if (result == -EFAULT && done == 0 && !protect && tried_at != range.address) {
+            // The memory has no page here yet: one call makes and maps it, and those behind it.
+            tried_at = range.address;
+            if (uffd_zero(uffd, range, done) == 0) return existed;
         } else if (result == -EFAULT && populated_at != range.address) {
-            // The memory has no page here yet: touch the rest through the alias.
+            // Likewise, to be protected before it is mapped: touch the rest through the alias.
             populated_at = range.address;
             kernel_call(SYS_madvise, where.alias + (range.address - where.range.address),
                         range.bytes, madv_populate_read);

@@ -32,6 +32,7 @@ public:
     Result<void> attach(AddressRange range, int memory_fd, std::uint64_t memory_offset,
                         std::byte* alias) override;
     void map(AddressRange range, Access access) noexcept override;
+    bool lacks_page(AddressRange range) const noexcept override;
     void unmap(std::span<const AddressRange> ranges) noexcept override;
     void allow_execution(AddressRange range) noexcept override;
     void leave_untracked(AddressRange range) noexcept override;

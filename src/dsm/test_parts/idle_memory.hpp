@@ -19,6 +19,7 @@ public:
     void make_accessible(const void*, std::size_t, bool) noexcept override {}
     void pin(const void*, std::size_t, bool) noexcept override {}
     void unpin(const void*, std::size_t) noexcept override {}
+    bool lacks_page(const void*, std::size_t) const noexcept override { return false; }
     void hold_stack(AddressRange, std::size_t) noexcept override {}
     void allow_execution(AddressRange) noexcept override {}
     void drop_stack(AddressRange, std::size_t) noexcept override {}

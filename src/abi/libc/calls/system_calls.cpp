@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "abi/libc/calls/kernel_access.hpp"
+#include "abi/libc/calls/short_counts.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/world.hpp"
@@ -250,6 +251,8 @@ long perform_system_call(long number, const CallArguments& arguments) noexcept {
         PinnedBuffers buffers;
         buffers.add(*row, arguments);
         result = call_with(buffers, number, arguments);
+        if (result > 0 && !buffers.is_empty())
+            result = finish_transfer(buffers, number, arguments, result);
         if (result == 0) number_both_ends(number, arguments);
     }
     return makes_descriptor(*row, arguments) ? number_new_descriptor(result) : result;

@@ -34,6 +34,8 @@ public:
     void add(const SystemCall& row, const CallArguments& arguments) noexcept;
     void add(const void* address, std::size_t bytes, bool write) noexcept;
 
+    bool is_empty() const noexcept { return count_ == 0; }
+
     /// Maps what is pinned once more, for a call that was refused all the same
     /// (docs/decisions/refused-calls.md). @return false when nothing is pinned
     // Not inlined, so that test/cluster/switched_off.py can switch it off.
