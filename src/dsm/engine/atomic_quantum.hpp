@@ -114,6 +114,11 @@ public:
         store(wanted_ns_, 0);
     }
     std::uint64_t length_ns() const noexcept { return load(length_ns_); }
+    /// So long it holds back at most: each other node that makes atomics may take a quantum, but
+    /// what one waits for is not to grow with the job.
+    std::uint64_t longest_pause_ns(unsigned nodes) const noexcept {
+        return std::min(nodes - 1, quanta_of_others_max) * length_ns();
+    }
     /// So long the other node makes no atomic when it has paused. Where quanta are long, what it
     /// brings anew between two of them takes long.
     std::uint64_t idle_of_other_ns() const noexcept { return std::max(idle_ns, length_ns() / 16); }
@@ -124,6 +129,7 @@ public:
 
 private:
     static constexpr std::uint64_t many = 32;
+    static constexpr unsigned quanta_of_others_max = 8;
     static constexpr std::uint64_t shortest_ns = 100'000, longest_ns = 80'000'000;
 
     // Relaxed: a value that another thread overwrites is lost.

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "dsm/engine/bounded_wait.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/engine/others_at_work.hpp"
 
 namespace hiroba::dsm {
 
@@ -78,25 +79,22 @@ bool Node::is_used_lately(BlockId block, std::uint64_t now) noexcept {
     return block < entries_.size() && now - entries_[block].atomics.at_ns <= lately_ns;
 }
 
-// Before an atomic, with nothing held: another node goes on with its own, until it pauses or its
-// quantum is over.
-void Node::hold_back_for(NodeId other) noexcept {
-    const AtomicQuantum::Stop here{debts_.quantum()};
+// Before an atomic, with nothing held: other nodes go on with theirs, `first` before all, until
+// they pause or each has had a quantum.
+void Node::hold_back_for(NodeId first) noexcept {
+    AtomicQuantum& quantum = debts_.quantum();
+    const AtomicQuantum::Stop here{quantum};
     const std::uint64_t begin = now_ns();
-    std::uint64_t seen = debts_.board().activity_of(other), seen_at = begin;
-    for (BoundedWait wait{begin, debts_.quantum().length_ns()}; !wait.is_over();) {
+    const unsigned nodes = endpoint_.nodes();
+    OthersAtWork others{self_, first, nodes, begin};
+    const auto activity_of = [&](NodeId node) { return debts_.board().activity_of(node); };
+    for (BoundedWait wait{begin, quantum.longest_pause_ns(nodes)}; !wait.is_over();) {
         wait.pause();
         pay();
         endpoint_.poll();
-        const std::uint64_t active = debts_.board().activity_of(other);
-        if (active != seen || (active & 1) != 0) {
-            seen = active;
-            seen_at = wait.now();
-        } else if (wait.now() - seen_at >= debts_.quantum().idle_of_other_ns()) {
-            break;
-        }
+        if (!others.look(wait.now(), quantum.idle_of_other_ns(), activity_of)) break;
     }
-    debts_.quantum().begin(now_ns());
+    quantum.begin(now_ns());
 }
 
 // Waits while another node has its turn, if this one was in the middle of a burst too.
