@@ -370,7 +370,8 @@ private:
     Rig& rig_;
     Content content_;
     std::uint64_t batch_ = 0;
-    net::wire::DirectionKey key_ = net::wire::direction_key({1, 2}, 3, 4);
+    net::wire::PartKey parts_ = net::wire::part_key({1, 2});
+    net::wire::DirectionKey key_ = net::wire::direction_key({1, 2}, parts_, 3, 4);
     Sockets sockets_;
     std::vector<std::byte> buffer_;
 };

@@ -191,8 +191,8 @@ void HostLink::take_number() {
     // Our own number back would make both directions' keys one, and our frames valid as theirs.
     if (theirs.magic != greeting_magic || theirs.drawn == drawn_)
         return close("it did not greet as hiroba does");
-    out_key_ = wire::direction_key(key_, drawn_, theirs.drawn).small;
-    in_key_ = wire::direction_key(key_, theirs.drawn, drawn_).small;
+    out_key_ = wire::small_key(key_, drawn_, theirs.drawn);
+    in_key_ = wire::small_key(key_, theirs.drawn, drawn_);
     met_ = true;
 }
 

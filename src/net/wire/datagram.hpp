@@ -19,7 +19,7 @@
 
 namespace hiroba::net::wire {
 
-inline constexpr std::uint32_t datagram_magic = 0x0362'7268;  ///< "hrb" and the version
+inline constexpr std::uint32_t datagram_magic = 0x0462'7268;  ///< "hrb" and the version
 inline constexpr std::size_t fixed_header_bytes = 40;
 inline constexpr std::size_t selective_words_max = 4;
 inline constexpr std::size_t header_bytes_max = fixed_header_bytes + 8 * selective_words_max;

@@ -11,7 +11,8 @@
 
 namespace hiroba::net::wire::samples {
 
-inline constexpr DirectionKey key{{1, 2}, {3, 4}, {5, 6}};
+inline const PartKey parts = part_key({5, 6});
+inline const DirectionKey key{{1, 2}, {3, 4}, &parts};
 
 /// The datagram of node 1 to node 0 with these records, each payload all of one byte.
 inline std::vector<std::byte> sealed(const DatagramHeader& header,

@@ -60,9 +60,10 @@ TEST(Datagram, of_another_job_direction_or_version_is_refused) {
     EXPECT_EQ(sender_of(bytes, 0, 1, from), Refusal::misdirected);
     EXPECT_EQ(sender_of(Bytes(bytes).first(39), 0, 2, from), Refusal::truncated);
     DatagramHeader header;
-    EXPECT_EQ(open_datagram(corpus()[1], {{1, 3}, {3, 4}, {5, 6}}, header), Refusal::forged);
-    EXPECT_EQ(open_datagram(bytes, {{1, 2}, {3, 5}, {5, 6}}, header), Refusal::forged);
-    EXPECT_EQ(open_datagram(bytes, {{1, 2}, {3, 4}, {5, 7}}, header), Refusal::forged);
+    const PartKey other_parts = part_key({5, 7});
+    EXPECT_EQ(open_datagram(corpus()[3], {{1, 3}, {3, 4}, &parts}, header), Refusal::forged);
+    EXPECT_EQ(open_datagram(bytes, {{1, 2}, {3, 5}, &parts}, header), Refusal::forged);
+    EXPECT_EQ(open_datagram(bytes, {{1, 2}, {3, 4}, &other_parts}, header), Refusal::forged);
     EXPECT_EQ(open_datagram(Bytes(bytes).first(bytes.size() - 8), key, header), Refusal::forged);
     bytes[3] ^= std::byte{1};
     EXPECT_EQ(sender_of(bytes, 0, 2, from), Refusal::foreign);

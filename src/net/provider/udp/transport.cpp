@@ -333,13 +333,10 @@ void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
     wire::Refusal refusal = wire::sender_of(datagram, setup_.self.value, setup_.nodes, from);
     if (refusal != wire::Refusal::none) return refuse(refusal);
     wire::DirectionKey key_in, key_out;
-    if (peers_[from] != nullptr) {
-        key_in = peers_[from]->key_in;
-    } else {
-        directions(from, key_out, key_in);
-    }
+    if (peers_[from] == nullptr) directions(from, key_out, key_in);
     wire::DatagramHeader header;
-    refusal = wire::open_datagram(datagram, key_in, header);
+    refusal = wire::open_datagram(datagram, peers_[from] != nullptr ? peers_[from]->key_in : key_in,
+                                  header);
     if (refusal != wire::Refusal::none) return refuse(refusal);
 
     Peer& peer = *talk_to(from);

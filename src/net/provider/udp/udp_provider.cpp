@@ -24,6 +24,10 @@
 namespace hiroba::net::udp {
 namespace {
 
+wire::HashKey job_key(const ProviderSetup& setup) noexcept {
+    return {setup.job_key, setup.job_key_high};
+}
+
 constexpr Limits udp_limits{.name = "udp",
                             .message_bytes_max = udp::message_bytes_max,
                             .completes_inline = false,
@@ -91,7 +95,8 @@ UdpProvider::UdpProvider(ProviderSetup setup, const Weather& weather, std::uint6
     : setup_(std::move(setup)),
       weather_(weather),
       silence_max_ns_(silence_max_ns),
-      datagram_bytes_(datagram_bytes) {}
+      datagram_bytes_(datagram_bytes),
+      parts_(wire::part_key(job_key(setup_))) {}
 
 UdpProvider::~UdpProvider() {
     for (Peer* peer : talked_) {
@@ -190,7 +195,7 @@ Result<void> UdpProvider::connect() {
 
 Result<void> UdpProvider::meet(wire::DatagramCard& mine) {
     mine.common = {.version = card_version,
-                   .job_key = wire::siphash({setup_.job_key, setup_.job_key_high}, {}),
+                   .job_key = wire::siphash(job_key(setup_), {}),
                    .node = setup_.self.value,
                    .nodes = setup_.nodes};
     for (const RegionMemory& region : regions_) wire::add_region(mine.common, region.bytes);
@@ -239,9 +244,9 @@ Result<void> UdpProvider::learn(const wire::DatagramCard& mine, std::uint32_t ra
 
 void UdpProvider::directions(std::uint32_t rank, wire::DirectionKey& out,
                              wire::DirectionKey& in) const noexcept {
-    const wire::HashKey job{setup_.job_key, setup_.job_key_high};
-    out = wire::direction_key(job, drawn_, peers_.drawn(rank));
-    in = wire::direction_key(job, peers_.drawn(rank), drawn_);
+    const wire::HashKey job = job_key(setup_);
+    out = wire::direction_key(job, parts_, drawn_, peers_.drawn(rank));
+    in = wire::direction_key(job, parts_, peers_.drawn(rank), drawn_);
 }
 
 Peer* UdpProvider::talk_to(std::uint32_t rank) noexcept {

@@ -163,6 +163,7 @@ private:
     std::uint64_t silence_max_ns_;
     std::size_t datagram_bytes_;
     std::uint64_t drawn_ = 0;
+    wire::PartKey parts_;
     std::vector<RegionMemory> regions_;
     PeerTable peers_;
     std::vector<Peer*> talked_;  ///< those talked to, in the order met

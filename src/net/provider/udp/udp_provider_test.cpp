@@ -16,6 +16,7 @@
 
 #include "base/test_parts/given_number.hpp"
 #include "net/provider/udp/test_pair.hpp"
+#include "net/wire/datagram_samples.hpp"
 
 namespace hiroba::net::udp {
 namespace {
@@ -115,7 +116,7 @@ TEST(UdpProvider, counts_and_drops_what_strangers_send_while_the_job_goes_on) {
                              model.data() + wire::header_bytes_max);
     const wire::DatagramHeader header{.from = 0, .to = 1, .sequence = 1};
     const std::byte* start =
-        wire::seal_datagram(header, {{7, 0}, {7, 0}, {7, 0}}, model.data() + wire::header_bytes_max,
+        wire::seal_datagram(header, wire::samples::key, model.data() + wire::header_bytes_max,
                             model.size() - wire::header_bytes_max);
     const std::vector<std::byte> forged(start,
                                         static_cast<const std::byte*>(model.data()) + model.size());
