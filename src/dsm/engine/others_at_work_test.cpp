@@ -65,9 +65,8 @@ TEST(OthersAtWork, looks_at_sixteen_of_many_nodes) {
     Boards boards{std::vector<std::uint64_t>(1024), {}};
     OthersAtWork others{NodeId{1020}, NodeId{1015}, 1024, 0};
     for (int i = 0; i < 17; ++i) others.look(1, idle_ns, boards);
-    EXPECT_EQ(boards.looked_at,
-              (std::vector<unsigned>{1015, 1016, 1017, 1018, 1019, 1021, 1022, 1023, 0, 1, 2, 3, 4,
-                                     5, 6, 7, 1015}));
+    EXPECT_EQ(boards.looked_at, (std::vector<unsigned>{1015, 1016, 1017, 1018, 1019, 1021, 1022,
+                                                       1023, 0, 1, 2, 3, 4, 5, 6, 7, 1015}));
 }
 
 }  // namespace
