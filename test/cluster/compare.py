@@ -119,6 +119,7 @@ def all_cases():
         Case("signals_in_waits.c"),
         Case("kernel_buffers.c"),
         Case("dropped_buffers.c"),
+        Case("file_limit.c"),
         Case("system_calls.c", environment=EXAMINED),
         Case("pinned_buffers.cpp"),
         Case("files.c", environment=EXAMINED),

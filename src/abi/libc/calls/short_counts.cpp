@@ -3,6 +3,7 @@
 #include "abi/libc/calls/short_counts.hpp"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -90,12 +91,20 @@ private:
     std::array<iovec, vector_max> parts_;
 };
 
-/// Whether a file with a size has more to read, or takes any count.
+/// How large this process may make a file: what goes beyond would be a signal.
+std::uint64_t file_bytes_max() noexcept {
+    rlimit limit{};
+    kernel_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &limit);
+    return limit.rlim_cur;
+}
+
+/// Whether a file of `size` has more to read, or may get longer.
 bool is_longer(Kind kind, const CallArguments& arguments, long done, long size) noexcept {
-    if (!kind.reads) return true;
     const long offset = arguments.word[offset_argument];
     const bool placed = kind.positioned && offset >= 0;
-    return (placed ? offset + done : kernel_call(SYS_lseek, arguments.word[0], 0, SEEK_CUR)) < size;
+    const long at = placed ? offset + done : kernel_call(SYS_lseek, arguments.word[0], 0, SEEK_CUR);
+    return static_cast<std::uint64_t>(at) <
+           (kind.reads ? static_cast<std::uint64_t>(size) : file_bytes_max());
 }
 
 /// Whether a stream has more to read now; what is written there waits for room by itself.
