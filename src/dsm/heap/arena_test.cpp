@@ -151,25 +151,63 @@ TEST(Arena, counts_what_is_taken_again_after_it_was_given_back) {
         for (std::size_t i = 0; i < taken; ++i) arena->give_back(ranges[i], true);
     };
     const auto first = arena->allocate(6 * mib, page_bytes);
+    const std::size_t first_bytes = arena->usable_bytes(first->address);
     EXPECT_EQ(arena->take_taken_again(), 0u);
     ASSERT_TRUE(arena->deallocate(first->address));
-    EXPECT_EQ(arena->freed_bytes(), 6 * mib);
+    EXPECT_EQ(arena->freed_bytes(), first_bytes);
     arena->take_freed_low();
-    EXPECT_EQ(arena->take_freed_low(), 6 * mib);
+    EXPECT_EQ(arena->take_freed_low(), first_bytes);
     give_back_all();
     EXPECT_EQ(arena->freed_bytes(), 0u);
     EXPECT_EQ(arena->take_freed_low(), 0u);
 
     const auto less = arena->allocate(2 * mib, page_bytes);
-    EXPECT_EQ(arena->take_taken_again(), 2 * mib);
+    const std::size_t less_bytes = arena->usable_bytes(less->address);
+    EXPECT_EQ(arena->take_taken_again(), less_bytes);
     ASSERT_TRUE(arena->deallocate(less->address));
     const auto same = arena->allocate(2 * mib, page_bytes);
     EXPECT_EQ(arena->take_taken_again(), 0u) << "it was in memory";
     EXPECT_EQ(arena->take_freed_low(), 0u);
-    // 4 MiB more than ever.
+    // Some 4 MiB more than ever.
     const auto more = arena->allocate(8 * mib, page_bytes);
-    EXPECT_EQ(arena->take_taken_again(), 4 * mib);
+    EXPECT_EQ(arena->take_taken_again(), first_bytes - less_bytes);
     ASSERT_TRUE(arena->deallocate(same->address) && arena->deallocate(more->address));
+}
+
+// Arrays of a power of two: their lines would meet in the same sets of the caches.
+TEST(Arena, large_blocks_do_not_lie_a_power_of_two_apart) {
+    constexpr std::size_t mib = std::size_t{1} << 20, set_bytes = std::size_t{1} << 16;
+    TestArena arena{{unmapped_base, 1024 * mib}};
+    for (const std::size_t bytes : {mib, 4 * mib, 32 * mib}) {
+        std::vector<std::uintptr_t> blocks;
+        for (int i = 0; i < 16; ++i) blocks.push_back(arena.take(bytes));
+        for (std::size_t i = 0; i < blocks.size(); ++i) {
+            EXPECT_EQ(blocks[i] % page_bytes, 0u);
+            EXPECT_LE(arena->usable_bytes(blocks[i]), bytes + bytes / 20);
+            for (std::size_t j = 0; j < i; ++j)
+                EXPECT_NE((blocks[i] - blocks[j]) % set_bytes, 0u) << i << ", " << j;
+        }
+    }
+}
+
+TEST(Arena, small_and_aligned_ones_take_no_page_more) {
+    constexpr std::size_t mib = std::size_t{1} << 20;
+    TestArena arena{{unmapped_base, 64 * mib}};
+    EXPECT_EQ(arena->usable_bytes(arena.take(19 * page_bytes)), 19 * page_bytes);
+    EXPECT_EQ(arena->usable_bytes(arena.take(20 * page_bytes)), 21 * page_bytes);
+    const std::uintptr_t first = arena.take(2 * mib, 2 * mib),
+                         second = arena.take(2 * mib, 2 * mib);
+    EXPECT_EQ(second - first, 2 * mib);
+}
+
+TEST(Arena, fills_the_last_page_with_a_large_block) {
+    constexpr std::size_t mib = std::size_t{1} << 20;
+    TestArena arena{{unmapped_base, 16 * mib}};
+    const std::uintptr_t all = arena.take(16 * mib);
+    EXPECT_EQ(all, unmapped_base);
+    EXPECT_EQ(arena->usable_bytes(all), 16 * mib);
+    EXPECT_EQ(arena->bytes_free(), 0u);
+    EXPECT_TRUE(arena->deallocate(all));
 }
 
 TEST(Arena, refuses_what_is_not_an_allocated_block) {

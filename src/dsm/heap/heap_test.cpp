@@ -190,12 +190,14 @@ TEST(Heap, freed_pages_are_free_again_when_every_node_has_discarded_them) {
     TwoNodes node;
     const std::size_t free_before = node[0].heap->bytes_free();
     void* const block = node[0].take(much);
+    const std::size_t taken = free_before - node[0].heap->bytes_free();
+    EXPECT_GE(taken, much);
     node[0].heap->deallocate(block);
     EXPECT_EQ(node[0].memory.log, "discard1 ");
-    EXPECT_EQ(node[0].heap->bytes_free(), free_before - much) << "somebody might use them";
+    EXPECT_EQ(node[0].heap->bytes_free(), free_before - taken) << "somebody might use them";
     ASSERT_EQ(node[0].memory.discarded.size(), 1u);
     EXPECT_EQ(node[0].memory.discarded[0].address, reinterpret_cast<std::uintptr_t>(block));
-    EXPECT_EQ(node[0].memory.discarded[0].bytes, much);
+    EXPECT_EQ(node[0].memory.discarded[0].bytes, taken);
 
     EXPECT_FALSE(node[1].heap->has_freed_pages());
     node[1].poll_all();
@@ -206,7 +208,7 @@ TEST(Heap, freed_pages_are_free_again_when_every_node_has_discarded_them) {
     EXPECT_FALSE(node[1].heap->has_freed_pages());
 
     node[0].poll_all();
-    EXPECT_EQ(node[0].heap->bytes_free(), free_before - much);
+    EXPECT_EQ(node[0].heap->bytes_free(), free_before - taken);
     node[0].heap->return_freed_pages();
     EXPECT_EQ(node[0].heap->bytes_free(), free_before);
     EXPECT_EQ(node[0].memory.log, "discard1 everywhere ");
