@@ -289,6 +289,7 @@ private:
     bool goes_on_holding(BlockId block) noexcept;
     bool try_give_up(BlockId block) noexcept;
     void give_up_near(BlockId block) noexcept;
+    std::uint32_t give_up_if_own(BlockId block) noexcept;
     void serve_wanted() noexcept;
 
     // Debts (node_debts.cpp).
