@@ -279,6 +279,8 @@ private:
     }
     bool take_untouched(BlockId block) noexcept;
     std::uint32_t take_ahead(BlockId first, std::uint32_t count_max) noexcept;
+    bool fetch_below(BlockId block) noexcept;
+    std::uint32_t take_below(BlockId block, std::uint32_t count_max) noexcept;
     void stop_keeping(BlockId block) noexcept;
     void forget_kept(BlockId block) noexcept;
     void ask_for(NodeId holder, BlockId block) noexcept override;
@@ -289,6 +291,7 @@ private:
     bool goes_on_holding(BlockId block) noexcept;
     bool try_give_up(BlockId block) noexcept;
     void give_up_near(BlockId block) noexcept;
+    std::uint32_t give_up_if_own(BlockId block) noexcept;
     void serve_wanted() noexcept;
 
     // Debts (node_debts.cpp).

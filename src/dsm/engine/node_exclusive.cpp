@@ -355,24 +355,32 @@ bool Node::try_give_up(BlockId block) noexcept {
 void Node::give_up_near(BlockId block) noexcept {
     if (!wanted_.try_lock()) return;
     const WantedRuns::Guess guess = wanted_.runs().wanted(block);
-    std::uint32_t window = guess.window;
-    const std::size_t end =
-        std::min<std::size_t>(entries_.size(), std::size_t{block} + 1 + std::size_t{8} * window);
-    BlockId next = block + 1;
-    for (; next < end && window > 0; ++next) {
-        BlockEntry& entry = entries_[next];
-        // Relaxed: a look at the state of a block that is not exclusive costs no latch.
-        if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::exclusive)
-            continue;
-        if (!entry.latch.try_lock()) continue;
-        if (entry.state == BlockState::exclusive) {
-            give_up(next, GiveUp::near);
-            --window;
-        }
-        entry.latch.unlock();
+    const std::size_t reach = std::size_t{8} * guess.window;
+    const auto end = static_cast<BlockId>(
+        std::min<std::size_t>(entries_.size(), block + std::size_t{1} + reach));
+    const BlockId begin = block - static_cast<BlockId>(std::min<std::size_t>(block, reach));
+    std::uint32_t left = guess.window;
+    BlockId low = block, high = block + 1;
+    if (guess.down) {
+        for (; low > begin && left > 0; --low) left -= give_up_if_own(low - 1);
+    } else {
+        for (; high < end && left > 0; ++high) left -= give_up_if_own(high);
     }
-    wanted_.runs().given_up(guess, next);
+    wanted_.runs().given_up(guess, low, high);
     wanted_.unlock();
+}
+
+// One that another node wants next. Returns how many were given up.
+std::uint32_t Node::give_up_if_own(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    // Relaxed: a look at the state of a block that is not exclusive costs no latch.
+    if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::exclusive ||
+        !entry.latch.try_lock())
+        return 0;
+    const bool own = entry.state == BlockState::exclusive;
+    if (own) give_up(block, GiveUp::near);
+    entry.latch.unlock();
+    return own;
 }
 
 // With the acquire role. A run whose blocks are all kept, since it was given up in vain, is soon
@@ -382,7 +390,7 @@ void Node::give_up_run(UsePredictor::Run& run) noexcept {
     bool keeps = false;
     for (BlockId block = run.first; block < run.end(); ++block) {
         BlockEntry& entry = entries_[block];
-        // As in give_up_near().
+        // As in give_up_if_own().
         if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::exclusive ||
             !entry.latch.try_lock())
             continue;

@@ -19,6 +19,7 @@ namespace hiroba::dsm {
 void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     const ReadAhead::Guess guess = read_ahead_.missed(block, last_time);
     const std::uint32_t window = guess.window;
+    if (window == 0 && fetch_below(block)) return;
     const bool writes = (window > 0 || guess.spread) && is_being_written(block);
     if (guess.spread && !writes) return fetch_part(block);
     if (const std::uint32_t taken = writes && window > 0 ? take_ahead(block + 1, window) : 0;
@@ -110,6 +111,43 @@ std::uint32_t Node::take_ahead(BlockId first, std::uint32_t count_max) noexcept 
     }
     if (count_taken > 0) engine_->map(taken, Access::write);
     for (std::uint32_t i = 0; i < count_taken; ++i) entries_[first + i].latch.unlock();
+    return count_taken;
+}
+
+// Likewise, where misses come one below the other. Returns whether any came.
+bool Node::fetch_below(BlockId block) noexcept {
+    const std::uint32_t window = read_ahead_.below().missed(block);
+    std::uint32_t got = 0;
+    if (window > 0) {
+        const bool writes = is_being_written(block);
+        const std::uintptr_t first = program_range(block - window).address;
+        if (writes) got = take_below(block, window);
+        const bool is_row =
+            first != 0 && first + window * block_bytes() == program_range(block).address;
+        if (got == 0 && is_row && fetch_row(block - window, window, first, writes) == window)
+            got = window;
+    }
+    read_ahead_.below().brought(block, got);
+    return got > 0;
+}
+
+// As take_ahead(), from the one below `block` downwards.
+std::uint32_t Node::take_below(BlockId block, std::uint32_t count_max) noexcept {
+    AddressRange taken{program_range(block).address, 0};
+    std::uint32_t count_taken = 0;
+    for (; count_taken < std::min(count_max, block); ++count_taken) {
+        const BlockId next = block - 1 - count_taken;
+        const AddressRange range = program_range(next);
+        BlockEntry& entry = entries_[next];
+        if (range.address == 0 || range.end() != taken.address || !entry.latch.try_lock()) break;
+        if (entry.state != BlockState::invalid || !take_untouched(next)) {
+            entry.latch.unlock();
+            break;
+        }
+        taken = {range.address, taken.bytes + range.bytes};
+    }
+    if (count_taken > 0) engine_->map(taken, Access::write);
+    for (std::uint32_t i = 0; i < count_taken; ++i) entries_[block - 1 - i].latch.unlock();
     return count_taken;
 }
 

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "dsm/engine/read_below.hpp"
 #include "dsm/engine/spread_misses.hpp"
 #include "dsm/protocol/signature.hpp"
 
@@ -70,6 +71,7 @@ public:
     }
 
     SpreadMisses& spread() noexcept { return spread_; }
+    ReadBelow& below() noexcept { return below_; }
 
 private:
     static constexpr std::uint32_t length_max = 0xffff;
@@ -96,6 +98,7 @@ private:
 
     alignas(64) std::array<Set, 1 << set_bits> sets_{};
     SpreadMisses spread_;
+    ReadBelow below_;
 };
 
 }  // namespace hiroba::dsm
