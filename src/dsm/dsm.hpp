@@ -39,6 +39,9 @@ struct MemoryOptions {
     std::uint8_t vain_max = 8;
     /// The lock of a block is kept behind so many atomics of this node there in a row.
     std::uint16_t row_min = 4;
+    /// Threads of a node make atomics on a block whose lock it keeps without the block's latch
+    /// before two of them have met there. For tests.
+    bool announce_at_once = false;
     /// What an atomic orders: all memory, as a release and an acquire, or itself (HIROBA_ATOMICS).
     enum class Atomics : std::uint8_t { acq_rel, relaxed } atomics = Atomics::acq_rel;
 

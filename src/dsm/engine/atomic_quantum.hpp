@@ -154,9 +154,10 @@ private:
     }
 
     const std::uint64_t first_ns_ = now_ns(), first_tick_ = __builtin_ia32_rdtsc();
+    /// Its number + 1. Each atomic looks at it: it lies apart from what many of them write.
+    alignas(64) std::atomic<std::uint32_t> other_{0};
+    alignas(64) std::atomic<std::uint32_t> stops_{0};
     std::atomic<std::uint64_t> last_tick_{0};  ///< of the last, where no clock was read; 0: it was
-    std::atomic<std::uint32_t> stops_{0};
-    std::atomic<std::uint32_t> other_{0};  ///< its number + 1
     std::atomic<std::uint64_t> last_ns_{0}, made_{0}, begun_ns_{0}, wanted_ns_{0}, slow_ns_{0};
     std::atomic<std::uint64_t> length_ns_{shortest_ns};
 };

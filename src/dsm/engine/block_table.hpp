@@ -12,6 +12,7 @@
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/sparse_array.hpp"
+#include "dsm/engine/announced_atomics.hpp"
 #include "dsm/engine/spins.hpp"
 #include "dsm/protocol/block.hpp"
 #include "dsm/protocol/signature.hpp"
@@ -104,16 +105,37 @@ struct Merging {
 
 /// This node's atomics on a block. They are hints where they are read without its latch.
 struct AtomicUse {
+    /// Threads of this node may make theirs without the latch (announced_atomics.hpp). With it.
+    std::atomic<bool> is_open{false};
     std::uint64_t at_ns = 0;    ///< when the last one ended; 0: none
     std::uint64_t word = 0;     ///< what that left there
     bool came = false;          ///< the block came from another node for it
     bool vain = false;          ///< it is what was found and left before, too
     std::uint8_t patience = 0;  ///< 2 to the power of how many make a row, beside the least
+    std::uint16_t apart = 0;    ///< of one row, however long ago each was
     std::uint16_t row = 0;      ///< in a row here; of a held block, since it is
     ReleaseNumber release = 0;  ///< of a held block, the last that had begun before the last one
     /// The node that was asked for a turn, and not told that it is over; its number + 1. Without
     /// the latch.
     std::atomic<std::uint32_t> turn_asked{0};
+
+    static constexpr std::uint16_t worth_min = 8;  ///< in a row, or the next has to be longer
+    /// One of a held block, by a thread among others. Behind those that make a row worth it the
+    /// entry stays in the caches of all cores.
+    void note_among_others() noexcept {
+        const std::atomic_ref made{row};
+        const std::uint16_t before = made.load(std::memory_order_relaxed);
+        if (before < worth_min)
+            made.store(static_cast<std::uint16_t>(before + 1), std::memory_order_relaxed);
+    }
+    /// The last release that has begun, whatever threads note at once.
+    void note_release(ReleaseNumber begun) noexcept {
+        const std::atomic_ref noted{release};
+        ReleaseNumber before = noted.load(std::memory_order_relaxed);
+        while (before < begun &&
+               !noted.compare_exchange_weak(before, begun, std::memory_order_relaxed)) {
+        }
+    }
 };
 
 /// AtomicUse::row behind one more. Far from its end it goes in a circle, so that one in 16 counts.
@@ -176,8 +198,12 @@ public:
                 discards_open_.load(std::memory_order_acquire) == 0);
     }
 
+    /// Where threads of this node make atomics without a latch.
+    AnnouncedAtomics& announced() noexcept { return announced_; }
+
 private:
     SparseArray<BlockEntry> entries_;
+    AnnouncedAtomics announced_;
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 };
 

@@ -77,6 +77,17 @@ public:
                     ours, twin, bytes);
         return true;
     }
+    /// Likewise, while others note theirs: what takes more than setting bits is left to who is
+    /// alone.
+    bool note_atomic_among_others(BlockId block, Epoch epoch, std::size_t at, const std::byte* ours,
+                                  const std::byte* twin, std::size_t bytes) noexcept {
+        auto* const entry = reinterpret_cast<std::uint64_t*>(segment_.local() + offset_of(block));
+        if (*entry != epoch) return false;
+        const std::uint64_t changed = changed_at(at, ours, twin, bytes);
+        const std::size_t line = at / line_bytes;
+        const auto* const ages = reinterpret_cast<const std::uint8_t*>(entry + 1 + words());
+        return changed == 0 || (ages[line] == 0 && set_bits(entry[1 + line], changed));
+    }
     /// This node's entry, its epoch first, as it stands.
     Bytes shown(BlockId block) noexcept {
         return {segment_.local() + offset_of(block), used_bytes(block_bytes_)};
@@ -102,13 +113,18 @@ public:
     }
 
 private:
+    static constexpr std::size_t line_bytes = 64;
     static constexpr std::uint64_t age_max = UINT8_MAX;  ///< or older: of no use any more
 
     struct Entry {
         std::uint64_t* noted;
         std::uint8_t* ages;
         void add(std::size_t line, std::uint64_t bits) const noexcept {
-            noted[line] = (ages[line] == 0 ? noted[line] : 0) | bits;
+            if (ages[line] == 0) {
+                set_bits(noted[line], bits);
+                return;
+            }
+            noted[line] = bits;
             ages[line] = 0;
         }
     };
@@ -127,7 +143,13 @@ private:
     }
     static void note_atomic(const Entry& entry, std::size_t at, const std::byte* ours,
                             const std::byte* twin, std::size_t bytes) noexcept {
-        constexpr std::size_t line_bytes = 64;
+        // One that only looked has written nothing.
+        if (const std::uint64_t changed = changed_at(at, ours, twin, bytes); changed != 0)
+            entry.add(at / line_bytes, changed);
+    }
+    /// The bytes that differ, as bits of the line of `at`.
+    static std::uint64_t changed_at(std::size_t at, const std::byte* ours, const std::byte* twin,
+                                    std::size_t bytes) noexcept {
         std::uint64_t changed = 0;
         if (bytes == sizeof(std::uint32_t)) {
             changed = changed_bytes<std::uint32_t>(ours, twin);
@@ -137,8 +159,14 @@ private:
             for (std::size_t i = 0; i < bytes; ++i)
                 changed |= std::uint64_t{ours[i] != twin[i]} << i;
         }
-        // One that only looked has written nothing.
-        if (changed != 0) entry.add(at / line_bytes, changed << at % line_bytes);
+        return changed << at % line_bytes;
+    }
+    /// Threads of this node may do so at once. Most often the bits are set.
+    static bool set_bits(std::uint64_t& word, std::uint64_t bits) noexcept {
+        const std::atomic_ref noted{word};
+        if ((noted.load(std::memory_order_relaxed) & bits) != bits)
+            noted.fetch_or(bits, std::memory_order_relaxed);
+        return true;
     }
 
     std::uint64_t offset_of(BlockId block) const noexcept {

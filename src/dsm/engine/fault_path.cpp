@@ -64,9 +64,9 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         kernel_call(SYS_madvise, range.address, map().shape().stack_bytes, MADV_DODUMP);
         return false;
     }
-    if (thread_part().atomic_block == block + std::uint64_t{1}) {
-        // Between enter_atomic() and leave_atomic(), with the latch: another thread's release has
-        // re-armed write tracking under us.
+    if (thread_part().is_in_atomic_of(block)) {
+        // Between enter_atomic() and leave_atomic(), which who unmaps it waits for: another
+        // thread's release has re-armed write tracking under us.
         engine_->map(range, Access::write);
         return true;
     }

@@ -208,6 +208,13 @@ private:
     bool may_enter_own(void* address, std::size_t bytes) noexcept;
     bool may_leave_own(ThreadContext& thread, void* address, std::size_t bytes) noexcept;
     bool note_held_atomic_now(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept;
+    bool may_enter_announced(ThreadContext& thread, BlockId block, std::uint64_t offset) noexcept;
+    bool may_leave_announced(ThreadContext& thread, BlockId block, std::uint64_t offset,
+                             std::size_t bytes) noexcept;
+    bool note_announced_now(ThreadContext& thread, BlockId block, std::uint64_t offset,
+                            std::size_t bytes) noexcept;
+    bool latch_announced(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept;
+    void close_to_announced(BlockId block) noexcept;
     void open_version(BlockId block, const LockToken& token, Timestamp wts) noexcept;
     void end_atomic(BlockEntry& entry) noexcept;
     // Blocks whose lock this node holds meanwhile (node_held.cpp).

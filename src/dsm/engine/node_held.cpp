@@ -14,7 +14,7 @@
 namespace hiroba::dsm {
 
 namespace {
-constexpr std::uint16_t worth_min = 8;     ///< while it is kept, or the next row has to be longer
+constexpr std::uint16_t apart_min = 32;    ///< of a row whose atomics lie far apart
 constexpr std::uint8_t patience_max = 10;  ///< of doublings of row_min
 }  // namespace
 
@@ -22,22 +22,28 @@ constexpr std::uint8_t patience_max = 10;  ///< of doublings of row_min
 bool Node::may_hold(BlockId block, const LockToken& token, std::uint64_t now) noexcept {
     BlockEntry& entry = entries_[block];
     AtomicUse& use = entry.atomics;
-    if (!options_.exclusive || token.home != self_ || token.read || use.vain ||
-        !debts_.quantum().is_in_row(now)) {
-        use.row = 0;
+    if (!options_.exclusive || token.home != self_ || token.read || use.vain) {
+        use.row = use.apart = 0;
         return false;
     }
-    if (use.row < UINT16_MAX) ++use.row;
-    return use.row >= options_.row_min << use.patience && entry.state == BlockState::writable &&
+    if (!debts_.quantum().is_in_row(now)) {
+        use.row = 0;
+    } else if (use.row < UINT16_MAX) {
+        ++use.row;
+    }
+    if (use.apart < UINT16_MAX) ++use.apart;
+    const bool is_row =
+        use.row >= options_.row_min << use.patience || use.apart >= apart_min << use.patience;
+    return is_row && (entry.state == BlockState::writable || entry.state == BlockState::pinned) &&
            entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale.pinned &&
            // Relaxed: a hint.
-           entry.spin.waits.load(std::memory_order_relaxed) == 0 && !must_stay(block);
+           entry.spin.waits.load(std::memory_order_relaxed) == 0;
 }
 
 // With the block's latch and lock. False: somebody wants it already.
 bool Node::hold(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
-    entry.atomics.row = 0;
+    entry.atomics.row = entry.atomics.apart = 0;
     // Before anybody can ask, as in make_exclusive().
     entry.state = take(entry, BlockEvent::repeated).next;
     if (lock_.keep(block)) {
@@ -45,7 +51,7 @@ bool Node::hold(BlockId block) noexcept {
         trace("dsm.hold", block);
         return true;
     }
-    entry.state = take(entry, BlockEvent::wanted).next;
+    share_again(block);
     return false;
 }
 
@@ -57,7 +63,7 @@ void Node::note_held_atomic(BlockId block, std::uint64_t offset, std::size_t byt
         debts_.quantum().note_atomics(now_ns(), 16);
         debts_.board().note_active(false);
     }
-    use.release = release_.numbers().begun();
+    use.note_release(release_.numbers().begun());
     const std::size_t at = space_.offset_in_block(offset);
     if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel)
         races_.note_atomic(block, at, private_copy(block) + at, copies_.own(block) + at, bytes);
@@ -78,7 +84,7 @@ void Node::end_quantum() noexcept {
 
 // A row that was short has to be longer the next time.
 void Node::note_row(AtomicUse& use) const noexcept {
-    const bool worth = use.row >= worth_min;
+    const bool worth = use.row >= AtomicUse::worth_min;
     if (!worth)
         use.patience = std::min<std::uint8_t>(use.patience + 1, patience_max);
     else if (use.patience > 0)
@@ -90,7 +96,7 @@ void Node::note_row(AtomicUse& use) const noexcept {
 // owed, as an atomic's is.
 void Node::end_hold(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
-    entry.state = take(entry, BlockEvent::wanted).next;
+    share_again(block);
     const LockToken token = lock_.held_token(block);
     const Timestamp wts = write_time(token.rts, min_wts());
     copies_.publish_changes(block, private_copy(block), {wts, owe_release(), races_.this_change()},

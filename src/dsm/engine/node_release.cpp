@@ -353,7 +353,7 @@ void Node::merge_held(BlockId block) noexcept {
     if (entry.atomics.release >= release_.number()) {
         end_hold(block);
     } else {
-        entry.state = take(entry, BlockEvent::wanted).next;
+        share_again(block);
         note_row(entry.atomics);
         publish_merged(block, lock_.held_token(block), [&](Version next) {
             copies_.publish_changes(block, private_copy(block), next, nullptr);

@@ -83,7 +83,7 @@ bool Node::restore(std::uintptr_t address) noexcept {
     const BlockId block = block_at(*offset);
     if (!is_pinned(*offset) && (entries_[block].pins == 0 || !is_own_tls(address))) return false;
     const BlockState state = std::atomic_ref{entries_[block].state}.load(std::memory_order_relaxed);
-    if (state != BlockState::pinned && state != BlockState::exclusive) return false;
+    if (state != BlockState::pinned && !keeps_lock(state)) return false;
     if (entries_[block].guards_stack) return false;
     engine_->map(program_range(block), Access::write);
     return true;

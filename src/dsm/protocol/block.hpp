@@ -164,7 +164,8 @@ constexpr std::optional<BlockStep> find_step_of_exclusive(BlockState state, Bloc
         case on(exclusive, merged): return BlockStep{exclusive, none};
 
         // Whatever needs a tracked block, or its lock, ends it first.
-        case on(writable, repeated): return BlockStep{held, none};
+        case on(writable, repeated):
+        case on(pinned, repeated): return BlockStep{held, none};
         case on(held, wanted): return BlockStep{writable, none};
         case on(held, written): return BlockStep{held, none};
         case on(held, read_fault):

@@ -87,6 +87,7 @@ constexpr Row rows[] = {
     {exclusive, written, exclusive, none},
     {exclusive, merged, exclusive, none},
     {writable, repeated, held, none},
+    {pinned, repeated, held, none},
     {held, wanted, writable, none},
     {held, written, held, none},
     {held, read_fault, held, map_write},
@@ -119,8 +120,11 @@ TEST(BlockProtocol, every_pair_has_its_row_or_stops_the_node) {
 // (invariant 8)
 TEST(BlockProtocol, a_pinned_block_never_becomes_inaccessible) {
     for (const Row& row : rows) {
+        if (keeps_lock(row.state) && row.event != handed_over) {
+            EXPECT_FALSE(has(row.work, unmap));
+        }
         if (row.state != pinned || row.event == unpinned) continue;
-        EXPECT_TRUE(row.next == pinned || row.next == exclusive);
+        EXPECT_TRUE(row.next == pinned || keeps_lock(row.next));
         EXPECT_FALSE(has(row.work, unmap));
     }
 }

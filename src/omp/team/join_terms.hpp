@@ -72,13 +72,24 @@ inline std::uint64_t combined(const TermArithmetic& how, std::uint64_t a,
     }
 }
 
-/// Makes the term's operation on the variable, as the calling thread's own access.
+/// Makes the term's operation on the variable, as an access of the calling thread. Other threads of
+/// the node may make theirs meanwhile.
+template <class Word>
+void apply_as(const JoinTerm& term) noexcept {
+    auto* const variable = reinterpret_cast<Word*>(term.address);
+    Word before = __atomic_load_n(variable, __ATOMIC_RELAXED), next;
+    do {
+        next = static_cast<Word>(combined(term.arithmetic, before, term.value));
+    } while (!__atomic_compare_exchange_n(variable, &before, next, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_RELAXED));
+}
 inline void apply(const JoinTerm& term) noexcept {
-    void* const variable = reinterpret_cast<void*>(term.address);
-    std::uint64_t value = 0;
-    std::memcpy(&value, variable, term.arithmetic.bytes);
-    value = combined(term.arithmetic, value, term.value);
-    std::memcpy(variable, &value, term.arithmetic.bytes);
+    switch (term.arithmetic.bytes) {
+        case 1: return apply_as<std::uint8_t>(term);
+        case 2: return apply_as<std::uint16_t>(term);
+        case 4: return apply_as<std::uint32_t>(term);
+        default: return apply_as<std::uint64_t>(term);
+    }
 }
 
 /// The terms of one node's threads, and on the way to node 0 those of the nodes below. Thread: any,

@@ -96,7 +96,8 @@ void NodeView::show_block(Shown& shown, BlockId block, std::size_t block_bytes) 
                  e.run.length, e.run.uses, e.follow.uses, e.follow.brought, e.run.renewals,
                  e.knows_writer, e.rts, e.notice_node, e.notice_wts, e.notice_rts, e.atomics.at_ns,
                  e.trial, e.exclusive_since, e.atomics.word, e.atomics.vain, e.atomics.turn_asked,
-                 e.atomics.row, e.atomics.patience, e.atomics.release, e.spin.waits, e.spin.closed);
+                 e.atomics.row, e.atomics.apart, e.atomics.is_open, e.atomics.patience,
+                 e.atomics.release, e.spin.waits, e.spin.closed);
     shown.values(node_.moved_.shown(block));
     shown.bytes(node_.private_copy(block), block_bytes);
     shown.bytes(node_.copies_.own(block), block_bytes);

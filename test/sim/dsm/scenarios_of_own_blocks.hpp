@@ -84,6 +84,23 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
          world.atomic_add(node, 0);
      },
      Races::off, true, false, true},
+    // Threads of one node make theirs at once; the other node comes for the block meanwhile.
+    {"held_by_threads", 2, 2, 4, true, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.short_atomic_add(node, 0), world.short_atomic_add(node, 0);
+         if (thread == 1) world.short_atomic_add(node, 1), world.tell();
+         if (thread == 2) world.await_told(1), world.atomic_add(node, 0);
+     },
+     Races::off, true, false, true},
+    // A stack, on which its node makes atomics in a row: it stays accessible when another has come.
+    {"held_stack", 2, 1, 4, false, hops, Second::stack,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 1) world.atomic_add(node, 2), world.atomic_add(node, 2);
+         if (thread == 0) world.atomic_add(node, 2);
+         world.meet(node);
+         if (thread == 1) world.see_at_least(node, 2, 3);
+     },
+     Races::off, true, false, true},
     // Another thread of the node makes a release meanwhile: it may have passed by what came before
     // the last of these atomics.
     {"held_beside_release", 2, 2, 4, false, hops, Second::heap,

@@ -279,6 +279,20 @@ void SmallWorld::atomic_add(ClusterNode& node, unsigned word) {
     node.memory().leave_atomic(address, 8);
 }
 
+// In the short form where there is one: then other threads of the node may be at the block.
+void SmallWorld::short_atomic_add(ClusterNode& node, unsigned word) {
+    auto* const address =
+        reinterpret_cast<void*>(addresses_[word / words_per_block] + word % words_per_block * 8);
+    cluster_.scheduler().step();
+    const dsm::OwnAtomics own = node.memory().own_atomics();
+    if (own.try_enter == nullptr || !own.try_enter(own.context, address, 8))
+        node.memory().enter_atomic(address, 8);
+    see(node, word);
+    add(node, word);
+    if (own.try_leave == nullptr || !own.try_leave(own.context, address, 8))
+        node.memory().leave_atomic(address, 8);
+}
+
 // The smaller wts is dropped: the block of word 2 is ahead by two writes.
 void SmallWorld::add_and_drop_notice(ClusterNode& node) {
     locked_add(node, 0, 2);
@@ -364,7 +378,10 @@ std::uint64_t SmallWorld::digest() noexcept {
     digest.add(told_);
     for (const net::sim::Fiber* const thread : threads_) {
         digest.add(thread->ended);
-        digest.add(dsm::thread_part(thread->context).atomic_block);
+        const dsm::ThreadPart& part = dsm::thread_part(thread->context);
+        digest.add(part.atomic_block);
+        if (part.is_announced()) digest.add(part.knows_word ? part.atomic_word : ~std::uint64_t{0});
+        digest.add(part.announced_atomics);
         if (thread->ended) continue;
         const auto* const from = static_cast<const std::byte*>(thread->stack_pointer);
         digest.add(Bytes{from, static_cast<std::size_t>(thread->stack_top - from)});

@@ -51,6 +51,7 @@ public:
     /// In the critical section of `lock`: word += 1.
     void locked_add(ClusterNode& node, unsigned lock, unsigned word);
     void atomic_add(ClusterNode& node, unsigned word);
+    void short_atomic_add(ClusterNode& node, unsigned word);
     /// As atomic_add() of a word that others may be reading.
     void atomic_set(ClusterNode& node, unsigned word);
     /// An atomic that says what it found, likewise.

@@ -88,6 +88,11 @@ private:
         }
     }
 
+    // The processor makes two atomics on one word one after the other, here as many steps as they
+    // take.
+    bool& is_used(std::uint32_t word) {
+        return world_.in_atomic[node_.self().value * step_words + word];
+    }
     // Both forms of a section: where a block is the node's own there is a short one.
     void enter(std::uintptr_t address) {
         void* const at = reinterpret_cast<void*>(address);
@@ -106,6 +111,7 @@ private:
 
     std::uint64_t begin_phase(std::uint64_t drawn);
     void operate();
+    void count();
     void use_plainly();
     void use_atomically();
     void use_locked();
@@ -146,12 +152,14 @@ std::uint64_t ProgramThread::begin_phase(std::uint64_t drawn) {
                 }
             }
             return std::max<std::uint64_t>(drawn, 1);
+        case StepShape::counters: return node_.self().value == 0 ? 2 * drawn + 4 : drawn % 3;
     }
     return drawn;
 }
 
 void ProgramThread::operate() {
     const bool counts = world_.shape == StepShape::atomics;
+    if (world_.shape == StepShape::counters) return count();
     const bool publishes_mostly = (world_.shape == StepShape::releases || counts) && self_ == 0;
     const std::uint32_t publishes = publishes_mostly ? 70 : world_.releases_percent;
     if (random_.happens(publishes)) return publish();
@@ -164,6 +172,14 @@ void ProgramThread::operate() {
     if (what < 88) return lend_to_kernel();
     const bool all_calls = world_.shape == StepShape::any || world_.shape == StepShape::wandering;
     all_calls ? call_memory() : publish();
+}
+
+void ProgramThread::count() {
+    const std::uint64_t what = random_.below(100);
+    if (what < 60) return use_atomically();
+    if (what < 75) return use_plainly();
+    if (what < 85) return send();
+    what < 95 ? look() : publish();
 }
 
 void ProgramThread::use_plainly() {
@@ -179,10 +195,13 @@ void ProgramThread::use_atomically() {
         return role.kind == Kind::atomic || (role.kind == Kind::counted && node_.self().value == 0);
     });
     if (!word) return;
+    while (is_used(*word)) wait();
+    is_used(*word) = true;
     enter(world_.word(*word));
     check("atomic", *word);
     if (random_.happens(world_.shape == StepShape::atomics ? 40 : 75)) write(*word);
     leave(world_.word(*word));
+    is_used(*word) = false;
 }
 
 void ProgramThread::use_locked() {

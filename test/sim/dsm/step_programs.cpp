@@ -74,7 +74,7 @@ int run(int argc, char** argv) {
         range,
         [&](auto& stacks, std::uint64_t seed) {
             keep_mappings();
-            const auto drawn = static_cast<StepShape>(seed % step_shape_names.size());
+            const auto drawn = static_cast<StepShape>(seed % step_shapes_in_turn);
             const StepOutcome outcome = run_step_program(stacks, seed, only.value_or(drawn), tell);
             add(tally, outcome);
             return outcome.failure;

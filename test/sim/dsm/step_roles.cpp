@@ -79,6 +79,15 @@ void let_first_node_count(Random& random, std::vector<PhaseRoles>& roles, std::u
     }
 }
 
+void let_all_count(Random& random, std::vector<PhaseRoles>& roles, std::uint32_t threads) {
+    for (PhaseRoles& phase : roles) {
+        for (WordRole& role : phase) {
+            const std::uint32_t who = draw(random, threads);
+            role = random.happens(70) ? WordRole{Kind::atomic} : WordRole{Kind::owned, who};
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<PhaseRoles> draw_roles(Random& random, StepShape shape, std::uint32_t threads,
@@ -95,6 +104,7 @@ std::vector<PhaseRoles> draw_roles(Random& random, StepShape shape, std::uint32_
             let_block_wander(random, roles, block, threads);
         }
     }
+    if (shape == StepShape::counters) let_all_count(random, roles, threads);
     if (shape == StepShape::atomics) let_first_node_count(random, roles, threads, threads_of_first);
     return roles;
 }

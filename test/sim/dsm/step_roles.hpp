@@ -19,9 +19,12 @@ enum class StepShape : std::uint8_t {
     releases,   ///< likewise, beside a thread of node 0 that mostly releases and flushes
     atomics,    ///< node 0 writes and counts in blocks, then all count, beside its releases
     first_use,  ///< one or two phases on blocks that no node has touched, many calls that publish
+    counters,   ///< node 0's threads count in all blocks, others now and then
 };
-inline constexpr std::array<std::string_view, 5> step_shape_names{"any", "wandering", "releases",
-                                                                  "atomics", "first_use"};
+inline constexpr std::array<std::string_view, 6> step_shape_names{
+    "any", "wandering", "releases", "atomics", "first_use", "counters"};
+/// Those that a search without a shape goes through. The others are asked for.
+inline constexpr std::uint32_t step_shapes_in_turn = 5;
 
 inline constexpr std::uint32_t step_blocks = 3, words_of_block = 6;
 inline constexpr std::uint32_t step_words = step_blocks * words_of_block, step_locks = 2;

@@ -16,7 +16,8 @@ ClusterOptions StepWorld::draw_options() {
     const bool is_any = shape == StepShape::any;
     ClusterOptions options;
     options.nodes = one_of(2, 2, 3);
-    options.threads_of_first = (shape == StepShape::releases || shape == StepShape::atomics)
+    options.threads_of_first = (shape == StepShape::releases || shape == StepShape::atomics ||
+                                shape == StepShape::counters)
                                    ? one_of(2, 2, 3)
                                    : one_of(1, 2, 3);
     options.with_locks = false;
@@ -25,6 +26,8 @@ ClusterOptions StepWorld::draw_options() {
     options.memory.hand_over = !is_any || random.happens(60) ? HandOver::all : HandOver::wandering;
     options.memory.notices_max = one_of(1, 2, 4, 64);
     options.memory.row_min = static_cast<std::uint16_t>(one_of(1, 1, 4, 60'000));
+    options.memory.announce_at_once = shape == StepShape::counters && seed % 4 != 0;
+    if (shape == StepShape::counters) options.memory.row_min = 1;
     options.memory.race = dsm::MemoryOptions::Race::off;
     options.memory.lease = one_of(2, 10);
     options.memory.vain_max = static_cast<std::uint8_t>(one_of(1, 4));
@@ -100,7 +103,8 @@ std::uint32_t StepWorld::draw_phases() {
         case StepShape::any: return 2 + static_cast<std::uint32_t>(random.below(4));
         case StepShape::wandering:
         case StepShape::releases: return 4 + static_cast<std::uint32_t>(random.below(3));
-        case StepShape::atomics: return 3;
+        case StepShape::atomics:
+        case StepShape::counters: return 3;
         case StepShape::first_use: return 1 + static_cast<std::uint32_t>(random.below(2));
     }
     return 0;
@@ -123,6 +127,7 @@ void StepWorld::draw_program() {
     in_place_from = below(3);
     sent.resize(threads);
     gates.resize(nodes());
+    in_atomic = std::make_unique<bool[]>(std::size_t{nodes()} * step_words);
     mails.resize(nodes() * nodes());
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,6 +76,7 @@ struct StepWorld {
     std::array<std::uint64_t, step_words> right{};
     std::vector<std::uint64_t> sent;  ///< by each thread
     std::array<StepLock, step_locks> locks;
+    std::unique_ptr<bool[]> in_atomic;  ///< by node and word: one of its threads is
     std::vector<StepGate> gates;
     std::vector<std::deque<Mail>> mails;
     std::string failure;

@@ -103,6 +103,11 @@ EXCLUSIVE = {
         ENGINE + "node_discard.cpp",
         [("    engine_->track(program_range(block));\n", "")],
     ),
+    # A block is given up while a thread of the node is in the middle of an atomic there.
+    "announced_not_awaited": (
+        ENGINE + "node_exclusive.cpp",
+        [("    entries_.announced().await_none(block);\n", "")],
+    ),
     # Its lock stays with the node that freed it.
     "freed_and_kept": (
         ENGINE + "node_discard.cpp",
