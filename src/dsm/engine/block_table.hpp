@@ -105,7 +105,8 @@ struct Merging {
 
 /// This node's atomics on a block. They are hints where they are read without its latch.
 struct AtomicUse {
-    /// Threads of this node may make theirs without the latch (announced_atomics.hpp). With it.
+    /// Threads of this node may make theirs without the latch (announced_atomics.hpp). It changes
+    /// with the latch.
     std::atomic<bool> is_open{false};
     std::uint64_t at_ns = 0;    ///< when the last one ended; 0: none
     std::uint64_t word = 0;     ///< what that left there

@@ -86,7 +86,10 @@ public:
         const std::uint64_t changed = changed_at(at, ours, twin, bytes);
         const std::size_t line = at / line_bytes;
         const auto* const ages = reinterpret_cast<const std::uint8_t*>(entry + 1 + words());
-        return changed == 0 || (ages[line] == 0 && set_bits(entry[1 + line], changed));
+        if (changed == 0) return true;
+        if (ages[line] != 0) return false;
+        set_bits(entry[1 + line], changed);
+        return true;
     }
     /// This node's entry, its epoch first, as it stands.
     Bytes shown(BlockId block) noexcept {
@@ -120,10 +123,7 @@ private:
         std::uint64_t* noted;
         std::uint8_t* ages;
         void add(std::size_t line, std::uint64_t bits) const noexcept {
-            if (ages[line] == 0) {
-                set_bits(noted[line], bits);
-                return;
-            }
+            if (ages[line] == 0) return set_bits(noted[line], bits);
             noted[line] = bits;
             ages[line] = 0;
         }
@@ -162,11 +162,10 @@ private:
         return changed << at % line_bytes;
     }
     /// Threads of this node may do so at once. Most often the bits are set.
-    static bool set_bits(std::uint64_t& word, std::uint64_t bits) noexcept {
+    static void set_bits(std::uint64_t& word, std::uint64_t bits) noexcept {
         const std::atomic_ref noted{word};
         if ((noted.load(std::memory_order_relaxed) & bits) != bits)
             noted.fetch_or(bits, std::memory_order_relaxed);
-        return true;
     }
 
     std::uint64_t offset_of(BlockId block) const noexcept {

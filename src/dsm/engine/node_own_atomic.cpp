@@ -115,8 +115,8 @@ OwnAtomics Node::own_atomics() noexcept {
     return true;
 }
 
-// As note_held_atomic_now(), by a thread among others. What is a hint is left out: how long the row
-// is, and what the last one left.
+// As note_held_atomic_now(), by a thread among others. Hints are left out: what the last one left,
+// and how long the row is beyond what makes it worth it.
 [[gnu::always_inline]] inline bool Node::note_announced_now(ThreadContext& thread, BlockId block,
                                                             std::uint64_t offset,
                                                             std::size_t bytes) noexcept {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -51,6 +52,22 @@ TEST(JoinTerms, neighbours_of_the_variable_stay) {
     EXPECT_EQ(words[0], 1u);
     EXPECT_EQ(words[1], 1u);
     EXPECT_EQ(words[2], 3u);
+}
+
+TEST(JoinTerms, come_beside_atomics_of_other_threads) {
+    constexpr std::uint64_t applied = 5'000'000;
+    std::uint64_t variable = 0, others = 0;
+    std::atomic<bool> begun{false}, over{false};
+    std::thread other{[&] {
+        for (begun = true; !over.load(std::memory_order_relaxed); ++others)
+            __atomic_fetch_add(&variable, 1, __ATOMIC_RELAXED);
+    }};
+    while (!begun) std::this_thread::yield();
+    for (std::uint64_t i = 0; i < applied; ++i)
+        apply({reinterpret_cast<std::uintptr_t>(&variable), 1, {TermOperator::add, false, 8}});
+    over = true;
+    other.join();
+    EXPECT_EQ(variable, applied + others);
 }
 
 TEST(JoinTerms, are_one_for_each_variable_and_operator_and_there_is_room_for_four) {
