@@ -351,6 +351,10 @@ def check(options, case, flavour, nodes, threads, engine, directory):
                          got_stderr[-2000:].decode(errors="replace"))
     if wrong and not case.stderr:
         wrong.append("standard error: " + got_stderr[-300:].decode(errors="replace"))
+    said = [line.decode(errors="replace") for line in got_stderr.splitlines()
+            if line.startswith(b"hiroba")]
+    if wrong and said:
+        wrong.append("hiroba said:\n" + "\n".join(said[:20]))
     return "; ".join(wrong)
 
 

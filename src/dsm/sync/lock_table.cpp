@@ -106,7 +106,7 @@ private:
     bool try_elsewhere(std::uint32_t cell) noexcept;
     bool take_end_of_queue(std::uint32_t cell, LockCell holder) noexcept;
     bool try_published(std::uint32_t cell, LockCell holder) noexcept;
-    bool try_open(std::uint32_t cell, LockCell holder) noexcept;
+    LockState try_open(std::uint32_t cell, LockCell holder) noexcept;
 
     // Away from it.
     enum class By : std::uint8_t { holder, payer };
@@ -263,14 +263,21 @@ void Table::press(std::uint32_t cell) noexcept {
         send(before.node(), LockMessage::Kind::wanted, before.index());
 }
 
+// A lock that is on its way, or that another thread here asks for, is soon somewhere: to have been
+// given up or handed on is not to be held, and whoever does that may be held up in the middle.
 bool Table::try_lock(LockKey key) noexcept {
     const std::uint32_t cell = cells_.bind(key);
     if (take_here(cell)) return true;
     bool locked = false;
     on_runtime_stack([&] {
-        if (!change(cell, away, joining)) return;
-        locked = try_elsewhere(cell);
-        if (!locked) leave_state(cell, away);
+        for (Backoff backoff; !(locked = take_here(cell)); backoff.pause()) {
+            const LockState now = state(cell);
+            if (now == held || now == fetching) return;
+            if (!change(cell, away, joining)) continue;
+            locked = try_elsewhere(cell);
+            if (!locked) leave_state(cell, away);
+            return;
+        }
     });
     return locked;
 }
@@ -278,11 +285,19 @@ bool Table::try_lock(LockKey key) noexcept {
 // A thread that queues behind the lock's holder cannot leave the queue. So a try first
 // secures the lock where it lies open, and then the queue behind it, which must be empty.
 bool Table::try_elsewhere(std::uint32_t cell) noexcept {
-    const LockCell holder{cells_.segment().load(cells_.tail_of(cell))};
-    if (holder) return try_published(cell, holder) || try_open(cell, holder);
-    if (!take_end_of_queue(cell, holder)) return false;
-    leave_state(cell, held);
-    return true;
+    for (Backoff backoff;; backoff.pause()) {
+        const LockCell holder{cells_.segment().load(cells_.tail_of(cell))};
+        if (!holder) {
+            if (!take_end_of_queue(cell, holder)) return false;
+            leave_state(cell, held);
+            return true;
+        }
+        if (try_published(cell, holder)) return true;
+        const LockState there = try_open(cell, holder);
+        if (there == open) return true;
+        // Its payer may have looked for a node behind it, and leave the state as it was.
+        if (there != leaving && there != published) return false;
+    }
 }
 
 bool Table::take_end_of_queue(std::uint32_t cell, LockCell holder) noexcept {
@@ -296,11 +311,13 @@ bool Table::try_published(std::uint32_t cell, LockCell holder) noexcept {
     return true;
 }
 
-bool Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
+/// What the lock was at `holder`; `open`: it is here now, and held. `held`: somebody wants it.
+LockState Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
     Segment& segment = cells_.segment();
     const gas::GlobalAddress at = Cells::at(holder, Cells::state_word);
     const std::uint64_t mine = raw(promised_to(endpoint_.self()));
-    if (segment.compare_swap(at, raw(open), mine) != raw(open)) return false;
+    const std::uint64_t before = segment.compare_swap(at, raw(open), mine);
+    if (before != raw(open)) return static_cast<LockState>(before);
     if (!take_end_of_queue(cell, holder)) {
         // A node that has come behind the holder may have pressed in vain; or the lock was handed
         // over, after all.
@@ -308,7 +325,7 @@ bool Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
         std::uint64_t there;
         while ((there = segment.compare_swap(at, mine, raw(open))) == raw(leaving)) backoff.pause();
         if (there == mine) send(holder.node(), LockMessage::Kind::wanted, holder.index());
-        return false;
+        return held;
     }
     cells_.own(cell).keeping.wanted_again(now_ns());
     segment.store(Cells::at(holder, Cells::next_word), cells_.here(cell).raw);
@@ -316,7 +333,7 @@ bool Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
     endpoint_.wait_until([&] { return cells_.shared(cell).granted.load() != 0; });
     leave_state(cell, held);
     take_granted(cell);
-    return true;
+    return open;
 }
 
 // --- away from this node -------------------------------------------------------------------------
