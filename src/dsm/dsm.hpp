@@ -205,6 +205,10 @@ public:
 
     /// A flush: release and acquire in one critical section on one job-wide object.
     virtual void flush() noexcept = 0;
+    /// Whether no thread of another node runs program code, from now on until this is called with
+    /// false: nobody could see what a flush tells, so that it is a fence unless another node has
+    /// flushed. Until it is called, others run.
+    virtual void others_rest(bool) noexcept {}
     /// A flush by the background flusher, beside the program: it counts as none of the program's.
     /// Returns whether there was anything to tell or to learn.
     virtual bool flush_aside() noexcept = 0;

@@ -20,6 +20,9 @@ inline constexpr MessageKind cancelled = kind_after(quit);
 /// Tasks that go to another node, and what became of them.
 inline constexpr MessageKind tasks = kind_after(cancelled);
 
-inline constexpr MessageKind last = tasks;
+/// A part of the program runs on the sender between regions, too.
+inline constexpr MessageKind runs_between_regions = kind_after(tasks);
+
+inline constexpr MessageKind last = runs_between_regions;
 
 }  // namespace hiroba::omp::message

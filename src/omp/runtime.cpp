@@ -158,7 +158,9 @@ void RuntimeCore::forget_thread() noexcept {
 }
 
 void RuntimeCore::count_program_threads(int change) noexcept {
-    if (link_ != nullptr) link_->count_program_threads(change);
+    if (link_ == nullptr) return;
+    link_->count_program_threads(change);
+    if (change > 0) link_->tell_of_work_between_regions();
 }
 
 std::uint32_t RuntimeCore::thread_limit() noexcept {

@@ -23,6 +23,7 @@
 #include "omp/omp.hpp"
 #include "omp/task/task_pool.hpp"
 #include "omp/team/gate.hpp"
+#include "omp/team/regions_together.hpp"
 #include "omp/team/small_regions.hpp"
 #include "omp/team/team.hpp"
 #include "omp/team/team_link.hpp"
@@ -131,9 +132,7 @@ public:
     std::uint32_t processors() noexcept override { return processors_; }
     void forget_thread() noexcept override;
     std::uint64_t regions_taken_part() const noexcept override { return regions_.load(); }
-    std::uint64_t regions_stayed() const noexcept override {
-        return leading_.small_regions.stayed();
-    }
+    std::uint64_t regions_stayed() const noexcept override { return leading_.stayed; }
 
 private:
     ThreadState& self() noexcept;
@@ -312,7 +311,9 @@ private:
     Team everywhere_;
     struct Leading {
         std::atomic<bool> taken{false};  ///< everywhere_
-        SmallRegions small_regions;      ///< of who has taken it
+        SmallRegions small_regions;      ///< this and what follows: of who has taken it
+        RegionsTogether regions_together{};
+        std::uint64_t stayed = 0;  ///< regions
     } leading_;
     std::atomic<bool> told_of_limit_{false};
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local number; never moves

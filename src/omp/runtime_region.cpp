@@ -150,11 +150,12 @@ bool RuntimeCore::may_stay(const Fork& fork, std::uint32_t team_size) noexcept {
 std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
                                         std::uint32_t size) noexcept {
     const void* const code = code_of(fork);
-    const auto where = leading_.small_regions.choose(code, size);
     const std::uint64_t begin_ns = now_ns();
-    const bool stays = where == SmallRegions::Where::here;
+    const bool all_stay = leading_.regions_together.begin(code, size, begin_ns);
+    const bool stays = all_stay || leading_.small_regions.choose(code, size) == SmallRegions::here;
+    leading_.stayed += stays ? 1 : 0;
     const std::uint32_t got = stays ? run_inner(thread, fork, size) : run_team(thread, fork, size);
-    leading_.small_regions.note(code, size, now_ns() - begin_ns);
+    if (!all_stay) leading_.small_regions.note(code, size, now_ns() - begin_ns);
     return got;
 }
 

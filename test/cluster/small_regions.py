@@ -169,7 +169,165 @@ def bound(bench):
         assert kept == 0, f"{name}={value}: {kept} stayed"
 
 
-CASES = [mixed, over_udp, data_of_threads, data_of_threads_of_a_library, bound]
+# Two loops of long regions: one has barriers in plenty, the other a wavefront that flags and flushes
+# lead through the threads, as NAS LU has.
+TOGETHER = """
+    enum { steps = 60, side = 96, threads_max = 16 };
+    static double plane[side][side][5], row[side];
+    static volatile int reached[threads_max][16];
+    static void barriers(void) {
+    #pragma omp parallel
+        for (int i = 0; i < side; ++i) {
+            for (int k = 0; k < 4; ++k) {
+    #pragma omp for
+                for (int j = 0; j < side; ++j) row[j] += i * .5 + plane[i][j][k];
+    #pragma omp for
+                for (int j = 1; j < side - 1; ++j) plane[i][j][k] = .25 * (row[j - 1] + row[j + 1]);
+            }
+        }
+    }
+    static void wavefront(void) {
+    #pragma omp parallel
+        {
+            const int me = omp_get_thread_num(), all = omp_get_num_threads();
+            const int first = side * me / all, end = side * (me + 1) / all;
+            for (int i = 1; i < side; ++i) {
+                while (me > 0 && reached[me - 1][0] < i) {
+    #pragma omp flush
+                }
+    #pragma omp flush
+                for (int j = first > 1 ? first : 1; j < end; ++j)
+                    plane[i][j][4] = .3 * (plane[i - 1][j][4] + plane[i][j - 1][4]) + 1;
+    #pragma omp flush
+                reached[me][0] = i;
+    #pragma omp flush
+            }
+    #pragma omp barrier
+            reached[me][0] = 0;
+        }
+    }
+    int main(int words, char** word) {
+        const int many = words > 1 ? atoi(word[1]) : steps;
+        for (int step = 0; step < many; ++step) {
+            barriers();
+            wavefront();
+        }
+        double sum = 0;
+        for (int i = 0; i < side; ++i)
+            for (int j = 0; j < side; ++j)
+                for (int k = 0; k < 5; ++k) sum += plane[i][j][k];
+        printf("%.17g\\n", sum);
+    }"""
+
+
+def together(bench):
+    """Regions that are long where they are spread stay all together."""
+    program = bench.build("together", TOGETHER, "-fopenmp", "-O2")
+    right, kept = run(bench, program)
+    assert kept == 0, f"{kept} regions stayed unasked"
+    for engine in ("uffd", "mprotect"):
+        some_stay(bench, right, program, HIROBA_FAULT_ENGINE=engine)
+
+
+# A thread that another node's part of a region has made goes on between regions.
+ELSEWHERE = """
+    static long data[4096];
+    static volatile int flag[1024], answer[1024], looked[1024];
+    static void* wait_for_main(void* none) {
+        // Has a copy of the flag before main writes it, and looks so seldom that it is not seen to
+        // spin: upon either node 0 would release.
+        int looks = 0;
+        while (!flag[0]) {
+            if (++looks <= 5) looked[0] = looks;
+            __sync_synchronize();
+            usleep(2000);
+            __sync_synchronize();
+        }
+        long sum = 0;
+        for (int i = 0; i < 4096; ++i) sum += data[i];
+        __sync_synchronize();
+        answer[0] = sum == 4096L * 4095 ? looks : -1;
+        __sync_synchronize();
+        return none;
+    }
+    int main(void) {
+        pthread_t thread;
+    #pragma omp parallel
+        if (omp_get_thread_num() == omp_get_num_threads() - 1) pthread_create(&thread, 0, wait_for_main, 0);
+        while (looked[0] < 5) __sync_synchronize();
+        for (int i = 0; i < 4096; ++i) data[i] = 2 * i;
+        __sync_synchronize();
+        flag[0] = 1;
+        while (!answer[0]) __sync_synchronize();
+        printf("%d\\n", answer[0]);
+        fflush(stdout);
+        _exit(0);
+    }"""
+
+
+def thread_elsewhere(bench):
+    """What main flushes between regions reaches a thread of another node, and soon."""
+    program = bench.build("elsewhere", ELSEWHERE, "-fopenmp", "-O2", "-pthread")
+    for engine in ("uffd", "mprotect"):
+        # By the ends of leases alone it takes 100 to 250 looks. A full machine may hold one run up.
+        looks = []
+        while not looks or (looks[-1] >= 50 and len(looks) < 6):
+            status, out, err = bench.run(program, HIROBA_FAULT_ENGINE=engine)
+            assert status == 0 and int(out) > 0, f"status {status}: {out!r} {err[-600:]}"
+            looks.append(int(out))
+        assert min(looks) < 50, f"{engine}: {looks} looks"
+
+
+# A thread of node 0 writes on, whether a region is spread or not, and regions read it by its flag.
+BESIDE = """
+    enum { rounds = 400 };
+    static long data[512];
+    static volatile int flag[1024], taken[1024], over;
+    static void* write_on(void* none) {
+        for (int round = 1; round <= rounds; ++round) {
+            while (taken[0] < round - 1) __sync_synchronize();
+            for (int i = 0; i < 512; ++i) data[i] = round * 7 + i;
+            __sync_synchronize();
+            flag[0] = round;
+            __sync_synchronize();
+        }
+        return none;
+    }
+    int main(void) {
+        pthread_t writer;
+        long wrong = 0;
+        pthread_create(&writer, 0, write_on, 0);
+        for (int round = 1; round <= rounds; ++round) {
+            for (volatile int i = 0; i < round % 8 * 5000; ++i) {}
+    #pragma omp parallel reduction(+ : wrong)
+            if (omp_get_thread_num() == omp_get_num_threads() - 1) {
+                // So seldom, now and then, that it is not seen to spin, upon which node 0 would release.
+                do {
+                    if (round % 16 == 0) usleep(2000);
+                    __sync_synchronize();
+                } while (flag[0] < round);
+                for (int i = 0; i < 512; ++i) wrong += data[i] != round * 7 + i;
+                __sync_synchronize();
+                taken[0] = round;
+                __sync_synchronize();
+            }
+        }
+        pthread_join(writer, 0);
+        printf("%ld\\n", wrong);
+    }"""
+
+
+def thread_beside(bench):
+    """Flushes of node 0 beside the begin and the end of regions."""
+    program = bench.build("beside", BESIDE, "-fopenmp", "-O2", "-pthread")
+    for engine in ("uffd", "mprotect"):
+        status, out, err = bench.run(program, HIROBA_FAULT_ENGINE=engine, HIROBA_STATS="1")
+        assert status == 0 and out == "0\n", f"status {status}: {out!r} {err[-600:]}"
+        assert took_part(err), err[-600:]
+
+
+CASES = [mixed, over_udp, data_of_threads, data_of_threads_of_a_library, bound, together, thread_elsewhere,
+         thread_beside]
 
 if __name__ == "__main__":
     sys.exit(main(CASES))

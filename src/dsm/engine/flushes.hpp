@@ -37,6 +37,16 @@ public:
     void stand_still_by(SharedMemory::Standstill standstill) noexcept { standstill_ = standstill; }
     const SharedMemory::Standstill& standstill() const noexcept { return standstill_; }
 
+    /// SharedMemory::others_rest(). Without the latch.
+    void others_rest(bool rest) noexcept { others_rest_.store(rest); }
+    /// Whether a flush has nobody to tell anything and nothing to learn: a fence, which this is.
+    bool are_fences() noexcept {
+        // Seq_cst, with others_rest(false): either this flush finds that others run, or what was
+        // written ahead of it is in the release that has them run.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        return others_rest_.load() && !is_something_new();
+    }
+
     /// Whether another node has flushed something that was not learned here, as far as this node
     /// has been told. Without the latch.
     bool is_something_new() noexcept {
@@ -89,6 +99,7 @@ private:
     OwnFlush last_;
     NewsSequence sequence_ = 0;  ///< what this node had when it last flushed
 
+    std::atomic<bool> others_rest_{false};
     std::atomic<std::uint32_t> in_vain_{0};     ///< in a row
     std::atomic<std::uint64_t> in_vain_ns_{0};  ///< when the last of them ended
     ReleaseRhythm rhythm_;

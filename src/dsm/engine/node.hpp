@@ -81,6 +81,7 @@ public:
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     OwnAtomics own_atomics() noexcept override;
     void flush() noexcept override;
+    void others_rest(bool rest) noexcept override { flushes_.others_rest(rest); }
     bool flush_aside() noexcept override;
     bool somebody_spins() noexcept override;
     bool pay() noexcept override;

@@ -12,6 +12,7 @@ namespace hiroba::dsm {
 void Node::flush() noexcept {
     count(&PlaceCounters::flushes);
     news_.note_own_flush();
+    if (flushes_.are_fences()) return;
     const Standstill& standstill = flushes_.standstill();
     const bool alone = standstill.begin != nullptr && standstill.begin(standstill.context);
     const Others others = alone ? Others::stopped : Others::running;

@@ -20,7 +20,6 @@ SmallRegions::Where SmallRegions::choose(const void* code, std::uint32_t size) n
 void SmallRegions::note(const void* code, std::uint32_t size, std::uint64_t took_ns) noexcept {
     Site& site = site_of(code, size);
     const Where where = site.where();
-    stayed_ += where == Where::here;
     const bool long_again =
         took_ns > small_ns && site.count > 0 && site.took[(site.count - 1) % samples] > small_ns;
     site.took[site.count % samples] = took_ns;

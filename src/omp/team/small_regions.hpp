@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: decides for each region of the program whether its team is spread over the nodes or stays
 // on the leader's: a region that is over sooner than nodes tell each other of it is best run on one
-// (docs/decisions/small-regions-stay.md).
+// (docs/decisions/small-regions-stay.md). Whether all of them stay: regions_together.hpp.
 // Invariant: a team has as many threads here as there. Who decides has taken the spread team.
 #pragma once
 
@@ -19,6 +19,7 @@ inline std::atomic<bool> program_has_thread_local{false};
 class SmallRegions {
 public:
     enum class Where : std::uint8_t { spread, here };
+    using enum Where;
 
     /// @param on  false: all are spread
     explicit SmallRegions(bool on) noexcept : on_(on) {}
@@ -28,8 +29,6 @@ public:
     Where choose(const void* code, std::uint32_t size) noexcept;
     /// A team that ran where choose() has said has taken so long.
     void note(const void* code, std::uint32_t size, std::uint64_t took_ns) noexcept;
-    /// How many regions stayed.
-    std::uint64_t stayed() const noexcept { return stayed_; }
 
     /// A region that takes longer when it is spread is not tried elsewhere.
     static constexpr std::uint64_t small_ns = 2'000'000;
@@ -59,7 +58,6 @@ private:
     static void compare(Site& site) noexcept;
 
     bool on_;
-    std::uint64_t stayed_ = 0;
     std::array<Site, 256> sites_{};  ///< the last one that came to its place
 };
 

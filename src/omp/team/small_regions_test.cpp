@@ -31,7 +31,6 @@ TEST(SmallRegions, stay_where_that_takes_less_time) {
     SmallRegions regions{true};
     const auto took = [](Where where) { return where == Where::here ? 5'000u : 100'000u; };
     EXPECT_GT(run(regions, codes, 10'000, took), 9'900u);
-    EXPECT_GT(regions.stayed(), 9'900u);
 }
 
 TEST(SmallRegions, are_spread_where_that_takes_less_time) {

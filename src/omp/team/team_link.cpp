@@ -56,6 +56,14 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
             static_cast<TeamLink*>(context)->on_cancelled(body);
         },
         link.get());
+    parts.endpoint->on(
+        message::runs_between_regions,
+        [](void* context, NodeId, Bytes) noexcept {
+            TeamLink& link = *static_cast<TeamLink*>(context);
+            link.others_never_rest_.store(true);
+            link.let_others_rest(false);
+        },
+        link.get());
     return link;
 }
 
@@ -365,10 +373,30 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
 }
 
 void TeamLink::release_what_handlers_wrote() noexcept {
+    tell_of_work_between_regions();
     on_runtime_stack([this] { release(); });
 }
 
+// Nothing waits for node 0 to know: what it has flushed for nobody until then is released with its
+// next flush, so that it comes late, and in order.
+void TeamLink::tell_of_work_between_regions() noexcept {
+    if (self_ == 0 || others_never_rest_.exchange(true)) return;
+    const RuntimeScope here;
+    on_runtime_stack([this] {
+        parts_.endpoint->send(NodeId{0}, message::runs_between_regions, net::Urgency::wake_service,
+                              {});
+    });
+}
+
+// Seq_cst: of this and the message that others never rest, the later one finds the other.
+void TeamLink::let_others_rest(bool rest) noexcept {
+    if (self_ != 0) return;
+    parts_.memory->others_rest(rest && !others_never_rest_.load());
+    if (others_never_rest_.load()) parts_.memory->others_rest(false);
+}
+
 void TeamLink::region_runs(bool runs) noexcept {
+    let_others_rest(!runs);
     if (parts_.flusher == nullptr) return;
     if (!publishes_elsewhere_) return parts_.flusher->set_active(runs);
     began_.store(runs ? region_ : 0, std::memory_order_release);  // both pair with begun()

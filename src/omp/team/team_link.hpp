@@ -66,7 +66,10 @@ public:
     TeamLink(const TeamLink&) = delete;
     TeamLink& operator=(const TeamLink&) = delete;
     /// After Endpoint::connect().
-    void attach() { mail_->attach(); }
+    void attach() {
+        mail_->attach();
+        let_others_rest(true);
+    }
     /// Before attach(): what is cancelled in regions of several nodes; `possible`: something may
     /// be.
     void set_cancellation(Cancellation& cancellation, bool possible) noexcept {
@@ -96,6 +99,9 @@ public:
     Called await_fork(Fork* fork, Distraction distraction) noexcept;
     /// On the program's stack, between regions, after handlers have run.
     void release_what_handlers_wrote() noexcept;
+    /// Any thread: a part of the program runs here between regions, too: a thread that it has made,
+    /// or a signal handler. Node 0 does not take this node to rest then, ever again.
+    void tell_of_work_between_regions() noexcept;
     /// Number of the region that runs or was last, the same on its members.
     std::uint64_t region() const noexcept { return region_; }
     void set_members(std::uint32_t members) noexcept { members_ = members; }
@@ -184,6 +190,7 @@ private:
     void all_nodes_know(std::span<const NodeId> told) noexcept;
     void tree_knows() noexcept;
     void region_runs(bool runs) noexcept;
+    void let_others_rest(bool rest) noexcept;
     void send(std::uint32_t to, Kind kind, Bytes extra = {}) noexcept;
     /// Takes the next mail of `from`, waiting for it, which must be a `kind` of this region and
     /// phase.
@@ -237,6 +244,7 @@ private:
     Cancellation* cancellation_ = nullptr;
     bool cancellable_ = false;
     std::atomic<bool> over_{false}, in_region_{false};
+    std::atomic<bool> others_never_rest_{false};  ///< on other nodes: node 0 was told so
     bool publishes_elsewhere_ = false;
     std::atomic<std::uint64_t> began_{0}, began_at_ns_{0};
     std::atomic<int> program_threads_{0};
