@@ -47,10 +47,17 @@ void RegionsTogether::end_period(std::uint64_t now_ns) noexcept {
         return;
     }
     note_settled(site, took_ns);
-    if (!is_trial_due(now_ns)) return;
+    if (is_trial_due(now_ns)) begin_trial(now_ns);
+}
+
+void RegionsTogether::begin_trial(std::uint64_t now_ns) noexcept {
     trying_ = true;
     since_ns_ = now_ns;
-    covered_ns_ = expected_ns_ = 0;
+    covered_ns_ = expected_ns_ = most_ns_ = 0;
+    for (const Site& site : sites_) {
+        const Way& way = site.ways[settled()];
+        if (way.is_known()) most_ns_ += way.usual_ns() * wanted * most_times;
+    }
 }
 
 void RegionsTogether::note_settled(Site& site, std::uint64_t took_ns) noexcept {
@@ -80,9 +87,11 @@ void RegionsTogether::note_trial(Site& site, std::uint64_t took_ns) noexcept {
     if (way.count == wanted) covered_ns_ += before.total_ns;
 }
 
-// Where it knows most of what the program does, or costs too much.
+// Where it knows most of what the program does, or costs too much, or functions do not come any
+// more that it waits for.
 bool RegionsTogether::is_trial_over(std::uint64_t now_ns) const noexcept {
-    return covered_ns_ * 4 >= known_ns_ * 3 || now_ns - since_ns_ > expected_ns_ * 4 + first_ns;
+    return covered_ns_ * 4 >= known_ns_ * 3 || now_ns - since_ns_ > expected_ns_ * 4 + first_ns ||
+           expected_ns_ > most_ns_;
 }
 
 /// By what both ways know. It has to be worth a change: what the threads use moves along.

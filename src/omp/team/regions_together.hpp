@@ -33,6 +33,8 @@ private:
     static constexpr std::uint32_t samples = 5;  ///< the last ones, whose median counts
     /// Occurrences that say something; at the first, data move.
     static constexpr std::uint32_t wanted = 3;
+    /// A trial lasts at most as long as so many times the wanted occurrences of all functions.
+    static constexpr std::uint64_t most_times = 8;
     /// What a function took, one way, since the last decision.
     struct Way {
         std::array<std::uint64_t, samples> took{};
@@ -51,6 +53,7 @@ private:
 
     std::size_t site_of(const void* code, std::uint32_t size) noexcept;
     void end_period(std::uint64_t now_ns) noexcept;
+    void begin_trial(std::uint64_t now_ns) noexcept;
     void note_settled(Site& site, std::uint64_t took_ns) noexcept;
     void note_trial(Site& site, std::uint64_t took_ns) noexcept;
     bool is_trial_due(std::uint64_t now_ns) const noexcept;
@@ -72,6 +75,7 @@ private:
     std::uint64_t unknown_ns_ = 0;   ///< of such as no trial has seen
     std::uint64_t covered_ns_ = 0;   ///< of known_ns_, what the trial knows the other way
     std::uint64_t expected_ns_ = 0;  ///< what the trial had taken the settled way
+    std::uint64_t most_ns_ = 0;      ///< what expected_ns_ may be at most
     std::uint64_t longest_ns_ = 0;   ///< usual time of a region
 
     static constexpr std::size_t none = ~std::size_t{0};

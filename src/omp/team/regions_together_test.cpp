@@ -18,11 +18,11 @@ struct Program {
     /// Runs `steps` steps of regions, one for each function; took(function, stays, moved) ns each,
     /// `moved`: the region before was elsewhere.
     template <class Took>
-    void run(std::uint64_t steps, std::size_t functions, Took&& took) {
+    void run(std::uint64_t steps, std::size_t functions, Took&& took, std::size_t first = 0) {
         bool before = false;
         for (std::uint64_t step = 0; step < steps; ++step) {
             for (std::size_t function = 0; function < functions; ++function) {
-                const bool stays = regions.begin(codes + function * 64, 2, now_ns);
+                const bool stays = regions.begin(codes + (first + function) * 64, 2, now_ns);
                 now_ns += took(function, stays, stays != before);
                 before = stays;
                 ++all;
@@ -100,6 +100,21 @@ TEST(RegionsTogether, are_spread_again_where_the_program_goes_on_to_others) {
         return function < 2 ? 1u : stays ? 60'000'000u : 20'000'000u;
     });
     EXPECT_LT(program.stayed, 300u);
+}
+
+// A trial that begins while the program leaves a loop for good waits for that one's functions in
+// vain.
+TEST(RegionsTogether, are_tried_for_a_while_only) {
+    Program program;
+    const auto took = [](std::size_t function, bool stays, bool) {
+        return function < 2 ? 3'000'000u : stays ? 300'000u : 100'000u;
+    };
+    program.run(3, 2, took);
+    // The first trial begins in here, and knows more of the two functions above.
+    program.run(
+        100'000, 1, [&](std::size_t, bool stays, bool moved) { return took(2, stays, moved); }, 2);
+    EXPECT_LT(program.stayed, 3'000u);
+    EXPECT_GT(program.stayed, 0u);
 }
 
 TEST(RegionsTogether, that_grow_are_spread_again) {
