@@ -95,11 +95,11 @@ bool RegionsTogether::is_trial_over(std::uint64_t now_ns) const noexcept {
 }
 
 /// By what both ways know. It has to be worth a change: what the threads use moves along.
-bool RegionsTogether::is_other_better() noexcept {
+bool RegionsTogether::is_other_better() const noexcept {
     if (covered_ns_ * 2 < known_ns_) return false;
     // In ms and fractions: times of many occurrences do not overflow so.
     double this_way = 0, that_way = 0;
-    for (Site& site : sites_) {
+    for (const Site& site : sites_) {
         const Way &here = site.ways[settled()], &there = site.ways[other()];
         if (!here.is_known() || !there.is_known()) continue;
         this_way += static_cast<double>(here.usual_ns()) * here.count;

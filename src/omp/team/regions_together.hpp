@@ -58,7 +58,7 @@ private:
     void note_trial(Site& site, std::uint64_t took_ns) noexcept;
     bool is_trial_due(std::uint64_t now_ns) const noexcept;
     bool is_trial_over(std::uint64_t now_ns) const noexcept;
-    bool is_other_better() noexcept;
+    bool is_other_better() const noexcept;
     void decide(std::uint64_t now_ns) noexcept;
     std::size_t settled() const noexcept { return stays_ ? 1 : 0; }
     std::size_t other() const noexcept { return stays_ ? 0 : 1; }

@@ -244,9 +244,6 @@ TEST(UdpProvider, carries_out_no_second_time_what_is_sent_again) {
     EXPECT_EQ(old, 0u);
 }
 
-// What waits for an answer takes a round trip, or one that is lost a silence of some round trips
-// behind it: of these the cost of a bad network is made (Windows.take_less*). Of datagrams one way
-// 19 % are lost and 19 % held back. Without copies every third request or its answer would be.
 /// How many of `requests` on a bad network are sent again behind the first `learned_after`.
 void count_silences(std::uint64_t seed, int requests, int learned_after, std::uint64_t& silences) {
     Pair pair{
@@ -267,6 +264,9 @@ void count_silences(std::uint64_t seed, int requests, int learned_after, std::ui
                 requests - learned_after, silences, learned_after, before);
 }
 
+// What waits for an answer takes a round trip, or one that is lost a silence of some round trips
+// behind it: of these the cost of a bad network is made (Windows.take_less*). Of datagrams one way
+// 19 % are lost and 19 % held back. Without copies every third request or its answer would be.
 TEST(UdpProvider, seldom_waits_for_silence_on_a_bad_network) {
     constexpr int requests = 3'000, learned_after = 100;
     // A fifth where nothing else runs, more where this thread loses its core meanwhile.
