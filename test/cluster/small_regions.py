@@ -267,14 +267,15 @@ def thread_elsewhere(bench):
     """What main flushes between regions reaches a thread of another node, and soon."""
     program = bench.build("elsewhere", ELSEWHERE, "-fopenmp", "-O2", "-pthread")
     for engine in ("uffd", "mprotect"):
-        # By the ends of leases alone it takes 100 to 250 looks. A full machine may hold one run up.
+        # It takes 5 looks; by the ends of leases alone 60 to 3,000 with uffd, seldom fewer, and 8 with mprotect. A
+        # full machine may hold some runs up.
         looks = []
-        while not looks or (looks[-1] >= 50 and len(looks) < 6):
+        while sum(count < 25 for count in looks) < 3 and len(looks) < 8:
             status, out, err = bench.run(program, HIROBA_FAULT_ENGINE=engine, HIROBA_STATS="1")
             assert status == 0 and int(out) > 0, f"status {status}: {out!r} {err[-600:]}"
             assert took_part(err), err[-600:]
             looks.append(int(out))
-        assert min(looks) < 50, f"{engine}: {looks} looks"
+        assert sum(count < 25 for count in looks) >= 3, f"{engine}: {looks} looks"
 
 
 # A thread of node 0 writes on, whether a region is spread or not, and regions read it by its flag.
