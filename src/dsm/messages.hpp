@@ -32,6 +32,9 @@ inline constexpr MessageKind release_asked = kind_after(block_wanted);
 /// A thread was seen to wait for a plain write.
 inline constexpr MessageKind spin_seen = kind_after(release_asked);
 
-inline constexpr MessageKind last = spin_seen;
+/// A block is wanted for an atomic, or no more.
+inline constexpr MessageKind turn_asked = kind_after(spin_seen);
+
+inline constexpr MessageKind last = turn_asked;
 
 }  // namespace hiroba::dsm::message

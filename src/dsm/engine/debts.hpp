@@ -41,6 +41,10 @@ public:
     /// that release yet.
     template <class Learn>
     bool read(Stamp stamp, Learn&& learn) noexcept;
+    /// As read(), and where it is not told of, the release is wanted from here on.
+    /// @param first  then: whether nobody had told the writer so before
+    template <class Learn>
+    bool read_or_want(Stamp stamp, bool& first, Learn&& learn) noexcept;
     /// The board does not repeat what its node has told all others. Some of that may lie here
     /// unread.
     void learn_unread_by(SharedMemory::UnreadNews unread) noexcept { unread_ = unread; }
@@ -91,6 +95,21 @@ template <class Learn>
 bool Debts::read(Stamp stamp, Learn&& learn) noexcept {
     const std::scoped_lock guard{read_latch_};
     const auto news = board_.read(stamp.writer(), stamp.release(), {read_.data(), read_.size()});
+    if (!news) return false;
+    learn(*news);
+    return true;
+}
+
+template <class Learn>
+bool Debts::read_or_want(Stamp stamp, bool& first, Learn&& learn) noexcept {
+    if (!board_.looks_in_one_exchange(stamp.writer())) {
+        if (read(stamp, learn)) return true;
+        first = board_.want(stamp.writer(), stamp.release());
+        return false;
+    }
+    const std::scoped_lock guard{read_latch_};
+    const auto news =
+        board_.read_or_want(stamp.writer(), stamp.release(), {read_.data(), read_.size()}, first);
     if (!news) return false;
     learn(*news);
     return true;

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dsm/engine/news_board.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <span>
 
 namespace hiroba::dsm {
+
+namespace {
+/// So much of the news comes with the words in front of it.
+constexpr std::size_t news_along = 1024;
+}  // namespace
 
 Result<gas::Segment> NewsBoard::allocate(net::Endpoint& endpoint, std::size_t news_bytes_max) {
     return gas::Segment::allocate(
@@ -24,6 +31,7 @@ void NewsBoard::write(ReleaseNumber release, std::size_t bytes) noexcept {
 }
 
 std::optional<Bytes> NewsBoard::read(NodeId node, ReleaseNumber release, MutableBytes to) noexcept {
+    if (segment_.in_one_exchange(node)) return read_far(node, release, to, nullptr);
     Backoff backoff;
     for (;; backoff.pause()) {
         std::uint64_t head[3];  // version, release, bytes
@@ -35,6 +43,55 @@ std::optional<Bytes> NewsBoard::read(NodeId node, ReleaseNumber release, Mutable
         // The bytes must be read before the version is looked at again, as in PublicCopies::read().
         std::atomic_thread_fence(std::memory_order_acquire);
         if (segment_.load({node, version_at}) == head[0]) return Bytes{to}.first(head[2]);
+    }
+}
+
+std::optional<Bytes> NewsBoard::read_or_want(NodeId node, ReleaseNumber release, MutableBytes to,
+                                             bool& first) noexcept {
+    return read_far(node, release, to, &first);
+}
+
+std::array<gas::Segment::Access, 3> NewsBoard::look(Seen& seen, MutableBytes along) noexcept {
+    using Access = gas::Segment::Access;
+    return {Access::get(segment_, version_at, std::as_writable_bytes(std::span{seen.head})),
+            Access::get(segment_, news_at, along),
+            Access::get(segment_, version_at, std::as_writable_bytes(std::span{&seen.after, 1}))};
+}
+
+// Most news are short: they come in the exchange that looks for them.
+/// @param first  if given, the release is wanted where it is not told of, as by want()
+std::optional<Bytes> NewsBoard::read_far(NodeId node, ReleaseNumber release, MutableBytes to,
+                                         bool* first) noexcept {
+    using Access = gas::Segment::Access;
+    Backoff backoff;
+    for (;; backoff.pause()) {
+        Seen seen;
+        const auto looks = look(seen, to.first(std::min(to.size(), news_along)));
+        if (first == nullptr) {
+            std::array list{looks[0], looks[1], looks[2]};
+            gas::Segment::in_order(node, list);
+        } else {
+            std::atomic<ReleaseNumber>& wanted = seen_wanted_[node.value];
+            const ReleaseNumber before = wanted.load(std::memory_order_relaxed);
+            std::array list{
+                Access::compare_swap(segment_, wanted_at, before, std::max(before, release)),
+                looks[0], looks[1], looks[2]};
+            gas::Segment::in_order(node, list);
+            const bool swapped = list[0].found == before;
+            wanted.store(swapped ? std::max(before, release) : list[0].found,
+                         std::memory_order_relaxed);
+            *first = swapped ? before < release : want(node, release);
+            first = nullptr;
+        }
+        if (seen.head[1] < release) return std::nullopt;
+        if (seen.head[0] % 2 != 0 || seen.after != seen.head[0]) continue;
+        const std::size_t bytes = seen.head[2];
+        if (bytes <= news_along) return Bytes{to}.first(bytes);
+        const auto rest = look(seen, to.first(bytes));
+        std::array list{rest[0], rest[1], rest[2]};
+        const std::uint64_t version = seen.after;
+        gas::Segment::in_order(node, list);
+        if (seen.head[0] == version && seen.after == version) return Bytes{to}.first(bytes);
     }
 }
 
@@ -56,13 +113,18 @@ void NewsBoard::ask_turn(NodeId node, std::uint32_t block, Turn turn) noexcept {
 }
 
 bool NewsBoard::want(NodeId node, ReleaseNumber release) noexcept {
-    std::uint64_t before = segment_.load({node, wanted_at});
-    while (before < release) {
+    const bool far = segment_.in_one_exchange(node);
+    std::atomic<ReleaseNumber>& seen = seen_wanted_[node.value];
+    std::uint64_t before =
+        far ? seen.load(std::memory_order_relaxed) : segment_.load({node, wanted_at});
+    bool first = false;
+    while (before < release && !first) {
         const std::uint64_t found = segment_.compare_swap({node, wanted_at}, before, release);
-        if (found == before) return true;
-        before = found;
+        first = found == before;
+        before = first ? release : found;
     }
-    return false;
+    if (far) seen.store(before, std::memory_order_relaxed);
+    return first;
 }
 
 }  // namespace hiroba::dsm

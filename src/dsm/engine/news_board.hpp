@@ -8,9 +8,11 @@
 // rises.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/latch.hpp"
@@ -30,7 +32,8 @@ public:
           nodes_(endpoint.nodes()),
           segment_(std::move(segment)),
           bytes_max_(round_up(news_bytes_max, 8)),
-          own_(news_bytes_max) {}
+          own_(news_bytes_max),
+          seen_wanted_(nodes_) {}
     void attach() { segment_.attach(); }
 
     /// Where write() takes the news from. Both with one latch of the caller's.
@@ -46,6 +49,13 @@ public:
 
     /// Tells `node` that its release `release` is wanted. False: somebody has told it before.
     bool want(NodeId node, ReleaseNumber release) noexcept;
+    /// Whether read() and want() of that node's board are one exchange.
+    bool looks_in_one_exchange(NodeId node) const noexcept {
+        return segment_.in_one_exchange(node);
+    }
+    /// Only where they are: both. @param first  what want() returns
+    std::optional<Bytes> read_or_want(NodeId node, ReleaseNumber release, MutableBytes to,
+                                      bool& first) noexcept;
     /// Up to which of this node's releases others want to be told.
     ReleaseNumber wanted() noexcept { return own(wanted_at).load(); }
 
@@ -86,6 +96,12 @@ public:
     /// Tells `node` so, in place of what it was told before.
     void ask_turn(NodeId node, std::uint32_t block, Turn turn) noexcept;
     void end_turn(NodeId node) noexcept { segment_.store({node, turn_at(self_)}, 0); }
+    /// As if `from` had told it here.
+    void note_turn(NodeId from, std::uint32_t block, Turn turn) noexcept {
+        own(turn_at(from)).store(turn_word(block, turn));
+        own(any_turn_at).store(1);
+    }
+    void note_turn_ended(NodeId from) noexcept { own(turn_at(from)).store(0); }
     /// Whether `node` has given this one the turn that it has asked for.
     bool is_turn_given(NodeId node, std::uint32_t block) noexcept {
         return segment_.load({node, turn_at(self_)}) == turn_word(block, Turn::given);
@@ -143,6 +159,14 @@ private:
     static constexpr std::uint64_t turn_word(std::uint32_t block, Turn turn) noexcept {
         return (block + std::uint64_t{1}) << turn_shift | static_cast<std::uint8_t>(turn);
     }
+    /// The board's words, and its news in `along`, as far as they fit.
+    struct Seen {
+        std::uint64_t head[3] = {};  ///< version, release, bytes
+        std::uint64_t after = 0;     ///< version
+    };
+    std::optional<Bytes> read_far(NodeId node, ReleaseNumber release, MutableBytes to,
+                                  bool* first) noexcept;
+    std::array<gas::Segment::Access, 3> look(Seen& seen, MutableBytes along) noexcept;
     /// A word of this node's: whoever changes it from elsewhere does so in this memory.
     std::atomic_ref<std::uint64_t> own(std::uint64_t at) noexcept {
         return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(segment_.local() + at)};
@@ -153,6 +177,8 @@ private:
     gas::Segment segment_;
     std::size_t bytes_max_;
     SparseArray<std::byte> own_;
+    /// What was last found of each node's `wanted`: never more than it is.
+    std::vector<std::atomic<ReleaseNumber>> seen_wanted_;
 };
 
 template <class May>

@@ -94,6 +94,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     // A job of one node has no other that could read.
     options_.exclusive &= endpoint.nodes() > 1;
     endpoint.on(message::spin_seen, &Node::on_spin_seen, this);
+    endpoint.on(message::turn_asked, &Node::on_turn_asked, this);
 }
 
 Node::~Node() {

@@ -200,7 +200,9 @@ private:
     // Atomics (node_atomic.cpp), turns (node_turns.cpp), loads that wait (node_spins.cpp).
     void let_write_faults_end(BlockId block, std::uint64_t offset) noexcept;
     bool try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
-                          Stamp& missing) noexcept;
+                          PublicCopies::Reading* along, Stamp& missing) noexcept;
+    Stamp bring_for_atomic(BlockId block, const LockToken& token,
+                           const PublicCopies::Reading* along) noexcept;
     Stamp stamp_of_atomic(BlockId block) noexcept;
     bool enter_own(BlockId block) noexcept;
     // Compiled without vector registers: node_own_atomic.cpp.
@@ -234,6 +236,9 @@ private:
     bool has_moved_on(NodeId holder, BlockId block, std::uint64_t at, std::uint64_t word) noexcept;
     void ask_turn(NodeId node, BlockId block, NewsBoard::Turn turn) noexcept;
     void end_turn(BlockEntry& entry) noexcept;
+    struct TurnMessage;
+    void tell_turn(NodeId node, const TurnMessage& told) noexcept;
+    static void on_turn_asked(void* self, NodeId from, Bytes body) noexcept;
     void ask_turn_after(unsigned tries, NodeId writer, BlockId block, bool atomic) noexcept;
     /// Calls use() until it lacks nothing that must be acquired first. With nothing held.
     template <class Use>
@@ -309,7 +314,7 @@ private:
     enum class Writer : std::uint8_t { anywhere, in_turn };
     void catch_up_with(Stamp stamp, Writer writer = Writer::anywhere) noexcept;
     void pull(Stamp stamp, Writer writer = Writer::anywhere) noexcept;
-    bool learn_from_board(Stamp stamp) noexcept;
+    bool learn_from_board(Stamp stamp, bool* wants) noexcept;
     void start_payer();
     static void on_release_asked(void* self, NodeId from, Bytes body) noexcept;
 

@@ -19,6 +19,14 @@ constexpr std::uint64_t write_fault_max_ns = 50'000'000;
 constexpr unsigned tries_giving_way = 2;
 // How often it then looks for the write itself, some microseconds and a few turns of the processor.
 constexpr unsigned looks_for_write = 150;
+
+/// Room for the home's copy, which comes with the block's lock where that costs no exchange more.
+struct CopyAlong {
+    CopyAlong(ScratchPool& pool, PublicCopies& copies, BlockId block) noexcept
+        : room(pool), reading(copies, block, room.get()) {}
+    Scratch room;
+    PublicCopies::Reading reading;
+};
 }  // namespace
 
 // A write whose page has to come first takes far longer than on one host. An atomic of another
@@ -65,10 +73,13 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     const bool in_turn = await_turn(block, *offset, give_turn(block));
     const AtomicQuantum::Stop here{quantum};
     const std::uint64_t begin = now_ns();
+    std::optional<CopyAlong> along;
+    if (joins()) along.emplace(scratch_, copies_, block);
     for (unsigned tries = 0;; ++tries) {
         let_write_faults_end(block, *offset);
         Stamp missing;
-        if (try_enter_atomic(block, tries < tries_giving_way, begin, missing)) {
+        if (try_enter_atomic(block, tries < tries_giving_way, begin,
+                             along ? &along->reading : nullptr, missing)) {
             if (tries > 0 || entries_[block].atomics.came) quantum.note_slow(now_ns() - begin);
             return true;
         }
@@ -89,10 +100,21 @@ bool Node::enter_own(BlockId block) noexcept {
     return true;
 }
 
+// What came with the lock, now or the last time, is of the version that the token names or of
+// another: then the home is asked once more.
+Stamp Node::bring_for_atomic(BlockId block, const LockToken& token,
+                             const PublicCopies::Reading* along) noexcept {
+    const auto came = along != nullptr ? along->read_from(token.home) : std::nullopt;
+    if (!came || came->wts != token.wts)
+        return install(block, token.home, BlockWork::rebase, token.wts);
+    return put_in_place(block, token.home, along->bytes(), BlockWork::rebase,
+                        {*came, block_bytes()});
+}
+
 // False: what came before the bytes must be acquired first, or, none, a write has faulted on the
 // block meanwhile; nothing is held.
 bool Node::try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
-                            Stamp& missing) noexcept {
+                            PublicCopies::Reading* along, Stamp& missing) noexcept {
     BlockEntry& entry = entries_[block];
     const bool orders = options_.atomics == MemoryOptions::Atomics::acq_rel;
     const bool meets = !entry.latch.try_lock();  // another thread of this node
@@ -105,13 +127,13 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
             entry.atomics.is_open.store(true, std::memory_order_relaxed);
         return enter_own(block);
     }
-    const LockToken token = lock_.lock(block);
+    const LockToken token = lock_.lock(block, along);
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
     entry.atomics.came = token.home != self_;
     // A write's fault waits for the latch: it brings what comes from elsewhere.
     const bool waits = gives_way && entry.writes.faults.load(std::memory_order_relaxed) > 0;
     if (moves && !waits) {
-        missing = install(block, token.home, BlockWork::rebase, token.wts);
+        missing = bring_for_atomic(block, token, along);
     } else if (entry.held_back) {
         missing = {self_, 0};
     } else if (orders && !may_show(copies_.own_stamp(block))) {

@@ -77,7 +77,8 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
     std::uint64_t wake_at_ns = 0;  // 0: the writer does not know yet that this is wanted
     bool wakes = false;
     for (;;) {
-        if (learn_from_board(stamp)) {
+        const bool asks = wake_at_ns == 0;
+        if (learn_from_board(stamp, asks ? &wakes : nullptr)) {
             debts_.pull_times().note(now_ns() - begin_ns);
             if (news_.has_heard_of(stamp)) return;
             debts_.learn_unread();
@@ -87,8 +88,7 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
             endpoint_.poll();
             return yield();
         }
-        if (wake_at_ns == 0) {
-            wakes = debts_.board().want(writer, stamp.release());  // else who told it before does
+        if (asks) {  // unless it wakes, who told the writer before does
             wake_at_ns = now_ns();
             if (turns_of_this_thread() == nullptr)
                 wake_at_ns += kind == Writer::in_turn ? wake_after_turn_ns : wake_after_ns;
@@ -110,14 +110,16 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
 }
 
 // False: the board's node has not finished that release yet.
-bool Node::learn_from_board(Stamp stamp) noexcept {
-    return debts_.read(stamp, [&](Bytes news) {
+/// @param wants  if given, that release is wanted then: whether nobody had said so before
+bool Node::learn_from_board(Stamp stamp, bool* wants) noexcept {
+    const auto learn = [&](Bytes news) {
         // As a flush that the program is about to make would tell it, and before its bytes can be
         // shown.
         note_flushes(view(stamp.writer(), news));
         if (news_.program_flushes()) news_.epochs().learn(news);
         learn_notices(told_by_nobody, news);
-    });
+    };
+    return wants != nullptr ? debts_.read_or_want(stamp, *wants, learn) : debts_.read(stamp, learn);
 }
 
 // --- the other side ------------------------------------------------------------------------------

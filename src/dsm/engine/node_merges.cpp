@@ -26,6 +26,7 @@ struct Node::JointMerge {
     std::array<std::optional<Reading>, blocks_max> readings;
     std::array<std::uint8_t, blocks_max> place;  ///< in `chased`, or none
     static constexpr std::uint8_t none = 0xff;
+    static constexpr std::size_t few = 4;
     std::array<BlockLock::Chased, blocks_max> chased;
     std::size_t chased_count = 0;
 
@@ -68,7 +69,7 @@ std::size_t Node::JointMerge::latch(std::size_t from) noexcept {
 }
 
 // A block that was merged with another node's bytes the last time will be again: its copy comes
-// with the lock.
+// with the lock. So do those of a few: their bytes take less than an exchange more.
 void Node::JointMerge::set_out() noexcept {
     for (std::size_t i = 0; i < count; ++i) {
         const BlockId block = blocks[i];
@@ -81,6 +82,9 @@ void Node::JointMerge::set_out() noexcept {
         if (node.entries_[block].merging.meets_others) one.along = &*readings[i];
     }
     if (chased_count == 0) return;
+    if (chased_count <= few)
+        for (std::size_t i = 0; i < count; ++i)
+            if (place[i] != none) chased[place[i]].along = &*readings[i];
     node.lock_.try_together(std::span{chased}.first(chased_count));
     read_homes();
 }

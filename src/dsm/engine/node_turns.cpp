@@ -6,12 +6,16 @@
 // Without that it would take the block back, or owe another release, before they have made theirs.
 // Invariant: a turn decides when an atomic begins, never what it does. Every wait here ends by
 // itself, with nothing held.
+#include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/thread_context.hpp"
 #include "dsm/engine/bounded_wait.hpp"
 #include "dsm/engine/node.hpp"
 #include "dsm/engine/others_at_work.hpp"
+#include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
 
@@ -30,6 +34,14 @@ constexpr std::uint64_t idle_ns = 3'000;  ///< without an operation of the other
 /// Likewise, where it was given: it may acquire and read what it has waited for.
 constexpr std::uint64_t idle_after_giving_ns = 30'000;
 }  // namespace
+
+/// What a node says of its turn where it cannot store it.
+struct Node::TurnMessage {
+    BlockId block = 0;
+    std::uint8_t asks = 0;  ///< 0: its turn is over
+    Turn turn = Turn::patient;
+    std::uint16_t unused = 0;
+};
 
 // Before an atomic on `block`. Gives the turn to a node that asks for it: that finds what it has to
 // acquire, and no further atomic of this thread, until it has made its own. Who has not used the
@@ -165,8 +177,34 @@ void Node::ask_turn(NodeId node, BlockId block, Turn turn) noexcept {
     // Relaxed: threads of this node may leave an old word there, which is a hint.
     const std::uint32_t before =
         entry.atomics.turn_asked.exchange(node.value + 1, std::memory_order_relaxed);
-    if (before != 0 && before != node.value + 1) debts_.board().end_turn(NodeId{before - 1});
-    debts_.board().ask_turn(node, block, turn);
+    if (before != 0 && before != node.value + 1) tell_turn(NodeId{before - 1}, {});
+    tell_turn(node, {block, 1, turn});
+}
+
+// A store in memory that is not mapped is a round trip, which nobody has to wait for here: a turn
+// is a hint.
+void Node::tell_turn(NodeId node, const TurnMessage& told) noexcept {
+    NewsBoard& board = debts_.board();
+    if (!board.looks_in_one_exchange(node)) {
+        if (told.asks != 0) return board.ask_turn(node, told.block, told.turn);
+        return board.end_turn(node);
+    }
+    on_runtime_stack([&] {
+        const Bytes part = std::as_bytes(std::span{&told, 1});
+        endpoint_.send(node, message::turn_asked, net::Urgency::when_polled, {&part, 1});
+    });
+}
+
+void Node::on_turn_asked(void* self, NodeId from, Bytes body) noexcept {
+    TurnMessage told;
+    HIROBA_INVARIANT(body.size() == sizeof told, "turn_asked of %lu bytes", body.size());
+    std::memcpy(&told, body.data(), sizeof told);
+    NewsBoard& board = static_cast<Node*>(self)->debts_.board();
+    if (told.asks != 0) {
+        board.note_turn(from, told.block, told.turn);
+    } else {
+        board.note_turn_ended(from);
+    }
 }
 
 // Behind an atomic or the fault of a load, with nothing held.
@@ -174,7 +212,7 @@ void Node::end_turn(BlockEntry& entry) noexcept {
     // Relaxed, as above; no read-modify-write where nobody was asked.
     if (entry.atomics.turn_asked.load(std::memory_order_relaxed) == 0) return;
     const std::uint32_t asked = entry.atomics.turn_asked.exchange(0, std::memory_order_relaxed);
-    if (asked != 0) debts_.board().end_turn(NodeId{asked - 1});
+    if (asked != 0) tell_turn(NodeId{asked - 1}, {});
 }
 
 }  // namespace hiroba::dsm

@@ -109,6 +109,7 @@ PublicCopies::Reading::list() noexcept {
     const std::uint64_t version_at =
         std::uint64_t{block_} * sizeof(BlockRecord) + offsetof(BlockRecord, copy_version);
     const std::size_t bytes = copies_.block_bytes_;
+    node_.reset();
     return {
         Access::get(copies_.records_, version_at, std::as_writable_bytes(std::span{before_})),
         Access::get(copies_.data_, std::uint64_t{block_} * bytes, {to_, bytes}),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: for unit tests, nodes that share one process: a provider that maps the memory of a host's
-// and keeps messages in queues, in the order in which they were sent. Threads: any; a queue has one
-// lock.
+// Role: for unit tests, nodes that share one process: a provider that maps the memory of a host's,
+// reaches that of other hosts in exchanges that are counted, and keeps messages in queues, in the
+// order in which they were sent. Threads: any; a queue has one lock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,12 +10,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "net/net.hpp"
+#include "net/provider/apply_atomic.hpp"
 
 namespace hiroba::dsm::test {
 
@@ -33,7 +35,9 @@ struct Wire {
     explicit Wire(std::uint32_t nodes, std::size_t message_bytes_max = 65536)
         : message_bytes_max(message_bytes_max), inboxes(nodes), memory(nodes) {}
     std::size_t message_bytes_max;
-    std::atomic<std::size_t> messages{0};  ///< sent so far
+    std::atomic<std::size_t> messages{0};   ///< sent so far
+    std::atomic<std::size_t> exchanges{0};  ///< between hosts: a list is one
+    bool lists_in_order = false;
     std::vector<Inbox> inboxes;
     struct alignas(page_bytes) Page {
         std::byte bytes[page_bytes];
@@ -51,7 +55,8 @@ struct Wire {
 class WireProvider final : public net::Provider {
 public:
     WireProvider(Wire& wire, NodeId self)
-        : wire_(wire), self_(self), limits_{"wire", wire.message_bytes_max, true, true, true} {}
+        : wire_(wire), self_(self), limits_{"wire", wire.message_bytes_max, true, true,
+                                            true,   wire.lists_in_order} {}
     const net::Limits& limits() const noexcept override { return limits_; }
     Result<net::RegionId> allocate(std::size_t bytes) override {
         auto& mine = wire_.memory[self_.value];
@@ -64,7 +69,7 @@ public:
     std::byte* mapped(NodeId node, net::RegionId region) noexcept override {
         if (!wire_.hosts.empty() && wire_.hosts[node.value] != wire_.hosts[self_.value])
             return nullptr;
-        return reinterpret_cast<std::byte*>(wire_.memory[node.value][region.value].pages.data());
+        return at(node, region);
     }
     Result<void> connect() override { return {}; }
     net::Post send(NodeId to, net::MessageKind kind, net::Urgency,
@@ -80,15 +85,32 @@ public:
         ++wire_.messages;
         return net::Post::done;
     }
-    net::Post put(net::OpId, NodeId, net::RegionId, std::uint64_t, Bytes) noexcept override {
-        return net::Post::again;
+    net::Post put(net::OpId, NodeId to, net::RegionId region, std::uint64_t offset,
+                  Bytes from) noexcept override {
+        count();
+        std::memcpy(at(to, region) + offset, from.data(), from.size());
+        return net::Post::done;
     }
-    net::Post get(net::OpId, MutableBytes, NodeId, net::RegionId, std::uint64_t) noexcept override {
-        return net::Post::again;
+    net::Post get(net::OpId, MutableBytes to, NodeId from, net::RegionId region,
+                  std::uint64_t offset) noexcept override {
+        count();
+        std::memcpy(to.data(), at(from, region) + offset, to.size());
+        return net::Post::done;
     }
-    net::Post atomic(net::OpId, net::AtomicOp, NodeId, net::RegionId, std::uint64_t, std::uint64_t,
-                     std::uint64_t, std::uint64_t*) noexcept override {
-        return net::Post::again;
+    net::Post atomic(net::OpId, net::AtomicOp op, NodeId node, net::RegionId region,
+                     std::uint64_t offset, std::uint64_t operand, std::uint64_t expected,
+                     std::uint64_t* old) noexcept override {
+        count();
+        auto* const word = reinterpret_cast<std::uint64_t*>(at(node, region) + offset);
+        *old = net::apply_atomic(std::atomic_ref{*word}, op, operand, expected);
+        return net::Post::done;
+    }
+    std::size_t post(std::span<net::Work> list) noexcept override {
+        count();
+        in_list_ = true;
+        const std::size_t taken = net::Provider::post(list);
+        in_list_ = false;
+        return taken;
     }
     std::size_t poll(net::Arrivals& arrivals, std::size_t) noexcept override {
         Wire::Message message;
@@ -106,9 +128,15 @@ public:
     void wake(NodeId, Sleeper) noexcept override {}
 
 private:
+    std::byte* at(NodeId node, net::RegionId region) noexcept {
+        return reinterpret_cast<std::byte*>(wire_.memory[node.value][region.value].pages.data());
+    }
+    void count() noexcept { wire_.exchanges += in_list_ ? 0 : 1; }
+
     Wire& wire_;
     NodeId self_;
     net::Limits limits_;
+    bool in_list_ = false;
 };
 
 }  // namespace hiroba::dsm::test

@@ -41,7 +41,7 @@ std::size_t SendWindow::room(std::size_t least) const noexcept {
     return free_packets() != 0 && least <= body_bytes_max_ ? body_bytes_max_ : 0;
 }
 
-std::byte* SendWindow::take(std::size_t bytes) noexcept {
+std::byte* SendWindow::take(std::size_t bytes, Content content) noexcept {
     if (next_ == unsent_ || at(next_ - 1).bytes + bytes > body_bytes_max_) {
         if (free_packets() == 0 || bytes > body_bytes_max_) return nullptr;
         at(next_) = Packet{};
@@ -51,6 +51,7 @@ std::byte* SendWindow::take(std::size_t bytes) noexcept {
     Packet& packet = at(next_ - 1);
     std::byte* const start = body(next_ - 1) + packet.bytes;
     packet.bytes += static_cast<std::uint32_t>(bytes);
+    packet.answers &= content == Content::answer;
     return start;
 }
 
@@ -81,13 +82,17 @@ void SendWindow::sent(std::uint64_t sequence, std::uint64_t now_ns) noexcept {
         ++unsent_;
     }
     loss_.sent();
-    // The time runs from the last acknowledgement, or from when the network was empty.
-    if (in_flight_++ == 0) timer_from_ns_ = now_ns;
+    // The time runs from the last acknowledgement, or from when the network was empty, but for
+    // answers.
+    const bool first_work = !packet.answers && !has_work_under_way();
+    if (in_flight_++ == 0 || first_work) timer_from_ns_ = now_ns;
+    if (!packet.answers) last_work_ = std::max(last_work_, sequence);
     packet.sent_ns = now_ns;
 }
 
 bool SendWindow::wants_answer(std::uint64_t sequence) const noexcept {
-    return at(sequence).sent_again || free_packets() < window_packets / 2 ||
+    const Packet& packet = at(sequence);
+    return packet.lost || packet.sent_again || free_packets() < window_packets / 2 ||
            in_flight_ + 1 >= congestion_;
 }
 
@@ -121,10 +126,12 @@ bool SendWindow::acknowledge(const wire::DatagramHeader& header, std::uint64_t n
     if (new_arrivals == 0) return true;
     loss_.arrived(header.arrived, in_flight_ == 0 && lost_ == 0);
     // Only the latest tells of the round trip: the acknowledgement of earlier ones may be the
-    // second that was sent.
-    if (latest != 0 && !at(latest).sent_again) measured(now_ns - at(latest).sent_ns);
+    // second that was sent. That of an answer waits for what the peer sends next.
+    const Packet& last = at(latest);
+    if (latest != 0 && !last.sent_again && !last.answers) measured(now_ns - last.sent_ns);
     timer_from_ns_ = now_ns;
     backoff_ = 0;
+    asked_again_ = false;
     congestion_ += congestion_ < slow_start_until_ ? new_arrivals : new_arrivals / congestion_;
     congestion_ = std::min(congestion_, congestion_max_);
     find_losses();
@@ -182,8 +189,17 @@ std::uint64_t SendWindow::retransmission_ns() const noexcept {
     return std::min(limited << std::min(backoff_, 10u), retransmission_max_ns);
 }
 
+/// Whether nobody waits for what is under way but the peer, which would ask for it again.
+bool SendWindow::has_time() const noexcept {
+    const bool in_order = highest_arrived_ < first_ && lost_ == 0;
+    return !has_work_under_way() && in_order && backoff_ == 0;
+}
+
 std::uint64_t SendWindow::deadline_ns() const noexcept {
-    return timer_from_ns_ + retransmission_ns();
+    const std::uint64_t usual = retransmission_ns();
+    if (asked_again_ && !has_work_under_way())
+        return timer_from_ns_ + std::min(usual, retransmission_min_ns);
+    return timer_from_ns_ + (has_time() ? std::max(usual, answers_min_ns) : usual);
 }
 
 bool SendWindow::timed_out(std::uint64_t now_ns) noexcept {
@@ -205,6 +221,7 @@ bool SendWindow::timed_out(std::uint64_t now_ns) noexcept {
         ++lost_;
     }
     timer_from_ns_ = now_ns;
+    asked_again_ = false;
     if (backoff_++ < probes) return true;
     recovered_at_ = unsent_ - 1;
     slow_start_until_ = std::max(congestion_ * decrease, congestion_min);

@@ -6,7 +6,8 @@
 //
 // Loss is found by what arrived later: a packet is lost when one sent after it was acknowledged
 // and three more did overtake it (RFC 6675's threshold, RFC 8985's order by time), or when nothing
-// was heard for the retransmission time (RFC 6298 with limits of 100 us and 100 ms). The window
+// was heard for the retransmission time (RFC 6298 with limits of 100 us and 100 ms). Who waits for
+// an answer asks again by itself, so answers alone have more time. The window
 // grows as in RFC 5681 and shrinks by 0.7 per round trip with a loss (RFC 9438's factor).
 #pragma once
 
@@ -28,6 +29,8 @@ inline constexpr std::size_t slot_bytes = 16384;
 inline constexpr std::size_t window_bytes_max = std::size_t{512} << 10;
 inline constexpr std::uint64_t retransmission_min_ns = 100'000;
 inline constexpr std::uint64_t retransmission_max_ns = 100'000'000;
+/// While nothing but answers is under way, and the peer does not ask again.
+inline constexpr std::uint64_t answers_min_ns = 4'000'000;
 
 /// Owned by the provider's latch.
 class SendWindow {
@@ -51,9 +54,11 @@ public:
     }
     /// The most bytes that one take() would give; 0 when that is less than `least`.
     std::size_t room(std::size_t least) const noexcept;
+    /// A packet of nothing but answers is waited for at the other end only.
+    enum class Content : std::uint8_t { work, answer };
     /// Room for `bytes` (a multiple of 8) in the last packet not yet sent, or in a new one; nullptr
     /// when the window is full.
-    std::byte* take(std::size_t bytes) noexcept;
+    std::byte* take(std::size_t bytes, Content content = Content::work) noexcept;
     /// The sequence that carries what take() gave last.
     std::uint64_t last_composed() const noexcept { return next_ - 1; }
 
@@ -90,6 +95,17 @@ public:
     /// @return whether this sent a probe, the first or the second of a silence
     bool timed_out(std::uint64_t now_ns) noexcept;
 
+    /// Something that is no answer is under way.
+    bool has_work_under_way() const noexcept { return last_work_ >= first_; }
+    /// The peer has not said that it has the answers under way, for longer than one that polls
+    /// would take: it computes.
+    bool answers_are_late(std::uint64_t now_ns) const noexcept {
+        return outstanding() && has_time() && now_ns - timer_from_ns_ >= retransmission_ns();
+    }
+    /// The peer has sent something again: it may be waiting for an answer that was lost. It has
+    /// waited for its round trips already.
+    void peer_asks_again() noexcept { asked_again_ = true; }
+
     std::uint64_t retransmissions() const noexcept { return retransmissions_; }
     std::uint64_t retransmission_ns() const noexcept;
 
@@ -101,12 +117,14 @@ private:
         bool arrived = false;     ///< acknowledged selectively
         bool lost = false;        ///< to be sent again
         bool sent_again = false;  ///< tells nothing about the round trip (Karn)
+        bool answers = true;      ///< and nothing else: acknowledged with what the peer sends next
     };
     Packet& at(std::uint64_t sequence) noexcept { return packets_[sequence % window_packets]; }
     const Packet& at(std::uint64_t sequence) const noexcept {
         return packets_[sequence % window_packets];
     }
     std::byte* start_of(std::uint16_t slot) const noexcept { return memory_ + slot * slot_bytes; }
+    bool has_time() const noexcept;
     void leave_network(Packet& packet) noexcept;
     void find_losses() noexcept;
     void measured(std::uint64_t round_trip_ns) noexcept;
@@ -128,6 +146,8 @@ private:
     double slow_start_until_ = window_packets;
     std::uint64_t recovered_at_ = 0;       ///< losses up to here belong to one event
     std::uint64_t highest_arrived_ = 0;    ///< acknowledged in any way
+    std::uint64_t last_work_ = 0;          ///< sent last of those that carry more than answers
+    bool asked_again_ = false;             ///< by the peer, since something was acknowledged
     std::uint64_t latest_arrived_ns_ = 0;  ///< when the last sent of those that arrived was sent
 
     PathLoss loss_;

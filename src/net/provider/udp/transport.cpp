@@ -25,9 +25,10 @@
 //
 // Loss has two signs. Something sent later was acknowledged: send_window.cpp finds that. Or nothing
 // was: keep_time() finds that, and probes with one packet, twice, before it believes in a loss,
-// because a peer that computes is silent, too; the first time it also rings the peer's bell. Of the
-// last packets of a flight nothing later can tell, so where the path loses much they are sent twice
-// (repeat()).
+// because a peer that computes is silent, too; the first time it also rings the peer's bell.
+// Answers alone have more time: who waits for one sends its question again, and that says so; who
+// has got it computes most often, and acknowledges it with what it sends next. Of the last packets
+// of a flight nothing later can tell, so where the path loses much they are sent twice (repeat()).
 //
 // Handlers. take_message() opens the latch while a message is delivered: handlers send. So anything
 // may have changed when it returns, but for the front packet of that peer, which only the poller
@@ -79,7 +80,8 @@ bool UdpProvider::compose_answers(Peer& peer) noexcept {
         wire::WireRecord record{.kind = answer.kind, .tag = answer.tag};
         if (answer.kind == wire::RecordKind::atomic_done) {
             record.payload_bytes = 8;
-            std::byte* const at = peer.send.take(wire::padded_record_bytes(8));
+            std::byte* const at =
+                peer.send.take(wire::padded_record_bytes(8), SendWindow::Content::answer);
             if (at == nullptr) return false;
             const auto* old = reinterpret_cast<const std::byte*>(&answer.offset_or_old);
             wire::encode_wire_record(record, old, at);
@@ -97,7 +99,7 @@ bool UdpProvider::compose_answers(Peer& peer) noexcept {
             record.total_bytes = answer.bytes;
             wire::encode_wire_record(
                 record, regions_[answer.region].start + answer.offset_or_old + answer.position,
-                peer.send.take(wire::padded_record_bytes(some)));
+                peer.send.take(wire::padded_record_bytes(some), SendWindow::Content::answer));
             answer.position += static_cast<std::uint32_t>(some);
         }
         // The fence keeps reads for the next request behind these (Limits::lists_in_order).
@@ -163,6 +165,7 @@ void UdpProvider::transmit(Peer& peer) noexcept {
     if (sequence == 0) return;
     now_ns_ = now_ns();
     if (!peer.send.outstanding()) peer.silent_since_ns = now_ns_;
+    const bool computes = peer.send.answers_are_late(now_ns_);
     wire::DatagramHeader header = header_to(peer);
     Bytes tail[tail_packets_max];
     std::size_t count = 0;
@@ -179,6 +182,7 @@ void UdpProvider::transmit(Peer& peer) noexcept {
     for (unsigned copy = 1; copy < peer.send.copies(); ++copy)
         repeat(peer, {tail, std::min(count, tail_packets_max)});
     socket_.flush();
+    if (computes && peer.send.has_work_under_way()) ring_bell(peer);
     if (peer.way.shrunk) [[unlikely]]
         follow_path(peer);
     sleep_.note_deadline(peer.send.deadline_ns());
@@ -355,6 +359,7 @@ void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
             // A packet that was sent again asks for an answer at once; a mere copy does not.
             ++counts_.seen_before;
             peer.acknowledge = std::max(peer.acknowledge, Acknowledge::soon);
+            if ((header.flags & wire::flag_answer_now) != 0) ask_again(peer);
             return;
         case ReceiveWindow::PacketFate::beyond:
             ++counts_.seen_before;
@@ -371,6 +376,13 @@ void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
     } else {
         peer.receive.keep(header.sequence, records);
     }
+}
+
+/// Its request came before, and so may the answer have gone, and got lost.
+void UdpProvider::ask_again(Peer& peer) noexcept {
+    if (!peer.send.outstanding()) return;
+    peer.send.peer_asks_again();
+    sleep_.note_deadline(peer.send.deadline_ns());
 }
 
 void UdpProvider::mark_dirty(Peer& peer) noexcept {

@@ -144,6 +144,7 @@ private:
     void release_held(Delivery& delivery) noexcept;
     bool look_after(bool idle) noexcept;
     void keep_time() noexcept;
+    void ask_again(Peer& peer) noexcept;
     void mark_dirty(Peer& peer) noexcept;
     void finish(std::uint32_t index) noexcept;
     void finish_arrived(Peer& peer) noexcept;

@@ -36,6 +36,7 @@ struct Wire {
     std::uint64_t records = 400;  ///< each way
     std::uint64_t in_turns = 0;   ///< so many each, the next after the other end's; 0: at will
     bool copies = true;           ///< what nothing follows is repeated where much is lost
+    bool answers = false;         ///< the second end's records are answers to the first's
     std::size_t datagram_bytes = 1400;
 };
 
@@ -75,6 +76,7 @@ struct End {
     std::uint64_t packets_done = 0;  ///< packets of the other end
     bool answer_now = false, answer_soon = false;
     std::string wrong;
+    SendWindow::Content content = SendWindow::Content::work;
 
     void execute(Bytes records) {
         for (std::size_t at = 0; at < records.size();) {
@@ -100,7 +102,11 @@ struct End {
         receive.arrived();
         answer_now |= (datagram.header.flags & wire::flag_answer_now) != 0;
         switch (receive.fate_of(datagram.header.sequence)) {
-            case ReceiveWindow::PacketFate::seen: answer_soon = true; return;
+            case ReceiveWindow::PacketFate::seen:
+                answer_soon = true;
+                if ((datagram.header.flags & wire::flag_answer_now) != 0 && send.outstanding())
+                    send.peer_asks_again();
+                return;
             case ReceiveWindow::PacketFate::beyond: answer_now = true; return;
             case ReceiveWindow::PacketFate::early:
                 receive.keep(datagram.header.sequence, datagram.records);
@@ -116,7 +122,7 @@ struct End {
         while (offered < records && send.wants_more()) {
             const std::size_t bytes =
                 record_header_bytes + 8 * random.below(random.happens(20) ? 120 : 8);
-            std::byte* const at = send.take(bytes);
+            std::byte* const at = send.take(bytes, content);
             if (at == nullptr) return;
             const std::uint64_t head[2] = {offered, bytes};
             std::memcpy(at, head, sizeof head);
@@ -137,6 +143,7 @@ public:
             ends_[i]->receive.open(slots.of(2 * i + 1));
             events_.push({random_.below(weather.look_ns), ++number_, i, nullptr});
         }
+        if (weather.answers) ends_[1]->content = SendWindow::Content::answer;
     }
     /// Until all is executed and acknowledged, or `limit_ns`; says what went wrong.
     std::string run(std::uint64_t limit_ns) {
@@ -267,6 +274,7 @@ Wire drawn(Random& random) {
     weather.stall = random.happens(50) ? 5 : 0;
     weather.look_ns = 1 * us + random.below(50 * us);
     weather.datagram_bytes = random.happens(50) ? 1400 : 1100;
+    weather.answers = random.happens(30);
     weather.records = 100 + random.below(1'500);
     return weather;
 }
@@ -326,6 +334,81 @@ TEST(Windows, take_less_than_twice_as_long_on_a_bad_wire) {
         EXPECT_LT(bad, 2 * fair) << in_turns;
         EXPECT_GT(alone, 2 * fair) << in_turns << ": the wire was not bad enough to show anything";
     }
+}
+
+/// Room for one window, and packets of it that are composed and sent.
+struct OneWindow {
+    OneWindow() { window->open(slots.of(0), 1400); }
+    void send(SendWindow::Content content, std::uint64_t now_ns) const {
+        ASSERT_NE(window->take(64, content), nullptr);
+        window->sent(window->next_to_send(), now_ns);
+    }
+    void acknowledge(std::uint64_t up_to, std::uint64_t now_ns) const {
+        wire::DatagramHeader header;
+        header.acknowledged = up_to;
+        ASSERT_TRUE(window->acknowledge(header, now_ns));
+    }
+    Slots slots;
+    std::unique_ptr<SendWindow> window = std::make_unique<SendWindow>();
+};
+
+TEST(Windows, give_answers_time_until_the_peer_asks_again) {
+    const OneWindow one;
+    SendWindow& window = *one.window;
+    const auto work = SendWindow::Content::work, answer = SendWindow::Content::answer;
+    one.send(work, 0);
+    one.acknowledge(1, 20 * us);  // the round trip is known
+    const std::uint64_t usual = window.retransmission_ns();
+    ASSERT_LT(usual, answers_min_ns);
+    one.send(answer, 1 * ms);
+    EXPECT_EQ(window.deadline_ns(), 1 * ms + answers_min_ns);
+    EXPECT_FALSE(window.answers_are_late(1 * ms + usual - 1));
+    EXPECT_TRUE(window.answers_are_late(1 * ms + usual));
+    // A request behind it has its own time.
+    EXPECT_FALSE(window.has_work_under_way());
+    one.send(work, 2 * ms);
+    EXPECT_TRUE(window.has_work_under_way());
+    EXPECT_EQ(window.deadline_ns(), 2 * ms + usual);
+    one.acknowledge(3, 2 * ms + 30 * us);
+    // An answer with something else in its packet is no answer alone.
+    ASSERT_NE(window.take(64, answer), nullptr);
+    ASSERT_NE(window.take(64, work), nullptr);
+    window.sent(window.next_to_send(), 3 * ms);
+    EXPECT_LT(window.deadline_ns(), 3 * ms + answers_min_ns);
+    one.acknowledge(4, 3 * ms + 30 * us);
+    // The peer waits.
+    one.send(answer, 4 * ms);
+    window.peer_asks_again();
+    EXPECT_EQ(window.deadline_ns(), 4 * ms + retransmission_min_ns);
+    one.acknowledge(5, 4 * ms + 30 * us);
+    one.send(answer, 5 * ms);
+    EXPECT_EQ(window.deadline_ns(), 5 * ms + answers_min_ns) << "it has got what it asked for";
+    // The time of an answer says when the peer had something to send, not how far it is.
+    const std::uint64_t before = window.retransmission_ns();
+    one.acknowledge(6, 8 * ms);
+    EXPECT_EQ(window.retransmission_ns(), before);
+}
+
+// Who waits for a lost answer asks again after two round trips, and is answered again then.
+TEST(Windows, are_no_slower_where_answers_get_lost) {
+    const Slots slots;
+    Wire weather;
+    weather.latency_ns = 30 * us;
+    weather.look_ns = 10 * us;
+    weather.in_turns = 1;
+    weather.records = 2'000;
+    weather.loss = 3;
+    weather.copies = false;
+    std::uint64_t took_ns[2] = {0, 0};
+    for (const bool answers : {false, true}) {
+        weather.answers = answers;
+        for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+            Connection connection{slots, seed, weather};
+            EXPECT_EQ(connection.run(60'000 * ms), "") << seed;
+            took_ns[answers] += connection.now_ns();
+        }
+    }
+    EXPECT_LT(static_cast<double>(took_ns[1]), 1.3 * static_cast<double>(took_ns[0]));
 }
 
 TEST(PathLoss, is_what_the_peer_says_came) {
