@@ -69,7 +69,8 @@ std::size_t Node::JointMerge::latch(std::size_t from) noexcept {
 }
 
 // A block that was merged with another node's bytes the last time will be again: its copy comes
-// with the lock. So do those of a few: their bytes take less than an exchange more.
+// with the lock. So do those of a few where that is the same exchange: their bytes take less than
+// one more.
 void Node::JointMerge::set_out() noexcept {
     for (std::size_t i = 0; i < count; ++i) {
         const BlockId block = blocks[i];
@@ -84,7 +85,8 @@ void Node::JointMerge::set_out() noexcept {
     if (chased_count == 0) return;
     if (chased_count <= few)
         for (std::size_t i = 0; i < count; ++i)
-            if (place[i] != none) chased[place[i]].along = &*readings[i];
+            if (place[i] != none && node.copies_.records().in_one_exchange(chased[place[i]].at))
+                chased[place[i]].along = &*readings[i];
     node.lock_.try_together(std::span{chased}.first(chased_count));
     read_homes();
 }

@@ -353,7 +353,7 @@ BUGS = {
     "turn_without_end": (
         ENGINE + "node_turns.cpp",
         [("        if (wait.is_over()) {\n            debts_", "        if (wait.is_over() && block > ~0u - 1) {\n            debts_"),
-         ("    if (asked != 0) debts_", "    if (asked == ~0u) debts_")],
+         ("    if (asked != 0) tell_turn", "    if (asked == ~0u) tell_turn")],
     ),
     # A load's fault waits until another node writes, which may be never.
     "waiting_load_without_end": (

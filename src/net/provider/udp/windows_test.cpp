@@ -389,7 +389,7 @@ TEST(Windows, give_answers_time_until_the_peer_asks_again) {
     EXPECT_EQ(window.retransmission_ns(), before);
 }
 
-// Who waits for a lost answer asks again after two round trips, and is answered again then.
+// A lost answer is asked for again after two round trips, and comes again then.
 TEST(Windows, are_no_slower_where_answers_get_lost) {
     const Slots slots;
     Wire weather;
