@@ -16,6 +16,8 @@ namespace hiroba::tools::perf_parts {
 namespace {
 
 constexpr std::uint64_t handovers_max = 1 << 10;
+/// After so many memory that is only read is left out of scans (docs/decisions/quiet-chunks.md).
+constexpr unsigned barriers_to_settle = 256;
 
 double ns_since(std::uint64_t begun_ns) { return static_cast<double>(now_ns() - begun_ns); }
 
@@ -267,39 +269,30 @@ Measured measure_dsm_release(Rig& rig) {
     return measured;
 }
 
+// A barrier as a program's, in which no call of the system is made: the floor has none either.
 Measured measure_dsm_clean_barrier(Rig& rig) {
     MemoryRig& memory = prepared_memory();
     const std::uint64_t blocks = std::max<std::uint64_t>(1, rig.bytes() / memory.block_bytes());
-    const auto raw = memory.raw_pages(blocks);
     const auto raw_exchange = make_raw_exchange(rig, 0);
-    std::uint64_t wrong = 0;
-    {
-        const RawPages::Handling handling{*raw, [](std::size_t, std::byte*) {}};
-        for (std::uint64_t i = 0; i < blocks; ++i) static_cast<void>(*word(raw->page(i)));
-    }
     for (std::uint64_t i = 0; i < blocks; ++i) static_cast<void>(*word(memory.block(i)));
-    raw->collect();
-    memory.synchronize();
+    for (unsigned i = 0; i < barriers_to_settle; ++i) memory.synchronize(dsm::Others::stopped);
 
     Measured measured = rig.alternate(
         [&](std::uint64_t n) {
             const std::uint64_t begun_ns = now_ns();
-            for (std::uint64_t i = 0; i < n; ++i) {
-                wrong += raw->collect() != 0;
-                raw_exchange->exchange(nullptr, nullptr);
-            }
+            for (std::uint64_t i = 0; i < n; ++i) raw_exchange->exchange(nullptr, nullptr);
             return ns_since(begun_ns) / static_cast<double>(n);
         },
         [&](std::uint64_t n) {
             const std::uint64_t begun_ns = now_ns();
-            for (std::uint64_t i = 0; i < n; ++i) memory.synchronize();
+            for (std::uint64_t i = 0; i < n; ++i) memory.synchronize(dsm::Others::stopped);
             return ns_since(begun_ns) / static_cast<double>(n);
         },
         1, 1 << 12);
     // Clean to the end: nobody merged, nobody lost a block.
     const std::uint64_t faults = memory.memory().counts().read_faults;
     for (std::uint64_t i = 0; i < blocks; ++i) static_cast<void>(*word(memory.block(i)));
-    measured.verified = wrong == 0 && memory.memory().counts().read_faults == faults;
+    measured.verified = memory.memory().counts().read_faults == faults;
     return measured;
 }
 
