@@ -21,7 +21,7 @@ Result<std::unique_ptr<MemoryRig>> MemoryRig::create(Rig& rig) {
     shape.nodes = rig.plan().nodes;
     shape.stack_bytes = std::size_t{2} << 20;
     shape.early_bytes = shape.stack_bytes;
-    shape.heap_bytes = std::max(area_bytes, round_up(rig.bytes(), page_bytes) + area_bytes);
+    shape.heap_bytes = area_bytes + round_up(rig.bytes(), page_bytes);
     shape.block_bytes = (*engine)->facts().block_bytes;
 
     auto made = std::unique_ptr<MemoryRig>(new MemoryRig(rig));
