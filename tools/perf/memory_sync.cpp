@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t handovers_max = 1 << 10;
 /// After so many memory that is only read is left out of scans (docs/decisions/quiet-chunks.md).
-constexpr unsigned barriers_to_settle = 256;
+constexpr unsigned barriers_to_settle = 2048;
 
 double ns_since(std::uint64_t begun_ns) { return static_cast<double>(now_ns() - begun_ns); }
 
