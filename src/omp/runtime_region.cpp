@@ -497,6 +497,9 @@ bool RuntimeCore::barrier_step(ThreadState& thread, bool several) noexcept {
         standing.begun = true;
     }
     if (several && !link_->finish_barrier(distraction)) return false;
+    // Where regions may be cancelled, news leave out nothing for a barrier, and not all nodes pass
+    // the same ones.
+    if (several && !environment_.cancellation) tasks_.exchange()->pass_barrier();
     barrier.open(patience_);
     return true;
 }

@@ -36,10 +36,11 @@ class Case:
     on several nodes it must end with status 78 and a line that has this in it."""
 
     def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None,
-                 refused=None, tasks=False, compiler="gcc", flags=(), library=None):
+                 refused=None, tasks=False, compiler="gcc", flags=(), library=None, threads=1):
         self.source, self.arguments, self.stdin = source, list(arguments), stdin
         self.regions, self.stderr = regions, stderr
         self.tasks = tasks  # each node must have executed some
+        self.threads = threads  # of each node, at least: where its fault shows
         self.environment = {"KMP_WARNINGS": "0"} | (environment or {})  # of LLVM's runtime alone
         self.refused = refused  # (status, what a line says), where no bare run is the truth
         self.compiler, self.flags = compiler, list(flags)
@@ -92,6 +93,7 @@ def all_cases():
         Case("tasks.c", tasks=True),
         Case("tasks.c", tasks=True, environment={"HIROBA_PROVIDER": "udp"}),
         Case("tasks_depend.c"),
+        Case("tasks_behind_barriers.c", "12", tasks=True, threads=2),
         Case("many_tasks.c", "20000"),
         Case("doacross.c"),
         Case("doacross.c", environment={"HIROBA_PROVIDER": "udp", "OMP_SCHEDULE": "guided,2"}),
@@ -405,8 +407,9 @@ def main():
             return 0
         for flavour, nodes, threads, engine in shapes * options.repeat:
             for case in cases:
-                wrong = check(options, case, flavour, nodes, threads, engine, directory)
-                name = f"{case} ({flavour}, {nodes} nodes of {threads}, {engine or 'auto'})"
+                of_node = max(threads, case.threads)
+                wrong = check(options, case, flavour, nodes, of_node, engine, directory)
+                name = f"{case} ({flavour}, {nodes} nodes of {of_node}, {engine or 'auto'})"
                 print(f"FAIL {name}: {wrong}" if wrong else f"ok   {name}", flush=True)
                 passed, failed = passed + (not wrong), failed + bool(wrong)
     print(f"{passed} passed, {failed} failed")

@@ -31,6 +31,13 @@ constexpr std::uint64_t poll_every_ns = 20'000;
 constexpr std::uint64_t told_late_max_ns = 1'000'000;
 using net::Urgency;
 using Kind = TaskMailHeader::Kind;
+
+/// Whether the mail brings tasks from behind a barrier at which this node still is. Reports do not:
+/// no node passes a barrier before the tasks made ahead of it are over.
+bool is_early(const TaskInbox::Mail& mail, std::uint64_t barriers_passed) noexcept {
+    return mail.header.kind == Kind::given && mail.header.count > 0 &&
+           mail.header.barriers > barriers_passed;
+}
 }  // namespace
 
 TaskExchange::TaskExchange(const Parts& parts, TaskPool& pool)
@@ -89,6 +96,7 @@ void TaskExchange::begin_region(std::uint64_t region, std::uint32_t members) noe
         peer.wants_any = peer.wants_answer = false;
         peer.wants.clear();
     }
+    barriers_passed_.store(0, std::memory_order_relaxed);
     wanting_.store(0, std::memory_order_relaxed);
     expects_mail_.store(false, std::memory_order_relaxed);
 }
@@ -109,6 +117,7 @@ void TaskExchange::send(NodeId to, Kind kind, Urgency urgency, Bytes records, st
     header.kind = kind;
     header.count = static_cast<std::uint32_t>(count);
     header.region = current_region_.load(std::memory_order_relaxed);
+    header.barriers = barriers_passed_.load();
     header.record_bytes = static_cast<std::uint32_t>(records.size());
     header.news_bytes = static_cast<std::uint32_t>(news.size());
     const Bytes parts[] = {std::as_bytes(std::span{&header, 1}), records, news};
@@ -166,8 +175,14 @@ void TaskExchange::read_mails() noexcept {
 
 void TaskExchange::read_what_came() noexcept {
     inbox_.take();
-    bool learned = false;
+    bool learned = false, puts_off = false;
+    const std::uint64_t passed = barriers_passed_.load();
     while (const auto mail = inbox_.next()) {
+        if (is_early(*mail, passed)) {
+            early_.mails.add(mail->from, mail->body);
+            puts_off = true;
+            continue;
+        }
         if (mail->news.empty()) continue;
         parts_.memory->learn(NodeId{~0u}, mail->news);
         learned = true;
@@ -178,14 +193,33 @@ void TaskExchange::read_what_came() noexcept {
     std::vector<GuestReport> reports;
     TaskBook::Cancelled cancelled;
     pool_.with_books([&](TaskBook& book) {
-        while (const auto mail = inbox_.next()) apply(*mail, book, arguments);
+        while (const auto mail = inbox_.next())
+            if (!is_early(*mail, passed)) apply(*mail, book, arguments);
         reports.swap(book.reports());
         std::swap(cancelled, book.cancelled());
     });
     reading_.unlock();
+    if (puts_off) {
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with pass_barrier()
+        if (barriers_passed_.load() != passed) read_early();
+    }
     if (!reports.empty()) tell(reports, false);
     if (!cancelled.empty()) tell_cancelled(cancelled);
     for (void* const argument : arguments) pool_.free_argument(argument);
+}
+
+// A thread that puts a mail off meanwhile finds the new count, or this one finds the mail.
+void TaskExchange::pass_barrier() noexcept {
+    barriers_passed_.fetch_add(1);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!early_.mails.empty()) read_early();
+}
+
+/// The mails come into the inbox once more, behind what came meanwhile.
+void TaskExchange::read_early() noexcept {
+    const std::scoped_lock guard{early_.taking};
+    early_.mails.take();
+    while (const auto mail = early_.mails.next()) inbox_.add(mail->from, mail->body);
 }
 
 void TaskExchange::apply(const TaskInbox::Mail& mail, TaskBook& book,

@@ -4,8 +4,10 @@
 // Invariant: a node releases after it has chosen the tasks it gives and before it sends them, and
 // after a guest's body has ended and before it says so; it acquires before it enters in its books
 // what came. So a stolen task sees all that was done before it was created, and a thread that
-// waited for it sees all that it did. Handlers only copy mails; a thread that waits reads them, or
-// the clerk, a thread that does nothing else and runs no code of the program.
+// waited for it sees all that it did. News leave out what every node knows behind the barriers that
+// their sender has passed: tasks from behind one wait until this node has passed it, too. Handlers
+// only copy mails; a thread that waits reads them, or the clerk, a thread that does nothing else
+// and runs no code of the program.
 #pragma once
 
 #include <atomic>
@@ -38,6 +40,10 @@ public:
     /// The region's number over the whole job, and its nodes: 0 to members - 1. While no thread of
     /// this node runs a part of it.
     void begin_region(std::uint64_t region, std::uint32_t members) noexcept;
+
+    /// In the region that runs this node has passed one more barrier of all members, and has
+    /// acquired what they told it there. By the thread that takes the barrier's mails.
+    void pass_barrier() noexcept;
 
     bool has_work() const noexcept {
         return !inbox_.empty() || attention_.load(std::memory_order_acquire);
@@ -86,6 +92,7 @@ private:
     static void on_mail(void* exchange, NodeId from, Bytes body) noexcept;
     void read_mails() noexcept;
     void read_what_came() noexcept;
+    void read_early() noexcept;
     bool polls_now() noexcept;
     net::Urgency urgency_of_report(NodeId origin, bool goes_on) noexcept;
     void apply(const TaskInbox::Mail& mail, TaskBook& book, std::vector<void*>& arguments);
@@ -110,6 +117,11 @@ private:
 
     TaskInbox inbox_;
     Latch reading_;  ///< held while reading mails, in the order they came
+    struct Early {
+        TaskInbox mails;  ///< tasks of nodes that have passed a barrier at which this one still is
+        Latch taking;     ///< held while taking them out
+    } early_;
+    std::atomic<std::uint64_t> barriers_passed_{0};
 
     Latch peers_latch_;  ///< the next four. Taken within the books' latch, never the other way
     std::vector<Peer> peers_;

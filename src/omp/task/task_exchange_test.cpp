@@ -24,10 +24,10 @@ public:
     using IdleMemory::IdleMemory;
     void release(dsm::Others) noexcept override { ++releases; }
     void acquire(dsm::Others) noexcept override {}
-    std::size_t news_for_anyone(MutableBytes) noexcept override { return 0; }
+    std::size_t news_for_anyone(MutableBytes) noexcept override { return 8; }
     std::size_t news_bytes_max() const noexcept override { return 8; }
-    void learn(NodeId, Bytes) noexcept override {}
-    int releases = 0;
+    void learn(NodeId, Bytes) noexcept override { ++learned; }
+    int releases = 0, learned = 0;
 };
 
 /// A node with one thread, which stands in `implicit`.
@@ -71,6 +71,8 @@ struct TestNode {
         if (!away.empty()) pool.exchange()->ask_for(away);
         return nullptr;
     }
+
+    void pass_barrier() { pool.exchange()->pass_barrier(); }
 
     CountingMemory memory;
     std::unique_ptr<net::Endpoint> endpoint;
@@ -125,6 +127,29 @@ TEST_F(GivenAway, a_task_that_its_parent_waits_for_is_executed_where_it_comes_fi
         taken = elsewhere ? node.look_for_any() : node.look_for_own();
     }
     expect_taken_at_once(taken, turns);
+}
+
+// The creator is through a barrier at which a thread of the other node still helps. News of the
+// task leave out what the barrier has told, which that node may not have acquired: neither they nor
+// the task may come before.
+TEST(TasksBehindBarriers, a_task_from_behind_a_barrier_waits_until_its_thief_has_passed_it) {
+    Wire wire{2};
+    dsm::AddressMap map{{.nodes = 2}};
+    TestNode creator{wire, map, NodeId{0}}, thief{wire, map, NodeId{1}};
+    for (TestNode* each : {&creator, &thief}) ASSERT_TRUE(each->endpoint->connect());
+    creator.pass_barrier();
+    creator.make_task();
+    thief.hear_everything();
+    EXPECT_EQ(thief.look_for_any(), nullptr);
+    creator.hear_everything();
+    creator.pool.attend();
+    thief.hear_everything();
+    EXPECT_EQ(thief.look_for_any(), nullptr);
+    EXPECT_EQ(thief.memory.learned, 0);
+    thief.pass_barrier();
+    EXPECT_TRUE(thief.pool.exchange()->has_work());
+    EXPECT_NE(thief.look_for_any(), nullptr);
+    EXPECT_EQ(thief.memory.learned, 1);
 }
 
 // A task that a node does not need itself is handed out all the same.

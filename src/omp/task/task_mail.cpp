@@ -71,7 +71,7 @@ std::optional<TaskInbox::Mail> TaskInbox::next() noexcept {
     std::memcpy(&stored, taken_.bytes + at_, sizeof stored);
     const std::byte* const body = taken_.bytes + at_ + sizeof stored;
     at_ += sizeof stored + round_up(stored.body_bytes, 8);
-    Mail mail{NodeId{stored.from}, {}, {}, {}};
+    Mail mail{NodeId{stored.from}, {}, {}, {}, {body, stored.body_bytes}};
     std::memcpy(&mail.header, body, sizeof mail.header);
     mail.records = {body + sizeof mail.header, mail.header.record_bytes};
     mail.news = {body + sizeof mail.header + mail.header.record_bytes, mail.header.news_bytes};

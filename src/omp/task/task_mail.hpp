@@ -30,6 +30,7 @@ struct TaskMailHeader {
     } kind{};
     std::uint32_t count = 0;
     std::uint64_t region = 0;
+    std::uint64_t barriers = 0;      ///< of the region that the sender has passed
     std::uint32_t record_bytes = 0;  ///< of all, together
     std::uint32_t news_bytes = 0;
 };
@@ -42,6 +43,7 @@ public:
         TaskMailHeader header;
         Bytes records;  ///< aligned to 8
         Bytes news;
+        Bytes body;  ///< all of it, as it was added
         template <class Record>
         Record record(std::size_t index) const noexcept;
     };
