@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from exclusive_bugs import EXCLUSIVE
+from openmp_bugs import OPENMP
 
 ENGINE = "src/dsm/engine/"
 STATION = "src/acp/command_station.cpp"
@@ -22,22 +23,6 @@ SPACE = "src/gas/relocatable/"
 
 # bug: (file, [(right, wrong), ...])
 BUGS = {
-    # A thread that cancels a region does not wake the threads that sleep at its barriers.
-    "cancel_wakes_nobody": (
-        "src/omp/runtime_cancel.cpp",
-        [("    tasks_.ring();  // Threads of this node that wait at a barrier.\n", "")],
-    ),
-    # Who waits at a barrier does not look whether the region is cancelled.
-    "barrier_not_left": (
-        "src/omp/runtime_region.cpp",
-        [("[&] { return barrier.phase() != phase || cancelled.region(); }",
-          "[&] { return barrier.phase() != phase; }")],
-    ),
-    # Constructs that only some threads came to are left as they are.
-    "cancelled_constructs_kept": (
-        "src/omp/runtime_cancel.cpp",
-        [("    if (!team.cancellation.region()) return;\n", "    if (team.words != nullptr) return;\n")],
-    ),
     # A notice is used although a newer write may have been dropped into min_wts.
     "notice_older_than_min_wts": (
         ENGINE + "fault_path.cpp",
@@ -511,7 +496,7 @@ LITMUS = {
         [("    return may ? Stamp{} : got.stamp;\n", "    return {};\n")],
         2, "publication, none behind"),
 }
-BUGS |= EXCLUSIVE
+BUGS |= EXCLUSIVE | OPENMP
 
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
@@ -575,9 +560,9 @@ def main():
             print(bug, file, nodes, pattern, sep=";")
         return 0
     if sys.argv[1] == "--list":
-        folder = sys.argv[2] + "/"
+        folder = Path(sys.argv[2])
         for bug, (file, _) in BUGS.items():
-            if file.startswith(folder):
+            if Path(file).parent == folder:
                 print(bug, file, EXPLORED.get(bug, ""))
         return 0
     root, bug, output = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
