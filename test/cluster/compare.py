@@ -94,6 +94,7 @@ def all_cases():
         Case("tasks.c", tasks=True, environment={"HIROBA_PROVIDER": "udp"}),
         Case("tasks_depend.c"),
         Case("tasks_behind_barriers.c", "12", tasks=True, threads=2),
+        Case("behind_barriers.c", threads=2),
         Case("many_tasks.c", "20000"),
         Case("doacross.c"),
         Case("doacross.c", environment={"HIROBA_PROVIDER": "udp", "OMP_SCHEDULE": "guided,2"}),
@@ -181,7 +182,7 @@ def all_cases():
 # LLVM's does not end (target.c), and what clang compiles to a program that ends in a segmentation
 # fault bare: a task of a task reduction inside another (tasks_depend.c). LLVM's runtime has other
 # limits (nested.c) and says other bindings (places.c), and aborts in cancel.c.
-GCC_ONLY = {"code_on_stack.c", "runtime_calls.c", "doacross.c", "target.c", "tasks_depend.c", "nested.c", "places.c",
+GCC_ONLY = {"code_on_stack.c", "runtime_calls.c", "doacross.c", "target.c", "tasks_depend.c", "nested.c", "places.c", "behind_barriers.c",
             "cancel.c"}
 
 
