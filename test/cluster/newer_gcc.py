@@ -35,6 +35,8 @@ PROGRAMS_RUN = [
     ("newer_gcc.c", "gcc", ["OMP_5.2", "GOMP_5.1.1", "GOMP_5.1.2"], "allocatables 64 of 64\norder 5\nexplicit 1 0\nsame 1\n"),
     ("newest_gcc.c", "gcc", ["GOMP_5.1.3", "GOMP_6.0", "GOMP_6.0.1"],
      "interop 7 none 1 1\nproperties 0 -1 -2 fr_id targetsync none\nuid 1 1 1 -1 -4\nset 40 40 40 5\npinned none, managed some\n"),
+    ("all_memory.c", "gcc", ["GOMP_5.1.1"], "rounds 20, wrong 0 0 0 0\n"),
+    ("all_memory.c", "clang", [], "rounds 20, wrong 0 0 0 0\n"),
     ("depend_objects.c", "gcc", ["OMP_5.1.1"], "copies 5 5\n"),
     ("depend_objects.c", "clang", ["OMP_5.1.1"], "copies 5 5\n"),
 ]

@@ -26,18 +26,17 @@ kmp::DependItem* items_of_clang(void* object) noexcept {
 void wait_for_objects(int count, void** objects) noexcept {
     if (count <= 0 || objects == nullptr) return;
     const bool by_clang = has_mark(items_of_clang(objects[0]), BlockMark::by_clangs_code);
-    kmp::DependClause clause;
+    std::vector<omp::Dependence> dependences;
     for (int i = 0; i < count; ++i) {
         if (by_clang) {
             const kmp::DependItem* const items = items_of_clang(objects[i]);
-            append(clause, static_cast<kmp::Int>(items->address), items + 1);
+            append(dependences, static_cast<kmp::Int>(items->address), items + 1);
         } else {
-            clause.dependences.push_back(
+            dependences.push_back(
                 read_depend_object(objects + static_cast<std::size_t>(i) * words_of_gcc));
         }
     }
-    if (clause.on_all_memory) return runtime().task_wait();
-    runtime().task_wait_for(std::move(clause.dependences));
+    runtime().task_wait_for(std::move(dependences));
 }
 
 }  // namespace hiroba::abi

@@ -25,13 +25,19 @@ inline std::int32_t task_priority(unsigned flags, int wanted) noexcept {
     return std::clamp(wanted, 0, runtime().environment().task_priority_max);
 }
 
+/// gcc 13 and later pass omp_all_memory, which stands in out and inout clauses alone, as address 0.
+inline omp::Dependence dependence_of(std::uintptr_t address, omp::DependenceKind kind) noexcept {
+    using enum omp::DependenceKind;
+    return {address, address == 0 && (kind == out || kind == inout) ? all_memory : kind};
+}
+
 /// A depend object: an address and a kind.
 inline omp::Dependence read_depend_object(const void* object) {
     const auto* const words = static_cast<const std::uintptr_t*>(object);
     if (words[1] < 1 || words[1] > 5)
         die(1, "a depend object at %p has kind %lu, which is none", object,
             static_cast<unsigned long>(words[1]));
-    return {words[0], static_cast<omp::DependenceKind>(words[1])};
+    return dependence_of(words[0], static_cast<omp::DependenceKind>(words[1]));
 }
 
 /// Words: total (not 0), how many are out or inout; then the addresses, those first. Or: 0, total,
@@ -54,7 +60,7 @@ inline std::vector<omp::Dependence> read_depend_clause(void** depend) {
             const auto kind = i < out         ? DependenceKind::inout
                               : i < exclusive ? DependenceKind::mutexinoutset
                                               : DependenceKind::in;
-            read[i] = {word(first + i), kind};
+            read[i] = dependence_of(word(first + i), kind);
             continue;
         }
         read[i] = read_depend_object(depend[first + i]);

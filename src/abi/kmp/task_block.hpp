@@ -65,18 +65,14 @@ struct DependItem {
 };
 static_assert(sizeof(DependItem) == 24);
 
-struct DependClause {
-    std::vector<omp::Dependence> dependences;
-    bool on_all_memory = false;  ///< omp_all_memory
-};
 /// Ends the program with a line where a kind is none.
-void append(DependClause& clause, Int count, const DependItem* items);
+void append(std::vector<omp::Dependence>& dependences, Int count, const DependItem* items);
 
 /// Executes the task in the block, and runs its destructors.
 void run_block(void* block);
 /// Destroys the private variables of a block.
 void destroy(TaskBlock& block);
 /// Gives a task to the runtime, and its block with it.
-void submit(TaskBlock* block, DependClause clause, bool deferred);
+void submit(TaskBlock* block, std::vector<omp::Dependence> dependences, bool deferred);
 
 }  // namespace hiroba::abi::kmp

@@ -19,9 +19,12 @@ namespace depend_flag {
 constexpr unsigned in = 1, out = 2, mutexinoutset = 4, inoutset = 8, all = 0x80;
 }
 
+/// omp_all_memory has a flag of its own, or is out and inout at address 0.
 omp::DependenceKind kind_of(const DependItem& item) {
     using enum omp::DependenceKind;
-    switch (item.flags & ~depend_flag::all) {
+    if ((item.flags & depend_flag::all) != 0) return all_memory;
+    if (item.flags == (depend_flag::in | depend_flag::out) && item.address == 0) return all_memory;
+    switch (item.flags) {
         case depend_flag::in: return in;
         case depend_flag::out: return out;
         case depend_flag::in | depend_flag::out: return inout;
@@ -73,13 +76,8 @@ void await_event_of(TaskBlock& block) {
 
 }  // namespace
 
-void append(DependClause& clause, Int count, const DependItem* items) {
-    for (Int i = 0; i < count; ++i) {
-        if ((items[i].flags & depend_flag::all) != 0)
-            clause.on_all_memory = true;
-        else
-            clause.dependences.push_back({items[i].address, kind_of(items[i])});
-    }
+void append(std::vector<omp::Dependence>& dependences, Int count, const DependItem* items) {
+    for (Int i = 0; i < count; ++i) dependences.push_back({items[i].address, kind_of(items[i])});
 }
 
 void destroy(TaskBlock& block) {
@@ -99,7 +97,7 @@ void run_block(void* at) {
     destroy(block);
 }
 
-void submit(TaskBlock* block, DependClause clause, bool deferred) {
+void submit(TaskBlock* block, std::vector<omp::Dependence> dependences, bool deferred) {
     omp::NewTask wanted;
     wanted.function = &run_block;
     wanted.data = block;
@@ -109,12 +107,7 @@ void submit(TaskBlock* block, DependClause clause, bool deferred) {
     wanted.runs_anyway = (block->flags & task_flag::destructors) != 0;
     wanted.priority = priority_of(*block);
     if (block->event != nullptr) wanted.event = &block->event->handle;
-    if (clause.on_all_memory) {
-        // The task comes behind all siblings that exist, and later siblings come behind it.
-        runtime().task_wait();
-        wanted.deferred = false;
-    }
-    wanted.dependences = std::move(clause.dependences);
+    wanted.dependences = std::move(dependences);
     runtime().task(wanted);
 }
 
@@ -135,16 +128,12 @@ using namespace hiroba::abi::kmp;
 
 namespace {
 
-DependClause clause_of(Int count, const DependItem* items, Int more, const DependItem* others) {
-    DependClause clause;
-    append(clause, count, items);
-    append(clause, more, others);
-    return clause;
-}
-
-void wait_for(DependClause clause) {
-    if (clause.on_all_memory) return runtime().task_wait();
-    runtime().task_wait_for(std::move(clause.dependences));
+std::vector<hiroba::omp::Dependence> clause_of(Int count, const DependItem* items, Int more,
+                                               const DependItem* others) {
+    std::vector<hiroba::omp::Dependence> dependences;
+    append(dependences, count, items);
+    append(dependences, more, others);
+    return dependences;
 }
 
 }  // namespace
@@ -204,17 +193,17 @@ void __kmpc_omp_wait_deps(Location*, Int, Int count, const DependItem* items, In
                           const DependItem* others) {
     note_caller();
     synchronizes_at(SyncKind::wait, __builtin_return_address(0));
-    wait_for(clause_of(count, items, more, others));
+    runtime().task_wait_for(clause_of(count, items, more, others));
 }
 void __kmpc_omp_taskwait_deps_51(Location*, Int, Int count, const DependItem* items, Int more,
                                  const DependItem* others, Int no_wait) {
     note_caller();
     synchronizes_at(SyncKind::wait, __builtin_return_address(0));
-    DependClause clause = clause_of(count, items, more, others);
-    if (no_wait == 0 || clause.on_all_memory) return wait_for(std::move(clause));
+    auto dependences = clause_of(count, items, more, others);
+    if (no_wait == 0) return runtime().task_wait_for(std::move(dependences));
     // Its place in the order is all there is of it.
     hiroba::omp::NewTask nothing;
-    nothing.dependences = std::move(clause.dependences);
+    nothing.dependences = std::move(dependences);
     runtime().task(nothing);
 }
 Int __kmpc_omp_taskwait(Location*, Int) {

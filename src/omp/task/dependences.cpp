@@ -11,10 +11,17 @@
 namespace hiroba::omp {
 
 Task* TaskRef::incomplete() const noexcept {
-    return task->serial == serial && !task->complete ? task : nullptr;
+    return task != nullptr && task->serial == serial && !task->complete ? task : nullptr;
 }
 
 void unify(std::vector<Dependence>& dependences) {
+    const auto is_on_all = [](const Dependence& each) {
+        return each.kind == DependenceKind::all_memory;
+    };
+    if (std::any_of(dependences.begin(), dependences.end(), is_on_all)) {
+        dependences.assign(1, {0, DependenceKind::all_memory});
+        return;
+    }
     for (Dependence& each : dependences)
         if (each.kind == DependenceKind::out || each.kind == DependenceKind::mutexinoutset)
             each.kind = DependenceKind::inout;
@@ -41,10 +48,35 @@ void DependenceTable::purge(Entry& entry) {
     entry.purge_at = std::max(purge_at_min, 2 * entry.newest.size());
 }
 
+DependenceTable::Entry& DependenceTable::entry_of(std::uintptr_t address) {
+    const auto [found, is_new] = entries_.try_emplace(address);
+    if (is_new && on_all_memory_.incomplete() != nullptr) {
+        found->second.kind = DependenceKind::inout;
+        found->second.newest.push_back(on_all_memory_);
+    }
+    return found->second;
+}
+
+void DependenceTable::add_for_all_memory(TaskRef task, std::vector<Task*>& before) {
+    // One that came behind every address of then is in the way even where none is known.
+    if (Task* const last = on_all_memory_.incomplete()) before.push_back(last);
+    for (auto& [address, entry] : entries_) {
+        append_incomplete(entry.newest, before);
+        entry.former.clear();
+        entry.newest.assign(1, task);
+        entry.kind = DependenceKind::inout;
+    }
+    on_all_memory_ = task;
+}
+
 void DependenceTable::add(TaskRef task, std::span<const Dependence> dependences,
                           std::vector<Task*>& before) {
     for (const Dependence& each : dependences) {
-        Entry& entry = entries_[each.address];
+        if (each.kind == DependenceKind::all_memory) {
+            add_for_all_memory(task, before);
+            continue;
+        }
+        Entry& entry = entry_of(each.address);
         const bool joins = each.kind != DependenceKind::inout && each.kind == entry.kind;
         if (!joins) {
             entry.former.swap(entry.newest);

@@ -2,8 +2,10 @@
 // Role: which of a task's earlier siblings a new one must wait for (OpenMP 5.2, section 15.9.5).
 // Invariant: pure; knows tasks only by reference. For each address it keeps the newest set of tasks
 // that may run side by side, and the set before it, on which each of the newest depends: a task of
-// another kind waits for the newest set, and becomes the next one. A reference to a task that is
-// complete counts for nothing.
+// another kind waits for the newest set, and becomes the next one. A task that depends on all
+// memory waits for the newest set of each address, and is the newest set of each from then on, also
+// of those that are named for the first time later. A reference to a task that is complete counts
+// for nothing.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,8 @@ enum class DependenceKind : std::uint8_t {
     out = 2,
     inout = 3,
     mutexinoutset = 4,
-    inoutset = 5
+    inoutset = 5,
+    all_memory = 6  ///< omp_all_memory, out or inout; in no depend object, and without an address
 };
 
 struct Dependence {
@@ -39,8 +42,9 @@ struct Dependence {
     DependenceKind kind = DependenceKind::in;
 };
 
-/// Gives each address one entry: of several, the strictest. Tasks of a mutexinoutset are put in the
-/// order of their creation, as inout: that is one of the orders they may run in.
+/// Gives each address one entry: of several, the strictest; all memory leaves no other. Tasks of a
+/// mutexinoutset are put in the order of their creation, as inout: that is one of the orders they
+/// may run in.
 void unify(std::vector<Dependence>& dependences);
 
 class DependenceTable {
@@ -64,10 +68,13 @@ private:
         NodeId changed_at{~0u};
     };
     static constexpr std::size_t purge_at_min = 8;
+    Entry& entry_of(std::uintptr_t address);
+    void add_for_all_memory(TaskRef task, std::vector<Task*>& before);
     static void append_incomplete(const std::vector<TaskRef>& from, std::vector<Task*>& to);
     static void purge(Entry& entry);
 
     std::unordered_map<std::uintptr_t, Entry> entries_;
+    TaskRef on_all_memory_;  ///< the last such task
 };
 
 }  // namespace hiroba::omp

@@ -78,6 +78,7 @@ private:
         for (int d = pick(6) - 3; d > 0; --d)
             tasks[child].dependences.push_back({static_cast<std::uintptr_t>(1 + pick(3)),
                                                 static_cast<DependenceKind>(1 + pick(5))});
+        if (pick(12) == 0) tasks[child].dependences.push_back({0, DependenceKind::all_memory});
         unify(tasks[child].dependences);
         tasks[child].undeferred = pick(8) == 0;
         tasks[child].detached = pick(8) == 0;
@@ -98,7 +99,13 @@ private:
     std::vector<int> open_groups_;
 };
 
+bool is_on_all_memory(const Spec& spec) {
+    return !spec.dependences.empty() && spec.dependences[0].kind == DependenceKind::all_memory;
+}
+
 bool conflict(const Spec& a, const Spec& b) {
+    if (is_on_all_memory(a)) return !b.dependences.empty();
+    if (is_on_all_memory(b)) return !a.dependences.empty();
     for (const Dependence& x : a.dependences)
         for (const Dependence& y : b.dependences)
             if (x.address == y.address && (x.kind != y.kind || x.kind == DependenceKind::inout))
@@ -505,34 +512,6 @@ TEST_P(Planted, is_found) {
         }
     }
     EXPECT_GE(found, 3);
-}
-
-TEST(Dependences, readers_run_side_by_side_and_writers_alone) {
-    TaskBook book(NodeId{0});
-    Task& parent = book.make();
-    book.make_implicit(parent, &book.everywhere());
-    const auto add = [&](DependenceKind kind) -> Task& {
-        Task& task = book.make();
-        book.create(task, parent);
-        std::vector<Dependence> on{{64, kind}};
-        if (book.depend(task, on)) book.make_ready(task);
-        return task;
-    };
-    Task& writer = add(DependenceKind::out);
-    Task& reader = add(DependenceKind::in);
-    Task& other = add(DependenceKind::in);
-    Task& last = add(DependenceKind::inout);
-    EXPECT_EQ(writer.state, TaskState::ready);
-    EXPECT_EQ(reader.unmet, 1u);
-    EXPECT_EQ(other.unmet, 1u);
-    EXPECT_EQ(last.unmet, 2u);
-    book.end_body(*book.take_any(book.everywhere()));
-    EXPECT_EQ(reader.state, TaskState::ready);
-    EXPECT_EQ(other.state, TaskState::ready);
-    book.end_body(*book.take_any(book.everywhere()));
-    EXPECT_EQ(last.state, TaskState::blocked);
-    book.end_body(*book.take_any(book.everywhere()));
-    EXPECT_EQ(last.state, TaskState::ready);
 }
 
 TEST(TaskBook, higher_priorities_come_first) {

@@ -152,7 +152,7 @@ struct Dependence {
 };
 namespace dependence_kind {
 inline constexpr int in = 1, out = 2, inout = 3, mutexinoutset = 4, source = 5, sink = 6,
-                     inoutset = 7;
+                     inoutset = 7, inout_all_memory = 35;
 }
 
 /// The answers of ompt_set_callback().

@@ -21,6 +21,7 @@ int kind_of(DependenceKind kind) noexcept {
         case DependenceKind::inout: return ompt::dependence_kind::inout;
         case DependenceKind::mutexinoutset: return ompt::dependence_kind::mutexinoutset;
         case DependenceKind::inoutset: return ompt::dependence_kind::inoutset;
+        case DependenceKind::all_memory: return ompt::dependence_kind::inout_all_memory;
     }
     return ompt::dependence_kind::inout;
 }
