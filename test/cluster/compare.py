@@ -157,6 +157,11 @@ def all_cases():
         Case("sync_refused.cpp", "shared", refused=(78, b"process-shared mutex at 0x")),
         Case("sync_refused.cpp", "futex", refused=(78, b"futex at 0x")),
         Case("process_state.c"),
+        Case("sandbox.c"),
+        *[Case("sandbox.c", how, refused=(78, b"would hold on node 0 alone"))
+          for how in ("prctl", "seccomp", "landlock", "unshare", "setns", "chroot", "pivot_root", "capabilities")],
+        Case("sandbox.c", "chroot", environment={"HIROBA_SYSTEM_CALLS": "interposed"},
+             refused=(78, b"would hold on node 0 alone")),
         Case("storm.c"),
         Case("storm.c", environment={"HIROBA_NEWS": "message"}),
         Case("late_handler.c"),

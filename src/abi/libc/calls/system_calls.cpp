@@ -13,6 +13,7 @@
 #include "abi/libc/calls/short_counts.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
+#include "abi/libc/process/attributes.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/own_descriptors.hpp"
@@ -235,6 +236,7 @@ long close_others(unsigned first, unsigned last, long flags) noexcept {
 long perform_system_call(long number, const CallArguments& arguments) noexcept {
     const long* const a = arguments.word;
     if (takes_ours(number, arguments)) return -EBADF;
+    refuse_attribute_call(number, a[0], a[2]);
     if (number == __NR_close_range)
         return close_others(static_cast<unsigned>(a[0]), static_cast<unsigned>(a[1]), a[2]);
     const SystemCall* const row = find_system_call(number);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the table itself. Numbers newer than the oldest headers are written out.
+#include "abi/libc/process/attribute_table.hpp"
+
+#include <linux/prctl.h>
+#include <sys/syscall.h>
+
+namespace hiroba::abi {
+namespace {
+
+using enum Bearer;
+using enum Way;
+
+constexpr std::uint16_t landlock_restrict_self = 446;
+constexpr std::int16_t set_dispatch = 59, set_write_execute = 65, ambient_raise = 47;
+constexpr std::int16_t seccomp_strict = 0, seccomp_filter = 1;
+
+constexpr Attribute rows[] = {
+    // What keeps a program from doing something must do so wherever its threads are.
+    {"a seccomp filter",
+     thread,
+     refused,
+     {{{SYS_seccomp, seccomp_strict}, {SYS_seccomp, seccomp_filter}, {SYS_prctl, PR_SET_SECCOMP}}}},
+    {"a landlock rule set", thread, refused, {{{landlock_restrict_self}}}},
+    {"a name space of its own", thread, refused, {{{SYS_unshare}, {SYS_setns}}}},
+    {"another root directory", process, refused, {{{SYS_chroot}, {SYS_pivot_root}}}},
+    {"a set of capabilities",
+     thread,
+     refused,
+     {{{SYS_capset},
+       {SYS_prctl, PR_CAPBSET_DROP},
+       {SYS_prctl, PR_SET_SECUREBITS},
+       {SYS_prctl, ambient_raise}}}},
+    {"memory that is never written and executed",
+     process,
+     refused,
+     {{{SYS_prctl, set_write_execute}}}},
+    {"a dispatch of system calls", thread, refused, {{{SYS_prctl, set_dispatch}}}},
+    {"a trap at reading the time stamp", thread, refused, {{{SYS_prctl, PR_SET_TSC}}}},
+
+    {"the working directory", process, shared, {{{SYS_chdir}, {SYS_fchdir}}}},
+    {"the umask", process, shared, {{{SYS_umask}}}},
+    {"the locale", process, shared, {}},
+    {"the environment", process, shared, {}},
+    {"the actions of signals", process, shared, {{{SYS_rt_sigaction}}}},
+};
+
+constexpr std::size_t numbers = 512;
+
+/// By the number of a system call: whether it changes any. Nearly none does.
+constexpr auto changes = [] {
+    std::array<bool, numbers> any{};
+    for (const Attribute& row : rows)
+        for (const AttributeCall& call : row.calls) any[call.number] = call.number != 0;
+    return any;
+}();
+
+}  // namespace
+
+const Attribute* attribute_changed_by(long number, long first_argument) noexcept {
+    if (number <= 0 || number >= static_cast<long>(numbers) ||
+        !changes[static_cast<std::size_t>(number)])
+        return nullptr;
+    for (const Attribute& row : rows) {
+        for (const AttributeCall& call : row.calls) {
+            if (call.number == 0) break;
+            if (call.number == number && (call.first_argument == AttributeCall::any ||
+                                          call.first_argument == first_argument))
+                return &row;
+        }
+    }
+    return nullptr;
+}
+
+std::span<const Attribute> all_attributes() noexcept { return rows; }
+
+}  // namespace hiroba::abi
