@@ -44,7 +44,7 @@ class Case:
         self.environment = {"KMP_WARNINGS": "0"} | (environment or {})  # of LLVM's runtime alone
         self.refused = refused  # (status, what a line says), where no bare run is the truth
         self.compiler, self.flags = compiler, list(flags)
-        self.library = library  # (source, compiler): what it is linked with
+        self.library = library  # (source, compiler, its name if it has one): what it is linked with
 
     def __str__(self):
         return " ".join([self.source] + self.arguments +
@@ -152,6 +152,9 @@ def all_cases():
         Case("sync_cxx.cpp"),
         Case("sync_atomic_wait.cpp"),
         Case("sync_atomic_wait.cpp", "ordered", environment={"HIROBA_ATOMICS": "seq_cst"}),
+        Case("sync_futures.cpp"),
+        Case("sync_futures.cpp", environment={"HIROBA_PROVIDER": "udp"}),
+        Case("waits_in_library.c", library=("waits_in_library_runtime.c", "gcc", "libitm.so.1")),
         Case("sync_stress.cpp", "1", "600"),
         Case("sync_refused.cpp", "robust", refused=(78, b"robust mutex at 0x")),
         Case("sync_refused.cpp", "shared", refused=(78, b"process-shared mutex at 0x")),
@@ -238,7 +241,7 @@ def flang_cases():
     return [Case(name).by("flang") for name in ["fortran_constructs.f90", "internal_procedures.f90"]]
 
 
-STANDARDS = {"sync_atomic_wait.cpp": ["-std=c++20"]}
+STANDARDS = {name: ["-std=c++20"] for name in ["sync_atomic_wait.cpp", "sync_futures.cpp"]}
 COMPILERS = {
     "gcc": {".c": ["gcc"], ".cpp": ["g++", "-std=c++17", "-pthread"], ".f90": ["gfortran"]},
     "clang": {".c": ["clang"], ".cpp": ["clang++", "-std=c++17", "-pthread"]},
@@ -262,8 +265,8 @@ def build(case, flavour, directory):
     openmp = [] if path.stem == "plain" else ["-fopenmp"]
     more = []
     if case.library:
-        source, compiler = case.library
-        library = directory / f"lib{pathlib.Path(source).stem}_{compiler}.so"
+        source, compiler, *named = case.library
+        library = directory / (named[0] if named else f"lib{pathlib.Path(source).stem}_{compiler}.so")
         compiled(COMPILERS[compiler][".c"] + ["-O2", "-fopenmp", "-shared", "-fPIC", PROGRAMS / source], library)
         more = [library, f"-Wl,-rpath,{directory}"]
     if case.compiler == "flang":
@@ -323,7 +326,7 @@ def check(options, case, flavour, nodes, threads, engine, directory):
         team["HIROBA_FAULT_ENGINE"] = engine
     team["HIROBA_STATS"] = "1"
     # LLVM's runtime stands in for gcc's where it comes first, so that the bare run has one, too.
-    one_runtime = {"LD_PRELOAD": clang_file("libomp.so.5")} if case.library else {}
+    one_runtime = {"LD_PRELOAD": clang_file("libomp.so.5")} if len(case.library or ()) == 2 else {}
     status, stdout, stderr = run([str(program)], case, team | one_runtime)
     command = [options.hiroba, "run", "-n", str(nodes), "--threads", str(threads), "--",
                str(program)]

@@ -120,11 +120,14 @@ def rows():
             hide="pthread_(mutex|once|cond).*"),
         Row("std::atomic, shared_ptr", case("sync_cxx.cpp"), stub="Node::enter_atomic",
             result=0),
-        Row("std::atomic::wait", case("sync_atomic_wait.cpp ordered"), stub="is_program_futex", result=0),
+        Row("std::atomic::wait", case("sync_atomic_wait.cpp ordered"), stub="is_global_futex", result=0),
+        Row("futures, futex(2)", case("sync_futures.cpp"), stub="is_global_futex", result=0),
+        Row("waits within a library", case("waits_in_library.c with a library by gcc"),
+            stub="is_system_wait", result=0),
         Row("robust mutexes refused", case("sync_refused.cpp robust"), hide="pthread_mutex_.*"),
         Row("process-shared mutexes refused", case("sync_refused.cpp shared"),
             hide="pthread_mutex_.*"),
-        Row("futex refused", case("sync_refused.cpp futex"), stub="is_program_futex", result=0),
+        Row("futex refused", case("sync_refused.cpp futex"), stub="is_global_futex", result=0),
         Row("read, write and kin", case("kernel_buffers.c"), hide="p?(read|write)v?(64)?",
             environment=interposed),
         Row("calls inside libc", case("system_calls.c"), environment=interposed,
@@ -226,7 +229,7 @@ def run_program(row, hiroba, folder, environment):
         one = compare.Case(row.program.source, *row.program.arguments, stdin=row.program.stdin,
                            regions=row.program.regions, stderr=row.program.stderr,
                            environment={**row.program.environment, **environment},
-                           refused=row.program.refused)
+                           refused=row.program.refused, library=row.program.library)
         options = argparse.Namespace(hiroba=str(hiroba))
         wrong = compare.check(options, one, "pie", nodes, threads, engine, pathlib.Path(folder))
         if "status 127" in wrong:

@@ -125,6 +125,15 @@ void SyncCells::give_back(SyncWaiter waiter) noexcept {
 // --- waiting -------------------------------------------------------------------------------------
 
 bool SyncCells::await(SyncWaiter waiter, const Deadline* deadline) noexcept {
+    return await_until(waiter, deadline, nullptr);
+}
+
+bool SyncCells::await(SyncWaiter waiter, const Deadline& deadline, bool* interrupted) noexcept {
+    return await_until(waiter, &deadline, interrupted);
+}
+
+/// Goes on after a handler of the program where `handled` is null.
+bool SyncCells::await_until(SyncWaiter waiter, const Deadline* deadline, bool* handled) noexcept {
     const auto is_granted = [&] { return segment_.load(at(waiter, granted)) != 0; };
     const auto interrupted = [&] { return interruptions_.are_pending(); };
     for (;;) {
@@ -134,7 +143,9 @@ bool SyncCells::await(SyncWaiter waiter, const Deadline* deadline) noexcept {
             [&] { endpoint_.wait_until([&] { return is_granted() || interrupted(); }, until_ns); });
         if (is_granted()) return true;
         if (deadline != nullptr && deadline->left_ns() == 0) return false;
-        if (interrupted()) interruptions_.serve();
+        if (!interrupted()) continue;
+        interruptions_.serve();
+        if (handled != nullptr) return *handled = true, is_granted();
     }
 }
 
@@ -292,6 +303,35 @@ void SyncCells::Visit::grant_all() noexcept {
     while (has_waiters()) grant_next();
 }
 
+std::uint32_t SyncCells::Visit::grant_some(std::uint64_t bits, std::uint32_t at_most) noexcept {
+    gas::Segment& segment = cells_.segment_;
+    std::uint32_t count = 0;
+    SyncWaiter before{}, next{};
+    for (SyncWaiter w{get(head_of)}; w && count < at_most; w = next) {
+        next = SyncWaiter{segment.load(cells_.at(w, next_waiter))};
+        if ((segment.load(cells_.at(w, mode_of)) & bits) == 0) {
+            before = w;
+            continue;
+        }
+        take_out(w, before);
+        ++count;
+        segment.store(cells_.at(w, granted), 1);  // as in grant_next()
+        cells_.endpoint_.wake(w.node());
+    }
+    return count;
+}
+
+/// @param before  in the list in front of it; none: it is the first
+void SyncCells::Visit::take_out(SyncWaiter waiter, SyncWaiter before) noexcept {
+    gas::Segment& segment = cells_.segment_;
+    const std::uint64_t next = segment.load(cells_.at(waiter, next_waiter));
+    if (before)
+        segment.store(cells_.at(before, next_waiter), next);
+    else
+        set(head_of, next);
+    if (next == 0) set(tail_of, before.raw);
+}
+
 bool SyncCells::Visit::withdraw(SyncWaiter waiter) noexcept {
     gas::Segment& segment = cells_.segment_;
     if (segment.load(cells_.at(waiter, granted)) != 0) return false;
@@ -301,12 +341,7 @@ bool SyncCells::Visit::withdraw(SyncWaiter waiter) noexcept {
             before = w;
             continue;
         }
-        const std::uint64_t next = segment.load(cells_.at(w, next_waiter));
-        if (before)
-            segment.store(cells_.at(before, next_waiter), next);
-        else
-            set(head_of, next);
-        if (next == 0) set(tail_of, before.raw);
+        take_out(w, before);
         return true;
     }
     fatal("waiter 0x%lx is neither granted nor in the list of its object", waiter.raw);

@@ -39,7 +39,16 @@ using SyncKey = std::uint64_t;
 using SyncThread = std::uint64_t;
 
 /// What a cell is at present. A fresh object of a kind has state, amount and list all zero.
-enum class CellKind : std::uint64_t { none, mutex, rwlock, condition, barrier, semaphore, once };
+enum class CellKind : std::uint64_t {
+    none,
+    mutex,
+    rwlock,
+    condition,
+    barrier,
+    semaphore,
+    once,
+    futex
+};
 
 /// The place in which one thread waits; 0 is none.
 struct SyncWaiter {
@@ -68,6 +77,9 @@ public:
     /// Waits until `waiter`, of this node, is granted (true) or `deadline` is over (false). On the
     /// program's stack.
     bool await(SyncWaiter waiter, const Deadline* deadline) noexcept;
+    /// As await(), but it ends too when a handler of the program has run meanwhile; then
+    /// `interrupted`.
+    bool await(SyncWaiter waiter, const Deadline& deadline, bool* interrupted) noexcept;
     /// After the end of the wait is decided.
     void give_back(SyncWaiter waiter) noexcept;
     /// Whether catch_up() would do nothing. Without the bucket: for what was written before.
@@ -95,6 +107,7 @@ private:
     Cell new_cell(NodeId node) noexcept;
     SyncWaiter take_waiter() noexcept;
 
+    bool await_until(SyncWaiter waiter, const Deadline* deadline, bool* interrupted) noexcept;
     void put_news(Bucket bucket) noexcept;
     void take_news(Bucket bucket) noexcept;
     static void on_debt(void* cells, NodeId from, Bytes body) noexcept;
@@ -145,6 +158,8 @@ public:
     /// @return that thread
     SyncThread grant_next() noexcept;
     void grant_all() noexcept;
+    /// As grant_next(), of those whose mode has one of the bits. @return how many
+    std::uint32_t grant_some(std::uint64_t bits, std::uint32_t at_most) noexcept;
     /// Takes `waiter` out of the list; false when it was granted meanwhile.
     bool withdraw(SyncWaiter waiter) noexcept;
 
@@ -164,6 +179,7 @@ private:
     void find_cell(SyncKey key, CellKind kind, Find find) noexcept;
     void take_cell(Cell cell, SyncKey key, CellKind kind) noexcept;
     bool is_idle(Cell cell) const noexcept;
+    void take_out(SyncWaiter waiter, SyncWaiter before) noexcept;
 
     SyncCells& cells_;
     Bucket bucket_;

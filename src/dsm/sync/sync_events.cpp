@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: condition variables, barriers, semaphores and once of the program.
+// Role: condition variables, futexes, barriers, semaphores and once of the program.
 // Invariant: a thread that lets others go on has released and published before, under the bucket in
 // which those others catch up; a condition variable alone carries no news, its mutex does. State of
 // a barrier: threads that have come. Of a semaphore: 1, amount: its value. Of once: the thread that
@@ -42,6 +42,43 @@ void SyncTable::signal_condition(SyncKey key, bool everyone) noexcept {
         else if (condition.has_waiters())
             condition.grant_next();
     });
+}
+
+// --- futexes -------------------------------------------------------------------------------------
+
+SyncWaiter SyncTable::join_futex(SyncKey key, std::uint32_t bits) noexcept {
+    SyncWaiter waiter;
+    on_runtime_stack([&] {
+        Visit futex{cells_, key, CellKind::futex};
+        waiter = futex.enqueue(bits);
+    });
+    return waiter;
+}
+
+SyncOutcome SyncTable::await_futex(SyncWaiter waiter, const Deadline& until) noexcept {
+    bool interrupted = false;
+    if (cells_.await(waiter, until, &interrupted)) return SyncOutcome::done;
+    return interrupted ? SyncOutcome::busy : SyncOutcome::timed_out;
+}
+
+bool SyncTable::leave_futex(SyncKey key, SyncWaiter waiter) noexcept {
+    bool is_woken = false;
+    on_runtime_stack([&] {
+        Visit futex{cells_, key, CellKind::futex};
+        is_woken = !futex.withdraw(waiter);
+    });
+    cells_.give_back(waiter);
+    return is_woken;
+}
+
+std::uint32_t SyncTable::wake_futex(SyncKey key, std::uint32_t bits,
+                                    std::uint32_t at_most) noexcept {
+    std::uint32_t count = 0;
+    on_runtime_stack([&] {
+        Visit futex{cells_, key, CellKind::futex, Visit::Find::existing};
+        if (futex.has_cell()) count = futex.grant_some(bits, at_most);
+    });
+    return count;
 }
 
 // --- barriers ------------------------------------------------------------------------------------

@@ -85,6 +85,18 @@ public:
     /// For a caller that finds it done in the bytes: sees what was done before they said so.
     void see_once(SyncKey key) noexcept;
 
+    // Futexes. Their memory is the caller's business: it flushes before it wakes and before it
+    // looks.
+    /// The caller waits from now on, before it looks at the word, for a wake with one of `bits`;
+    /// then await_futex(), as often as it likes, and leave_futex().
+    SyncWaiter join_futex(SyncKey key, std::uint32_t bits) noexcept;
+    /// done: woken; busy: a handler of the program has run; timed_out.
+    SyncOutcome await_futex(SyncWaiter waiter, const Deadline& until) noexcept;
+    /// The caller waits no longer. True: it was woken first.
+    bool leave_futex(SyncKey key, SyncWaiter waiter) noexcept;
+    /// Wakes those that have waited longest. @return how many
+    std::uint32_t wake_futex(SyncKey key, std::uint32_t bits, std::uint32_t at_most) noexcept;
+
 private:
     using Visit = SyncCells::Visit;
     static void hand_over(Visit& mutex) noexcept;

@@ -214,6 +214,53 @@ TEST_F(Sync, a_semaphore_keeps_its_value_until_destroyed) {
     EXPECT_EQ(at(0).semaphore_value(key, 7), 7u);
 }
 
+TEST_F(Sync, a_wake_of_a_futex_reaches_those_with_one_of_its_bits_in_their_order) {
+    const SyncWaiter first = at(0).join_futex(key, 1);
+    const SyncWaiter second = at(1).join_futex(key, 2);
+    const SyncWaiter third = at(1).join_futex(key, 3);
+    EXPECT_EQ(at(0).wake_futex(key, 4, 10), 0u);
+    EXPECT_EQ(at(0).wake_futex(key, 2, 1), 1u);
+    EXPECT_EQ(at(1).await_futex(second, in_ms(1000)), SyncOutcome::done);
+    EXPECT_EQ(at(1).await_futex(third, in_ms(1)), SyncOutcome::timed_out);
+    EXPECT_TRUE(at(1).leave_futex(key, second));
+
+    EXPECT_FALSE(at(0).leave_futex(key, first));  // not woken; the last in the list stays
+    EXPECT_EQ(at(0).wake_futex(key, ~0u, 10), 1u);
+    EXPECT_EQ(at(0).wake_futex(key, ~0u, 10), 0u);
+    EXPECT_TRUE(at(1).leave_futex(key, third));  // woken before it gave up
+}
+
+// As std::future: a waiter looks at the word behind join_futex(), who wakes changes it before.
+TEST_F(Sync, no_wake_of_a_futex_is_lost) {
+    constexpr int rounds = 2000;
+    std::atomic<int> word{0};
+    std::thread waiter([&] {
+        for (int i = 0; i < rounds; ++i) {
+            while (word < 2 * i + 1) {
+                const SyncWaiter place = at(1).join_futex(key, ~0u);
+                if (word < 2 * i + 1) {
+                    EXPECT_EQ(at(1).await_futex(place, in_ms(20'000)), SyncOutcome::done);
+                }
+                at(1).leave_futex(key, place);
+            }
+            word = 2 * i + 2;
+            at(1).wake_futex(key + 64, ~0u, 1);
+        }
+    });
+    for (int i = 0; i < rounds; ++i) {
+        word = 2 * i + 1;
+        at(0).wake_futex(key, ~0u, 1);
+        while (word < 2 * i + 2) {
+            const SyncWaiter place = at(0).join_futex(key + 64, ~0u);
+            if (word < 2 * i + 2) {
+                EXPECT_EQ(at(0).await_futex(place, in_ms(20'000)), SyncOutcome::done);
+            }
+            at(0).leave_futex(key + 64, place);
+        }
+    }
+    waiter.join();
+}
+
 TEST_F(Sync, once_is_one_thread_at_a_time) {
     int inside = 0;
     std::atomic<int> wrong{0};

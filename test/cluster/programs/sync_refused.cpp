@@ -11,11 +11,11 @@
 
 namespace {
 
-int word[2] = {1, 1};
+int word = 0;
 
 int use_futex() {
-    // No thread waits, so natively it returns at once.
-    return syscall(SYS_futex, &word[0], FUTEX_REQUEUE_PRIVATE, 1, nullptr, &word[1], 0) == -1;
+    // No thread has the lock, so natively it returns at once.
+    return syscall(SYS_futex, &word, FUTEX_LOCK_PI_PRIVATE, 0, nullptr, nullptr, 0) == -1;
 }
 
 pthread_mutex_t mutex;

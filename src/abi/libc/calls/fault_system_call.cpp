@@ -17,11 +17,13 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/process/children.hpp"
+#include "abi/libc/sync/futexes.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/program_call.hpp"
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
+#include "omp/process/system_libraries.hpp"
 
 extern "C" {
 [[noreturn, gnu::visibility("hidden")]] void hiroba_signal_end(long stack) noexcept;
@@ -121,6 +123,13 @@ bool forks(long number, const greg_t* registers) noexcept {
     return (flags & CLONE_VM) == 0;
 }
 
+/// What libc itself waits for is a thread of this node: the end of one that is joined, which the
+/// kernel tells, or its own counts on the stack.
+bool is_futex_of_program(int number, const CallArguments& arguments, greg_t place) noexcept {
+    return spans_nodes() && is_global_futex(number, arguments.word) &&
+           !omp::is_system_code(reinterpret_cast<const void*>(place));
+}
+
 void serve(int number, ucontext_t& context) noexcept {
     greg_t* const registers = context.uc_mcontext.gregs;
     if (number == SYS_rt_sigreturn) hiroba_signal_end(registers[REG_RSP]);
@@ -132,8 +141,12 @@ void serve(int number, ucontext_t& context) noexcept {
     if (returns_twice(number)) return repeat_at_stub(registers);
     const CallArguments arguments{{registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                                    registers[REG_R10], registers[REG_R8], registers[REG_R9]}};
-    registers[REG_RAX] = number == SYS_rt_sigprocmask ? change_mask_of(context, arguments)
-                                                      : perform_system_call(number, arguments);
+    if (number == SYS_rt_sigprocmask)
+        registers[REG_RAX] = change_mask_of(context, arguments);
+    else if (is_futex_of_program(number, arguments, registers[REG_RIP]))
+        registers[REG_RAX] = perform_futex(number, arguments.word);
+    else
+        registers[REG_RAX] = perform_system_call(number, arguments);
 }
 
 /// SIGSYS of a seccomp filter, or sent by kill().

@@ -12,7 +12,7 @@
 
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/real.hpp"
-#include "abi/libc/sync/sync_objects.hpp"
+#include "abi/libc/sync/futexes.hpp"
 
 HIROBA_REAL(syscall);
 
@@ -28,6 +28,12 @@ bool is_for_trap(long number) noexcept {
            number == SYS_vfork || number == SYS_rt_sigprocmask || number == SYS_rt_sigreturn;
 }
 
+long as_libc(long result) noexcept {
+    if (!dsm::kernel_failed(result)) return result;
+    errno = static_cast<int>(-result);
+    return -1;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -39,9 +45,9 @@ long syscall(long number, ...) noexcept {
     long a[6];
     for (long& word : a) word = va_arg(list, long);
     va_end(list);
-    if (number == SYS_futex && HIROBA_CALL_OF_PROGRAM() &&
-        is_program_futex(reinterpret_cast<const void*>(a[0]), __builtin_return_address(0))) {
-        return futex_of_program(a);
+    if (HIROBA_CALL_OF_PROGRAM()) {
+        if (is_global_futex(number, a)) return as_libc(perform_futex(number, a));
+        if (is_system_wait(number, a, HIROBA_CALLER)) return as_libc(perform_system_wait(a));
     }
     if (is_for_trap(number) && !is_own_code(HIROBA_CALLER)) {
         return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -48,10 +48,4 @@ inline int error_of(dsm::SyncOutcome outcome) noexcept {
 /// Ends the job: `what` at `object` cannot be had across nodes.
 [[noreturn]] void refuse_object(const char* what, const volatile void* object) noexcept;
 
-/// Whether `word` is in global memory and `caller` the program's code.
-bool is_program_futex(const void* word, void* caller) noexcept;
-/// futex() of such a word: waits and wakes between the threads of all nodes; what else there is
-/// ends the process with a line. @return as syscall()
-long futex_of_program(const long (&arguments)[6]) noexcept;
-
 }  // namespace hiroba::abi
