@@ -126,6 +126,7 @@ def all_cases():
         Case("system_calls.c", environment=EXAMINED),
         Case("pinned_buffers.cpp"),
         Case("files.c", environment=EXAMINED),
+        Case("redirected.c"),
         Case("mappings.c"),
         Case("freed_memory.c", "malloc", "3", "40"),
         Case("freed_memory.c", "elsewhere", "3", "40"),

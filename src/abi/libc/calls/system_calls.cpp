@@ -13,6 +13,7 @@
 #include "abi/libc/calls/short_counts.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
+#include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/process/attributes.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -231,14 +232,44 @@ long close_others(unsigned first, unsigned last, long flags) noexcept {
     return result;
 }
 
+/// What changes descriptors 0 to 2 otherwise than dup2() and dup3().
+void note_standard(const SystemCall& row, const CallArguments& arguments, long result) noexcept {
+    const NodeId self = world()->job.self;
+    if (row.number == SYS_close && result == 0)
+        standard_descriptor_changed(arguments.word[0], self);
+    if (makes_descriptor(row, arguments)) standard_descriptor_changed(result, self);
+}
+
+/// dup2() and dup3(). Onto 0, 1 or 2 the node that has `from` puts it, and serves all from then on.
+long duplicate_onto(long number, const CallArguments& arguments) noexcept {
+    const long* const a = arguments.word;
+    const auto owner =
+        is_standard(a[1]) ? foreign_owner(static_cast<int>(a[0])) : std::optional<NodeId>{};
+    const long result = owner ? world()->files->call(*owner, number, arguments, -1, {}, {})
+                              : dsm::kernel_call(number, a[0], a[1], a[2]);
+    if (result >= 0) standard_descriptor_changed(result, owner.value_or(world()->job.self));
+    return result;
+}
+
+void note_closed_standard(unsigned first, unsigned last, long flags) noexcept {
+    if ((flags & CLOSE_RANGE_CLOEXEC) != 0) return;
+    for (unsigned fd = first; fd <= last && is_standard(fd); ++fd)
+        standard_descriptor_changed(fd, world()->job.self);
+}
+
 }  // namespace
 
 long perform_system_call(long number, const CallArguments& arguments) noexcept {
     const long* const a = arguments.word;
     if (takes_ours(number, arguments)) return -EBADF;
     refuse_attribute_call(number, a[0], a[2]);
-    if (number == __NR_close_range)
-        return close_others(static_cast<unsigned>(a[0]), static_cast<unsigned>(a[1]), a[2]);
+    if (number == __NR_close_range) {
+        const auto first = static_cast<unsigned>(a[0]), last = static_cast<unsigned>(a[1]);
+        const long result = close_others(first, last, a[2]);
+        if (result == 0) note_closed_standard(first, last, a[2]);
+        return result;
+    }
+    if (number == SYS_dup2 || number == SYS_dup3) return duplicate_onto(number, arguments);
     const SystemCall* const row = find_system_call(number);
     if (row == nullptr) {
         if (is_refused(number)) return -ENOSYS;
@@ -257,6 +288,7 @@ long perform_system_call(long number, const CallArguments& arguments) noexcept {
             result = finish_transfer(buffers, number, arguments, result);
         if (result == 0) number_both_ends(number, arguments);
     }
+    note_standard(*row, arguments, result);
     return makes_descriptor(*row, arguments) ? number_new_descriptor(result) : result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/files/standard_streams.hpp"
 #include "base/own_libraries.hpp"
 
 namespace hiroba::abi {
@@ -60,8 +61,15 @@ std::optional<NodeId> foreign_owner(const SystemCall& row,
                                     const CallArguments& arguments) noexcept {
     // newfstatat() of an empty path is what fstat() has become.
     const bool on_descriptor = row.descriptor || row.number == SYS_newfstatat;
-    const auto fd = static_cast<int>(arguments.word[0]);
-    if (width == 0 || !on_descriptor || fd < 3) return std::nullopt;
+    return on_descriptor ? foreign_owner(static_cast<int>(arguments.word[0])) : std::nullopt;
+}
+
+std::optional<NodeId> foreign_owner(int fd) noexcept {
+    if (width == 0 || fd < 0) return std::nullopt;
+    if (is_standard(fd)) {
+        const auto standard = standard_owner(fd);
+        return standard && standard->value != self_rank ? standard : std::nullopt;
+    }
     const std::uint32_t owner = static_cast<std::uint32_t>(fd) / width;
     if (owner == self_rank || owner >= node_count || is_own_descriptor(fd)) return std::nullopt;
     // Where opening is not examined the numbers tell less: what is open here is meant. Node 0 may

@@ -2,7 +2,7 @@
 // Role: tells by a descriptor's number which node opened it.
 // Invariant: node r numbers what it opens for the program from r times the width on, so a number
 // means one file wherever it is used. Node 0's are the numbers of a bare run. 0, 1 and 2 are each
-// node's own.
+// node's own until the program replaces them (standard_streams.hpp).
 #pragma once
 
 #include <optional>
@@ -20,6 +20,8 @@ void share_descriptors(NodeId self, std::uint32_t nodes) noexcept;
 
 /// The node whose descriptor the call uses, when it is another than this one.
 std::optional<NodeId> foreign_owner(const SystemCall& row, const CallArguments& arguments) noexcept;
+/// The node that has descriptor `fd`, when it is another than this one.
+std::optional<NodeId> foreign_owner(int fd) noexcept;
 
 /// Gives what this node has just opened a number of its own. `fd` may be a negated error number.
 long number_new_descriptor(long fd) noexcept;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a stream's node is known: libc allocates a FILE in its own heap, and the heaps of the nodes
 // lie one behind the other (malloc_place.hpp). The standard streams lie in libc, at one address
-// everywhere: output goes to each node's own, which is the same file; input is node 0's.
-// The headers' inline versions would stand in the way of these definitions.
+// everywhere: output goes to each node's own, which is the same file, until the program redirects
+// it (standard_streams.hpp); input is node 0's. The headers' inline versions would stand in the way
+// of these definitions.
 #ifndef __NO_INLINE__
 #define __NO_INLINE__ 1
 #endif
@@ -14,10 +15,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <mutex>
 
+#include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/remote_files.hpp"
+#include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
@@ -44,6 +48,8 @@ HIROBA_REAL(fgetc);
 HIROBA_REAL(ungetc);
 HIROBA_REAL(fflush);
 HIROBA_REAL(fclose);
+HIROBA_REAL(freopen);
+HIROBA_REAL(freopen64);
 HIROBA_REAL(fseek);
 HIROBA_REAL(fseeko);
 HIROBA_REAL(ftell);
@@ -72,7 +78,9 @@ NodeId none() noexcept { return world()->job.self; }
 
 /// Rank of the node that opened the stream.
 NodeId owner_of(FILE* stream) noexcept {
-    if (stream == stdin) return NodeId{0};
+    if (const int number = standard_number(stream); number >= 0) {
+        return standard_owner(number).value_or(number == 0 ? NodeId{0} : none());
+    }
     return foreign_private_heap(stream).value_or(none());
 }
 
@@ -168,6 +176,29 @@ int flush_far(FILE* stream) noexcept {
     const std::int64_t result = ask(stand_in_of(stream), StreamCall::flush);
     if (result < 0) errno = static_cast<int>(-result);
     return result < 0 ? EOF : 0;
+}
+
+/// The owner opens the file; a path is found in every node's working directory, which is the same.
+FILE* reopen_far(const char* path, const char* mode, FILE* stream) noexcept {
+    char texts[4096 + 64];
+    const std::size_t mode_bytes = strlen(mode) + 1;
+    const std::size_t path_bytes = path != nullptr ? strlen(path) + 1 : 0;
+    if (mode_bytes + path_bytes > sizeof texts) {
+        errno = ENAMETOOLONG;
+        return nullptr;
+    }
+    memcpy(texts, mode, mode_bytes);
+    if (path != nullptr) memcpy(texts + mode_bytes, path, path_bytes);
+    const Bytes in = std::as_bytes(std::span(texts, mode_bytes + path_bytes));
+    const std::int64_t result = ask(stand_in_of(stream), StreamCall::reopen, 0, 0, in);
+    if (result == 0) return stream;
+    errno = static_cast<int>(-result);
+    return nullptr;
+}
+
+/// Notes what libc has done inside itself, where its calls are not examined.
+void note_standard(FILE* stream) noexcept {
+    if (spans_nodes()) standard_descriptor_changed(standard_number(stream), none());
 }
 
 /// Characters a stand-in has read and not handed out, or been given back.
@@ -271,7 +302,25 @@ int __isoc99_scanf(const char* format, ...) {
 }
 
 int fflush(FILE* stream) { return is_far(stream) ? flush_far(stream) : real_fflush(stream); }
-int fclose(FILE* stream) { return is_far(stream) ? close_far(stream) : real_fclose(stream); }
+int fclose(FILE* stream) {
+    if (is_far(stream)) return close_far(stream);
+    note_standard(stream);
+    return real_fclose(stream);
+}
+FILE* freopen(const char* path, const char* mode, FILE* stream) {
+    if (is_far(stream)) return reopen_far(path, mode, stream);
+    let_kernel_read_text(path);
+    FILE* const opened = real_freopen(path, mode, stream);
+    note_standard(stream);
+    return opened;
+}
+FILE* freopen64(const char* path, const char* mode, FILE* stream) {
+    if (is_far(stream)) return reopen_far(path, mode, stream);
+    let_kernel_read_text(path);
+    FILE* const opened = real_freopen64(path, mode, stream);
+    note_standard(stream);
+    return opened;
+}
 int fseek(FILE* stream, long offset, int whence) {
     return real_fseek(near(stream), offset, whence);
 }

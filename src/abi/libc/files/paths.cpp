@@ -18,7 +18,6 @@ HIROBA_REAL(openat64);
 HIROBA_REAL(creat);
 HIROBA_REAL(fopen);
 HIROBA_REAL(fopen64);
-HIROBA_REAL(freopen);
 HIROBA_REAL(stat);
 HIROBA_REAL(stat64);
 HIROBA_REAL(lstat);
@@ -95,9 +94,6 @@ int openat64(int directory, const char* path, int flags, ...) {
 int creat(const char* path, mode_t mode) { return with_path(real_creat, path, mode); }
 FILE* fopen(const char* path, const char* mode) { return with_path(real_fopen, path, mode); }
 FILE* fopen64(const char* path, const char* mode) { return with_path(real_fopen64, path, mode); }
-FILE* freopen(const char* path, const char* mode, FILE* stream) {
-    return with_path(real_freopen, path, mode, stream);
-}
 int stat(const char* path, struct stat* status) noexcept {
     return with_path_and_status(real_stat, path, status);
 }

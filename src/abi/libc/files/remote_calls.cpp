@@ -118,9 +118,11 @@ long perform_on_owner(NodeId owner, long number, const CallArguments& given) noe
         case SYS_fadvise64:
         case SYS_fchmod:
         case SYS_fchown: return world()->files->call(owner, number, given, -1, {}, {});
+        case SYS_dup: return world()->files->call(owner, number, given, -1, {}, {});
         case SYS_fcntl:
             if (given.word[1] != F_GETFD && given.word[1] != F_SETFD && given.word[1] != F_GETFL &&
-                given.word[1] != F_SETFL) {
+                given.word[1] != F_SETFL && given.word[1] != F_DUPFD &&
+                given.word[1] != F_DUPFD_CLOEXEC) {
                 break;
             }
             return world()->files->call(owner, number, given, -1, {}, {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/libc/files/remote_files.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/process/exit_handlers.hpp"
 #include "abi/messages.hpp"
 #include "base/fatal.hpp"
@@ -27,6 +29,18 @@ FILE* stream_of(const CallArguments& words) noexcept {
 
 /// -1 and errno as one number.
 std::int64_t outcome(std::int64_t result) noexcept { return result < 0 ? -errno : result; }
+
+/// `texts`: the mode and, unless the stream keeps its file, the path, each with its zero.
+std::int64_t reopen(FILE* stream, const char* texts, std::size_t bytes) noexcept {
+    const char* const mode = texts;
+    const char* const path = std::strlen(mode) + 1 < bytes ? mode + std::strlen(mode) + 1 : nullptr;
+    return freopen(path, mode, stream) != nullptr ? 0 : -errno;
+}
+
+bool makes_descriptor(std::int64_t number, const CallArguments& words) noexcept {
+    return number == SYS_dup ||
+           (number == SYS_fcntl && (words.word[1] == F_DUPFD || words.word[1] == F_DUPFD_CLOEXEC));
+}
 
 /// On the stream's own node. libc's own functions: our library's calls are not interposed.
 std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte* data,
@@ -55,6 +69,7 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
         case StreamCall::flush: return outcome(fflush(stream));
         case StreamCall::close: return outcome(fclose(stream));
         case StreamCall::number: return outcome(fileno(stream));
+        case StreamCall::reopen: return reopen(stream, reinterpret_cast<char*>(data), in_bytes);
     }
     return -ENOSYS;
 }
@@ -136,6 +151,7 @@ void RemoteFiles::answer(NodeId to) noexcept {
             words.word[request.data_at] = dsm::kernel::as_word(slot.data.data());
         const long* const w = words.word;
         result = dsm::kernel_call(request.number, w[0], w[1], w[2], w[3], w[4], w[5]);
+        if (makes_descriptor(request.number, words)) result = number_new_descriptor(result);
     }
     const std::size_t out = result < 0 ? 0 : request.out_bytes;
     const Bytes parts[] = {std::as_bytes(std::span(&result, 1)), {slot.data.data(), out}};

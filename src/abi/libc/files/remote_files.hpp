@@ -30,7 +30,8 @@ enum class StreamCall : std::int64_t {
     tell,
     flush,
     close,
-    number
+    number,
+    reopen  ///< the words as freopen(): mode and path in the data
 };
 
 /// One node's part: the client of others and the thread that serves them.

@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "abi/libc/calls/kernel_access.hpp"
+#include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/process/later_libraries.hpp"
 #include "abi/libc/process/signals.hpp"
 #include "abi/libc/real.hpp"
@@ -44,6 +45,7 @@ struct State {
     std::array<bool, _NSIG> has_action{};
     std::array<Action, _NSIG> action{};
     const LibraryRecord* libraries = nullptr;
+    StandardOwners* standard = nullptr;
     unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
 };
 
@@ -67,6 +69,7 @@ bool is_worker() noexcept { return world()->job.self.value != 0; }
 void look_at_process() noexcept {
     own.environment = environ;
     own.libraries = opened_libraries();
+    own.standard = publish_standard_owners();
     if (own.has_directory && getcwd(own.directory, sizeof own.directory) == nullptr) {
         say("the working directory has no name (%s): the other nodes keep theirs. Use a directory "
             "that exists",
@@ -95,6 +98,7 @@ State* room_for_published() noexcept {
 }
 
 void become(const State& next) noexcept {
+    adopt_standard_owners(next.standard);
     if (environ != next.environment) environ = next.environment;
     if (next.has_umask) real_umask(next.umask);
     if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&
