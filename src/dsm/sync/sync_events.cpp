@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: condition variables, futexes, barriers, semaphores and once of the program.
 // Invariant: a thread that lets others go on has released and published before, under the bucket in
-// which those others catch up; a condition variable alone carries no news, its mutex does. State of
-// a barrier: threads that have come. Of a semaphore: 1, amount: its value. Of once: the thread that
-// does it.
+// which those others catch up, or this node owes that; a condition variable alone carries no news,
+// its mutex does. State of a barrier: threads that have come. Of a semaphore: 1, amount: its value.
+// Of once: the thread that does it.
 #include <climits>
 #include <mutex>
 
@@ -158,22 +158,36 @@ SyncOutcome SyncTable::take_semaphore(SyncKey key, std::uint32_t initial,
     return SyncOutcome::done;
 }
 
+void SyncTable::give_one(Visit& semaphore) noexcept {
+    if (semaphore.has_waiters())
+        semaphore.grant_next();
+    else
+        semaphore.set_amount(semaphore.amount() + 1);
+}
+
+/// busy: as of try_unlock().
+SyncOutcome SyncTable::try_post(SyncKey key, std::uint32_t initial) noexcept {
+    Visit semaphore{cells_, key, CellKind::semaphore};
+    make_known(semaphore, initial);
+    if (semaphore.amount() == semaphore_max) return SyncOutcome::overflow;
+    if (!semaphore.owe_release()) return SyncOutcome::busy;
+    give_one(semaphore);
+    return SyncOutcome::done;
+}
+
 SyncOutcome SyncTable::post_semaphore(SyncKey key, std::uint32_t initial) noexcept {
-    SyncOutcome outcome = SyncOutcome::done;
+    SyncOutcome outcome{};
     on_runtime_stack([&] {
+        outcome = try_post(key, initial);
+        if (outcome != SyncOutcome::busy) return;
         memory_.release(Others::running);
         Visit semaphore{cells_, key, CellKind::semaphore};
         make_known(semaphore, initial);
-        if (semaphore.amount() == semaphore_max) {
-            outcome = SyncOutcome::overflow;
-            return;
-        }
+        // Others may have posted meanwhile, or have destroyed it.
+        outcome = semaphore.amount() == semaphore_max ? SyncOutcome::overflow : SyncOutcome::done;
         semaphore.catch_up();
         semaphore.publish();
-        if (semaphore.has_waiters())
-            semaphore.grant_next();
-        else
-            semaphore.set_amount(semaphore.amount() + 1);
+        if (outcome == SyncOutcome::done) give_one(semaphore);
     });
     return outcome;
 }

@@ -189,23 +189,35 @@ SyncOutcome SyncTable::lock_rwlock(SyncKey key, LockMode mode, bool writers_firs
     return SyncOutcome::done;
 }
 
-// A reader releases too: the writer after it must see what it wrote elsewhere.
+void SyncTable::leave_rwlock(Visit& rwlock) noexcept {
+    if (rwlock.state() != 0)
+        rwlock.set_state(0);
+    else
+        rwlock.set_amount(rwlock.amount() - 1);
+    admit(rwlock);
+}
+
+/// busy: as of try_unlock().
+SyncOutcome SyncTable::try_unlock_rwlock(SyncKey key) noexcept {
+    Visit rwlock{cells_, key, CellKind::rwlock};
+    if (rwlock.state() == 0 && rwlock.amount() == 0) return SyncOutcome::not_owner;
+    if (!rwlock.owe_release()) return SyncOutcome::busy;
+    leave_rwlock(rwlock);
+    return SyncOutcome::done;
+}
+
+// A reader releases too, or owes it: the writer after it must see what it wrote elsewhere.
 SyncOutcome SyncTable::unlock_rwlock(SyncKey key) noexcept {
-    SyncOutcome outcome = SyncOutcome::done;
+    SyncOutcome outcome{};
     on_runtime_stack([&] {
+        outcome = try_unlock_rwlock(key);
+        if (outcome != SyncOutcome::busy) return;
         memory_.release(Others::running);
         Visit rwlock{cells_, key, CellKind::rwlock};
-        if (rwlock.state() == 0 && rwlock.amount() == 0) {
-            outcome = SyncOutcome::not_owner;
-            return;
-        }
         rwlock.catch_up();
         rwlock.publish();
-        if (rwlock.state() != 0)
-            rwlock.set_state(0);
-        else
-            rwlock.set_amount(rwlock.amount() - 1);
-        admit(rwlock);
+        leave_rwlock(rwlock);
+        outcome = SyncOutcome::done;
     });
     return outcome;
 }

@@ -101,12 +101,16 @@ private:
     using Visit = SyncCells::Visit;
     static void hand_over(Visit& mutex) noexcept;
     static void admit(Visit& rwlock) noexcept;
+    static void leave_rwlock(Visit& rwlock) noexcept;
+    static void give_one(Visit& semaphore) noexcept;
     /// What `is` says of the cell; false where there is none.
     bool ask(SyncKey key, CellKind kind, bool (*is)(const Visit& cell)) noexcept;
     void catch_up(SyncKey key) noexcept;
     bool wait(SyncKey key, CellKind kind, SyncWaiter waiter, const Deadline* deadline) noexcept;
     SyncOutcome try_mutex(SyncKey key, MutexType type, bool waits, SyncWaiter* waiter) noexcept;
     SyncOutcome try_unlock(SyncKey key, MutexType type) noexcept;
+    SyncOutcome try_unlock_rwlock(SyncKey key) noexcept;
+    SyncOutcome try_post(SyncKey key, std::uint32_t initial) noexcept;
 
     SharedMemory& memory_;
     SyncCells cells_;

@@ -78,6 +78,90 @@ TEST_F(Sync, a_mutex_of_one_node_costs_no_release_until_another_wants_it) {
     EXPECT_EQ(at(1).unlock_mutex(key, normal), SyncOutcome::done);
 }
 
+TEST_F(Sync, a_semaphore_of_one_node_costs_no_release_until_another_wants_it) {
+    at(0).make_semaphore(key, 1);
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(at(0).take_semaphore(key, 1, {}), SyncOutcome::done);
+        EXPECT_EQ(at(0).post_semaphore(key, 1), SyncOutcome::done);
+    }
+    EXPECT_EQ(memory(0).releases, 0u);
+
+    EXPECT_EQ(at(1).take_semaphore(key, 1, no_waiting), SyncOutcome::done);
+
+    EXPECT_EQ(memory(0).releases, 1u);
+    EXPECT_EQ(memory(1).acquires, 1u);
+    EXPECT_EQ(memory(1).knows, 1u);
+}
+
+TEST_F(Sync, a_read_write_lock_of_one_node_costs_no_release_until_another_wants_it) {
+    for (const LockMode mode : {LockMode::exclusive, LockMode::shared}) {
+        const SyncKey lock = key + 64 * static_cast<SyncKey>(mode);
+        const std::uint64_t before = memory(0).releases;
+        for (int i = 0; i < 100; ++i) {
+            EXPECT_EQ(at(0).lock_rwlock(lock, mode, false, {}), SyncOutcome::done);
+            EXPECT_EQ(at(0).unlock_rwlock(lock), SyncOutcome::done);
+        }
+        EXPECT_EQ(memory(0).releases, before);
+
+        EXPECT_EQ(at(1).lock_rwlock(lock, LockMode::shared, false, {}), SyncOutcome::done);
+
+        EXPECT_EQ(memory(0).releases, before + 1);
+        EXPECT_EQ(memory(1).knows, memory(0).knows);
+        EXPECT_EQ(at(1).unlock_rwlock(lock), SyncOutcome::done);
+        EXPECT_EQ(at(1).unlock_rwlock(lock), SyncOutcome::not_owner);
+    }
+}
+
+// Its payment would replace what the others have published meanwhile, which a third node needs.
+TEST_F(Sync, a_reader_owes_nothing_where_it_has_not_seen_what_other_readers_published) {
+    constexpr int eager_releases = 16;
+    const auto read = [&](std::uint32_t rank) {
+        EXPECT_EQ(at(rank).lock_rwlock(key, LockMode::shared, false, {}), SyncOutcome::done);
+    };
+    read(1);
+    EXPECT_EQ(at(1).unlock_rwlock(key), SyncOutcome::done);
+    read(0);
+    const std::uint64_t before = memory(1).releases;
+    for (int i = 0; i < eager_releases; ++i) {
+        read(1);
+        EXPECT_EQ(at(1).unlock_rwlock(key), SyncOutcome::done);
+    }
+    EXPECT_EQ(memory(1).releases, before + eager_releases);
+    EXPECT_EQ(memory(0).releases, 0u);
+
+    EXPECT_EQ(at(0).unlock_rwlock(key), SyncOutcome::done);
+
+    EXPECT_EQ(memory(0).releases, 1u);
+    EXPECT_EQ(memory(0).knows, memory(1).knows);  // has learned what the other published
+}
+
+// Readers of both nodes at once: each must be followed by a writer that knows what they released.
+TEST_F(Sync, whoever_gets_a_semaphore_or_a_read_write_lock_knows_all_releases_of_who_had_it) {
+    at(0).make_semaphore(key + 64, 1);
+    std::uint64_t knew = 0, knew_there = 0;
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 500; ++i) {
+                at(t % 2).lock_rwlock(key, LockMode::exclusive, false, {});
+                if (memory(t % 2).knows < knew) ++wrong;
+                knew = memory(t % 2).knows;
+                at(t % 2).unlock_rwlock(key);
+                at(t % 2).lock_rwlock(key, LockMode::shared, false, {});
+                if (memory(t % 2).knows < knew) ++wrong;
+                at(t % 2).unlock_rwlock(key);
+                at(t % 2).take_semaphore(key + 64, 1, {});
+                if (memory(t % 2).knows < knew_there) ++wrong;
+                knew_there = memory(t % 2).knows;
+                at(t % 2).post_semaphore(key + 64, 1);
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+}
+
 TEST_F(Sync, whoever_gets_a_mutex_knows_all_releases_of_who_had_it) {
     std::uint64_t knew = 0;
     std::atomic<int> wrong{0};

@@ -44,11 +44,14 @@ void ClusterNode::connect() {
         payer_ = std::make_unique<dsm::DebtPayer>(*endpoint_);
         locks_ = must(dsm::LockTable::create(*endpoint_, *memory_, *payer_));
     }
+    if (cluster_.options().with_objects)
+        objects_ = must(dsm::SyncTable::create(*endpoint_, *memory_, *payer_));
     news_ = std::make_unique<NewsExchange>(*endpoint_, *memory_);
     if (const auto connected = endpoint_->connect(); !connected) {
         fatal("%s", connected.error().text.c_str());
     }
     if (locks_ != nullptr) locks_->attach();
+    if (objects_ != nullptr) objects_->attach();
     if (const auto attached = memory_->attach({}); !attached) {
         fatal("%s", attached.error().text.c_str());
     }

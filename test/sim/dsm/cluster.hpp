@@ -14,6 +14,7 @@
 
 #include "dsm/dsm.hpp"
 #include "dsm/sync/lock_table.hpp"
+#include "dsm/sync/sync_table.hpp"
 #include "memory_programs/news_exchange.hpp"
 #include "memory_programs/program_node.hpp"
 #include "sim/dsm/node_view.hpp"
@@ -28,6 +29,7 @@ struct ClusterOptions {
     std::uint32_t nodes = 3;
     std::uint32_t threads_of_first = 2;  ///< of node 0; every other node has one
     bool with_locks = true;              ///< a lock table
+    bool with_objects = false;           ///< and a table of POSIX's objects
     bool with_payers = true;             ///< a thread of each node that calls pay()
     /// Called by each payer before all else; nullptr: it looks every `pay_ns`.
     std::function<void(ClusterNode& node)> payer_comes;
@@ -47,6 +49,7 @@ public:
     NodeId self() const noexcept override { return self_; }
     dsm::SharedMemory& memory() noexcept override { return *memory_; }
     dsm::LockTable& locks() noexcept override { return *locks_; }
+    dsm::SyncTable& objects() noexcept { return *objects_; }
     std::uint64_t time_ns() noexcept override;
     SoftwareEngine& engine() noexcept { return *engine_; }
     dsm::NodeView coherence() const noexcept {
@@ -80,6 +83,7 @@ private:
     std::unique_ptr<dsm::SharedMemory> memory_;
     std::unique_ptr<dsm::DebtPayer> payer_;  ///< of the locks
     std::unique_ptr<dsm::LockTable> locks_;
+    std::unique_ptr<dsm::SyncTable> objects_;
     std::unique_ptr<NewsExchange> news_;
     std::uint32_t come_ = 0;
     std::uint64_t meetings_ = 0;

@@ -496,7 +496,22 @@ LITMUS = {
         [("    return may ? Stamp{} : got.stamp;\n", "    return {};\n")],
         2, "publication, none behind"),
 }
-BUGS |= EXCLUSIVE | OPENMP
+# Of the program's mutexes, semaphores and read-write locks.
+OBJECTS = {
+    # A node owes a release although it has not seen all news of the bucket, which its payment replaces.
+    "owed_over_unread_news": (
+        "src/dsm/sync/sync_cells.cpp",
+        [("    if (owes == 0 && segment.load(cells_.at(bucket_, version)) !=\n"
+          "                         cells_.seen(bucket_).load(std::memory_order_relaxed))\n"
+          "        return false;\n", "")],
+    ),
+    # A semaphore is posted and the release forgotten.
+    "post_owes_nothing": (
+        "src/dsm/sync/sync_events.cpp",
+        [("    if (!semaphore.owe_release()) return SyncOutcome::busy;\n", "")],
+    ),
+}
+BUGS |= EXCLUSIVE | OPENMP | OBJECTS
 
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
