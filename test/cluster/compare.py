@@ -134,6 +134,7 @@ def all_cases():
         Case("freed_memory.c", "mmap", "3", "40"),
         Case("calls_of_others.c", environment=EXAMINED, stdin=b"41 first\nsecond line\nthird\n"),
         Case("streams_of_others.cpp", environment=EXAMINED, stdin=b"one\ntwo\nthree\nfour\nfive\n"),
+        Case("rows_of_streams.c"),
         Case("own_threads.cpp"),
         Case("own_threads.cpp", "pthread_exit"),
         Case("threads.c"),

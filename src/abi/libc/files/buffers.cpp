@@ -198,18 +198,28 @@ ssize_t sendmsg(int fd, const msghdr* message, int flags) {
 }
 
 size_t fread(void* buffer, size_t size, size_t count, FILE* stream) {
+    size_t got = 0;
+    if (read_far(buffer, size, count, stream, &got)) return got;
     const PinnedStreamBuffer pinned{buffer, size * count, true};
     return real_fread(buffer, size, count, near(stream));
 }
 size_t fread_unlocked(void* buffer, size_t size, size_t count, FILE* stream) {
+    size_t got = 0;
+    if (read_far(buffer, size, count, stream, &got)) return got;
     const PinnedStreamBuffer pinned{buffer, size * count, true};
     return real_fread_unlocked(buffer, size, count, near(stream));
 }
 size_t __fread_chk(void* buffer, size_t room, size_t size, size_t count, FILE* stream) {
+    size_t got = 0;
+    const bool fits = size == 0 || count <= room / size;
+    if (fits && read_far(buffer, size, count, stream, &got)) return got;
     const PinnedStreamBuffer pinned{buffer, size * count, true};
     return real___fread_chk(buffer, room, size, count, near(stream));
 }
 size_t __fread_unlocked_chk(void* buffer, size_t room, size_t size, size_t count, FILE* stream) {
+    size_t got = 0;
+    const bool fits = size == 0 || count <= room / size;
+    if (fits && read_far(buffer, size, count, stream, &got)) return got;
     const PinnedStreamBuffer pinned{buffer, size * count, true};
     return real___fread_unlocked_chk(buffer, room, size, count, near(stream));
 }

@@ -241,6 +241,36 @@ private:
 
 FILE* near(FILE* stream) noexcept { return is_far(stream) ? stand_in_of(stream).local : stream; }
 
+bool read_far(void* buffer, std::size_t size, std::size_t count, FILE* stream,
+              std::size_t* got) noexcept {
+    if (!is_far(stream)) return false;
+    StandIn& stand_in = stand_in_of(stream);
+    FILE& local = *stand_in.local;
+    const std::size_t total = size * count;
+    std::size_t done = 0;
+    flockfile(&local);
+    // A character left here comes first: libc's own way takes it.
+    const bool direct = unread(local) == 0;
+    while (direct && done < total) {
+        const std::size_t piece = std::min(total - done, world()->files->chunk_bytes());
+        auto* const to = static_cast<std::byte*>(buffer) + done;
+        const std::int64_t result = ask(stand_in, StreamCall::read, 0, 0, {}, {to, piece});
+        constexpr int at_end = 0x0010, failed = 0x0020;  // _IO_EOF_SEEN, _IO_ERR_SEEN of libio
+        if (result < 0) {
+            errno = static_cast<int>(-result);
+            local._flags |= failed;
+            break;
+        }
+        done += static_cast<std::size_t>(result);
+        if (static_cast<std::size_t>(result) == piece) continue;
+        local._flags |= at_end;
+        break;
+    }
+    funlockfile(&local);
+    *got = size == 0 ? 0 : done / size;
+    return direct;
+}
+
 }  // namespace hiroba::abi
 
 using namespace hiroba::abi;

@@ -6,10 +6,17 @@
 
 #include <stdio.h>
 
+#include <cstddef>
+
 namespace hiroba::abi {
 
 /// `stream` itself, or the stand-in for one that belongs to another node; standard input belongs
 /// to node 0. Ends the process when more than 256 streams of other nodes are in use.
 FILE* near(FILE* stream) noexcept;
+
+/// fread() of a stream of another node: the owner is asked for all bytes at once, not for each.
+/// False: it belongs to this node, nothing was done.
+bool read_far(void* buffer, std::size_t size, std::size_t count, FILE* stream,
+              std::size_t* got) noexcept;
 
 }  // namespace hiroba::abi
