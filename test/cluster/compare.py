@@ -112,6 +112,7 @@ def all_cases():
         Case("tasks_depend.c", environment={"HIROBA_PROVIDER": "udp"}),
         Case("plain.c", "last", regions=False),
         Case("libc_results.c"),
+        Case("libc_objects.c"),
         Case("descriptors.c", "loop", stderr=False, regions=False),
         Case("descriptors.c", "from", stderr=False, regions=False),
         Case("descriptors.c", "range", stderr=False, regions=False),
