@@ -69,6 +69,8 @@ def all_cases():
                                  ("abort", "0"), ("crash", "16")]]
     ends += [Case("end_handlers.cpp", how, stderr=False, regions=how == "return")
              for how in ("return", "exit", "quick_exit")]
+    ends += [Case("fatal_error.c", *how, stderr=False, regions=False)
+             for how in (["main"], ["region", "handler"], ["region"])]
     return ends + [
         Case("order.c"),
         Case("order_in_region.c"),

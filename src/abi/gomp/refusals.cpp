@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "abi/libc/process/job_end.hpp"
 #include "base/fatal.hpp"
 
 #pragma GCC visibility push(default)
@@ -50,7 +51,8 @@ void GOMP_error(const char* message, std::size_t length) {
     hiroba::abi::note_caller();
     const std::string_view text = text_of(message, length);
     hiroba::abi::tell_error(true, text.data(), text.size());
-    hiroba::die(1, "error: %.*s", static_cast<int>(text.size()), text.data());
+    hiroba::say("error: %.*s", static_cast<int>(text.size()), text.data());
+    hiroba::abi::exit_as_program(hiroba::exit_program);  // Its handlers run, as with libgomp.
 }
 
 }  // extern "C"

@@ -4,6 +4,7 @@
 // long threads spin and how large their stacks are was decided at the start (OMP_WAIT_POLICY,
 // OMP_STACKSIZE).
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 #include "abi/kmp/kmp.hpp"
@@ -132,8 +133,8 @@ void __kmpc_error(Location*, int severity, const char* message) {
     note_caller();
     if (message == nullptr) message = "";
     tell_error(severity == 2, message, std::strlen(message));
-    if (severity == 2) hiroba::die(1, "error: %s", message);
-    hiroba::say("warning: %s", message);
+    hiroba::say(severity == 2 ? "error: %s" : "warning: %s", message);
+    if (severity == 2) std::abort();  // As LLVM's runtime does: the program's handler is called.
 }
 
 }  // extern "C"

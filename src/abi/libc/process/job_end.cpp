@@ -176,6 +176,12 @@ void end_program(int status) noexcept {
     report(*node, status);
 }
 
+void exit_as_program(int status) noexcept {
+    if (world() != nullptr && is_node_process() && is_worker()) ask_for_exit(status, false);
+    real_exit(status);
+    __builtin_unreachable();
+}
+
 void listen_for_exits(net::Endpoint& endpoint) noexcept {
     endpoint.on(message::exit_request, &on_exit_request, nullptr);
 }

@@ -19,6 +19,9 @@ void register_end_of_program() noexcept;
 /// with `status`) and reports. Once; later calls do nothing.
 void end_program(int status) noexcept;
 
+/// What exit() of the program does, in its name: on another node than 0 it asks node 0.
+[[noreturn]] void exit_as_program(int status) noexcept;
+
 /// Every node, before Endpoint::connect(): node 0 learns of exit() on others.
 void listen_for_exits(net::Endpoint& endpoint) noexcept;
 
