@@ -314,6 +314,7 @@ private:
         SmallRegions small_regions;      ///< this and what follows: of who has taken it
         RegionsTogether regions_together{};
         std::uint64_t stayed = 0;  ///< regions
+        MadeThreads made{};        ///< alone, by its regions
     } leading_;
     std::atomic<bool> told_of_limit_{false};
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local number; never moves

@@ -201,6 +201,8 @@ std::uint32_t RuntimeCore::run_team(ThreadState& thread, const Fork& wanted,
     Team& team = everywhere_;
     Fork& fork = team.fork;
     fork = wanted;
+    leading_.made.begin_region(team_size, floating_point(), fork.code != nullptr);
+    fork.made = leading_.made;
     trace("omp.fork", team_size, team.sequence);
     fork.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
     fork.icvs = icvs_inside(outer);
@@ -284,6 +286,10 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     if (is_spread_team) thread.region_entered = regions_.load(std::memory_order_relaxed);
     bind(thread);
     show_affinity(thread);
+    if (!is_spread_team)
+        thread.floating_point.help(team.fork.floating_point);
+    else if (first + member != 0)
+        thread.floating_point.enter(first + member, team.fork.made);
     if (team.fork.has_loop) loop_start(team.fork.loop);
 }
 

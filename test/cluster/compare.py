@@ -170,6 +170,7 @@ def all_cases():
           for how in ("prctl", "seccomp", "landlock", "unshare", "setns", "chroot", "pivot_root", "capabilities")],
         Case("sandbox.c", "chroot", environment={"HIROBA_SYSTEM_CALLS": "interposed"},
              refused=(78, b"would hold on node 0 alone")),
+        Case("floating_point.c", flags=["-Wl,--no-as-needed", "-lm"]),
         Case("storm.c"),
         Case("storm.c", environment={"HIROBA_NEWS": "message"}),
         Case("late_handler.c"),
