@@ -73,6 +73,53 @@ TEST_P(EachEngine, each_first_write_after_a_collect_is_noticed) {
     }
 }
 
+/// Gives parts of the range properties of their own, which splits the kernel's mapping.
+void split(World& world) {
+    const auto advise = [&](std::size_t first, std::size_t count, int advice) {
+        const AddressRange part = world.range_of(first, count);
+        ASSERT_EQ(madvise(reinterpret_cast<void*>(part.address), part.bytes, advice), 0);
+    };
+    advise(5, 7, MADV_RANDOM);
+    advise(12, 1, MADV_SEQUENTIAL);
+    advise(40, 3, MADV_DONTFORK);
+    const AddressRange locked = world.range_of(60, 4);
+    const auto* const at = reinterpret_cast<void*>(locked.address);
+    ASSERT_EQ(mlock2(at, locked.bytes, MLOCK_ONFAULT), 0);
+}
+
+TEST_P(EachEngine, a_split_mapping_is_mapped_collected_and_dropped_like_a_whole_one) {
+    World world{GetParam(), 128};
+    split(world);
+    for (std::size_t page = 0; page < 128; page += 3) world.fill(page, 's');
+
+    world.map(0, 128, Access::read);
+    for (std::size_t page = 0; page < 128; ++page)
+        EXPECT_EQ(world.byte(page), page % 3 == 0 ? 's' : 0) << page;
+    world.collect();
+    world.map(2, 120, Access::write);
+    const Pages reported = world.collect();
+    for (std::size_t page = 2; page < 122; ++page) EXPECT_EQ(reported.count(page), 1u) << page;
+    world.byte(12) = 1;
+    world.byte(62) = 1;
+    EXPECT_EQ(world.collect(), (Pages{12, 62}));
+    EXPECT_EQ(world.read_faults, 0);
+
+    world.unmap(0, 128);
+    world.read(61);
+    EXPECT_EQ(world.read_faults, 1);
+}
+
+TEST_P(EachEngine, zeros_are_mapped_for_writing_over_a_split_mapping) {
+    World world{GetParam(), 128};
+    split(world);
+
+    world.map(0, 128, Access::write);
+
+    for (std::size_t page = 0; page < 128; ++page) world.byte(page) = 'w';
+    EXPECT_EQ(world.faults(), 0);
+    EXPECT_EQ(world.collect().size(), 128u);
+}
+
 TEST_P(EachEngine, map_for_writing_counts_as_written_also_on_mapped_pages) {
     World world{GetParam(), 64};
     world.map(8, 4, Access::read);

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <span>
 
 #include "dsm/memory/address_map.hpp"
@@ -82,6 +83,30 @@ inline long uffd_protect(int uffd, AddressRange range) noexcept {
     request.range = {range.address, range.bytes};
     request.mode = UFFDIO_WRITEPROTECT_MODE_WP;
     return kernel_call(SYS_ioctl, uffd, UFFDIO_WRITEPROTECT, &request);
+}
+
+/// The kernel refuses with ENOENT a range that several of its mappings make up: a call that gives a
+/// part of the range a property of its own (mbind, mlock, madvise) has split it. Half of it is
+/// tried then. Down to a page that lies in no registered mapping, which stays an error.
+constexpr std::size_t smaller_step(std::size_t bytes) noexcept {
+    return std::max(round_down(bytes / 2, page_bytes), page_bytes);
+}
+
+/// `call` for the whole range, in as many pieces as the kernel's mappings ask for.
+template <class Call>
+long in_pieces(AddressRange range, Call&& call) noexcept {
+    for (std::size_t step = range.bytes; range.bytes > 0;) {
+        const AddressRange piece{range.address, std::min(step, range.bytes)};
+        const long result = call(piece);
+        if (result == -ENOENT && piece.bytes > page_bytes) {
+            step = smaller_step(piece.bytes);
+            continue;
+        }
+        if (result != 0) return result;
+        range = {piece.end(), range.bytes - piece.bytes};
+        step = 2 * piece.bytes;
+    }
+    return 0;
 }
 
 enum class AfterScan : std::uint8_t { leave, protect };

@@ -46,12 +46,26 @@ void drop(AddressRange range) noexcept {
         const std::uintptr_t half =
             round_down(range.address + table_bytes / 2, table_bytes) + table_bytes / 2;
         const std::size_t piece = std::min(range.bytes, half - range.address);
-        const long result = kernel_call(SYS_madvise, range.address, piece, MADV_DONTNEED);
+        long result = kernel_call(SYS_madvise, range.address, piece, MADV_DONTNEED);
+        if (result == -EINVAL) {  // the program has locked some of it, which is advice here
+            kernel_call(SYS_munlock, range.address, piece);
+            result = kernel_call(SYS_madvise, range.address, piece, MADV_DONTNEED);
+        }
         HIROBA_INVARIANT(result == 0, "madvise of %lu bytes at 0x%lx gave %ld", piece,
                          range.address, result);
         range.address += piece;
         range.bytes -= piece;
     }
+}
+
+[[noreturn]] void die_without_page(AddressRange range, long result) noexcept {
+    const char* const why = result == -ENOENT
+                                ? "the program has mapped or unmapped memory over global memory "
+                                  "there, by a call of the kernel's"
+                            : result == -ENOMEM || result == -EFAULT ? "is memory short?"
+                                                                     : "not expected";
+    fatal("uffd engine: UFFDIO_CONTINUE of %lu bytes at 0x%lx gave %ld: %s", range.bytes,
+          range.address, result, why);
 }
 
 }  // namespace
@@ -212,7 +226,8 @@ void UffdEngine::ask_for(Attached& where, PageRun run) noexcept {
 }
 
 void UffdEngine::unprotect(int uffd, AddressRange range) noexcept {
-    const long result = uffd_unprotect(uffd, range);
+    const long result =
+        in_pieces(range, [&](AddressRange piece) { return uffd_unprotect(uffd, piece); });
     HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld", range.bytes,
                      range.address, result);
 }
@@ -281,17 +296,23 @@ bool UffdEngine::continue_pages(int uffd, const Attached& where, AddressRange ra
     bool existed = false;
     Backoff backoff;
     std::uintptr_t populated_at = 0, tried_at = 0;
+    std::size_t step = range.bytes;
     while (range.bytes > 0) {
+        const AddressRange piece{range.address, std::min(step, range.bytes)};
         std::size_t done = 0;
-        const long result = uffd_continue(uffd, range, protect, done);
-        if (result == 0) return existed;
-        if (result == -EEXIST) {
+        const long result = uffd_continue(uffd, piece, protect, done);
+        if (result == 0) {
+            done = piece.bytes;
+            step = 2 * piece.bytes;
+        } else if (result == -EEXIST) {
             existed = true;
             done = page_bytes;
+        } else if (result == -ENOENT && piece.bytes > page_bytes) {
+            step = smaller_step(piece.bytes);
         } else if (result == -EFAULT && done == 0 && !protect && tried_at != range.address) {
             // The memory has no page here yet: one call makes and maps it, and those behind it.
             tried_at = range.address;
-            if (uffd_zero(uffd, range, done) == 0) return existed;
+            if (uffd_zero(uffd, piece, done) == 0) done = piece.bytes;
         } else if (result == -EFAULT && populated_at != range.address) {
             // Likewise, to be protected before it is mapped: touch the rest through the alias.
             populated_at = range.address;
@@ -300,8 +321,7 @@ bool UffdEngine::continue_pages(int uffd, const Attached& where, AddressRange ra
         } else if (result == -EAGAIN && (done > 0 || backoff.yields() < retries_max)) {
             if (done == 0) backoff.pause();
         } else {
-            fatal("uffd engine: UFFDIO_CONTINUE of %lu bytes at 0x%lx gave %ld; is memory short?",
-                  range.bytes, range.address, result);
+            die_without_page(piece, result);
         }
         range.address += done;
         range.bytes -= done;

@@ -64,7 +64,8 @@ void UffdEngine::map_quiet(Attached& where, Chunk& chunk, AddressRange range,
 }
 
 void UffdEngine::protect(int uffd, AddressRange range) noexcept {
-    const long result = uffd_protect(uffd, range);
+    const long result =
+        in_pieces(range, [&](AddressRange piece) { return uffd_protect(uffd, piece); });
     HIROBA_INVARIANT(result == 0, "UFFDIO_WRITEPROTECT of %lu bytes at 0x%lx gave %ld", range.bytes,
                      range.address, result);
 }
