@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 
 #include "abi/global_objects.hpp"
 #include "abi/gomp/runtime.hpp"
 #include "abi/libc/files/remote_files.hpp"
+#include "abi/libc/memory/early_mappings.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/memory_of_others.hpp"
 #include "abi/libc/process/job_end.hpp"
@@ -36,14 +39,18 @@ namespace {
 
 /// Ends the process on all nodes when they cannot run one program together. One node speaks: the
 /// first that differs; the others wait until the launcher ends them.
-Result<void> compare_processes(World& node, std::span<const omp::LoadedObject> objects) {
+/// @return what node 0 has mapped early
+Result<dsm::AddressRange> compare_processes(World& node,
+                                            std::span<const omp::LoadedObject> objects) {
     struct Greeting {
         std::uint64_t digest;
         ProcessPlace place;
+        dsm::AddressRange early;  ///< node 0's is what counts
     };
     const auto mine = std::make_unique<omp::Fingerprint>(
         omp::take_fingerprint(objects, node.job.threads_per_node));
-    const Greeting greeting{omp::digest_of(*mine), own_process_place()};
+    const Greeting greeting{omp::digest_of(*mine), own_process_place(),
+                            early_mappings().announce()};
     auto greetings = node.control->all_gather(std::as_bytes(std::span(&greeting, 1)), -1);
     if (!greetings) return greetings.error();
     Greeting from_node_0;
@@ -52,7 +59,7 @@ Result<void> compare_processes(World& node, std::span<const omp::LoadedObject> o
     const auto as_node_0 = [&](const std::vector<std::byte>& bytes) {
         return std::memcmp(bytes.data(), &from_node_0.digest, sizeof from_node_0.digest) == 0;
     };
-    if (std::ranges::all_of(greetings->bytes, as_node_0)) return {};
+    if (std::ranges::all_of(greetings->bytes, as_node_0)) return from_node_0.early;
 
     // All nodes see that one of them differs.
     auto all = node.control->all_gather(std::as_bytes(std::span(mine.get(), 1)), -1);
@@ -68,7 +75,7 @@ Result<void> compare_processes(World& node, std::span<const omp::LoadedObject> o
         if (auto waited = node.control->barrier(); !waited) return waited.error();
         return Error{ErrorKind::environment, *difference};
     }
-    return {};
+    return from_node_0.early;
 }
 
 void describe(const World& node) noexcept {
@@ -139,6 +146,20 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     return {};
 }
 
+/// Before the image that the early mappings are is adopted.
+Result<void> give_over_early(const World& node, dsm::AddressRange image) {
+    if (image.address != EarlyMappings::base) return {};
+    const int error = early_mappings().give_over(image, node.job.self.value == 0);
+    if (error == 0) return {};
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  "%zu bytes at 0x%lx, where libraries have mapped memory before the program "
+                  "starts, cannot be made accessible: %s; %s",
+                  image.bytes, image.address, std::strerror(error),
+                  error == EEXIST ? "something else lies there" : "raise ulimit -d and -v");
+    return Error{ErrorKind::environment, text};
+}
+
 /// From here on the program's bytes are global.
 Result<void> attach_layers(World& node) {
     if (auto connected = node.endpoint->connect(); !connected) return connected;
@@ -152,6 +173,7 @@ Result<void> attach_layers(World& node) {
 
     for (std::size_t i = 0; i < node.map->images(); ++i) {
         const dsm::AddressRange image = node.map->image(i);
+        if (auto given = give_over_early(node, image); !given) return given;
         if (auto adopted = node.memory->adopt(image); !adopted) return adopted;
         log(LogLayer::dsm, LogLevel::debug, "image 0x%lx, %zu bytes, is global", image.address,
             image.bytes);
@@ -175,11 +197,15 @@ Result<void> arrive(World& node) {
 }
 
 Result<std::unique_ptr<dsm::AddressMap>> make_map(const net::JobInfo& job, std::size_t block_bytes,
-                                                  std::span<const omp::LoadedObject> objects) {
+                                                  std::span<const omp::LoadedObject> objects,
+                                                  dsm::AddressRange early) {
     auto shape = space_shape(job.nodes, job.threads_per_node);
     if (!shape) return shape.error();
     shape->block_bytes = block_bytes;
     auto map = std::make_unique<dsm::AddressMap>(*shape);
+    if (early.bytes > 0) {
+        if (auto added = map->add_image(early); !added) return added.error();
+    }
     for (const omp::LoadedObject& object : objects) {
         if (!object.is_global()) continue;
         for (const dsm::AddressRange& range : object.writable) {
@@ -215,11 +241,12 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     auto node = std::make_unique<World>();
     node->job = job;
     node->control = std::make_unique<net::ControlChannel>(job);
-    if (auto equal = compare_processes(*node, objects); !equal) return equal;
+    const auto early = compare_processes(*node, objects);
+    if (!early) return early.error();
 
     auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
     if (!engine) return engine.error();
-    auto map = make_map(job, (*engine)->facts().block_bytes, objects);
+    auto map = make_map(job, (*engine)->facts().block_bytes, objects, *early);
     if (!map) return map.error();
     node->map = std::move(*map);
 

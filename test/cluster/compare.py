@@ -131,6 +131,7 @@ def all_cases():
         Case("files.c", environment=EXAMINED),
         Case("redirected.c"),
         Case("mappings.c"),
+        Case("early_mappings.c", library=("early_mappings_library.c", "gcc")),
         Case("freed_memory.c", "malloc", "3", "40"),
         Case("freed_memory.c", "elsewhere", "3", "40"),
         Case("freed_memory.c", "calloc", "3", "40"),
@@ -332,7 +333,8 @@ def check(options, case, flavour, nodes, threads, engine, directory):
         team["HIROBA_FAULT_ENGINE"] = engine
     team["HIROBA_STATS"] = "1"
     # LLVM's runtime stands in for gcc's where it comes first, so that the bare run has one, too.
-    one_runtime = {"LD_PRELOAD": clang_file("libomp.so.5")} if len(case.library or ()) == 2 else {}
+    mixed = len(case.library or ()) == 2 and case.library[1] != case.compiler
+    one_runtime = {"LD_PRELOAD": clang_file("libomp.so.5")} if mixed else {}
     status, stdout, stderr = run([str(program)], case, team | one_runtime)
     command = [options.hiroba, "run", "-n", str(nodes), "--threads", str(threads), "--",
                str(program)]

@@ -27,6 +27,8 @@
 
 /// libc's own name: `sbrk` is the program's (mappings.cpp).
 extern "C" void* __sbrk(std::intptr_t) noexcept;
+/// The loader's: where the kernel has put the number of arguments, them, and the environment.
+extern "C" void* __libc_stack_end;
 
 namespace hiroba::abi {
 
@@ -51,9 +53,16 @@ constinit std::uint32_t own_private_heap = 0;
 
 constexpr std::size_t block_bytes_max = std::size_t{1} << 20;
 
+/// The process's own environment, also before libc knows it.
+char** environment() noexcept {
+    if (environ != nullptr) return environ;
+    const auto* const count = static_cast<const std::uint64_t*>(__libc_stack_end);
+    return const_cast<char**>(reinterpret_cast<const char* const*>(count + 1 + *count + 1));
+}
+
 /// A variable of the environment as a number; `otherwise` when it is missing or no number.
 std::uint32_t number_in_environment(std::string_view name, std::uint32_t otherwise) noexcept {
-    for (char** entry = environ; *entry != nullptr; ++entry) {
+    for (char** entry = environment(); *entry != nullptr; ++entry) {
         const std::string_view text = *entry;
         if (!text.starts_with(name) || text.substr(name.size(), 1) != "=") continue;
         std::uint32_t value = 0;
@@ -155,6 +164,12 @@ bool detail::decide_spread() noexcept {
     }
     spread.store(nodes > 1 ? Spread::several : Spread::alone, std::memory_order_release);
     return nodes > 1;
+}
+
+bool is_one_of_several() noexcept {
+    if (environ != nullptr || detail::spread.load(std::memory_order_relaxed) != Spread::unknown)
+        return is_spread();
+    return number_in_environment("HIROBA_JOB_NODES", 1) > 1;
 }
 
 bool is_for_program(const void* return_address) noexcept {

@@ -44,6 +44,10 @@ inline bool is_spread() noexcept {
     return spread == Spread::several || detail::decide_spread();
 }
 
+/// As is_spread(), also while the loader runs and libc has no environment yet: a malloc of the
+/// program's own may be called then, and maps its memory.
+bool is_one_of_several() noexcept;
+
 /// True when an allocation asked for at `return_address` belongs to the program. is_spread() only.
 bool is_for_program(const void* return_address) noexcept;
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
@@ -15,6 +16,8 @@
 
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/memory/early_mappings.hpp"
+#include "abi/libc/memory/malloc_callers.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/mapping_table.hpp"
 #include "abi/libc/real.hpp"
@@ -56,6 +59,14 @@ struct Wanted {
 void* fail(int error) noexcept {
     errno = error;
     return MAP_FAILED;
+}
+
+void say_early_is_full(std::size_t bytes) noexcept {
+    static constinit std::atomic<bool> said{false};
+    if (said.exchange(true, std::memory_order_relaxed)) return;
+    say("mmap of %lu bytes refused: before the program starts its libraries may map %lu bytes in "
+        "all; map them when they are first used, or run on one node (-n 1)",
+        bytes, EarlyMappings::bytes_max);
 }
 
 std::uintptr_t number(const void* address) noexcept {
@@ -146,7 +157,30 @@ void* map_for_program(Wanted wanted) noexcept {
     return fixed ? map_over(wanted) : map_somewhere(wanted);
 }
 
+/// Whether the caller's mappings will be the program's memory when the node is put together.
+bool serves_early(const void* return_address) noexcept {
+    return world() == nullptr && is_one_of_several() && !is_own_code(return_address) &&
+           caller_of(return_address) == Caller::program;
+}
+
+/// Before the take-over. A file's bytes stay as they are mapped: each node has the same.
+void* map_early(const Wanted& wanted) noexcept {
+    const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
+    if (!fixed && is_anonymous(wanted) && (wanted.protection & PROT_EXEC) == 0) {
+        const bool is_late = early_mappings().is_announced();  // what the take-over itself maps
+        void* const made = early_mappings().map(wanted.bytes, wanted.protection, wanted.flags);
+        if (made != MAP_FAILED) return made;
+        if (!is_late) {
+            if (errno == ENOMEM) say_early_is_full(wanted.bytes);
+            return made;
+        }
+    }
+    return real_mmap(wanted.address, wanted.bytes, wanted.protection, wanted.flags, wanted.fd,
+                     wanted.offset);
+}
+
 void* map(const Wanted& wanted, const void* return_address) noexcept {
+    if (serves_early(return_address)) return map_early(wanted);
     if (!serves(return_address) || stays_private(wanted)) {
         return real_mmap(wanted.address, wanted.bytes, wanted.protection, wanted.flags, wanted.fd,
                          wanted.offset);
@@ -208,6 +242,24 @@ void* remap(void* address, std::size_t before, std::size_t after, int flags) noe
     return moved;
 }
 
+/// mremap() of an early mapping, before the take-over: it stays in the range of those.
+void* remap_early(void* address, std::size_t before, std::size_t after, int flags) noexcept {
+    before = round_up(before, page_bytes);
+    after = round_up(after, page_bytes);
+    if (after == 0 || before == 0 || (flags & MREMAP_FIXED) != 0) return fail(EINVAL);
+    EarlyMappings& early = early_mappings();
+    if (after <= before) {
+        if (after < before) early.unmap(static_cast<std::byte*>(address) + after, before - after);
+        return address;
+    }
+    if ((flags & MREMAP_MAYMOVE) == 0) return fail(ENOMEM);
+    void* const moved = early.map(after, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    if (moved == MAP_FAILED) return moved;
+    std::memcpy(moved, address, before);
+    early.unmap(address, before);
+    return moved;
+}
+
 int protect(void* address, std::size_t bytes, int protection) noexcept {
     const std::scoped_lock guard{table_latch};
     if ((protection & PROT_WRITE) == 0 || !table().shows_file(number(address))) return 0;
@@ -230,17 +282,18 @@ int advise(void* address, std::size_t bytes, int advice) noexcept {
     return 0;
 }
 
-/// The program's break: room in the heap arena of the node that moves it.
+/// The program's break: room in the heap arena of the node that moves it. One that is moved before
+/// the take-over has its room among the early mappings, and keeps it on node 0.
 class ProgramBreak {
 public:
     void* move_by(std::intptr_t by) noexcept {
         const std::scoped_lock guard{latch_};
-        if (begin_ == nullptr && !open()) return fail(ENOMEM);
+        if (!open()) return fail(ENOMEM);
         return set(now_ + by);
     }
     bool move_to(void* end) noexcept {
         const std::scoped_lock guard{latch_};
-        if (begin_ == nullptr && !open()) return false;
+        if (!open()) return false;
         return set(static_cast<std::byte*>(end)) != MAP_FAILED;
     }
 
@@ -248,14 +301,34 @@ private:
     static constexpr std::size_t room_bytes = std::size_t{1} << 30;
 
     bool open() noexcept {
-        bool zeroed = false;
-        begin_ = static_cast<std::byte*>(world()->heap->allocate(room_bytes, page_bytes, &zeroed));
-        now_ = highest_ = begin_;
+        const World* const node = world();
+        const bool of_others =
+            node != nullptr && EarlyMappings::owns(begin_) && node->job.self.value != 0;
+        if (begin_ != nullptr && !of_others) return true;
+        bool zeroed = true;
+        void* room = nullptr;
+        if (node != nullptr) {
+            room = node->heap->allocate(room_bytes, page_bytes, &zeroed);
+        } else {
+            room = early_mappings().map(room_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS);
+            if (room == MAP_FAILED) room = nullptr;
+        }
+        begin_ = now_ = highest_ = accessible_ = static_cast<std::byte*>(room);
         if (!zeroed && begin_ != nullptr) highest_ = begin_ + room_bytes;
         return begin_ != nullptr;
     }
+    /// Before the take-over, piece by piece, so that what limits a process's data holds.
+    bool make_accessible(std::byte* end) noexcept {
+        if (!EarlyMappings::owns(begin_) || early_mappings().is_given_over() || end <= accessible_)
+            return true;
+        const std::size_t bytes = round_up(static_cast<std::size_t>(end - accessible_), page_bytes);
+        if (real_mprotect(accessible_, bytes, PROT_READ | PROT_WRITE) != 0) return false;
+        accessible_ += bytes;
+        return true;
+    }
     void* set(std::byte* end) noexcept {
         if (end < begin_ || end > begin_ + room_bytes) return fail(ENOMEM);
+        if (!make_accessible(end)) return fail(ENOMEM);
         std::byte* const before = now_;
         // Memory above a break that comes back is zero.
         if (end > before && before < highest_) {
@@ -270,12 +343,22 @@ private:
     std::byte* begin_ = nullptr;
     std::byte* now_ = nullptr;
     std::byte* highest_ = nullptr;
+    std::byte* accessible_ = nullptr;  ///< of an early one: the end of what has been
 };
 constinit ProgramBreak program_break;
 
 /// Whether the range is the program's global memory, and the caller's business with it is ours.
 bool is_ours(const void* address, const void* return_address) noexcept {
     return spans_nodes() && !is_own_code(return_address) && is_global(address);
+}
+
+/// Whether it is an early mapping of this process, whose take-over is yet to come.
+bool is_early(const void* address) noexcept {
+    return EarlyMappings::owns(address) && world() == nullptr;
+}
+/// Likewise, and the fault engine has it: what is asked for it is advice.
+bool is_given_over(const void* address) noexcept {
+    return is_early(address) && early_mappings().is_given_over();
 }
 
 }  // namespace
@@ -295,6 +378,7 @@ void* mmap64(void* address, size_t bytes, int protection, int flags, int fd,
 }
 
 int munmap(void* address, size_t bytes) noexcept {
+    if (is_early(address)) return early_mappings().unmap(address, bytes);
     if (!is_ours(address, HIROBA_CALLER)) return real_munmap(address, bytes);
     return unmap(address, bytes);
 }
@@ -304,16 +388,19 @@ void* mremap(void* address, size_t before, size_t after, int flags, ...) noexcep
     va_start(list, flags);
     void* const place = (flags & MREMAP_FIXED) != 0 ? va_arg(list, void*) : nullptr;
     va_end(list);
+    if (is_early(address)) return remap_early(address, before, after, flags);
     if (!is_ours(address, HIROBA_CALLER)) return real_mremap(address, before, after, flags, place);
     return remap(address, before, after, flags);
 }
 
 int mprotect(void* address, size_t bytes, int protection) noexcept {
+    if (is_given_over(address)) return 0;
     if (!is_ours(address, HIROBA_CALLER)) return real_mprotect(address, bytes, protection);
     return protect(address, bytes, protection);
 }
 
 int madvise(void* address, size_t bytes, int advice) noexcept {
+    if (is_given_over(address)) return advise(address, bytes, advice);
     if (!is_ours(address, HIROBA_CALLER)) return real_madvise(address, bytes, advice);
     return advise(address, bytes, advice);
 }
@@ -332,13 +419,13 @@ int munlock(const void* address, size_t bytes) noexcept {
 }
 
 int brk(void* end) noexcept {
-    if (!serves(HIROBA_CALLER)) return real_brk(end);
+    if (!serves(HIROBA_CALLER) && !serves_early(HIROBA_CALLER)) return real_brk(end);
     if (program_break.move_to(end)) return 0;
     errno = ENOMEM;
     return -1;
 }
 void* sbrk(intptr_t by) noexcept {
-    if (!serves(HIROBA_CALLER)) return real_sbrk(by);
+    if (!serves(HIROBA_CALLER) && !serves_early(HIROBA_CALLER)) return real_sbrk(by);
     return program_break.move_by(by);
 }
 
