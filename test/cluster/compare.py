@@ -131,6 +131,7 @@ def all_cases():
         Case("files.c", environment=EXAMINED),
         Case("redirected.c"),
         Case("mappings.c"),
+        Case("memory_advice.c"),
         Case("early_mappings.c", library=("early_mappings_library.c", "gcc")),
         Case("freed_memory.c", "malloc", "3", "40"),
         Case("freed_memory.c", "elsewhere", "3", "40"),

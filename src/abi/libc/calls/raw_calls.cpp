@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/sync/futexes.hpp"
 
@@ -49,6 +50,7 @@ long syscall(long number, ...) noexcept {
         if (is_global_futex(number, a)) return as_libc(perform_futex(number, a));
         if (is_system_wait(number, a, HIROBA_CALLER)) return as_libc(perform_system_wait(a));
     }
+    if (const auto done = perform_memory_call(number, a, HIROBA_CALLER)) return *done;
     if (is_for_trap(number) && !is_own_code(HIROBA_CALLER)) {
         return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     }

@@ -14,6 +14,7 @@
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/libc/files/standard_streams.hpp"
+#include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/process/attributes.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -273,6 +274,7 @@ long perform_system_call(long number, const CallArguments& arguments) noexcept {
     const SystemCall* const row = find_system_call(number);
     if (row == nullptr) {
         if (is_refused(number)) return -ENOSYS;
+        if (is_memory_advice(number, a)) return 0;
         return dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     }
     if (row->opens) refuse_unit(*row, arguments);

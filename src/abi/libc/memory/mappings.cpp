@@ -20,6 +20,7 @@
 #include "abi/libc/memory/malloc_callers.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/mapping_table.hpp"
+#include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
@@ -33,7 +34,12 @@ HIROBA_REAL(mprotect);
 HIROBA_REAL(madvise);
 HIROBA_REAL(msync);
 HIROBA_REAL(mlock);
+HIROBA_REAL(mlock2);
 HIROBA_REAL(munlock);
+HIROBA_REAL(mlockall);
+HIROBA_REAL(munlockall);
+HIROBA_REAL(posix_madvise);
+HIROBA_REAL(pkey_mprotect);
 HIROBA_REAL(brk);
 HIROBA_REAL(sbrk);
 
@@ -271,6 +277,10 @@ int protect(void* address, std::size_t bytes, int protection) noexcept {
 }
 
 int advise(void* address, std::size_t bytes, int advice) noexcept {
+    if ((number(address) & (page_bytes - 1)) != 0) {
+        errno = EINVAL;
+        return -1;
+    }
     // The one advice that changes what is read. Of a file's mapping the bytes stay, which is what
     // reading them in again would give.
     if (advice == MADV_DONTNEED || advice == MADV_REMOVE) {
@@ -362,6 +372,34 @@ bool is_given_over(const void* address) noexcept {
 }
 
 }  // namespace
+
+std::optional<long> perform_memory_call(long number, const long* a,
+                                        const void* return_address) noexcept {
+    auto* const address = reinterpret_cast<void*>(a[0]);
+    const auto bytes = static_cast<std::size_t>(a[1]);
+    const int word = static_cast<int>(a[2]);
+    if (number == SYS_mmap) {
+        if (!serves(return_address) && !serves_early(return_address)) return std::nullopt;
+        const Wanted wanted{address, bytes, word, static_cast<int>(a[3]), static_cast<int>(a[4]),
+                            a[5]};
+        return dsm::kernel::as_word(map(wanted, return_address));
+    }
+    const auto after = static_cast<std::size_t>(a[2]);
+    if (is_early(address) && number == SYS_munmap) return early_mappings().unmap(address, bytes);
+    if (is_early(address) && number == SYS_mremap)
+        return dsm::kernel::as_word(remap_early(address, bytes, after, static_cast<int>(a[3])));
+    if (!is_ours(address, return_address)) return std::nullopt;
+    switch (number) {
+        case SYS_munmap: return unmap(address, bytes);
+        case SYS_mremap:
+            return dsm::kernel::as_word(remap(address, bytes, after, static_cast<int>(a[3])));
+        case SYS_mprotect:
+        case SYS_pkey_mprotect: return protect(address, bytes, word);
+        case SYS_madvise: return advise(address, bytes, word);
+        default: return std::nullopt;
+    }
+}
+
 }  // namespace hiroba::abi
 
 using namespace hiroba::abi;
@@ -416,6 +454,28 @@ int mlock(const void* address, size_t bytes) noexcept {
 int munlock(const void* address, size_t bytes) noexcept {
     if (!is_ours(address, HIROBA_CALLER)) return real_munlock(address, bytes);
     return 0;
+}
+
+int mlock2(const void* address, size_t bytes, unsigned flags) noexcept {
+    if (!is_ours(address, HIROBA_CALLER)) return real_mlock2(address, bytes, flags);
+    return 0;
+}
+// The kernel would make and keep all pages that global memory can have.
+int mlockall(int flags) noexcept { return HIROBA_CALL_OF_PROGRAM() ? 0 : real_mlockall(flags); }
+int munlockall() noexcept { return HIROBA_CALL_OF_PROGRAM() ? 0 : real_munlockall(); }
+
+int posix_madvise(void* address, size_t bytes, int advice) noexcept {
+    if (!is_ours(address, HIROBA_CALLER)) return real_posix_madvise(address, bytes, advice);
+    const bool valid =
+        (number(address) & (hiroba::page_bytes - 1)) == 0 && advice >= 0 && advice <= 4;
+    return valid ? 0 : EINVAL;
+}
+
+int pkey_mprotect(void* address, size_t bytes, int protection, int key) noexcept {
+    if (is_given_over(address)) return 0;
+    if (!is_ours(address, HIROBA_CALLER))
+        return real_pkey_mprotect(address, bytes, protection, key);
+    return protect(address, bytes, protection);
 }
 
 int brk(void* end) noexcept {
