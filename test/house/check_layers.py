@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks every #include of src/ and tools/ against the layers: omp -> dsm -> gas -> net -> base,
-and acp -> gas.
+and acp -> gas; and inside a layer against the order of its folders.
 
 Also: only src/abi has extern "C" (and files with assembly beside them), only the provider
 registry names a provider, and libraries of others stay where LIBRARIES says. Usage: check_layers.py <root of the tree>
@@ -67,6 +67,23 @@ FACES = {
     ],
 }
 
+# What a folder of a layer may include beside itself and the files that lie in the layer's own folder.
+# `guess` is seen by the engine alone: nothing that is kept of a block or told to others rests on a guess.
+INSIDE = {
+    "dsm": {
+        "protocol": [],
+        "memory": ["protocol"],
+        "guess": ["protocol"],
+        "block": ["protocol", "memory"],
+        "counts": ["protocol", "block"],
+        "news": ["protocol", "memory", "block", "counts"],
+        "races": ["protocol", "memory", "block", "counts", "news"],
+        "engine": ["protocol", "memory", "guess", "block", "counts", "news", "races"],
+        "heap": ["protocol", "memory"],
+        "sync": ["protocol", "heap"],
+    },
+}
+
 # Libraries of others, and where the product may include them; tests may anywhere. What is slow to
 # compile stays behind one file.
 LIBRARIES = {
@@ -110,11 +127,30 @@ def include_fault(root, path, target):
         return 'is not written "layer/path.hpp"'
     if other not in BELOW[layer]:
         return f"{layer} may include only {', '.join(BELOW[layer])}"
+    if other == layer and not is_test:
+        fault = inside_fault(layer, path, target)
+        if fault:
+            return fault
     if other != layer and layer != "abi" and not is_test:
         if other in FACES and target not in FACES[other]:
             return f"is inside {other}; its faces are {', '.join(FACES[other])}"
     base = root / ("include" if other == "hiroba" else "" if other == "tools" else "src")
     return None if (base / target).is_file() else "does not exist"
+
+
+def inside_fault(layer, path, target):
+    """What is wrong with a file of `layer` including another of it by the order of its folders, or None."""
+    folders = INSIDE.get(layer)
+    if folders is None or len(path.parts) < 4 or target.count("/") < 2:
+        return None
+    folder, included = path.parts[2], target.split("/")[1]
+    if folder == "test_parts" or folder == included:
+        return None
+    if folder not in folders:
+        return f"{layer} has no folder {folder} in the order of its folders"
+    if included not in folders[folder]:
+        return f"{layer}/{folder} may include only {', '.join(folders[folder]) or 'its own folder'}"
+    return None
 
 
 def library_fault(path, target):

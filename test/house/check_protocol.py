@@ -38,7 +38,7 @@ def messages(root):
 
 def shared_words(root):
     """The words of a block that peers reach one-sidedly."""
-    text = (root / "src/dsm/engine/block_table.hpp").read_text()
+    text = (root / "src/dsm/block/block_table.hpp").read_text()
     body = text[text.index("struct alignas(64) BlockRecord"):]
     rows = MEMBER.findall(body[: body.index("};")])
     lines = [f"| {name} | {what} |" for name, what in rows]

@@ -108,6 +108,22 @@ class Layers(unittest.TestCase):
     def test_include_past_a_face_is_found(self):
         self.expect("src/dsm/in.cpp", '#include "net/wire/record.hpp"\n', "inside net")
 
+    def test_a_way_up_inside_a_layer_is_found(self):
+        engine = '#include "dsm/engine/node.hpp"\n'
+        nodes = {**CLEAN, "src/dsm/engine/node.hpp": ""}
+        for folder, may in (("block", "protocol, memory"), ("guess", "protocol")):
+            found = faults(check_layers, {**nodes, f"src/dsm/{folder}/up.cpp": engine})
+            self.assertEqual(len(found), 1, found)
+            self.assertIn(f"dsm/{folder} may include only {may}", found[0])
+        found = faults(check_layers, {**nodes, "src/dsm/guess/up_test.cpp": engine})
+        self.assertEqual(found, [])
+
+    def test_truth_that_rests_on_a_guess_is_found(self):
+        guess = {**CLEAN, "src/dsm/guess/spins.hpp": ""}
+        found = faults(check_layers, {**guess, "src/dsm/news/in.cpp": '#include "dsm/guess/spins.hpp"\n'})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("dsm/news may include only", found[0])
+
     def test_naming_a_provider_is_found(self):
         self.expect("src/net/net.cpp", '#  include "net/provider/shm/shm.hpp"\n', "only src/net")
 

@@ -73,7 +73,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{statistics_, &PlaceCounters::fault_ns};
-    const FaultUnderWay under_way{entries_[block], write, debts_.quantum()};
+    const FaultUnderWay under_way{entries_[block], write, guess_.quantum};
     close_waited_for(block);
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere
     if (!write) await_written(block, *offset);
@@ -94,7 +94,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         const Stamp missing =
             resolve(block, stays ? BlockEvent::pinned_fault : event_of_fault(block, write));
         if (!missing.is_none()) return missing;
-        if (absent) note_followed(entry), predictor_.note_miss(block);
+        if (absent) note_followed(entry), guess_.predictor.note_miss(block);
         if (entry.early) [[unlikely]] {
             // Bytes that came while the write waited did not come before it.
             const bool meets = write && *knows_all && copies_.own_wts(block) > had;
@@ -103,7 +103,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         return {};
     });
     if (word && word_at(*offset) != *word) note_spin(block);
-    if (!write) spins_.note_open(entries_[block].spin, block);
+    if (!write && entries_[block].spin.is_waited_for()) guess_.spins.note_open(block);
     // Where a first write is itself a fault, what a write miss brings along would cost another.
     if (stays) return true;
     if (write && !absent)

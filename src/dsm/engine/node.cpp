@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "base/thread_context.hpp"
-#include "dsm/engine/news_encoding.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 #include "dsm/memory/kernel_constants.hpp"
 #include "dsm/messages.hpp"
+#include "dsm/news/news_encoding.hpp"
 
 namespace hiroba::dsm {
 

@@ -13,28 +13,25 @@
 #include <optional>
 
 #include "base/sparse_array.hpp"
+#include "dsm/block/block_lock.hpp"
+#include "dsm/block/block_space.hpp"
+#include "dsm/block/block_table.hpp"
+#include "dsm/block/lease_queue.hpp"
+#include "dsm/block/moved_blocks.hpp"
+#include "dsm/block/public_copies.hpp"
+#include "dsm/block/scratch_pool.hpp"
+#include "dsm/counts/statistics.hpp"
 #include "dsm/dsm.hpp"
-#include "dsm/engine/acquire_under_way.hpp"
-#include "dsm/engine/block_lock.hpp"
-#include "dsm/engine/block_space.hpp"
-#include "dsm/engine/block_table.hpp"
-#include "dsm/engine/debts.hpp"
-#include "dsm/engine/flushes.hpp"
-#include "dsm/engine/held_back.hpp"
-#include "dsm/engine/known_news.hpp"
-#include "dsm/engine/lease_queue.hpp"
-#include "dsm/engine/moved_blocks.hpp"
-#include "dsm/engine/public_copies.hpp"
-#include "dsm/engine/race_search.hpp"
-#include "dsm/engine/read_ahead.hpp"
-#include "dsm/engine/release_under_way.hpp"
-#include "dsm/engine/scratch_pool.hpp"
-#include "dsm/engine/spins.hpp"
-#include "dsm/engine/statistics.hpp"
-#include "dsm/engine/use_predictor.hpp"
-#include "dsm/engine/wanted_blocks.hpp"
+#include "dsm/guess/guesses.hpp"
+#include "dsm/news/acquire_under_way.hpp"
+#include "dsm/news/debts.hpp"
+#include "dsm/news/flushes.hpp"
+#include "dsm/news/held_back.hpp"
+#include "dsm/news/known_news.hpp"
+#include "dsm/news/release_under_way.hpp"
 #include "dsm/protocol/block.hpp"
 #include "dsm/protocol/signature.hpp"
+#include "dsm/races/race_search.hpp"
 
 namespace hiroba::dsm {
 
@@ -250,7 +247,7 @@ private:
         }
         if (tries > 0) end_turn(entries_[block]);
     }
-    bool seems_to_spin() const noexcept { return spins_.is_behind_aside(now_ns()); }
+    bool seems_to_spin() const noexcept { return guess_.spins.is_behind_aside(now_ns()); }
     void note_spin(BlockId block) noexcept;
     static void on_spin_seen(void* self, NodeId from, Bytes body) noexcept;
     void await_written(BlockId block, std::uint64_t offset) noexcept;
@@ -403,9 +400,6 @@ private:
     BlockSpace space_;
 
     BlockTable entries_;
-    ReadAhead read_ahead_;
-    UsePredictor predictor_;
-    WantedBlocks wanted_;
     MovedBlocks moved_;
     PublicCopies copies_;
     BlockLock lock_;
@@ -419,7 +413,7 @@ private:
     RaceSearch races_;
     Debts debts_;
     Flushes flushes_;
-    Spins spins_;
+    Guesses guess_;
 };
 
 }  // namespace hiroba::dsm

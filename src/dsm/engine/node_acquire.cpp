@@ -228,7 +228,7 @@ Stamp Node::rebase_pinned() noexcept {
 // With the latch held; a pinned block's is opened here, others' by finish_invalidations().
 void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
-    read_ahead_.spread().stale(block);
+    guess_.read_ahead.spread().stale(block);
     entry.stale.aside = acquire_.is_aside();
     if (entry.pins > 0 || acquire_.keeps(block)) return put_off(block);
     if (entry.state != BlockState::pinned && is_followed(block)) {

@@ -68,7 +68,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
     end_going_first(this_thread());
-    AtomicQuantum& quantum = debts_.quantum();
+    AtomicQuantum& quantum = guess_.quantum;
     if (const auto other = quantum.take_other()) hold_back_for(*other);
     const bool in_turn = await_turn(block, *offset, give_turn(block));
     const AtomicQuantum::Stop here{quantum};
@@ -194,7 +194,7 @@ Stamp Node::stamp_of_atomic(BlockId block) noexcept {
 // With the latch, which it opens.
 void Node::end_atomic(BlockEntry& entry) noexcept {
     entry.atomics.at_ns = now_ns();
-    debts_.quantum().note_atomics(entry.atomics.at_ns, entry.atomics.vain ? 0 : 1);
+    guess_.quantum.note_atomics(entry.atomics.at_ns, entry.atomics.vain ? 0 : 1);
     debts_.board().note_active(false);
     thread_part().atomic_block = 0;
     entry.latch.unlock();
@@ -242,7 +242,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     if (entry.state == BlockState::held) {
         note_held_atomic(block, offset, bytes);
         const bool lets_go = debts_.board().is_block_wanted() &&
-                             (entry.atomics.vain || !debts_.quantum().goes_on(now_ns()));
+                             (entry.atomics.vain || !guess_.quantum.goes_on(now_ns()));
         if (lets_go) end_hold(block);
         end_atomic(entry);
         if (lets_go) end_quantum();

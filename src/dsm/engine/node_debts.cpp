@@ -79,7 +79,7 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
     for (;;) {
         const bool asks = wake_at_ns == 0;
         if (learn_from_board(stamp, asks ? &wakes : nullptr)) {
-            debts_.pull_times().note(now_ns() - begin_ns);
+            guess_.pull_times.note(now_ns() - begin_ns);
             if (news_.has_heard_of(stamp)) return;
             debts_.learn_unread();
             // On its way yet, or another thread's to take. The caller acquires before it asks
@@ -167,7 +167,7 @@ void Node::start_payer() {
     if (turns_of_this_thread() != nullptr) return;
     debts_.payer().start([this] {
         pay();
-        return debts_.board().is_block_wanted() && !debts_.quantum().goes_on(now_ns());
+        return debts_.board().is_block_wanted() && !guess_.quantum.goes_on(now_ns());
     });
 }
 

@@ -182,7 +182,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
     note_wandering(entry.trial, false);
     entry.trial.by = release_.number();  // with the release role
     entry.trial.as_taken = false;
-    if (hands_over_all()) wanted_.expected().note_miss(block);
+    if (hands_over_all()) guess_.wanted.expected().note_miss(block);
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
     return true;
@@ -209,7 +209,7 @@ void Node::note_life(Trial& trial, GiveUp when) const noexcept {
     }
     trial.streak = 0;
     trial.ahead = ahead;
-    trial.ahead_at = wanted_.place();
+    trial.ahead_at = guess_.wanted.place();
     if (!ahead) trial.vain.clear(trial.ahead_at);
 }
 
@@ -266,7 +266,7 @@ LockToken Node::publish_given_up(BlockId block, GiveUp when) noexcept {
     note_life(entry.trial, when);
     entry.trial.away = true;
     entry.trial.asked |= when == GiveUp::wanted;
-    if (when == GiveUp::wanted || when == GiveUp::near) wanted_.expected().note_miss(block);
+    if (when == GiveUp::wanted || when == GiveUp::near) guess_.wanted.expected().note_miss(block);
     count(&PlaceCounters::given_up);
     trace("dsm.give_up", block, wts.value);
     return {self_, wts, rts};
@@ -336,7 +336,7 @@ void Node::wake_for_wanted(BlockId block) noexcept {
 bool Node::goes_on_holding(BlockId block) noexcept {
     return std::atomic_ref{entries_[block].state}.load(std::memory_order_relaxed) ==
                BlockState::held &&
-           debts_.quantum().goes_on(now_ns());
+           guess_.quantum.goes_on(now_ns());
 }
 
 // False: its latch is held.
@@ -362,8 +362,8 @@ bool Node::try_give_up(BlockId block) noexcept {
 
 // Where another thread gives up too, one of them does so for both.
 void Node::give_up_near(BlockId block) noexcept {
-    if (!wanted_.try_lock()) return;
-    const WantedRuns::Guess guess = wanted_.runs().wanted(block);
+    if (!guess_.wanted.try_lock()) return;
+    const WantedRuns::Guess guess = guess_.wanted.runs().wanted(block);
     const std::size_t reach = std::size_t{8} * guess.window;
     const auto end = static_cast<BlockId>(
         std::min<std::size_t>(entries_.size(), block + std::size_t{1} + reach));
@@ -375,8 +375,8 @@ void Node::give_up_near(BlockId block) noexcept {
     } else {
         for (; high < end && left > 0; ++high) left -= give_up_if_own(high);
     }
-    wanted_.runs().given_up(guess, low, high);
-    wanted_.unlock();
+    guess_.wanted.runs().given_up(guess, low, high);
+    guess_.wanted.unlock();
 }
 
 // One that another node wants next. Returns how many were given up.
@@ -405,7 +405,7 @@ void Node::give_up_run(UsePredictor::Run& run) noexcept {
             continue;
         const bool exclusive = entry.state == BlockState::exclusive;
         const bool goes =
-            exclusive && (!is_to_be_kept(entry.trial, wanted_.place()) || hands_over_all());
+            exclusive && (!is_to_be_kept(entry.trial, guess_.wanted.place()) || hands_over_all());
         given_up += goes;
         keeps |= exclusive && !goes;
         if (goes && goes_whole(block)) {
@@ -417,7 +417,7 @@ void Node::give_up_run(UsePredictor::Run& run) noexcept {
     }
     const int idle = keeps ? run_idle_max / 4 : 1;
     run.idle = given_up > 0 ? 0 : static_cast<std::uint8_t>(run.idle + idle);
-    if (given_up > 0) wanted_.expected().note_guess(run);
+    if (given_up > 0) guess_.wanted.expected().note_guess(run);
     count(&PlaceCounters::given_up_ahead, given_up);
 }
 
@@ -429,14 +429,14 @@ void Node::give_up_run(UsePredictor::Run& run) noexcept {
 void Node::give_up_expected() noexcept {
     if (!options_.follow || !options_.exclusive) return;
     const RuntimeScope latches;
-    wanted_.expected().learn();
-    wanted_.expected().filter([](UsePredictor::Run& run) { return run.idle < run_idle_max; });
-    const std::span runs = wanted_.arrive(this_thread().place);
+    guess_.wanted.expected().learn();
+    guess_.wanted.expected().filter([](UsePredictor::Run& run) { return run.idle < run_idle_max; });
+    const std::span runs = guess_.wanted.arrive(this_thread().place);
     if (runs.empty()) return;
     // For what makes blocks inaccessible. Before any latch: its holder may wait for one.
     const std::scoped_lock role{acquire_};
     for (UsePredictor::Run& run : runs)
-        if (wanted_.expected().is_due(run) || hands_over_all()) give_up_run(run);
+        if (guess_.wanted.expected().is_due(run) || hands_over_all()) give_up_run(run);
     hand_over_gathered();
 }
 
@@ -523,7 +523,7 @@ Stamp Node::take_whole(BlockId block) noexcept {
     note_wanted(entry.trial);
     entry.brought = false;
     entry.rts = token->rts;  // whatever news tells of is older
-    if (hands_over_all()) wanted_.expected().note_miss(block);
+    if (hands_over_all()) guess_.wanted.expected().note_miss(block);
     count(&PlaceCounters::made_exclusive);
     count(&PlaceCounters::taken_whole);
     trace("dsm.take_whole", block, token->wts.value);

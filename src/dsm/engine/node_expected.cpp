@@ -18,9 +18,9 @@ void Node::bring_expected() noexcept {
     const SyncPlace place = this_thread().place;
     on_runtime_stack([&] {
         const Timed timed{statistics_, &PlaceCounters::acquire_ns};
-        predictor_.learn();
-        predictor_.filter([&](UsePredictor::Run& run) { return is_still_used(run); });
-        for (UsePredictor::Run& run : predictor_.arrive(place)) bring_run(run);
+        guess_.predictor.learn();
+        guess_.predictor.filter([&](UsePredictor::Run& run) { return is_still_used(run); });
+        for (UsePredictor::Run& run : guess_.predictor.arrive(place)) bring_run(run);
     });
 }
 

@@ -17,19 +17,19 @@ namespace hiroba::dsm {
 // Misses in a row are answered ahead: the next blocks come too, and all are mapped in one call. A
 // lone miss may bring its whole part.
 void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
-    const ReadAhead::Guess guess = read_ahead_.missed(block, last_time);
+    const ReadAhead::Guess guess = guess_.read_ahead.missed(block, last_time);
     const std::uint32_t window = guess.window;
     if (window == 0 && fetch_below(block)) return;
     const bool writes = (window > 0 || guess.spread) && is_being_written(block);
     if (guess.spread && !writes) return fetch_part(block);
     if (const std::uint32_t taken = writes && window > 0 ? take_ahead(block + 1, window) : 0;
         taken > 0) {
-        read_ahead_.brought(guess, block, taken);
+        guess_.read_ahead.brought(guess, block, taken);
         return;
     }
     const std::uint32_t got =
         window > 0 ? fetch_row(block + 1, window, program_range(block).end(), writes) : 0;
-    const std::uint32_t length = read_ahead_.brought(guess, block, got);
+    const std::uint32_t length = guess_.read_ahead.brought(guess, block, got);
     BlockEntry& head = entries_[guess.head];
     if (length <= 1 || !head.latch.try_lock()) return;
     head.run.length = static_cast<std::uint16_t>(length - 1);
@@ -53,7 +53,7 @@ std::uint32_t Node::fetch_row(BlockId first_of_row, std::uint32_t count_max, std
         for (; came < latched && (brought >> came & 1) != 0; ++came) {
             BlockEntry& entry = entries_[first + came];
             note_followed(entry);
-            predictor_.note_miss(first + came);
+            guess_.predictor.note_miss(first + came);
             if (writes) note_write_after_read(entry);
             entry.state =
                 take(entry, writes ? BlockEvent::write_fault : BlockEvent::read_fault).next;
@@ -82,7 +82,7 @@ void Node::fetch_part(BlockId block) noexcept {
         if (!may_come_unasked(state) || range.address == 0) {
             ++at;
         } else if (at == sample) {
-            read_ahead_.spread().left_out(sample);
+            guess_.read_ahead.spread().left_out(sample);
             ++at;
         } else {
             const BlockId stop = at < sample && sample < end ? sample : end;
@@ -116,7 +116,7 @@ std::uint32_t Node::take_ahead(BlockId first, std::uint32_t count_max) noexcept 
 
 // Likewise, where misses come one below the other. Returns whether any came.
 bool Node::fetch_below(BlockId block) noexcept {
-    const std::uint32_t window = read_ahead_.below().missed(block);
+    const std::uint32_t window = guess_.read_ahead.below().missed(block);
     std::uint32_t got = 0;
     if (window > 0) {
         const bool writes = is_being_written(block);
@@ -127,7 +127,7 @@ bool Node::fetch_below(BlockId block) noexcept {
         if (got == 0 && is_row && fetch_row(block - window, window, first, writes) == window)
             got = window;
     }
-    read_ahead_.below().brought(block, got);
+    guess_.read_ahead.below().brought(block, got);
     return got > 0;
 }
 

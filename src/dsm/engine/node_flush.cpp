@@ -55,11 +55,10 @@ void Node::learn_flushed(const FlushObject::Content& flushed, bool orders) noexc
 
 bool Node::flush_aside() noexcept {
     bool found = false;
-    if (!somebody_spins() && flushes_.rhythm().comes_soon(release_.number(), now_ns()))
-        return found;
+    if (!somebody_spins() && guess_.rhythm.comes_soon(release_.number(), now_ns())) return found;
     close_waited_for(Spins::no_block);
     on_runtime_stack([&] { found = flush_on_runtime_stack(Flusher::background, Others::running); });
-    flushes_.rhythm().pass_over(release_.number());
+    guess_.rhythm.pass_over(release_.number());
     return found;
 }
 
@@ -76,7 +75,7 @@ void Node::acquire_flushed(Flusher flusher, Others others) noexcept {
         !news_.needs_open())
         return;
     acquire_on_runtime_stack(others, flusher);
-    if (flusher == Flusher::background) spins_.note_acquired_aside(now_ns());
+    if (flusher == Flusher::background) guess_.spins.note_acquired_aside(now_ns());
 }
 
 // The merges happen inside the object's critical section, so that all flushes have one order.

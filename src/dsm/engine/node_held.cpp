@@ -26,7 +26,7 @@ bool Node::may_hold(BlockId block, const LockToken& token, std::uint64_t now) no
         use.row = use.apart = 0;
         return false;
     }
-    if (!debts_.quantum().is_in_row(now)) {
+    if (!guess_.quantum.is_in_row(now)) {
         use.row = 0;
     } else if (use.row < UINT16_MAX) {
         ++use.row;
@@ -60,7 +60,7 @@ void Node::note_held_atomic(BlockId block, std::uint64_t offset, std::size_t byt
     AtomicUse& use = entries_[block].atomics;
     use.row = next_in_row(use.row);
     if (use.row % 16 == 0) {
-        debts_.quantum().note_atomics(now_ns(), 16);
+        guess_.quantum.note_atomics(now_ns(), 16);
         debts_.board().note_active(false);
     }
     use.note_release(release_.numbers().begun());
@@ -76,7 +76,7 @@ void Node::note_held_atomic(BlockId block, std::uint64_t offset, std::size_t byt
 // node's next atomic waits for theirs.
 void Node::end_quantum() noexcept {
     const auto other = debts_.board().who_wants();
-    debts_.quantum().end(now_ns(), other);
+    guess_.quantum.end(now_ns(), other);
     serve_wanted();
     debts_.want_own();
     pay();

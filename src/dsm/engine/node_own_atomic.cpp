@@ -34,7 +34,7 @@ OwnAtomics Node::own_atomics() noexcept {
     ThreadContext* const thread = this_thread_if_known();
     const auto offset = map().offset_of(reinterpret_cast<std::uintptr_t>(address));
     if (thread == nullptr || !offset || debts_.board().is_turn_asked() ||
-        debts_.quantum().holds_back())
+        guess_.quantum.holds_back())
         return false;
     const BlockId block = block_at(*offset);
     BlockEntry& entry = entries_[block];
@@ -132,7 +132,7 @@ OwnAtomics Node::own_atomics() noexcept {
         return false;
     ++part.announced_atomics;
     if (counts) {
-        debts_.quantum().note_atomics_now(16);
+        guess_.quantum.note_atomics_now(16);
         debts_.board().note_active(false);
     }
     entries_[block].atomics.note_among_others();
@@ -154,7 +154,7 @@ OwnAtomics Node::own_atomics() noexcept {
                                 bytes))
         return false;
     if (counts) {
-        debts_.quantum().note_atomics_now(16);
+        guess_.quantum.note_atomics_now(16);
         debts_.board().note_active(false);
     }
     use.row = next_in_row(use.row);

@@ -79,7 +79,7 @@ void Node::merge_until_quiet(Others others) noexcept {
 void Node::end_release() noexcept {
     const KnownNews::Made made = release_.made();
     news_.end_release(made, release_.needed(), acquire_.acquired());
-    flushes_.rhythm().note(release_.merged());
+    guess_.rhythm.note(release_.merged());
     debts_.show_if_wanted(!made.notices.empty());
 }
 

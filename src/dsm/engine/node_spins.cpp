@@ -9,8 +9,8 @@
 
 #include "base/clock.hpp"
 #include "base/thread_context.hpp"
-#include "dsm/engine/bounded_wait.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/guess/bounded_wait.hpp"
 #include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
@@ -21,7 +21,7 @@ constexpr std::uint64_t handed_on_ns = 500'000;
 constexpr std::uint8_t waits_max = 8;  ///< halved by each wait in vain
 }  // namespace
 
-bool Node::somebody_spins() noexcept { return spins_.are_seen(now_ns()); }
+bool Node::somebody_spins() noexcept { return guess_.spins.are_seen(now_ns()); }
 
 // A block that the background flusher has made stale was read at once, and the very word read had
 // changed: a thread waits there for what others write. All background flushers come often for a
@@ -29,8 +29,8 @@ bool Node::somebody_spins() noexcept { return spins_.are_seen(now_ns()); }
 void Node::note_spin(BlockId block) noexcept {
     entries_[block].spin.waits.store(waits_max, std::memory_order_relaxed);
     const std::uint64_t now = now_ns();
-    spins_.note_seen(now);
-    if (!spins_.tells_others(now)) return;
+    guess_.spins.note_seen(now);
+    if (!guess_.spins.tells_others(now)) return;
     on_runtime_stack([&] {
         for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
             if (NodeId{node} == self_) continue;
@@ -40,7 +40,7 @@ void Node::note_spin(BlockId block) noexcept {
 }
 
 void Node::on_spin_seen(void* self, NodeId, Bytes) noexcept {
-    static_cast<Node*>(self)->spins_.note_seen(now_ns());
+    static_cast<Node*>(self)->guess_.spins.note_seen(now_ns());
 }
 
 // Before the fault of a load, with nothing held.
@@ -57,7 +57,7 @@ void Node::await_written(BlockId block, std::uint64_t offset) noexcept {
     on_runtime_stack([&] {
         // Another node is about to ask for what this node's last atomic owes.
         pay_own();
-        for (BoundedWait wait{now_ns(), debts_.pull_times().longest_wait_ns(wait_ns)};
+        for (BoundedWait wait{now_ns(), guess_.pull_times.longest_wait_ns(wait_ns)};
              !came && !wait.is_over();) {
             wait.pause();
             pay();
@@ -80,13 +80,13 @@ bool Node::is_written_elsewhere(BlockId block, std::uint64_t offset, std::uint64
 // A thread of this node has come upon something else: the block that it waited for, it may wait for
 // once more. With no latch.
 void Node::close_waited_for(BlockId except) noexcept {
-    const BlockId open = spins_.open();
+    const BlockId open = guess_.spins.open();
     if (open == Spins::no_block || open == except) return;
     BlockEntry& entry = entries_[open];
     // A thread that hands the block on by atomics closes it then.
     const bool by_program = except != Spins::no_block;
     if (by_program && now_ns() - entry.atomics.at_ns < handed_on_ns) return;
-    if (!spins_.take_open(open) || !entry.latch.try_lock()) return;
+    if (!guess_.spins.take_open(open) || !entry.latch.try_lock()) return;
     close(open);
     entry.latch.unlock();
 }

@@ -12,9 +12,9 @@
 
 #include "base/clock.hpp"
 #include "base/thread_context.hpp"
-#include "dsm/engine/bounded_wait.hpp"
 #include "dsm/engine/node.hpp"
-#include "dsm/engine/others_at_work.hpp"
+#include "dsm/guess/bounded_wait.hpp"
+#include "dsm/guess/others_at_work.hpp"
 #include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
@@ -49,12 +49,12 @@ struct Node::TurnMessage {
 // Returns since when it has held back; 0: nobody has asked.
 std::uint64_t Node::give_turn(BlockId block) noexcept {
     if (!debts_.board().is_turn_asked()) return 0;
-    AtomicQuantum& quantum = debts_.quantum();
+    AtomicQuantum& quantum = guess_.quantum;
     const std::uint64_t begin = now_ns();
     const BlockEntry& entry = entries_[block];  // hints, read without the latch
     const bool dense = begin - entry.atomics.at_ns <= dense_ns, vain = entry.atomics.vain;
     bool paid = false;
-    const std::uint64_t usual_ns = debts_.pull_times().longest_wait_ns(turn_ns);
+    const std::uint64_t usual_ns = guess_.pull_times.longest_wait_ns(turn_ns);
     std::uint64_t longest_ns = usual_ns;
     const auto other = debts_.board().give_turn([&](Turn turn, BlockId asked) {
         // A thread that makes atomics here and there may come to that block late.
@@ -94,7 +94,7 @@ bool Node::is_used_lately(BlockId block, std::uint64_t now) noexcept {
 // Before an atomic, with nothing held: other nodes go on with theirs, `first` before all, until
 // they pause or each has had a quantum.
 void Node::hold_back_for(NodeId first) noexcept {
-    AtomicQuantum& quantum = debts_.quantum();
+    AtomicQuantum& quantum = guess_.quantum;
     const AtomicQuantum::Stop here{quantum};
     const std::uint64_t begin = now_ns();
     const unsigned nodes = endpoint_.nodes();
@@ -127,7 +127,7 @@ bool Node::await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_n
     std::uint64_t active = debts_.board().activity_of(*holder);
     std::uint64_t seen_at = begin;
     const std::uint64_t idle = since_ns != 0 ? idle_after_giving_ns : idle_ns;
-    for (BoundedWait wait{begin, debts_.pull_times().longest_wait_ns(turn_ns)};
+    for (BoundedWait wait{begin, guess_.pull_times.longest_wait_ns(turn_ns)};
          !wait.is_over() && !debts_.board().is_turn_given(*holder, block);) {
         wait.pause();
         pay();

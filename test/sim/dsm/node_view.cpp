@@ -179,15 +179,15 @@ void NodeView::show_acquire(Shown& shown) const noexcept {
 
 void NodeView::show_others(Shown& shown) const noexcept {
     Debts& debts = node_.debts_;
-    node_.read_ahead_.each_run([&](std::uint64_t run) { shown.values(run); });
-    shown.values(node_.wanted_.runs_, debts.unasked_, debts.board_latch_, debts.read_latch_);
+    node_.guess_.read_ahead.each_run([&](std::uint64_t run) { shown.values(run); });
+    shown.values(node_.guess_.wanted.runs_, debts.unasked_, debts.board_latch_, debts.read_latch_);
     shown.bytes(debts.read_.data(), debts.read_.size());
     debts.board_.show(shown.visit(), shown.context());
     Flushes& flushes = node_.flushes_;
     const Bytes flushed = flushes.object_.shown();
     shown.bytes(flushed.data(), flushed.size());
     shown.values(flushes.last_, flushes.seen_, flushes.sequence_, flushes.latch_,
-                 flushes.object_.told(), flushes.in_vain_, node_.spins_.open_);
+                 flushes.object_.told(), flushes.in_vain_, node_.guess_.spins.open_);
 }
 
 }  // namespace hiroba::dsm

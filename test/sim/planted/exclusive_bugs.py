@@ -18,7 +18,7 @@ EXCLUSIVE = {
     ),
     # A block becomes exclusive though another node has read it with its lock, and was its home.
     "home_moved_without_trace": (
-        ENGINE + "block_lock.cpp",
+        "src/dsm/block/block_lock.cpp",
         [("token.read || (token.home != self_ && !token.sole);", "token.read;")],
     ),
     # A block that atomics write becomes exclusive before any node was told of the first of them.
@@ -44,7 +44,7 @@ EXCLUSIVE = {
     ),
     # What one other node has learned of a flush, all are taken to know.
     "flush_known_to_one": (
-        ENGINE + "flush_object.cpp",
+        "src/dsm/news/flush_object.cpp",
         [("        if (NodeId{node} != endpoint_.self() && seen_[node] < version) return false;\n"
           "    return !seen_.empty();\n",
           "        if (NodeId{node} != endpoint_.self() && seen_[node] >= version) return true;\n"
@@ -68,7 +68,7 @@ EXCLUSIVE = {
     ),
     # The node that has handed a block over reads it again, and says nothing.
     "sole_though_read": (
-        ENGINE + "block_lock.cpp",
+        "src/dsm/block/block_lock.cpp",
         [("(!lease.is_untouched() && !lease.is_sole())", "!lease.is_untouched()")],
     ),
     # A block that another node has read since it was handed over is taken whole.

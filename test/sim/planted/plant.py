@@ -44,7 +44,7 @@ BUGS = {
     ),
     # A chase puts itself into a word it only passes: the successor named there is forgotten.
     "busy_link_shortened": (
-        ENGINE + "block_lock.cpp",
+        "src/dsm/block/block_lock.cpp",
         [
             ("        chased.at = next.next;\n",
              "        if (seen.kind(chased.at, initial_home(chased.block)) ==\n"
@@ -62,13 +62,13 @@ BUGS = {
     ),
     # A node does not hand on that others' bytes need a release of its own.
     "own_release_not_needed": (
-        ENGINE + "known_news.cpp",
+        "src/dsm/news/known_news.cpp",
         [("    if ((!own && clock.told < learned.told) || clock.needed < learned.needed) {\n",
           "    if (!own && (clock.told < learned.told || clock.needed < learned.needed)) {\n")],
     ),
     # A node that gives a lock back with nothing published wipes out which nodes have read the version.
     "trace_of_readers_lost": (
-        ENGINE + "block_lock.cpp",
+        "src/dsm/block/block_lock.cpp",
         [("    const bool read = token.read || (token.home != self_ && !token.sole);\n",
           "    const bool read = token.home != self_ && !token.sole;\n"),
          ("    open(block, token, LeaseWord::closed(token.rts, token.read));",
@@ -94,7 +94,7 @@ BUGS = {
     ),
     # Unmerged bytes that write tracking does not announce are not remembered.
     "unmerged_flag_lost": (
-        ENGINE + "unmerged_blocks.cpp",
+        "src/dsm/block/unmerged_blocks.cpp",
         [("    if (entry.unmerged) return;\n", "    static_cast<void>(block);\n    if (!entry.unmerged) return;\n")],
     ),
     # A releaser takes another thread's running release for its own.
@@ -124,18 +124,18 @@ BUGS = {
     ),
     # A node is not told that the lock of a block, and with it its home, has left it.
     "home_not_marked": (
-        ENGINE + "block_lock.cpp",
+        "src/dsm/block/block_lock.cpp",
         [("        records_.get(word(at, block, token_at), words);\n        moved_.mark(at, block);\n",
           "        records_.get(word(at, block, token_at), words);\n")],
     ),
     # Nor is a node that hands it on itself.
     "home_handed_on_unmarked": (
-        ENGINE + "block_lock.cpp",
+        "src/dsm/block/block_lock.cpp",
         [("    moved_.mark(self_, block);\n    grant(", "    grant(")],
     ),
     # Readers go on extending the lease of a copy whose home has moved.
     "lease_left_open": (
-        ENGINE + "block_lock.cpp",
+        "src/dsm/block/block_lock.cpp",
         [("        records_.fetch_or(word(at, block, lease_at), LeaseWord::closing_bit);\n", "")],
     ),
     # Each look of a release merges an unread stack again, until the last has no look behind it.
@@ -163,7 +163,7 @@ BUGS = {
     ),
     # Blocks in a row are one notice although they were merged at different times.
     "extent_of_two_times": (
-        ENGINE + "release_under_way.cpp",
+        "src/dsm/news/release_under_way.cpp",
         [("made_[made_count_ - 1].goes_on_with(next)",
           "made_[made_count_ - 1].block + made_[made_count_ - 1].count == next.block")],
     ),
@@ -175,7 +175,7 @@ BUGS = {
     ),
     # An atomic shows what it wrote, and owes nothing of what came before it.
     "atomic_without_what_came_before": (
-        ENGINE + "own_releases.cpp",
+        "src/dsm/news/own_releases.cpp",
         [("    const ReleaseNumber owed = begun_.load(std::memory_order_seq_cst) + 1;\n",
           "    const ReleaseNumber owed = completed_.load(std::memory_order_seq_cst);\n"),
          ("        if (begun_.load(std::memory_order_seq_cst) < owed) return", "        return")],
@@ -233,18 +233,18 @@ BUGS = {
     ),
     # Of locks that are asked for together, those that others hold are taken for this node's.
     "joint_lock_taken_for_granted": (
-        ENGINE + "block_lock_together.cpp",
+        "src/dsm/block/block_lock_together.cpp",
         [("        if (goes_on(one, LinkWord::from_raw(list[i].found))) continue;\n", "")],
     ),
     # A node that loses several locks at once is not told.
     "joint_homes_not_marked": (
-        ENGINE + "block_lock_together.cpp",
+        "src/dsm/block/block_lock_together.cpp",
         [("        for (Chased* const one : asked) list.add_bits(moved_.accesses(one->block)[level], first);\n",
           "        static_cast<void>(first);\n")],
     ),
     # Readers go on extending the lease of copies whose locks were taken together.
     "joint_leases_left_open": (
-        ENGINE + "block_lock_together.cpp",
+        "src/dsm/block/block_lock_together.cpp",
         [("                                  LeaseWord::closing_bit));\n",
           "                                  std::uint64_t{0}));\n")],
     ),
@@ -275,7 +275,7 @@ BUGS = {
     ),
     # An atomic changes a copy, and its record does not tell in which line.
     "line_of_atomic_untold": (
-        ENGINE + "public_copies.cpp",
+        "src/dsm/block/public_copies.cpp",
         [("            lines |= Lines{1} << line;\n", "            lines &= ~(Lines{1} << line);\n")],
     ),
     # What a merge has met at the home is taken for what this node had before.
@@ -308,7 +308,7 @@ BUGS = {
     ),
     # An atomic tells what its node has done, and not what that node has followed.
     "atomic_without_what_it_followed": (
-        ENGINE + "race_search.cpp",
+        "src/dsm/races/race_search.cpp",
         [("    look_at_early_blocks();\n    around_.news.know_what_was_told();\n    // Relaxed",
           "    look_at_early_blocks();\n    // Relaxed")],
     ),
@@ -479,13 +479,13 @@ LITMUS = {
         4, "independent reads by locks"),
     # A node hands on what it wrote, not what it has learned.
     "news_not_joined": (
-        ENGINE + "known_news.cpp",
+        "src/dsm/news/known_news.cpp",
         [("    for (const Notice& notice : taken.first(news.notices)) signature_.add(notice, known_to_all_);\n",
           "")],
         3, "transitivity over a third node"),
     # A flush tells the last of its notices only.
     "flush_forgets_news": (
-        ENGINE + "flushes.cpp",
+        "src/dsm/news/flushes.cpp",
         [("    const std::size_t bytes = news_.encode_for_anyone(object_.own_news());\n",
           "    const MutableBytes own = object_.own_news();\n"
           "    std::size_t bytes = news_.encode_for_anyone(own);\n" + KEEPS_LAST.format("own"))],

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what this node knows of writes and releases, its own and others', and what of that it has
+// told each peer: the signature, the clock of each node, and the epochs that go with them.
+// Invariant: another thread's news have all of a release of this node or nothing. A notice is
+// dropped only when each peer has it, or min_wts has been raised to cover it. The latch here is the
+// innermost but for those of learned news and epochs.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/latch.hpp"
+#include "base/sparse_array.hpp"
+#include "dsm/counts/statistics.hpp"
+#include "dsm/news/known_epochs.hpp"
+#include "dsm/news/learned_news.hpp"
+#include "dsm/news/own_releases.hpp"
+#include "dsm/news/releases_of_others.hpp"
+#include "dsm/protocol/signature.hpp"
+
+namespace hiroba::dsm {
+
+/// Thread: any; async-signal-safe where nothing else is said.
+class KnownNews {
+public:
+    KnownNews(NodeId self, std::uint32_t nodes, const MemoryOptions& options, OwnReleases& releases,
+              Statistics& statistics);
+
+    /// The number of nodes of which news say what is known of them.
+    static std::size_t known_count(std::uint32_t nodes, const MemoryOptions& options) noexcept {
+        return options.race == MemoryOptions::Race::off ? 0 : nodes;
+    }
+    static std::size_t bytes_max(std::uint32_t nodes, const MemoryOptions& options) noexcept {
+        return bytes_of_news(nodes, options.notices_max, known_count(nodes, options));
+    }
+    KnownEpochs& epochs() noexcept { return epochs_; }
+    const KnownEpochs& epochs() const noexcept { return epochs_; }
+    /// Whether the program flushes, here or elsewhere. A hint: a thread that reads an old value is
+    /// silent about a race a little later.
+    bool program_flushes() const noexcept {
+        return program_flushes_.load(std::memory_order_relaxed);
+    }
+    /// The program flushes here. What was acquired before its first flush a flag may have ordered,
+    /// too: that flush, which looks for races, is not to take it for unordered.
+    void note_own_flush() noexcept {
+        // Relaxed: of two first flushes each makes all of it known.
+        if (own_flush_.load(std::memory_order_relaxed)) return;
+        note_program_flushes();
+        know_what_was_told();
+        own_flush_.store(true, std::memory_order_relaxed);
+    }
+    void note_program_flushes() noexcept {
+        if (!program_flushes()) program_flushes_.store(true, std::memory_order_relaxed);
+    }
+
+    Timestamp min_wts() const noexcept {
+        return Timestamp{min_wts_.load(std::memory_order_seq_cst)};
+    }
+    /// News that have come and are not joined yet.
+    LearnedNews& learned() noexcept { return learned_; }
+    const LearnedNews& learned() const noexcept { return learned_; }
+    /// Encodes news that `peer` may not know; from then on `peer` is taken to know them.
+    std::size_t encode_for(NodeId peer, MutableBytes out) noexcept;
+    /// Encodes news that some node may not know.
+    std::size_t encode_for_anyone(MutableBytes out) noexcept;
+    /// All nodes have what all of `told` (none: all peers) were sent. What was sent need not have
+    /// been received: a peer may take a lock, with the news that lie there, long before it looks at
+    /// the message of a barrier it has not reached.
+    void everyone_knows_through(std::span<const NodeId> told) noexcept;
+    /// All nodes know this node's news up to `sequence`, and so what its releases up to `release`
+    /// have told of.
+    void everyone_knows(ReleaseNumber release, NewsSequence sequence) noexcept;
+    ReleaseNumber known_release() const noexcept {
+        return known_release_.load(std::memory_order_acquire);  // pairs with raising it
+    }
+    NewsSequence last_sequence() noexcept;
+    bool tells_of(Stamp stamp) noexcept;
+
+    /// Adds the notice of one block that this node has merged by an atomic.
+    void add_own(const Notice& notice) noexcept;
+    struct Made {
+        std::span<const Notice> notices;
+        bool had_work;  ///< there were blocks to look at
+    };
+    /// The end of this node's release under way, in its role, all in one piece.
+    /// @param needs  of other nodes' releases, what its bytes were read from; taken over
+    void end_release(const Made& made, NeededReleases& needs,
+                     const AcquiredReleases& acquired) noexcept;
+
+    /// Joins what was learned (causality through a third node needs it): what is joined this node
+    /// tells others. In the acquire role.
+    /// @param taken    gets the notices, to be applied to blocks
+    /// @param applied  gets, per node, which of its releases they and those before tell of
+    /// Returns how many notices.
+    std::size_t join(std::span<Notice> taken, std::span<ReleaseNumber> applied) noexcept;
+    /// Whether `stamp`'s release is told of by what was joined or came.
+    bool has_heard_of(Stamp stamp) noexcept { return tells_of(stamp) || learned_.tells_of(stamp); }
+    /// A release that bytes published here were read from and that is not among `applied`; none:
+    /// all are, and what releases up to `shown_up_to` hold back may be shown.
+    Stamp open_need(std::span<const ReleaseNumber> applied, ReleaseNumber& shown_up_to) noexcept;
+    /// Whether something needed is not acquired.
+    bool needs_open() const noexcept {
+        return needs_open_.load(std::memory_order_acquire);  // pairs with end_release()
+    }
+    /// The program is synchronized with all that was joined. From every teller alike, and whether
+    /// the program or its background flusher heard.
+    void know_what_was_told() noexcept;
+
+private:
+    friend class NodeView;
+
+    /// By several threads, each of which has learned it another way.
+    void raise_known_release(ReleaseNumber release) noexcept;
+
+    // All under the latch.
+    template <class Value>
+    Value least_of(const std::vector<Value>& sent, std::span<const NodeId> told) const noexcept;
+    std::size_t encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept;
+    void join_clocks(std::uint32_t node, const Clock& learned, ReleaseNumber& applied) noexcept;
+    void take_over(NeededReleases& needs, const AcquiredReleases& acquired) noexcept;
+    void trim() noexcept;
+    void show_min_wts() noexcept;
+    void note_untold() noexcept { has_untold_.store(true, std::memory_order_release); }
+
+    NodeId self_;
+    OwnReleases& releases_;
+    Statistics& statistics_;
+    KnownEpochs epochs_;
+    LearnedNews learned_;
+    std::atomic<bool> program_flushes_{false};
+    std::atomic<bool> own_flush_{false};  ///< of a thread here
+
+    Latch latch_;
+    SparseArray<Signature::Entry> entries_;
+    SparseArray<std::uint32_t> index_;
+    Signature signature_;
+    /// Per peer, under the latch: what of the signature it was sent, and up to which of this
+    /// node's releases that told, by notices or by min_wts.
+    std::vector<NewsSequence> sent_;
+    std::vector<ReleaseNumber> sent_releases_;
+    NewsSequence known_to_all_ = 0;  ///< likewise
+    /// The newest that this node has from elsewhere than a barrier's or a fork's news, likewise.
+    NewsSequence learned_aside_ = 0;
+    SparseArray<Clock> clocks_;  ///< per node, likewise
+    /// False: nothing was added to the signature since everyone knew all of it. Changes under the
+    /// latch; read without it by synchronizations that have nothing to say.
+    std::atomic<bool> has_untold_{false};
+    std::atomic<std::uint64_t> min_wts_{0};  ///< copy of the signature's for the fault path
+    std::atomic<bool> needs_open_{false};    ///< changes under the latch
+    std::atomic<ReleaseNumber> known_release_{0};
+};
+
+}  // namespace hiroba::dsm

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dsm/news/known_news.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace hiroba::dsm {
+namespace {
+
+constexpr std::uint32_t nodes = 3;
+
+MemoryOptions options() {
+    MemoryOptions options;
+    options.notices_max = 4;
+    return options;
+}
+
+/// What one node knows, and what an acquire there would take.
+struct Knower {
+    explicit Knower(std::uint32_t rank) : self{rank} {}
+
+    NodeId self;
+    OwnReleases releases;
+    Statistics statistics{false};
+    KnownNews news{self, nodes, options(), releases, statistics};
+    LearnedNews& learned = news.learned();
+    NeededReleases needed{nodes};
+    AcquiredReleases acquired{nodes};
+    std::vector<Notice> taken = std::vector<Notice>(100);
+    std::array<ReleaseNumber, nodes> applied{};
+    std::vector<std::byte> buffer = std::vector<std::byte>(KnownNews::bytes_max(nodes, options()));
+
+    void release(std::span<const Notice> notices) {
+        releases.begin();
+        news.end_release({notices, true}, needed, acquired);
+    }
+    void tell(Knower& listener) {
+        const std::size_t bytes = news.encode_for(listener.self, buffer);
+        const NewsView view{self, Bytes{buffer}.first(bytes), nodes};
+        if (view.header().count + view.header().clocks > 0) listener.learned.learn(self, view);
+    }
+    /// Returns how many notices were learned.
+    std::size_t acquire() {
+        learned.taken();
+        const std::size_t count = news.join(taken, applied);
+        ReleaseNumber shown = 0;
+        if (news.open_need(applied, shown).is_none()) acquired.set_acquired(applied);
+        return count;
+    }
+};
+
+Notice notice(std::uint32_t rank, BlockId block, std::uint64_t wts) {
+    return {Timestamp{wts}, Timestamp{wts + 10}, block, NodeId{rank}};
+}
+
+TEST(KnownNews, a_peer_is_told_once) {
+    Knower writer{0}, reader{1};
+    const std::array made{notice(0, 7, 5)};
+    writer.release(made);
+    writer.tell(reader);
+    EXPECT_TRUE(reader.learned.any());
+    EXPECT_EQ(reader.acquire(), 1u);
+    EXPECT_EQ(reader.taken[0].block, 7u);
+    EXPECT_TRUE(reader.acquired.has({NodeId{0}, 1}));
+    writer.tell(reader);
+    EXPECT_FALSE(reader.learned.any());
+}
+
+TEST(KnownNews, what_was_learned_is_handed_on) {
+    Knower writer{0}, between{1}, reader{2};
+    const std::array made{notice(0, 7, 5)};
+    writer.release(made);
+    writer.tell(between);
+    EXPECT_FALSE(between.news.tells_of({NodeId{0}, 1}));
+    EXPECT_TRUE(between.learned.tells_of({NodeId{0}, 1}));
+    between.acquire();
+    EXPECT_TRUE(between.news.tells_of({NodeId{0}, 1}));
+    between.tell(reader);
+    EXPECT_EQ(reader.acquire(), 1u);
+    EXPECT_TRUE(reader.acquired.has({NodeId{0}, 1}));
+}
+
+TEST(KnownNews, what_was_dropped_unsent_is_in_min_wts) {
+    Knower writer{0}, reader{1};
+    std::vector<Notice> made;
+    for (BlockId block = 0; block < 6; ++block) made.push_back(notice(0, 2 * block, 5 + block));
+    writer.release(made);
+    writer.tell(reader);
+    const std::size_t came = reader.acquire();
+    EXPECT_LE(came, options().notices_max);
+    EXPECT_GE(reader.news.min_wts(), Timestamp{5 + (6 - came) - 1});
+}
+
+TEST(KnownNews, a_release_that_made_nothing_is_told_only_where_it_is_owed) {
+    Knower writer{0}, reader{1};
+    writer.release({});
+    writer.tell(reader);
+    EXPECT_FALSE(reader.learned.any());
+    writer.releases.owe();
+    writer.release({});
+    writer.tell(reader);
+    EXPECT_TRUE(reader.learned.tells_of({NodeId{0}, 2}));
+}
+
+TEST(KnownNews, nothing_is_forgotten_that_some_peer_was_not_told) {
+    Knower writer{0}, reader{1}, late{2};
+    const std::array first{notice(0, 7, 5)}, second{notice(0, 9, 6)};
+    const std::array all{NodeId{1}, NodeId{2}};
+    writer.release(first);
+    writer.tell(reader);
+    writer.tell(late);
+    writer.release(second);  // after the barrier's messages
+    writer.tell(reader);
+    writer.news.everyone_knows_through(all);
+    EXPECT_EQ(writer.news.known_release(), 0u);
+    late.acquire();
+    writer.tell(late);
+    EXPECT_EQ(late.acquire(), 1u);
+    EXPECT_EQ(late.taken[0].block, 9u);
+    writer.news.everyone_knows_through(all);
+    EXPECT_EQ(writer.news.known_release(), 2u);
+}
+
+TEST(KnownNews, bytes_of_a_release_that_is_not_acquired_open_a_need) {
+    Knower writer{1};
+    writer.needed.note_any();
+    writer.needed.note({NodeId{2}, 3});
+    writer.release({});
+    EXPECT_TRUE(writer.news.needs_open());
+    EXPECT_FALSE(writer.needed.any());
+    ReleaseNumber shown = 0;
+    EXPECT_EQ(writer.news.open_need(writer.applied, shown), (Stamp{NodeId{2}, 3}));
+    writer.applied[2] = 3;
+    EXPECT_TRUE(writer.news.open_need(writer.applied, shown).is_none());
+    EXPECT_FALSE(writer.news.needs_open());
+    EXPECT_EQ(shown, 1u);
+}
+
+}  // namespace
+}  // namespace hiroba::dsm
