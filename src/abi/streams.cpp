@@ -7,8 +7,6 @@
 #include "abi/streams.hpp"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdio_ext.h>
 
 #include <cstddef>
 #include <cstring>
@@ -17,11 +15,10 @@
 #include <ostream>
 #include <typeinfo>
 
+#include "abi/libc/files/whole_output.hpp"
+
 namespace hiroba::abi {
 namespace {
-
-/// stdout as libc sees it. The program's own `stdout` may be a copy in global memory.
-constinit FILE* c_output = nullptr;
 
 /// libgfortran's subroutine FLUSH; a null unit means all.
 using FlushFortran = void(int* unit);
@@ -110,8 +107,8 @@ void construct_unsynchronized_buffers() noexcept {
 }  // namespace
 
 void prepare_streams(NodeId self, std::uint32_t nodes) noexcept {
-    c_output = stdout;
     if (nodes == 1) return;
+    prepare_whole_output();
     flush_fortran = find_in_program<FlushFortran>("_gfortran_flush_i4");
     construct_cxx_streams();
     narrow_output.stream = find_in_program<std::ostream>("_ZSt4cout");
@@ -126,9 +123,6 @@ void flush_streams() noexcept {
     flush_output();
 }
 
-void flush_output() noexcept {
-    // Unlocked: what another thread is just writing is told by its own release.
-    if (c_output != nullptr && __fpending(c_output) > 0) fflush(c_output);
-}
+void flush_output() noexcept { write_out_standard_output(); }
 
 }  // namespace hiroba::abi

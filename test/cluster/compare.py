@@ -36,11 +36,13 @@ class Case:
     on several nodes it must end with status 78 and a line that has this in it."""
 
     def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None,
-                 refused=None, tasks=False, compiler="gcc", flags=(), library=None, threads=1):
+                 refused=None, tasks=False, compiler="gcc", flags=(), library=None, threads=1,
+                 any_order=False):
         self.source, self.arguments, self.stdin = source, list(arguments), stdin
         self.regions, self.stderr = regions, stderr
         self.tasks = tasks  # each node must have executed some
         self.threads = threads  # of each node, at least: where its fault shows
+        self.any_order = any_order  # of the lines on standard output
         self.environment = {"KMP_WARNINGS": "0"} | (environment or {})  # of LLVM's runtime alone
         self.refused = refused  # (status, what a line says), where no bare run is the truth
         self.compiler, self.flags = compiler, list(flags)
@@ -130,6 +132,7 @@ def all_cases():
         Case("pinned_buffers.cpp"),
         Case("files.c", environment=EXAMINED),
         Case("redirected.c"),
+        *[Case("whole_lines.c", how, any_order=True, regions=how != "line", threads=2) for how in ("usual", "line", "none", "own")],
         Case("mappings.c"),
         Case("memory_advice.c"),
         Case("early_mappings.c", library=("early_mappings_library.c", "gcc")),
@@ -352,6 +355,8 @@ def check(options, case, flavour, nodes, threads, engine, directory):
         wrong.append(f"did not end within {LIMIT_SECONDS} s")
     elif got_status != status:
         wrong.append(f"status {got_status}, bare {status}")
+    if case.any_order:
+        stdout, got_stdout = (b"".join(sorted(text.splitlines(True))) for text in (stdout, got_stdout))
     if got_stdout != stdout:
         wrong.append("standard output differs\n--- bare\n" + stdout[-600:].decode(errors="replace") +
                      "\n--- hiroba\n" + got_stdout[-600:].decode(errors="replace"))

@@ -14,6 +14,7 @@
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/libc/files/standard_streams.hpp"
+#include "abi/libc/files/whole_output.hpp"
 #include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/process/attributes.hpp"
 #include "abi/world.hpp"
@@ -285,6 +286,8 @@ long perform_system_call(long number, const CallArguments& arguments) noexcept {
     {
         PinnedBuffers buffers;
         buffers.add(*row, arguments);
+        const bool writes = number == SYS_write || number == SYS_writev;
+        const WritingTurn turn{writes ? a[0] : -1};
         result = call_with(buffers, number, arguments);
         if (result > 0 && !buffers.is_empty())
             result = finish_transfer(buffers, number, arguments, result);

@@ -16,6 +16,7 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/foreign_streams.hpp"
+#include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/process/signals.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
@@ -225,16 +226,20 @@ size_t __fread_unlocked_chk(void* buffer, size_t room, size_t size, size_t count
 }
 size_t fwrite(const void* buffer, size_t size, size_t count, FILE* stream) {
     const PinnedStreamBuffer pinned{buffer, size * count, false};
-    return real_fwrite(buffer, size, count, near(stream));
+    return real_fwrite(buffer, size, count, Output(stream).near_stream());
 }
 size_t fwrite_unlocked(const void* buffer, size_t size, size_t count, FILE* stream) {
     const PinnedStreamBuffer pinned{buffer, size * count, false};
-    return real_fwrite_unlocked(buffer, size, count, near(stream));
+    return real_fwrite_unlocked(buffer, size, count, Output(stream).near_stream());
 }
 
 /// A stream's buffer is read and written by the kernel long after this call: one in global memory
 /// is declined, and libc takes its own, which the program cannot tell from the outside.
 int setvbuf(FILE* stream, char* buffer, int mode, size_t bytes) noexcept {
+    const bool takes_bytes = buffer != nullptr && mode == _IOFBF;
+    if (is_far(stream)) return buffer_far(stream, mode, takes_bytes ? bytes : 0);
+    if (const int number = standard_number(stream); number >= 0 && spans_nodes())
+        return buffer_standard_stream(number, mode, takes_bytes ? bytes : 0);
     return real_setvbuf(stream, is_global(buffer) ? nullptr : buffer, mode, bytes);
 }
 void setbuf(FILE* stream, char* buffer) noexcept {
@@ -243,6 +248,7 @@ void setbuf(FILE* stream, char* buffer) noexcept {
 void setbuffer(FILE* stream, char* buffer, size_t bytes) noexcept {
     setvbuf(stream, buffer, buffer != nullptr ? _IOFBF : _IONBF, bytes);
 }
+void setlinebuf(FILE* stream) noexcept { setvbuf(stream, nullptr, _IOLBF, 0); }
 
 int poll(pollfd* descriptors, nfds_t count, int timeout_ms) {
     if (spans_nodes())

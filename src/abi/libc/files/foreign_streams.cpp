@@ -157,8 +157,12 @@ StandIn& find_stand_in(FILE* far, NodeId owner) noexcept {
     return *free;
 }
 
-bool is_far(FILE* stream) noexcept {
-    return spans_nodes() && stream != nullptr && owner_of(stream) != none();
+/// is_far(); a standard stream of this node's is buffered as the program wants it from here on.
+bool is_far_now(FILE* stream) noexcept {
+    if (!spans_nodes() || stream == nullptr) return false;
+    if (owner_of(stream) != none()) return true;
+    if (const int number = standard_number(stream); number >= 0) follow_buffering(number);
+    return false;
 }
 
 StandIn& stand_in_of(FILE* stream) noexcept { return find_stand_in(stream, owner_of(stream)); }
@@ -239,7 +243,19 @@ private:
 
 }  // namespace
 
-FILE* near(FILE* stream) noexcept { return is_far(stream) ? stand_in_of(stream).local : stream; }
+bool is_far(FILE* stream) noexcept {
+    return spans_nodes() && stream != nullptr && owner_of(stream) != none();
+}
+
+FILE* near(FILE* stream) noexcept {
+    return is_far_now(stream) ? stand_in_of(stream).local : stream;
+}
+
+int buffer_far(FILE* stream, int mode, std::size_t bytes) noexcept {
+    const std::int64_t result =
+        ask(stand_in_of(stream), StreamCall::buffer, mode, static_cast<long>(bytes));
+    return result < 0 ? failed<int>(result) : 0;
+}
 
 bool read_far(void* buffer, std::size_t size, std::size_t count, FILE* stream,
               std::size_t* got) noexcept {
@@ -279,29 +295,29 @@ using namespace hiroba::abi;
 extern "C" {
 
 int vfprintf(FILE* stream, const char* format, va_list list) {
-    return real_vfprintf(near(stream), format, list);
+    return real_vfprintf(Output(stream).near_stream(), format, list);
 }
 int fprintf(FILE* stream, const char* format, ...) {
     va_list list;
     va_start(list, format);
-    const int printed = real_vfprintf(near(stream), format, list);
+    const int printed = real_vfprintf(Output(stream).near_stream(), format, list);
     va_end(list);
     return printed;
 }
 int __vfprintf_chk(FILE* stream, int flag, const char* format, va_list list) {
-    return real___vfprintf_chk(near(stream), flag, format, list);
+    return real___vfprintf_chk(Output(stream).near_stream(), flag, format, list);
 }
 int __fprintf_chk(FILE* stream, int flag, const char* format, ...) {
     va_list list;
     va_start(list, format);
-    const int printed = real___vfprintf_chk(near(stream), flag, format, list);
+    const int printed = real___vfprintf_chk(Output(stream).near_stream(), flag, format, list);
     va_end(list);
     return printed;
 }
-int fputs(const char* text, FILE* stream) { return real_fputs(text, near(stream)); }
-int fputc(int c, FILE* stream) { return real_fputc(c, near(stream)); }
-int putc(int c, FILE* stream) { return real_fputc(c, near(stream)); }
-int _IO_putc(int c, FILE* stream) { return real_fputc(c, near(stream)); }
+int fputs(const char* text, FILE* stream) { return real_fputs(text, Output(stream).near_stream()); }
+int fputc(int c, FILE* stream) { return real_fputc(c, Output(stream).near_stream()); }
+int putc(int c, FILE* stream) { return real_fputc(c, Output(stream).near_stream()); }
+int _IO_putc(int c, FILE* stream) { return real_fputc(c, Output(stream).near_stream()); }
 
 char* fgets(char* text, int bytes, FILE* stream) { return real_fgets(text, bytes, near(stream)); }
 char* __fgets_chk(char* text, size_t room, int bytes, FILE* stream) {
@@ -331,7 +347,12 @@ int __isoc99_scanf(const char* format, ...) {
     return count;
 }
 
-int fflush(FILE* stream) { return is_far(stream) ? flush_far(stream) : real_fflush(stream); }
+int fflush(FILE* stream) {
+    if (is_far(stream)) return flush_far(stream);
+    if (!spans_nodes()) return real_fflush(stream);
+    if (stream == nullptr) flush_standard_output();
+    return stream == standard_output() ? flush_standard_output() : real_fflush(stream);
+}
 int fclose(FILE* stream) {
     if (is_far(stream)) return close_far(stream);
     note_standard(stream);

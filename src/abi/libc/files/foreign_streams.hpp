@@ -8,11 +8,31 @@
 
 #include <cstddef>
 
+#include "abi/libc/files/whole_output.hpp"
+
 namespace hiroba::abi {
 
 /// `stream` itself, or the stand-in for one that belongs to another node; standard input belongs
 /// to node 0. Ends the process when more than 256 streams of other nodes are in use.
 FILE* near(FILE* stream) noexcept;
+bool is_far(FILE* stream) noexcept;
+
+/// near() for a call that writes, in its full expression: what is due goes out behind it.
+class Output {
+public:
+    explicit Output(FILE* stream) noexcept : near_(near(stream)), whole_(near_) {}
+    Output(const Output&) = delete;
+    Output& operator=(const Output&) = delete;
+    ~Output() { end_of_output(near_); }
+    FILE* near_stream() const noexcept { return near_; }
+
+private:
+    FILE* near_;
+    UnbufferedCall whole_;
+};
+
+/// setvbuf() of a stream of another node, which takes a buffer of its own.
+int buffer_far(FILE* stream, int mode, std::size_t bytes) noexcept;
 
 /// fread() of a stream of another node: the owner is asked for all bytes at once, not for each.
 /// False: it belongs to this node, nothing was done.

@@ -69,6 +69,9 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
         case StreamCall::flush: return outcome(fflush(stream));
         case StreamCall::close: return outcome(fclose(stream));
         case StreamCall::number: return outcome(fileno(stream));
+        case StreamCall::buffer:
+            return outcome(setvbuf(stream, nullptr, static_cast<int>(words.word[1]),
+                                   static_cast<std::size_t>(words.word[2])));
         case StreamCall::reopen: return reopen(stream, reinterpret_cast<char*>(data), in_bytes);
     }
     return -ENOSYS;

@@ -31,7 +31,8 @@ enum class StreamCall : std::int64_t {
     flush,
     close,
     number,
-    reopen  ///< the words as freopen(): mode and path in the data
+    buffer,  ///< setvbuf() with the mode and bytes, and a buffer of the owner's
+    reopen   ///< the words as freopen(): mode and path in the data
 };
 
 /// One node's part: the client of others and the thread that serves them.

@@ -70,7 +70,8 @@ int __printf_chk(int flag, const char* format, ...) {
 
 /// Elsewhere text and newline go in one piece, as under the stream's lock.
 int puts(const char* text) {
-    if (is_near(stdout)) return real_puts(text);
+    const Output output{stdout};
+    if (output.near_stream() == stdout) return real_puts(text);
     return fprintf(stdout, "%s\n", text);
 }
 int putchar(int c) { return fputc(c, stdout); }
@@ -89,12 +90,17 @@ int __isoc99_vscanf(const char* format, va_list list) {
 }
 
 int fputs_unlocked(const char* text, FILE* stream) {
-    return real_fputs_unlocked(text, near(stream));
+    return real_fputs_unlocked(text, Output(stream).near_stream());
 }
-int fputc_unlocked(int c, FILE* stream) { return real_fputc_unlocked(c, near(stream)); }
-int putc_unlocked(int c, FILE* stream) { return real_fputc_unlocked(c, near(stream)); }
+int fputc_unlocked(int c, FILE* stream) {
+    return real_fputc_unlocked(c, Output(stream).near_stream());
+}
+int putc_unlocked(int c, FILE* stream) {
+    return real_fputc_unlocked(c, Output(stream).near_stream());
+}
 int __overflow(FILE* stream, int c) {
-    return is_near(stream) ? real___overflow(stream, c) : real_fputc_unlocked(c, near(stream));
+    return is_near(stream) ? real___overflow(stream, c)
+                           : real_fputc_unlocked(c, Output(stream).near_stream());
 }
 char* fgets_unlocked(char* text, int bytes, FILE* stream) {
     return real_fgets_unlocked(text, bytes, near(stream));
