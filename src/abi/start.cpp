@@ -16,6 +16,7 @@
 #include "abi/libc/process/crashes.hpp"
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/thread_keys.hpp"
 #include "abi/libc/threads/threads.hpp"
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
@@ -92,6 +93,7 @@ int start_main(const omp::ProgramVectors& vectors) {
 
 void run_main() {
     become_main_thread();
+    inherit_key_values();
     world()->omp->become_initial_thread();
     const auto vectors =
         omp::copy_vectors(program.argc, program.argv, environ, program.auxiliary, &allocate_global);

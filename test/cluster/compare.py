@@ -145,6 +145,8 @@ def all_cases():
         Case("rows_of_streams.c"),
         Case("own_threads.cpp"),
         Case("own_threads.cpp", "pthread_exit"),
+        Case("thread_keys.c", library=("thread_keys_library.c", "gcc")),
+        Case("thread_keys.c", "leave", regions=False, library=("thread_keys_library.c", "gcc")),
         Case("threads.c"),
         Case("threads.c", "regions only"),
         Case("threads.c", "overflow", refused=(139, b"in a thread the program made")),

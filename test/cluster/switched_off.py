@@ -122,6 +122,8 @@ def rows():
             result=0),
         Row("std::atomic::wait", case("sync_atomic_wait.cpp ordered"), stub="is_global_futex", result=0),
         Row("futures, futex(2)", case("sync_futures.cpp"), stub="is_global_futex", result=0),
+        Row("thread-specific keys", case("thread_keys.c with a library by gcc"),
+            hide="(__)?pthread_(key_create|key_delete|[gs]etspecific)|tss_.*"),
         Row("waits within a library", case("waits_in_library.c with a library by gcc"),
             stub="is_system_wait", result=0),
         Row("robust mutexes refused", case("sync_refused.cpp robust"), hide="pthread_mutex_.*"),

@@ -39,6 +39,7 @@ constinit std::atomic<Spread> spread{Spread::unknown};
 namespace {
 
 constinit EarlyArena early;
+constinit std::byte* common = nullptr;  ///< the first block of `early`
 constinit dsm::AddressRange heap_arenas;
 constinit std::atomic<dsm::Heap*> heap_seen{nullptr};
 constinit std::atomic<bool> deciding{false};
@@ -155,6 +156,7 @@ bool detail::decide_spread() noexcept {
         heap_arenas = {map.early_arena().end(),
                        round_up(map.shape().heap_bytes, block_bytes_max) * nodes};
         early.open(map.early_arena(), map.main_range());
+        common = static_cast<std::byte*>(early.allocate(common_bytes, page_bytes));
         learn_callers();
         // Registered first, our handlers run after all others before a fork and before them after
         // it, so none of them can allocate while the latches are held.
@@ -197,6 +199,8 @@ bool is_program_memory(const void* block) noexcept {
 }
 
 dsm::AddressRange early_allocations() noexcept { return early.used(); }
+
+std::byte* common_memory() noexcept { return common; }
 
 void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed) noexcept {
     const RuntimeScope latches;

@@ -54,6 +54,11 @@ bool is_for_program(const void* return_address) noexcept;
 /// Where memory was handed out before take-over; whole pages, maybe none.
 dsm::AddressRange early_allocations() noexcept;
 
+/// Global memory at the same address in every process of the job, from its first call on, zero at
+/// first: for what all nodes keep together of libc's. is_spread() only.
+inline constexpr std::size_t common_bytes = std::size_t{16} << 10;
+std::byte* common_memory() noexcept;
+
 /// The node in whose libc heap `address` lies, when that is not this one: the heaps of the nodes
 /// lie one behind the other. Async-signal-safe.
 std::optional<NodeId> foreign_private_heap(const void* address) noexcept;

@@ -23,6 +23,7 @@
 
 #include "abi/libc/real.hpp"
 #include "abi/libc/sync/sync_objects.hpp"
+#include "base/program_call.hpp"
 
 HIROBA_REAL(pthread_once);
 HIROBA_REAL(call_once);
@@ -55,7 +56,7 @@ void once(dsm::SyncTable& table, volatile int* control, void (*routine)()) {
     const OnceEnd end{table, control};
     if (*control == once_done) return;
     prepare_unwinder();
-    routine();
+    call_program(routine);
     *control = once_done;
 }
 

@@ -18,6 +18,7 @@
 #include "abi/kmp/thread_notes.hpp"
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/thread_keys.hpp"
 #include "abi/libc/threads/thread_stacks.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -57,6 +58,7 @@ void note_end() noexcept {
 }
 
 void end_thread(void*) {
+    end_key_values();  // what destroys them is of the program
     if (World* const node = world(); node != nullptr && node->omp != nullptr) {
         kmp::forget_notes();
         node->omp->forget_thread();
@@ -96,6 +98,7 @@ int start_thread(pthread_t* thread, const pthread_attr_t& attributes, ThreadStar
 
 /// Natively the process lives on until its last thread ends; the runtime's own threads never do.
 [[noreturn]] void leave_main() {
+    end_key_values();
     for (std::uint32_t alive = threads_alive.load(); alive != 0; alive = threads_alive.load()) {
         threads_alive.wait(alive);
     }
