@@ -131,6 +131,8 @@ def all_cases():
         Case("system_calls.c", environment=EXAMINED),
         Case("pinned_buffers.cpp"),
         Case("files.c", environment=EXAMINED),
+        Case("handovers.c", environment=EXAMINED),
+        Case("handovers.c", environment=EXAMINED | {"HIROBA_PROVIDER": "udp"}),
         Case("redirected.c"),
         *[Case("whole_lines.c", how, any_order=True, regions=how != "line", threads=2) for how in ("usual", "line", "none", "own")],
         Case("mappings.c"),

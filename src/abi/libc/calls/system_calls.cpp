@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "abi/libc/calls/handovers.hpp"
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/short_counts.hpp"
 #include "abi/libc/files/descriptors.hpp"
@@ -259,9 +260,7 @@ void note_closed_standard(unsigned first, unsigned last, long flags) noexcept {
         standard_descriptor_changed(fd, world()->job.self);
 }
 
-}  // namespace
-
-long perform_system_call(long number, const CallArguments& arguments) noexcept {
+long perform(long number, const CallArguments& arguments) noexcept {
     const long* const a = arguments.word;
     if (takes_ours(number, arguments)) return -EBADF;
     refuse_attribute_call(number, a[0], a[2]);
@@ -295,6 +294,16 @@ long perform_system_call(long number, const CallArguments& arguments) noexcept {
     }
     note_standard(*row, arguments, result);
     return makes_descriptor(*row, arguments) ? number_new_descriptor(result) : result;
+}
+
+}  // namespace
+
+long perform_system_call(long number, const CallArguments& arguments) noexcept {
+    const Handover handover = handover_by(number, arguments);
+    if (handover == Handover::tells) world()->memory->flush();
+    const long result = perform(number, arguments);
+    if (handover == Handover::is_told && result >= 0) world()->memory->flush();
+    return result;
 }
 
 }  // namespace hiroba::abi

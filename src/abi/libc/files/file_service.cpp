@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/libc/files/file_service.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/files/descriptors.hpp"
+#include "abi/libc/process/exit_handlers.hpp"
+#include "abi/messages.hpp"
+#include "base/fatal.hpp"
+#include "base/own_descriptors.hpp"
+#include "base/service_thread.hpp"
+
+namespace hiroba::abi {
+namespace {
+
+FILE* stream_of(const CallArguments& words) noexcept {
+    return reinterpret_cast<FILE*>(static_cast<std::uintptr_t>(words.word[0]));
+}
+
+/// -1 and errno as one number.
+std::int64_t outcome(std::int64_t result) noexcept { return result < 0 ? -errno : result; }
+
+/// `texts`: the mode and, unless the stream keeps its file, the path, each with its zero.
+std::int64_t reopen(FILE* stream, const char* texts, std::size_t bytes) noexcept {
+    const char* const mode = texts;
+    const char* const path = std::strlen(mode) + 1 < bytes ? mode + std::strlen(mode) + 1 : nullptr;
+    return freopen(path, mode, stream) != nullptr ? 0 : -errno;
+}
+
+bool makes_descriptor(std::int64_t number, const CallArguments& words) noexcept {
+    return number == SYS_dup ||
+           (number == SYS_fcntl && (words.word[1] == F_DUPFD || words.word[1] == F_DUPFD_CLOEXEC));
+}
+
+/// On the stream's own node. libc's own functions: our library's calls are not interposed.
+std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte* data,
+                         std::size_t in_bytes, std::size_t out_bytes) noexcept {
+    FILE* const stream = stream_of(words);
+    errno = 0;
+    switch (call) {
+        case StreamCall::write: {
+            const std::size_t written = fwrite(data, 1, in_bytes, stream);
+            return written == 0 && errno != 0 ? -errno : static_cast<std::int64_t>(written);
+        }
+        case StreamCall::read: {
+            const std::size_t got = fread(data, 1, out_bytes, stream);
+            return got == 0 && ferror(stream) != 0 && errno != 0 ? -errno
+                                                                 : static_cast<std::int64_t>(got);
+        }
+        case StreamCall::unread:
+            for (std::size_t i = 0; i < in_bytes; ++i) {
+                const int c = static_cast<unsigned char>(data[i]);
+                if (ungetc(c, stream) == EOF) return -EIO;
+            }
+            return 0;
+        case StreamCall::seek:
+            return outcome(fseeko(stream, words.word[1], static_cast<int>(words.word[2])));
+        case StreamCall::tell: return outcome(ftello(stream));
+        case StreamCall::flush: return outcome(fflush(stream));
+        case StreamCall::close: return outcome(fclose(stream));
+        case StreamCall::number: return outcome(fileno(stream));
+        case StreamCall::buffer:
+            return outcome(setvbuf(stream, nullptr, static_cast<int>(words.word[1]),
+                                   static_cast<std::size_t>(words.word[2])));
+        case StreamCall::reopen: return reopen(stream, reinterpret_cast<char*>(data), in_bytes);
+    }
+    return -ENOSYS;
+}
+
+/// @param data  of the request; the reply's, when it returns
+std::int64_t carry_out(const FileRequest& request, std::byte* data) noexcept {
+    CallArguments words;
+    for (int i = 0; i < 6; ++i) words.word[i] = request.words[i];
+    if (request.number >= static_cast<std::int64_t>(HandlerCall::at_exit))
+        return register_handler(static_cast<HandlerCall>(request.number), words);
+    if (request.number >= static_cast<std::int64_t>(StreamCall::write))
+        return call_stream(static_cast<StreamCall>(request.number), words, data, request.in_bytes,
+                           request.out_bytes);
+    if (is_kept_descriptor(static_cast<int>(words.word[0]))) return -EBADF;
+    if (request.data_at >= 0) words.word[request.data_at] = dsm::kernel::as_word(data);
+    const long* const w = words.word;
+    const long result = dsm::kernel_call(request.number, w[0], w[1], w[2], w[3], w[4], w[5]);
+    return makes_descriptor(request.number, words) ? number_new_descriptor(result) : result;
+}
+
+}  // namespace
+
+FileService::FileService(net::Endpoint& endpoint, std::size_t chunk_bytes)
+    : endpoint_(endpoint),
+      chunk_bytes_(chunk_bytes),
+      slots_(std::size_t{endpoint.nodes()} * file_lanes) {
+    endpoint.on(message::file_request, &on_request, this);
+}
+
+int FileService::start_thread() noexcept {
+    pthread_t thread;
+    const ServiceThreadStart blocked;
+    return pthread_create(&thread, nullptr, &serve, this);
+}
+
+Result<void> FileService::start() {
+    free_threads_ = 1;
+    const int failure = start_thread();
+    if (failure == 0) return {};
+    return Error{ErrorKind::environment,
+                 std::string("the thread that serves files did not start: ") +
+                     std::strerror(failure) + ". " + thread_advice(failure)};
+}
+
+// In a handler of messages, where nothing may be allocated: libc's heap may be locked by the thread
+// that polls.
+FileService::Slot& FileService::slot_of(NodeId from, std::uint32_t lane) noexcept {
+    Slot*& slot = slots_[std::size_t{from.value} * file_lanes + lane];
+    if (slot != nullptr) return *slot;
+    const std::size_t bytes = sizeof(Slot) + chunk_bytes_;
+    const long at = dsm::kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (dsm::kernel_failed(at))
+        die(exit_environment, "no memory for a file request of node %u: %ld", from.value, at);
+    slot = reinterpret_cast<Slot*>(at);
+    return *slot;
+}
+
+void FileService::on_request(void* self, NodeId from, Bytes body) noexcept {
+    auto& service = *static_cast<FileService*>(self);
+    FileRequest request;
+    HIROBA_INVARIANT(
+        body.size() >= sizeof request && body.size() <= sizeof request + service.chunk_bytes_,
+        "file request of %lu bytes from node %u", body.size(), from.value);
+    std::memcpy(&request, body.data(), sizeof request);
+    HIROBA_INVARIANT(request.lane < file_lanes, "file request of node %u in lane %u", from.value,
+                     request.lane);
+    Slot& slot = service.slot_of(from, request.lane);
+    slot.request = request;
+    slot.from = from;
+    std::memcpy(slot.data(), body.data() + sizeof request, body.size() - sizeof request);
+    service.put(slot);
+    service.arrived_.fetch_add(1);
+    service.arrived_.notify_one();
+}
+
+void FileService::put(Slot& slot) noexcept {
+    const std::scoped_lock guard{latch_};
+    slot.next = nullptr;
+    (first_ == nullptr ? first_ : last_->next) = &slot;
+    last_ = &slot;
+}
+
+FileService::Slot* FileService::take() noexcept {
+    const std::scoped_lock guard{latch_};
+    Slot* const slot = first_;
+    if (slot == nullptr) return nullptr;
+    first_ = slot->next;
+    --free_threads_;
+    return slot;
+}
+
+// Called before a request is carried out, which may wait for what the next one does.
+void FileService::keep_one_free() noexcept {
+    {
+        const std::scoped_lock guard{latch_};
+        if (free_threads_ > 0) return;
+        ++free_threads_;
+    }
+    const int failure = start_thread();
+    if (failure == 0) return;
+    ServiceThreadStart::fail("serves files beside one that waits", failure);
+}
+
+void* FileService::serve(void* self) noexcept {
+    auto& service = *static_cast<FileService*>(self);
+    for (;;) {
+        const std::uint32_t seen = service.arrived_.load();
+        Slot* const slot = service.take();
+        if (slot == nullptr) {
+            service.arrived_.wait(seen);
+            continue;
+        }
+        service.keep_one_free();
+        service.answer(*slot);
+        const std::scoped_lock guard{service.latch_};
+        ++service.free_threads_;
+    }
+}
+
+void FileService::answer(Slot& slot) noexcept {
+    const FileRequest& request = slot.request;
+    const FileReply reply{carry_out(request, slot.data()), request.lane};
+    const Bytes parts[] = {std::as_bytes(std::span(&reply, 1)),
+                           {slot.data(), reply.result < 0 ? 0 : request.out_bytes}};
+    // Behind the reply the slot is the next request's: a message is copied when it is sent.
+    endpoint_.send(slot.from, message::file_reply, net::Urgency::wake_service, parts);
+}
+
+}  // namespace hiroba::abi

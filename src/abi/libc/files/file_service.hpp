@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: carries out what other nodes ask by RemoteFiles, and what travels between the two.
+// Invariant: while any request is carried out, a thread is free for the next: what waits (a read of
+// an empty pipe) may wait for what another request does. The threads end with the process.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/latch.hpp"
+#include "base/result.hpp"
+#include "net/net.hpp"
+
+namespace hiroba::abi {
+
+/// What can be done with a stream of another node; numbered behind the kernel's calls.
+enum class StreamCall : std::int64_t {
+    write = 1 << 20,
+    read,
+    unread,  ///< gives characters back, the last one read first
+    seek,
+    tell,
+    flush,
+    close,
+    number,
+    buffer,  ///< setvbuf() with the mode and bytes, and a buffer of the owner's
+    reopen   ///< the words as freopen(): mode and path in the data
+};
+
+/// What carries a call over, in front of the data.
+struct FileRequest {
+    std::int64_t number;
+    std::int64_t words[6];
+    std::int32_t data_at;
+    std::uint32_t in_bytes;
+    std::uint32_t out_bytes;
+    std::uint32_t lane;  ///< of the asking node; goes back with the reply
+};
+struct FileReply {
+    std::int64_t result;
+    std::uint64_t lane;
+};
+/// So many calls of one node are under way at a time; further ones wait for one of these to end.
+inline constexpr std::uint32_t file_lanes = 64;
+
+/// The serving side of one node.
+class FileService {
+public:
+    /// Before Endpoint::connect().
+    /// @param chunk_bytes  of data that one request or reply has at most
+    FileService(net::Endpoint& endpoint, std::size_t chunk_bytes);
+    /// Starts the first thread.
+    Result<void> start();
+
+private:
+    /// A request of one lane of one node; chunk_bytes of data lie behind it. Mapped when it comes
+    /// first, and used again.
+    struct Slot {
+        FileRequest request;
+        NodeId from;
+        Slot* next;  ///< of those that wait
+
+        std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+    };
+
+    static void on_request(void* self, NodeId from, Bytes body) noexcept;
+    static void* serve(void* self) noexcept;
+    Slot& slot_of(NodeId from, std::uint32_t lane) noexcept;
+    void put(Slot& slot) noexcept;
+    Slot* take() noexcept;
+    int start_thread() noexcept;
+    void keep_one_free() noexcept;
+    void answer(Slot& slot) noexcept;
+
+    net::Endpoint& endpoint_;
+    std::size_t chunk_bytes_;
+    std::vector<Slot*> slots_;  ///< by node and lane; the progress role's
+
+    Latch latch_;
+    Slot* first_ = nullptr;  ///< of those that wait; with the latch, as the next two
+    Slot* last_ = nullptr;
+    std::uint32_t free_threads_ = 0;
+    std::atomic<std::uint32_t> arrived_{0};  ///< requests so far; a free thread sleeps on it
+};
+
+}  // namespace hiroba::abi
