@@ -20,6 +20,7 @@
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/process/signals.hpp"
+#include "abi/libc/process/thread_attributes.hpp"
 #include "abi/libc/threads/threads.hpp"
 #include "abi/ompt/entry_points.hpp"
 #include "abi/space_shape.hpp"
@@ -125,22 +126,24 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     auto board = net::kick::Mailboxes::make_board(*node.endpoint, node.job.job_key);
     if (!board) return board.error();
     node.board = std::move(*board);
-    auto runtime = omp::create_runtime({.endpoint = node.endpoint.get(),
-                                        .memory = node.memory.get(),
-                                        .locks = node.locks.get(),
-                                        .heap = node.heap.get(),
-                                        .board = node.board.get(),
-                                        .flusher = node.flusher.get(),
-                                        .threads_per_node = node.job.threads_per_node,
-                                        .threads_per_node_max = node.map->shape().threads_per_node,
-                                        .small_regions_stay = setting("HIROBA_REGIONS") == "auto",
-                                        .start_thread = &start_another_thread,
-                                        .show_affinity = &show_affinity,
-                                        .flush_streams = &flush_streams,
-                                        .publish_process = &publish_process_state,
-                                        .apply_process = &apply_process_state,
-                                        .interruptions = signals},
-                                       &find_tool_entry_point);
+    auto runtime =
+        omp::create_runtime({.endpoint = node.endpoint.get(),
+                             .memory = node.memory.get(),
+                             .locks = node.locks.get(),
+                             .heap = node.heap.get(),
+                             .board = node.board.get(),
+                             .flusher = node.flusher.get(),
+                             .threads_per_node = node.job.threads_per_node,
+                             .threads_per_node_max = node.map->shape().threads_per_node,
+                             .small_regions_stay = setting("HIROBA_REGIONS") == "auto",
+                             .start_thread = &start_another_thread,
+                             .show_affinity = &show_affinity,
+                             .flush_streams = &flush_streams,
+                             .publish_process = &publish_process_state,
+                             .apply_process = &apply_process_state,
+                             .inheritance = {&attributes_of_this_thread, &take_over_attributes},
+                             .interruptions = signals},
+                            &find_tool_entry_point);
     if (!runtime) return runtime.error();
     node.omp = std::move(*runtime);
     return {};

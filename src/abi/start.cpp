@@ -15,6 +15,8 @@
 #include "abi/libc/memory/memory_limit.hpp"
 #include "abi/libc/process/crashes.hpp"
 #include "abi/libc/process/job_end.hpp"
+#include "abi/libc/process/signal_masks.hpp"
+#include "abi/libc/process/thread_attributes.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/threads/thread_keys.hpp"
 #include "abi/libc/threads/threads.hpp"
@@ -107,6 +109,8 @@ void run_thread(std::uint32_t local_thread) {
         if (world()->job.self.value == 0) run_main();
         // As main on node 0, this thread has what is meant for the whole process.
         pthread_sigmask(SIG_SETMASK, &program.signal_mask, nullptr);
+    } else {
+        keep_signals_closed(program.signal_mask);
     }
     world()->omp->work(local_thread);
     // On node 0 the process ends with main's thread.
@@ -135,6 +139,7 @@ void start_background_flusher() {
     require(assemble_node(job, objects));
     if (omp::have_thread_local(objects)) omp::program_has_thread_local.store(true);
     program.signal_mask = omp::block_asynchronous_signals();
+    note_first_attributes(program.signal_mask);
     tell_of_crashes();
     learn_memory_limit();
     prepare_system_call_trap();

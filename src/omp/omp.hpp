@@ -17,6 +17,7 @@
 #include "omp/task/dependences.hpp"
 #include "omp/task/task_loop.hpp"
 #include "omp/team/cancellation.hpp"
+#include "omp/team/made_threads.hpp"
 
 namespace hiroba::net {
 class Endpoint;
@@ -71,6 +72,7 @@ struct Parts {
     /// null.
     ProcessState (*publish_process)() noexcept = nullptr;
     void (*apply_process)(const ProcessState& state) noexcept = nullptr;
+    InheritanceHooks inheritance = {};  ///< of threads, on several nodes
     /// Ends this process as after work(), from any thread: the program is over in the middle of a
     /// region. Null: _exit(0).
     void (*leave)() = nullptr;

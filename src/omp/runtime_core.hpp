@@ -180,6 +180,10 @@ private:
     /// Sets up the frames of this node's members and lets them start, except the caller.
     void start_members() noexcept;
     void enter_region(ThreadState& thread) noexcept;
+    /// What a thread that the calling one makes would have from it.
+    Inheritance inheritance() const noexcept;
+    /// The thread is in the team: it becomes as one that its leader made.
+    void inherit(ThreadState& thread, const Team& team) noexcept;
     /// `member`: its number among this node's.
     void enter_frame(Frame& frame, Team& team, std::uint32_t thread, std::uint32_t member) noexcept;
     ProcBind policy_of(ThreadState& thread) noexcept;

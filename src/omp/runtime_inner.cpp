@@ -118,7 +118,7 @@ std::uint32_t RuntimeCore::run_inner(ThreadState& thread, const Fork& fork,
     }
     Frame* const outer = thread.frame;
     team->fork = fork;
-    team->fork.floating_point = floating_point();
+    team->fork.leader = inheritance();
     team->fork.place = {0, size, outer->place.level + 1, outer->place.active_level + 1};
     team->fork.icvs = icvs_inside(*outer);
     team->fork.sequence = team->sequence;

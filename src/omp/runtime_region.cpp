@@ -26,6 +26,11 @@ namespace {
 /// In a job of one node more threads than this are not made, whatever the program asks for.
 constexpr std::uint32_t pool_threads_max = 4096;
 
+/// clang's entry points say where the region's code is.
+PoolKind pool_of(const Fork& fork) noexcept {
+    return fork.code != nullptr ? PoolKind::llvm : PoolKind::gnu;
+}
+
 const void* code_of(const Fork& fork) noexcept {
     return fork.code != nullptr ? fork.code : reinterpret_cast<const void*>(fork.function);
 }
@@ -201,8 +206,9 @@ std::uint32_t RuntimeCore::run_team(ThreadState& thread, const Fork& wanted,
     Team& team = everywhere_;
     Fork& fork = team.fork;
     fork = wanted;
-    leading_.made.begin_region(team_size, floating_point(), fork.code != nullptr);
+    leading_.made.begin_region(team_size, pool_of(fork), [this] { return inheritance(); });
     fork.made = leading_.made;
+    fork.leader.floating_point = floating_point();
     trace("omp.fork", team_size, team.sequence);
     fork.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
     fork.icvs = icvs_inside(outer);
@@ -284,13 +290,27 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     thread.frame = &frame;
     thread.in_region = true;
     if (is_spread_team) thread.region_entered = regions_.load(std::memory_order_relaxed);
+    inherit(thread, team);
     bind(thread);
     show_affinity(thread);
-    if (!is_spread_team)
-        thread.floating_point.help(team.fork.floating_point);
-    else if (first + member != 0)
-        thread.floating_point.enter(first + member, team.fork.made);
     if (team.fork.has_loop) loop_start(team.fork.loop);
+}
+
+Inheritance RuntimeCore::inheritance() const noexcept {
+    const auto of_this_thread = parts_.inheritance.of_this_thread;
+    return {floating_point(), of_this_thread != nullptr ? of_this_thread() : nullptr};
+}
+
+void RuntimeCore::inherit(ThreadState& thread, const Team& team) noexcept {
+    const Fork& fork = team.fork;
+    const std::uint32_t number = thread.region.place.thread;
+    bool takes = false;
+    if (&team != &everywhere_)
+        takes = thread.inheritance.help(fork.leader, parts_.inheritance);
+    else if (number != 0)
+        takes = thread.inheritance.enter(number, fork.made, pool_of(fork),
+                                         fork.leader.floating_point, parts_.inheritance);
+    if (takes) thread.bound_place = Binding::nowhere;  // the kernel has been told another since
 }
 
 void RuntimeCore::enter_frame(Frame& frame, Team& team, std::uint32_t thread,

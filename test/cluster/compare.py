@@ -174,6 +174,8 @@ def all_cases():
         Case("sync_refused.cpp", "shared", refused=(78, b"process-shared mutex at 0x")),
         Case("sync_refused.cpp", "futex", refused=(78, b"futex at 0x")),
         Case("process_state.c"),
+        Case("inherited.c"),
+        Case("inherited.c", environment={"HIROBA_SYSTEM_CALLS": "interposed"}),
         Case("sandbox.c"),
         *[Case("sandbox.c", how, refused=(78, b"would hold on node 0 alone"))
           for how in ("prctl", "seccomp", "landlock", "unshare", "setns", "chroot", "pivot_root", "capabilities")],

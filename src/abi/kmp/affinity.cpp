@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "abi/kmp/kmp.hpp"
+#include "abi/libc/process/thread_attributes.hpp"
 
 #pragma GCC visibility push(default)
 
@@ -32,6 +33,7 @@ int has(int processor, Mask* mask) noexcept {
     return CPU_ISSET(static_cast<unsigned>(processor), &set_of(mask)) ? 1 : 0;
 }
 int apply(Mask* mask) noexcept {
+    thread_attribute_changed();
     return sched_setaffinity(0, sizeof(cpu_set_t), &set_of(mask)) == 0 ? 0 : errno;
 }
 int read(Mask* mask) noexcept {

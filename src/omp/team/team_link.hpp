@@ -31,8 +31,8 @@
 #include "net/net.hpp"
 #include "omp/omp.hpp"
 #include "omp/team/cancellation.hpp"
-#include "omp/team/floating_point.hpp"
 #include "omp/team/join_terms.hpp"
+#include "omp/team/made_threads.hpp"
 
 namespace hiroba::omp {
 
@@ -48,9 +48,9 @@ struct Fork {
     Loop loop;
     std::uintptr_t* reductions = nullptr;  ///< the compiler's descriptor of task reductions
     ProcBind bind = ProcBind::none;
-    ProcessState process;              ///< what the members' processes must be like
-    FloatingPoint floating_point = 0;  ///< the leader's
-    MadeThreads made;                  ///< the spread team's threads, as they would be alone
+    ProcessState process;  ///< what the members' processes must be like
+    Inheritance leader;    ///< of a team inside a region: what its helpers have from their leader
+    MadeThreads made;      ///< the spread team's threads, as they would be alone
 };
 
 /// Something else a waiting thread may be needed for.

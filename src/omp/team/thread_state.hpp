@@ -11,8 +11,8 @@
 #include "omp/loop/doacross.hpp"
 #include "omp/loop/loop_cursor.hpp"
 #include "omp/omp.hpp"
-#include "omp/team/floating_point.hpp"
 #include "omp/team/gate.hpp"
+#include "omp/team/made_threads.hpp"
 #include "omp/team/reduction_offers.hpp"
 
 namespace hiroba::omp {
@@ -97,7 +97,7 @@ struct ThreadState {
     std::uint64_t events_seen = 0;     ///< of tasks, when it last found nothing to do
     Gate start;                        ///< advanced when there is a region for this thread
     std::uint32_t start_seen = 0;
-    OwnFloatingPoint floating_point;
+    OwnInheritance inheritance;
 };
 
 }  // namespace hiroba::omp

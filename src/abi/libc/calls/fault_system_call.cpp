@@ -17,6 +17,7 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/process/children.hpp"
+#include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/sync/futexes.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
@@ -78,27 +79,20 @@ void repeat_at_stub(greg_t* registers) noexcept {
         reinterpret_cast<std::uintptr_t>(hiroba_repeat_calls + i * repeat_bytes));
 }
 
-constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal - 1); }
-
-/// The signals a thread of the program must never block.
-constexpr std::uint64_t open_signals =
-    bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGTRAP) | bit_of(SIGSYS);
-
 /// The mask of the interrupted code is the one in the frame, put in place by the handler's return.
-long change_mask_of(ucontext_t& context, const CallArguments& arguments) noexcept {
+/// `by_program`: it means the mask that it has, and libc the kernel's.
+long change_mask_of(ucontext_t& context, const CallArguments& arguments, bool by_program) noexcept {
     std::uint64_t mask;
     std::memcpy(&mask, &context.uc_sigmask, sizeof mask);
-    const std::uint64_t before = mask;
+    const std::uint64_t before = by_program ? shown_mask(mask) : mask;
     if (arguments.word[3] != sizeof mask) return -EINVAL;
     if (arguments.word[1] != 0) {
         std::uint64_t given;
         std::memcpy(&given, reinterpret_cast<const void*>(arguments.word[1]), sizeof given);
-        switch (arguments.word[0]) {
-            case SIG_BLOCK: mask |= given & ~open_signals; break;
-            case SIG_UNBLOCK: mask &= ~given; break;
-            case SIG_SETMASK: mask = given & ~open_signals; break;
-            default: return -EINVAL;
-        }
+        const auto how = static_cast<int>(arguments.word[0]);
+        if (how < SIG_BLOCK || how > SIG_SETMASK) return -EINVAL;
+        mask = by_program ? change_program_mask(how, given, mask)
+                          : ClosedSignals{}.change(how, given, mask);
     }
     if (arguments.word[2] != 0) {
         std::memcpy(reinterpret_cast<void*>(arguments.word[2]), &before, sizeof before);
@@ -123,11 +117,14 @@ bool forks(long number, const greg_t* registers) noexcept {
     return (flags & CLONE_VM) == 0;
 }
 
+bool is_of_system(greg_t place) noexcept {
+    return omp::is_system_code(reinterpret_cast<const void*>(place));
+}
+
 /// What libc itself waits for is a thread of this node: the end of one that is joined, which the
 /// kernel tells, or its own counts on the stack.
 bool is_futex_of_program(int number, const CallArguments& arguments, greg_t place) noexcept {
-    return spans_nodes() && is_global_futex(number, arguments.word) &&
-           !omp::is_system_code(reinterpret_cast<const void*>(place));
+    return spans_nodes() && is_global_futex(number, arguments.word) && !is_of_system(place);
 }
 
 void serve(int number, ucontext_t& context) noexcept {
@@ -142,7 +139,7 @@ void serve(int number, ucontext_t& context) noexcept {
     const CallArguments arguments{{registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                                    registers[REG_R10], registers[REG_R8], registers[REG_R9]}};
     if (number == SYS_rt_sigprocmask)
-        registers[REG_RAX] = change_mask_of(context, arguments);
+        registers[REG_RAX] = change_mask_of(context, arguments, !is_of_system(registers[REG_RIP]));
     else if (is_futex_of_program(number, arguments, registers[REG_RIP]))
         registers[REG_RAX] = perform_futex(number, arguments.word);
     else

@@ -13,7 +13,7 @@ using enum Use;
 
 constexpr std::uint16_t stat_bytes = 144, statfs_bytes = 120, statx_bytes = 256, time_bytes = 16,
                         rusage_bytes = 144, siginfo_bytes = 128, mask_bytes = 8, pollfd_bytes = 8,
-                        epoll_bytes = 12, control_bytes = 256;
+                        epoll_bytes = 12, control_bytes = 256, scheduling_bytes = 56;
 
 /// A call whose argument 0 is a descriptor.
 constexpr SystemCall on(std::uint16_t number, Touch a = {}, Touch b = {}, Touch c = {},
@@ -191,6 +191,8 @@ constexpr SystemCall rows[] = {
     plain(SYS_sched_getparam, {1, out, 4}),
     plain(SYS_sched_setparam, {1, in, 4}),
     plain(SYS_sched_setscheduler, {2, in, 4}),
+    plain(SYS_sched_setattr, {1, in, scheduling_bytes}),
+    plain(SYS_sched_getattr, {1, out, 1, 2}),
     plain(SYS_sched_rr_get_interval, {1, out, time_bytes}),
     plain(SYS_getcpu, {0, out, 4}, {1, out, 4}),
     plain(SYS_mincore, {2, out, 1}),

@@ -263,7 +263,7 @@ void note_closed_standard(unsigned first, unsigned last, long flags) noexcept {
 long perform(long number, const CallArguments& arguments) noexcept {
     const long* const a = arguments.word;
     if (takes_ours(number, arguments)) return -EBADF;
-    refuse_attribute_call(number, a[0], a[2]);
+    before_attribute_call(number, a[0], a[2]);
     if (number == __NR_close_range) {
         const auto first = static_cast<unsigned>(a[0]), last = static_cast<unsigned>(a[1]);
         const long result = close_others(first, last, a[2]);

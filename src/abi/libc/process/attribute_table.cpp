@@ -38,6 +38,22 @@ constexpr Attribute rows[] = {
     {"a dispatch of system calls", thread, refused, {{{SYS_prctl, set_dispatch}}}},
     {"a trap at reading the time stamp", thread, refused, {{{SYS_prctl, PR_SET_TSC}}}},
 
+    // A new thread has its maker's; alone a region makes its threads.
+    {"the signal mask", thread, inherited, {{{SYS_rt_sigprocmask}}}},
+    {"rounding, traps and flush-to-zero", thread, inherited, {}},
+    {"the processors it may use", thread, inherited, {{{SYS_sched_setaffinity}}}},
+    {"the memory policy", thread, inherited, {{{SYS_set_mempolicy}}}},
+    {"the scheduling policy",
+     thread,
+     inherited,
+     {{{SYS_sched_setscheduler}, {SYS_sched_setparam}, {SYS_sched_setattr}}}},
+    {"the nice value", thread, inherited, {{{SYS_setpriority}}}},
+    {"the I/O priority", thread, inherited, {{{SYS_ioprio_set}}}},
+    {"the timer slack", thread, inherited, {{{SYS_prctl, PR_SET_TIMERSLACK}}}},
+    {"the promise of no new privileges", thread, inherited, {{{SYS_prctl, PR_SET_NO_NEW_PRIVS}}}},
+    {"the treatment of broken memory", thread, inherited, {{{SYS_prctl, PR_MCE_KILL}}}},
+    {"the thread's name", thread, inherited, {{{SYS_prctl, PR_SET_NAME}}}},
+
     {"the working directory", process, shared, {{{SYS_chdir}, {SYS_fchdir}}}},
     {"the umask", process, shared, {{{SYS_umask}}}},
     {"the locale", process, shared, {}},

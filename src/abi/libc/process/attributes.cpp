@@ -4,17 +4,28 @@
 // Invariant: children of fork() are ordinary processes: nothing is refused to them.
 #include "abi/libc/process/attributes.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/process/attribute_table.hpp"
 #include "abi/libc/process/job_end.hpp"
+#include "abi/libc/process/thread_attributes.hpp"
+#include "abi/libc/real.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+
+HIROBA_REAL(nice);
+HIROBA_REAL(pthread_setaffinity_np);
+HIROBA_REAL(pthread_setschedparam);
+HIROBA_REAL(pthread_setschedprio);
+HIROBA_REAL(pthread_setname_np);
 
 namespace hiroba::abi {
 namespace {
@@ -27,9 +38,11 @@ bool only_asks(long number, long first_argument, long third_argument) noexcept {
 
 }  // namespace
 
-void refuse_attribute_call(long number, long first_argument, long third_argument) noexcept {
+void before_attribute_call(long number, long first_argument, long third_argument) noexcept {
     const Attribute* const changed = attribute_changed_by(number, first_argument);
-    if (changed == nullptr || changed->way != Way::refused) return;
+    if (changed == nullptr) return;
+    if (changed->way == Way::inherited) thread_attribute_changed();
+    if (changed->way != Way::refused) return;
     if (!is_node_process() || only_asks(number, first_argument, third_argument)) return;
     die(exit_environment,
         "%s (system call %ld) refused: it would hold on node %u alone, and not for the threads of "
@@ -65,6 +78,55 @@ int setns(int descriptor, int kinds) noexcept {
 
 int chroot(const char* path) noexcept {
     return static_cast<int>(call_from(HIROBA_CALLER, SYS_chroot, path));
+}
+
+int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t* processors) noexcept {
+    return static_cast<int>(
+        call_from(HIROBA_CALLER, SYS_sched_setaffinity, thread, bytes, processors));
+}
+
+int sched_setscheduler(pid_t thread, int policy, const sched_param* parameters) noexcept {
+    return static_cast<int>(
+        call_from(HIROBA_CALLER, SYS_sched_setscheduler, thread, policy, parameters));
+}
+
+int sched_setparam(pid_t thread, const sched_param* parameters) noexcept {
+    return static_cast<int>(call_from(HIROBA_CALLER, SYS_sched_setparam, thread, parameters));
+}
+
+int setpriority(__priority_which_t which, id_t who, int value) noexcept {
+    return static_cast<int>(
+        call_from(HIROBA_CALLER, SYS_setpriority, static_cast<int>(which), who, value));
+}
+
+int nice(int more) noexcept {
+    if (HIROBA_CALL_OF_PROGRAM()) thread_attribute_changed();
+    return real_nice(more);
+}
+
+int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* processors) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_pthread_setaffinity_np(thread, bytes, processors);
+    thread_attribute_changed();
+    let_kernel_read(processors, bytes);
+    return real_pthread_setaffinity_np(thread, bytes, processors);
+}
+
+int pthread_setschedparam(pthread_t thread, int policy, const sched_param* parameters) noexcept {
+    if (HIROBA_CALL_OF_PROGRAM()) thread_attribute_changed();
+    return real_pthread_setschedparam(thread, policy, parameters);
+}
+
+int pthread_setschedprio(pthread_t thread, int priority) noexcept {
+    if (HIROBA_CALL_OF_PROGRAM()) thread_attribute_changed();
+    return real_pthread_setschedprio(thread, priority);
+}
+
+int pthread_setname_np(pthread_t thread, const char* name) noexcept {
+    if (HIROBA_CALL_OF_PROGRAM()) {
+        thread_attribute_changed();
+        let_kernel_read_text(name);
+    }
+    return real_pthread_setname_np(thread, name);
 }
 
 /// A bare call of libc's without a header of its own.

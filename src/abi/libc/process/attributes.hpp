@@ -5,8 +5,9 @@
 
 namespace hiroba::abi {
 
-/// Before the call: ends the job with one line where the attribute would hold on this node alone.
+/// Before the call: ends the job with one line where the attribute would hold on this node alone,
+/// and notes what threads inherit.
 /// Async-signal-safe.
-void refuse_attribute_call(long number, long first_argument, long third_argument) noexcept;
+void before_attribute_call(long number, long first_argument, long third_argument) noexcept;
 
 }  // namespace hiroba::abi

@@ -17,6 +17,7 @@
 
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/process/job_end.hpp"
+#include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -121,6 +122,7 @@ int system(const char* command) {
         let_kernel_start(command, nullptr, environ);
         if (command != nullptr) tell_started(command, false);
     }
+    const ProgramMask inherited;
     return real_system(command);
 }
 
@@ -129,6 +131,7 @@ FILE* popen(const char* command, const char* mode) {
         let_kernel_start(command, nullptr, environ);
         if (command != nullptr) tell_started(command, false);
     }
+    const ProgramMask inherited;
     return real_popen(command, mode);
 }
 
@@ -139,6 +142,7 @@ int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t
         let_kernel_start(path, arguments, variables);
         tell_started(path, false);
     }
+    const ProgramMask inherited;
     return real_posix_spawn(child, path, actions, attributes, arguments, variables);
 }
 
@@ -149,16 +153,19 @@ int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_
         let_kernel_start(file, arguments, variables);
         tell_started(file, false);
     }
+    const ProgramMask inherited;
     return real_posix_spawnp(child, file, actions, attributes, arguments, variables);
 }
 
 int execve(const char* path, char* const arguments[], char* const variables[]) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, variables);
+    const ProgramMask inherited;
     return not_replaced(real_execve(path, arguments, variables));
 }
 
 int execvpe(const char* file, char* const arguments[], char* const variables[]) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) start_exec(file, arguments, variables);
+    const ProgramMask inherited;
     return not_replaced(real_execvpe(file, arguments, variables));
 }
 
@@ -169,11 +176,13 @@ int fexecve(int fd, char* const arguments[], char* const variables[]) noexcept {
 
 int execv(const char* path, char* const arguments[]) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, environ);
+    const ProgramMask inherited;
     return not_replaced(real_execve(path, arguments, environ));
 }
 
 int execvp(const char* file, char* const arguments[]) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) start_exec(file, arguments, environ);
+    const ProgramMask inherited;
     return not_replaced(real_execvpe(file, arguments, environ));
 }
 
@@ -182,6 +191,7 @@ int execl(const char* path, const char* first, ...) noexcept {
     HIROBA_GATHER(arguments, list, first);
     va_end(list);
     if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, environ);
+    const ProgramMask inherited;
     return not_replaced(real_execve(path, arguments, environ));
 }
 
@@ -190,6 +200,7 @@ int execlp(const char* file, const char* first, ...) noexcept {
     HIROBA_GATHER(arguments, list, first);
     va_end(list);
     if (HIROBA_CALL_OF_PROGRAM()) start_exec(file, arguments, environ);
+    const ProgramMask inherited;
     return not_replaced(real_execvpe(file, arguments, environ));
 }
 
@@ -199,6 +210,7 @@ int execle(const char* path, const char* first, ...) noexcept {
     auto* const variables = va_arg(list, char**);
     va_end(list);
     if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, variables);
+    const ProgramMask inherited;
     return not_replaced(real_execve(path, arguments, variables));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: interposes signal actions, masks and alternate stacks.
+// Role: interposes signal actions and alternate stacks.
 // Faults: the handlers of SIGSEGV, SIGBUS and SIGTRAP remember the program's wishes for these
 // signals and honour them when a fault is not ours. All other signals: the program's handler is
 // called by relay(), because the runtime may be interrupted anywhere.
@@ -34,10 +34,8 @@
 
 HIROBA_REAL(sigaction);
 HIROBA_REAL(signal);
-HIROBA_REAL(sigprocmask);
 HIROBA_REAL(pthread_sigmask);
 HIROBA_REAL(sigaltstack);
-HIROBA_REAL(sigsuspend);
 HIROBA_REAL(raise);
 HIROBA_REAL(pthread_kill);
 HIROBA_REAL(alarm);
@@ -299,24 +297,6 @@ sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept {
     action.sa_handler = handler;
     action.sa_flags = one_shot;
     return real_sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
-}
-
-int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-    if (!HIROBA_CALL_OF_PROGRAM() || how == SIG_UNBLOCK) return real_sigprocmask(how, set, old);
-    sigset_t room;
-    return real_sigprocmask(how, without_faults(set, room), old);
-}
-
-int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-    if (!HIROBA_CALL_OF_PROGRAM() || how == SIG_UNBLOCK) return real_pthread_sigmask(how, set, old);
-    sigset_t room;
-    return real_pthread_sigmask(how, without_faults(set, room), old);
-}
-
-int sigsuspend(const sigset_t* set) {
-    if (!HIROBA_CALL_OF_PROGRAM()) return real_sigsuspend(set);
-    sigset_t room;
-    return real_sigsuspend(without_faults(set, room));
 }
 
 int raise(int number) noexcept {

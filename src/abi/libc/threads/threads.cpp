@@ -17,6 +17,7 @@
 
 #include "abi/kmp/thread_notes.hpp"
 #include "abi/libc/calls/system_call_trap.hpp"
+#include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/threads/thread_keys.hpp"
 #include "abi/libc/threads/thread_stacks.hpp"
@@ -38,6 +39,7 @@ struct ThreadStart {
     void* (*function)(void*);
     void* argument;
     ThreadStack* stack;
+    KernelMask hidden;  ///< signals that the maker has blocked for the runtime, not the program
 };
 
 /// Threads of the program that have not ended; notified when one ends.
@@ -83,6 +85,7 @@ void* run(void* start_at) {
     free(given);
     enter_thread_stack(*start.stack);
     pthread_setspecific(end_key(), &threads_alive);
+    if (start.hidden != 0) dsm::change_mask(SIG_UNBLOCK, start.hidden);
     examine_this_thread();
     return call_program(start.function, start.argument);
 }
@@ -144,7 +147,7 @@ int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*f
     ThreadStack* const stack = open_thread_stack(own);
     int failure = EAGAIN;
     if (stack != nullptr) {
-        *start = {function, argument, stack};
+        *start = {function, argument, stack, hidden_mask()};
         failure = start_thread(thread, own, start);
         if (failure != 0) close_thread_stack(*stack);
     }

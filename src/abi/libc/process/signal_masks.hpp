@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the signal mask of a thread as the program has it (closed_signals.hpp).
+#pragma once
+
+#include "abi/libc/process/closed_signals.hpp"
+
+namespace hiroba::abi {
+
+/// From here on the calling thread, of the runtime, keeps closed what comes from outside. The
+/// program's mask begins as `program`.
+void keep_signals_closed(const sigset_t& program) noexcept;
+
+/// What the program has blocked in the calling thread.
+KernelMask program_mask() noexcept;
+/// What the kernel blocks in it besides.
+KernelMask hidden_mask() noexcept;
+/// The calling thread becomes one that was made with this mask.
+void begin_with_mask(KernelMask mask) noexcept;
+
+/// A call of the program's in a thread whose mask is `kernel`: what it becomes. `before`: what the
+/// program is told.
+KernelMask change_program_mask(int how, KernelMask given, KernelMask kernel) noexcept;
+KernelMask shown_mask(KernelMask kernel) noexcept;
+
+/// For a scope the kernel has the program's mask: a process that is started here inherits it.
+class ProgramMask {
+public:
+    ProgramMask() noexcept;
+    ProgramMask(const ProgramMask&) = delete;
+    ProgramMask& operator=(const ProgramMask&) = delete;
+    ~ProgramMask();
+
+private:
+    KernelMask kernel_;
+    bool differs_;
+};
+
+}  // namespace hiroba::abi
