@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Objects that libc makes for the program, made by one thread and used by all, in turn: compiled
-// regular expressions and lists of addresses.
+// regular expressions, lists of addresses, semaphores with names.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <omp.h>
 #include <regex.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static regex_t expression;
 
@@ -67,9 +71,45 @@ static void addresses(void) {
     if (omp_get_thread_num() == omp_get_num_threads() - 1) freeaddrinfo(list);
 }
 
+/// Made by main, opened by each thread once more; its name is free again when it is unlinked.
+static void semaphores(void) {
+    char name[40];
+    snprintf(name, sizeof name, "/hiroba-objects-%d", (int)getpid());
+    for (int turn = 0; turn < 2; ++turn) {
+        sem_t* const made = sem_open(name, O_CREAT | O_EXCL, 0600, 1);
+        if (made == SEM_FAILED) abort();
+        const int again =
+            sem_open(name, O_CREAT | O_EXCL, 0600, 1) == SEM_FAILED && errno == EEXIST;
+        long total = 0, opened = 0;
+#pragma omp parallel reduction(+ : opened)
+        {
+            sem_t* const one = sem_open(name, O_CREAT, 0600, 7);
+            opened += one == made;
+            for (int i = 0; i < 50; ++i) {
+                sem_wait(one);
+                total++;
+                sem_post(one);
+            }
+            opened += sem_close(one) == 0;
+        }
+        int value = -1;
+        sem_getvalue(made, &value);
+        printf("%d: %d, %ld of %d, value %d\n", again, total == 50L * omp_get_max_threads(), opened,
+               2 * omp_get_max_threads(), value);
+        printf("unlinked %d\n", sem_unlink(name));
+        printf("%d\n", sem_open(name, 0) == SEM_FAILED && errno == ENOENT);
+        if (sem_wait(made) != 0) abort();
+        const int taken = sem_trywait(made);
+        printf("%d, taken: %d\n", taken, errno == EAGAIN);
+        printf("closed %d\n", sem_close(made));
+        if (turn == 0) printf("%d\n", sem_unlink(name) == -1 && errno == ENOENT);
+    }
+}
+
 int main(void) {
     expressions(0);
     expressions(-1);
     addresses();
+    semaphores();
     return 0;
 }

@@ -18,6 +18,7 @@
 
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/files/standard_streams.hpp"
+#include "abi/libc/handles/kept_objects.hpp"
 #include "abi/libc/process/later_libraries.hpp"
 #include "abi/libc/process/signals.hpp"
 #include "abi/libc/real.hpp"
@@ -46,6 +47,7 @@ struct State {
     std::array<Action, _NSIG> action{};
     const LibraryRecord* libraries = nullptr;
     StandardOwners* standard = nullptr;
+    KeptObjects* kept = nullptr;
     unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
 };
 
@@ -70,6 +72,7 @@ void look_at_process() noexcept {
     own.environment = environ;
     own.libraries = opened_libraries();
     own.standard = publish_standard_owners();
+    own.kept = publish_kept_objects();
     if (own.has_directory && getcwd(own.directory, sizeof own.directory) == nullptr) {
         say("the working directory has no name (%s): the other nodes keep theirs. Use a directory "
             "that exists",
@@ -99,6 +102,7 @@ State* room_for_published() noexcept {
 
 void become(const State& next) noexcept {
     adopt_standard_owners(next.standard);
+    adopt_kept_objects(next.kept);
     if (environ != next.environment) environ = next.environment;
     if (next.has_umask) real_umask(next.umask);
     if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&
