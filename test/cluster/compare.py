@@ -99,6 +99,7 @@ def all_cases():
         Case("tasks_depend.c"),
         Case("tasks_behind_barriers.c", "12", tasks=True, threads=2),
         Case("behind_barriers.c", threads=2),
+        Case("locks_behind_barriers.c", threads=2),
         Case("many_tasks.c", "20000"),
         Case("doacross.c"),
         Case("doacross.c", environment={"HIROBA_PROVIDER": "udp", "OMP_SCHEDULE": "guided,2"}),

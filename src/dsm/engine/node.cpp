@@ -190,14 +190,14 @@ void Node::learn(NodeId from, Bytes news) noexcept {
 void Node::learn_notices(NodeId from, Bytes news) noexcept {
     const NewsView told = view(from, news);
     const NewsHeader& header = told.header();
+    const Timestamp min_wts = news_.least_needed(header);
     // Nothing new: what a min_wts that old made stale is inaccessible, but for blocks that this
     // node was the home of, and its own is not below it.
-    if (header.count == 0 && header.clocks == 0 &&
-        acquire_.has_expired(Timestamp{header.min_wts}) && !moved_.any()) {
+    if (header.count == 0 && header.clocks == 0 && acquire_.has_expired(min_wts) && !moved_.any()) {
         return;
     }
     note_flushes(told);
-    news_.learned().learn(from, told);
+    news_.learned().learn(from, told, min_wts);
 }
 
 void Node::prefetch(const void* address, std::size_t bytes) noexcept {

@@ -49,14 +49,15 @@ void KnownNews::show_min_wts() noexcept {
 }
 
 // Notices that `skip` wrote itself are no news to it.
-std::size_t KnownNews::encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept {
+std::size_t KnownNews::encode_since(NewsSequence since, NodeId skip, NewsHeader header,
+                                    NewsSequence clocks_since, MutableBytes out) noexcept {
     trim();
-    NewsHeader header{signature_.min_wts().value, 0, 0};
+    header.min_wts = signature_.min_wts().value;
     std::size_t at = sizeof header;
     const std::uint32_t flushes = program_flushes() ? 1 : 0;
     for (std::uint32_t node = 0; node < clocks_.size(); ++node) {
         const Clock& clock = clocks_[node];
-        if (clock.changed <= since) continue;
+        if (clock.changed <= clocks_since) continue;
         const ClockNews told{node, flushes, clock.told, clock.needed, clock.epoch};
         std::memcpy(out.data() + at, &told, sizeof told);
         at += sizeof told;
@@ -78,12 +79,13 @@ std::size_t KnownNews::encode_for(NodeId peer, MutableBytes out) noexcept {
     // Acquire: pairs with note_untold(). What this thread must tell was added by itself, or by
     // others before this thread took a role after them.
     if (!has_untold_.load(std::memory_order_acquire)) {
-        const NewsHeader nothing{min_wts().value, 0, 0};
+        const NewsHeader nothing{min_wts().value, 0, 0, 0, 0};
         std::memcpy(out.data(), &nothing, sizeof nothing);
         return sizeof nothing + epochs_.encode(out.subspan(sizeof nothing));
     }
     const std::scoped_lock guard{latch_};
-    const std::size_t bytes = encode_since(sent_[peer.value], peer, out);
+    const NewsSequence since = sent_[peer.value];
+    const std::size_t bytes = encode_since(since, peer, {}, since, out);
     sent_[peer.value] = signature_.last_sequence();
     sent_releases_[peer.value] = releases_.completed();
     return bytes;
@@ -91,7 +93,10 @@ std::size_t KnownNews::encode_for(NodeId peer, MutableBytes out) noexcept {
 
 std::size_t KnownNews::encode_for_anyone(MutableBytes out) noexcept {
     const std::scoped_lock guard{latch_};
-    return encode_since(known_to_all_, told_by_nobody, out);
+    // Relaxed: a meeting that another thread counts meanwhile has changed nothing yet, or is over.
+    const NewsHeader header{0, 0, 0, meetings_.load(std::memory_order_relaxed),
+                            left_out_wts_.value};
+    return encode_since(known_to_all_, told_by_nobody, header, known_before_, out);
 }
 
 void KnownNews::raise_known_release(ReleaseNumber release) noexcept {
@@ -103,8 +108,15 @@ void KnownNews::raise_known_release(ReleaseNumber release) noexcept {
 }
 
 void KnownNews::everyone_knows_through(std::span<const NodeId> told) noexcept {
-    if (!has_untold_.load(std::memory_order_acquire)) return;  // as in encode_for()
+    const std::uint64_t meetings = meetings_.load(std::memory_order_relaxed) + 1;
+    if (!has_untold_.load(std::memory_order_acquire)) {        // as in encode_for()
+        meetings_.store(meetings, std::memory_order_release);  // pairs with least_needed()
+        return;
+    }
     const std::scoped_lock guard{latch_};
+    meetings_.store(meetings, std::memory_order_release);
+    known_before_ = known_to_all_;
+    left_out_wts_ = newest_wts_;
     const NewsSequence known = least_of(sent_, told);
     // A notice that another thread here has made since the last encode_for() went to nobody; nor
     // did one that another thread has learned since, by a lock or a flush or because it came upon
@@ -139,9 +151,14 @@ bool KnownNews::tells_of(Stamp stamp) noexcept {
 
 // --- what this node has done ---------------------------------------------------------------------
 
+void KnownNews::add(const Notice& notice) noexcept {
+    signature_.add(notice, known_to_all_);
+    newest_wts_ = std::max(newest_wts_, notice.wts);
+}
+
 void KnownNews::add_own(const Notice& notice) noexcept {
     const std::scoped_lock guard{latch_};
-    signature_.add(notice, known_to_all_);
+    add(notice);
     note_untold();
 }
 
@@ -149,7 +166,7 @@ void KnownNews::end_release(const Made& made, NeededReleases& needs,
                             const AcquiredReleases& acquired) noexcept {
     const ReleaseNumber release = releases_.begun();
     const std::scoped_lock guard{latch_};
-    for (const Notice& notice : made.notices) signature_.add(notice, known_to_all_);
+    for (const Notice& notice : made.notices) add(notice);
     const bool owed = releases_.is_owed(release);
     if (made.had_work || owed) epochs_.end_epoch();  // atomics are noted, too
     Clock& own = clocks_[self_.value];
@@ -187,7 +204,7 @@ std::size_t KnownNews::join(std::span<Notice> taken, std::span<ReleaseNumber> ap
     const LearnedNews::Taken news = learned_.take(
         taken,
         [&](std::uint32_t node, const Clock& clock) { join_clocks(node, clock, applied[node]); });
-    for (const Notice& notice : taken.first(news.notices)) signature_.add(notice, known_to_all_);
+    for (const Notice& notice : taken.first(news.notices)) add(notice);
     if (news.notices > 0) note_untold();
     if (news.aside) learned_aside_ = signature_.last_sequence();
     signature_.raise_min_wts(news.min_wts);

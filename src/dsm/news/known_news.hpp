@@ -6,6 +6,7 @@
 // innermost but for those of learned news and epochs.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -65,11 +66,20 @@ public:
     const LearnedNews& learned() const noexcept { return learned_; }
     /// Encodes news that `peer` may not know; from then on `peer` is taken to know them.
     std::size_t encode_for(NodeId peer, MutableBytes out) noexcept;
-    /// Encodes news that some node may not know.
+    /// Encodes news that some node may not know. A node that takes them while it is still at the
+    /// last meeting, by a program thread beside a barrier say, learns what was told there, too.
     std::size_t encode_for_anyone(MutableBytes out) noexcept;
-    /// All nodes have what all of `told` (none: all peers) were sent. What was sent need not have
-    /// been received: a peer may take a lock, with the news that lie there, long before it looks at
-    /// the message of a barrier it has not reached.
+    /// What covers all writes that `news` tell of or leave out. Nodes take part in all meetings
+    /// alike, and none is over for any node before each has acquired what the one before told: so
+    /// what the last left out is all that may be missing here.
+    Timestamp least_needed(const NewsHeader& news) const noexcept {
+        const bool lacks = news.meetings > meetings_.load(std::memory_order_acquire);
+        return Timestamp{lacks ? std::max(news.min_wts, news.left_out_wts) : news.min_wts};
+    }
+    /// A meeting of all nodes is over for this one, which has acquired what it told: all nodes have
+    /// what all of `told` (none: all peers) were sent. What was sent need not have been received:
+    /// a peer may take a lock, with the news that lie there, long before it looks at the message of
+    /// a barrier it has not passed.
     void everyone_knows_through(std::span<const NodeId> told) noexcept;
     /// All nodes know this node's news up to `sequence`, and so what its releases up to `release`
     /// have told of.
@@ -119,7 +129,9 @@ private:
     // All under the latch.
     template <class Value>
     Value least_of(const std::vector<Value>& sent, std::span<const NodeId> told) const noexcept;
-    std::size_t encode_since(NewsSequence since, NodeId skip, MutableBytes out) noexcept;
+    std::size_t encode_since(NewsSequence since, NodeId skip, NewsHeader header,
+                             NewsSequence clocks_since, MutableBytes out) noexcept;
+    void add(const Notice& notice) noexcept;
     void join_clocks(std::uint32_t node, const Clock& learned, ReleaseNumber& applied) noexcept;
     void take_over(NeededReleases& needs, const AcquiredReleases& acquired) noexcept;
     void trim() noexcept;
@@ -142,7 +154,11 @@ private:
     /// node's releases that told, by notices or by min_wts.
     std::vector<NewsSequence> sent_;
     std::vector<ReleaseNumber> sent_releases_;
-    NewsSequence known_to_all_ = 0;  ///< likewise
+    NewsSequence known_to_all_ = 0;        ///< likewise
+    NewsSequence known_before_ = 0;        ///< ahead of the last meeting, likewise
+    Timestamp newest_wts_, left_out_wts_;  ///< of all notices; at the last meeting; likewise
+    /// Raised behind the acquire of each, by one thread at a time.
+    std::atomic<std::uint64_t> meetings_{0};
     /// The newest that this node has from elsewhere than a barrier's or a fork's news, likewise.
     NewsSequence learned_aside_ = 0;
     SparseArray<Clock> clocks_;  ///< per node, likewise

@@ -39,7 +39,13 @@ struct Knower {
     void tell(Knower& listener) {
         const std::size_t bytes = news.encode_for(listener.self, buffer);
         const NewsView view{self, Bytes{buffer}.first(bytes), nodes};
-        if (view.header().count + view.header().clocks > 0) listener.learned.learn(self, view);
+        if (view.header().count + view.header().clocks > 0)
+            listener.learned.learn(self, view, listener.news.least_needed(view.header()));
+    }
+    /// By a lock, say.
+    void hand_to(Knower& listener) {
+        const NewsView view{self, Bytes{buffer}.first(news.encode_for_anyone(buffer)), nodes};
+        listener.learned.learn(told_by_nobody, view, listener.news.least_needed(view.header()));
     }
     /// Returns how many notices were learned.
     std::size_t acquire() {
@@ -121,6 +127,37 @@ TEST(KnownNews, nothing_is_forgotten_that_some_peer_was_not_told) {
     EXPECT_EQ(late.taken[0].block, 9u);
     writer.news.everyone_knows_through(all);
     EXPECT_EQ(writer.news.known_release(), 2u);
+}
+
+TEST(KnownNews, a_lock_from_behind_a_meeting_tells_a_node_still_there_of_it) {
+    Knower writer{0}, inside{1}, behind{2};
+    const std::array made{notice(0, 7, 5)};
+    writer.release(made);
+    writer.tell(behind);
+    writer.news.everyone_knows_through(std::array{NodeId{2}});
+    behind.acquire();
+    behind.news.everyone_knows_through({});
+    writer.hand_to(inside);
+    writer.hand_to(behind);
+    EXPECT_EQ(inside.acquire(), 0u);
+    EXPECT_GE(inside.news.min_wts(), Timestamp{5});
+    EXPECT_TRUE(inside.acquired.has({NodeId{0}, 1}));
+    behind.acquire();
+    EXPECT_EQ(behind.news.min_wts(), Timestamp{});
+}
+
+TEST(KnownNews, a_meeting_without_news_counts_too) {
+    Knower writer{0}, reader{1};
+    const std::array made{notice(0, 7, 5)};
+    writer.news.everyone_knows_through({});
+    reader.news.everyone_knows_through({});
+    Knower third{2};
+    writer.release(made);
+    writer.tell(third);
+    writer.news.everyone_knows_through(std::array{NodeId{2}});
+    writer.hand_to(reader);
+    reader.acquire();
+    EXPECT_GE(reader.news.min_wts(), Timestamp{5});
 }
 
 TEST(KnownNews, bytes_of_a_release_that_is_not_acquired_open_a_need) {

@@ -5,7 +5,7 @@
 
 namespace hiroba::dsm {
 
-void LearnedNews::learn(NodeId from, const NewsView& news) noexcept {
+void LearnedNews::learn(NodeId from, const NewsView& news, Timestamp min_wts) noexcept {
     const std::scoped_lock guard{latch_};
     const Bytes notices = news.notices();
     const std::size_t came = news.header().count;
@@ -18,7 +18,7 @@ void LearnedNews::learn(NodeId from, const NewsView& news) noexcept {
     });
     std::memcpy(notices_.data() + count_, notices.data(), notices.size());
     count_ += came;
-    min_wts_ = std::max(min_wts_, Timestamp{news.header().min_wts});
+    min_wts_ = std::max(min_wts_, min_wts);
     aside_ |= from == told_by_nobody;
     any_.store(true, std::memory_order_release);  // pairs with any()
 }

@@ -39,7 +39,8 @@ public:
 
     explicit LearnedNews(std::uint32_t nodes) : notices_(notices_max), clocks_(nodes) {}
 
-    void learn(NodeId from, const NewsView& news) noexcept;
+    /// @param min_wts  covers what `news` leave out that this node may not know
+    void learn(NodeId from, const NewsView& news, Timestamp min_wts) noexcept;
     /// Whether anything was learned since taken() was last said.
     bool any() const noexcept {
         return any_.load(std::memory_order_acquire);  // pairs with learn()

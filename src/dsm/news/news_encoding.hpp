@@ -21,6 +21,10 @@ struct NewsHeader {
     std::uint64_t min_wts;
     std::uint32_t count;
     std::uint32_t clocks;
+    /// How many meetings of all nodes the sender had passed of which these news leave out what was
+    /// told there. Who has not passed the last of them yet takes `left_out_wts` for min_wts.
+    std::uint64_t meetings;
+    std::uint64_t left_out_wts;
 };
 
 /// Up to which releases of `node` the sender's news tell, with all news to the same receiver that

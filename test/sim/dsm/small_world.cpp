@@ -325,6 +325,14 @@ void SmallWorld::meet_as(ClusterNode& node, Meeting meeting) {
     ++gate.rounds;
 }
 
+void SmallWorld::meet_beside(ClusterNode& node) {
+    Gate& gate = gates_[node.endpoint().self().value];
+    cluster_.scheduler().step();
+    node.memory().release(Others::running);
+    exchange(node, gate.rounds, Meeting::beside);
+    ++gate.rounds;
+}
+
 void SmallWorld::exchange(ClusterNode& node, std::uint64_t round, Meeting meeting) {
     const std::uint32_t self = node.endpoint().self().value;
     for (std::uint32_t i = 1; i < nodes_; ++i) {
@@ -343,7 +351,7 @@ void SmallWorld::exchange(ClusterNode& node, std::uint64_t round, Meeting meetin
     if (meeting == Meeting::fork) {
         node.memory().acquire_in_place(reinterpret_cast<const void*>(addresses_[0]), page_bytes);
     } else {
-        node.memory().acquire(Others::stopped);
+        node.memory().acquire(meeting == Meeting::beside ? Others::running : Others::stopped);
     }
     node.memory().everyone_knows();
 }

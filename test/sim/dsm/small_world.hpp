@@ -44,6 +44,8 @@ public:
     void write_and_tell(ClusterNode& node, unsigned word, std::uint64_t value);
     /// Adds one, as fetch_add(), to what a write has left that began before.
     void add_behind_write(ClusterNode& node, unsigned word, std::uint64_t wrote);
+    /// One thread of each node, beside which the node's other threads run on.
+    void meet_beside(ClusterNode& node);
     void lock(ClusterNode& node, unsigned lock);
     void unlock(ClusterNode& node, unsigned lock);
     /// As lock() and unlock(), with no release in between: tells of others' writes alone.
@@ -98,7 +100,7 @@ private:
         std::uint32_t come = 0;
         std::uint64_t rounds = 0, sent = 0;
     };
-    enum class Meeting : std::uint8_t { barrier, fork };
+    enum class Meeting : std::uint8_t { barrier, fork, beside };
     void meet_as(ClusterNode& node, Meeting meeting);
     /// Counts the answers that a node in see_with_one_answer() had before; empty for the others.
     using Answers = std::optional<std::uint64_t>;
