@@ -9,12 +9,27 @@
 
 namespace hiroba::abi {
 
+namespace {
+
+/// Where libraries that are opened later will lie: below those that are opened now.
+dsm::AddressRange room_below(const omp::LibraryRange& place,
+                             std::span<const omp::LoadedObject> opened) {
+    if (!place.is_open()) return {};
+    std::uintptr_t lowest = place.range().end();
+    for (const omp::LoadedObject& object : opened)
+        if (place.range().contains(object.bias)) lowest = std::min(lowest, object.bias);
+    return {place.range().address, lowest - place.range().address};
+}
+
+}  // namespace
+
 Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
     const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
     omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
     // Atomics rewritten now may later touch data of libraries opened by dlopen(): that range is
     // global, too.
     if (node.library_range.range().bytes > 0) hooks.global.push_back(node.library_range.range());
+    hooks.kept_free = room_below(node.library_range, objects);
     for (const omp::LoadedObject& object : objects) {
         if (!object.is_global()) continue;
         const bool program = object.kind == omp::LoadedObject::Kind::program;

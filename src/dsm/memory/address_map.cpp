@@ -46,7 +46,7 @@ Result<void> AddressMap::add_image(AddressRange image) {
     if (image.bytes == 0 || image.address % page_bytes != 0 || image.bytes % page_bytes != 0)
         return refused("image of %2$lu bytes at %1$#lx is not whole pages", image.address,
                        image.bytes);
-    const std::size_t count = order().count;
+    const std::size_t count = images();
     if (count == images_max)
         return refused("image at %#lx: %lu writable load segments is the most the memory can hold",
                        image.address, images_max);
@@ -66,15 +66,15 @@ Result<void> AddressMap::add_image(AddressRange image) {
     image_end_ =
         std::min<std::uint64_t>(limit, round_up(image_end_ + image.bytes, shape_.block_bytes));
 
-    auto next = std::make_unique<Order>(order());
-    const auto begin = next->by_address.begin();
-    const auto place = std::upper_bound(begin, begin + index, image.address,
+    auto next = std::make_unique<Order>();
+    std::vector<std::uint16_t>& ascending = next->by_address;
+    ascending.reserve(count + 1);
+    ascending = order().by_address;
+    const auto place = std::upper_bound(ascending.begin(), ascending.end(), image.address,
                                         [this](std::uintptr_t address, std::uint16_t other) {
                                             return address < images_[other].range.address;
                                         });
-    std::copy_backward(place, begin + index, begin + index + 1);
-    *place = index;
-    ++next->count;
+    ascending.insert(place, index);
     orders_.push_back(std::move(next));
     order_.store(orders_.back().get(), std::memory_order_release);  // pairs with order()
     return {};
@@ -103,7 +103,7 @@ std::uint64_t AddressMap::space_bytes() const noexcept {
 const AddressMap::Image* AddressMap::image_at(std::uint64_t offset) const noexcept {
     const auto begin = images_.begin();
     const auto after = std::upper_bound(
-        begin, begin + order().count, offset,
+        begin, begin + static_cast<std::ptrdiff_t>(images()), offset,
         [](std::uint64_t wanted, const Image& other) { return wanted < other.offset; });
     if (after == begin) return nullptr;
     const Image& image = *(after - 1);

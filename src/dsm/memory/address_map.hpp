@@ -44,7 +44,7 @@ class AddressMap {
 public:
     /// Above the shadow of the address sanitizer, so that its tests can map the range too.
     static constexpr std::uintptr_t main_base = 0x1100'0000'0000;
-    static constexpr std::size_t images_max = 256;
+    static constexpr std::size_t images_max = 2048;
     static constexpr std::size_t image_space_bytes = std::size_t{16} << 30;
 
     /// Stack, early and heap sizes are rounded up to whole blocks; shape() returns the result.
@@ -61,7 +61,7 @@ public:
     AddressRange stack_slice(std::uint32_t global_thread) const noexcept;
     AddressRange early_arena() const noexcept;
     AddressRange heap_arena(NodeId node) const noexcept;
-    std::size_t images() const noexcept { return order().count; }
+    std::size_t images() const noexcept { return order().by_address.size(); }
     AddressRange image(std::size_t index) const noexcept { return images_[index].range; }
 
     /// Size of the offset space in bytes, including room for images yet to be added.
@@ -84,8 +84,7 @@ private:
     };
     /// What readers see of the images; never changed once published.
     struct Order {
-        std::size_t count = 0;
-        std::array<std::uint16_t, images_max> by_address{};  ///< indices, ascending by address
+        std::vector<std::uint16_t> by_address;  ///< indices, ascending by address
     };
     static const Order no_images;
     const Order& order() const noexcept {
@@ -95,7 +94,8 @@ private:
     const Image* image_at(std::uint64_t offset) const noexcept;
     std::optional<std::uint64_t> offset_in_image(std::uintptr_t address) const noexcept {
         const Order& order = this->order();
-        std::size_t first = 0, end = order.count;  // the last that begins at or before the address
+        std::size_t first = 0,
+                    end = order.by_address.size();  // the last that begins at or before the address
         while (first < end) {
             const std::size_t middle = (first + end) / 2;
             if (images_[order.by_address[middle]].range.address <= address)

@@ -169,9 +169,17 @@ UffdEngine::Attached& UffdEngine::attached_at(AddressRange range) noexcept {
     // Acquire: pairs with the release in attach(). The vector never moves its elements.
     const std::size_t count = attached_count_.load(std::memory_order_acquire);
     Attached* const all = attached_.data();
-    for (std::size_t i = 0; i < count; ++i)
-        if (all[i].range.contains(range.address) && range.end() <= all[i].range.end())
-            return all[i];
+    const auto holds = [&](std::size_t i) {
+        return all[i].range.contains(range.address) && range.end() <= all[i].range.end();
+    };
+    // Relaxed: a guess, which is checked.
+    const std::size_t last = last_found_.load(std::memory_order_relaxed);
+    if (last < count && holds(last)) return all[last];
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!holds(i)) continue;
+        last_found_.store(i, std::memory_order_relaxed);
+        return all[i];
+    }
     fatal("uffd engine: %lu bytes at 0x%lx lie in no attached range", range.bytes, range.address);
 }
 

@@ -162,6 +162,7 @@ private:
     int pidfd_ = -1;                              ///< of this process, for process_madvise
     std::vector<Attached> attached_;              ///< reserved; grows under attach() only
     std::atomic<std::size_t> attached_count_{0};  ///< released after the element it publishes
+    std::atomic<std::size_t> last_found_{0};      ///< by attached_at(), among hundreds of libraries
     std::vector<std::uint16_t> ascending_;        ///< indices of attached_ by address
     std::atomic<std::uint64_t> asked_epoch_{1};   ///< raised when other pages are asked
     std::uint64_t spans_epoch_ = 0;

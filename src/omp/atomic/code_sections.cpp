@@ -94,13 +94,11 @@ Result<CodeLayout> find_code(const RewriteTarget& target) {
     const auto sections = file.records<Elf64_Shdr>(header[0].e_shoff, header[0].e_shnum);
 
     CodeLayout layout;
-    std::uintptr_t low = UINTPTR_MAX;
-    std::uintptr_t high = 0;
+    bool is_loaded = false;
     for (const Elf64_Phdr& segment : segments) {
         if (segment.p_type != PT_LOAD) continue;
+        is_loaded = true;
         const std::uintptr_t begin = target.bias + segment.p_vaddr;
-        low = std::min(low, begin);
-        high = std::max<std::uintptr_t>(high, begin + segment.p_memsz);
         if (!(segment.p_flags & PF_X)) continue;
 
         const int protection = protection_of(segment.p_flags);
@@ -118,10 +116,7 @@ Result<CodeLayout> find_code(const RewriteTarget& target) {
                         protection);
         }
     }
-    if (low > high) {
-        return Error{ErrorKind::environment, target.path + " has no load segment"};
-    }
-    layout.object = {low, high - low};
+    if (!is_loaded) return Error{ErrorKind::environment, target.path + " has no load segment"};
     return layout;
 }
 

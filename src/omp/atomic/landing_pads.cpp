@@ -62,7 +62,7 @@ std::uintptr_t LandingPads::map_page(dsm::AddressRange window) {
     const std::uintptr_t begin = round_down(round_up(window.address, slot_bytes), page_bytes);
     for (std::uintptr_t at = begin; at < window.end(); at += step) {
         if (at < lowest || at >= highest) return 0;
-        if (in_way_of_stack(at)) continue;
+        if (in_way_of_stack(at) || kept_free_.contains(at)) continue;
         void* const memory = mmap(reinterpret_cast<void*>(at), page_bytes, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (memory == MAP_FAILED) continue;

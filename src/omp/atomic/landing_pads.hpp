@@ -24,7 +24,8 @@ public:
     /// Each page is a mapping of its own in the worst case (vm.max_map_count is 65,530).
     static constexpr std::size_t pages_max = 512;
 
-    LandingPads() = default;
+    /// @param kept_free  where no pad may lie
+    explicit LandingPads(dsm::AddressRange kept_free = {}) : kept_free_(kept_free) {}
     LandingPads(const LandingPads&) = delete;
     LandingPads& operator=(const LandingPads&) = delete;
     ~LandingPads();
@@ -52,6 +53,7 @@ private:
     static std::uintptr_t take_slot(Page& page, dsm::AddressRange window);
     std::uintptr_t map_page(dsm::AddressRange window);
 
+    dsm::AddressRange kept_free_;
     std::vector<Page> pages_;
     bool sealed_ = false;
 };

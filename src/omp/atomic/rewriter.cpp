@@ -59,6 +59,20 @@ struct Patch {
     std::uintptr_t target = 0;  ///< of the jump written at the site; 0: a trap
 };
 
+/// What the trampolines must reach: the sites, and what they address relative to themselves. An
+/// object may be larger than any displacement: gigabytes of static data, far from its code.
+dsm::AddressRange reach_of(const CodeScan& scan) {
+    std::uintptr_t low = scan.sites.front().address, high = scan.sites.back().address;
+    for (const CodeSite& site : scan.sites) {
+        if (site.addressing != Addressing::instruction) continue;
+        const auto distance = static_cast<std::uintptr_t>(std::int64_t{site.displacement});
+        const std::uintptr_t operand = site.address + site.length + distance;
+        low = std::min(low, operand);
+        high = std::max(high, operand);
+    }
+    return {low, high + page_bytes - low};
+}
+
 /// Trampolines for all sites of a scan. Sites whose operand does not reach are left alone.
 std::vector<Patch> make_trampolines(TrampolineZone& zone, LandingPads& pads, const CodeScan& scan,
                                     RewrittenObject& object, RewriteSummary& summary) {
@@ -149,13 +163,13 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
     summary.undecodable_bytes = scan.undecodable_bytes;
     if (scan.sites.empty()) return summary;
 
-    auto zone = TrampolineZone::create(code->object, scan.sites.size(), hulls_of(hooks.global),
+    auto zone = TrampolineZone::create(reach_of(scan), scan.sites.size(), hulls_of(hooks.global),
                                        scan.wide_vectors ? VectorUse::all : VectorUse::xmm);
     if (!zone) return Error{zone.error().kind, target.path + ": " + zone.error().text};
 
     auto object = std::make_unique<RewrittenObject>();
     object->hooks = hooks;
-    LandingPads pads;
+    LandingPads pads{hooks.kept_free};
     const std::vector<Patch> patches = make_trampolines(*zone, pads, scan, *object, summary);
     if (auto sealed = zone->seal(); !sealed) return sealed.error();
     if (auto sealed = pads.seal(); !sealed) return sealed.error();

@@ -34,6 +34,7 @@ struct AtomicHooks {
     bool (*leaves_to_join)(const LastAtomic& atomic) noexcept = nullptr;
     bool sequential = false;  ///< HIROBA_ATOMICS=seq_cst: flush before and after each atomic
     std::size_t block_bytes = page_bytes;  ///< an operand may not cross a multiple of this
+    dsm::AddressRange kept_free;           ///< no landing pad lies there
     /// The global memory, any number of ranges, the largest (the main range) first.
     std::vector<dsm::AddressRange> global;
 };

@@ -38,12 +38,14 @@ constexpr std::int32_t pushed_at_entry = 144;
 constexpr std::int32_t pushed_at_hook = 160;
 
 /// Free address space, from /proc/self/maps: the place nearest below the object, else the highest
-/// above it that its displacements reach.
+/// above it that its displacements reach, but not where the stack grows.
 std::optional<std::uintptr_t> find_room(dsm::AddressRange object, std::size_t bytes) {
     constexpr std::uintptr_t reach = (std::uintptr_t{2} << 30) - (std::uintptr_t{1} << 20);
-    constexpr std::uintptr_t lowest = 0x10000;  // vm.mmap_min_addr
+    constexpr std::uintptr_t lowest = 0x10000;            // vm.mmap_min_addr
+    constexpr std::uintptr_t highest = 0x7fff'ffff'f000;  // where programs' addresses end
+    constexpr std::uintptr_t stack_growth = std::uintptr_t{64} << 20;
     const std::uintptr_t low = std::max(object.end() > reach ? object.end() - reach : 0, lowest);
-    const std::uintptr_t high = object.address + reach;
+    const std::uintptr_t high = std::min(object.address + reach, highest);
 
     std::optional<std::uintptr_t> below, above;
     std::uintptr_t gap_begin = low;
@@ -61,7 +63,7 @@ std::optional<std::uintptr_t> find_room(dsm::AddressRange object, std::size_t by
     for (std::string line; std::getline(maps, line);) {
         unsigned long begin = 0, end = 0;
         if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2) continue;
-        gap(begin);
+        gap(line.ends_with("[stack]") ? begin - stack_growth : begin);
         gap_begin = std::max<std::uintptr_t>(gap_begin, end);
     }
     gap(high);

@@ -29,7 +29,8 @@ std::vector<dsm::AddressRange> hulls_of(std::span<const dsm::AddressRange> globa
 class TrampolineZone {
 public:
     /// Maps room for `sites` trampolines so that every byte of it reaches every byte of `object`
-    /// by a 32-bit displacement; below the object if possible, where no heap grows into it.
+    /// (its code and what that addresses) by a 32-bit displacement; below if possible, where no
+    /// heap grows into it.
     /// @param vectors  what of them the object's code may use
     static Result<TrampolineZone> create(dsm::AddressRange object, std::size_t sites,
                                          std::span<const dsm::AddressRange> hulls,

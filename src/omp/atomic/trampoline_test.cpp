@@ -4,7 +4,12 @@
 #include "omp/atomic/trampoline.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <random>
 #include <string>
 
@@ -60,6 +65,37 @@ TEST(Hulls, JoinAcrossTheSmallestGap) {
     EXPECT_EQ(hulls[1].address, 0x40'0000u);
     EXPECT_EQ(hulls[1].bytes, 0x4000u);
     EXPECT_EQ(hulls[2].bytes, 0x1000u);
+}
+
+/// Reserves what is free in [from, to).
+void fill(std::uintptr_t from, std::uintptr_t to) {
+    std::vector<dsm::AddressRange> gaps;
+    std::ifstream maps{"/proc/self/maps"};
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long begin = 0, end = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2 || end <= from) continue;
+        if (begin > from) gaps.push_back({from, std::min(begin, to) - from});
+        from = std::max<std::uintptr_t>(from, end);
+        if (from >= to) break;
+    }
+    for (const dsm::AddressRange& gap : gaps)
+        mmap(reinterpret_cast<void*>(gap.address), gap.bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
+TEST(TrampolineZone, LiesAboveCodeThatHasNoRoomBelowAndTheAddressSpaceEndingWithinItsReach) {
+    constexpr std::uintptr_t end = 0x7fff'ffff'f000, gib = std::uintptr_t{1} << 30;
+    const dsm::AddressRange code{end - gib, page_bytes};
+    const pid_t child = fork();
+    if (child == 0) {
+        fill(code.end() - 2 * gib, code.end());
+        const auto zone = TrampolineZone::create(code, 1, {}, VectorUse::xmm);
+        if (!zone) std::fprintf(stderr, "%s\n", zone.error().text.c_str());
+        _exit(zone ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
 }
 
 struct Calls {

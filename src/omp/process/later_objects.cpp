@@ -89,9 +89,17 @@ bool needs_are_met(const std::vector<LoadedObject>& objects) {
     return met;
 }
 
-// The loader maps as much more as the alignment asks for, and gives it back.
-std::uintptr_t top_of_room(std::uintptr_t top, const LoadedObject& first) noexcept {
-    return top - first.end < first.alignment ? top : first.end;
+// The loader maps as much more as the alignment asks for, and gives it back; the kernel aligns what
+// may lie in huge pages. What is needed, and smaller, then goes above it.
+std::uintptr_t top_of_room(std::uintptr_t top, const std::vector<LoadedObject>& objects) noexcept {
+    constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+    const LoadedObject& first = objects.front();
+    const bool is_large = first.end - first.bias >= huge_page_bytes;
+    const std::size_t alignment = std::max(first.alignment, is_large ? huge_page_bytes : 0);
+    if (top != 0 && top - first.end < alignment) return top;
+    std::uintptr_t highest = 0;
+    for (const LoadedObject& object : objects) highest = std::max(highest, object.end);
+    return highest;
 }
 
 void hold_back_initializers(const LoadedObject& object) noexcept {

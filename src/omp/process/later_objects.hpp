@@ -22,9 +22,11 @@ std::vector<LoadedObject> objects_since(const std::vector<std::uintptr_t>& known
 bool needs_are_met(const std::vector<LoadedObject>& objects);
 
 /// Below which address the loader of another node must find room to put an object that was opened
-/// here by its path, and lies where `first` does, at the same place.
-/// @param top  below which it had room here; another thread may have mapped something there first
-std::uintptr_t top_of_room(std::uintptr_t top, const LoadedObject& first) noexcept;
+/// here, and lies where the first of `objects` does, and what it needs, the others, at the same
+/// places.
+/// @param top  below which it had room here; another thread, or a search for it, may have mapped
+///             something there first. 0: that is certain
+std::uintptr_t top_of_room(std::uintptr_t top, const std::vector<LoadedObject>& objects) noexcept;
 
 /// Has the loader find no initializers in `object` (DT_INIT, DT_INIT_ARRAY). Between its mapping
 /// and its relocation, when the dynamic section can be written and has been read.

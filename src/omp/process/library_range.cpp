@@ -132,8 +132,13 @@ Result<void> LibraryRange::reserve() {
 }
 
 Result<void> LibraryRange::open(std::uintptr_t top) {
-    HIROBA_INVARIANT(!open_ && begin_ < top && top <= begin_ + bytes, "top 0x%lx of 0x%lx", top,
+    HIROBA_INVARIANT(!open_ && begin_ <= top && top <= begin_ + bytes, "top 0x%lx of 0x%lx", top,
                      begin_);
+    if (top == begin_) {
+        return Error{ErrorKind::environment,
+                     "the 64 GiB of address space for libraries that are opened later are used up: "
+                     "link the program with some of them, or name them in LD_PRELOAD"};
+    }
     if (top > lowest_used_) {
         return Error{ErrorKind::environment, "what lies at " + std::to_string(lowest_used_) +
                                                  " is in the way of libraries below " +
@@ -173,6 +178,8 @@ Result<void> LibraryRange::open(std::uintptr_t top) {
                              : "other threads map memory all the time: open it before they start"};
     }
     give_back({begin_, top - begin_});
+    std::erase_if(gaps_above_, [&](AddressRange gap) { return gap.address < lowest_used_; });
+    if (top < lowest_used_) gaps_above_.push_back({top, lowest_used_ - top});
     top_ = top;
     open_ = true;
     return {};
@@ -181,6 +188,11 @@ Result<void> LibraryRange::open(std::uintptr_t top) {
 void LibraryRange::stop_steering() noexcept {
     for (const AddressRange& filler : fillers_) give_back(filler);
     fillers_.clear();
+}
+
+void LibraryRange::free_above() noexcept {
+    for (const AddressRange& gap : gaps_above_) give_back(gap);
+    gaps_above_.clear();
 }
 
 void LibraryRange::close() noexcept {
@@ -192,7 +204,10 @@ void LibraryRange::close() noexcept {
                  [&](AddressRange gap, const Mapping&, const Mapping&) { gaps.push_back(gap); });
     // When it was closed already, a gap is what the loader has taken back: higher up.
     if (!gaps.empty() && gaps.front().address == begin_) lowest_used = gaps.front().end();
-    for (const AddressRange& gap : gaps) reserve_at(gap);
+    for (const AddressRange& gap : gaps) {
+        if (reserve_at(gap) == Reserved::yes && gap.address >= lowest_used)
+            gaps_above_.push_back(gap);
+    }
     if (lowest_used == top_) return;
     lowest_used_ = lowest_used;
     top_ = lowest_used - std::min(slack_bytes, lowest_used - begin_);

@@ -35,6 +35,9 @@ public:
     bool is_open() const noexcept { return open_; }
     /// Gives the rest of the address space back; what is free here stays free until close().
     void stop_steering() noexcept;
+    /// Frees what no library will lie in any more, between and above those there are, until
+    /// close(). While open, after stop_steering().
+    void free_above() noexcept;
     /// Reserves what is free here again; top() is then below everything that is used.
     void close() noexcept;
 
@@ -42,6 +45,7 @@ private:
     std::uintptr_t begin_ = 0, top_ = 0, lowest_used_ = 0;
     bool open_ = false;
     std::vector<dsm::AddressRange> fillers_;
+    std::vector<dsm::AddressRange> gaps_above_;  ///< reserved; above the lowest that is used
 };
 
 }  // namespace hiroba::omp

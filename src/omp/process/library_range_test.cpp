@@ -92,7 +92,7 @@ Opened open_elsewhere(LibraryRange& libraries, std::uintptr_t top, std::size_t i
         const std::vector<LoadedObject> objects = objects_since(known);
         done &= objects.size() == 1 && lies_in(libraries.range(), objects.front().bias);
         if (!done) _exit(1);
-        const Opened opened{objects.front().bias, top_of_room(top, objects.front())};
+        const Opened opened{objects.front().bias, top_of_room(top, objects)};
         _exit(write(ends[1], &opened, sizeof opened) == sizeof opened ? 0 : 1);
     }
     Opened opened;

@@ -131,7 +131,7 @@ LibraryRecord* write_down(const Opening& now, const Objects& objects) noexcept {
     auto* const record = new (room) LibraryRecord;
     record->mode = now.mode;
     // What the loader searched by, without a path, was mapped first and is gone.
-    record->top = now.by_path ? omp::top_of_room(now.top, objects.front()) : objects.front().end;
+    record->top = omp::top_of_room(now.by_path ? now.top : 0, objects);
     record->count = objects.size();
     strncpy(record->path, absolute(objects.front().path).c_str(), sizeof record->path - 1);
     for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -146,6 +146,7 @@ LibraryRecord* write_down(const Opening& now, const Objects& objects) noexcept {
 void adopt_here(Opening& now, const Objects& objects) noexcept {
     omp::LibraryRange& place = world()->library_range;
     place.stop_steering();
+    place.free_above();
     require(adopt_libraries(*world(), objects), objects.front().path.c_str());
     place.close();
     now.record = write_down(now, objects);
@@ -223,6 +224,7 @@ void repeat(const LibraryRecord& record) noexcept {
         die(exit_environment, "node 0 has opened %s, which fails here: %s", path.c_str(),
             dlerror());
     place.stop_steering();
+    place.free_above();
     const Objects objects = omp::objects_since(now.known);
     require_equal(record, objects);
     require(adopt_libraries(*world(), objects), path.c_str());
