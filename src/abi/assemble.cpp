@@ -20,6 +20,7 @@
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/process/signals.hpp"
+#include "abi/libc/process/stack_end.hpp"
 #include "abi/libc/process/thread_attributes.hpp"
 #include "abi/libc/threads/threads.hpp"
 #include "abi/ompt/entry_points.hpp"
@@ -252,6 +253,7 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     auto map = make_map(job, (*engine)->facts().block_bytes, objects, *early);
     if (!map) return map.error();
     node->map = std::move(*map);
+    show_stack_end(node->map->stack_slice(0).end());
 
     // Faults begin with attach(), on this thread too.
     dsm::give_alternate_stack();

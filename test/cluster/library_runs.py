@@ -97,7 +97,54 @@ def large_libraries(bench):
         expect(bench.run(program, *names), 0, f"{6 * bench.nodes}\n", "")
 
 
-CASES = [many_libraries, large_libraries, gigabytes_of_static_data]
+def next_function(bench):
+    """A preloaded library that stands before libc's functions, and asks for them by RTLD_NEXT."""
+    bench.build("libbefore.so", """
+        #define NEXT(f) ((int (*)(int))dlsym(RTLD_NEXT, #f))
+        int abs(int x) { return 1000 + NEXT(abs)(x); }
+        int toupper(int x) { return ((int (*)(int))dlvsym(RTLD_NEXT, "toupper", "GLIBC_2.2.5"))(x); }
+        int before(int x) { return NEXT(abs)(x); }""", "-shared", "-fPIC", "-D_GNU_SOURCE")
+    program = bench.build("calls", """
+        int toupper(int);
+        int main(void) {
+            int (*volatile f)(int) = abs;
+            int (*before)(int) = (int (*)(int))dlsym(RTLD_DEFAULT, "before"), sum = 0;
+        #pragma omp parallel reduction(+ : sum)
+            sum += f(-1) + toupper('a') - 'A' + before(-3) + (dlsym(RTLD_NEXT, "main") == NULL);
+            printf("%d\\n", sum);
+        }""", "-fopenmp", "-D_GNU_SOURCE")
+    expect(bench.run(program, LD_PRELOAD=str(bench.folder / "libbefore.so")), 0,
+           f"{1005 * bench.nodes}\n", "")
+
+
+def stack_end(bench):
+    """The variable by which R and conservative collectors know main's stack; the program has a copy
+    of it or not; after a library was opened for which the loader makes its own stack executable."""
+    ask = """
+        extern void* __libc_stack_end;
+        int inside(void* local) {
+            char* end = __libc_stack_end;
+            return (char*)local < end && end - (char*)local < 65536;
+        }"""
+    bench.build("libask.so", ask, "-shared", "-fPIC")
+    bench.build("libexec.so", """
+        static int apply(int (*f)(int), int x) { return f(x); }
+        int nested(int base) { int add(int x) { return x + base; } return apply(add, 1); }""",
+                "-shared", "-fPIC")
+    for name, begin, flags in (("copy", ask, []), ("none", "int inside(void*);", ["-L.", "-lask"])):
+        program = bench.build(name, begin + """
+            int main(void) {
+                int local, right = inside(&local), all = 0;
+                int (*nested)(int) = (int (*)(int))dlsym(dlopen("./libexec.so", RTLD_NOW), "nested");
+                right += inside(&local);
+            #pragma omp parallel reduction(+ : all)
+                all += inside(&local) + nested(1);
+                printf("%d %d\\n", right, all);
+            }""", "-fopenmp", *flags)
+        expect(bench.run(program), 0, f"2 {3 * bench.nodes}\n", "")
+
+
+CASES = [many_libraries, large_libraries, gigabytes_of_static_data, next_function, stack_end]
 
 
 if __name__ == "__main__":

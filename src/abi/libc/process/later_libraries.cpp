@@ -22,6 +22,7 @@
 
 #include "abi/global_objects.hpp"
 #include "abi/libc/process/process_state.hpp"
+#include "abi/libc/process/stack_end.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -172,6 +173,7 @@ void* open_watched(Opening& now, const char* file) noexcept {
     now.known = omp::loaded_biases();
     now.outer = opening;
     opening = &now;
+    const StackOfLoader stack;
     void* const handle = real_open(file, now.mode);
     opening = now.outer;
     return handle;

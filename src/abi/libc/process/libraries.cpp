@@ -61,7 +61,8 @@ void* open_new(const char* file, int mode, const void* caller) noexcept {
     return *opened;
 }
 
-using FindFunction = void*(void*, const char*);
+/// `noexcept`, or the call of it would come back here, to a handler of what it throws.
+using FindFunction = void*(void*, const char*) noexcept;
 
 /// dlsym() would find itself here by HIROBA_REAL, which asks it. This version every glibc has.
 FindFunction* real_dlsym() noexcept {
