@@ -49,10 +49,13 @@ def many_libraries(bench):
 
 
 def gigabytes_of_static_data(bench):
-    """Trampolines lie near the code of a program that is larger than their displacements reach."""
+    """Trampolines lie near the code of a program that is larger than their displacements reach, and
+    has tables in it like libcrypto."""
     program = bench.build("large", """
         static double big[700000000];
         static int count;
+        /* Data among the code, which reads like instructions on what is far away. */
+        __asm__(".text; lock incl 0x7f000000(%rip); lock incl -0x7f000000(%rip)");
         int main(void) {
             long n = sizeof big / sizeof *big, step = n / 64;
         #pragma omp parallel for schedule(static, 1)

@@ -94,11 +94,13 @@ Result<CodeLayout> find_code(const RewriteTarget& target) {
     const auto sections = file.records<Elf64_Shdr>(header[0].e_shoff, header[0].e_shnum);
 
     CodeLayout layout;
-    bool is_loaded = false;
+    std::uintptr_t low = UINTPTR_MAX;
+    std::uintptr_t high = 0;
     for (const Elf64_Phdr& segment : segments) {
         if (segment.p_type != PT_LOAD) continue;
-        is_loaded = true;
         const std::uintptr_t begin = target.bias + segment.p_vaddr;
+        low = std::min(low, begin);
+        high = std::max<std::uintptr_t>(high, begin + segment.p_memsz);
         if (!(segment.p_flags & PF_X)) continue;
 
         const int protection = protection_of(segment.p_flags);
@@ -116,7 +118,10 @@ Result<CodeLayout> find_code(const RewriteTarget& target) {
                         protection);
         }
     }
-    if (!is_loaded) return Error{ErrorKind::environment, target.path + " has no load segment"};
+    if (low > high) {
+        return Error{ErrorKind::environment, target.path + " has no load segment"};
+    }
+    layout.object = {low, high - low};
     return layout;
 }
 

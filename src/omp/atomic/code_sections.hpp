@@ -20,6 +20,7 @@ struct CodeSection {
 
 struct CodeLayout {
     std::vector<CodeSection> sections;
+    dsm::AddressRange object;  ///< hull of all load segments
 };
 
 /// The executable sections (by section headers; without those the executable segments) of the

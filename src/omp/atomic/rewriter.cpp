@@ -60,13 +60,15 @@ struct Patch {
 };
 
 /// What the trampolines must reach: the sites, and what they address relative to themselves. An
-/// object may be larger than any displacement: gigabytes of static data, far from its code.
-dsm::AddressRange reach_of(const CodeScan& scan) {
+/// object may be larger than any displacement: gigabytes of static data, far from its code. What is
+/// addressed outside of it is data among the code (tables of libcrypto), taken for an instruction.
+dsm::AddressRange reach_of(const CodeScan& scan, dsm::AddressRange object) {
     std::uintptr_t low = scan.sites.front().address, high = scan.sites.back().address;
     for (const CodeSite& site : scan.sites) {
         if (site.addressing != Addressing::instruction) continue;
         const auto distance = static_cast<std::uintptr_t>(std::int64_t{site.displacement});
         const std::uintptr_t operand = site.address + site.length + distance;
+        if (!object.contains(operand)) continue;
         low = std::min(low, operand);
         high = std::max(high, operand);
     }
@@ -163,7 +165,8 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
     summary.undecodable_bytes = scan.undecodable_bytes;
     if (scan.sites.empty()) return summary;
 
-    auto zone = TrampolineZone::create(reach_of(scan), scan.sites.size(), hulls_of(hooks.global),
+    auto zone = TrampolineZone::create(reach_of(scan, code->object), scan.sites.size(),
+                                       hulls_of(hooks.global),
                                        scan.wide_vectors ? VectorUse::all : VectorUse::xmm);
     if (!zone) return Error{zone.error().kind, target.path + ": " + zone.error().text};
 
