@@ -73,9 +73,11 @@ KernelMask change_program_mask(int how, KernelMask given, KernelMask kernel) noe
 
 KernelMask shown_mask(KernelMask kernel) noexcept { return closed.shown(kernel); }
 
-ProgramMask::ProgramMask() noexcept
-    : kernel_(kernel_mask()), differs_(closed.shown(kernel_) != kernel_) {
-    if (differs_) set_kernel_mask(closed.shown(kernel_));
+// What this thread does until then takes the signals that are always open.
+ProgramMask::ProgramMask() noexcept : kernel_(kernel_mask()) {
+    const KernelMask inherited = closed.shown(kernel_) & ~always_open;
+    differs_ = inherited != kernel_;
+    if (differs_) set_kernel_mask(inherited);
 }
 
 ProgramMask::~ProgramMask() {
