@@ -60,6 +60,8 @@ constexpr SystemCall rows[] = {
     on(SYS_sendfile, {2, out, 8}),
     on(SYS_copy_file_range, {1, out, 8}, {3, out, 8}),
     on(SYS_splice, {1, out, 8}, {3, out, 8}),
+    plain(SYS_process_vm_readv, {1, out_vector, 0, 2}, {3, in_vector, 0, 4}),
+    plain(SYS_process_vm_writev, {1, in_vector, 0, 2}, {3, out_vector, 0, 4}),
     on(SYS_vmsplice, {1, in_vector, 0, 2}),
     on(SYS_ioctl, {2, out, control_bytes}),
     on(SYS_fcntl, {2, out, 32}),

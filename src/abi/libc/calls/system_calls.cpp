@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "abi/libc/calls/direct_memory.hpp"
 #include "abi/libc/calls/handovers.hpp"
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/short_counts.hpp"
@@ -201,6 +202,13 @@ long call_with(const PinnedBuffers& buffers, long number, const CallArguments& a
     }
 }
 
+/// A read or write of /proc/self/mem, where the file stands, has met a page that is not there.
+long call_on_memory(PinnedBuffers& buffers, long number, const CallArguments& arguments) noexcept {
+    const long place = dsm::kernel_call(SYS_lseek, arguments.word[0], 0, SEEK_CUR);
+    if (!add_memory_as_file(buffers, number, arguments, place)) return -EIO;
+    return call_with(buffers, number, arguments);
+}
+
 bool is_ours(long fd) noexcept {
     const auto number = static_cast<int>(fd);
     return is_kept_descriptor(number) || is_own_descriptor(number);
@@ -260,7 +268,9 @@ void note_closed_standard(unsigned first, unsigned last, long flags) noexcept {
         standard_descriptor_changed(fd, world()->job.self);
 }
 
-long perform(long number, const CallArguments& arguments) noexcept {
+long perform(long number, const CallArguments& asked) noexcept {
+    const ThroughCache cached{number, asked};
+    const CallArguments& arguments = cached.arguments();
     const long* const a = arguments.word;
     if (takes_ours(number, arguments)) return -EBADF;
     before_attribute_call(number, a[0], a[2]);
@@ -285,9 +295,11 @@ long perform(long number, const CallArguments& arguments) noexcept {
     {
         PinnedBuffers buffers;
         buffers.add(*row, arguments);
+        add_memory_as_file(buffers, number, arguments, -1);
         const bool writes = number == SYS_write || number == SYS_writev;
         const WritingTurn turn{writes ? a[0] : -1};
         result = call_with(buffers, number, arguments);
+        if (result == -EIO) result = call_on_memory(buffers, number, arguments);
         if (result > 0 && !buffers.is_empty())
             result = finish_transfer(buffers, number, arguments, result);
         if (result == 0) number_both_ends(number, arguments);

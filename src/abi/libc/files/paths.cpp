@@ -42,6 +42,9 @@ mode_t mode_argument(int flags, va_list arguments) {
     return creates ? va_arg(arguments, mode_t) : 0;
 }
 
+/// Through the kernel's cache (direct_memory.hpp), also where libc's calls are not examined.
+int cached(int flags) noexcept { return spans_nodes() ? flags & ~O_DIRECT : flags; }
+
 /// Calls libc's `real`, whose first argument is a path.
 template <class Real, class... Rest>
 auto with_path(const Real& real, const char* path, Rest... rest) {
@@ -66,14 +69,14 @@ int open(const char* path, int flags, ...) {
     va_start(arguments, flags);
     const mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
-    return with_path(real_open, path, flags, mode);
+    return with_path(real_open, path, cached(flags), mode);
 }
 int open64(const char* path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
     const mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
-    return with_path(real_open64, path, flags, mode);
+    return with_path(real_open64, path, cached(flags), mode);
 }
 int openat(int directory, const char* path, int flags, ...) {
     va_list arguments;
@@ -81,7 +84,7 @@ int openat(int directory, const char* path, int flags, ...) {
     const mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
     let_kernel_read_text(path);
-    return real_openat(directory, path, flags, mode);
+    return real_openat(directory, path, cached(flags), mode);
 }
 int openat64(int directory, const char* path, int flags, ...) {
     va_list arguments;
@@ -89,7 +92,7 @@ int openat64(int directory, const char* path, int flags, ...) {
     const mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
     let_kernel_read_text(path);
-    return real_openat64(directory, path, flags, mode);
+    return real_openat64(directory, path, cached(flags), mode);
 }
 int creat(const char* path, mode_t mode) { return with_path(real_creat, path, mode); }
 FILE* fopen(const char* path, const char* mode) { return with_path(real_fopen, path, mode); }
