@@ -71,6 +71,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       engine_(std::move(engine)),
       options_(options),
       self_(endpoint.self()),
+      is_alone_(endpoint.nodes() == 1),
       statistics_(options.by_place),
       space_(map, std::move(made.private_memory), self_),
       entries_(BlockSpace::blocks_of(map)),
@@ -91,8 +92,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     endpoint.on(message::release_asked, &Node::on_release_asked, this);
     lock_.ask_by(*this);
     endpoint.on(message::block_wanted, &Node::on_block_wanted, this);
-    // A job of one node has no other that could read.
-    options_.exclusive &= endpoint.nodes() > 1;
+    options_.exclusive &= !is_alone_;
     endpoint.on(message::spin_seen, &Node::on_spin_seen, this);
     endpoint.on(message::turn_asked, &Node::on_turn_asked, this);
 }

@@ -227,7 +227,9 @@ private:
     void end_hold(BlockId block) noexcept;
     void merge_held(BlockId block) noexcept;
     void note_row(AtomicUse& use) const noexcept;
-    Stamp owe_release() noexcept { return {self_, release_.numbers().owe()}; }
+    Stamp owe_release() noexcept {
+        return is_alone_ ? Stamp{} : Stamp{self_, release_.numbers().owe()};
+    }
     std::uint64_t give_turn(BlockId block) noexcept;
     bool await_turn(BlockId block, std::uint64_t offset, std::uint64_t since_ns) noexcept;
     bool has_moved_on(NodeId holder, BlockId block, std::uint64_t at, std::uint64_t word) noexcept;
@@ -396,6 +398,7 @@ private:
     std::unique_ptr<FaultEngine> engine_;
     MemoryOptions options_;
     NodeId self_;
+    bool is_alone_;  ///< a job of one node: no other can be told anything
     Statistics statistics_;
     BlockSpace space_;
 

@@ -12,7 +12,7 @@ namespace hiroba::dsm {
 void Node::flush() noexcept {
     count(&PlaceCounters::flushes);
     news_.note_own_flush();
-    if (flushes_.are_fences()) return;
+    if (is_alone_ || flushes_.are_fences()) return;
     const Standstill& standstill = flushes_.standstill();
     const bool alone = standstill.begin != nullptr && standstill.begin(standstill.context);
     const Others others = alone ? Others::stopped : Others::running;
@@ -55,6 +55,7 @@ void Node::learn_flushed(const FlushObject::Content& flushed, bool orders) noexc
 
 bool Node::flush_aside() noexcept {
     bool found = false;
+    if (is_alone_) return found;
     if (!somebody_spins() && guess_.rhythm.comes_soon(release_.number(), now_ns())) return found;
     close_waited_for(Spins::no_block);
     on_runtime_stack([&] { found = flush_on_runtime_stack(Flusher::background, Others::running); });

@@ -20,6 +20,7 @@ namespace hiroba::dsm {
 // running one may have looked before the waiter's last write.
 void Node::release(Others others) noexcept {
     release_.call_hook();
+    if (is_alone_) return note_release();
     if (others == Others::stopped || hands_over_all()) give_up_expected();
     if (has_nothing_to_release()) return;
     on_runtime_stack([&] { release_on_runtime_stack(others); });
