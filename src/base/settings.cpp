@@ -67,7 +67,7 @@ constexpr Setting table[] = {
      "what carries news at forks and barriers; auto: windows where nodes share memory",
      "auto|message|window"},
     {"HIROBA_NOTICES", "1024", "write notices a signature holds before it forgets the oldest",
-     "count from 1 to 1048576"},
+     "count from 1 to 1500"},
     {"HIROBA_OFFLOAD", "auto", "whether requests are handed to the progress thread",
      "auto|always|never"},
     {"HIROBA_PEER_TIMEOUT", "30", "seconds of a node's silence that others bear; 0: any", "count"},

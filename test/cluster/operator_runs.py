@@ -389,7 +389,7 @@ def lines_that_help(bench):
     for value in ("0", "99999999999"):
         notices = run([*job, str(program)], env={**os.environ, "HIROBA_NOTICES": value})
         assert notices.returncode == 64, notices
-        assert notices.stderr == f"hiroba: HIROBA_NOTICES={value}: must be a count from 1 to 1048576.\n", notices
+        assert notices.stderr == f"hiroba: HIROBA_NOTICES={value}: must be a count from 1 to 1500.\n", notices
     cut = run([*job, "./two\nlines"])
     assert cut.returncode == 64 and len(cut.stderr.splitlines()) == 1 and "two\\x0alines" in cut.stderr, cut
     verbose = run([bench.hiroba, "run", "-v", "-n", "2", "--threads", "1", str(program)])
