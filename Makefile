@@ -7,6 +7,9 @@ test_jobs ?= $(shell expr 6 '*' $$(nproc))
 # No process of a test computes longer, in seconds; of wall time tests may take much (docs/testing.md).
 test_seconds ?= 300
 prefix ?= /usr/local
+# What is missing is installed by apt-get; PACKAGES=no only names it.
+PACKAGES ?= yes
+export PACKAGES
 # The presets name Ninja. Looked up when a recipe runs, because `packages` may just have installed it.
 configure = cmake $(if $(shell command -v ninja),,-G "Unix Makefiles") --preset
 build = cmake --build --parallel $(jobs) --preset
@@ -63,12 +66,11 @@ format:  ## lays out all C and C++ text as .clang-format says
 	scripts/format.sh
 
 tidy: check-packages  ## clang-tidy over the product, as .clang-tidy says
-	scripts/install-packages.sh clang-14 clang-tidy-14
+	scripts/install-packages.sh tidy
 	$(configure) clang
 	scripts/tidy.sh
 
 check-clang: check-packages  ## everything built by clang, warnings are errors
-	scripts/install-packages.sh clang-14
 	$(configure) clang
 	$(build) clang
 

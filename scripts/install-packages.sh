@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the Debian packages that are missing for a purpose. It looks for what a package holds, so
 # what lies elsewhere in PATH or CPATH counts, and asks neither the network nor for root when all is
-# there. Where it may not install, it names what is missing and leaves the verdict to CMake.
-# Usage: install-packages.sh [build|check|beds|deb|docs|format|PACKAGE]...
+# there. Where it may not install (PACKAGES=no, or not for root), it names what is missing and leaves the
+# verdict to CMake.
+# Usage: [PACKAGES=no] install-packages.sh [build|check|beds|deb|docs|format|tidy|PACKAGE]...
 set -euo pipefail
 
 # package, and the header or command it is asked for
@@ -34,6 +35,7 @@ for purpose in "${@:-build}"; do
         deb) commands+=(dpkg-dev:dpkg-shlibdeps file:file) ;;
         docs) commands+=(mkdocs:mkdocs doxygen:doxygen) ;;
         format) commands+=(clang-format:clang-format) ;;
+        tidy) commands+=(clang:clang++ "clang-tidy:${CLANG_TIDY:-clang-tidy}") ;;
         *) others+=("$purpose") ;;
     esac
 done
@@ -64,14 +66,12 @@ if ! command -v apt-get >/dev/null; then
     exit 0
 fi
 as_root=()
-if [[ $(id -u) -ne 0 ]]; then
-    if ! command -v sudo >/dev/null; then
-        echo "install-packages: these seem to be missing: ${missing[*]}. As root: apt-get install ${missing[*]}" >&2
-        exit 0
-    fi
-    as_root=(sudo)
+[[ $(id -u) -eq 0 ]] || as_root=(sudo)
+if [[ ${PACKAGES:-yes} == no ]] || { [[ $(id -u) -ne 0 ]] && ! command -v sudo >/dev/null; }; then
+    echo "install-packages: these seem to be missing: ${missing[*]}. As root: apt-get install ${missing[*]}" >&2
+    exit 0
 fi
-echo "install-packages: installing ${missing[*]}"
+echo "install-packages: now ${as_root[*]:+${as_root[*]} }apt-get install ${missing[*]} (make PACKAGES=no names them only)"
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"

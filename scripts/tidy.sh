@@ -12,4 +12,4 @@ if [[ $# -eq 0 ]]; then
     set -- "${files[@]}"
 fi
 printf '%s\0' "$@" |
-    xargs -0 -n 4 -P "${jobs:-$(nproc)}" clang-tidy-14 -p build-clang --quiet --warnings-as-errors='*'
+    xargs -0 -n 4 -P "${jobs:-$(nproc)}" "${CLANG_TIDY:-clang-tidy}" -p build-clang --quiet --warnings-as-errors='*'

@@ -46,6 +46,7 @@ void add_words_of_each_start(CommandWords& words, RunOptions& options) {
     words.add_option(
         "--provider", options.provider,
         "transport between the nodes (default: HIROBA_PROVIDER); hiroba info lists them");
+    words.offer(values_of_setting("HIROBA_PROVIDER"));
     words.add_flag("-v,--verbose", options.verbose, "say what runs where, and over which device");
     words.add_flag("--spmd", options.spmd,
                    "every node enters main: for programs linked with hiroba's own interface");
@@ -58,10 +59,12 @@ CommandWords run_words(RunOptions& options) {
                      "threads of each node (default: the cores this job may use / nodes)");
     words.add_option("--bind-to", options.bind_to,
                      "core, numa or none: processors of its own for each node (default: none)");
+    words.offer("core|numa|none");
     words.add_option("--hosts", options.hosts,
                      "hosts to run on, each with its number of nodes: a,b:2 (default: this one)");
     words.add_option("--hostfile", options.hostfile,
                      "file that names them: a line a host, with :N or slots=N for its nodes");
+    words.offer("FILE");
     words.add_option("--ssh", options.ssh,
                      "command that runs a command on a host (default: HIROBA_SSH, ssh)");
     words.add_option("--ports", options.ports,
@@ -108,6 +111,7 @@ CommandWords info_words(InfoOptions& options) {
     words.add_option("-n,--nodes", options.nodes, "--memory: number of ranks (4)");
     words.add_option("--provider", options.provider,
                      "--memory: transport between them (default: HIROBA_PROVIDER)");
+    words.offer(values_of_setting("HIROBA_PROVIDER"));
     return words;
 }
 

@@ -86,7 +86,7 @@ def libraries_are_private_as_in_a_run(bench):
         extern int borrowed;
         int main(int n, char** words) {
         #pragma omp parallel
-            if (sin(n) > 2) borrowed++;
+            if (sin(n) > .9) borrowed++;
             return 0; }""", "-fopenmp", "-L.", "-lunwind", "-lm")
     status, found = facts(bench, program)
     assert status == 0 and found["runtimes"] == ["libgomp.so.1"], found

@@ -358,6 +358,9 @@ class InstalledTree(unittest.TestCase):
         self.assertEqual(self.completed("hiroba", "st"), ["stacks"])
         self.assertEqual(self.completed("hiroba", "run", "--sp"), ["--spmd"])
         self.assertEqual(self.completed("hiroba", "run", "-n", "2", "--thr"), ["--threads"])
+        self.assertEqual(self.completed("hiroba", "run", "--provider", "shm+"), ["shm+ucx", "shm+verbs"])
+        self.assertEqual(self.completed("hiroba", "perf", "--offload", "n"), ["never"])
+        self.assertIn("share", self.completed("hiroba", "run", "--hostfile", "sha"))
         self.assertIn("share", self.completed("hiroba", "run", "-n", "2", "./a.out", "sha"))
         self.assertEqual(self.completed("hiroba", "run", "-n", "2", "./a.out", "--sp"), [])
 

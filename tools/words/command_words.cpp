@@ -5,6 +5,8 @@
 #include <sstream>
 #include <utility>
 
+#include "base/settings.hpp"
+
 namespace hiroba::tools {
 
 std::vector<std::string> Word::each_name() const {
@@ -25,6 +27,12 @@ void CommandWords::add_required(std::string names, std::string& value, std::stri
 
 void CommandWords::add_flag(std::string names, bool& value, std::string help) {
     words_.push_back({.names = std::move(names), .help = std::move(help), .flag = &value});
+}
+
+std::string values_of_setting(std::string_view name) {
+    for (const Setting& each : all_settings())
+        if (name == each.name) return each.values;
+    return "";
 }
 
 CommandWords& CommandWords::hide() {

@@ -16,6 +16,7 @@ struct Word {
     std::string help;
     std::string* text = nullptr;  ///< receives the value of an option; nullptr for a flag
     bool* flag = nullptr;
+    std::string choices = {};  ///< "a|b" where the value is one of these, "FILE" where it is a file
     bool required = false;
 
     bool positional() const { return !names.starts_with('-'); }
@@ -33,6 +34,8 @@ public:
     void add_option(std::string names, std::string& value, std::string help);
     void add_required(std::string names, std::string& value, std::string help);
     void add_flag(std::string names, bool& value, std::string help);
+    /// What shells offer for the value of the option added last: "a|b", or "FILE".
+    void offer(std::string choices) { words_.back().choices = std::move(choices); }
     /// Text below the options in the help.
     void footer(std::string text) { footer_ = std::move(text); }
     /// Leaves the command out of help, manual pages and completion.
@@ -59,6 +62,9 @@ private:
     std::function<std::string()> check_;
     bool hidden_ = false, takes_program_ = false;
 };
+
+/// What the setting `name` takes, as "a|b".
+std::string values_of_setting(std::string_view name);
 
 struct Parsed {
     /// nullptr if help or version was printed, or if the words were wrong and a line said so.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hiroba::tools {
 
 namespace {
@@ -16,6 +18,34 @@ std::string names_of(const CommandWords& command, bool with_value, const char* b
             names += (names.empty() ? "" : between) + name;
     }
     return names;
+}
+
+/// "a|b" as words with spaces between.
+std::string spaced(std::string choices) {
+    std::ranges::replace(choices, '|', ' ');
+    return choices;
+}
+
+/// Cases of bash: what is offered for the value of each option that has choices.
+std::string bash_choices(const CommandWords& command) {
+    std::string cases;
+    for (const Word& word : command.words()) {
+        if (word.choices.empty()) continue;
+        std::string names;
+        for (const std::string& name : word.each_name())
+            names += (names.empty() ? "" : "|") + ("'" + command.name() + " " + name + "'");
+        cases += "            " + names + ") COMPREPLY=($(compgen " +
+                 (word.choices == "FILE" ? "-f" : "-W \"" + spaced(word.choices) + "\"") +
+                 " -- \"$word\")) ;;\n";
+    }
+    return cases;
+}
+
+/// What stands in zsh's specification of an option behind its help.
+std::string zsh_value(const Word& word) {
+    if (word.text == nullptr) return "";
+    if (word.choices == "FILE") return ":file:_files";
+    return word.choices.empty() ? ":value:" : ":value:(" + spaced(word.choices) + ")";
 }
 
 /// Inside a '...' specification of zsh's _arguments: [help].
@@ -35,7 +65,7 @@ std::string zsh_help(const std::string& help) {
 }  // namespace
 
 std::string bash_completion(const std::vector<CommandWords>& commands) {
-    std::string all, cases, with_program;
+    std::string all, cases, choices, with_program;
     for (const CommandWords& command : commands) {
         if (command.hidden()) continue;
         all += command.name() + " ";
@@ -43,6 +73,7 @@ std::string bash_completion(const std::vector<CommandWords>& commands) {
         const std::string values = names_of(command, true, " ");
         cases += fmt::format("        {}) options=\"--help {}\" values=\"{}\" ;;\n", command.name(),
                              names_of(command, false, " "), values);
+        choices += bash_choices(command);
     }
     // The words after the program of `run` are the program's: files, as for any command.
     return "# bash completion of hiroba; made from its tables of words\n"
@@ -72,6 +103,10 @@ std::string bash_completion(const std::vector<CommandWords>& commands) {
            "        COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\"))\n"
            "    elif ((i < COMP_CWORD)); then\n"
            "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
+           "    elif ((i > COMP_CWORD)); then\n"
+           "        case \"${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD - 1]}\" in\n" +
+           choices +
+           "        esac\n"
            "    fi\n"
            "}\n"
            "complete -o filenames -F _hiroba hiroba\n";
@@ -90,7 +125,7 @@ std::string zsh_completion(const std::vector<CommandWords>& commands) {
             }
             for (const std::string& name : word.each_name())
                 cases += fmt::format(" \\\n            '{}[{}]{}'", name, zsh_help(word.help),
-                                     word.text ? ":value:" : "");
+                                     zsh_value(word));
         }
         if (command.takes_program()) cases += " \\\n            '*:: :_normal'";
         cases += " ;;\n";
