@@ -17,6 +17,7 @@
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/thread_attributes.hpp"
+#include "abi/libc/process/user_ids.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/threads/thread_keys.hpp"
 #include "abi/libc/threads/threads.hpp"
@@ -145,6 +146,7 @@ void start_background_flusher() {
     prepare_system_call_trap();
     share_descriptors(job.self, job.nodes);
     require(world()->files->start());
+    prepare_changes_of_ids();
     if (job.self.value == 0) start_exit_thread();
     require(omp::start_node_threads(*world()->map, job.self, job.threads_per_node, &run_thread));
     start_background_flusher();

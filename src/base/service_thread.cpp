@@ -25,8 +25,10 @@ const char* thread_advice(int error) noexcept {
 }
 
 ServiceThreadStart::ServiceThreadStart() noexcept {
-    const unsigned long blocked = ~(bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGILL) |
-                                    bit(SIGTRAP) | bit(SIGABRT) | bit(SIGSYS));
+    // libc has every thread change its ids by the second, and ends threads by the first.
+    constexpr unsigned long of_libc = bit(32) | bit(33);
+    const unsigned long blocked = ~(of_libc | bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) |
+                                    bit(SIGILL) | bit(SIGTRAP) | bit(SIGABRT) | bit(SIGSYS));
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, &former_, sizeof blocked);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: starts the runtime's own threads. Invariant: they have all signals blocked but those of
-// faults: the program's signals are for the program's threads.
+// faults and libc's own: the program's signals are for the program's threads.
 #pragma once
 
 #include <atomic>

@@ -134,6 +134,9 @@ def all_cases():
         Case("files.c", environment=EXAMINED),
         Case("handovers.c", environment=EXAMINED),
         Case("handovers.c", environment=EXAMINED | {"HIROBA_PROVIDER": "udp"}),
+        Case("user_ids.c"),
+        *([Case("user_ids.c", "region", refused=(78, b"in a parallel region refused"), regions=False)]
+          if os.geteuid() == 0 else []),
         Case("redirected.c"),
         *[Case("whole_lines.c", how, any_order=True, regions=how != "line", threads=2) for how in ("usual", "line", "none", "own")],
         Case("mappings.c"),

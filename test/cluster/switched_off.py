@@ -125,6 +125,7 @@ def rows():
         Row("thread-specific keys", case("thread_keys.c with a library by gcc"),
             hide="(__)?pthread_(key_create|key_delete|[gs]etspecific)|tss_.*"),
         Row("pipes hand memory on", case("handovers.c"), stub="handover_by", result=0),
+        Row("user and groups", case("user_ids.c"), stub="become_user"),
         Row("waits within a library", case("waits_in_library.c with a library by gcc"),
             stub="is_system_wait", result=0),
         Row("robust mutexes refused", case("sync_refused.cpp robust"), hide="pthread_mutex_.*"),

@@ -57,6 +57,7 @@ constexpr Attribute rows[] = {
     {"the working directory", process, shared, {{{SYS_chdir}, {SYS_fchdir}}}},
     {"the umask", process, shared, {{{SYS_umask}}}},
     {"the locale", process, shared, {}},
+    {"user, group and further groups", process, shared, {}},
     {"the environment", process, shared, {}},
     {"the actions of signals", process, shared, {{{SYS_rt_sigaction}}}},
 };

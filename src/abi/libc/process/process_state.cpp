@@ -21,6 +21,7 @@
 #include "abi/libc/handles/kept_objects.hpp"
 #include "abi/libc/process/later_libraries.hpp"
 #include "abi/libc/process/signals.hpp"
+#include "abi/libc/process/user_ids.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -43,6 +44,8 @@ struct State {
     char** environment = nullptr;
     char directory[PATH_MAX] = {};
     char locale[PATH_MAX] = {};
+    bool has_ids = false;
+    UserIds ids;
     std::array<bool, _NSIG> has_action{};
     std::array<Action, _NSIG> action{};
     const LibraryRecord* libraries = nullptr;
@@ -73,6 +76,7 @@ void look_at_process() noexcept {
     own.libraries = opened_libraries();
     own.standard = publish_standard_owners();
     own.kept = publish_kept_objects();
+    if (own.has_ids) own.ids = current_ids();
     if (own.has_directory && getcwd(own.directory, sizeof own.directory) == nullptr) {
         say("the working directory has no name (%s): the other nodes keep theirs. Use a directory "
             "that exists",
@@ -105,6 +109,7 @@ void become(const State& next) noexcept {
     adopt_kept_objects(next.kept);
     if (environ != next.environment) environ = next.environment;
     if (next.has_umask) real_umask(next.umask);
+    const bool becomes = next.has_ids && !are_equal(current_ids(), next.ids);
     if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&
         real_chdir(next.directory) != 0) {
         die(exit_environment,
@@ -123,6 +128,8 @@ void become(const State& next) noexcept {
         set_program_signal(number, next.action[i]);
     }
     open_as_on_node_0(next.libraries);
+    // Last: what comes before may need the rights that are given up.
+    if (becomes) become_user(next.ids);
 }
 
 }  // namespace
@@ -173,6 +180,14 @@ void refuse_unit_of_node_0(int unit) noexcept {
         "that "
         "opened it; use it outside of parallel regions, or run on one node (-n 1)",
         unit, world()->job.self.value);
+}
+
+void user_ids_changed(const char* call) noexcept {
+    {
+        const std::scoped_lock guard{changing};
+        own.has_ids = true;
+    }
+    process_state_changed(call);
 }
 
 void signal_action_changed(int number, const Action& action) noexcept {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what belongs to a process and yet must be the same on all nodes: working directory, umask,
-// locale, environment, actions of signals. Node 0's is the program's; the others take it over at
-// the start of the next region they are part of.
-// Invariant: it travels as it is, not as the calls that made it: a node that was left out of a
-// thousand regions has one thing to do.
+// locale, environment, user and groups, actions of signals. Node 0's is the program's; the others
+// take it over at the start of the next region they are part of. Invariant: it travels as it is,
+// not as the calls that made it: a node that was left out of a thousand regions has one thing to
+// do.
 #pragma once
 
 #include <signal.h>
@@ -28,6 +28,9 @@ void process_state_changed(const char* call) noexcept;
 void standard_unit_changed(int unit, const char* statement) noexcept;
 /// Ends the job on another node than 0 where node 0 has made the unit another.
 void refuse_unit_of_node_0(int unit) noexcept;
+
+/// The program has changed its user or groups.
+void user_ids_changed(const char* call) noexcept;
 
 /// The program has set the action of a signal.
 void signal_action_changed(int number, const struct sigaction& action) noexcept;
