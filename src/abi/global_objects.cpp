@@ -26,6 +26,12 @@ dsm::AddressRange room_below(const omp::LibraryRange& place,
 Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> objects) {
     const bool sequential = setting("HIROBA_ATOMICS") == "seq_cst";
     omp::AtomicHooks hooks = omp::hooks_on(*node.memory, sequential);
+    hooks.enter_crossing = [](void* address) noexcept {
+        world()->locks->lock(reinterpret_cast<std::uintptr_t>(address));
+    };
+    hooks.leave_crossing = [](void* address) noexcept {
+        world()->locks->unlock(reinterpret_cast<std::uintptr_t>(address));
+    };
     // Atomics rewritten now may later touch data of libraries opened by dlopen(): that range is
     // global, too.
     if (node.library_range.range().bytes > 0) hooks.global.push_back(node.library_range.range());

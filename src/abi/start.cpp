@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <bit>
+
 #include "abi/assemble.hpp"
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/files/descriptors.hpp"
@@ -25,6 +27,7 @@
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/random.hpp"
 #include "base/service_thread.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/process/node_threads.hpp"
@@ -132,12 +135,23 @@ void start_background_flusher() {
     if (failure != 0) ServiceThreadStart::fail("publishes writes", failure);
 }
 
+/// A function that a stack protector watches may begin on one node and, as a fiber, go on on
+/// another: all threads of the job have one guard word, as those of a process have. Before the
+/// program's threads start: they inherit this one's. Its lowest byte ends strings.
+// Not inlined, so that test/cluster/switched_off.py can switch it off.
+[[gnu::noinline]] void share_stack_guard(const net::JobInfo& job) noexcept {
+    const std::uint64_t guard =
+        (Random{job.job_key}() ^ std::rotl(Random{job.job_key_high}(), 32)) & ~std::uint64_t{0xff};
+    asm volatile("movq %0, %%fs:0x28" : : "r"(guard) : "memory");
+}
+
 [[noreturn]] void run_node(const net::JobInfo& job) {
     prepare_streams(job.self, job.nodes);
     const auto objects = omp::loaded_objects();
     // One node speaks; the others wait for it in the first collective until the job ends.
     if (job.self.value == 0) require(omp::refuse_other_runtimes(objects, &program));
     require(assemble_node(job, objects));
+    share_stack_guard(job);
     if (omp::have_thread_local(objects)) omp::program_has_thread_local.store(true);
     program.signal_mask = omp::block_asynchronous_signals();
     note_first_attributes(program.signal_mask);

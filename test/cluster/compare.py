@@ -137,6 +137,10 @@ def all_cases():
         Case("user_ids.c"),
         *([Case("user_ids.c", "region", refused=(78, b"in a parallel region refused"), regions=False)]
           if os.geteuid() == 0 else []),
+        Case("signal_waits.c", environment=EXAMINED),
+        Case("fibers.c", flags=["-O1", "-fstack-protector-all"]),
+        Case("packed_atomics.c"),
+        Case("yields.c"),
         Case("redirected.c"),
         *[Case("whole_lines.c", how, any_order=True, regions=how != "line", threads=2) for how in ("usual", "line", "none", "own")],
         Case("mappings.c"),

@@ -73,12 +73,18 @@ auto atomically(const volatile void* address, int order, Operation operation) no
         return operation(word);
     }
     dsm::SharedMemory& memory = *node->memory;
-    const bool aligned = (reinterpret_cast<std::uintptr_t>(word) & (sizeof(Value) - 1)) == 0;
-    if (!aligned) {
-        fatal("an atomic on %lu bytes at %p: align the variable to its size", sizeof(Value),
-              static_cast<void*>(word));
-    }
+    const auto at = reinterpret_cast<std::uintptr_t>(word);
+    if (sizeof(Value) == 16 && at % sizeof(Value) != 0)
+        die(exit_environment, "an atomic on 16 bytes at %p: align the variable to its size",
+            static_cast<void*>(word));
     std::invoke_result_t<Operation, Value*> result{};
+    const std::size_t block_bytes = memory.map().shape().block_bytes;
+    if (at / block_bytes != (at + sizeof(Value) - 1) / block_bytes) {
+        node->locks->lock(at);
+        result = operation(word);
+        node->locks->unlock(at);
+        return result;
+    }
     on_runtime_stack([&] {
         if (releases(order)) memory.flush();
         const bool entered = memory.enter_atomic(word, sizeof(Value));

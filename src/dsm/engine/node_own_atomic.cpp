@@ -56,6 +56,7 @@ OwnAtomics Node::own_atomics() noexcept {
 
 [[gnu::always_inline]] inline bool Node::may_leave_own(ThreadContext& thread, void* address,
                                                        std::size_t bytes) noexcept {
+    if (thread_part(thread).atomic_block == 0) return false;  // guarded without this node
     const auto block = static_cast<BlockId>(thread_part(thread).atomic_block - 1);
     BlockEntry& entry = entries_[block];
     if (thread_part(thread).is_announced())

@@ -32,9 +32,13 @@ struct AtomicHooks {
     /// Whether the region the thread is in takes the term over. Then the instruction is not carried
     /// out. Null: never asked.
     bool (*leaves_to_join)(const LastAtomic& atomic) noexcept = nullptr;
+    /// Guards an operand that crosses a multiple of block_bytes, by its address.
+    /// Null: it ends the process.
+    void (*enter_crossing)(void* address) noexcept = nullptr;
+    void (*leave_crossing)(void* address) noexcept = nullptr;
     bool sequential = false;  ///< HIROBA_ATOMICS=seq_cst: flush before and after each atomic
-    std::size_t block_bytes = page_bytes;  ///< an operand may not cross a multiple of this
-    dsm::AddressRange kept_free;           ///< no landing pad lies there
+    std::size_t block_bytes = page_bytes;
+    dsm::AddressRange kept_free;  ///< no landing pad lies there
     /// The global memory, any number of ranges, the largest (the main range) first.
     std::vector<dsm::AddressRange> global;
 };

@@ -158,10 +158,13 @@ bool enter(void* address, SiteRecord& site) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     if (crosses_block(at, site.operand_bytes, hooks.block_bytes)) {
         if (!is_global(hooks, at)) return false;
-        fatal(
-            "the atomic at %lx works on %u bytes at %lx, which cross a block of %lu bytes: "
-            "align the variable",
-            site.address, unsigned{site.operand_bytes}, at, hooks.block_bytes);
+        if (hooks.enter_crossing == nullptr)
+            die(exit_environment,
+                "the atomic at %lx works on %u bytes at %lx, which cross a block of %lu bytes: "
+                "align the variable",
+                site.address, unsigned{site.operand_bytes}, at, hooks.block_bytes);
+        hooks.enter_crossing(address);
+        return true;
     }
     if (hooks.sequential && is_global(hooks, at)) hooks.flush(hooks.context);
     return hooks.enter(hooks.context, address, site.operand_bytes);
@@ -169,6 +172,9 @@ bool enter(void* address, SiteRecord& site) noexcept {
 
 void leave(void* address, SiteRecord& site) noexcept {
     const AtomicHooks& hooks = site.object->hooks;
+    if (crosses_block(reinterpret_cast<std::uintptr_t>(address), site.operand_bytes,
+                      hooks.block_bytes))
+        return hooks.leave_crossing(address);
     hooks.leave(hooks.context, address, site.operand_bytes);
     if (hooks.sequential) hooks.flush(hooks.context);
 }

@@ -7,6 +7,7 @@
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/standard_streams.hpp"
+#include "base/clock.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::abi {
@@ -18,16 +19,44 @@ Handover by_number(long number) noexcept {
         case SYS_readv:
         case SYS_recvfrom:
         case SYS_recvmsg:
-        case SYS_recvmmsg: return Handover::is_told;
+        case SYS_recvmmsg:
+        case SYS_rt_sigtimedwait: return Handover::is_told;
         case SYS_write:
         case SYS_writev:
         case SYS_sendto:
         case SYS_sendmsg:
         case SYS_sendmmsg:
         case SYS_shutdown:
+        case SYS_kill:
+        case SYS_tgkill:
+        case SYS_rt_sigqueueinfo:
         case SYS_close: return Handover::tells;
+        case SYS_sched_yield: return Handover::tells;  // one flush a turn does both
+        case SYS_nanosleep:
+        case SYS_clock_nanosleep: return Handover::waits;
         default: return Handover::none;
     }
+}
+
+bool is_by_signal(long number) noexcept {
+    return number == SYS_rt_sigtimedwait || number == SYS_kill || number == SYS_tgkill ||
+           number == SYS_rt_sigqueueinfo;
+}
+
+/// What a thread sends itself tells nobody: a crash, mostly.
+bool is_to_itself(long number, const CallArguments& arguments) noexcept {
+    return number == SYS_tgkill && arguments.word[1] == dsm::kernel_call(SYS_gettid);
+}
+
+/// A thread that yields again and again flushes at some of its turns: a yield costs less than a
+/// microsecond, a flush that finds nothing a few.
+bool is_to_flush() noexcept {
+    constexpr std::uint64_t apart_ns = 8'000;
+    static constinit thread_local std::uint64_t last_ns = 0;
+    const std::uint64_t now = now_ns();
+    if (now - last_ns < apart_ns) return false;
+    last_ns = now;
+    return true;
 }
 
 /// Files on disks and terminals are none. Event counters and their kin have no type at all. Of
@@ -44,7 +73,10 @@ bool is_channel(int fd) noexcept {
 
 Handover handover_by(long number, const CallArguments& arguments) noexcept {
     const Handover kind = by_number(number);
+    if (is_by_signal(number)) return is_to_itself(number, arguments) ? Handover::none : kind;
     const auto fd = static_cast<int>(arguments.word[0]);
+    if (number == SYS_sched_yield) return is_to_flush() ? kind : Handover::none;
+    if (kind == Handover::waits) return kind;
     if (kind == Handover::none || fd < 0 || is_standard(fd)) return Handover::none;
     return is_channel(fd) ? kind : Handover::none;
 }

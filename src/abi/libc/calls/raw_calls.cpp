@@ -61,7 +61,7 @@ void* shmat(int segment, const void* address, int flags) noexcept {
     return reinterpret_cast<void*>(call_from(HIROBA_CALLER, SYS_shmat, segment, address, flags));
 }
 
-int sched_yield() noexcept { return static_cast<int>(dsm::kernel_call(SYS_sched_yield)); }
+int sched_yield() noexcept { return static_cast<int>(call_from(HIROBA_CALLER, SYS_sched_yield)); }
 
 int nanosleep(const timespec* wanted, timespec* left) {
     return static_cast<int>(call_from(HIROBA_CALLER, SYS_nanosleep, wanted, left));

@@ -19,6 +19,8 @@
 #include "abi/libc/files/whole_output.hpp"
 #include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/process/attributes.hpp"
+#include "abi/libc/process/job_end.hpp"
+#include "abi/libc/process/signal_waits.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/own_descriptors.hpp"
@@ -280,6 +282,7 @@ long perform(long number, const CallArguments& asked) noexcept {
         if (result == 0) note_closed_standard(first, last, a[2]);
         return result;
     }
+    if (number == SYS_rt_sigtimedwait && is_node_process()) return wait_for_signal(arguments);
     if (number == SYS_dup2 || number == SYS_dup3) return duplicate_onto(number, arguments);
     const SystemCall* const row = find_system_call(number);
     if (row == nullptr) {
@@ -312,9 +315,10 @@ long perform(long number, const CallArguments& asked) noexcept {
 
 long perform_system_call(long number, const CallArguments& arguments) noexcept {
     const Handover handover = handover_by(number, arguments);
-    if (handover == Handover::tells) world()->memory->flush();
+    if (handover == Handover::tells || handover == Handover::waits) world()->memory->flush();
     const long result = perform(number, arguments);
-    if (handover == Handover::is_told && result >= 0) world()->memory->flush();
+    const bool comes_back = handover == Handover::is_told && result >= 0;
+    if (comes_back || handover == Handover::waits) world()->memory->flush();
     return result;
 }
 

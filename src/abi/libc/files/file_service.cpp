@@ -14,6 +14,7 @@
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/process/exit_handlers.hpp"
+#include "abi/libc/process/signal_waits.hpp"
 #include "abi/messages.hpp"
 #include "base/fatal.hpp"
 #include "base/own_descriptors.hpp"
@@ -80,6 +81,8 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
 std::int64_t carry_out(const FileRequest& request, std::byte* data) noexcept {
     CallArguments words;
     for (int i = 0; i < 6; ++i) words.word[i] = request.words[i];
+    if (request.number == static_cast<std::int64_t>(SignalCall::wait))
+        return wait_for_signal_here(words, data);
     if (request.number >= static_cast<std::int64_t>(HandlerCall::at_exit))
         return register_handler(static_cast<HandlerCall>(request.number), words);
     if (request.number >= static_cast<std::int64_t>(StreamCall::write))

@@ -78,7 +78,8 @@ bool are_equal(const UserIds& a, const UserIds& b) noexcept {
            std::equal(a.further, a.further + a.groups, b.further, b.further + b.groups);
 }
 
-// Who gives rights up changes the groups while they last; who takes them back, when they are there.
+// A process that gives rights up changes its groups while they last; one that takes them back, when
+// they are there.
 void become_user(const UserIds& ids) noexcept {
     if (become_groups(ids) && become_users(ids)) return;
     if (become_users(ids) && become_groups(ids)) return;
