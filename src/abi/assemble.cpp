@@ -39,6 +39,12 @@
 namespace hiroba::abi {
 namespace {
 
+omp::Parts::Regions where_regions_run() {
+    using enum omp::Parts::Regions;
+    const std::string_view wanted = setting("HIROBA_REGIONS");
+    return wanted == "auto" ? best : wanted == "turns" ? turns : spread;
+}
+
 /// Ends the process on all nodes when they cannot run one program together. One node speaks: the
 /// first that differs; the others wait until the launcher ends them.
 /// @return what node 0 has mapped early
@@ -136,7 +142,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                              .flusher = node.flusher.get(),
                              .threads_per_node = node.job.threads_per_node,
                              .threads_per_node_max = node.map->shape().threads_per_node,
-                             .small_regions_stay = setting("HIROBA_REGIONS") == "auto",
+                             .regions = where_regions_run(),
                              .start_thread = &start_another_thread,
                              .show_affinity = &show_affinity,
                              .flush_streams = &flush_streams,

@@ -33,6 +33,7 @@
 #include "omp/process/node_threads.hpp"
 #include "omp/process/openmp_runtimes.hpp"
 #include "omp/process/program_vectors.hpp"
+#include "omp/process/threads_apart.hpp"
 #include "omp/team/small_regions.hpp"
 
 namespace hiroba::abi {
@@ -152,7 +153,7 @@ void start_background_flusher() {
     if (job.self.value == 0) require(omp::refuse_other_runtimes(objects, &program));
     require(assemble_node(job, objects));
     share_stack_guard(job);
-    if (omp::have_thread_local(objects)) omp::program_has_thread_local.store(true);
+    if (omp::tell_threads_apart(objects)) omp::program_tells_threads_apart.store(true);
     program.signal_mask = omp::block_asynchronous_signals();
     note_first_attributes(program.signal_mask);
     tell_of_crashes();

@@ -82,8 +82,9 @@ constexpr Setting table[] = {
     {"HIROBA_RACE", "report", "what to do when two nodes write the same bytes",
      "off|report|all|abort"},
     {"HIROBA_REGIONS", "spread",
-     "where parallel regions run; auto: on the first node alone those that take less time there",
-     "spread|auto"},
+     "where parallel regions run; spread: on all nodes; auto: on the first node alone those that "
+     "take less time there; turns: now so, now so, for tests",
+     "spread|auto|turns"},
     {"HIROBA_SSH", "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10",
      "command that runs another command on a host: it is given the host and the command's words",
      "text"},

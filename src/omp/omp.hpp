@@ -64,7 +64,9 @@ struct Parts {
     /// Several nodes: what start_thread() may be called for, and what starts local thread `t` in
     /// work(t). A team that needs more threads than there were at first has its nodes grow.
     std::uint32_t threads_per_node_max = 0;
-    bool small_regions_stay = false;  ///< on node 0 (team/small_regions.hpp)
+    /// Where regions run: over all nodes; on node 0 alone where that takes less time; or now there,
+    /// now here, for tests.
+    enum class Regions : std::uint8_t { spread, best, turns } regions = Regions::spread;
     void (*start_thread)(std::uint32_t local_thread) = nullptr;
     void (*show_affinity)() = nullptr;  ///< tells where the calling thread runs; may be null
     void (*flush_streams)() = nullptr;  ///< writes out stdout of this process (C, Fortran)

@@ -63,7 +63,7 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
       segment_words_(std::move(segment_words)),
       segment_progress_(std::move(segment_progress)),
       tasks_(parts),
-      leading_{{false}, SmallRegions{parts.small_regions_stay}} {
+      leading_{{false}, BusyTime{usable_processors(), parts.board != nullptr}} {
     if (parts.endpoint != nullptr) node_ = parts.endpoint->self().value;
     environment_ = read_environment(node_ == 0);
     everywhere_.tasks = &tasks_.everywhere();

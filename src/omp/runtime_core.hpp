@@ -6,9 +6,10 @@
 // With `link_` null this is the whole job, and nothing but threads, gates and plain words is used.
 //
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
-// runtime_inner.cpp (regions inside regions), runtime_cancel.cpp, runtime_sharing.cpp (loops,
-// single, ordered), runtime_reduce.cpp, runtime_watch.cpp, runtime_tasks.cpp, runtime_locks.cpp,
-// runtime_halves.cpp (what some compilers ask for in two halves).
+// runtime_stay.cpp (where a region runs), runtime_inner.cpp (regions inside regions),
+// runtime_cancel.cpp, runtime_sharing.cpp (loops, single, ordered), runtime_reduce.cpp,
+// runtime_watch.cpp, runtime_tasks.cpp, runtime_locks.cpp, runtime_halves.cpp (what some compilers
+// ask for in two halves).
 #pragma once
 
 #include <pthread.h>
@@ -22,6 +23,7 @@
 #include "omp/loop/word_store.hpp"
 #include "omp/omp.hpp"
 #include "omp/task/task_pool.hpp"
+#include "omp/team/busy_time.hpp"
 #include "omp/team/gate.hpp"
 #include "omp/team/regions_together.hpp"
 #include "omp/team/small_regions.hpp"
@@ -145,6 +147,12 @@ private:
     std::uint32_t run(const Fork& fork, std::uint32_t requested,
                       std::uint32_t threads_max) noexcept;
     void run_alone(ThreadState& thread, const Fork& fork) noexcept;
+    enum class Place : std::uint8_t { any, spread, here };
+    // Where regions run (runtime_stay.cpp).
+    Place place_of_all() noexcept;
+    bool choose(const void* code, std::uint32_t size, std::uint64_t now_ns, bool* alone) noexcept;
+    void note_stayed() noexcept;
+    MemoryEvents memory_events() const noexcept;
     /// With the spread team taken: whether a team may stay on this node, with all its threads.
     bool may_stay(const Fork& fork, std::uint32_t team_size) noexcept;
     /// Spread or not, by what either has taken.
@@ -315,10 +323,17 @@ private:
     Team everywhere_;
     struct Leading {
         std::atomic<bool> taken{false};  ///< everywhere_
-        SmallRegions small_regions;      ///< this and what follows: of who has taken it
+        BusyTime busy;                   ///< this and what follows: of who has taken it
+        SmallRegions small_regions{};
         RegionsTogether regions_together{};
-        std::uint64_t stayed = 0;  ///< regions
-        MadeThreads made{};        ///< alone, by its regions
+        Place place = Place::any;  ///< of all regions, once threads may be told apart
+        bool computes_known = false;
+        FloatingPoint computes = 0;  ///< the leader, at the first region
+        std::uint64_t end_ns = 0;    ///< of the last region
+        MemoryEvents events{};       ///< up to there
+        std::uint64_t stayed = 0;    ///< regions
+        std::uint64_t turn = 1;      ///< for tests
+        MadeThreads made{};          ///< alone, by its regions
     } leading_;
     std::atomic<bool> told_of_limit_{false};
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local number; never moves

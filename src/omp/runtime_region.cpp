@@ -141,29 +141,6 @@ std::uint32_t RuntimeCore::run(const Fork& wanted, std::uint32_t requested,
     return got;
 }
 
-// A thread of one number is another on another node: data of its own would not be there, nor would
-// it be where the program has bound it. No thread of the node helps a team at this moment: those
-// are inside of regions, and their leader would have taken the spread team.
-bool RuntimeCore::may_stay(const Fork& fork, std::uint32_t team_size) noexcept {
-    if (!leading_.small_regions.is_on() || link_ == nullptr || nodes_of(team_size) == 1)
-        return false;
-    if (program_has_thread_local.load(std::memory_order_relaxed)) return false;
-    if (fork.bind != ProcBind::none || contention_limit() != thread_limit_none) return false;
-    return members_here_ + team_size - 1 <= threads_max_here();
-}
-
-std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
-                                        std::uint32_t size) noexcept {
-    const void* const code = code_of(fork);
-    const std::uint64_t begin_ns = now_ns();
-    const bool all_stay = leading_.regions_together.begin(code, size, begin_ns);
-    const bool stays = all_stay || leading_.small_regions.choose(code, size) == SmallRegions::here;
-    leading_.stayed += stays ? 1 : 0;
-    const std::uint32_t got = stays ? run_inner(thread, fork, size) : run_team(thread, fork, size);
-    if (!all_stay) leading_.small_regions.note(code, size, now_ns() - begin_ns);
-    return got;
-}
-
 /// Makes the private copies for task reductions of the region.
 void RuntimeCore::make_copies(const Fork& fork, std::uint32_t threads) noexcept {
     if (fork.reductions == nullptr) return;
@@ -228,10 +205,12 @@ std::uint32_t RuntimeCore::run_team(ThreadState& thread, const Fork& wanted,
         if (link_ != nullptr) tasks_.exchange()->begin_region(link_->region(), nodes_of(team_size));
         start_members();
     };
-    if (link_ != nullptr)
+    if (link_ != nullptr) {
+        const WaitTimer timer{thread};
         on_runtime_stack(start);
-    else
+    } else {
         start();
+    }
     Frame* const parent = thread.frame;
     thread.next_team = &team;
     enter_region(thread);
@@ -356,7 +335,8 @@ void RuntimeCore::join_nodes(ThreadState& thread, bool several) noexcept {
         if (!over) waiting.will_attend();
         return over;
     };
-    link_->in_steps(step, [this, &thread] { help(thread); });
+    WaitTimer timer{thread};
+    link_->in_steps(step, [&] { timer.pause_for([&] { help(thread); }); });
 }
 
 void RuntimeCore::work(std::uint32_t local_thread) noexcept {
@@ -485,7 +465,8 @@ void RuntimeCore::barrier() noexcept {
         if (!through) waiting.will_attend();
         return through;
     };
-    link_->in_steps(step, [this, &thread] { help(thread); });
+    WaitTimer timer{thread};
+    link_->in_steps(step, [&] { timer.pause_for([&] { help(thread); }); });
     ++frame.phase;
 }
 

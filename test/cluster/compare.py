@@ -216,7 +216,7 @@ def all_cases():
 # fault bare: a task of a task reduction inside another (tasks_depend.c). LLVM's runtime has other
 # limits (nested.c) and says other bindings (places.c), and aborts in cancel.c.
 GCC_ONLY = {"code_on_stack.c", "runtime_calls.c", "doacross.c", "target.c", "tasks_depend.c", "nested.c", "places.c", "behind_barriers.c",
-            "cancel.c"}
+            "cancel.c", "moving_regions.c"}
 
 
 def clang_cases():
@@ -264,6 +264,19 @@ def clang_smoke_cases():
 def flang_cases():
     """What flang 19 compiles and executes bare as gfortran's does (its tasks do not)."""
     return [Case(name).by("flang") for name in ["fortran_constructs.f90", "internal_procedures.f90"]]
+
+
+def turns_cases():
+    """What could tell where a region runs, with regions that run now on all nodes, now on one."""
+    turns = {"HIROBA_REGIONS": "turns"}
+    return [Case(name, environment=turns) for name in
+            ["moving_regions.c", "threads_apart.c", "threadprivate.c", "team_sizes.c", "nested.c", "reductions.c",
+             "tasks_depend.c"]] + [
+        Case("moving_regions.c", "levels", environment=turns | {"OMP_MAX_ACTIVE_LEVELS": "2"}, regions=False),
+        Case("moving_regions.c", environment=turns | {"HIROBA_PROVIDER": "udp"}),
+        Case("moving_regions.c", environment=turns | {"OMP_CANCELLATION": "true"}, threads=2),
+        Case("cancel.c", environment=turns | {"OMP_CANCELLATION": "true"}),
+        Case("floating_point.c", flags=["-Wl,--no-as-needed", "-lm"], environment=turns)]
 
 
 STANDARDS = {name: ["-std=c++20"] for name in ["sync_atomic_wait.cpp", "sync_futures.cpp"]}
@@ -350,6 +363,8 @@ def check(options, case, flavour, nodes, threads, engine, directory):
         # Present in both runs, so that programs that print their environment agree.
         team["HIROBA_FAULT_ENGINE"] = engine
     team["HIROBA_STATS"] = "1"
+    # What is proven of nodes is to be so whatever the clock says.
+    team["HIROBA_REGIONS"] = case.environment.get("HIROBA_REGIONS", options.regions)
     # LLVM's runtime stands in for gcc's where it comes first, so that the bare run has one, too.
     mixed = len(case.library or ()) == 2 and case.library[1] != case.compiler
     one_runtime = {"LD_PRELOAD": clang_file("libomp.so.5")} if mixed else {}
@@ -380,9 +395,9 @@ def check(options, case, flavour, nodes, threads, engine, directory):
         part = participation(got_stderr)
         idle = [node for node in range(nodes) if part.get(node, 0) < 1]
         # A program that leaves without handlers, or in a region, cannot report.
-        if idle and case.arguments[:1] not in (["_exit"], ["quick_exit"]):
+        if options.regions == "spread" and idle and case.arguments[:1] not in (["_exit"], ["quick_exit"]):
             wrong.append(f"nodes {idle} took part in no region")
-    if case.tasks:
+    if case.tasks and options.regions == "spread":
         part = participation(got_stderr, b"tasks_executed")
         idle = [node for node in range(nodes) if part.get(node, 0) < 1]
         if idle:
@@ -418,6 +433,8 @@ def main():
     parser.add_argument("--compile", action="store_true", help="compile them and run nothing")
     parser.add_argument("--only", default="", help="programs whose name contains this")
     parser.add_argument("--smoke", action="store_true", help="two nodes, default engine, PIE")
+    parser.add_argument("--regions", default="spread", choices=["spread", "auto", "turns"],
+                        help="where they run; nodes must take part where they are spread")
     parser.add_argument("--repeat", type=int, default=1)
     options = parser.parse_args()
     options.hiroba = str(pathlib.Path(options.hiroba).resolve())
@@ -425,7 +442,7 @@ def main():
     shapes = [("pie", 2, 1, "")] if options.smoke else [
         ("pie", 1, 2, ""), ("pie", 2, 1, ""), ("pie", 4, 1, ""), ("pie", 2, 2, ""),
         ("no-pie", 2, 1, ""), ("pie", 2, 1, "mprotect"), ("no-pie", 3, 2, "mprotect")]
-    cases = all_cases()
+    cases = all_cases() + turns_cases()
     if not options.smoke or "clang" in options.only:
         if shutil.which("clang"):
             cases += clang_smoke_cases() if options.smoke else clang_cases()

@@ -34,7 +34,7 @@ void* own_copy(void* variable, std::size_t bytes, void** cache) {
     ThreadNotes& own = notes();
     if (const auto found = own.copies.find(variable); found != own.copies.end())
         return found->second;
-    hiroba::omp::program_has_thread_local.store(true, std::memory_order_relaxed);
+    hiroba::omp::program_tells_threads_apart.store(true, std::memory_order_relaxed);
     const void* const value = first_value(variable, bytes, cache);
     void* copy = variable;
     if (!runtime().is_initial_thread()) {

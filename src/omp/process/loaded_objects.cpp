@@ -113,12 +113,6 @@ std::string to_text(const BuildId& id) {
     return text;
 }
 
-bool have_thread_local(const std::vector<LoadedObject>& objects) noexcept {
-    return std::any_of(objects.begin(), objects.end(), [](const LoadedObject& object) {
-        return object.is_global() && object.tls_module != 0;
-    });
-}
-
 std::vector<LoadedObject> loaded_objects() {
     std::vector<LoadedObject> objects;
     dl_iterate_phdr(&collect_object, &objects);

@@ -49,9 +49,6 @@ struct LoadedObject {
 /// Everything loaded now, the kernel's own object (vdso) excepted. The program comes first.
 std::vector<LoadedObject> loaded_objects();
 
-/// Whether one whose state is the program's has data that each thread has for itself.
-bool have_thread_local(const std::vector<LoadedObject>& objects) noexcept;
-
 /// The whole pages of a writable segment that the loader does not make read-only after start-up.
 /// @param relro  exact bounds of PT_GNU_RELRO; empty when there is none
 std::vector<dsm::AddressRange> writable_parts(dsm::AddressRange segment, dsm::AddressRange relro);

@@ -227,6 +227,32 @@ bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_vie
     return false;
 }
 
+bool needs_any_symbol(std::uintptr_t bias, std::uintptr_t dynamic,
+                      std::span<const std::string_view> names) noexcept {
+    const auto* const symbols =
+        reinterpret_cast<const ElfW(Sym)*>(pointer_in(bias, dynamic, DT_SYMTAB));
+    const auto* const strings = reinterpret_cast<const char*>(pointer_in(bias, dynamic, DT_STRTAB));
+    if (symbols == nullptr || strings == nullptr) return false;
+    // What it asks for it has relocated: of functions that it calls by a table, and of others.
+    static constexpr ElfW(Sxword) tables[][2] = {{DT_JMPREL, DT_PLTRELSZ}, {DT_RELA, DT_RELASZ}};
+    for (const auto& [table, size] : tables) {
+        const auto* const begin =
+            reinterpret_cast<const ElfW(Rela)*>(pointer_in(bias, dynamic, table));
+        std::size_t bytes = 0;
+        for_each_entry(dynamic, [&](const ElfW(Dyn) & entry) {
+            if (entry.d_tag == size) bytes = entry.d_un.d_val;
+        });
+        if (begin == nullptr) continue;
+        for (const ElfW(Rela) & each : std::span(begin, bytes / sizeof *begin)) {
+            const ElfW(Sym)& symbol = symbols[ELF64_R_SYM(each.r_info)];
+            if (symbol.st_shndx == SHN_UNDEF &&
+                std::ranges::find(names, std::string_view{strings + symbol.st_name}) != names.end())
+                return true;
+        }
+    }
+    return false;
+}
+
 bool is_system_library(std::string_view path, std::uintptr_t bias,
                        std::uintptr_t dynamic) noexcept {
     const std::uint64_t hash = hash_of(path) & ~std::uint64_t{1};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace hiroba::omp {
@@ -29,5 +30,9 @@ const char* why_system_library(std::string_view path, std::uintptr_t bias,
 
 /// Whether the object with this dynamic section defines `name` for others.
 bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept;
+
+/// Whether it asks others for one of `names`.
+bool needs_any_symbol(std::uintptr_t bias, std::uintptr_t dynamic,
+                      std::span<const std::string_view> names) noexcept;
 
 }  // namespace hiroba::omp

@@ -14,15 +14,17 @@ struct Program {
     RegionsTogether regions{};
     std::uint64_t now_ns = 0;
     std::uint64_t all = 0, stayed = 0;
+    std::uint64_t least_ns = 0;  ///< said of each region; 0: nothing is
+    bool before = false;
 
     /// Runs `steps` steps of regions, one for each function; took(function, stays, moved) ns each,
     /// `moved`: the region before was elsewhere.
     template <class Took>
     void run(std::uint64_t steps, std::size_t functions, Took&& took, std::size_t first = 0) {
-        bool before = false;
         for (std::uint64_t step = 0; step < steps; ++step) {
             for (std::size_t function = 0; function < functions; ++function) {
-                const bool stays = regions.begin(codes + (first + function) * 64, 2, now_ns);
+                const bool stays =
+                    regions.begin(codes + (first + function) * 64, 2, now_ns, least_ns);
                 now_ns += took(function, stays, stays != before);
                 before = stays;
                 ++all;
@@ -137,6 +139,126 @@ TEST(RegionsTogether, bear_a_few_that_take_long) {
         return (stays ? 100'000u : 1'000'000u) + (++i % 5 == 0 ? 8'000'000u : 0u);
     });
     EXPECT_GT(program.stayed, 18'000u);
+}
+
+constexpr std::uint64_t ms = 1'000'000;
+
+/// Threads compute for `computes_ns` where regions are spread, and then wait.
+template <class Took>
+std::uint64_t time_of(std::uint64_t steps, std::size_t functions, std::uint64_t least_ns,
+                      Took&& took, Program&& program = {}) {
+    program.least_ns = least_ns;
+    program.run(steps, functions, took);
+    return program.now_ns;
+}
+
+// Sweeps in both directions: eleven times as long where they are spread, and thirty in all.
+TEST(RegionsTogether, stay_soon_where_threads_wait) {
+    const std::uint64_t took_ns = time_of(15, 2, 10 * ms, [](std::size_t, bool stays, bool moved) {
+        return (stays ? 10 * ms : 110 * ms) + (moved ? 15 * ms : 0u);
+    });
+    EXPECT_LT(took_ns, 30 * 10 * ms + 700 * ms);
+}
+
+// As many seconds as the former ms.
+TEST(RegionsTogether, stay_at_once_where_that_saves_seconds) {
+    const std::uint64_t took_ns =
+        time_of(15, 2, 1000 * ms, [](std::size_t, bool stays, bool moved) {
+            return (stays ? 1000 * ms : 11'000 * ms) + (moved ? 1500 * ms : 0u);
+        });
+    EXPECT_LT(took_ns, 2 * 30 * 1000 * ms);
+}
+
+// There is one that begins, and one that is the program: only what they wait for can tell.
+TEST(RegionsTogether, stay_where_those_before_have_waited) {
+    Program program;
+    EXPECT_FALSE(program.regions.begin(codes, 2, 0));
+    EXPECT_TRUE(program.regions.begin(codes + 64, 2, 1400 * ms, 150 * ms));
+}
+
+TEST(RegionsTogether, are_spread_where_those_before_have_computed) {
+    Program program;
+    EXPECT_FALSE(program.regions.begin(codes, 2, 0));
+    EXPECT_FALSE(program.regions.begin(codes + 64, 2, 1400 * ms, 1000 * ms));
+}
+
+// What a start moves is no reason.
+TEST(RegionsTogether, are_spread_where_those_before_have_waited_for_a_moment) {
+    Program program;
+    EXPECT_FALSE(program.regions.begin(codes, 2, 0));
+    EXPECT_FALSE(program.regions.begin(codes + 64, 2, 900 * ms, 50 * ms));
+}
+
+// Where threads compute, one node has nothing to save: a program of some regions is not tried.
+TEST(RegionsTogether, that_compute_are_not_tried_soon) {
+    Program program;
+    program.least_ns = 95 * ms;
+    program.run(60, 1, [](std::size_t, bool stays, bool) { return stays ? 100 * ms : 50 * ms; });
+    EXPECT_EQ(program.stayed, 0u);
+}
+
+// A program that is faster spread, but for its first region, which touches all memory.
+TEST(RegionsTogether, are_spread_again_where_they_waited_at_first_only) {
+    Program program;
+    program.least_ns = 38 * ms;
+    bool first = true;
+    program.run(1000, 2, [&](std::size_t, bool stays, bool moved) {
+        const std::uint64_t moves_ns = first ? 2000 * ms : moved ? 300 * ms : 0u;
+        first = false;
+        return (stays ? 40 * ms : 20 * ms) + moves_ns;
+    });
+    // What it does at first, and three times as long at half the pace.
+    EXPECT_LT(program.now_ns, 2000 * 20 * ms + 2000 * ms + 3000 * ms + 1500 * ms);
+}
+
+// Where they do wait, that look takes no longer than one region.
+TEST(RegionsTogether, are_tried_once_more_where_they_waited_when_new) {
+    const std::uint64_t took_ns =
+        time_of(2000, 3, 100 * ms, [](std::size_t, bool stays, bool moved) {
+            return (stays ? 100 * ms : 2000 * ms) + (moved ? 50 * ms : 0u);
+        });
+    EXPECT_LT(took_ns, 6000 * 100 * ms + 2000 * ms + 2 * 2000 * ms + 6000 * 100 * ms / 20);
+}
+
+// Seconds each, and a third of it saved by staying.
+TEST(RegionsTogether, that_are_long_are_tried_where_they_are_known_to_wait) {
+    Program program;
+    program.least_ns = 1500 * ms;
+    program.run(40, 1, [](std::size_t, bool stays, bool) { return stays ? 1500 * ms : 2100 * ms; });
+    EXPECT_GT(program.stayed, 20u);
+}
+
+// Threads wait for a third of the time, for each other and not for data: staying saves nothing.
+TEST(RegionsTogether, cost_little_where_waits_are_none_of_the_nodes) {
+    const std::uint64_t took_ns = time_of(10'000, 3, 6 * ms, [](std::size_t, bool, bool moved) {
+        return 10 * ms + (moved ? 30 * ms : 0u);
+    });
+    EXPECT_LT(took_ns, 30'000 * 10 * ms * 21 / 20);
+}
+
+// Whatever it is that they do: at most a tenth more than the better way, but for a first second
+// and what some first regions take.
+TEST(RegionsTogether, lose_a_tenth_at_most) {
+    for (const std::uint64_t spread_ns : {2 * ms, 10 * ms, 40 * ms, 200 * ms}) {
+        for (const std::uint64_t here_ns : {1 * ms, 10 * ms, 50 * ms, 400 * ms}) {
+            for (const bool says : {false, true}) {
+                for (const std::size_t functions : {1u, 2u, 7u}) {
+                    const std::uint64_t better_ns = std::min(spread_ns, here_ns);
+                    const std::uint64_t steps = 20'000 * ms / better_ns / functions;
+                    const std::uint64_t took_ns =
+                        time_of(steps, functions, says ? here_ns * 9 / 10 : 0,
+                                [&](std::size_t, bool stays, bool moved) {
+                                    return (stays ? here_ns : spread_ns) + (moved ? 5 * ms : 0u);
+                                });
+                    const std::uint64_t best_ns = steps * functions * better_ns;
+                    const std::uint64_t firsts_ns = 4 * functions * (spread_ns + here_ns);
+                    EXPECT_LT(took_ns, best_ns * 11 / 10 + 1000 * ms + firsts_ns)
+                        << spread_ns / ms << " ms spread, " << here_ns / ms << " here, "
+                        << functions << " functions" << (says ? ", known" : "");
+                }
+            }
+        }
+    }
 }
 
 }  // namespace

@@ -12,8 +12,14 @@ SmallRegions::Site& SmallRegions::site_of(const void* code, std::uint32_t size) 
     return site;
 }
 
-SmallRegions::Where SmallRegions::choose(const void* code, std::uint32_t size) noexcept {
-    return site_of(code, size).where();
+SmallRegions::Where SmallRegions::choose(const void* code, std::uint32_t size,
+                                         std::uint64_t now_ns) noexcept {
+    Site& site = site_of(code, size);
+    const bool follows = site.began_ns != 0 && site.passed_over == passed_over_;
+    site.rounds[site.count % samples] = follows ? now_ns - site.began_ns : 0;
+    site.began_ns = now_ns;
+    site.passed_over = passed_over_;
+    return site.where();
 }
 
 // A region that stays and has become long counts for many, so that spreading it is tried soon.
@@ -30,16 +36,27 @@ void SmallRegions::note(const void* code, std::uint32_t size, std::uint64_t took
     site.count = 0;
     const std::uint64_t usual_ns = median(site.took);
     site.usual_ns[static_cast<std::size_t>(where)] = usual_ns;
+    site.round_ns[static_cast<std::size_t>(where)] = median(site.rounds);
     if (site.tries_other) return compare(site);
     site.tries_other = where == Where::here || usual_ns <= small_ns;
+}
+
+/// Whether what a function saves the other way is not lost by those that fetch what it leaves
+/// there. Where that is a small part of a round it is not to be seen, and neither are small losses.
+bool SmallRegions::others_gain(const Site& site, std::size_t way, std::size_t other) noexcept {
+    const std::uint64_t before_ns = site.round_ns[way], behind_ns = site.round_ns[other];
+    if (before_ns == 0 || behind_ns == 0) return true;
+    const std::uint64_t saved_ns = site.usual_ns[way] - site.usual_ns[other];
+    if (saved_ns * 10 >= before_ns) return behind_ns + saved_ns / 2 <= before_ns;
+    return behind_ns * 20 <= before_ns * 21;
 }
 
 // The other way has to be worth a change: what the threads use moves along.
 void SmallRegions::compare(Site& site) noexcept {
     const Where other = site.where();
     site.tries_other = false;
-    if (site.usual_ns[static_cast<std::size_t>(other)] * 5 <
-        site.usual_ns[static_cast<std::size_t>(site.best)] * 4) {
+    const auto there = static_cast<std::size_t>(other), here = static_cast<std::size_t>(site.best);
+    if (site.usual_ns[there] * 5 < site.usual_ns[here] * 4 && others_gain(site, here, there)) {
         site.best = other;
         site.stretch = settled_first;
     } else {

@@ -11,9 +11,9 @@
 
 namespace hiroba::omp {
 
-/// The program, or a library of its, has data that each thread has for itself. A thread of one
-/// number must then be the same from region to region. Never reset.
-inline std::atomic<bool> program_has_thread_local{false};
+/// The program, or a library of its, has data that each thread has for itself, or asks what thread
+/// it is (process/threads_apart.hpp). Never reset.
+inline std::atomic<bool> program_tells_threads_apart{false};
 
 /// Thread: one at a time.
 class SmallRegions {
@@ -21,12 +21,13 @@ public:
     enum class Where : std::uint8_t { spread, here };
     using enum Where;
 
-    /// @param on  false: all are spread
-    explicit SmallRegions(bool on) noexcept : on_(on) {}
-    bool is_on() const noexcept { return on_; }
+    /// A region begins, at `now_ns`. What a function leaves elsewhere others fetch, so the time up
+    /// to its next region counts beside its own.
     /// @param code  the region's function
     /// @param size  of the team
-    Where choose(const void* code, std::uint32_t size) noexcept;
+    Where choose(const void* code, std::uint32_t size, std::uint64_t now_ns) noexcept;
+    /// A region has run elsewhere than choose() would have said: what passes says nothing.
+    void pass_over() noexcept { ++passed_over_; }
     /// A team that ran where choose() has said has taken so long.
     void note(const void* code, std::uint32_t size, std::uint64_t took_ns) noexcept;
 
@@ -47,7 +48,9 @@ private:
         bool tries_other = false;
         std::uint32_t count = 0, stretch = tried;  ///< in this way, and until when
         std::array<std::uint64_t, samples> took{};
-        std::array<std::uint64_t, 2> usual_ns{};  ///< by way
+        std::array<std::uint64_t, samples> rounds{};  ///< from one begin to the next; 0: unknown
+        std::uint64_t began_ns = 0, passed_over = 0;
+        std::array<std::uint64_t, 2> usual_ns{}, round_ns{};  ///< by way
 
         Where where() const noexcept {
             return tries_other == (best == Where::spread) ? Where::here : Where::spread;
@@ -56,8 +59,9 @@ private:
     Site& site_of(const void* code, std::uint32_t size) noexcept;
     static std::uint64_t median(std::array<std::uint64_t, samples> took) noexcept;
     static void compare(Site& site) noexcept;
+    static bool others_gain(const Site& site, std::size_t way, std::size_t other) noexcept;
 
-    bool on_;
+    std::uint64_t passed_over_ = 0;
     std::array<Site, 256> sites_{};  ///< the last one that came to its place
 };
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/clock.hpp"
 #include "omp/loop/doacross.hpp"
 #include "omp/loop/loop_cursor.hpp"
 #include "omp/omp.hpp"
@@ -98,6 +99,33 @@ struct ThreadState {
     Gate start;                        ///< advanced when there is a region for this thread
     std::uint32_t start_seen = 0;
     OwnInheritance inheritance;
+    bool is_timed = false;        ///< it leads a region, and what it waits in it is counted
+    std::uint64_t waited_ns = 0;  ///< in that region
+};
+
+/// Counts how long its thread waits, from its making to its end, if that is counted at all.
+class WaitTimer {
+public:
+    explicit WaitTimer(ThreadState& thread) noexcept
+        : thread_(thread), since_ns_(thread.is_timed ? now_ns() : 0) {}
+    WaitTimer(const WaitTimer&) = delete;
+    WaitTimer& operator=(const WaitTimer&) = delete;
+    ~WaitTimer() { stop(); }
+    /// While `work` goes on the thread does not wait.
+    template <class Work>
+    void pause_for(Work&& work) noexcept {
+        stop();
+        work();
+        if (thread_.is_timed) since_ns_ = now_ns();
+    }
+
+private:
+    void stop() noexcept {
+        if (since_ns_ != 0) thread_.waited_ns += now_ns() - since_ns_;
+        since_ns_ = 0;
+    }
+    ThreadState& thread_;
+    std::uint64_t since_ns_;
 };
 
 }  // namespace hiroba::omp

@@ -29,6 +29,7 @@
 #include "base/thread_context.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 #include "omp/process/later_objects.hpp"
+#include "omp/process/threads_apart.hpp"
 #include "omp/team/small_regions.hpp"
 
 namespace hiroba::abi {
@@ -159,7 +160,7 @@ void look_at_new(Opening& now, bool mapped) noexcept {
     if (now.record != nullptr) return;
     const Objects objects = omp::objects_since(now.known);
     if (objects.empty()) return;
-    if (omp::have_thread_local(objects)) omp::program_has_thread_local.store(true);
+    if (omp::tell_threads_apart(objects)) omp::program_tells_threads_apart.store(true);
     if (now.repeats) {
         for (const omp::LoadedObject& object : objects)
             if (object.is_global()) omp::hold_back_initializers(object);
