@@ -44,7 +44,7 @@ PARTS = [
     ("Internals", ["internals/README.md", "architecture.md", "internals", "layers"]),
     ("Decisions", ["decisions/README.md", "decisions"]),
     ("Results", ["results/README.md", "results", "papers.md"]),
-    ("Project", ["contributing.md", "style.md", "testing.md", "changelog.md", "security.md",
+    ("Project", ["contributing.md", "roadmap.md", "style.md", "testing.md", "changelog.md", "security.md",
                  "code_of_conduct.md"]),
 ]
 

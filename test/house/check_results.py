@@ -3,7 +3,7 @@
 """Compares the tables of figures in the pages with the files that benchmarks have written, or brings them up to
 date (--write). A table stands between `<!-- results: FILE.csv -->` and `<!-- end -->`; of each program it
 has the newest row. With `newest` behind the file's name only the figures stand there, and below them when, where
-and of which commit they are.
+and of which commit they are; names behind a colon choose rows: `<!-- results: FILE.csv newest: ONE; OTHER -->`.
 
 Usage: check_results.py <root of the tree> [--write]
 """
@@ -16,13 +16,15 @@ from pathlib import Path
 from report import report
 
 PAGES = ["README.md", "docs/results/programs.md"]
-TABLE = re.compile(r"(<!-- results: (\w+\.csv)( newest)? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- results: (\w+\.csv)( newest)?(?:: ([^>]*?))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 FACTS = ("date", "commit", "machine")
 
 
-def table_of(rows, newest):
+def table_of(rows, newest, names):
     columns = [each for each in rows[0] if each not in FACTS]
     last = list({row[columns[0]]: row for row in rows}.values())
+    if names:
+        last = [row for name in names.split("; ") for row in last if row[columns[0]] == name]
     shown = columns if newest else [*columns, "date", "commit"]
     lines = ["| " + " | ".join(shown) + " |", "|" + "---|" * len(shown)]
     lines += ["| " + " | ".join(row[each] for each in shown) + " |" for row in last]
@@ -34,8 +36,8 @@ def table_of(rows, newest):
 
 def renewed(root, text):
     def table(found):
-        rows = list(csv.DictReader((root / "docs/results" / found[2]).open()))
-        return found[1] + table_of(rows, bool(found[3])) + found[5]
+        rows = list(csv.DictReader((root / "docs/results" / found[2]).read_text().splitlines()))
+        return found[1] + table_of(rows, bool(found[3]), found[4]) + found[6]
     return TABLE.sub(table, text)
 
 

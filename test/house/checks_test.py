@@ -229,6 +229,12 @@ class Results(unittest.TestCase):
                 (root / name).write_text(check_results.renewed(root, page))
             self.assertEqual(list(check_results.faults(root)), [])
 
+    def test_a_table_may_have_some_of_the_programs(self):
+        rows = [{"program": name, "date": "d", "commit": "c", "machine": "m"} for name in "abc"]
+        text = check_results.table_of(rows, True, "c; a")
+        self.assertIn("| c |\n| a |\n", text)
+        self.assertNotIn("| b |", text)
+
 
 class Form(unittest.TestCase):
     def expect(self, path, text, expected):
