@@ -377,7 +377,7 @@ def lines_that_help(bench):
     def run(words, **more):
         return subprocess.run(words, capture_output=True, text=True, timeout=60, **more)
     job = [bench.hiroba, "run", "-n", "2", "--threads", "1"]
-    little = run(["prlimit", "--data=1024000", *job, str(program)])
+    little = run(["prlimit", "--data=2048000", *job, str(program)])
     assert little.returncode == 78 and "raise ulimit -d" in little.stderr, little
     assert "ulimit -v" not in little.stderr and "setuid" not in little.stderr, little
     own = bench.folder / "setuid"

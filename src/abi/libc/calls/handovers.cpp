@@ -32,8 +32,6 @@ Handover by_number(long number) noexcept {
         case SYS_rt_sigqueueinfo:
         case SYS_close: return Handover::tells;
         case SYS_sched_yield: return Handover::tells;  // one flush a turn does both
-        case SYS_nanosleep:
-        case SYS_clock_nanosleep: return Handover::waits;
         default: return Handover::none;
     }
 }
@@ -76,7 +74,6 @@ Handover handover_by(long number, const CallArguments& arguments) noexcept {
     if (is_by_signal(number)) return is_to_itself(number, arguments) ? Handover::none : kind;
     const auto fd = static_cast<int>(arguments.word[0]);
     if (number == SYS_sched_yield) return is_to_flush() ? kind : Handover::none;
-    if (kind == Handover::waits) return kind;
     if (kind == Handover::none || fd < 0 || is_standard(fd)) return Handover::none;
     return is_channel(fd) ? kind : Handover::none;
 }

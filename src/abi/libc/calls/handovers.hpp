@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: calls by which one thread tells another that something is done: through a pipe, a socket, a
 // counter of events, or by a signal. What it has written before must be seen behind.
-// Invariant: who tells flushes before the call, who is told behind it, who merely waits a while
-// both.
+// Invariant: who tells flushes before the call, who is told behind it.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,7 @@ namespace hiroba::abi {
 
 struct CallArguments;
 
-/// waits: gives time to what another thread does, as in a loop until it has stored a word.
-enum class Handover : std::uint8_t { none, tells, is_told, waits };
+enum class Handover : std::uint8_t { none, tells, is_told };
 
 /// Which of them a call is. Descriptors 0 to 2 are never such: no thread waits there for another.
 Handover handover_by(long number, const CallArguments& arguments) noexcept;

@@ -315,10 +315,9 @@ long perform(long number, const CallArguments& asked) noexcept {
 
 long perform_system_call(long number, const CallArguments& arguments) noexcept {
     const Handover handover = handover_by(number, arguments);
-    if (handover == Handover::tells || handover == Handover::waits) world()->memory->flush();
+    if (handover == Handover::tells) world()->memory->flush();
     const long result = perform(number, arguments);
-    const bool comes_back = handover == Handover::is_told && result >= 0;
-    if (comes_back || handover == Handover::waits) world()->memory->flush();
+    if (handover == Handover::is_told && result >= 0) world()->memory->flush();
     return result;
 }
 
