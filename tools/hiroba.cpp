@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -202,6 +203,9 @@ int parse_and_run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
     try {
         return parse_and_run({argv, argv + argc});
+    } catch (const std::bad_alloc&) {
+        say_line("there is not enough memory for the launcher: raise ulimit -d, or free some");
+        return hiroba::exit_environment;
     } catch (const std::exception& unexpected) {
         // Nodes that run already die with this process.
         say_line(std::string("stopped: ") + unexpected.what());
