@@ -9,6 +9,7 @@ once. The program must pass with the library as it is and fail with the copy.
     switched_off.py --hiroba build/bin/hiroba [--only signals]
 """
 import argparse
+import copy
 import pathlib
 import re
 import shutil
@@ -233,11 +234,9 @@ def run_program(row, hiroba, folder, environment):
     """What is wrong, or nothing."""
     nodes, threads, engine = row.shape
     if isinstance(row.program, compare.Case):
-        one = compare.Case(row.program.source, *row.program.arguments, stdin=row.program.stdin,
-                           regions=row.program.regions, stderr=row.program.stderr,
-                           environment={**row.program.environment, **environment},
-                           refused=row.program.refused, library=row.program.library)
-        options = argparse.Namespace(hiroba=str(hiroba))
+        one = copy.copy(row.program)
+        one.environment = row.program.environment | environment
+        options = argparse.Namespace(hiroba=str(hiroba), regions="spread")
         wrong = compare.check(options, one, "pie", nodes, threads, engine, pathlib.Path(folder))
         if "status 127" in wrong:
             raise LookupError(f"too much is hidden, the program does not start: {wrong}")
