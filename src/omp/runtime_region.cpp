@@ -31,10 +31,6 @@ PoolKind pool_of(const Fork& fork) noexcept {
     return fork.code != nullptr ? PoolKind::llvm : PoolKind::gnu;
 }
 
-const void* code_of(const Fork& fork) noexcept {
-    return fork.code != nullptr ? fork.code : reinterpret_cast<const void*>(fork.function);
-}
-
 /// @param memory  what the region's nodes share; null: it runs on this node alone
 void run_function(const Fork& fork, dsm::SharedMemory* memory) noexcept {
     const void* const place = code_of(fork);

@@ -82,8 +82,7 @@ std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
         ++leading_.stayed;
         return run_inner(thread, fork, size);
     }
-    const void* const code =
-        fork.code != nullptr ? fork.code : reinterpret_cast<const void*>(fork.function);
+    const void* const code = code_of(fork);
     const std::uint64_t begin_ns = now_ns();
     bool alone = false;
     const bool stays = choose(code, size, begin_ns, &alone);

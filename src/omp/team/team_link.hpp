@@ -53,6 +53,11 @@ struct Fork {
     MadeThreads made;      ///< the spread team's threads, as they would be alone
 };
 
+/// What the program knows the region by.
+inline const void* code_of(const Fork& fork) noexcept {
+    return fork.code != nullptr ? fork.code : reinterpret_cast<const void*>(fork.function);
+}
+
 /// Something else a waiting thread may be needed for.
 struct Distraction {
     bool (*calls)(const void* context) noexcept = nullptr;

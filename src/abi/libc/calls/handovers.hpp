@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: calls by which one thread tells another that something is done: through a pipe, a socket, a
-// counter of events, or by a signal. What it has written before must be seen behind.
+// counter of events, or by a signal. So does sched_yield(), which a waiting loop calls; sleeps do
+// not. What it has written before must be seen behind.
 // Invariant: who tells flushes before the call, who is told behind it.
 #pragma once
 

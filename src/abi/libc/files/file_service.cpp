@@ -127,8 +127,11 @@ FileService::Slot& FileService::slot_of(NodeId from, std::uint32_t lane) noexcep
     const std::size_t bytes = sizeof(Slot) + chunk_bytes_;
     const long at = dsm::kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (dsm::kernel_failed(at))
-        die(exit_environment, "no memory for a file request of node %u: %ld", from.value, at);
+    if (dsm::kernel_failed(at)) {
+        die(exit_environment,
+            "no memory for %lu bytes of a file request of node %u: %s. Raise ulimit -v", bytes,
+            from.value, strerrordesc_np(static_cast<int>(-at)));
+    }
     slot = reinterpret_cast<Slot*>(at);
     return *slot;
 }

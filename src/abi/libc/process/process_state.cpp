@@ -109,7 +109,6 @@ void become(const State& next) noexcept {
     adopt_kept_objects(next.kept);
     if (environ != next.environment) environ = next.environment;
     if (next.has_umask) real_umask(next.umask);
-    const bool becomes = next.has_ids && !are_equal(current_ids(), next.ids);
     if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&
         real_chdir(next.directory) != 0) {
         die(exit_environment,
@@ -129,7 +128,7 @@ void become(const State& next) noexcept {
     }
     open_as_on_node_0(next.libraries);
     // Last: what comes before may need the rights that are given up.
-    if (becomes) become_user(next.ids);
+    if (next.has_ids && !are_equal(current_ids(), next.ids)) become_user(next.ids);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ KeyValues* own_values() noexcept {
     if (KeyValues* const values = known_values()) return values;
     const long address = dsm::kernel_call(SYS_mmap, 0, sizeof(KeyValues), PROT_READ | PROT_WRITE,
                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address < 0 && address >= -4095) return nullptr;
+    if (dsm::kernel_failed(address)) return nullptr;
     auto* const values = reinterpret_cast<KeyValues*>(address);
     real_pthread_setspecific(values_key(), values);
     KeyValues* none = nullptr;
