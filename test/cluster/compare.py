@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 
+import memory_table
 from built_programs import compiled
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
@@ -71,6 +72,7 @@ def all_cases():
                                  ("abort", "0"), ("crash", "16")]]
     ends += [Case("end_handlers.cpp", how, stderr=False, regions=how == "return")
              for how in ("return", "exit", "quick_exit")]
+    ends += [Case("cxx_handlers.cpp", how, stderr=False, regions=False) for how in ("terminate", "memory")]
     ends += [Case("fatal_error.c", *how, stderr=False, regions=False)
              for how in (["main"], ["region", "handler"], ["region"])]
     return ends + [
@@ -118,6 +120,7 @@ def all_cases():
         Case("plain.c", "last", regions=False),
         Case("libc_results.c"),
         Case("libc_objects.c"),
+        Case("memory_table.rows"),
         Case("descriptors.c", "loop", stderr=False, regions=False),
         Case("descriptors.c", "from", stderr=False, regions=False),
         Case("descriptors.c", "range", stderr=False, regions=False),
@@ -162,6 +165,7 @@ def all_cases():
         Case("threads.c", "overflow", refused=(139, b"in a thread the program made")),
         Case("threads.c", "join", refused=(78, b"pthread_join on node")),
         Case("fortran_print.f90"),
+        Case("fortran_newunit.f90"),
         Case("fortran_constructs.f90"),
         Case("fortran_constructs.f90", environment={"HIROBA_PROVIDER": "udp"}),
         Case("fortran_tasks.f90", tasks=True),
@@ -232,6 +236,7 @@ def clang_cases():
         Case("clang_reductions.c"),
         Case("clang_threadprivate.c"),
         Case("clang_threadprivate.c", flags=["-fnoopenmp-use-tls"]),
+        Case("clang_threadprivate.c", flags=["-femulated-tls"]),
         Case("clang_target.c"),
         Case("clang_target.c", flags=["-fopenmp-targets=x86_64-pc-linux-gnu"]),
         Case("clang_calls.c"),
@@ -315,6 +320,10 @@ def build(case, flavour, directory):
         more += [f"-L{directory}"]
     if "-fopenmp-targets" in name:  # Where the bare run finds what offloads.
         more += ["-Wl,-rpath," + str(pathlib.Path(clang_file("libomptarget.so")).parent)]
+    if path.suffix == ".rows":
+        rows = memory_table.rows_of(path)
+        path = directory / (path.stem + ".c")
+        path.write_text(memory_table.program_of([row for row in rows if row.way != "refused"]))
     compiled(COMPILERS[case.compiler][path.suffix] + ["-O2"] + openmp + position + STANDARDS.get(case.source, []) +
              case.flags + [path] + more, target)
     BUILT.add(target)

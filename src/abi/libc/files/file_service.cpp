@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <wchar.h>
 
 #include <cerrno>
 #include <cstring>
@@ -13,6 +14,7 @@
 
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
+#include "abi/libc/files/foreign_streams.hpp"
 #include "abi/libc/process/exit_handlers.hpp"
 #include "abi/libc/process/signal_waits.hpp"
 #include "abi/messages.hpp"
@@ -42,10 +44,39 @@ bool makes_descriptor(std::int64_t number, const CallArguments& words) noexcept 
            (number == SYS_fcntl && (words.word[1] == F_DUPFD || words.word[1] == F_DUPFD_CLOEXEC));
 }
 
+std::int64_t write_wide(FILE* stream, const std::byte* data, std::size_t bytes) noexcept {
+    std::int64_t result = 0;
+    flockfile(stream);
+    for (std::size_t at = 0; at + sizeof(wchar_t) <= bytes && result == 0; at += sizeof(wchar_t)) {
+        wchar_t character;
+        std::memcpy(&character, data + at, sizeof character);
+        if (fputwc(character, stream) == WEOF) result = errno != 0 ? -errno : -EIO;
+    }
+    funlockfile(stream);
+    return result;
+}
+
+std::int64_t read_wide(FILE* stream, std::byte* data, std::int64_t most) noexcept {
+    std::int64_t count = 0;
+    flockfile(stream);
+    while (count < most) {
+        const wint_t got = fgetwc(stream);
+        if (got == WEOF) break;
+        const auto character = static_cast<wchar_t>(got);
+        std::memcpy(data + static_cast<std::size_t>(count++) * sizeof character, &character,
+                    sizeof character);
+        if (character == L'\n') break;
+    }
+    const bool has_failed = count == 0 && ferror(stream) != 0;
+    funlockfile(stream);
+    return has_failed ? (errno != 0 ? -errno : -EIO) : count;
+}
+
 /// On the stream's own node. libc's own functions: our library's calls are not interposed.
 std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte* data,
                          std::size_t in_bytes, std::size_t out_bytes) noexcept {
     FILE* const stream = stream_of(words);
+    const MemoryStreamTurn turn{stream, call != StreamCall::number && fileno(stream) < 0};
     errno = 0;
     switch (call) {
         case StreamCall::write: {
@@ -73,6 +104,11 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
             return outcome(setvbuf(stream, nullptr, static_cast<int>(words.word[1]),
                                    static_cast<std::size_t>(words.word[2])));
         case StreamCall::reopen: return reopen(stream, reinterpret_cast<char*>(data), in_bytes);
+        case StreamCall::write_wide: return write_wide(stream, data, in_bytes);
+        case StreamCall::read_wide: return read_wide(stream, data, words.word[1]);
+        case StreamCall::unread_wide:
+            return ungetwc(static_cast<wint_t>(words.word[1]), stream) == WEOF ? -EIO : 0;
+        case StreamCall::orient: return fwide(stream, static_cast<int>(words.word[1])) + 1;
     }
     return -ENOSYS;
 }

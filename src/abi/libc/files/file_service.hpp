@@ -27,8 +27,12 @@ enum class StreamCall : std::int64_t {
     flush,
     close,
     number,
-    buffer,  ///< setvbuf() with the mode and bytes, and a buffer of the owner's
-    reopen   ///< the words as freopen(): mode and path in the data
+    buffer,       ///< setvbuf() with the mode and bytes, and a buffer of the owner's
+    reopen,       ///< the words as freopen(): mode and path in the data
+    write_wide,   ///< wide characters
+    read_wide,    ///< so many, or up to the end of a line; the result counts characters
+    unread_wide,  ///< gives one back
+    orient        ///< fwide(), and 1
 };
 
 /// What carries a call over, in front of the data.

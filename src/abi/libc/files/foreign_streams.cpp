@@ -68,6 +68,7 @@ struct StandIn {
     FILE* far = nullptr;
     FILE* local = nullptr;
     NodeId owner;
+    bool in_memory = false;  ///< it has no file
 };
 
 constexpr std::size_t stand_ins_max = 256;
@@ -87,7 +88,12 @@ NodeId owner_of(FILE* stream) noexcept {
 std::int64_t ask(const StandIn& stream, StreamCall call, long a = 0, long b = 0, Bytes in = {},
                  MutableBytes out = {}) noexcept {
     const CallArguments words{{dsm::kernel::as_word(stream.far), a, b}};
-    return world()->files->call(stream.owner, static_cast<std::int64_t>(call), words, -1, in, out);
+    // What this thread has done before is seen by the owner, and what that does by this thread.
+    { const MemoryStreamTurn before{stream.far, stream.in_memory}; }
+    const std::int64_t result =
+        world()->files->call(stream.owner, static_cast<std::int64_t>(call), words, -1, in, out);
+    { const MemoryStreamTurn after{stream.far, stream.in_memory}; }
+    return result;
 }
 
 template <class T>
@@ -152,8 +158,10 @@ StandIn& find_stand_in(FILE* far, NodeId owner) noexcept {
     }
     free->far = far;
     free->owner = owner;
+    free->in_memory = false;
     if (free->local == nullptr) free->local = open_stand_in(*free);
     real_clearerr(free->local);  // what the last stream it stood for left behind
+    free->in_memory = ask(*free, StreamCall::number) == -EBADF;
     return *free;
 }
 
@@ -243,12 +251,26 @@ private:
 
 }  // namespace
 
+MemoryStreamTurn::MemoryStreamTurn(FILE* stream, bool is_needed) noexcept
+    : key_(reinterpret_cast<std::uintptr_t>(stream) + 1), is_needed_(is_needed) {
+    if (is_needed_) world()->sync->lock_mutex(key_, dsm::MutexType::normal, {});
+}
+
+MemoryStreamTurn::~MemoryStreamTurn() {
+    if (is_needed_) world()->sync->unlock_mutex(key_, dsm::MutexType::normal);
+}
+
 bool is_far(FILE* stream) noexcept {
     return spans_nodes() && stream != nullptr && owner_of(stream) != none();
 }
 
 FILE* near(FILE* stream) noexcept {
     return is_far_now(stream) ? stand_in_of(stream).local : stream;
+}
+
+std::int64_t ask_owner(FILE* far, StreamCall call, long a, long b, Bytes in,
+                       MutableBytes out) noexcept {
+    return ask(stand_in_of(far), call, a, b, in, out);
 }
 
 int buffer_far(FILE* stream, int mode, std::size_t bytes) noexcept {

@@ -20,6 +20,7 @@ struct Parameters {
     std::int32_t unit;
 };
 constexpr std::uint32_t has_internal_unit = 1u << 14;  ///< of reads and writes
+constexpr std::uint32_t has_new_unit = 1u << 23;       ///< of OPEN: `unit` is what comes out
 
 using Statement = void(Parameters*);
 
@@ -50,7 +51,8 @@ extern "C" {
 
 void _gfortran_st_open(Parameters* parameters) {
     static Statement* const real = find_statement("_gfortran_st_open");
-    if (HIROBA_CALL_OF_PROGRAM()) note_change(*parameters, "OPEN of a standard unit");
+    if (HIROBA_CALL_OF_PROGRAM() && (parameters->flags & has_new_unit) == 0)
+        note_change(*parameters, "OPEN of a standard unit");
     real(parameters);
 }
 

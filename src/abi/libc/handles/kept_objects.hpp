@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: what libc keeps in variables of its own for a whole process, kept for the whole job: names
-// of semaphores. One block of global memory that every node knows.
+// of semaphores, hsearch()'s table. One block of global memory that every node knows.
 // Invariant: it is read and written by who holds its lock, whose acquire brings what others wrote.
 #pragma once
+
+#include <search.h>
 
 namespace hiroba::abi {
 
@@ -10,6 +12,7 @@ struct NamedSemaphore;
 
 struct KeptObjects {
     NamedSemaphore* semaphores = nullptr;
+    hsearch_data table = {};  ///< of hcreate() and hsearch()
 };
 
 /// Node 0, before a region of several nodes: where the block is. Makes it the first time.

@@ -19,6 +19,8 @@
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/handles/kept_objects.hpp"
+#include "abi/libc/memory/kept_texts.hpp"
+#include "abi/libc/process/cxx_handlers.hpp"
 #include "abi/libc/process/later_libraries.hpp"
 #include "abi/libc/process/signals.hpp"
 #include "abi/libc/process/user_ids.hpp"
@@ -51,6 +53,7 @@ struct State {
     const LibraryRecord* libraries = nullptr;
     StandardOwners* standard = nullptr;
     KeptObjects* kept = nullptr;
+    CxxHandlers handlers = {};
     unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
 };
 
@@ -77,6 +80,7 @@ void look_at_process() noexcept {
     own.standard = publish_standard_owners();
     own.kept = publish_kept_objects();
     if (own.has_ids) own.ids = current_ids();
+    own.handlers = cxx_handlers();
     if (own.has_directory && getcwd(own.directory, sizeof own.directory) == nullptr) {
         say("the working directory has no name (%s): the other nodes keep theirs. Use a directory "
             "that exists",
@@ -107,6 +111,7 @@ State* room_for_published() noexcept {
 void become(const State& next) noexcept {
     adopt_standard_owners(next.standard);
     adopt_kept_objects(next.kept);
+    set_cxx_handlers(next.handlers);
     if (environ != next.environment) environ = next.environment;
     if (next.has_umask) real_umask(next.umask);
     if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&
@@ -135,8 +140,9 @@ void become(const State& next) noexcept {
 
 omp::ProcessState publish_process_state() noexcept {
     const std::scoped_lock guard{changing};
-    // The environment may change without a call: the program may store in `environ`.
-    if (!changed.exchange(false) && version != 0 && own.environment == environ)
+    // Some of it changes without a call of ours: the program may store in `environ`.
+    if (!changed.exchange(false) && version != 0 && own.environment == environ &&
+        own.handlers == cxx_handlers())
         return {version, published};
     if (published == nullptr) published = room_for_published();
     look_at_process();
@@ -241,7 +247,7 @@ char* setlocale(int category, const char* locale) noexcept {
         own.has_locale = true;
         process_state_changed("setlocale()");
     }
-    return result;
+    return kept_for(result, __builtin_return_address(0));
 }
 
 }  // extern "C"

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: keeps them, and interposes the functions that hand out one text and nothing else.
+#include "abi/libc/memory/kept_texts.hpp"
+
+#include <langinfo.h>
+#include <libintl.h>
+#include <nl_types.h>
+#include <string.h>
+
+#include <cstdint>
+#include <mutex>
+
+#include "abi/libc/handles/locale_objects.hpp"
+#include "abi/libc/memory/malloc_place.hpp"
+#include "abi/libc/real.hpp"
+#include "base/latch.hpp"
+
+// The headers' macros would stand in the way of these definitions.
+#undef gettext
+#undef dgettext
+#undef dcgettext
+#undef ngettext
+#undef dngettext
+#undef dcngettext
+
+HIROBA_REAL(nl_langinfo);
+HIROBA_REAL(nl_langinfo_l);
+HIROBA_REAL(strerror);
+HIROBA_REAL(strerror_l);
+HIROBA_REAL(strsignal);
+HIROBA_REAL(dcgettext);
+HIROBA_REAL(dcngettext);
+HIROBA_REAL(textdomain);
+HIROBA_REAL(bindtextdomain);
+HIROBA_REAL(bind_textdomain_codeset);
+
+namespace hiroba::abi {
+namespace {
+
+/// In global memory; the text with its zero follows.
+struct Kept {
+    Kept* next;
+    char* text() noexcept { return reinterpret_cast<char*>(this + 1); }
+};
+
+constexpr std::size_t rows = 256;
+constinit Kept* kept[rows];  ///< by what the text is; under the latch
+constinit Latch latch;
+
+std::size_t row_of(const char* text) noexcept {
+    std::size_t hash = 5381;
+    for (; *text != '\0'; ++text) hash = hash * 33 + static_cast<unsigned char>(*text);
+    return hash % rows;
+}
+
+Kept* find(std::size_t row, const char* text) noexcept {
+    for (Kept* each = kept[row]; each != nullptr; each = each->next)
+        if (strcmp(each->text(), text) == 0) return each;
+    return nullptr;
+}
+
+}  // namespace
+
+const char* keep_text(const char* text) noexcept {
+    if (text == nullptr || is_program_memory(text)) return text;
+    const std::size_t row = row_of(text), bytes = strlen(text) + 1;
+    {
+        const std::scoped_lock guard{latch};
+        if (Kept* const found = find(row, text)) return found->text();
+    }
+    auto* const made = static_cast<Kept*>(allocate_for_program(sizeof(Kept) + bytes, 16, false));
+    if (made == nullptr) return text;
+    memcpy(made->text(), text, bytes);
+    const std::scoped_lock guard{latch};
+    made->next = kept[row];  // twice where two threads were at it: both stay
+    kept[row] = made;
+    return made->text();
+}
+
+char* kept_for(char* text, const void* return_address) noexcept {
+    if (!is_spread() || !is_for_program(return_address)) return text;
+    return const_cast<char*>(keep_text(text));
+}
+
+}  // namespace hiroba::abi
+
+using namespace hiroba::abi;
+
+#define HIROBA_CALLER __builtin_return_address(0)
+
+namespace {
+
+/// A translation, or one of the program's own texts, which it gets back as they are.
+char* translated(char* made, const char* one, const char* many,
+                 const void* return_address) noexcept {
+    return made == one || made == many ? made : kept_for(made, return_address);
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+char* nl_langinfo(nl_item item) noexcept { return kept_for(real_nl_langinfo(item), HIROBA_CALLER); }
+char* nl_langinfo_l(nl_item item, locale_t locale) noexcept {
+    return kept_for(real_nl_langinfo_l(item, near_locale(locale)), HIROBA_CALLER);
+}
+[[gnu::alias("nl_langinfo_l")]] char* __nl_langinfo_l(nl_item, locale_t) noexcept;
+char* strerror(int error) noexcept { return kept_for(real_strerror(error), HIROBA_CALLER); }
+char* strerror_l(int error, locale_t locale) noexcept {
+    return kept_for(real_strerror_l(error, near_locale(locale)), HIROBA_CALLER);
+}
+char* strsignal(int number) noexcept { return kept_for(real_strsignal(number), HIROBA_CALLER); }
+
+char* dcgettext(const char* domain, const char* text, int category) noexcept {
+    return translated(real_dcgettext(domain, text, category), text, nullptr, HIROBA_CALLER);
+}
+char* dgettext(const char* domain, const char* text) noexcept {
+    return translated(real_dcgettext(domain, text, LC_MESSAGES), text, nullptr, HIROBA_CALLER);
+}
+char* gettext(const char* text) noexcept {
+    return translated(real_dcgettext(static_cast<const char*>(nullptr), text, LC_MESSAGES), text,
+                      nullptr, HIROBA_CALLER);
+}
+char* dcngettext(const char* domain, const char* one, const char* many, unsigned long count,
+                 int category) noexcept {
+    return translated(real_dcngettext(domain, one, many, count, category), one, many,
+                      HIROBA_CALLER);
+}
+char* dngettext(const char* domain, const char* one, const char* many,
+                unsigned long count) noexcept {
+    return translated(real_dcngettext(domain, one, many, count, LC_MESSAGES), one, many,
+                      HIROBA_CALLER);
+}
+char* ngettext(const char* one, const char* many, unsigned long count) noexcept {
+    return translated(
+        real_dcngettext(static_cast<const char*>(nullptr), one, many, count, LC_MESSAGES), one,
+        many, HIROBA_CALLER);
+}
+char* textdomain(const char* domain) noexcept {
+    return kept_for(real_textdomain(domain), HIROBA_CALLER);
+}
+char* bindtextdomain(const char* domain, const char* directory) noexcept {
+    return kept_for(real_bindtextdomain(domain, directory), HIROBA_CALLER);
+}
+char* bind_textdomain_codeset(const char* domain, const char* codeset) noexcept {
+    return kept_for(real_bind_textdomain_codeset(domain, codeset), HIROBA_CALLER);
+}
+
+}  // extern "C"
