@@ -119,7 +119,10 @@ RuntimeCore::~RuntimeCore() {
 void RuntimeCore::attach() {
     if (segment_words_ != nullptr) segment_words_->attach();
     if (segment_progress_ != nullptr) segment_progress_->attach();
-    if (link_ != nullptr) link_->attach();
+    if (link_ != nullptr) {
+        link_->attach();
+        tasks_.exchange()->answer_singles_of(everywhere_.singles);
+    }
     tasks_.attach();
     start_watch();
 }

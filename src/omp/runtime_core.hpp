@@ -30,6 +30,7 @@
 #include "omp/team/team.hpp"
 #include "omp/team/team_link.hpp"
 #include "omp/team/thread_state.hpp"
+#include "omp/thread_part.hpp"
 
 namespace hiroba::omp {
 
@@ -212,6 +213,9 @@ private:
     bool is_spread(const Frame& frame) const noexcept {
         return link_ != nullptr && frame.team == &everywhere_;
     }
+    bool crosses_nodes(const Frame& frame) const noexcept {
+        return is_spread(frame) && nodes_of(frame.place.team_size) > 1;
+    }
     void tell_of_limit(std::uint32_t wanted, std::uint32_t most) noexcept;
     void add_thread_states(std::uint32_t threads);
     std::uint32_t threads_max_here() const noexcept;
@@ -226,6 +230,16 @@ private:
         return frame.team != nullptr ? &frame.team->cancellation : nullptr;
     }
     static Workshare join_construct(Frame& frame) noexcept;
+    /// Behind a construct without a barrier, in which threads of other nodes may have stored.
+    void note_lost(ThreadState& thread, std::uint64_t sequence) noexcept;
+    static void forget_lost(ThreadState& thread) noexcept;
+    void acquire_lost(ThreadState& thread) noexcept;
+    friend void acquire_lost_singles() noexcept;
+    /// Before a thread that lacks them synchronizes.
+    static void acquire_lost() noexcept {
+        if (thread_part().lacks_stores) [[unlikely]]
+            acquire_lost_singles();
+    }
     NodeShare node_share(const Frame& frame) noexcept;
     /// Calls make() on one thread of the team, and returns what it returned on all threads, which
     /// then see what it did. `share` is to be left.

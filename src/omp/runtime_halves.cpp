@@ -62,6 +62,7 @@ std::uintptr_t* RuntimeCore::group_reductions() noexcept {
 }
 
 void RuntimeCore::flush() noexcept {
+    acquire_lost();
     if (link_ != nullptr) parts_.memory->flush();
 }
 

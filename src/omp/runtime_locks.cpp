@@ -40,6 +40,7 @@ void RuntimeCore::end_standstill(void* runtime) noexcept {
 }
 
 void RuntimeCore::lock(std::uint64_t key) noexcept {
+    acquire_lost();
     if (link_ == nullptr)
         lock_word(lock_at(key));
     else
@@ -47,6 +48,7 @@ void RuntimeCore::lock(std::uint64_t key) noexcept {
 }
 
 bool RuntimeCore::try_lock(std::uint64_t key) noexcept {
+    acquire_lost();
     if (link_ == nullptr) return try_lock_word(lock_at(key));
     return parts_.locks->try_lock(key);
 }

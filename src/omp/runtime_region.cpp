@@ -264,7 +264,10 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     enter_frame(frame, team, first + member, member);
     thread.frame = &frame;
     thread.in_region = true;
-    if (is_spread_team) thread.region_entered = regions_.load(std::memory_order_relaxed);
+    if (is_spread_team) {
+        thread.region_entered = regions_.load(std::memory_order_relaxed);
+        forget_lost(thread);
+    }
     inherit(thread, team);
     bind(thread);
     show_affinity(thread);
@@ -301,6 +304,7 @@ void RuntimeCore::enter_frame(Frame& frame, Team& team, std::uint32_t thread,
     frame.sequence = fork.sequence;
     frame.reductions_met = 0;
     frame.reductions = fork.reductions;
+    frame.sections = 0;
     frame.loop_memory = nullptr;
     frame.doacross.forget();
 }
@@ -463,6 +467,7 @@ void RuntimeCore::barrier() noexcept {
     };
     WaitTimer timer{thread};
     link_->in_steps(step, [&] { timer.pause_for([&] { help(thread); }); });
+    forget_lost(thread);
     ++frame.phase;
 }
 

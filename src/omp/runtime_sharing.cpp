@@ -4,6 +4,7 @@
 // Invariant: all threads of a team count the same constructs; a static loop without `ordered`
 // needs no shared word and is not counted.
 #include <cstring>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
@@ -24,8 +25,10 @@ void RuntimeCore::loop_start(const Loop& loop) noexcept {
     Team* const team = frame.team;
     WordStore& words = team != nullptr ? *team->words : *everywhere_.words;
     if (frame.loop.begin(resolved, frame.place.team_size, frame.place.thread, words, frame.sequence,
-                         cancellation_of(frame), node_share(frame)))
+                         cancellation_of(frame), node_share(frame))) {
+        if (loop.sections && crosses_nodes(frame)) frame.sections = frame.sequence + 1;
         ++frame.sequence;
+    }
 }
 
 /// How the threads of this node take the chunks of the frame's next construct.
@@ -39,7 +42,16 @@ NodeShare RuntimeCore::node_share(const Frame& frame) noexcept {
 }
 
 bool RuntimeCore::loop_next(std::uint64_t* first, std::uint64_t* end) noexcept {
-    return self().frame->loop.next(first, end);
+    Frame& frame = *self().frame;
+    if (frame.sections == 0) [[likely]]
+        return frame.loop.next(first, end);
+    // Each section as a single is.
+    const std::uint64_t sequence = frame.sections - 1;
+    SingleTurn& turn = frame.team->singles[sequence % Workshare::slots];
+    turn.ask();
+    const bool found = frame.loop.next(first, end);
+    found ? turn.won(sequence) : turn.goes_without();
+    return found;
 }
 
 bool RuntimeCore::loop_next_closed(LoopChunk* chunk) noexcept {
@@ -63,7 +75,11 @@ void RuntimeCore::loop_end(bool wait) noexcept {
             tasks_.free_argument(frame.loop_memory);
         frame.loop_memory = nullptr;
     }
-    if (wait) barrier();
+    const std::uint64_t sections = std::exchange(frame.sections, 0);
+    if (wait)
+        barrier();
+    else if (sections != 0)
+        note_lost(self(), sections - 1);
 }
 
 Workshare RuntimeCore::join_construct(Frame& frame) noexcept {
@@ -199,12 +215,41 @@ bool RuntimeCore::single_start() noexcept {
     Frame& frame = *self().frame;
     if (frame.place.team_size == 1) return true;
     SingleTurn& turn = frame.team->singles[frame.sequence % Workshare::slots];
+    const std::uint64_t sequence = frame.sequence;
     Workshare workshare = join_construct(frame);
     if (!workshare.joined()) return false;
     turn.ask();  // before its answer, which orders it
-    const bool first = workshare.first_and_leave(frame.place.team_size);
-    first ? turn.won() : turn.lost();
-    return first;
+    if (workshare.first_and_leave(frame.place.team_size)) {
+        turn.won(sequence);
+        return true;
+    }
+    turn.lost();
+    if (crosses_nodes(frame) && !turn.is_own_since(sequence)) note_lost(self(), sequence);
+    return false;
+}
+
+void RuntimeCore::note_lost(ThreadState& thread, std::uint64_t sequence) noexcept {
+    thread.lost_singles.add(sequence);
+    thread_part().lacks_stores = true;
+}
+
+void RuntimeCore::forget_lost(ThreadState& thread) noexcept {
+    thread.lost_singles = {};
+    thread_part().lacks_stores = false;
+}
+
+void RuntimeCore::acquire_lost(ThreadState& thread) noexcept {
+    const LostSingles lost = thread.lost_singles;
+    forget_lost(thread);
+    if (lost.any()) tasks_.exchange()->acquire_singles(lost);
+}
+
+void acquire_lost_singles() noexcept {
+    ThreadState& thread = *thread_part().state;
+    const RuntimeScope here;
+    // The thread's own stores in a single that it got are made.
+    end_going_first(this_thread());
+    static_cast<RuntimeCore*>(const_cast<void*>(thread.runtime))->acquire_lost(thread);
 }
 
 void* RuntimeCore::single_copy_start() noexcept {

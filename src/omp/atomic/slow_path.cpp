@@ -249,6 +249,10 @@ hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord*
     const hiroba::omp::FramesOnStack frames{*site, frame, __builtin_frame_address(0)};
     hiroba::omp::as_runtime([&] {
         const auto at = reinterpret_cast<std::uintptr_t>(address);
+        const bool lacks_stores = hiroba::omp::thread_part(context).lacks_stores;
+        const bool orders = site->kind == hiroba::omp::SiteKind::flush ||
+                            hiroba::omp::is_global(site->object->hooks, at);
+        if (lacks_stores && orders) hiroba::omp::acquire_lost_singles();
         if (hiroba::omp::passes_term_on(at, *site, frame, vectors, announced))
             entered = Entered::elsewhere;
         else if (hiroba::omp::enter(address, *site))

@@ -24,7 +24,8 @@ extern "C" {
     const hiroba::omp::AtomicHooks& hooks = site->object->hooks;
     hiroba::ThreadContext* const thread = hiroba::this_thread_if_known();
     if (hooks.own.try_enter == nullptr || site->kind != hiroba::omp::SiteKind::atomic ||
-        site->last || hooks.sequential || thread == nullptr)
+        site->last || hooks.sequential || thread == nullptr ||
+        hiroba::omp::thread_part(*thread).lacks_stores)
         return false;
     // Set until leave: a handler of the program that ran now could wait for what this thread holds.
     thread->in_runtime = true;

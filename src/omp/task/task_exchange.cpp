@@ -266,6 +266,14 @@ void TaskExchange::apply(const TaskInbox::Mail& mail, TaskBook& book,
             for (std::uint32_t i = 0; i < count; ++i)
                 book.hear_cancelled(mail.record<TaskHandle>(i), mail.header.region);
             break;
+        case Kind::single_wanted:
+            peer.wants_single = mail.record<std::uint64_t>(0) + 1;
+            singles_.wanted.store(true, std::memory_order_relaxed);  // published by the next
+            want_attention();
+            break;
+        case Kind::single_told:
+            singles_.answers_missing.fetch_sub(1, std::memory_order_release);
+            break;
     }
     wanting_.store(static_cast<std::uint32_t>(std::count_if(
                        peers_.begin(), peers_.end(),
@@ -307,6 +315,7 @@ std::uint32_t TaskExchange::members() noexcept {
 
 void TaskExchange::serve() noexcept {
     if (!attention_.exchange(false)) return;
+    answer_singles();
     std::vector<Parcel> parcels;
     pool_.with_books([&](TaskBook& book) {
         const std::scoped_lock guard{peers_latch_};

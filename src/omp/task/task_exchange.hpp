@@ -21,6 +21,8 @@
 #include "omp/omp.hpp"
 #include "omp/task/task_book.hpp"
 #include "omp/task/task_mail.hpp"
+#include "omp/team/lost_singles.hpp"
+#include "omp/team/single_turn.hpp"
 
 namespace hiroba::omp {
 
@@ -72,6 +74,14 @@ public:
     /// Cancellation orders no memory: no news go along.
     void tell_cancelled(const TaskBook::Cancelled& cancelled) noexcept;
 
+    /// What has nothing to do with tasks, but with what travels the same way: before attach(),
+    /// where the node's threads note which singles they got.
+    void answer_singles_of(std::span<SingleTurn> turns) noexcept { turns_ = turns; }
+    /// Acquires what threads of other nodes have stored in those constructs up to now, and at least
+    /// what they store at once: asks all, since only who executes one knows it. In the region that
+    /// runs; with nothing held.
+    void acquire_singles(const LostSingles& lost) noexcept;
+
     /// Tasks that have come, and have gone.
     std::uint64_t tasks_taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
@@ -81,8 +91,9 @@ private:
         std::uint64_t offers_in_region = 0;  ///< the region in which it said that it has tasks
         Asked asked = Asked::no;
         bool wants_any = false, wants_answer = false;
-        std::vector<TaskHandle> wants;  ///< away from it, and it waits for what descends from them
-        std::uint64_t woken_ns = 0;     ///< when it was told of an end, and woken for that
+        std::vector<TaskHandle> wants;   ///< away from it, and it waits for what descends from them
+        std::uint64_t woken_ns = 0;      ///< when it was told of an end, and woken for that
+        std::uint64_t wants_single = 0;  ///< 1 + the number it has asked for; in any region
     };
     struct Parcel {
         NodeId to;
@@ -110,6 +121,11 @@ private:
     void want_attention() noexcept;
     std::uint32_t members() noexcept;
     void work_as_clerk() noexcept;
+    bool may_have_singles(std::uint64_t first) noexcept;
+    void answer_singles() noexcept;
+    void ask_for_singles(const LostSingles& lost) noexcept;
+    template <class Ready>
+    void await_mails(Ready&& ready) noexcept;
 
     Parts parts_;
     TaskPool& pool_;
@@ -135,6 +151,14 @@ private:
     std::atomic<bool> expects_mail_{false};  ///< in this region, so its threads poll
     std::atomic<std::uint64_t> poll_next_ns_{0};
     std::atomic<std::uint32_t> polling_{0};  ///< threads that read the inbox right after
+
+    std::span<SingleTurn> turns_;
+    struct {
+        Latch asking;                       ///< held by the one thread that waits for answers
+        std::atomic<std::uint64_t> end{0};  ///< of the constructs of which all is acquired
+        std::atomic<std::uint32_t> answers_missing{0};
+        std::atomic<bool> wanted{false};  ///< by a peer
+    } singles_;
 
     std::atomic<std::uint32_t> clerk_called_{0};
     std::atomic<bool> stopping_{false};

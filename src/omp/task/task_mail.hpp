@@ -27,6 +27,8 @@ struct TaskMailHeader {
         fulfilled,  ///< TaskHandle of the receiver's tasks whose events are
         group_cancelled,   ///< TaskHandle of the receiver's tasks in whose groups a guest cancelled
         guests_cancelled,  ///< TaskHandle of the sender's tasks that are away and are cancelled
+        single_wanted,     ///< a number: what the receiver's threads stored in singles from it on
+        single_told,       ///< the answer; no records, and no news if they got none
     } kind{};
     std::uint32_t count = 0;
     std::uint64_t region = 0;

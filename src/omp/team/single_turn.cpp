@@ -59,15 +59,16 @@ bool wants_processor(clockid_t clock) noexcept {
 }
 }  // namespace
 
-void SingleTurn::won() noexcept {
+void SingleTurn::won(std::uint64_t sequence) noexcept {
     ThreadContext& thread = this_thread();
+    own_.store(sequence + 1, std::memory_order_relaxed);  // published by the last line
     clockid_t clock;
     if (pthread_getcpuclockid(pthread_self(), &clock) == 0) {
         clock_.store(clock, std::memory_order_relaxed);
         first_.store(&thread, std::memory_order_relaxed);
         thread.goes_first = &first_;
     }
-    asking_.fetch_sub(1, std::memory_order_release);  // pairs with lost()
+    asking_.fetch_sub(1, std::memory_order_release);  // pairs with lost() and is_own_since()
 }
 
 void SingleTurn::lost() noexcept {
@@ -75,6 +76,13 @@ void SingleTurn::lost() noexcept {
     Backoff backoff;
     while (asking_.load(std::memory_order_acquire) != 0) backoff.pause();
     let_first_go();
+}
+
+bool SingleTurn::is_own_since(std::uint64_t sequence) noexcept {
+    Backoff backoff;
+    // Acquire: pairs with won().
+    while (asking_.load(std::memory_order_acquire) != 0) backoff.pause();
+    return own_.load(std::memory_order_acquire) > sequence;
 }
 
 void SingleTurn::let_first_go() noexcept {

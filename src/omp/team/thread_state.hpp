@@ -13,6 +13,7 @@
 #include "omp/loop/loop_cursor.hpp"
 #include "omp/omp.hpp"
 #include "omp/team/gate.hpp"
+#include "omp/team/lost_singles.hpp"
 #include "omp/team/made_threads.hpp"
 #include "omp/team/reduction_offers.hpp"
 
@@ -46,6 +47,7 @@ struct Frame {
     std::uintptr_t* reductions = nullptr;  ///< of the region
     Workshare single_copy;                 ///< of the single whose executor this thread is
     std::uint64_t sequence = 0;            ///< number of the next worksharing construct
+    std::uint64_t sections = 0;            ///< 1 + the number of those it is in; 0: none
     std::uint64_t reductions_met = 0;      ///< in the region, by Runtime::reduce()
 };
 
@@ -94,6 +96,7 @@ struct ThreadState {
     NestedHolds holds;
     Standing standing;
     ReductionOffer offer;
+    LostSingles lost_singles;  ///< of the spread team; any: ThreadPart::lacks_stores is true
     std::uint64_t region_entered = 0;  ///< number of the last region it was a member of, here
     std::uint64_t events_seen = 0;     ///< of tasks, when it last found nothing to do
     Gate start;                        ///< advanced when there is a region for this thread
