@@ -11,6 +11,7 @@
 #include <bit>
 
 #include "abi/assemble.hpp"
+#include "abi/gomp/runtime.hpp"
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
@@ -188,6 +189,7 @@ int take_over() {
     require(check_settings());
     require(set_up_diagnostics());
     program.auxiliary = omp::auxiliary_vector(program.argc, program.argv);
+    end_early_runtime();
     net::restore_user_environment(environ);
     register_end_of_program();
     if (job->nodes > 1) run_node(*job);

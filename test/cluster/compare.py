@@ -151,6 +151,7 @@ def all_cases():
         Case("mappings.c"),
         Case("memory_advice.c"),
         Case("early_mappings.c", library=("early_mappings_library.c", "gcc")),
+        Case("early_regions.c", library=("early_regions_library.c", "gcc")),
         Case("freed_memory.c", "malloc", "3", "40"),
         Case("freed_memory.c", "elsewhere", "3", "40"),
         Case("freed_memory.c", "calloc", "3", "40"),
@@ -223,7 +224,7 @@ def all_cases():
 # limits (nested.c) and says other bindings (places.c), and aborts in cancel.c. It gives an inner team threads of its pool,
 # with what these had before, and a new thread the processors of its first region's leader: that is not followed (inherited.c).
 GCC_ONLY = {"code_on_stack.c", "runtime_calls.c", "doacross.c", "target.c", "tasks_depend.c", "nested.c", "places.c", "behind_barriers.c",
-            "cancel.c", "moving_regions.c", "inherited.c"}
+            "cancel.c", "moving_regions.c", "inherited.c", "early_regions.c"}
 
 
 def clang_cases():

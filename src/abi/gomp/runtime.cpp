@@ -4,12 +4,17 @@
 #include "abi/gomp/runtime.hpp"
 
 #include <malloc.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
+#include "base/latch.hpp"
+#include "net/bootstrap/job.hpp"
 
 namespace hiroba::abi {
 
@@ -17,14 +22,30 @@ namespace {
 
 constexpr std::size_t alignment_min = alignof(std::max_align_t);
 
+/// Threads that a team of the job has, by default.
+std::uint32_t threads_of_job() noexcept {
+    const auto job = net::read_job_info();
+    return job ? job->nodes * job->threads_per_node : 0;
+}
+
+/// What a library's constructor finds: each process is by itself yet, and what node 0's leaves in
+/// memory is what the job begins with.
+// Of all threads, but not destroyed with statics: one of them may outlive those.
+std::atomic<omp::Runtime*> early{nullptr};
+Latch early_latch;
+
 omp::Runtime& early_runtime() noexcept {
-    // Never destroyed: a thread may outlive static destruction.
-    static omp::Runtime* const early = [] {
-        auto made = omp::Runtime::create({});
-        if (!made) die(exit_environment, "OpenMP before main: %s", made.error().text.c_str());
-        return made->release();
-    }();
-    return *early;
+    omp::Runtime* made = early.load(std::memory_order_acquire);  // pairs with the store below
+    if (made != nullptr) return *made;
+    const std::scoped_lock guard{early_latch};
+    if (made = early.load(std::memory_order_relaxed); made != nullptr) return *made;
+    auto wanted = omp::Runtime::create({.threads_per_node = threads_of_job()});
+    if (!wanted) die(exit_environment, "OpenMP before main: %s", wanted.error().text.c_str());
+    made = wanted->release();
+    // A thread that a constructor has made may still be in a region when main begins.
+    if (gettid() == getpid()) made->become_initial_thread();
+    early.store(made, std::memory_order_release);
+    return *made;
 }
 
 }  // namespace
@@ -35,6 +56,8 @@ omp::Runtime& runtime() noexcept {
         return *here->omp;
     return early_runtime();
 }
+
+void end_early_runtime() noexcept { delete early.exchange(nullptr); }
 
 void refuse(const char* entry_point, const char* construct) noexcept {
     die(exit_environment, "%s: %s not supported yet; the program cannot go on without", entry_point,

@@ -15,9 +15,11 @@ using hiroba::synchronizes_at;
 using hiroba::SyncKind;
 using omp::ToolReport;
 
-/// This process's runtime. Before take-over (OpenMP in a library's constructor): one whose regions
-/// have one thread.
+/// This process's runtime. Before take-over (OpenMP in a library's constructor): one of this
+/// process alone, whose teams are of the size that the job's are.
 omp::Runtime& runtime() noexcept;
+/// At take-over: its threads have ended then.
+void end_early_runtime() noexcept;
 
 /// First in entry points of constructs: a tool hears from where the program has called.
 [[gnu::always_inline]] inline void note_caller() noexcept {
