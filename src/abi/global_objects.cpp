@@ -2,10 +2,13 @@
 #include "abi/global_objects.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "omp/atomic/locked_functions.hpp"
 #include "omp/atomic/rewriter.hpp"
+#include "omp/process/system_libraries.hpp"
 
 namespace hiroba::abi {
 
@@ -37,12 +40,18 @@ Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> obj
     if (node.library_range.range().bytes > 0) hooks.global.push_back(node.library_range.range());
     hooks.kept_free = room_below(node.library_range, objects);
     for (const omp::LoadedObject& object : objects) {
-        if (!object.is_global()) continue;
         const bool program = object.kind == omp::LoadedObject::Kind::program;
-        const auto summary = omp::rewrite({.bias = object.bias,
-                                           .path = program ? "/proc/self/exe" : object.path,
-                                           .executable = {}},
-                                          hooks);
+        omp::RewriteTarget target{.bias = object.bias,
+                                  .path = program ? "/proc/self/exe" : object.path,
+                                  .executable = {}};
+        if (!object.is_global()) {
+            if (!omp::has_code_of_program_objects(object.path)) continue;
+            if (auto functions = omp::locked_functions(object.bias)) {
+                if (functions->empty()) continue;
+                target.executable = std::move(*functions);
+            }
+        }
+        const auto summary = omp::rewrite(target, hooks);
         if (!summary) return summary.error();
         log(LogLayer::omp, LogLevel::debug,
             "%s: %zu atomics and %zu flushes, %zu by jump, %zu by trap, %zu left alone",

@@ -123,6 +123,8 @@ def all_cases():
         Case("libc_results.c"),
         Case("libc_objects.c"),
         Case("memory_table.rows"),
+        Case("cxx_objects.cpp"),
+        Case("cxx_objects.cpp", flags=["-D_GLIBCXX_USE_CXX11_ABI=0"]),
         Case("descriptors.c", "loop", stderr=False, regions=False),
         Case("descriptors.c", "from", stderr=False, regions=False),
         Case("descriptors.c", "range", stderr=False, regions=False),

@@ -227,6 +227,11 @@ bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_vie
     return false;
 }
 
+bool has_code_of_program_objects(std::string_view path) noexcept {
+    constexpr std::string_view stems[] = {"libstdc++", "libc++", "libc++abi"};
+    return std::ranges::find(stems, stem_of(path)) != std::end(stems);
+}
+
 bool needs_any_symbol(std::uintptr_t bias, std::uintptr_t dynamic,
                       std::span<const std::string_view> names) noexcept {
     const auto* const symbols =

@@ -22,6 +22,11 @@ bool is_system_library(std::string_view path, std::uintptr_t bias, std::uintptr_
 /// Thread: any; as above.
 bool is_system_code(const void* code) noexcept;
 
+/// Whether a system library has the code of objects that are the program's, and lie in global
+/// memory: strings, locales, exceptions. It allocates for the program, and its atomics count for
+/// all nodes.
+bool has_code_of_program_objects(std::string_view path) noexcept;
+
 /// Why such a library is the system's, by its name and what proves it, but not by which objects
 /// need it; nullptr: it is the user's. The object may as well be a file that was mapped for reading
 /// at `bias`.

@@ -27,9 +27,7 @@ constexpr std::size_t ranges_max = 512;
 constinit CodeRange ranges[ranges_max];
 constinit std::size_t range_count = 0;
 
-/// Libraries whose own state is a node's, but whose allocations are the program's objects: the
-/// code of std::string or of an allocatable array lies in them.
-constexpr std::string_view program_runtimes[] = {"libstdc++", "libc++", "libc++abi"};
+/// The code of an allocatable array lies in them: their own state is a node's.
 constexpr std::string_view language_runtimes[] = {"libgfortran", "libflang", "libFortranRuntime",
                                                   "libFortranDecimal"};
 
@@ -43,7 +41,7 @@ Caller caller_in(std::string_view path, std::uintptr_t bias, std::uintptr_t dyna
     const std::string_view file = path.substr(path.rfind('/') + 1);
     const std::string_view stem = file.substr(0, file.find(".so"));
     if (contains(language_runtimes, stem)) return Caller::language_runtime;
-    return contains(program_runtimes, stem) ? Caller::program : Caller::system;
+    return omp::has_code_of_program_objects(path) ? Caller::program : Caller::system;
 }
 
 int add_object(dl_phdr_info* info, std::size_t, void*) {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "abi/libc/real.hpp"
+#include "abi/libc/sync/runtime_mutexes.hpp"
 #include "abi/libc/sync/sync_objects.hpp"
 #include "base/fatal.hpp"
 
@@ -87,8 +88,10 @@ int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept {
 }
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-    auto* const table = table_of(mutex);
-    return table != nullptr ? lock(*table, mutex, {}) : real_pthread_mutex_lock(mutex);
+    if (auto* const table = table_of(mutex)) return lock(*table, mutex, {});
+    if (takes_runtime_mutex(mutex, __builtin_return_address(0)))
+        return lock(*world()->sync, mutex, {});
+    return real_pthread_mutex_lock(mutex);
 }
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
@@ -110,7 +113,8 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-    auto* const table = table_of(mutex);
+    auto* table = table_of(mutex);
+    if (table == nullptr && is_runtime_mutex(mutex)) table = world()->sync.get();
     if (table == nullptr) return real_pthread_mutex_unlock(mutex);
     return error_of(table->unlock_mutex(key_of(mutex), type_of(mutex)));
 }

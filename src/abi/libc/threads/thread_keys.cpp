@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "abi/libc/memory/malloc_callers.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/threads/key_table.hpp"
 #include "abi/world.hpp"
@@ -89,7 +90,8 @@ bool is_key_of_program(const pthread_key_t* key, const void* return_address) noe
     dl_find_object found;
     if (_dl_find_object(const_cast<pthread_key_t*>(key), &found) == 0)
         return !is_own_code(key) && !omp::is_system_code(key);
-    return !omp::is_system_code(return_address);
+    // On a stack, or in memory of the program's own: an object that has it as a member.
+    return caller_of(return_address) == Caller::program;
 }
 
 int create_key(pthread_key_t* key, KeyDestructor destructor, const void* return_address) noexcept {
