@@ -75,7 +75,9 @@ def all_cases():
     ends += [Case("cxx_handlers.cpp", how, stderr=False, regions=False) for how in ("terminate", "memory")]
     ends += [Case("fatal_error.c", *how, stderr=False, regions=False)
              for how in (["main"], ["region", "handler"], ["region"])]
-    return ends + [
+    refused_rows = [Case("memory_table.rows", flags=["-DROW=" + row.name], refused=(78, row.says.encode()))
+                    for row in memory_table.rows_of(PROGRAMS / "memory_table.rows") if row.way == "refused"]
+    return ends + refused_rows + [
         Case("order.c"),
         Case("order_in_region.c"),
         Case("order_in_region.c", environment={"HIROBA_NEWS": "message"}),
@@ -328,7 +330,10 @@ def build(case, flavour, directory):
     if path.suffix == ".rows":
         rows = memory_table.rows_of(path)
         path = directory / (path.stem + ".c")
-        path.write_text(memory_table.program_of([row for row in rows if row.way != "refused"]))
+        row_flag = next((flag for flag in case.flags if flag.startswith("-DROW=")), None)
+        wanted = [row for row in rows if (row.way != "refused" if row_flag is None else row_flag == "-DROW=" + row.name)]
+        path = path.with_name(target.name + ".c")
+        path.write_text(memory_table.program_of(wanted))
     compiled(COMPILERS[case.compiler][path.suffix] + ["-O2"] + openmp + position + STANDARDS.get(case.source, []) +
              case.flags + [path] + more, target)
     BUILT.add(target)

@@ -42,6 +42,10 @@ class Row:
         return self.functions[0]
 
     @property
+    def says(self):
+        return " ".join(self.parts["says"])
+
+    @property
     def way(self):
         return self.parts["way"][0].split()[0]
 
@@ -59,6 +63,8 @@ def rows_of(path):
     for row in rows:
         if len(row.parts["way"]) != 1 or row.way not in ("shared", "twin", "own", "refused"):
             raise ValueError(f"{path}: {row.name}: its way is shared, twin, own or refused")
+        if (row.way == "refused") != bool(row.says):
+            raise ValueError(f"{path}: {row.name}: what is refused says a line, and nothing else does")
     return rows
 
 
@@ -71,7 +77,7 @@ def names_in(data):
 
 def program_of(rows):
     """The text of the program; what one row names stays its own."""
-    text = ["#define _GNU_SOURCE 1", "#include <omp.h>", "#include <stdio.h>", "#include <stdlib.h>",
+    text = ["#define _GNU_SOURCE 1", "#define _REGEX_RE_COMP 1", "#include <omp.h>", "#include <stdio.h>", "#include <stdlib.h>",
             '#define show(...) (fputs(" ", stdout), printf(__VA_ARGS__))']
     text += [f"#include <{name}>" for name in sorted({n for row in rows for part in row.parts["include"] for n in part.split()})]
     for i, row in enumerate(rows):

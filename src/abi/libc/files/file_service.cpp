@@ -15,6 +15,7 @@
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/foreign_streams.hpp"
+#include "abi/libc/memory/malloc_figures.hpp"
 #include "abi/libc/process/exit_handlers.hpp"
 #include "abi/libc/process/signal_waits.hpp"
 #include "abi/messages.hpp"
@@ -119,6 +120,7 @@ std::int64_t carry_out(const FileRequest& request, std::byte* data) noexcept {
     for (int i = 0; i < 6; ++i) words.word[i] = request.words[i];
     if (request.number == static_cast<std::int64_t>(SignalCall::wait))
         return wait_for_signal_here(words, data);
+    if (request.number == static_cast<std::int64_t>(HeapCall::bytes_used)) return bytes_used_here();
     if (request.number >= static_cast<std::int64_t>(HandlerCall::at_exit))
         return register_handler(static_cast<HandlerCall>(request.number), words);
     if (request.number >= static_cast<std::int64_t>(StreamCall::write))

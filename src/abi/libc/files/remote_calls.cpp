@@ -73,6 +73,14 @@ long ask(NodeId owner, long number, const CallArguments& given, int data_at,
                                 {bytes_at(given.word[data_at]), bytes});
 }
 
+/// As many whole entries as a message takes; the next call goes on behind them.
+long read_entries(NodeId owner, long number, CallArguments given) noexcept {
+    const std::size_t bytes =
+        std::min(static_cast<std::size_t>(given.word[2]), world()->files->chunk_bytes());
+    given.word[2] = static_cast<long>(bytes);
+    return ask(owner, number, given, 1, bytes);
+}
+
 long refuse(NodeId owner, long number, const CallArguments& given) noexcept {
     constexpr unsigned lines_max = 16;  // a program that goes on regardless need not drown its own
     static constinit std::atomic<unsigned> lines{0};
@@ -108,6 +116,8 @@ long perform_on_owner(NodeId owner, long number, const CallArguments& given) noe
         case SYS_pwritev: return transfer_vector(owner, SYS_pwrite64, given, true);
         case SYS_fstat:
         case SYS_newfstatat: return perform_status(owner, number, given);
+        case SYS_getdents:
+        case SYS_getdents64: return read_entries(owner, number, given);
         case SYS_fstatfs: return ask(owner, number, given, 1, statfs_bytes);
         case SYS_lseek:
         case SYS_close:

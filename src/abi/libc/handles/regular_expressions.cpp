@@ -21,6 +21,8 @@ namespace {
 
 /// In global memory; the pattern with its zero follows.
 struct Record {
+    static constexpr std::uint64_t is_record = 0x7265'6769'7374'6572;
+    std::uint64_t mark;  ///< is_record; what re_compile_pattern() makes begins with an address
     std::uint64_t id;
     int flags;
     const char* pattern() const noexcept { return reinterpret_cast<const char*>(this + 1); }
@@ -34,8 +36,9 @@ constinit Expressions expressions;
 /// The record of an expression that was compiled for the program, else nullptr.
 Record* record_of(const regex_t* expression) noexcept {
     void* const at = reinterpret_cast<void*>(expression->__REPB_PREFIX(buffer));
-    return is_spread() && at != nullptr && is_program_memory(at) ? static_cast<Record*>(at)
-                                                                 : nullptr;
+    if (!is_spread() || at == nullptr || !is_program_memory(at)) return nullptr;
+    auto* const record = static_cast<Record*>(at);
+    return record->mark == Record::is_record ? record : nullptr;
 }
 
 const regex_t* twin_of(const Record* record) noexcept {
@@ -62,7 +65,7 @@ int compile(regex_t* expression, const char* pattern, int flags) noexcept {
         release_block(record);
         return result;
     }
-    *record = {Expressions::next_id(), flags};
+    *record = {Record::is_record, Expressions::next_id(), flags};
     memcpy(record + 1, pattern, bytes);
     const std::size_t groups = twin->made.re_nsub;
     expressions.keep(twin, record);

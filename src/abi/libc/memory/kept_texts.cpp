@@ -5,7 +5,7 @@
 #include <langinfo.h>
 #include <libintl.h>
 #include <locale.h>
-#include <nl_types.h>
+#include <netdb.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -30,7 +30,10 @@ HIROBA_REAL(nl_langinfo);
 HIROBA_REAL(nl_langinfo_l);
 HIROBA_REAL(strerror);
 HIROBA_REAL(strerror_l);
+HIROBA_REAL(strerror_r);
 HIROBA_REAL(strsignal);
+HIROBA_REAL(hstrerror);
+HIROBA_REAL(gai_strerror);
 HIROBA_REAL(dcgettext);
 HIROBA_REAL(dcngettext);
 HIROBA_REAL(textdomain);
@@ -149,6 +152,16 @@ char* nl_langinfo_l(nl_item item, locale_t locale) noexcept {
 char* strerror(int error) noexcept { return kept_for(real_strerror(error), HIROBA_CALLER); }
 char* strerror_l(int error, locale_t locale) noexcept {
     return kept_for(real_strerror_l(error, near_locale(locale)), HIROBA_CALLER);
+}
+char* strerror_r(int error, char* room, size_t bytes) noexcept {
+    char* const text = real_strerror_r(error, room, bytes);
+    return text == room ? text : kept_for(text, HIROBA_CALLER);
+}
+const char* hstrerror(int error) noexcept {
+    return kept_for(const_cast<char*>(real_hstrerror(error)), HIROBA_CALLER);
+}
+const char* gai_strerror(int error) noexcept {
+    return kept_for(const_cast<char*>(real_gai_strerror(error)), HIROBA_CALLER);
 }
 char* strsignal(int number) noexcept { return kept_for(real_strsignal(number), HIROBA_CALLER); }
 

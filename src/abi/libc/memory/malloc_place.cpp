@@ -112,6 +112,9 @@ dsm::Heap* global_heap() noexcept {
     return heap;
 }
 
+/// Whether a ProgramMemory lives: libc allocates for the program.
+constinit thread_local bool serves_thread = false;
+
 void say_refused(std::size_t bytes, dsm::Heap* heap) noexcept {
     static constinit std::atomic<bool> said{false};
     if (said.exchange(true, std::memory_order_relaxed)) return;
@@ -174,11 +177,17 @@ bool is_one_of_several() noexcept {
     return number_in_environment("HIROBA_JOB_NODES", 1) > 1;
 }
 
+ProgramMemory::ProgramMemory(const void* return_address) noexcept : before_(serves_thread) {
+    if (is_spread() && is_for_program(return_address)) serves_thread = true;
+}
+
+ProgramMemory::~ProgramMemory() { serves_thread = before_; }
+
 bool is_for_program(const void* return_address) noexcept {
     switch (caller_of(return_address)) {
         case Caller::program: return true;
         case Caller::language_runtime: return global_heap() != nullptr;
-        case Caller::system: return false;
+        case Caller::system: return serves_thread;
     }
     return true;
 }

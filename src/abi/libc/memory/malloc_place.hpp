@@ -51,6 +51,20 @@ bool is_one_of_several() noexcept;
 /// True when an allocation asked for at `return_address` belongs to the program. is_spread() only.
 bool is_for_program(const void* return_address) noexcept;
 
+/// While one lives, what libc allocates for this thread is the program's. For functions that make
+/// plain data and nothing that libc keeps or the kernel writes. is_spread() and for the program
+/// only: else it does nothing.
+class ProgramMemory {
+public:
+    explicit ProgramMemory(const void* return_address) noexcept;
+    ProgramMemory(const ProgramMemory&) = delete;
+    ProgramMemory& operator=(const ProgramMemory&) = delete;
+    ~ProgramMemory();
+
+private:
+    bool before_;
+};
+
 /// Where memory was handed out before take-over; whole pages, maybe none.
 dsm::AddressRange early_allocations() noexcept;
 

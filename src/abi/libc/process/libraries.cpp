@@ -11,6 +11,7 @@
 
 #include <atomic>
 
+#include "abi/libc/memory/kept_texts.hpp"
 #include "abi/libc/process/later_libraries.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
@@ -104,7 +105,7 @@ void* dlsym(void* handle, const char* name) noexcept {
 int dlclose(void* handle) noexcept { return real_dlclose(own_handle(handle)); }
 
 char* dlerror() noexcept {
-    if (refused == nullptr) return real_dlerror();
+    if (refused == nullptr) return kept_for(real_dlerror(), __builtin_return_address(0));
     const char* const text = refused;
     refused = nullptr;
     return const_cast<char*>(text);
