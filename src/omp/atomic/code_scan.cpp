@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "omp/atomic/quick_length.hpp"
 
 namespace hiroba::omp {
 namespace {
@@ -116,6 +117,16 @@ public:
         before_.clear();
         std::uintptr_t at = range.address;
         while (at < range.end()) {
+            const auto* const bytes = reinterpret_cast<const std::uint8_t*>(at);
+            if (const auto quick = look_quickly(bytes, range.end() - at); quick.length != 0) {
+                if (quick.is_branch) {
+                    targets_.push_back(at + quick.length +
+                                       static_cast<std::uintptr_t>(std::int64_t{quick.distance}));
+                }
+                note(at);
+                at += quick.length;
+                continue;
+            }
             Decoded decoded;
             ZydisDecoderContext context;
             const auto* code = reinterpret_cast<const void*>(at);
@@ -128,8 +139,7 @@ public:
                 continue;
             }
             instruction(at, context, decoded);
-            if (before_.size() == before_most) before_.erase(before_.begin());
-            before_.push_back(at);
+            note(at);
             at += decoded.instruction.length;
         }
     }
@@ -150,6 +160,12 @@ public:
     }
 
 private:
+    /// Remembers one of the last instructions.
+    void note(std::uintptr_t at) {
+        if (before_.size() == before_most) before_.erase(before_.begin());
+        before_.push_back(at);
+    }
+
     /// Drops what was read from the instructions in front of a site if a jump enters between them.
     void forget_entered(CodeSite& site) const {
         const auto next = std::upper_bound(targets_.begin(), targets_.end(), site.last.begin);

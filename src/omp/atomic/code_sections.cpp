@@ -64,16 +64,17 @@ int protection_of(std::uint32_t flags) {
            ((flags & PF_X) ? PROT_EXEC : 0);
 }
 
-void add_clipped(CodeLayout& layout, const RewriteTarget& target, dsm::AddressRange range,
-                 int protection) {
+void add_clipped(CodeLayout& layout, const RewriteTarget& target, const CodeSection& section) {
+    const dsm::AddressRange& range = section.range;
     if (target.executable.empty()) {
-        layout.sections.push_back({range, protection});
+        layout.sections.push_back(section);
         return;
     }
     for (const dsm::AddressRange& wanted : target.executable) {
         const std::uintptr_t begin = std::max(range.address, wanted.address);
         const std::uintptr_t end = std::min(range.end(), wanted.end());
-        if (begin < end) layout.sections.push_back({{begin, end - begin}, protection});
+        if (begin < end)
+            layout.sections.push_back({{begin, end - begin}, section.protection, section.segment});
     }
 }
 
@@ -104,8 +105,9 @@ Result<CodeLayout> find_code(const RewriteTarget& target) {
         if (!(segment.p_flags & PF_X)) continue;
 
         const int protection = protection_of(segment.p_flags);
+        const auto number = static_cast<std::size_t>(&segment - segments.data());
         if (sections.empty()) {
-            add_clipped(layout, target, {begin, segment.p_filesz}, protection);
+            add_clipped(layout, target, {{begin, segment.p_filesz}, protection, number});
             continue;
         }
         for (const Elf64_Shdr& section : sections) {
@@ -114,8 +116,8 @@ Result<CodeLayout> find_code(const RewriteTarget& target) {
                 section.sh_addr + section.sh_size > segment.p_vaddr + segment.p_filesz) {
                 continue;
             }
-            add_clipped(layout, target, {target.bias + section.sh_addr, section.sh_size},
-                        protection);
+            add_clipped(layout, target,
+                        {{target.bias + section.sh_addr, section.sh_size}, protection, number});
         }
     }
     if (low > high) {

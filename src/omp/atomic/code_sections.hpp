@@ -3,6 +3,7 @@
 // Invariant: only ranges that are loaded and executable are reported; nothing is read but headers.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "base/result.hpp"
@@ -15,7 +16,8 @@ struct RewriteTarget;
 /// Executable bytes that are decoded from their start.
 struct CodeSection {
     dsm::AddressRange range;
-    int protection = 0;  ///< PROT_* of the segment it lies in
+    int protection = 0;       ///< PROT_* of the segment it lies in
+    std::size_t segment = 0;  ///< which one
 };
 
 struct CodeLayout {

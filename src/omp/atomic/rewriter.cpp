@@ -144,6 +144,19 @@ Result<void> change_section(const CodeSection& section, std::span<const Patch> p
     return {};
 }
 
+/// The sections, those of one segment as one: what lies between them is mapped, too.
+std::vector<CodeSection> joined(const std::vector<CodeSection>& sections) {
+    std::vector<CodeSection> joined;
+    for (const CodeSection& each : sections) {
+        if (joined.empty() || joined.back().segment != each.segment ||
+            each.range.address < joined.back().range.end())
+            joined.push_back(each);
+        else
+            joined.back().range.bytes = each.range.end() - joined.back().range.address;
+    }
+    return joined;
+}
+
 std::span<const Patch> patches_in(const std::vector<Patch>& patches, dsm::AddressRange range) {
     const auto at_or_above = [&](std::uintptr_t address) {
         return std::lower_bound(
@@ -186,7 +199,7 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
     }
     // Trampolines refer to it for as long as the code exists.
     keep_object(*object.release());
-    for (const CodeSection& section : code->sections) {
+    for (const CodeSection& section : joined(code->sections)) {
         if (auto changed = change_section(section, patches_in(patches, section.range), target.path);
             !changed) {
             return changed.error();
