@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "omp/process/stack_sizes.hpp"
 
+#include <link.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/bytes.hpp"
 #include "base/settings.hpp"
@@ -28,6 +30,29 @@ std::size_t limit_bytes() noexcept {
     return limit.rlim_cur == RLIM_INFINITY ? unlimited_bytes : limit.rlim_cur;
 }
 
+/// What the objects loaded at the first call want of each thread: the sizes of the job's memory are
+/// asked for before constructors run, and again when they may have loaded more.
+std::size_t static_tls_bytes() noexcept {
+    constexpr std::size_t unknown = SIZE_MAX;
+    static constinit std::atomic<std::size_t> found{unknown};
+    if (found.load(std::memory_order_relaxed) != unknown)
+        return found.load(std::memory_order_relaxed);
+    std::size_t bytes = 0;
+    const auto add = [](dl_phdr_info* info, std::size_t, void* sum) {
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+            const ElfW(Phdr)& header = info->dlpi_phdr[i];
+            if (header.p_type == PT_TLS)
+                *static_cast<std::size_t*>(sum) +=
+                    round_up(header.p_memsz, std::max<std::size_t>(header.p_align, 1));
+        }
+        return 0;
+    };
+    dl_iterate_phdr(add, &bytes);
+    // Relaxed: every thread would find the same.
+    found.store(bytes, std::memory_order_relaxed);
+    return bytes;
+}
+
 }  // namespace
 
 Result<StackSizes> stack_sizes(std::uint32_t threads_per_node) {
@@ -36,7 +61,8 @@ Result<StackSizes> stack_sizes(std::uint32_t threads_per_node) {
     const std::size_t asked = std::min(
         std::max<std::size_t>(limit_bytes(), stack_bytes_from_environment()), stack_bytes_max);
     StackSizes sizes;
-    sizes.bytes_least = round_up(asked + thread_data_bytes, part_bytes);
+    const std::size_t tls = std::min(static_tls_bytes(), stack_bytes_max);
+    sizes.bytes_least = round_up(asked + thread_data_bytes + tls, part_bytes);
     sizes.bytes =
         std::max(round_up(std::min<std::size_t>(*setting_bytes, stack_bytes_max), part_bytes),
                  sizes.bytes_least);
