@@ -17,6 +17,7 @@
 #include "abi/libc/memory/early_mappings.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/memory_of_others.hpp"
+#include "abi/libc/memory/shared_files.hpp"
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/process/signals.hpp"
@@ -64,6 +65,13 @@ Result<dsm::AddressRange> compare_processes(World& node,
     Greeting from_node_0;
     std::memcpy(&from_node_0, greetings->bytes[0].data(), sizeof from_node_0);
     explain_memory_of(from_node_0.place);
+    std::vector<ProcessPlace> places;
+    for (const auto& bytes : greetings->bytes) {
+        Greeting each;
+        std::memcpy(&each, bytes.data(), sizeof each);
+        places.push_back(each.place);
+    }
+    learn_process_places(places);
     const auto as_node_0 = [&](const std::vector<std::byte>& bytes) {
         return std::memcmp(bytes.data(), &from_node_0.digest, sizeof from_node_0.digest) == 0;
     };

@@ -13,6 +13,10 @@ HEAD = """
     #include <fcntl.h>
     #include <sys/mman.h>
     #include <sys/uio.h>
+    #include <setjmp.h>
+    static char* map(size_t bytes, int protection) {
+        return mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
     """
 FLAGS = ("-O1", "-fopenmp", "-D_GNU_SOURCE")
 
@@ -81,7 +85,265 @@ def own_memory(bench):
     expect(bench.run(program), 0, "0 wrong\n", "")
 
 
-CASES = [direct_files, own_memory]
+# Each way to see a file's bytes sees what all nodes write: other views of it, calls, its growth.
+FILES = HEAD + """
+    #include <sys/stat.h>
+    enum { page = 4096, pages = 64 };
+    static int wrong;
+    static void write_all(char* at, int add) {
+    #pragma omp parallel for schedule(static, 1)
+        for (int i = 0; i < pages; ++i) memset(at + i * page, i + add, page);
+    }
+    static int differ(const char* at, int add) {
+        int bad = 0;
+    #pragma omp parallel for schedule(static, 1) reduction(+ : bad)
+        for (int i = pages - 1; i >= 0; --i)
+            for (int k = 0; k < page; k += 64) bad += at[i * page + k] != (char)(i + add);
+        return bad;
+    }
+    static char* view(void* at, size_t bytes, int fd, int protection) {
+        return mmap(at, bytes, protection, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+    }
+    int main(void) {
+        const int both = PROT_READ | PROT_WRITE;
+        int fd = open("shared.bin", O_RDWR | O_CREAT | O_TRUNC, 0600);
+        ftruncate(fd, pages * page);
+        char *a = view(0, pages * page, fd, both), *b = view(0, pages * page, fd, PROT_READ);
+        char* buffer = malloc(2 * pages * page);
+        write_all(a, 1);
+        wrong += differ(b, 1) != 0;
+        wrong += pread(fd, buffer, pages * page, 0) != pages * page || differ(buffer, 1);
+        memset(buffer, 7, page);
+        wrong += pwrite(fd, buffer, page, page) != page || a[page] != 7 || b[page + 9] != 7;
+        /* It grows, and is mapped anew. */
+        ftruncate(fd, 2 * pages * page);
+        char* c = mremap(a, pages * page, 2 * pages * page, MREMAP_MAYMOVE);
+        write_all(c + pages * page, 3);
+        wrong += msync(c, 2 * pages * page, MS_SYNC);
+        wrong += pread(fd, buffer, pages * page, pages * page) != pages * page || differ(buffer, 3);
+        wrong += mprotect(b, page, both) || (b[5] = 42, c[5] != 42);
+        wrong += munmap(c, 2 * pages * page) || munmap(b, pages * page);
+        close(fd);
+        /* A ring that is seen twice, in reserved address space. */
+        int ring = memfd_create("ring", 0);
+        ftruncate(ring, pages * page);
+        char* twice = map(2 * pages * page, PROT_NONE);
+        wrong += view(twice, pages * page, ring, both) != twice;
+        wrong += view(twice + pages * page, pages * page, ring, both) != twice + pages * page;
+        write_all(twice, 5);
+        wrong += differ(twice + pages * page, 5) != 0;
+        wrong += munmap(twice, 2 * pages * page);
+        close(ring);
+        /* Mapped in a region, by another node than that which uses it. */
+        char* late = NULL;
+        int n = omp_get_max_threads();
+    #pragma omp parallel num_threads(n) reduction(+ : wrong)
+        {
+            if (omp_get_thread_num() == n - 1) {
+                int own = open("late.bin", O_RDWR | O_CREAT | O_TRUNC, 0600);
+                ftruncate(own, pages * page);
+                late = view(0, pages * page, own, both);
+                close(own);
+                late[3] = 5;
+            }
+        #pragma omp barrier
+            if (omp_get_thread_num() == 0) { wrong += late[3] != 5; late[page] = 6; }
+        #pragma omp barrier
+            if (omp_get_thread_num() == n - 1) wrong += late[page] != 6 || munmap(late, pages * page);
+        }
+        /* Many, one after the other. */
+        for (int i = 0; i < 300; ++i) {
+            int one = open("late.bin", O_RDWR);
+            char* at = view(0, page, one, both);
+            close(one);
+            at[0] = i;
+            if (i % 60 == 0) {
+            #pragma omp parallel reduction(+ : wrong)
+                wrong += at[0] != (char)i;
+            }
+            munmap(at, page);
+        }
+        char* zero = view(0, page, open("/dev/zero", O_RDWR), both);
+    #pragma omp parallel
+        if (omp_get_thread_num() == n - 1) zero[1] = 9;
+        wrong += zero[1] != 9 || zero[2] != 0;
+        /* Read when the process has ended. */
+        fd = open("shared.bin", O_RDWR | O_CREAT | O_TRUNC, 0600);
+        ftruncate(fd, pages * page);
+        write_all(view(0, pages * page, fd, both), 1);
+        printf("%d wrong\\n", wrong);
+    }"""
+
+
+def shared_files(bench):
+    """A file that is mapped shared is the file, to every node and to others."""
+    program = bench.build("shared", FILES, *FLAGS)
+    for provider in ("shm", "udp"):
+        expect(bench.run(program, HIROBA_PROVIDER=provider), 0, "0 wrong\n", "")
+        bytes_left = (bench.folder / "shared.bin").read_bytes()
+        assert bytes_left == b"".join(bytes([i + 1]) * 4096 for i in range(64)), "the file's bytes"
+
+
+def reservations(bench):
+    """Address space is reserved, a part of it made accessible, used, given back and used again."""
+    program = bench.build("reserve", HEAD + """
+        enum { parts = 16, part = 1 << 20 };
+        int main(void) {
+            const size_t whole = 64ul << 30, step = 1ul << 30;
+            int wrong = 0;
+            for (int round = 0; round < 3; ++round) {
+                char* base = map(whole, PROT_NONE);
+                if (base == MAP_FAILED) return 9;
+            #pragma omp parallel for schedule(static, 1) reduction(+ : wrong)
+                for (int k = 0; k < parts; ++k) {  /* by each node */
+                    wrong += mprotect(base + k * step, part, PROT_READ | PROT_WRITE);
+                    for (int i = 0; i < part; i += 512) wrong += base[k * step + i];
+                    memset(base + k * step, k + 1, part);
+                }
+            #pragma omp parallel for schedule(static, 1) reduction(+ : wrong)
+                for (int k = parts - 1; k >= 0; --k) wrong += base[k * step + part - 1] != k + 1;
+                for (int k = 0; k < parts; k += 2) {
+                    if (k % 4) madvise(base + k * step, part, MADV_DONTNEED);
+                    else mmap(base + k * step, part, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+                }
+            #pragma omp parallel for schedule(static, 1) reduction(+ : wrong)
+                for (int k = parts - 1; k >= 0; --k)
+                    for (int i = 0; i < part; i += 512)
+                        wrong += base[k * step + i] != (k % 2 ? k + 1 : 0);
+                wrong += madvise(base, whole, MADV_DONTNEED);
+            #pragma omp parallel for schedule(static, 1) reduction(+ : wrong)
+                for (int k = 0; k < parts; ++k) wrong += base[k * step + 77] != 0;
+                char* huge = malloc(100 << 20);  /* it is not held against this */
+                wrong += huge == NULL;
+                free(huge);
+                wrong += munmap(base, whole);
+            }
+            char* sparse = map(64ul << 30, PROT_READ | PROT_WRITE);
+        #pragma omp parallel for schedule(static, 1)
+            for (int k = 0; k < parts; ++k) sparse[k * step] = k;
+            for (int k = 0; k < parts; ++k) wrong += sparse[k * step] != k;
+            char* fresh = calloc(64, part);
+        #pragma omp parallel for schedule(static, 1) reduction(+ : wrong)
+            for (int k = 0; k < 64 * part; k += 512) wrong += fresh[k];
+            printf("%d wrong\\n", wrong);
+        }""", *FLAGS)
+    expect(bench.run(program), 0, "0 wrong\n", "")
+    expect(bench.run(program, HIROBA_PROVIDER="udp"), 0, "0 wrong\n", "")
+
+
+def large_thread_data(bench):
+    """Thread-local data beyond what a stack's slice has room for."""
+    program = bench.build("threadprivate", HEAD + """
+        static char mine[150 << 20];
+        #pragma omp threadprivate(mine)
+        int main(void) {
+            long bad = 0;
+        #pragma omp parallel reduction(+ : bad)
+            {
+                int t = omp_get_thread_num() + 1;
+                for (long i = 0; i < (long)sizeof mine; i += 1 << 16) mine[i] = t;
+            #pragma omp barrier
+                for (long i = 0; i < (long)sizeof mine; i += 1 << 16) bad += mine[i] != t;
+            }
+            printf("bad %ld\\n", bad);
+        }""", *FLAGS)
+    expect(bench.run(program), 0, "bad 0\n", "")
+
+
+# As those that programs link: it defines malloc's names and those that libc has beside them, and
+# mmap by a bare call; and it knows its own blocks alone.
+ALLOCATOR = """
+    #include <malloc.h>
+    #include <sys/mman.h>
+    #include <sys/syscall.h>
+    static char* arena;
+    static size_t used;
+    enum { room = 1 << 28 };
+    void* mmap(void* at, size_t n, int p, int f, int fd, off_t o) {
+        return (void*)syscall(SYS_mmap, at, n, p, f, fd, o);
+    }
+    int munmap(void* at, size_t n) { return syscall(SYS_munmap, at, n); }
+    static size_t* head(void* p) {
+        if ((size_t)((char*)p - arena) >= room) abort();
+        return (size_t*)p - 2;
+    }
+    void* memalign(size_t to, size_t n) {
+        if (arena == NULL) arena = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        size_t at = __atomic_fetch_add(&used, n + to + 32, __ATOMIC_RELAXED);
+        char* p = (char*)(((size_t)arena + at + 16 + to - 1 + 16) / to * to);
+        *head(p) = n;
+        return p;
+    }
+    void* malloc(size_t n) { return memalign(16, n); }
+    void free(void* p) { if (p != NULL) *head(p) = 0; }
+    void* calloc(size_t n, size_t each) { return memset(malloc(n * each), 0, n * each); }
+    size_t malloc_usable_size(void* p) { return *head(p); }
+    void* realloc(void* p, size_t n) {
+        void* more = malloc(n);
+        return p == NULL ? more : memcpy(more, p, *head(p) < n ? *head(p) : n);
+    }
+    int posix_memalign(void** p, size_t to, size_t n) { return (*p = memalign(to, n)) == NULL; }
+    void* aligned_alloc(size_t to, size_t n) { return memalign(to, n); }
+    void* __libc_malloc(size_t n) { return malloc(n); }
+    void* __libc_calloc(size_t n, size_t each) { return calloc(n, each); }
+    void* __libc_realloc(void* p, size_t n) { return realloc(p, n); }
+    void* __libc_memalign(size_t to, size_t n) { return memalign(to, n); }
+    void __libc_free(void* p) { free(p); }
+    struct mallinfo mallinfo(void) { abort(); }
+    int mallopt(int what, int value) { abort(); }
+    """
+ALLOCATES = HEAD + """
+    #include <malloc.h>
+    enum { blocks = 96 };
+    int main(void) {
+        char* p[blocks];
+        int wrong = 0;
+    #pragma omp parallel for schedule(static, 1) reduction(+ : wrong)
+        for (int i = 0; i < blocks; ++i) {
+            size_t n = 100 + 977 * i;
+            switch (i % 5) {
+                case 0: p[i] = malloc(n); break;
+                case 1: p[i] = calloc(n, 1); break;
+                case 2: wrong += posix_memalign((void**)&p[i], 4096, n); break;
+                case 3: p[i] = memalign(256, n); break;
+                default: p[i] = realloc(strdup("a string of libc's"), n);
+            }
+            wrong += malloc_usable_size(p[i]) < n;
+            memset(p[i], i, n);
+        }
+    #pragma omp parallel for schedule(static, 1) reduction(+ : wrong)
+        for (int i = 0; i < blocks; ++i) {
+            int other = blocks - 1 - i;
+            p[other] = realloc(p[other], 200000);
+            for (int k = 0; k < 100; ++k) wrong += p[other][k] != (char)other;
+        }
+        wrong += mallinfo2().uordblks < blocks * 200000ul || mallopt(M_ARENA_MAX, 1) != 1;
+        wrong += mallinfo().uordblks < blocks * 200000;
+        for (int i = 0; i < blocks; ++i) free(p[i]);
+        FILE* file = fopen("lines", "w+");
+        fputs("one\\ntwo\\n", file);
+        rewind(file);
+        char* line = NULL;
+        size_t room = 0;
+        while (getline(&line, &room, file) > 0) wrong += malloc_usable_size(line) < 4;
+        free(line);
+        printf("%d wrong\\n", wrong);
+    }"""
+
+
+def allocators(bench):
+    """An allocator that is linked or preloaded: the program's memory is that of all nodes, libc's
+    is libc's own."""
+    bench.build("libown.so", ALLOCATOR, "-shared", "-fPIC", "-fno-builtin")
+    linked = bench.build("linked", ALLOCATES, *FLAGS, "-Wl,--no-as-needed", "-L.", "-lown")
+    expect(bench.run(linked), 0, "0 wrong\n", "")
+    plain = bench.build("plain", ALLOCATES, *FLAGS)
+    expect(bench.run(plain), 0, "0 wrong\n", "")
+    expect(bench.run(plain, LD_PRELOAD="./libown.so"), 0, "0 wrong\n", "")
+
+
+CASES = [direct_files, own_memory, shared_files, reservations, large_thread_data, allocators]
 
 
 if __name__ == "__main__":

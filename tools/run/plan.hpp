@@ -44,6 +44,10 @@ Result<std::uint64_t> loss_grace_ns();
 /// No heap is made smaller than this for the sake of many nodes.
 inline constexpr std::uint64_t heap_bytes_least = std::uint64_t{16} << 20;
 
+/// A node's heap where there is room: programs reserve tens of gigabytes to use a part of them.
+inline constexpr std::uint64_t large_heap_bytes = std::uint64_t{256} << 30;
+inline constexpr std::uint32_t nodes_of_large_heaps = 16;
+
 /// Sizes that the nodes will map; from HIROBA_HEAP and what asks for larger stacks.
 struct SpaceSizes {
     std::uint64_t heap_bytes = 0;         ///< one node's arena

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <utility>
@@ -114,21 +115,30 @@ void say_places(const RunPlan& plan) {
                          setting("HIROBA_PROVIDER"), cores));
 }
 
+bool is_unlimited(__rlimit_resource resource) {
+    rlimit limit{};
+    return ::getrlimit(resource, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+}
+
 /// More nodes of one host than can map each other's memory get smaller heaps and stacks, unless the
-/// user has said how large they are to be.
-Result<void> lower_sizes(const RunPlan& plan) {
+/// user has said how large they are to be. Few nodes have room for what programs reserve.
+Result<void> fit_sizes(const RunPlan& plan) {
     const std::string_view provider = setting("HIROBA_PROVIDER");
     const bool maps_peers = provider == "auto" || provider.starts_with("shm");
-    if (!maps_peers) return {};
-    const auto sizes = space_sizes(plan.threads_per_node);
+    const bool has_room = plan.hosts == 1 && plan.nodes <= nodes_of_large_heaps &&
+                          is_unlimited(RLIMIT_AS) && is_unlimited(RLIMIT_FSIZE);
+    if (!maps_peers && !has_room) return {};
+    auto sizes = space_sizes(plan.threads_per_node);
     if (!sizes) return sizes.error();
     const FreeSizes free{::getenv("HIROBA_HEAP") == nullptr, ::getenv("HIROBA_STACK") == nullptr};
+    const SpaceSizes before = *sizes;
+    if (has_room && free.heap) sizes->heap_bytes = std::max(before.heap_bytes, large_heap_bytes);
     const SpaceSizes fitting = sizes_that_fit(plan, *sizes, free);
-    const auto lower = [](const char* name, std::uint64_t now, std::uint64_t before) {
+    const auto set = [](const char* name, std::uint64_t now, std::uint64_t before) {
         if (now != before) ::setenv(name, std::to_string(now).c_str(), 1);
     };
-    lower("HIROBA_HEAP", fitting.heap_bytes, sizes->heap_bytes);
-    lower("HIROBA_STACK", fitting.stack_bytes, sizes->stack_bytes);
+    set("HIROBA_HEAP", fitting.heap_bytes, before.heap_bytes);
+    set("HIROBA_STACK", fitting.stack_bytes, before.stack_bytes);
     return {};
 }
 
@@ -153,7 +163,7 @@ int run(const RunOptions& options) {
     const Machine machine = look_at_machine();
     const auto plan = make_plan(*spread, machine);
     if (!plan) return report(plan.error());
-    if (const auto lowered = lower_sizes(*plan); !lowered) return report(lowered.error());
+    if (const auto lowered = fit_sizes(*plan); !lowered) return report(lowered.error());
     if (const auto fit = check_machine(*plan, machine); !fit) return report(fit.error());
     warn_unknown_settings();
 

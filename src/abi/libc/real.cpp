@@ -9,6 +9,7 @@
 #include "base/own_libraries.hpp"
 #include "base/program_call.hpp"
 #include "base/thread_context.hpp"
+#include "omp/process/system_libraries.hpp"
 
 // Set by the linker: bounds of this library's code, and of the section HIROBA_REAL fills.
 extern "C" {
@@ -20,16 +21,19 @@ extern "C" {
 
 namespace hiroba::abi {
 
-void* find_real_if_any(const char* name) noexcept { return dlsym(RTLD_NEXT, name); }
+void* find_real_if_any(const char* name, Definition definition) noexcept {
+    void* const of_libc = definition == Definition::of_libc ? omp::find_in_libc(name) : nullptr;
+    return of_libc != nullptr ? of_libc : dlsym(RTLD_NEXT, name);
+}
 
-void* find_real(const char* name) noexcept {
-    void* const address = find_real_if_any(name);
+void* find_real(const char* name, Definition definition) noexcept {
+    void* const address = find_real_if_any(name, definition);
     if (address == nullptr) die(exit_environment, "libc has no function %s", name);
     return address;
 }
 
 void resolve_real_functions() noexcept {
-    // All Real have one layout, whatever their type: a name and an address.
+    // All Real have one layout, whatever their type.
     for (const auto* real = __start_hiroba_real; real != __stop_hiroba_real; ++real)
         real->look_up();
 }

@@ -10,16 +10,22 @@
 
 namespace hiroba::abi {
 
-/// The next definition of `name` after ours; ends the process when there is none.
-void* find_real(const char* name) noexcept;
-/// nullptr when there is none.
-void* find_real_if_any(const char* name) noexcept;
+/// Says whose definition: allocators define libc's names for memory, too, and would be asked for
+/// what libc's has made, or call us again.
+enum class Definition : std::uint8_t { next, of_libc };
 
-/// One function of libc. Only by HIROBA_REAL, which puts it where resolve_real_functions() looks.
+/// The definition of `name` beside ours; ends the process when there is none.
+void* find_real(const char* name, Definition definition = Definition::next) noexcept;
+/// nullptr when there is none.
+void* find_real_if_any(const char* name, Definition definition = Definition::next) noexcept;
+
+/// One function of libc. Only by HIROBA_REAL and HIROBA_REAL_OF_LIBC, which put it where
+/// resolve_real_functions() looks.
 template <class Function>
-class Real {
+class alignas(32) Real {  // the section is an array of them: compilers align what is larger than 16
 public:
-    constexpr Real(Function*, const char* name) noexcept : name_(name) {}  // deduces Function
+    constexpr Real(Function*, const char* name, Definition definition) noexcept  // deduces Function
+        : name_(name), definition_(definition) {}
 
     template <class... Arguments>
     decltype(auto) operator()(Arguments... arguments) const {
@@ -32,7 +38,7 @@ public:
         // Relaxed: a thread that finds null looks up the same address again; no order is needed.
         void* address = address_.load(std::memory_order_relaxed);
         if (address == nullptr) [[unlikely]] {
-            address = find_real(name_);
+            address = find_real(name_, definition_);
             address_.store(address, std::memory_order_relaxed);
         }
         return reinterpret_cast<Function*>(address);
@@ -40,18 +46,22 @@ public:
 
 private:
     const char* name_;
+    Definition definition_;
     mutable std::atomic<void*> address_{nullptr};
 };
 
 template <class Function>
 void Real<Function>::look_up() const noexcept {
     // Relaxed: as in get().
-    address_.store(find_real_if_any(name_), std::memory_order_relaxed);
+    address_.store(find_real_if_any(name_, definition_), std::memory_order_relaxed);
 }
 
-#define HIROBA_REAL(function)      \
-    [[gnu::section("hiroba_real"), \
-      gnu::used]] static constinit ::hiroba::abi::Real real_##function(&::function, #function)
+#define HIROBA_REAL_BY(function, definition)                                                   \
+    [[gnu::section("hiroba_real"),                                                             \
+      gnu::used]] static constinit ::hiroba::abi::Real real_##function(&::function, #function, \
+                                                                       definition)
+#define HIROBA_REAL(function) HIROBA_REAL_BY(function, ::hiroba::abi::Definition::next)
+#define HIROBA_REAL_OF_LIBC(function) HIROBA_REAL_BY(function, ::hiroba::abi::Definition::of_libc)
 
 /// Looks all of them up. At take-over, before a signal handler of the program can call one.
 void resolve_real_functions() noexcept;

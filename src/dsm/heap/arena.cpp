@@ -27,6 +27,10 @@ std::uint32_t pages_for(std::size_t bytes) noexcept {
                                       page_bytes);
 }
 
+constexpr std::size_t bytes_of(std::uint32_t pages) noexcept {
+    return std::size_t{pages} * page_bytes;
+}
+
 std::uint32_t stagger_of(std::uint32_t pages) noexcept {
     const std::uint32_t most = std::min(stagger_pages_max, pages / stagger_share);
     return most == 0 ? 0 : (most - 1) | 1;
@@ -46,6 +50,7 @@ Result<std::unique_ptr<Arena>> Arena::create(AddressRange range) {
     arena->pages_ = static_cast<std::uint32_t>(pages);
     arena->table_skip_ = static_cast<std::uint32_t>(lost / page_bytes);
 
+    arena->used_word_ = used_word(range.bytes);
     auto runs = PageRuns::create(arena->pages_);
     if (!runs) return runs.error();
     arena->runs_ = std::move(*runs);
@@ -218,10 +223,61 @@ bool Arena::deallocate_large(std::uintptr_t address) noexcept {
     std::lock_guard guard{page_latch_};
     const std::uint64_t word = word_of(page);
     if (!PageWord::is_large(word)) return false;
-    set_word(page, 0);
-    runs_.give(page, static_cast<std::uint32_t>(PageWord::block_bytes(word) / page_bytes));
+    const auto count = static_cast<std::uint32_t>(PageWord::block_bytes(word) / page_bytes);
+    if ((word & PageWord::reserved_bit) != 0) {
+        give_reserved(page, count);
+    } else {
+        set_word(page, 0);
+        runs_.give(page, count);
+    }
     note_freed();
     return true;
+}
+
+std::optional<Arena::Block> Arena::reserve(std::size_t bytes) noexcept {
+    if (bytes > std::size_t{pages_} * page_bytes) return std::nullopt;
+    const std::uint32_t count = pages_for(bytes);
+    const std::lock_guard guard{page_latch_};
+    const auto run = runs_.take_never_used(count);
+    if (!run) return std::nullopt;
+    note_freed();
+    set_word(run->first, PageWord::large_bit | PageWord::reserved_bit | bytes_of(count));
+    return Block{base_ + bytes_of(run->first), true};
+}
+
+void Arena::commit(AddressRange range) noexcept {
+    for (std::size_t done = 0; done < range.bytes; done += page_bytes) {
+        const std::uint32_t page = page_of(range.address + done);
+        if (PageWord::is_small(word_of(page))) continue;
+        std::atomic_ref{table_[table_skip_ + page]}.fetch_or(
+            PageWord::committed_bit, std::memory_order_release);  // pairs with word_of()
+    }
+}
+
+AddressRange Arena::first_committed(AddressRange within) const noexcept {
+    const auto is_committed = [&](std::uintptr_t address) {
+        return (word_of(page_of(address)) & PageWord::committed_bit) != 0;
+    };
+    std::uintptr_t begin = within.address;
+    while (begin < within.end() && !is_committed(begin)) begin += page_bytes;
+    std::uintptr_t end = begin;
+    while (end < within.end() && is_committed(end)) end += page_bytes;
+    return {begin, end - begin};
+}
+
+/// With the latch of the pages. Each part is a free run at once, so words are cleared before.
+void Arena::give_reserved(std::uint32_t first, std::uint32_t count) noexcept {
+    const std::uint32_t end = first + count;
+    while (first < end) {
+        const AddressRange part = first_committed({base_ + bytes_of(first), bytes_of(end - first)});
+        const std::uint32_t begin = part.bytes == 0 ? end : page_of(part.address);
+        const auto pages = static_cast<std::uint32_t>(part.bytes / page_bytes);
+        set_word(first, 0);
+        if (begin > first) runs_.give_fresh(first, begin - first);
+        for (std::uint32_t page = begin; page < begin + pages; ++page) set_word(page, 0);
+        if (pages > 0) runs_.give(begin, pages);
+        first = begin + pages;
+    }
 }
 
 bool Arena::resize(std::uintptr_t address, std::size_t bytes) noexcept {
@@ -234,8 +290,14 @@ bool Arena::resize(std::uintptr_t address, std::size_t bytes) noexcept {
     if (!PageWord::is_large(word) || (address - base_) % page_bytes != 0) return false;
     const auto held = static_cast<std::uint32_t>(PageWord::block_bytes(word) / page_bytes);
     if (wanted > held && !runs_.take_at(page + held, wanted - held)) return false;
-    set_word(page, PageWord::large_bit | std::size_t{wanted} * page_bytes);
-    if (wanted < held) runs_.give(page + wanted, held - wanted);
+    const std::uint64_t kept = word & (PageWord::reserved_bit | PageWord::committed_bit);
+    set_word(page, PageWord::large_bit | kept | bytes_of(wanted));
+    if (wanted < held) {
+        if ((kept & PageWord::reserved_bit) != 0)
+            give_reserved(page + wanted, held - wanted);
+        else
+            runs_.give(page + wanted, held - wanted);
+    }
     note_freed();
     return true;
 }

@@ -28,11 +28,16 @@ namespace hiroba::dsm {
 struct PageWord {
     static constexpr std::uint64_t small_bit = std::uint64_t{1} << 63;
     static constexpr std::uint64_t large_bit = std::uint64_t{1} << 62;
+    /// Says of a block's first page: it is large, and only pages with the next bit may have been
+    /// written.
+    static constexpr std::uint64_t reserved_bit = std::uint64_t{1} << 61;
+    /// Marks a page of a reserved block; set by any node.
+    static constexpr std::uint64_t committed_bit = std::uint64_t{1} << 60;
 
     static constexpr bool is_small(std::uint64_t word) { return (word & small_bit) != 0; }
     static constexpr bool is_large(std::uint64_t word) { return (word & large_bit) != 0; }
     static constexpr std::size_t block_bytes(std::uint64_t word) {
-        return word & ~(small_bit | large_bit);
+        return word & ~(small_bit | large_bit | reserved_bit | committed_bit);
     }
 };
 
@@ -46,13 +51,26 @@ public:
 
     static Result<std::unique_ptr<Arena>> create(AddressRange range);
     /// Words of the table for an arena of `bytes`.
-    static constexpr std::size_t table_words(std::size_t bytes) { return bytes / page_bytes; }
-    /// The table: one zero word for each page of `range`, written here, read by any node with
-    /// atomic loads. Before the first allocate(); must outlive the arena.
+    static constexpr std::size_t table_words(std::size_t bytes) { return bytes / page_bytes + 1; }
+    /// The word of it that says how many bytes of the arena are in use.
+    static constexpr std::size_t used_word(std::size_t bytes) { return bytes / page_bytes; }
+    /// The table: table_words() zero words, one for each page of `range`, written here, read by any
+    /// node with atomic loads. Before the first allocate(); must outlive the arena.
     void publish_in(std::uint64_t* table) noexcept { table_ = table; }
 
     /// Empty: no room. `alignment` a power of two.
     std::optional<Block> allocate(std::size_t bytes, std::size_t alignment) noexcept;
+    /// A large block of which a part will be used: what commit() names. Freed, the rest of it is as
+    /// fresh as it was.
+    std::optional<Block> reserve(std::size_t bytes) noexcept;
+    bool is_reserved(std::uintptr_t block) const noexcept {
+        return block - base_ < std::size_t{pages_} * page_bytes &&
+               (word_of(page_of(block)) & PageWord::reserved_bit) != 0;
+    }
+    /// The program may write these pages of a reserved block from now on.
+    void commit(AddressRange range) noexcept;
+    /// The first part of `within`, whole pages of the arena, that has been committed; or none.
+    AddressRange first_committed(AddressRange within) const noexcept;
     /// False: no allocated block starts at `address`, and nothing was done.
     [[nodiscard]] bool deallocate(std::uintptr_t address) noexcept;
     /// Makes a large block that starts at `address` `bytes` long where it is, giving back pages or
@@ -113,6 +131,7 @@ private:
     std::optional<Block> allocate_large(std::size_t bytes, std::size_t alignment) noexcept;
     bool deallocate_small(std::uintptr_t address, std::size_t block_bytes) noexcept;
     bool deallocate_large(std::uintptr_t address) noexcept;
+    void give_reserved(std::uint32_t first, std::uint32_t count) noexcept;
     std::uint32_t open_span(std::uint32_t size_class) noexcept;
     void close_span(SizeClass& in, std::uint32_t span) noexcept;
     void keep_or_close(SizeClass& in, std::uint32_t span) noexcept;
@@ -122,6 +141,9 @@ private:
         const std::size_t now = runs_.used_free_pages();
         freed_low_pages_ = std::min(freed_low_pages_, now);
         freed_pages_.store(now, std::memory_order_relaxed);
+        // Relaxed: a count, of no use for what it counts.
+        std::atomic_ref{table_[used_word_]}.store(
+            std::uint64_t{pages_ - runs_.free_pages()} * page_bytes, std::memory_order_relaxed);
     }
     void note_taken(const ArenaRun& run) noexcept;
     std::uint32_t page_of(std::uintptr_t address) const noexcept {
@@ -133,6 +155,7 @@ private:
     std::uintptr_t base_ = 0;
     std::uint32_t pages_ = 0;
     std::uint32_t table_skip_ = 0;  ///< pages of the range before base_
+    std::size_t used_word_ = 0;
     std::uint64_t* table_ = nullptr;
     SparseArray<Span> spans_;
     std::array<SizeClass, size_classes> classes_;

@@ -242,6 +242,41 @@ TEST(Arena, a_large_block_changes_its_size_in_place_while_the_pages_behind_it_ar
     EXPECT_FALSE(arena->resize(next, std::size_t{1} << 20));
 }
 
+TEST(Arena, a_reserved_block_comes_back_as_fresh_as_it_was_but_for_what_was_committed) {
+    const AddressRange range{unmapped_base, std::size_t{256} << 20};
+    TestArena arena{range};
+    const auto reserved = arena->reserve(std::size_t{128} << 20);
+    ASSERT_TRUE(reserved);
+    const std::uintptr_t block = reserved->address;
+    EXPECT_TRUE(arena->is_reserved(block));
+    EXPECT_EQ(arena->usable_bytes(block), std::size_t{128} << 20);
+    arena->commit({block, page_bytes});
+    arena->commit({block + 9 * page_bytes, 3 * page_bytes});
+    const AddressRange first = arena->first_committed({block, std::size_t{128} << 20});
+    EXPECT_EQ(first.address, block);
+    EXPECT_EQ(first.bytes, page_bytes);
+    const AddressRange second = arena->first_committed({first.end(), std::size_t{64} << 20});
+    EXPECT_EQ(second.address, block + 9 * page_bytes);
+    EXPECT_EQ(second.bytes, 3 * page_bytes);
+    EXPECT_EQ(arena->first_committed({second.end(), std::size_t{64} << 20}).bytes, 0U);
+    EXPECT_EQ(arena->usable_bytes(block + 10 * page_bytes), 0U);
+
+    ASSERT_TRUE(arena->deallocate(block));
+    EXPECT_EQ(arena->freed_bytes(), 4 * page_bytes);
+    EXPECT_EQ(arena->free_runs(), 1U);
+    EXPECT_FALSE(arena->is_reserved(block));
+    EXPECT_FALSE(arena->deallocate(block));
+    EXPECT_EQ(arena.word(block + 9 * page_bytes), 0U);
+}
+
+TEST(Arena, reserves_only_what_was_never_handed_out) {
+    const AddressRange range{unmapped_base, std::size_t{64} << 20};
+    TestArena arena{range};
+    ASSERT_TRUE(arena->deallocate(arena.take(std::size_t{40} << 20)));
+    EXPECT_FALSE(arena->reserve(std::size_t{30} << 20));
+    EXPECT_TRUE(arena->reserve(std::size_t{20} << 20));
+}
+
 TEST(Arena, says_no_when_full_and_serves_again_after_a_free) {
     TestArena arena{{unmapped_base, std::size_t{1} << 20}};
     EXPECT_EQ(arena.take(~std::size_t{0}), 0u);

@@ -64,6 +64,17 @@ public:
         *zeroed = block->zeroed;
         return reinterpret_cast<void*>(block->address);
     }
+    void* reserve(std::size_t bytes) noexcept override {
+        const auto block = arena_->reserve(bytes);
+        return block ? reinterpret_cast<void*>(block->address) : nullptr;
+    }
+    void commit(AddressRange pages) noexcept override;
+    bool is_reserved(const void* block) noexcept override {
+        return arena_->is_reserved(reinterpret_cast<std::uintptr_t>(block));
+    }
+    AddressRange first_committed(AddressRange pages) noexcept override {
+        return arena_->first_committed(pages);
+    }
     void deallocate(void* block) noexcept override;
     bool resize(void* block, std::size_t bytes) noexcept override {
         return arena_->resize(reinterpret_cast<std::uintptr_t>(block), bytes);
@@ -73,6 +84,7 @@ public:
         return arenas_.contains(reinterpret_cast<std::uintptr_t>(address));
     }
     std::size_t bytes_free() noexcept override { return arena_->bytes_free(); }
+    std::size_t bytes_used_everywhere() noexcept override;
 
     void flush_remote_frees() noexcept override;
     void accept_remote_frees() noexcept override;
@@ -122,6 +134,20 @@ void GlobalHeap::deallocate(void* block) noexcept {
     freed_pages_->step();
 }
 
+void GlobalHeap::commit(AddressRange pages) noexcept {
+    if (!owns(reinterpret_cast<void*>(pages.address))) return;
+    const NodeId owner = owner_of(pages.address);
+    if (owner == self_) return arena_->commit(pages);
+    const std::uint64_t first = pages.address - arenas_.address - owner.value * arena_bytes_;
+    for (std::uint64_t inside = first; inside < first + pages.bytes; inside += page_bytes) {
+        const gas::GlobalAddress word{owner, inside / page_bytes * sizeof(std::uint64_t)};
+        for (std::uint64_t found = table_.load(word);
+             (found & (PageWord::committed_bit | PageWord::small_bit)) == 0 &&
+             table_.compare_swap(word, found, found | PageWord::committed_bit) != found;)
+            found = table_.load(word);
+    }
+}
+
 std::size_t GlobalHeap::usable_bytes(const void* block) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(block);
     if (!owns(block)) return 0;
@@ -129,6 +155,13 @@ std::size_t GlobalHeap::usable_bytes(const void* block) noexcept {
     if (owner == self_) return arena_->usable_bytes(address);
     const std::uint64_t inside = address - arenas_.address - owner.value * arena_bytes_;
     return PageWord::block_bytes(table_.load({owner, inside / page_bytes * sizeof(std::uint64_t)}));
+}
+
+std::size_t GlobalHeap::bytes_used_everywhere() noexcept {
+    const std::uint64_t word = Arena::used_word(arena_bytes_) * sizeof(std::uint64_t);
+    std::size_t used = 0;
+    for (std::uint32_t node = 0; node < nodes_; ++node) used += table_.load({NodeId{node}, word});
+    return used;
 }
 
 void GlobalHeap::flush_remote_frees() noexcept {

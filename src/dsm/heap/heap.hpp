@@ -19,6 +19,7 @@ class Endpoint;
 namespace hiroba::dsm {
 
 class AddressMap;
+struct AddressRange;
 class SharedMemory;
 
 struct HeapOptions {
@@ -39,6 +40,14 @@ public:
     /// nullptr when the arena is full. `alignment` a power of two. Fresh memory from the arena is
     /// zero; `*zeroed` says whether this block is. Blocks of a page and more start on a page.
     virtual void* allocate(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept = 0;
+    /// Address space, a part of which will be used: what commit() names. Zero. nullptr: no room.
+    virtual void* reserve(std::size_t bytes) noexcept = 0;
+    /// Any node: the program may write these pages from now on. Of no effect in other blocks.
+    virtual void commit(AddressRange pages) noexcept = 0;
+    /// Whether reserve() of this node made the block.
+    virtual bool is_reserved(const void* block) noexcept = 0;
+    /// Returns the first part of pages of such a block that has been committed; none: no bytes.
+    virtual AddressRange first_committed(AddressRange pages) noexcept = 0;
     /// Any node's block; freeing what is not allocated is fatal with the address.
     virtual void deallocate(void* block) noexcept = 0;
     /// Makes an own block of a page or more `bytes` long in place. False: nothing was done.
@@ -49,6 +58,8 @@ public:
 
     /// Bytes in free pages of this node's arena.
     virtual std::size_t bytes_free() noexcept = 0;
+    /// Bytes in pages of all arenas that are in use, about.
+    virtual std::size_t bytes_used_everywhere() noexcept = 0;
 
     /// Sends this node's pending remote frees to their owners. Call after a release and before the
     /// news of that synchronization are encoded. Releases once more if there is something to send.

@@ -62,6 +62,15 @@ std::optional<ArenaRun> PageRuns::take(std::uint32_t count, std::uint32_t alignm
     return std::nullopt;
 }
 
+std::optional<ArenaRun> PageRuns::take_never_used(std::uint32_t count) noexcept {
+    const auto pages = static_cast<std::uint32_t>(links_.size() - 2);
+    const Node last = links_[pages].run_ending_here;
+    if (last == 0 || count == 0) return std::nullopt;
+    const std::uint32_t first = std::max(last - 1, fresh_from_);
+    if (count > pages - first) return std::nullopt;
+    return carve(last, first, count);
+}
+
 ArenaRun PageRuns::carve(Node node, std::uint32_t first, std::uint32_t count) noexcept {
     const std::uint32_t run_first = node - 1;
     const std::uint32_t run_end = run_first + links_[node].count;

@@ -31,6 +31,8 @@ public:
     /// power of two) counted from page -`phase`; among equals the lowest. Empty: no such run.
     std::optional<ArenaRun> take(std::uint32_t count, std::uint32_t alignment,
                                  std::uint32_t phase) noexcept;
+    /// Takes `count` pages behind all that were ever handed out. Empty: there are not so many.
+    std::optional<ArenaRun> take_never_used(std::uint32_t count) noexcept;
     /// Takes the `count` pages from `first` on, if a free run of so many starts there.
     bool take_at(std::uint32_t first, std::uint32_t count) noexcept;
     /// Gives back pages that take() or take_at() handed out.

@@ -80,6 +80,22 @@ Result<void> AddressMap::add_image(AddressRange image) {
     return {};
 }
 
+bool AddressMap::leave_out(AddressRange range) noexcept {
+    const std::size_t count = hole_count_.load(std::memory_order_relaxed);
+    const std::size_t unit = shape_.block_bytes;
+    if (count == holes_max || (range.address - main_base) % unit != 0 || range.bytes % unit != 0)
+        return false;
+    holes_[count] = range;
+    hole_count_.store(count + 1, std::memory_order_release);  // pairs with is_left_out()
+    return true;
+}
+
+bool AddressMap::is_left_out(AddressRange range) const noexcept {
+    const std::size_t count = hole_count_.load(std::memory_order_acquire);
+    return std::any_of(holes_.begin(), holes_.begin() + static_cast<std::ptrdiff_t>(count),
+                       [&](const AddressRange& hole) { return overlap(hole, range); });
+}
+
 AddressRange AddressMap::stack_slice(std::uint32_t global_thread) const noexcept {
     HIROBA_INVARIANT(global_thread < shape_.nodes * shape_.threads_per_node, "thread %u of %u x %u",
                      global_thread, shape_.nodes, shape_.threads_per_node);

@@ -56,6 +56,12 @@ public:
     /// Refuses more than images_max, or more than image_space_bytes in all.
     Result<void> add_image(AddressRange image);
 
+    /// Takes `range` of the main range, memory that no node has touched, out of global memory for
+    /// good: the program has mapped a file there. False: not whole blocks, or too many of them.
+    bool leave_out(AddressRange range) noexcept;
+    /// Whether a part of `range` was left out.
+    bool is_left_out(AddressRange range) const noexcept;
+
     const SpaceShape& shape() const noexcept { return shape_; }
     AddressRange main_range() const noexcept { return {main_base, main_bytes_}; }
     AddressRange stack_slice(std::uint32_t global_thread) const noexcept;
@@ -67,7 +73,12 @@ public:
     /// Size of the offset space in bytes, including room for images yet to be added.
     std::uint64_t space_bytes() const noexcept;
     std::optional<std::uint64_t> offset_of(std::uintptr_t address) const noexcept {
-        if (address - main_base < main_bytes_) return address - main_base;
+        if (address - main_base < main_bytes_) {
+            // Relaxed: who was told of a mapping has been told of the hole.
+            const bool whole = hole_count_.load(std::memory_order_relaxed) == 0;
+            if (whole || !is_left_out({address, 1})) return address - main_base;
+            return std::nullopt;
+        }
         return offset_in_image(address);
     }
     /// 0 when nothing is mapped at the offset (padding behind an image).
@@ -115,6 +126,9 @@ private:
     std::vector<std::unique_ptr<const Order>> orders_;  ///< all there ever were: readers stay
     std::atomic<const Order*> order_{&no_images};
     std::uint64_t image_end_ = 0;
+    static constexpr std::size_t holes_max = 256;
+    std::array<AddressRange, holes_max> holes_{};
+    std::atomic<std::size_t> hole_count_{0};
 };
 
 }  // namespace hiroba::dsm

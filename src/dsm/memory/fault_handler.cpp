@@ -39,6 +39,7 @@ constexpr greg_t error_fetch = 1 << 4;
 constinit std::array<std::atomic<FaultTarget*>, targets_max> targets{};
 constinit std::atomic<bool> installed{false};
 constinit std::atomic<void (*)(std::uintptr_t, bool) noexcept> explain{nullptr};
+constinit std::atomic<bool (*)(std::uintptr_t) noexcept> map_missing{nullptr};
 
 /// A load or store that a page table entry refused, or a fetch of code where it may lie. Everything
 /// else (kill, bad instructions, execution of data, poisoned memory) is the program's affair.
@@ -110,6 +111,12 @@ void handle(int signal, siginfo_t* info, void* raw_context) {
     // Before anything that lies in TLS.
     if (accesses && restore(address)) return;
     const int errno_before = errno;
+    if (accesses && signal == SIGSEGV && info->si_code == SEGV_MAPERR) {
+        const auto map = map_missing.load();
+        const bool mapped = map != nullptr && map(address);
+        errno = errno_before;
+        if (mapped) return;
+    }
     if (!accesses) {
         pass_to_program(signal, *info, context);
     } else {
@@ -146,6 +153,10 @@ void install_fault_handlers() noexcept {
 
 void explain_deaths(void (*say_more)(std::uintptr_t address, bool write) noexcept) noexcept {
     explain.store(say_more);
+}
+
+void map_missing_by(bool (*map)(std::uintptr_t address) noexcept) noexcept {
+    map_missing.store(map);
 }
 
 void add_fault_target(FaultTarget& target) noexcept {

@@ -14,4 +14,9 @@ void install_fault_handlers() noexcept;
 /// process.
 void explain_deaths(void (*explain)(std::uintptr_t address, bool write) noexcept) noexcept;
 
+/// Sets the function that maps what another node has mapped for all, at an address where nothing is
+/// mapped here. It runs in the faulting thread, on its alternate stack, before any target is asked,
+/// and may itself fault on global memory. True: the access is made again. One per process.
+void map_missing_by(bool (*map)(std::uintptr_t address) noexcept) noexcept;
+
 }  // namespace hiroba::dsm

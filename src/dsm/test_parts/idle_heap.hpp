@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dsm/heap/heap.hpp"
+#include "dsm/memory/address_map.hpp"
 
 namespace hiroba::dsm::test {
 
@@ -10,11 +11,16 @@ class IdleHeap final : public Heap {
 public:
     void attach() override {}
     void* allocate(std::size_t, std::size_t, bool*) noexcept override { return nullptr; }
+    void* reserve(std::size_t) noexcept override { return nullptr; }
+    void commit(AddressRange) noexcept override {}
+    bool is_reserved(const void*) noexcept override { return false; }
+    AddressRange first_committed(AddressRange) noexcept override { return {}; }
     void deallocate(void*) noexcept override {}
     bool resize(void*, std::size_t) noexcept override { return false; }
     std::size_t usable_bytes(const void*) noexcept override { return 0; }
     bool owns(const void*) const noexcept override { return false; }
     std::size_t bytes_free() noexcept override { return 0; }
+    std::size_t bytes_used_everywhere() noexcept override { return 0; }
     void flush_remote_frees() noexcept override {}
     void accept_remote_frees() noexcept override {}
     bool has_freed_pages() const noexcept override { return false; }

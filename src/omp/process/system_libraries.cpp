@@ -132,6 +132,37 @@ std::uint32_t gnu_hash(std::string_view name) noexcept {
     return hash;
 }
 
+/// The definition of `name` for others in the object with this dynamic section; nullptr: none.
+const ElfW(Sym) *
+    find_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept {
+    const auto* const symbols =
+        reinterpret_cast<const ElfW(Sym)*>(pointer_in(bias, dynamic, DT_SYMTAB));
+    const auto* const strings = reinterpret_cast<const char*>(pointer_in(bias, dynamic, DT_STRTAB));
+    if (symbols == nullptr || strings == nullptr) return nullptr;
+    if (const auto* const table =
+            reinterpret_cast<const std::uint32_t*>(pointer_in(bias, dynamic, DT_GNU_HASH))) {
+        const std::uint32_t buckets = table[0], first = table[1], words = table[2];
+        const std::uint32_t* const bucket =
+            table + 4 + std::size_t{2} * words;  // behind the Bloom filter
+        const std::uint32_t* const chain = bucket + buckets;
+        const std::uint32_t hash = gnu_hash(name);
+        if (buckets == 0) return nullptr;
+        for (std::uint32_t i = bucket[hash % buckets]; i >= first && i != 0; ++i) {
+            const std::uint32_t of_chain = chain[i - first];
+            if ((of_chain | 1) == (hash | 1) && matches(symbols[i], strings, name))
+                return &symbols[i];
+            if ((of_chain & 1) != 0) return nullptr;
+        }
+        return nullptr;
+    }
+    const auto* const table =
+        reinterpret_cast<const std::uint32_t*>(pointer_in(bias, dynamic, DT_HASH));
+    if (table == nullptr) return nullptr;
+    for (std::uint32_t i = 0; i < table[1]; ++i)
+        if (matches(symbols[i], strings, name)) return &symbols[i];
+    return nullptr;
+}
+
 /// The objects this library cannot do without, by bias.
 class OwnNeeds {
 public:
@@ -200,31 +231,18 @@ const char* why_system_library(std::string_view path, std::uintptr_t bias,
 }
 
 bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept {
-    const auto* const symbols =
-        reinterpret_cast<const ElfW(Sym)*>(pointer_in(bias, dynamic, DT_SYMTAB));
-    const auto* const strings = reinterpret_cast<const char*>(pointer_in(bias, dynamic, DT_STRTAB));
-    if (symbols == nullptr || strings == nullptr) return false;
-    if (const auto* const table =
-            reinterpret_cast<const std::uint32_t*>(pointer_in(bias, dynamic, DT_GNU_HASH))) {
-        const std::uint32_t buckets = table[0], first = table[1], words = table[2];
-        const std::uint32_t* const bucket =
-            table + 4 + std::size_t{2} * words;  // behind the Bloom filter
-        const std::uint32_t* const chain = bucket + buckets;
-        const std::uint32_t hash = gnu_hash(name);
-        if (buckets == 0) return false;
-        for (std::uint32_t i = bucket[hash % buckets]; i >= first && i != 0; ++i) {
-            const std::uint32_t of_chain = chain[i - first];
-            if ((of_chain | 1) == (hash | 1) && matches(symbols[i], strings, name)) return true;
-            if ((of_chain & 1) != 0) return false;
-        }
-        return false;
-    }
-    const auto* const table =
-        reinterpret_cast<const std::uint32_t*>(pointer_in(bias, dynamic, DT_HASH));
-    if (table == nullptr) return false;
-    for (std::uint32_t i = 0; i < table[1]; ++i)
-        if (matches(symbols[i], strings, name)) return true;
-    return false;
+    return find_symbol(bias, dynamic, name) != nullptr;
+}
+
+void* find_in_libc(std::string_view name) noexcept {
+    dl_find_object libc;
+    void* const in_libc = const_cast<char*>(gnu_get_libc_version());
+    if (_dl_find_object(in_libc, &libc) != 0) return nullptr;
+    const link_map& object = *libc.dlfo_link_map;
+    const ElfW(Sym)* const symbol =
+        find_symbol(object.l_addr, reinterpret_cast<std::uintptr_t>(object.l_ld), name);
+    if (symbol == nullptr || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC) return nullptr;
+    return reinterpret_cast<void*>(object.l_addr + symbol->st_value);
 }
 
 bool has_code_of_program_objects(std::string_view path) noexcept {

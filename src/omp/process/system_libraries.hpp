@@ -36,6 +36,10 @@ const char* why_system_library(std::string_view path, std::uintptr_t bias,
 /// Whether the object with this dynamic section defines `name` for others.
 bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_view name) noexcept;
 
+/// Where libc defines `name`, a function of one version, whoever else defines it, too; nullptr: it
+/// does not. Thread: any; no allocation and no lock: malloc asks.
+void* find_in_libc(std::string_view name) noexcept;
+
 /// Whether it asks others for one of `names`.
 bool needs_any_symbol(std::uintptr_t bias, std::uintptr_t dynamic,
                       std::span<const std::string_view> names) noexcept;

@@ -34,7 +34,9 @@ int main(int argc, char** argv) {
     if (ftruncate(fd, 4096) != 0) return 2;
     unlink(path);
     if (strcmp(what, "shared") == 0) {
-        outcome = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED;
+        int ends[2];
+        if (pipe(ends) != 0) return 2;
+        outcome = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ends[0], 0) == MAP_FAILED;
         error = errno;
     } else if (strcmp(what, "aio") == 0) {
         unsigned long context = 0;

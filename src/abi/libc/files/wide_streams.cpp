@@ -84,7 +84,7 @@ std::size_t read_far(FILE* stream, wchar_t* text, std::size_t count) noexcept {
 /// Formats in libc's heap, which tells no size beforehand.
 int print_far(FILE* stream, const wchar_t* format, va_list list) noexcept {
     for (std::size_t room = 512;; room *= 2) {
-        auto* const text = static_cast<wchar_t*>(__libc_malloc(room * sizeof(wchar_t)));
+        auto* const text = static_cast<wchar_t*>(libc_malloc(room * sizeof(wchar_t)));
         if (text == nullptr) return -1;
         va_list again;
         va_copy(again, list);
@@ -94,7 +94,7 @@ int print_far(FILE* stream, const wchar_t* format, va_list list) noexcept {
         const bool is_too_long = printed < 0 && errno != EILSEQ && room < std::size_t{1} << 26;
         const int result =
             printed < 0 ? -1 : write_far(stream, text, static_cast<std::size_t>(printed));
-        __libc_free(text);
+        libc_free(text);
         if (!is_too_long) return result < 0 ? -1 : printed;
     }
 }

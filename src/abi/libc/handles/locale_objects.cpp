@@ -95,7 +95,7 @@ locale_t hand_over(locale_t made) noexcept {
     auto* const twin = Locales::allocate();
     Record* const record = twin != nullptr ? make_record(*made) : nullptr;
     if (record == nullptr) {
-        __libc_free(twin);
+        libc_free(twin);
         real_freelocale(made);
         errno = ENOMEM;
         return nullptr;

@@ -61,7 +61,7 @@ int compile(regex_t* expression, const char* pattern, int flags) noexcept {
     int result = twin != nullptr && record != nullptr ? 0 : REG_ESPACE;
     if (result == 0) result = real_regcomp(&twin->made, pattern, flags);
     if (result != 0) {
-        __libc_free(twin);
+        libc_free(twin);
         release_block(record);
         return result;
     }

@@ -39,13 +39,13 @@ public:
 
     /// A twin without a record; nullptr: no room.
     static Twin* allocate() noexcept {
-        void* const room = __libc_malloc(sizeof(Twin));
+        void* const room = libc_malloc(sizeof(Twin));
         return room == nullptr ? nullptr : new (room) Twin{};
     }
     static void release(Twin* twin) noexcept {
         if (twin == nullptr) return;
         free_made(twin->made);
-        __libc_free(twin);
+        libc_free(twin);
     }
 
     /// nullptr: this node has none yet.

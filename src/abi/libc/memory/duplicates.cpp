@@ -57,7 +57,7 @@ void* hand_over(void* made, std::size_t bytes) noexcept {
     if (made == nullptr) return nullptr;
     void* const copy = abi::allocate_for_program(bytes, 16, false);
     if (copy != nullptr) memcpy(copy, made, bytes);
-    __libc_free(made);
+    abi::libc_free(made);
     return copy;
 }
 
@@ -125,7 +125,7 @@ char* working_directory(char* buffer, std::size_t bytes) noexcept {
     if (made == nullptr) return nullptr;
     const std::size_t needed = strlen(made) + 1;
     if (bytes != 0 && needed > bytes) {
-        __libc_free(made);
+        abi::libc_free(made);
         errno = ERANGE;
         return nullptr;
     }
@@ -134,7 +134,7 @@ char* working_directory(char* buffer, std::size_t bytes) noexcept {
             static_cast<char*>(abi::allocate_for_program(bytes == 0 ? needed : bytes, 16, false));
     }
     if (buffer != nullptr) memcpy(buffer, made, needed);
-    __libc_free(made);
+    abi::libc_free(made);
     return buffer;
 }
 
@@ -159,7 +159,7 @@ int hand_over_entries(DirectoryEntry*** list, DirectoryEntry** made, int count) 
     } else {
         for (int i = 0; i < count; ++i) abi::release_block(made[i]);
     }
-    __libc_free(made);
+    abi::libc_free(made);
     return moved != nullptr ? count : -1;
 }
 
@@ -184,7 +184,7 @@ void hand_over_paths(glob_t& found) noexcept {
         void* const list = abi::allocate_for_program(count * sizeof(char*), 16, false);
         if (list == nullptr) return;
         memcpy(list, found.gl_pathv, count * sizeof(char*));
-        __libc_free(found.gl_pathv);
+        abi::libc_free(found.gl_pathv);
         found.gl_pathv = static_cast<char**>(list);
     }
     for (std::size_t i = before; i + 1 < count; ++i) {
@@ -194,7 +194,7 @@ void hand_over_paths(glob_t& found) noexcept {
         void* const copy = abi::allocate_for_program(bytes, 1, false);
         if (copy == nullptr) return;
         found.gl_pathv[i] = static_cast<char*>(memcpy(copy, path, bytes));
-        __libc_free(path);
+        abi::libc_free(path);
     }
 }
 

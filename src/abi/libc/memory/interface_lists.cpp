@@ -84,13 +84,13 @@ int take_words(const wordexp_t& made, wordexp_t& words, int flags) noexcept {
     const std::size_t in_front = (flags & WRDE_DOOFFS) != 0 ? words.we_offs : 0;
     const std::size_t before = goes_on ? words.we_wordc : 0;
     const std::size_t count = in_front + before + made.we_wordc;
-    auto** const all = static_cast<char**>(__libc_calloc(count + 1, sizeof(char*)));
+    auto** const all = static_cast<char**>(abi::libc_calloc(count + 1, sizeof(char*)));
     if (all == nullptr) return WRDE_NOSPACE;
     for (std::size_t i = 0; i < before; ++i) all[in_front + i] = words.we_wordv[in_front + i];
     for (std::size_t i = 0; i < made.we_wordc; ++i) all[in_front + before + i] = made.we_wordv[i];
     char** const list =
         abi::copy_for_program([&](abi::Copying& to) { return to.texts(all, count, true); });
-    __libc_free(all);
+    abi::libc_free(all);
     if (list == nullptr) return WRDE_NOSPACE;
     if ((goes_on || (flags & WRDE_REUSE) != 0) && is_ours(words.we_wordv))
         abi::give_back(words.we_wordv);
@@ -143,7 +143,7 @@ char** backtrace_symbols(void* const* addresses, int count) noexcept {
     if (made == nullptr || !serves_program(HIROBA_CALLER)) return made;
     char** const copy = abi::copy_for_program(
         [&](abi::Copying& to) { return to.texts(made, static_cast<std::size_t>(count), false); });
-    __libc_free(made);
+    abi::libc_free(made);
     return copy;
 }
 

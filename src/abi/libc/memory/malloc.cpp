@@ -17,7 +17,7 @@
 
 using namespace hiroba;
 
-HIROBA_REAL(malloc_usable_size);
+HIROBA_REAL_OF_LIBC(malloc_usable_size);
 
 namespace {
 
@@ -33,7 +33,7 @@ void* aligned(std::size_t alignment, std::size_t bytes, const void* return_addre
 }
 
 void* resized(void* block, std::size_t bytes, const void* return_address) noexcept {
-    if (!abi::is_spread()) return __libc_realloc(block, bytes);
+    if (!abi::is_spread()) return abi::libc_realloc(block, bytes);
     if (block == nullptr) return abi::allocate(bytes, return_address);
     const bool global = abi::is_program_memory(block);
     if (bytes == 0) {
@@ -41,14 +41,14 @@ void* resized(void* block, std::size_t bytes, const void* return_address) noexce
         return nullptr;
     }
     if (global) return abi::resize_for_program(block, bytes);
-    if (!abi::is_for_program(return_address)) return __libc_realloc(block, bytes);
+    if (!abi::is_for_program(return_address)) return abi::libc_realloc(block, bytes);
 
     // The program goes on with a block that libc or an early library made: now it becomes its own.
     void* const moved = abi::allocate_for_program(bytes, 16, false);
     if (moved == nullptr) return nullptr;
     const std::size_t held = real_malloc_usable_size(block);
     std::memcpy(moved, block, held < bytes ? held : bytes);
-    __libc_free(block);
+    abi::libc_free(block);
     return moved;
 }
 
@@ -64,7 +64,7 @@ void free(void* block) noexcept { abi::release_block(block); }
 
 void* calloc(std::size_t count, std::size_t bytes_each) noexcept {
     if (!abi::is_spread() || !abi::is_for_program(__builtin_return_address(0))) {
-        return __libc_calloc(count, bytes_each);
+        return abi::libc_calloc(count, bytes_each);
     }
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(count, bytes_each, &bytes)) return refuse(ENOMEM);

@@ -39,7 +39,8 @@ constinit std::atomic<Spread> spread{Spread::unknown};
 namespace {
 
 constinit EarlyArena early;
-constinit std::byte* common = nullptr;  ///< the first block of `early`
+constinit std::byte* common = nullptr;      ///< the first block of `early`
+constinit std::byte* node_pages = nullptr;  ///< the second
 constinit dsm::AddressRange heap_arenas;
 constinit std::atomic<dsm::Heap*> heap_seen{nullptr};
 constinit std::atomic<bool> deciding{false};
@@ -53,6 +54,8 @@ constinit std::uint32_t private_heap_count = 0;
 constinit std::uint32_t own_private_heap = 0;
 
 constexpr std::size_t block_bytes_max = std::size_t{1} << 20;
+
+constinit std::atomic<std::size_t> reserved_bytes{0};  ///< of this node's arena
 
 /// The process's own environment, also before libc knows it.
 char** environment() noexcept {
@@ -131,9 +134,12 @@ void say_refused(std::size_t bytes, dsm::Heap* heap) noexcept {
 /// A large block that can never be filled is refused here, with the numbers.
 bool may_use(std::size_t bytes, dsm::Heap& heap) noexcept {
     const std::uint64_t arena = world()->map->shape().heap_bytes;
-    const std::uint64_t used = arena - std::min<std::uint64_t>(arena, heap.bytes_free());
+    const std::uint64_t taken = arena - std::min<std::uint64_t>(arena, heap.bytes_free());
+    // Relaxed: a count.
+    const std::uint64_t used =
+        taken - std::min<std::uint64_t>(taken, reserved_bytes.load(std::memory_order_relaxed));
     // An arena without room for the bytes refuses them with a line of its own.
-    if (fits_memory(used, bytes) || bytes > arena - used) return true;
+    if (fits_memory(used, bytes) || bytes > arena - taken) return true;
     static constinit std::atomic<bool> said{false};
     if (said.exchange(true, std::memory_order_relaxed)) return false;
     say("malloc of %lu bytes refused: with the %lu in use and a second copy of each that is %lu "
@@ -160,6 +166,8 @@ bool detail::decide_spread() noexcept {
                        round_up(map.shape().heap_bytes, block_bytes_max) * nodes};
         early.open(map.early_arena(), map.main_range());
         common = static_cast<std::byte*>(early.allocate(common_bytes, page_bytes));
+        node_pages =
+            static_cast<std::byte*>(early.allocate(std::size_t{nodes} * page_bytes, page_bytes));
         learn_callers();
         // Registered first, our handlers run after all others before a fork and before them after
         // it, so none of them can allocate while the latches are held.
@@ -210,6 +218,7 @@ bool is_program_memory(const void* block) noexcept {
 dsm::AddressRange early_allocations() noexcept { return early.used(); }
 
 std::byte* common_memory() noexcept { return common; }
+std::byte* page_of_node(NodeId node) noexcept { return node_pages + node.value * page_bytes; }
 
 void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed) noexcept {
     const RuntimeScope latches;
@@ -233,6 +242,33 @@ void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed
     if (zeroed && !is_zero) std::memset(block, 0, bytes);
     errno = errno_before;
     return block;
+}
+
+void* reserve_for_program(std::size_t bytes, bool accessible) noexcept {
+    const RuntimeScope latches;
+    dsm::Heap* const heap = global_heap();
+    bool zeroed = true;
+    void* block = nullptr;
+    if (heap != nullptr && bytes <= PTRDIFF_MAX) {
+        if (!accessible) block = heap->reserve(bytes);
+        if (block == nullptr) block = heap->allocate(bytes, page_bytes, &zeroed);
+    }
+    if (block == nullptr) {
+        say_refused(bytes, heap);
+        return nullptr;
+    }
+    if (!zeroed) std::memset(block, 0, bytes);
+    reserved_block_changed(0, heap->usable_bytes(block));
+    return block;
+}
+
+void give_back_reserved(void* block) noexcept {
+    reserved_block_changed(program_block_bytes(block), 0);
+    give_back(block);
+}
+
+void reserved_block_changed(std::size_t before, std::size_t after) noexcept {
+    reserved_bytes.fetch_add(after - before, std::memory_order_relaxed);
 }
 
 void give_back(void* block) noexcept {
@@ -273,7 +309,7 @@ void* allocate(std::size_t bytes, const void* return_address) noexcept {
         return allocate_for_program(bytes, 16, false);
     }
     loader_allocates();
-    return __libc_malloc(bytes);
+    return libc_malloc(bytes);
 }
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes,
@@ -281,7 +317,7 @@ void* allocate_aligned(std::size_t alignment, std::size_t bytes,
     if (is_spread() && is_for_program(return_address)) {
         return allocate_for_program(bytes, alignment, false);
     }
-    return __libc_memalign(alignment, bytes);
+    return libc_memalign(alignment, bytes);
 }
 
 void release_block(void* block) noexcept {
@@ -289,7 +325,7 @@ void release_block(void* block) noexcept {
     if (is_spread() && is_program_memory(block)) {
         give_back(block);
     } else {
-        __libc_free(block);
+        libc_free(block);
     }
 }
 

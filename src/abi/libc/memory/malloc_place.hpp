@@ -13,16 +13,14 @@
 #include "base/ids.hpp"
 #include "dsm/memory/address_map.hpp"
 
-// libc's own allocator, under the names that stay when malloc is interposed.
-extern "C" {
-void* __libc_malloc(std::size_t) noexcept;
-void* __libc_calloc(std::size_t, std::size_t) noexcept;
-void* __libc_realloc(void*, std::size_t) noexcept;
-void* __libc_memalign(std::size_t, std::size_t) noexcept;
-void __libc_free(void*) noexcept;
-}
-
 namespace hiroba::abi {
+
+/// libc's own allocator, wherever malloc and its other names lead.
+void* libc_malloc(std::size_t bytes) noexcept;
+void* libc_calloc(std::size_t count, std::size_t bytes_each) noexcept;
+void* libc_realloc(void* block, std::size_t bytes) noexcept;
+void* libc_memalign(std::size_t alignment, std::size_t bytes) noexcept;
+void libc_free(void* block) noexcept;
 
 enum class Spread : std::uint8_t {
     unknown,  ///< also while it is being found out: libc's heap serves
@@ -73,6 +71,9 @@ dsm::AddressRange early_allocations() noexcept;
 inline constexpr std::size_t common_bytes = std::size_t{16} << 10;
 std::byte* common_memory() noexcept;
 
+/// A page of such memory for each node, which that node alone writes.
+std::byte* page_of_node(NodeId node) noexcept;
+
 /// The node in whose libc heap `address` lies, when that is not this one: the heaps of the nodes
 /// lie one behind the other. Async-signal-safe.
 std::optional<NodeId> foreign_private_heap(const void* address) noexcept;
@@ -80,6 +81,14 @@ std::optional<NodeId> foreign_private_heap(const void* address) noexcept;
 /// Memory of the program: the global heap, before take-over the early arena. On failure nullptr,
 /// errno = ENOMEM, and for the first time one line. `alignment` a power of two.
 void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed) noexcept;
+
+/// Likewise for address space of which the program means to use a part: it is not held against what
+/// the node may use. For whole pages of zeros; given back by give_back_reserved().
+/// @param accessible  from the start, so that any page may come to be written
+void* reserve_for_program(std::size_t bytes, bool accessible) noexcept;
+void give_back_reserved(void* block) noexcept;
+/// A reserved block was made longer or shorter in place.
+void reserved_block_changed(std::size_t before, std::size_t after) noexcept;
 
 /// True when allocate_for_program() made `block`. is_spread() only.
 bool is_program_memory(const void* block) noexcept;

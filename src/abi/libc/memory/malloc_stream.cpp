@@ -77,7 +77,7 @@ int seek_text(void* cookie, off64_t* to, int whence) noexcept {
 
 int close_text(void* cookie) noexcept {
     show(*static_cast<TextStream*>(cookie));
-    __libc_free(cookie);
+    abi::libc_free(cookie);
     return 0;
 }
 
@@ -89,7 +89,7 @@ extern "C" [[gnu::visibility("default")]] FILE* open_memstream(char** text,
         return real_open_memstream(text, bytes);
     }
     constexpr std::size_t first_room = 256;
-    auto* const stream = static_cast<TextStream*>(__libc_malloc(sizeof(TextStream)));
+    auto* const stream = static_cast<TextStream*>(abi::libc_malloc(sizeof(TextStream)));
     if (stream == nullptr) return nullptr;
     auto* const block = static_cast<char*>(abi::allocate_for_program(first_room, 16, true));
     FILE* file = nullptr;
@@ -101,7 +101,7 @@ extern "C" [[gnu::visibility("default")]] FILE* open_memstream(char** text,
     }
     if (file == nullptr) {
         if (block != nullptr) abi::give_back(block);
-        __libc_free(stream);
+        abi::libc_free(stream);
         return nullptr;
     }
     show(*stream);

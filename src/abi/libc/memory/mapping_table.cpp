@@ -32,14 +32,14 @@ std::size_t MappingTable::cut_extents(dsm::AddressRange part) {
     return cut;
 }
 
-void MappingTable::add(dsm::AddressRange block, bool shows_file) {
+void MappingTable::add(dsm::AddressRange block, bool shows_file, bool is_reserved) {
     cut_extents(block);
     // A block freed on another node and handed out anew, maybe in another size.
     for (auto old = find(block.address); old != blocks_.end(); old = find(block.address)) {
         blocks_.erase(old);
     }
     blocks_.erase(blocks_.lower_bound(block.address), blocks_.lower_bound(block.end()));
-    blocks_[block.address] = {block.bytes, block.bytes, shows_file};
+    blocks_[block.address] = {block.bytes, block.bytes, shows_file, is_reserved};
     extents_[block.address] = block.bytes;
 }
 
@@ -51,8 +51,8 @@ bool MappingTable::add_part(dsm::AddressRange part) {
     return true;
 }
 
-std::vector<std::uintptr_t> MappingTable::remove(dsm::AddressRange part) {
-    std::vector<std::uintptr_t> empty;
+std::vector<MappingTable::Empty> MappingTable::remove(dsm::AddressRange part) {
+    std::vector<Empty> empty;
     auto at = blocks_.upper_bound(part.address);
     if (at != blocks_.begin()) --at;
     while (at != blocks_.end() && at->first < part.end()) {
@@ -60,7 +60,7 @@ std::vector<std::uintptr_t> MappingTable::remove(dsm::AddressRange part) {
         const std::uintptr_t end = std::min(at->first + at->second.bytes, part.end());
         if (begin < end) at->second.mapped_bytes -= cut_extents({begin, end - begin});
         if (at->second.mapped_bytes == 0) {
-            empty.push_back(at->first);
+            empty.push_back({at->first, at->second.is_reserved});
             at = blocks_.erase(at);
         } else {
             ++at;
@@ -90,6 +90,11 @@ std::optional<dsm::AddressRange> MappingTable::block_of(std::uintptr_t address) 
 bool MappingTable::shows_file(std::uintptr_t address) const {
     const auto found = find(address);
     return found != blocks_.end() && found->second.shows_file;
+}
+
+bool MappingTable::is_reserved(std::uintptr_t address) const {
+    const auto found = find(address);
+    return found != blocks_.end() && found->second.is_reserved;
 }
 
 bool MappingTable::is_whole(std::uintptr_t address) const {

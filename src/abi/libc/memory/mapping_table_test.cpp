@@ -6,26 +6,29 @@
 namespace hiroba::abi {
 namespace {
 
-using Addresses = std::vector<std::uintptr_t>;
+template <class... Address>
+std::vector<MappingTable::Empty> gone(Address... address) {
+    return {MappingTable::Empty{static_cast<std::uintptr_t>(address), false}...};
+}
 
 TEST(MappingTable, a_block_is_free_when_its_last_part_is_unmapped) {
     MappingTable table;
     table.add({0x10000, 0x5000}, false);
 
-    EXPECT_EQ(table.remove({0x10000, 0x1000}), Addresses{});
-    EXPECT_EQ(table.remove({0x14000, 0x1000}), Addresses{});
+    EXPECT_EQ(table.remove({0x10000, 0x1000}), gone());
+    EXPECT_EQ(table.remove({0x14000, 0x1000}), gone());
     EXPECT_FALSE(table.is_whole(0x12000));
-    EXPECT_EQ(table.remove({0x12000, 0x1000}), Addresses{});
-    EXPECT_EQ(table.remove({0x11000, 0x3000}), Addresses{0x10000});
+    EXPECT_EQ(table.remove({0x12000, 0x1000}), gone());
+    EXPECT_EQ(table.remove({0x11000, 0x3000}), gone(0x10000));
     EXPECT_FALSE(table.block_of(0x12000));
 }
 
 TEST(MappingTable, unmapping_twice_counts_once) {
     MappingTable table;
     table.add({0x10000, 0x2000}, false);
-    EXPECT_EQ(table.remove({0x10000, 0x1000}), Addresses{});
-    EXPECT_EQ(table.remove({0x10000, 0x1000}), Addresses{});
-    EXPECT_EQ(table.remove({0x11000, 0x1000}), Addresses{0x10000});
+    EXPECT_EQ(table.remove({0x10000, 0x1000}), gone());
+    EXPECT_EQ(table.remove({0x10000, 0x1000}), gone());
+    EXPECT_EQ(table.remove({0x11000, 0x1000}), gone(0x10000));
 }
 
 TEST(MappingTable, one_call_unmaps_several_blocks) {
@@ -33,8 +36,8 @@ TEST(MappingTable, one_call_unmaps_several_blocks) {
     table.add({0x10000, 0x2000}, false);
     table.add({0x12000, 0x2000}, false);
     table.add({0x14000, 0x2000}, false);
-    EXPECT_EQ(table.remove({0x11000, 0x4000}), Addresses{0x12000});
-    EXPECT_EQ(table.remove({0x10000, 0x6000}), (Addresses{0x10000, 0x14000}));
+    EXPECT_EQ(table.remove({0x11000, 0x4000}), gone(0x12000));
+    EXPECT_EQ(table.remove({0x10000, 0x6000}), gone(0x10000, 0x14000));
 }
 
 TEST(MappingTable, a_part_mapped_again_must_be_unmapped_again) {
@@ -43,9 +46,9 @@ TEST(MappingTable, a_part_mapped_again_must_be_unmapped_again) {
     table.remove({0x11000, 0x1000});
     EXPECT_TRUE(table.add_part({0x11000, 0x1000}));
     EXPECT_TRUE(table.is_whole(0x10000));
-    EXPECT_EQ(table.remove({0x10000, 0x1000}), Addresses{});
-    EXPECT_EQ(table.remove({0x12000, 0x1000}), Addresses{});
-    EXPECT_EQ(table.remove({0x11000, 0x1000}), Addresses{0x10000});
+    EXPECT_EQ(table.remove({0x10000, 0x1000}), gone());
+    EXPECT_EQ(table.remove({0x12000, 0x1000}), gone());
+    EXPECT_EQ(table.remove({0x11000, 0x1000}), gone(0x10000));
     EXPECT_FALSE(table.add_part({0x11000, 0x1000}));
 }
 
@@ -55,7 +58,7 @@ TEST(MappingTable, a_block_freed_elsewhere_gives_way_to_its_successor) {
     table.add({0x12000, 0x4000}, false);
     EXPECT_FALSE(table.shows_file(0x12000));
     EXPECT_FALSE(table.block_of(0x10000));
-    EXPECT_EQ(table.remove({0x12000, 0x4000}), Addresses{0x12000});
+    EXPECT_EQ(table.remove({0x12000, 0x4000}), gone(0x12000));
 }
 
 TEST(MappingTable, a_block_grows_and_shrinks) {
@@ -66,7 +69,16 @@ TEST(MappingTable, a_block_grows_and_shrinks) {
     EXPECT_TRUE(table.is_whole(0x10000));
     table.set_bytes(0x10000, 0x1000);
     EXPECT_FALSE(table.block_of(0x11000));
-    EXPECT_EQ(table.remove({0x10000, 0x1000}), Addresses{0x10000});
+    EXPECT_EQ(table.remove({0x10000, 0x1000}), gone(0x10000));
+}
+
+TEST(MappingTable, tells_reserved_blocks_when_they_go) {
+    MappingTable table;
+    table.add({0x10000, 0x4000}, false, true);
+    EXPECT_TRUE(table.is_reserved(0x12000));
+    EXPECT_FALSE(table.is_reserved(0x14000));
+    const std::vector<MappingTable::Empty> all{{0x10000, true}};
+    EXPECT_EQ(table.remove({0x10000, 0x4000}), all);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: mmap, mremap, munmap, brk and their kin for the program: its memory is global, wherever it
+// Role: mmap, mremap, munmap and their kin for the program: its memory is global, wherever it
 // comes from. A mapping is a block of the global heap; a file's bytes are read into it.
 // Invariant: addresses outside global memory are the kernel's as before, and so is all that system
 // libraries map. Protections are not carried out: global pages belong to the fault engine.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,27 +23,27 @@
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/mapping_table.hpp"
 #include "abi/libc/memory/memory_calls.hpp"
+#include "abi/libc/memory/memory_limit.hpp"
+#include "abi/libc/memory/shared_files.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 
-HIROBA_REAL(mmap);
-HIROBA_REAL(munmap);
-HIROBA_REAL(mremap);
-HIROBA_REAL(mprotect);
-HIROBA_REAL(madvise);
-HIROBA_REAL(msync);
-HIROBA_REAL(mlock);
-HIROBA_REAL(mlock2);
-HIROBA_REAL(munlock);
-HIROBA_REAL(mlockall);
-HIROBA_REAL(munlockall);
-HIROBA_REAL(posix_madvise);
-HIROBA_REAL(pkey_mprotect);
-HIROBA_REAL(brk);
-HIROBA_REAL(sbrk);
+HIROBA_REAL_OF_LIBC(mmap);
+HIROBA_REAL_OF_LIBC(munmap);
+HIROBA_REAL_OF_LIBC(mremap);
+HIROBA_REAL_OF_LIBC(mprotect);
+HIROBA_REAL_OF_LIBC(madvise);
+HIROBA_REAL_OF_LIBC(msync);
+HIROBA_REAL_OF_LIBC(mlock);
+HIROBA_REAL_OF_LIBC(mlock2);
+HIROBA_REAL_OF_LIBC(munlock);
+HIROBA_REAL_OF_LIBC(mlockall);
+HIROBA_REAL_OF_LIBC(munlockall);
+HIROBA_REAL_OF_LIBC(posix_madvise);
+HIROBA_REAL_OF_LIBC(pkey_mprotect);
 
 namespace hiroba::abi {
 namespace {
@@ -79,11 +81,6 @@ std::uintptr_t number(const void* address) noexcept {
     return reinterpret_cast<std::uintptr_t>(address);
 }
 
-/// Whether the caller's mappings are the program's memory.
-bool serves(const void* return_address) noexcept {
-    return spans_nodes() && !is_own_code(return_address) && is_for_program(return_address);
-}
-
 /// Fills the front of zeroed memory with the file's bytes. 0 or the error number of mmap().
 int read_in(const Wanted& wanted, std::byte* to) noexcept {
     for (std::size_t done = 0; done < wanted.bytes;) {
@@ -107,6 +104,14 @@ bool writes_to_file(const Wanted& wanted) noexcept {
     return !is_anonymous(wanted) && type != MAP_PRIVATE && (wanted.protection & PROT_WRITE) != 0;
 }
 
+/// Memory in disguise.
+bool is_zero_device(int fd) noexcept {
+    const dev_t zero_device = makedev(1, 5);
+    struct stat file {};
+    return dsm::kernel_call(SYS_fstat, fd, &file) == 0 && S_ISCHR(file.st_mode) &&
+           file.st_rdev == zero_device;
+}
+
 void* refuse_shared(const Wanted& wanted) noexcept {
     say("mmap of descriptor %d refused: %lu bytes, shared and writable, would be written by each "
         "node on its own; map it private or read only, use pwrite, or run on one node (-n 1)",
@@ -114,9 +119,23 @@ void* refuse_shared(const Wanted& wanted) noexcept {
     return fail(ENODEV);
 }
 
+bool is_accessible(int protection) noexcept {
+    return (protection & (PROT_READ | PROT_WRITE | PROT_EXEC)) != 0;
+}
+
+/// Address space of which the program means to use a part: only that is to fit into memory.
+bool is_reservation(const Wanted& wanted) noexcept {
+    const bool is_large = wanted.bytes >= limited_bytes_min;
+    return is_anonymous(wanted) &&
+           (!is_accessible(wanted.protection) || (is_large && (wanted.flags & MAP_NORESERVE) != 0));
+}
+
 /// Memory of its own for a mapping; zero, or the file's bytes.
 void* map_somewhere(const Wanted& wanted) noexcept {
-    void* const block = allocate_for_program(wanted.bytes, page_bytes, true);
+    const bool reserves = is_reservation(wanted);
+    void* const block = reserves
+                            ? reserve_for_program(wanted.bytes, is_accessible(wanted.protection))
+                            : allocate_for_program(wanted.bytes, page_bytes, true);
     if (block == nullptr) return fail(ENOMEM);
     if (!is_anonymous(wanted)) {
         if (const int error = read_in(wanted, static_cast<std::byte*>(block)); error != 0) {
@@ -126,15 +145,47 @@ void* map_somewhere(const Wanted& wanted) noexcept {
     }
     const bool shows_file = !is_anonymous(wanted) && (wanted.flags & MAP_TYPE) != MAP_PRIVATE;
     const std::scoped_lock guard{table_latch};
-    table().add({number(block), wanted.bytes}, shows_file);
+    table().add({number(block), wanted.bytes}, shows_file, reserves);
     return block;
+}
+
+/// Zeros, but what was never written stays untouched where much of it is known.
+void clear(dsm::AddressRange part) noexcept {
+    std::unique_lock guard{table_latch};
+    const auto block = table().block_of(part.address);
+    guard.unlock();
+    dsm::Heap& heap = *world()->heap;
+    const bool knows = block && part.end() <= block->end() &&
+                       heap.is_reserved(reinterpret_cast<void*>(block->address));
+    if (!knows) {
+        std::memset(reinterpret_cast<void*>(part.address), 0, part.bytes);
+        return;
+    }
+    for (std::uintptr_t at = part.address; at < part.end();) {
+        const dsm::AddressRange next = heap.first_committed({at, part.end() - at});
+        if (next.bytes == 0) return;
+        std::memset(reinterpret_cast<void*>(next.address), 0, next.bytes);
+        at = next.end();
+    }
+}
+
+/// Pages that the program may use from now on. Those of this node's own blocks that are no
+/// reservations need no note.
+void commit(dsm::AddressRange part, int protection) noexcept {
+    if (!is_accessible(protection)) return;
+    std::unique_lock guard{table_latch};
+    const bool plain =
+        table().block_of(part.address).has_value() && !table().is_reserved(part.address);
+    guard.unlock();
+    if (!plain) world()->heap->commit(part);
 }
 
 /// MAP_FIXED over global memory: the bytes there are replaced.
 void* map_over(const Wanted& wanted) noexcept {
     if ((number(wanted.address) & (page_bytes - 1)) != 0) return fail(EINVAL);
     if ((wanted.flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE) return fail(EEXIST);
-    std::memset(wanted.address, 0, wanted.bytes);
+    clear({number(wanted.address), wanted.bytes});
+    commit({number(wanted.address), wanted.bytes}, wanted.protection);
     if (!is_anonymous(wanted)) {
         const int error = read_in(wanted, static_cast<std::byte*>(wanted.address));
         if (error != 0) return fail(error);
@@ -144,6 +195,32 @@ void* map_over(const Wanted& wanted) noexcept {
     return wanted.address;
 }
 
+/// Whether a fixed place is part of an own reservation that no node has used there.
+bool is_unused_reservation(const Wanted& wanted) noexcept {
+    const dsm::AddressRange part{number(wanted.address), round_up(wanted.bytes, page_bytes)};
+    std::unique_lock guard{table_latch};
+    const auto block = table().block_of(part.address);
+    guard.unlock();
+    dsm::Heap& heap = *world()->heap;
+    return block && part.end() <= block->end() &&
+           heap.is_reserved(reinterpret_cast<void*>(block->address)) &&
+           heap.first_committed(part).bytes == 0;
+}
+
+/// A view of a file itself, which all nodes have; none: its bytes have to be read in.
+std::optional<void*> map_view(const Wanted& wanted) noexcept {
+    const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
+    const bool fits = !fixed || is_global(wanted.address) || is_file_view(wanted.address);
+    const bool shared = !is_anonymous(wanted) && (wanted.flags & MAP_TYPE) != MAP_PRIVATE;
+    if (!shared || !fits || (wanted.protection & PROT_EXEC) != 0 || wanted.bytes == 0 ||
+        wanted.bytes > PTRDIFF_MAX || wanted.fd < 0 || (wanted.offset & (page_bytes - 1)) != 0)
+        return std::nullopt;
+    if ((wanted.flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE) return std::nullopt;
+    if (fixed && is_global(wanted.address) && !is_unused_reservation(wanted)) return std::nullopt;
+    return map_file_shared({fixed ? wanted.address : nullptr, wanted.bytes, wanted.protection,
+                            wanted.flags, wanted.fd, wanted.offset});
+}
+
 /// Memory that no other node can see: code the program generates, and addresses it insists on.
 bool stays_private(const Wanted& wanted) noexcept {
     const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
@@ -151,6 +228,7 @@ bool stays_private(const Wanted& wanted) noexcept {
 }
 
 void* map_for_program(Wanted wanted) noexcept {
+    if (writes_to_file(wanted) && is_zero_device(wanted.fd)) wanted.flags |= MAP_ANONYMOUS;
     if (wanted.bytes == 0) return fail(EINVAL);
     if (wanted.bytes > PTRDIFF_MAX) return fail(ENOMEM);
     if (!is_anonymous(wanted)) {
@@ -161,12 +239,6 @@ void* map_for_program(Wanted wanted) noexcept {
     wanted.bytes = round_up(wanted.bytes, page_bytes);
     const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
     return fixed ? map_over(wanted) : map_somewhere(wanted);
-}
-
-/// Whether the caller's mappings will be the program's memory when the node is put together.
-bool serves_early(const void* return_address) noexcept {
-    return world() == nullptr && is_one_of_several() && !is_own_code(return_address) &&
-           caller_of(return_address) == Caller::program;
 }
 
 /// Before the take-over. A file's bytes stay as they are mapped: each node has the same.
@@ -187,6 +259,8 @@ void* map_early(const Wanted& wanted) noexcept {
 
 void* map(const Wanted& wanted, const void* return_address) noexcept {
     if (serves_early(return_address)) return map_early(wanted);
+    if (serves(return_address))
+        if (const auto view = map_view(wanted)) return *view;
     if (!serves(return_address) || stays_private(wanted)) {
         return real_mmap(wanted.address, wanted.bytes, wanted.protection, wanted.flags, wanted.fd,
                          wanted.offset);
@@ -197,7 +271,9 @@ void* map(const Wanted& wanted, const void* return_address) noexcept {
 /// A block another node has mapped is freed when all of it goes; parts of it stay.
 void unmap_elsewhere(dsm::AddressRange part) noexcept {
     void* const block = reinterpret_cast<void*>(part.address);
-    if (!is_program_memory(block) || program_block_bytes(block) != part.bytes) return;
+    if (!is_program_memory(block) || program_block_bytes(block) != part.bytes ||
+        world()->map->is_left_out(part))
+        return;
     give_back(block);
 }
 
@@ -211,7 +287,15 @@ int unmap(void* address, std::size_t bytes) noexcept {
     const bool known = table().block_of(part.address).has_value();
     const auto empty = table().remove(part);
     guard.unlock();
-    for (const std::uintptr_t block : empty) give_back(reinterpret_cast<void*>(block));
+    for (const MappingTable::Empty& each : empty) {
+        void* const block = reinterpret_cast<void*>(each.address);
+        // Its place is no global memory any more, or what is used of it is not known: to give back
+        // more than the node may use would take longer than to use it.
+        const std::size_t held = program_block_bytes(block);
+        const bool unknown = !world()->heap->is_reserved(block) && !fits_memory(0, held);
+        if (unknown || world()->map->is_left_out({each.address, held})) continue;
+        each.is_reserved ? give_back_reserved(block) : give_back(block);
+    }
     if (!known) unmap_elsewhere(part);
     return 0;
 }
@@ -221,8 +305,14 @@ bool resize_here(void* address, std::size_t before, std::size_t after) noexcept 
     std::unique_lock guard{table_latch};
     const auto block = table().block_of(number(address));
     if (!block || block->address != number(address) || block->bytes != before ||
-        !table().is_whole(block->address) || !world()->heap->resize(address, after)) {
+        !table().is_whole(block->address)) {
         return false;
+    }
+    const std::size_t held = program_block_bytes(address);
+    if (!world()->heap->resize(address, after)) return false;
+    if (table().is_reserved(block->address)) {
+        reserved_block_changed(held, program_block_bytes(address));
+        if (after > before) world()->heap->commit({number(address) + before, after - before});
     }
     table().set_bytes(block->address, after);
     guard.unlock();
@@ -267,8 +357,13 @@ void* remap_early(void* address, std::size_t before, std::size_t after, int flag
 }
 
 int protect(void* address, std::size_t bytes, int protection) noexcept {
-    const std::scoped_lock guard{table_latch};
-    if ((protection & PROT_WRITE) == 0 || !table().shows_file(number(address))) return 0;
+    std::unique_lock guard{table_latch};
+    const bool shows_file = table().shows_file(number(address));
+    guard.unlock();
+    if ((protection & PROT_WRITE) == 0 || !shows_file) {
+        commit({round_down(number(address), page_bytes), round_up(bytes, page_bytes)}, protection);
+        return 0;
+    }
     say("mprotect of %lu bytes at %p refused: a shared mapping of a file was read in, and what is "
         "written to it would be lost; map it private, or use pwrite",
         bytes, address);
@@ -287,79 +382,19 @@ int advise(void* address, std::size_t bytes, int advice) noexcept {
         std::unique_lock guard{table_latch};
         const bool shows_file = table().shows_file(number(address));
         guard.unlock();
-        if (!shows_file) std::memset(address, 0, round_up(bytes, page_bytes));
+        if (!shows_file) clear({number(address), round_up(bytes, page_bytes)});
     }
     return 0;
 }
 
-/// The program's break: room in the heap arena of the node that moves it. One that is moved before
-/// the take-over has its room among the early mappings, and keeps it on node 0.
-class ProgramBreak {
-public:
-    void* move_by(std::intptr_t by) noexcept {
-        const std::scoped_lock guard{latch_};
-        if (!open()) return fail(ENOMEM);
-        return set(now_ + by);
-    }
-    bool move_to(void* end) noexcept {
-        const std::scoped_lock guard{latch_};
-        if (!open()) return false;
-        return set(static_cast<std::byte*>(end)) != MAP_FAILED;
-    }
-
-private:
-    static constexpr std::size_t room_bytes = std::size_t{1} << 30;
-
-    bool open() noexcept {
-        const World* const node = world();
-        const bool of_others =
-            node != nullptr && EarlyMappings::owns(begin_) && node->job.self.value != 0;
-        if (begin_ != nullptr && !of_others) return true;
-        bool zeroed = true;
-        void* room = nullptr;
-        if (node != nullptr) {
-            room = node->heap->allocate(room_bytes, page_bytes, &zeroed);
-        } else {
-            room = early_mappings().map(room_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS);
-            if (room == MAP_FAILED) room = nullptr;
-        }
-        begin_ = now_ = highest_ = accessible_ = static_cast<std::byte*>(room);
-        if (!zeroed && begin_ != nullptr) highest_ = begin_ + room_bytes;
-        return begin_ != nullptr;
-    }
-    /// Before the take-over, piece by piece, so that what limits a process's data holds.
-    bool make_accessible(std::byte* end) noexcept {
-        if (!EarlyMappings::owns(begin_) || early_mappings().is_given_over() || end <= accessible_)
-            return true;
-        const std::size_t bytes = round_up(static_cast<std::size_t>(end - accessible_), page_bytes);
-        if (real_mprotect(accessible_, bytes, PROT_READ | PROT_WRITE) != 0) return false;
-        accessible_ += bytes;
-        return true;
-    }
-    void* set(std::byte* end) noexcept {
-        if (end < begin_ || end > begin_ + room_bytes) return fail(ENOMEM);
-        if (!make_accessible(end)) return fail(ENOMEM);
-        std::byte* const before = now_;
-        // Memory above a break that comes back is zero.
-        if (end > before && before < highest_) {
-            std::memset(before, 0, static_cast<std::size_t>(std::min(end, highest_) - before));
-        }
-        now_ = end;
-        highest_ = std::max(highest_, end);
-        return before;
-    }
-
-    Latch latch_;
-    std::byte* begin_ = nullptr;
-    std::byte* now_ = nullptr;
-    std::byte* highest_ = nullptr;
-    std::byte* accessible_ = nullptr;  ///< of an early one: the end of what has been
-};
-constinit ProgramBreak program_break;
-
 /// Whether the range is the program's global memory, and the caller's business with it is ours.
 bool is_ours(const void* address, const void* return_address) noexcept {
     return spans_nodes() && !is_own_code(return_address) && is_global(address);
+}
+
+/// Likewise of a file's view.
+bool is_view(const void* address, const void* return_address) noexcept {
+    return spans_nodes() && !is_own_code(return_address) && is_file_view(address);
 }
 
 /// Whether it is an early mapping of this process, whose take-over is yet to come.
@@ -372,6 +407,15 @@ bool is_given_over(const void* address) noexcept {
 }
 
 }  // namespace
+
+bool serves(const void* return_address) noexcept {
+    return spans_nodes() && !is_own_code(return_address) && is_for_program(return_address);
+}
+
+bool serves_early(const void* return_address) noexcept {
+    return world() == nullptr && is_one_of_several() && !is_own_code(return_address) &&
+           caller_of(return_address) == Caller::program;
+}
 
 std::optional<long> perform_memory_call(long number, const long* a,
                                         const void* return_address) noexcept {
@@ -388,6 +432,13 @@ std::optional<long> perform_memory_call(long number, const long* a,
     if (is_early(address) && number == SYS_munmap) return early_mappings().unmap(address, bytes);
     if (is_early(address) && number == SYS_mremap)
         return dsm::kernel::as_word(remap_early(address, bytes, after, static_cast<int>(a[3])));
+    if (is_view(address, return_address)) {
+        if (number == SYS_munmap) return unmap_file_view(address, bytes);
+        if (number == SYS_mremap)
+            return dsm::kernel::as_word(
+                remap_file_view(address, bytes, after, static_cast<int>(a[3])));
+        return std::nullopt;
+    }
     if (!is_ours(address, return_address)) return std::nullopt;
     switch (number) {
         case SYS_munmap: return unmap(address, bytes);
@@ -417,6 +468,7 @@ void* mmap64(void* address, size_t bytes, int protection, int flags, int fd,
 
 int munmap(void* address, size_t bytes) noexcept {
     if (is_early(address)) return early_mappings().unmap(address, bytes);
+    if (is_view(address, HIROBA_CALLER)) return unmap_file_view(address, bytes);
     if (!is_ours(address, HIROBA_CALLER)) return real_munmap(address, bytes);
     return unmap(address, bytes);
 }
@@ -427,6 +479,7 @@ void* mremap(void* address, size_t before, size_t after, int flags, ...) noexcep
     void* const place = (flags & MREMAP_FIXED) != 0 ? va_arg(list, void*) : nullptr;
     va_end(list);
     if (is_early(address)) return remap_early(address, before, after, flags);
+    if (is_view(address, HIROBA_CALLER)) return remap_file_view(address, before, after, flags);
     if (!is_ours(address, HIROBA_CALLER)) return real_mremap(address, before, after, flags, place);
     return remap(address, before, after, flags);
 }
@@ -476,17 +529,6 @@ int pkey_mprotect(void* address, size_t bytes, int protection, int key) noexcept
     if (!is_ours(address, HIROBA_CALLER))
         return real_pkey_mprotect(address, bytes, protection, key);
     return protect(address, bytes, protection);
-}
-
-int brk(void* end) noexcept {
-    if (!serves(HIROBA_CALLER) && !serves_early(HIROBA_CALLER)) return real_brk(end);
-    if (program_break.move_to(end)) return 0;
-    errno = ENOMEM;
-    return -1;
-}
-void* sbrk(intptr_t by) noexcept {
-    if (!serves(HIROBA_CALLER) && !serves_early(HIROBA_CALLER)) return real_sbrk(by);
-    return program_break.move_by(by);
 }
 
 }  // extern "C"

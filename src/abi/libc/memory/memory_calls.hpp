@@ -36,6 +36,11 @@ inline bool is_memory_advice(long number, const long* arguments) noexcept {
     return is_global(reinterpret_cast<const void*>(arguments[0]));
 }
 
+/// Whether the caller's mappings are the program's memory.
+bool serves(const void* return_address) noexcept;
+/// Whether they will be when the node is put together.
+bool serves_early(const void* return_address) noexcept;
+
 /// What syscall() gives for mmap, munmap, mremap, mprotect, pkey_mprotect and madvise of the
 /// program's memory, as libc's functions do: -1 and errno. None: the call is the kernel's.
 std::optional<long> perform_memory_call(long number, const long* arguments,

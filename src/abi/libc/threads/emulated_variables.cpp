@@ -75,20 +75,20 @@ void free_variables(void*) noexcept {
     if (variables.rounds_left-- > 0) return free_at_end();
     for (std::size_t i = 0; i < variables.room; ++i)
         if (variables.rows[i].block != nullptr) give_back(variables.rows[i].block);
-    __libc_free(variables.rows);
+    libc_free(variables.rows);
     variables = {};
 }
 
 void make_room() noexcept {
     const Variables before = variables;
     variables.room = before.room == 0 ? 32 : 2 * before.room;
-    variables.rows = static_cast<Variable*>(__libc_calloc(variables.room, sizeof(Variable)));
+    variables.rows = static_cast<Variable*>(libc_calloc(variables.room, sizeof(Variable)));
     if (variables.rows == nullptr)
         die(exit_environment, "no memory for %lu emulated thread-local variables", before.count);
     for (std::size_t i = 0; i < before.room; ++i)
         if (before.rows[i].description != nullptr)
             row_of(before.rows[i].description) = before.rows[i];
-    __libc_free(before.rows);
+    libc_free(before.rows);
     if (before.room != 0) return;
     variables.rounds_left = 2;
     free_at_end();
