@@ -49,12 +49,12 @@ omp::Parts::Regions where_regions_run() {
 /// Ends the process on all nodes when they cannot run one program together. One node speaks: the
 /// first that differs; the others wait until the launcher ends them.
 /// @return what node 0 has mapped early
-Result<dsm::AddressRange> compare_processes(World& node,
-                                            std::span<const omp::LoadedObject> objects) {
+Result<EarlyMappings::Ranges> compare_processes(World& node,
+                                                std::span<const omp::LoadedObject> objects) {
     struct Greeting {
         std::uint64_t digest;
         ProcessPlace place;
-        dsm::AddressRange early;  ///< node 0's is what counts
+        EarlyMappings::Ranges early;  ///< node 0's is what counts
     };
     const auto mine = std::make_unique<omp::Fingerprint>(
         omp::take_fingerprint(objects, node.job.threads_per_node));
@@ -166,7 +166,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
 
 /// Before the image that the early mappings are is adopted.
 Result<void> give_over_early(const World& node, dsm::AddressRange image) {
-    if (image.address != EarlyMappings::base) return {};
+    if (!early_mappings().is_agreed(image)) return {};
     const int error = early_mappings().give_over(image, node.job.self.value == 0);
     if (error == 0) return {};
     char text[256];
@@ -216,13 +216,14 @@ Result<void> arrive(World& node) {
 
 Result<std::unique_ptr<dsm::AddressMap>> make_map(const net::JobInfo& job, std::size_t block_bytes,
                                                   std::span<const omp::LoadedObject> objects,
-                                                  dsm::AddressRange early) {
+                                                  const EarlyMappings::Ranges& early) {
     auto shape = space_shape(job.nodes, job.threads_per_node);
     if (!shape) return shape.error();
     shape->block_bytes = block_bytes;
     auto map = std::make_unique<dsm::AddressMap>(*shape);
-    if (early.bytes > 0) {
-        if (auto added = map->add_image(early); !added) return added.error();
+    for (const dsm::AddressRange& each : early) {
+        if (each.bytes == 0) continue;
+        if (auto added = map->add_image(each); !added) return added.error();
     }
     for (const omp::LoadedObject& object : objects) {
         if (!object.is_global()) continue;
@@ -261,6 +262,7 @@ Result<void> assemble_node(const net::JobInfo& job, std::span<const omp::LoadedO
     node->control = std::make_unique<net::ControlChannel>(job);
     const auto early = compare_processes(*node, objects);
     if (!early) return early.error();
+    early_mappings().agree_on(*early);
 
     auto engine = dsm::make_fault_engine(setting("HIROBA_FAULT_ENGINE"));
     if (!engine) return engine.error();

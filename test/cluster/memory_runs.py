@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory that the kernel uses otherwise than by the address of a buffer: direct input and output,
-and a process's own memory by calls and as a file.
+"""Memory that is looked at otherwise than by loads and stores of what malloc gave: protections,
+direct input and output, a process's own memory by calls and as a file, files that are mapped
+shared, reserved address space, allocators.
 
     memory_runs.py --hiroba build/bin/hiroba [--only direct]
 """
@@ -343,7 +344,167 @@ def allocators(bench):
     expect(bench.run(plain, LD_PRELOAD="./libown.so"), 0, "0 wrong\n", "")
 
 
-CASES = [direct_files, own_memory, shared_files, reservations, large_thread_data, allocators]
+# Each way to meet a page that is forbidden, by each node; what is allowed again can be used.
+GUARDS = HEAD + """
+    static __thread sigjmp_buf back;
+    static __thread char* at;
+    static void on_fault(int signal, siginfo_t* info, void* context) {
+        siglongjmp(back, (char*)info->si_addr == at ? 1 : 2);
+    }
+    static int meets(volatile char* page, int write) {
+        at = (char*)page;
+        const int how = sigsetjmp(back, 1);
+        if (how != 0) return how;
+        if (write) *page = 1; else (void)*page;
+        return 0;
+    }
+    enum { page = 4096 };
+    int main(int argc, char** argv) {
+        struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+        char *a = map(4 * page, PROT_READ | PROT_WRITE), *reserved = map(64ul << 30, PROT_NONE);
+        static char data[2 * page] __attribute__((aligned(4096)));
+        int n = omp_get_max_threads(), wrong = 0;
+        if (argc > 1) {  /* no handler: the end */
+            mprotect(a + page, page, PROT_NONE);
+            if (*argv[1] == 'm') a[page] = 1;
+        #pragma omp parallel
+            if (omp_get_thread_num() == n - 1) a[page] = 1;
+            puts("not seen");
+            return 0;
+        }
+        sigaction(SIGSEGV, &action, NULL);
+        memset(a, 7, 4 * page);
+        mprotect(a + page, page, PROT_NONE);
+        mprotect(a + 2 * page, page, PROT_READ);
+        mprotect(data + page, page, PROT_READ);
+        mprotect(reserved + (1ul << 30), 3 * page, PROT_READ | PROT_WRITE);
+        for (int round = 0; round < 2; ++round) {
+        #pragma omp parallel reduction(+ : wrong)
+            {
+                char* mine = reserved + (1ul << 30) + page;
+                wrong += meets(a + page, 0) != 1 || meets(a + page + 9, 1) != 1;
+                wrong += meets(a + 2 * page, 0) != 0 || meets(a + 2 * page, 1) != 1;
+                wrong += meets(data + page, 1) != 1 || meets(data, 1) != 0;
+                wrong += meets(reserved, 0) != 1 || meets(mine + omp_get_thread_num(), 1) != 0;
+                int fd = open("/dev/zero", O_RDONLY);
+                wrong += read(fd, a + page, 8) != -1 || errno != EFAULT;
+                close(fd);
+                wrong += a[0] != 7 || a[3 * page] != 7 || a[2 * page] != 7;
+            }
+        }
+        /* What one thread allows, and tells another of, that one may use. */
+        volatile int told = 0;
+        char* part = reserved + (2ul << 30);
+        #pragma omp parallel num_threads(n) reduction(+ : wrong)
+        {
+            if (omp_get_thread_num() == n - 1) {
+                wrong += mprotect(part, 2 * page, PROT_READ | PROT_WRITE);
+                part[page] = 5;
+                mprotect(a + page, page, PROT_READ | PROT_WRITE);
+                a[page] += 1;
+            }
+        #pragma omp barrier
+            if (omp_get_thread_num() == 0)
+                wrong += meets(part + page, 0) || part[page] != 5 || meets(a + page, 0) || a[page] != 8;
+        }
+        mprotect(a + 3 * page, page, PROT_NONE);
+        madvise(reserved + (1ul << 30), page, MADV_DONTNEED);
+        #pragma omp parallel reduction(+ : wrong)
+        wrong += meets(a + 3 * page, 0) != 1 || meets(part + page, 1) || meets(a + page, 0);
+        mmap(a + 3 * page, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        #pragma omp parallel reduction(+ : wrong)
+        wrong += meets(a + 3 * page, 0) || a[3 * page] != 0;
+        munmap(reserved, 64ul << 30);
+        munmap(a, 4 * page);
+        char* again = calloc(8, page);
+        #pragma omp parallel for reduction(+ : wrong)
+        for (int i = 0; i < 8; ++i) wrong += meets(again + i * page, 1);
+        printf("%d wrong\\n", wrong);
+    }"""
+
+
+def guard_pages(bench):
+    """A page that the program forbids is forbidden on every node, to the kernel, too; until it is
+    allowed, mapped anew or unmapped."""
+    program = bench.build("guards", GUARDS, *FLAGS)
+    expect(bench.run(program), 0, "0 wrong\n", "")
+    for who, rank in (("main", 0), ("worker", bench.nodes - 1)):
+        expect(bench.run(program, who), 139, "", rf"rank {rank} .*signal 11")
+
+
+def dirty_pages(bench):
+    """A write barrier: pages are forbidden, and a handler allows each that is written."""
+    program = bench.build("dirty", HEAD + """
+        enum { pages = 64, page = 4096 };
+        static char* area;
+        static int dirty[pages];
+        static void on_write(int signal, siginfo_t* info, void* context) {
+            long p = ((char*)info->si_addr - area) / page;
+            if (p < 0 || p >= pages) _exit(3);
+            __atomic_store_n(&dirty[p], 1, __ATOMIC_RELAXED);
+            mprotect(area + p * page, page, PROT_READ | PROT_WRITE);
+        }
+        int main(void) {
+            struct sigaction action = {.sa_sigaction = on_write, .sa_flags = SA_SIGINFO};
+            sigaction(SIGSEGV, &action, NULL);
+            area = map(pages * page, PROT_READ | PROT_WRITE);
+            int found = 0, wrong = 0;
+            for (int round = 1; round <= 3; ++round) {
+                memset(dirty, 0, sizeof dirty);
+                mprotect(area, pages * page, PROT_READ);
+            #pragma omp parallel for schedule(static, 1)
+                for (int i = 0; i < pages; ++i) if (i % 3 == 0) area[i * page + 5] += round;
+                for (int i = 0; i < pages; ++i) {
+                    found += dirty[i];
+                    wrong += dirty[i] != (i % 3 == 0);
+                    wrong += area[i * page + 5] != (i % 3 == 0) * round * (round + 1) / 2;
+                }
+            }
+            printf("%d %d\\n", found, wrong);
+        }""", *FLAGS)
+    expect(bench.run(program), 0, "66 0\n", "")
+
+
+def memory_of_others(bench):
+    """What main forbids and allows again of memory that a worker has allocated."""
+    program = bench.build("others", HEAD + """
+        int main(void) {
+            enum { page = 4096 };
+            char* a = NULL;
+            int n = omp_get_max_threads(), wrong = 0;
+        #pragma omp parallel
+            if (omp_get_thread_num() == n - 1) a = aligned_alloc(page, 8 * page);
+            for (int round = 0; round < 3; ++round) {
+                wrong += mprotect(a, 4 * page, PROT_NONE);
+            #pragma omp parallel
+                a[5 * page + omp_get_thread_num()] = 1;
+                wrong += mprotect(a, 4 * page, PROT_READ | PROT_WRITE);
+            #pragma omp parallel reduction(+ : wrong)
+                {
+                    a[page * (omp_get_thread_num() % 4)] = round + 1;
+            #pragma omp barrier
+                    wrong += a[0] != round + 1;
+                }
+            }
+            printf("%d wrong\\n", wrong);
+        }""", *FLAGS)
+    expect(bench.run(program), 0, "0 wrong\n", "")
+
+
+def soft_dirty(bench):
+    """Bits that the kernel of each node keeps for itself are refused before anything is printed."""
+    program = bench.build("soft", HEAD + """
+        int main(int argc, char** argv) {
+            FILE* stream = argc > 1 ? fopen("/proc/self/clear_refs", "w") : NULL;
+            int fd = argc > 1 ? -1 : open("/proc/self/clear_refs", O_WRONLY);
+            puts("opened");
+        }""", *FLAGS)
+    expect(bench.run(program), 78, "", "clear_refs refused")
+    expect(bench.run(program, "stream"), 78, "", "clear_refs refused")
+
+
+CASES = [direct_files, own_memory, shared_files, reservations, large_thread_data, allocators,
+         guard_pages, dirty_pages, memory_of_others, soft_dirty]
 
 
 if __name__ == "__main__":

@@ -238,11 +238,22 @@ std::optional<Arena::Block> Arena::reserve(std::size_t bytes) noexcept {
     if (bytes > std::size_t{pages_} * page_bytes) return std::nullopt;
     const std::uint32_t count = pages_for(bytes);
     const std::lock_guard guard{page_latch_};
-    const auto run = runs_.take_never_used(count);
-    if (!run) return std::nullopt;
+    const auto first = runs_.find_for_reserve(count);
+    if (!first) return std::nullopt;
+    bool fresh = true;
+    std::uint64_t first_word = PageWord::large_bit | PageWord::reserved_bit | bytes_of(count);
+    for (std::uint32_t page = *first; page < *first + count; ++page) {
+        if (!runs_.is_used(page)) continue;
+        fresh = false;
+        if (page == *first)
+            first_word |= PageWord::committed_bit;
+        else
+            set_word(page, PageWord::committed_bit);
+    }
+    runs_.take_at(*first, count);
     note_freed();
-    set_word(run->first, PageWord::large_bit | PageWord::reserved_bit | bytes_of(count));
-    return Block{base_ + bytes_of(run->first), true};
+    set_word(*first, first_word);
+    return Block{base_ + bytes_of(*first), fresh};
 }
 
 void Arena::commit(AddressRange range) noexcept {
@@ -290,10 +301,9 @@ bool Arena::resize(std::uintptr_t address, std::size_t bytes) noexcept {
     if (!PageWord::is_large(word) || (address - base_) % page_bytes != 0) return false;
     const auto held = static_cast<std::uint32_t>(PageWord::block_bytes(word) / page_bytes);
     if (wanted > held && !runs_.take_at(page + held, wanted - held)) return false;
-    const std::uint64_t kept = word & (PageWord::reserved_bit | PageWord::committed_bit);
-    set_word(page, PageWord::large_bit | kept | bytes_of(wanted));
+    set_word(page, PageWord::large_bit | bytes_of(wanted));
     if (wanted < held) {
-        if ((kept & PageWord::reserved_bit) != 0)
+        if ((word & PageWord::reserved_bit) != 0)
             give_reserved(page + wanted, held - wanted);
         else
             runs_.give(page + wanted, held - wanted);

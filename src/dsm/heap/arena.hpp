@@ -61,7 +61,7 @@ public:
     /// Empty: no room. `alignment` a power of two.
     std::optional<Block> allocate(std::size_t bytes, std::size_t alignment) noexcept;
     /// A large block of which a part will be used: what commit() names. Freed, the rest of it is as
-    /// fresh as it was.
+    /// fresh as it was. Pages that were not fresh count as committed. Resized, it is none any more.
     std::optional<Block> reserve(std::size_t bytes) noexcept;
     bool is_reserved(std::uintptr_t block) const noexcept {
         return block - base_ < std::size_t{pages_} * page_bytes &&

@@ -269,12 +269,45 @@ TEST(Arena, a_reserved_block_comes_back_as_fresh_as_it_was_but_for_what_was_comm
     EXPECT_EQ(arena.word(block + 9 * page_bytes), 0U);
 }
 
-TEST(Arena, reserves_only_what_was_never_handed_out) {
+TEST(Arena, reserves_what_was_never_handed_out_or_says_what_is_to_be_cleared) {
     const AddressRange range{unmapped_base, std::size_t{64} << 20};
     TestArena arena{range};
-    ASSERT_TRUE(arena->deallocate(arena.take(std::size_t{40} << 20)));
+    const std::uintptr_t once = arena.take(std::size_t{40} << 20);
+    ASSERT_TRUE(arena->deallocate(once));
+    const auto behind = arena->reserve(std::size_t{20} << 20);
+    ASSERT_TRUE(behind);
+    EXPECT_TRUE(behind->zeroed);
+    EXPECT_EQ(arena->first_committed({behind->address, std::size_t{20} << 20}).bytes, 0U);
+    const auto again = arena->reserve(std::size_t{30} << 20);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->address, once);
+    EXPECT_FALSE(again->zeroed);
+    EXPECT_EQ(arena->first_committed({once, std::size_t{30} << 20}).bytes, std::size_t{30} << 20);
     EXPECT_FALSE(arena->reserve(std::size_t{30} << 20));
-    EXPECT_TRUE(arena->reserve(std::size_t{20} << 20));
+    EXPECT_TRUE(arena->resize(again->address, std::size_t{30} << 20));
+    EXPECT_FALSE(arena->is_reserved(again->address));
+    EXPECT_TRUE(arena->deallocate(again->address));
+    EXPECT_TRUE(arena->deallocate(behind->address));
+    EXPECT_EQ(arena->free_runs(), 1U);
+}
+
+TEST(Arena, gives_back_the_used_parts_of_a_reserved_block_alone) {
+    const AddressRange range{unmapped_base, std::size_t{256} << 20};
+    TestArena arena{range};
+    const auto block = arena->reserve(std::size_t{200} << 20);
+    arena->commit({block->address + (std::size_t{10} << 20), std::size_t{1} << 20});
+    arena->commit({block->address + (std::size_t{150} << 20), std::size_t{1} << 20});
+    ASSERT_TRUE(arena->deallocate(block->address));
+    std::array<AddressRange, 8> parts{};
+    std::size_t bytes = 0;
+    while (const std::size_t count = arena->take_freed(parts, page_bytes)) {
+        for (std::size_t i = 0; i < count; ++i) {
+            bytes += parts[i].bytes;
+            arena->give_back(parts[i], true);
+        }
+    }
+    EXPECT_EQ(bytes, std::size_t{2} << 20);
+    EXPECT_EQ(arena->freed_bytes(), 0U);
 }
 
 TEST(Arena, says_no_when_full_and_serves_again_after_a_free) {

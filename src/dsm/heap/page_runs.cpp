@@ -62,13 +62,22 @@ std::optional<ArenaRun> PageRuns::take(std::uint32_t count, std::uint32_t alignm
     return std::nullopt;
 }
 
-std::optional<ArenaRun> PageRuns::take_never_used(std::uint32_t count) noexcept {
+std::optional<std::uint32_t> PageRuns::find_for_reserve(std::uint32_t count) noexcept {
     const auto pages = static_cast<std::uint32_t>(links_.size() - 2);
     const Node last = links_[pages].run_ending_here;
-    if (last == 0 || count == 0) return std::nullopt;
-    const std::uint32_t first = std::max(last - 1, fresh_from_);
-    if (count > pages - first) return std::nullopt;
-    return carve(last, first, count);
+    const std::uint32_t first = last == 0 ? pages : std::max(last - 1, fresh_from_);
+    if (count > 0 && count <= pages - first) {
+        if (first > last - 1) {  // in two, which would grow together when one is given
+            const std::uint32_t begin = last - 1;
+            erase(last);
+            insert(begin, first - begin);
+            insert(first, pages - first);
+        }
+        return first;
+    }
+    const Node node = at_least({std::max<std::uint32_t>(count, 1), 0});
+    if (node == 0) return std::nullopt;
+    return node - 1;
 }
 
 ArenaRun PageRuns::carve(Node node, std::uint32_t first, std::uint32_t count) noexcept {
@@ -136,6 +145,8 @@ ArenaRun PageRuns::used_part(Node node, std::uint32_t alignment,
                              std::uint32_t phase) const noexcept {
     const std::uint32_t run_first = node - 1;
     const std::uint32_t run_end = run_first + links_[node].count;
+    // A part ends where so many pages behind it are fresh: of reserved blocks little is used.
+    constexpr std::uint64_t gap_max = 1024;
     // Counted from page -phase, where a block starts.
     std::uint64_t first = round_up(std::uint64_t{run_first} + phase, alignment);
     const std::uint64_t last = round_down(std::uint64_t{run_end} + phase, alignment);
@@ -144,8 +155,11 @@ ArenaRun PageRuns::used_part(Node node, std::uint32_t alignment,
         return !is_used(static_cast<std::uint32_t>(at - phase));
     };
     while (first < end && is_fresh(first)) ++first;
-    while (first < end && is_fresh(end - 1)) --end;
     if (first >= end) return {};
+    std::uint64_t used_end = first;
+    for (std::uint64_t at = first; at < end && at - used_end <= gap_max; ++at)
+        if (!is_fresh(at)) used_end = at + 1;
+    end = used_end;
     first = round_down(first, alignment);
     end = round_up(end, alignment);
     return {static_cast<std::uint32_t>(first - phase), static_cast<std::uint32_t>(end - first)};

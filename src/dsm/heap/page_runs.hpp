@@ -31,8 +31,13 @@ public:
     /// power of two) counted from page -`phase`; among equals the lowest. Empty: no such run.
     std::optional<ArenaRun> take(std::uint32_t count, std::uint32_t alignment,
                                  std::uint32_t phase) noexcept;
-    /// Takes `count` pages behind all that were ever handed out. Empty: there are not so many.
-    std::optional<ArenaRun> take_never_used(std::uint32_t count) noexcept;
+    /// Where so many free pages begin, a run's first page for take_at(): behind all that were ever
+    /// handed out, if there are so many.
+    std::optional<std::uint32_t> find_for_reserve(std::uint32_t count) noexcept;
+    /// Whether a free page is not fresh.
+    bool is_used(std::uint32_t page) const noexcept {
+        return (used_[page / 64] >> page % 64 & 1) != 0;
+    }
     /// Takes the `count` pages from `first` on, if a free run of so many starts there.
     bool take_at(std::uint32_t first, std::uint32_t count) noexcept;
     /// Gives back pages that take() or take_at() handed out.
@@ -71,9 +76,6 @@ private:
     void split(Node tree, Key key, Node& below, Node& from) noexcept;
     Node join(Node left, Node right) noexcept;
     ArenaRun carve(Node node, std::uint32_t first, std::uint32_t count) noexcept;
-    bool is_used(std::uint32_t page) const noexcept {
-        return (used_[page / 64] >> page % 64 & 1) != 0;
-    }
     template <class Visit>
     void for_used_words(std::uint32_t first, std::uint32_t end, Visit&& visit) noexcept;
     ArenaRun used_part(Node node, std::uint32_t alignment, std::uint32_t phase) const noexcept;

@@ -40,6 +40,7 @@ constinit std::array<std::atomic<FaultTarget*>, targets_max> targets{};
 constinit std::atomic<bool> installed{false};
 constinit std::atomic<void (*)(std::uintptr_t, bool) noexcept> explain{nullptr};
 constinit std::atomic<bool (*)(std::uintptr_t) noexcept> map_missing{nullptr};
+constinit std::atomic<bool (*)(std::uintptr_t, bool) noexcept> forbidden{nullptr};
 
 /// A load or store that a page table entry refused, or a fetch of code where it may lie. Everything
 /// else (kill, bad instructions, execution of data, poisoned memory) is the program's affair.
@@ -121,7 +122,10 @@ void handle(int signal, siginfo_t* info, void* raw_context) {
         pass_to_program(signal, *info, context);
     } else {
         const bool write = (context.uc_mcontext.gregs[REG_ERR] & error_write) != 0;
-        if (!ask_targets(address, write, context)) {
+        const auto forbids = forbidden.load();
+        const bool refused = signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
+                             forbids != nullptr && is_attached(address) && forbids(address, write);
+        if (refused || !ask_targets(address, write, context)) {
             if (is_attached(address))
                 refuse_attached(address, write, *info, context);
             else
@@ -153,6 +157,10 @@ void install_fault_handlers() noexcept {
 
 void explain_deaths(void (*say_more)(std::uintptr_t address, bool write) noexcept) noexcept {
     explain.store(say_more);
+}
+
+void forbid_accesses(bool (*is_forbidden)(std::uintptr_t address, bool write) noexcept) noexcept {
+    forbidden.store(is_forbidden);
 }
 
 void map_missing_by(bool (*map)(std::uintptr_t address) noexcept) noexcept {

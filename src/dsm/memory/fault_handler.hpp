@@ -19,4 +19,10 @@ void explain_deaths(void (*explain)(std::uintptr_t address, bool write) noexcept
 /// and may itself fault on global memory. True: the access is made again. One per process.
 void map_missing_by(bool (*map)(std::uintptr_t address) noexcept) noexcept;
 
+/// Sets the function that knows which accesses to attached memory the program has forbidden itself:
+/// they are a SIGSEGV of its own, no target is asked. It is asked where a page is there and the
+/// kernel has refused, in the faulting thread, on its alternate stack, and may itself fault on
+/// global memory. One per process.
+void forbid_accesses(bool (*is_forbidden)(std::uintptr_t address, bool write) noexcept) noexcept;
+
 }  // namespace hiroba::dsm

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "abi/libc/calls/kernel_access.hpp"
+#include "base/fatal.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -46,6 +48,16 @@ ThroughCache::ThroughCache(long number, const CallArguments& arguments) noexcept
     }
     const bool sets = number == SYS_fcntl && a[1] == F_SETFL && (a[2] & O_DIRECT) != 0;
     if (sets && !is_pipe(a[0])) a[2] &= ~long{O_DIRECT};
+}
+
+void refuse_soft_dirty(const char* path) noexcept {
+    if (path == nullptr) return;
+    const std::string_view name{path};
+    if (!name.starts_with("/proc/") || !name.ends_with("/clear_refs")) return;
+    die(exit_environment,
+        "%s refused: the kernel of each node notes what that node alone has written; protect pages "
+        "by mprotect and note SIGSEGV, or run on one node (-n 1)",
+        path);
 }
 
 bool add_memory_as_file(PinnedBuffers& buffers, long number, const CallArguments& arguments,

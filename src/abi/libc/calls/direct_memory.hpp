@@ -24,6 +24,11 @@ private:
     open_how how_{};
 };
 
+/// Ends the job where a program is about to clear the bits by which the kernel notes what was
+/// written
+/// (/proc/PID/clear_refs): each node's knows its own threads' writes, and the fault engine's.
+void refuse_soft_dirty(const char* path) noexcept;
+
 /// Pins what a call on /proc/self/mem is about: global memory, by the place in the file.
 /// @param place  -1: that of the call's own argument
 /// @return false when it is no such call

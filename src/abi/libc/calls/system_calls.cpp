@@ -291,6 +291,8 @@ long perform(long number, const CallArguments& asked) noexcept {
         return dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     }
     if (row->opens) refuse_unit(*row, arguments);
+    if (row->opens && row->touches[0].use == Use::text)
+        refuse_soft_dirty(pointer<const char>(a[row->touches[0].argument]));
     if (const auto owner = foreign_owner(*row, arguments)) {
         return perform_on_owner(*owner, number, arguments);
     }

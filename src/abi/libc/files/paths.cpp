@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi/libc/calls/direct_memory.hpp"
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/real.hpp"
@@ -49,6 +50,7 @@ int cached(int flags) noexcept { return spans_nodes() ? flags & ~O_DIRECT : flag
 template <class Real, class... Rest>
 auto with_path(const Real& real, const char* path, Rest... rest) {
     let_kernel_read_text(path);
+    if (spans_nodes()) refuse_soft_dirty(path);
     return real(path, rest...);
 }
 
@@ -84,6 +86,7 @@ int openat(int directory, const char* path, int flags, ...) {
     const mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
     let_kernel_read_text(path);
+    if (spans_nodes()) refuse_soft_dirty(path);
     return real_openat(directory, path, cached(flags), mode);
 }
 int openat64(int directory, const char* path, int flags, ...) {
@@ -92,6 +95,7 @@ int openat64(int directory, const char* path, int flags, ...) {
     const mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
     let_kernel_read_text(path);
+    if (spans_nodes()) refuse_soft_dirty(path);
     return real_openat64(directory, path, cached(flags), mode);
 }
 int creat(const char* path, mode_t mode) { return with_path(real_creat, path, mode); }

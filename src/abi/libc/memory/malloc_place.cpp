@@ -247,18 +247,21 @@ void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed
 void* reserve_for_program(std::size_t bytes, bool accessible) noexcept {
     const RuntimeScope latches;
     dsm::Heap* const heap = global_heap();
-    bool zeroed = true;
     void* block = nullptr;
-    if (heap != nullptr && bytes <= PTRDIFF_MAX) {
-        if (!accessible) block = heap->reserve(bytes);
-        if (block == nullptr) block = heap->allocate(bytes, page_bytes, &zeroed);
-    }
+    if (heap != nullptr && bytes <= PTRDIFF_MAX) block = heap->reserve(bytes);
     if (block == nullptr) {
         say_refused(bytes, heap);
         return nullptr;
     }
-    if (!zeroed) std::memset(block, 0, bytes);
-    reserved_block_changed(0, heap->usable_bytes(block));
+    const std::size_t held = heap->usable_bytes(block);
+    const auto begin = reinterpret_cast<std::uintptr_t>(block);
+    for (std::uintptr_t at = begin; at < begin + held;) {
+        const dsm::AddressRange used = heap->first_committed({at, begin + held - at});
+        if (used.bytes > 0) std::memset(reinterpret_cast<void*>(used.address), 0, used.bytes);
+        at = used.bytes > 0 ? used.end() : begin + held;
+    }
+    if (accessible) heap->resize(block, held);
+    reserved_block_changed(0, held);
     return block;
 }
 

@@ -24,6 +24,7 @@
 #include "abi/libc/memory/mapping_table.hpp"
 #include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/memory/memory_limit.hpp"
+#include "abi/libc/memory/protections.hpp"
 #include "abi/libc/memory/shared_files.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
@@ -130,6 +131,12 @@ bool is_reservation(const Wanted& wanted) noexcept {
            (!is_accessible(wanted.protection) || (is_large && (wanted.flags & MAP_NORESERVE) != 0));
 }
 
+/// What is mapped inaccessible is a guard, until mprotect().
+void forbid_reserved(const Wanted& wanted, const void* at) noexcept {
+    if (is_anonymous(wanted) && !is_accessible(wanted.protection))
+        set_protection({number(at), wanted.bytes}, wanted.protection);
+}
+
 /// Memory of its own for a mapping; zero, or the file's bytes.
 void* map_somewhere(const Wanted& wanted) noexcept {
     const bool reserves = is_reservation(wanted);
@@ -144,6 +151,7 @@ void* map_somewhere(const Wanted& wanted) noexcept {
         }
     }
     const bool shows_file = !is_anonymous(wanted) && (wanted.flags & MAP_TYPE) != MAP_PRIVATE;
+    forbid_reserved(wanted, block);
     const std::scoped_lock guard{table_latch};
     table().add({number(block), wanted.bytes}, shows_file, reserves);
     return block;
@@ -184,12 +192,14 @@ void commit(dsm::AddressRange part, int protection) noexcept {
 void* map_over(const Wanted& wanted) noexcept {
     if ((number(wanted.address) & (page_bytes - 1)) != 0) return fail(EINVAL);
     if ((wanted.flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE) return fail(EEXIST);
+    allow_all({number(wanted.address), wanted.bytes});
     clear({number(wanted.address), wanted.bytes});
     commit({number(wanted.address), wanted.bytes}, wanted.protection);
     if (!is_anonymous(wanted)) {
         const int error = read_in(wanted, static_cast<std::byte*>(wanted.address));
         if (error != 0) return fail(error);
     }
+    forbid_reserved(wanted, wanted.address);
     const std::scoped_lock guard{table_latch};
     table().add_part({number(wanted.address), wanted.bytes});  // another node's block: its books
     return wanted.address;
@@ -216,7 +226,10 @@ std::optional<void*> map_view(const Wanted& wanted) noexcept {
         wanted.bytes > PTRDIFF_MAX || wanted.fd < 0 || (wanted.offset & (page_bytes - 1)) != 0)
         return std::nullopt;
     if ((wanted.flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE) return std::nullopt;
-    if (fixed && is_global(wanted.address) && !is_unused_reservation(wanted)) return std::nullopt;
+    if (fixed && is_global(wanted.address)) {
+        if (!is_unused_reservation(wanted)) return std::nullopt;
+        allow_all({number(wanted.address), round_up(wanted.bytes, page_bytes)});
+    }
     return map_file_shared({fixed ? wanted.address : nullptr, wanted.bytes, wanted.protection,
                             wanted.flags, wanted.fd, wanted.offset});
 }
@@ -246,7 +259,8 @@ void* map_early(const Wanted& wanted) noexcept {
     const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
     if (!fixed && is_anonymous(wanted) && (wanted.protection & PROT_EXEC) == 0) {
         const bool is_late = early_mappings().is_announced();  // what the take-over itself maps
-        void* const made = early_mappings().map(wanted.bytes, wanted.protection, wanted.flags);
+        void* const made =
+            early_mappings().map(wanted.address, wanted.bytes, wanted.protection, wanted.flags);
         if (made != MAP_FAILED) return made;
         if (!is_late) {
             if (errno == ENOMEM) say_early_is_full(wanted.bytes);
@@ -283,6 +297,7 @@ int unmap(void* address, std::size_t bytes) noexcept {
         return -1;
     }
     const dsm::AddressRange part{number(address), round_up(bytes, page_bytes)};
+    allow_all(part);
     std::unique_lock guard{table_latch};
     const bool known = table().block_of(part.address).has_value();
     const auto empty = table().remove(part);
@@ -324,6 +339,7 @@ void* remap(void* address, std::size_t before, std::size_t after, int flags) noe
     before = round_up(before, page_bytes);
     after = round_up(after, page_bytes);
     if (after == 0 || before == 0 || (flags & MREMAP_FIXED) != 0) return fail(EINVAL);
+    allow_all({number(address), before});
     if (after == before || resize_here(address, before, after)) return address;
     if (after < before) {
         unmap(static_cast<std::byte*>(address) + after, before - after);
@@ -349,7 +365,8 @@ void* remap_early(void* address, std::size_t before, std::size_t after, int flag
         return address;
     }
     if ((flags & MREMAP_MAYMOVE) == 0) return fail(ENOMEM);
-    void* const moved = early.map(after, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    void* const moved =
+        early.map(nullptr, after, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
     if (moved == MAP_FAILED) return moved;
     std::memcpy(moved, address, before);
     early.unmap(address, before);
@@ -361,8 +378,14 @@ int protect(void* address, std::size_t bytes, int protection) noexcept {
     const bool shows_file = table().shows_file(number(address));
     guard.unlock();
     if ((protection & PROT_WRITE) == 0 || !shows_file) {
-        commit({round_down(number(address), page_bytes), round_up(bytes, page_bytes)}, protection);
-        return 0;
+        const dsm::AddressRange part{number(address), round_up(bytes, page_bytes)};
+        const bool aligned = (part.address & (page_bytes - 1)) == 0;
+        if (aligned && bytes == 0) return 0;
+        if (aligned) commit(part, protection);
+        const int error = aligned ? set_protection(part, protection) : EINVAL;
+        if (error == 0) return 0;
+        errno = error;
+        return -1;
     }
     say("mprotect of %lu bytes at %p refused: a shared mapping of a file was read in, and what is "
         "written to it would be lost; map it private, or use pwrite",
@@ -382,7 +405,10 @@ int advise(void* address, std::size_t bytes, int advice) noexcept {
         std::unique_lock guard{table_latch};
         const bool shows_file = table().shows_file(number(address));
         guard.unlock();
-        if (!shows_file) clear({number(address), round_up(bytes, page_bytes)});
+        if (shows_file) return 0;
+        const dsm::AddressRange part{number(address), round_up(bytes, page_bytes)};
+        const AllowedMeanwhile allowed{part};
+        clear(part);
     }
     return 0;
 }
@@ -399,7 +425,7 @@ bool is_view(const void* address, const void* return_address) noexcept {
 
 /// Whether it is an early mapping of this process, whose take-over is yet to come.
 bool is_early(const void* address) noexcept {
-    return EarlyMappings::owns(address) && world() == nullptr;
+    return early_mappings().owns(address) && world() == nullptr;
 }
 /// Likewise, and the fault engine has it: what is asked for it is advice.
 bool is_given_over(const void* address) noexcept {

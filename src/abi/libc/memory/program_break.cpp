@@ -49,14 +49,15 @@ private:
     bool open() noexcept {
         const World* const node = world();
         const bool of_others =
-            node != nullptr && EarlyMappings::owns(begin_) && node->job.self.value != 0;
+            node != nullptr && early_mappings().owns(begin_) && node->job.self.value != 0;
         if (begin_ != nullptr && !of_others) return true;
         bool zeroed = true;
         void* room = nullptr;
         if (node != nullptr) {
             room = node->heap->allocate(room_bytes, page_bytes, &zeroed);
         } else {
-            room = early_mappings().map(room_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS);
+            room =
+                early_mappings().map(nullptr, room_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS);
             if (room == MAP_FAILED) room = nullptr;
         }
         begin_ = now_ = highest_ = accessible_ = static_cast<std::byte*>(room);
@@ -65,7 +66,8 @@ private:
     }
     /// Before the take-over, piece by piece, so that what limits a process's data holds.
     bool make_accessible(std::byte* end) noexcept {
-        if (!EarlyMappings::owns(begin_) || early_mappings().is_given_over() || end <= accessible_)
+        if (!early_mappings().owns(begin_) || early_mappings().is_given_over() ||
+            end <= accessible_)
             return true;
         const std::size_t bytes = round_up(static_cast<std::size_t>(end - accessible_), page_bytes);
         if (real_mprotect(accessible_, bytes, PROT_READ | PROT_WRITE) != 0) return false;

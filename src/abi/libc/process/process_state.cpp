@@ -20,6 +20,7 @@
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/handles/kept_objects.hpp"
 #include "abi/libc/memory/kept_texts.hpp"
+#include "abi/libc/memory/protections.hpp"
 #include "abi/libc/memory/shared_files.hpp"
 #include "abi/libc/process/cxx_handlers.hpp"
 #include "abi/libc/process/later_libraries.hpp"
@@ -55,6 +56,7 @@ struct State {
     StandardOwners* standard = nullptr;
     KeptObjects* kept = nullptr;
     CxxHandlers handlers = {};
+    const ProtectionList* protections = nullptr;
     std::uint64_t file_views = 0;  ///< which of node 0's have to be looked at
     unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
 };
@@ -81,6 +83,7 @@ void look_at_process() noexcept {
     own.libraries = opened_libraries();
     own.standard = publish_standard_owners();
     own.kept = publish_kept_objects();
+    own.protections = publish_protections();
     own.file_views = version_of_file_views();
     if (own.has_ids) own.ids = current_ids();
     own.handlers = cxx_handlers();
@@ -116,6 +119,7 @@ void become(const State& next) noexcept {
     adopt_kept_objects(next.kept);
     set_cxx_handlers(next.handlers);
     adopt_file_views(next.file_views);
+    adopt_protections(next.protections);
     if (environ != next.environment) environ = next.environment;
     if (next.has_umask) real_umask(next.umask);
     if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the kernel's protections, this node's table of them, and what travels.
+// Invariant: an access that the table forbids reaches no FaultTarget: it is a SIGSEGV of the
+// program's. The lock is held for private memory alone, so that the fault handler may take it.
+#include "abi/libc/memory/protections.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+#include "abi/libc/memory/malloc_place.hpp"
+#include "abi/libc/memory/protection_table.hpp"
+#include "abi/libc/process/process_state.hpp"
+#include "abi/world.hpp"
+#include "base/fatal.hpp"
+#include "base/latch.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/memory/fault_handler.hpp"
+#include "dsm/memory/kernel_calls.hpp"
+
+namespace hiroba::abi {
+
+/// What one node has allowed in regions, in its page; it alone writes there, and node 0 between
+/// regions.
+struct AllowedLog {
+    std::uint64_t count = 0;
+    std::uint64_t room = 0;
+    dsm::AddressRange* ranges = nullptr;
+};
+
+struct ProtectionList {
+    std::uint64_t count = 0;
+    std::uint64_t room = 0;
+    ProtectedRange ranges[];
+};
+
+struct AllowedMeanwhile::Before {
+    std::vector<ProtectedRange> ranges;
+};
+
+namespace {
+
+constexpr int all = ProtectionTable::all;
+constexpr dsm::AddressRange everything{0, UINTPTR_MAX};
+
+constinit Latch table_latch;  ///< guards both tables
+constinit Latch log_latch;
+constinit std::atomic<std::size_t> forbidden{0};  ///< ranges in the table
+constinit std::atomic<bool> ever_forbidden{false};
+constinit ProtectionList* published = nullptr;  ///< node 0's
+
+/// Behind what else lies in the page.
+AllowedLog& log_of(NodeId node) noexcept {
+    return *reinterpret_cast<AllowedLog*>(page_of_node(node) + page_bytes / 2);
+}
+
+ProtectionTable& table() noexcept {
+    static auto* const made = new ProtectionTable;
+    return *made;
+}
+
+/// What of it this node has forbidden in its own arena, in regions: node 0 does not know.
+ProtectionTable& local_table() noexcept {
+    static auto* const made = new ProtectionTable;
+    return *made;
+}
+
+/// Whether the range is in `ranges`, in ascending order at first, just so.
+bool contains(const std::vector<ProtectedRange>& ranges, const ProtectedRange& wanted) noexcept {
+    return std::ranges::any_of(ranges, [&](const ProtectedRange& each) {
+        return each.range.address == wanted.range.address &&
+               each.range.bytes == wanted.range.bytes && each.protection == wanted.protection;
+    });
+}
+
+bool is_worker() noexcept { return world()->job.self.value != 0; }
+
+/// Holds the table; signals of the program wait, whose handlers might fault.
+class TableLock {
+public:
+    TableLock() noexcept { table_latch.lock(); }
+    ~TableLock() {
+        // Relaxed: a thread that has not heard of a page that is forbidden just now may be early.
+        forbidden.store(table().size(), std::memory_order_relaxed);
+        table_latch.unlock();
+    }
+    TableLock(const TableLock&) = delete;
+    TableLock& operator=(const TableLock&) = delete;
+
+private:
+    RuntimeScope here_;
+};
+
+int apply(dsm::AddressRange range, int protection) noexcept {
+    const long result =
+        dsm::kernel_call(SYS_mprotect, range.address, range.bytes, long{protection & all});
+    return dsm::kernel_failed(result) ? static_cast<int>(-result) : 0;
+}
+
+int set_here(dsm::AddressRange range, int protection) noexcept {
+    const TableLock lock;
+    if ((protection & all) == all && table().in(range).empty()) return 0;
+    const int error = apply(range, protection);
+    if (error == 0) table().set(range, protection);
+    return error;
+}
+
+void* allocate_shared(std::size_t bytes) noexcept {
+    bool zeroed = false;
+    void* const block = world()->heap->allocate(bytes, 64, &zeroed);
+    if (block == nullptr)
+        die(exit_environment, "no room for %lu bytes about protections: set HIROBA_HEAP", bytes);
+    return block;
+}
+
+/// Other nodes find it there when they meet the page.
+void write_down_allowed(dsm::AddressRange range) noexcept {
+    const RuntimeScope here;
+    const std::scoped_lock guard{log_latch};
+    AllowedLog& log = log_of(world()->job.self);
+    if (log.count > 0 && log.ranges[log.count - 1].end() == range.address) {
+        log.ranges[log.count - 1].bytes += range.bytes;
+        return;
+    }
+    if (log.count == log.room) {
+        const std::uint64_t room = std::max<std::uint64_t>(64, 2 * log.room);
+        auto* const more =
+            static_cast<dsm::AddressRange*>(allocate_shared(room * sizeof(dsm::AddressRange)));
+        std::copy(log.ranges, log.ranges + log.count, more);
+        log.ranges = more;  // the former one stays: others may be reading it
+        log.room = room;
+    }
+    log.ranges[log.count] = range;
+    ++log.count;
+}
+
+/// What some node has allowed around the page since node 0's list was made; empty: nothing.
+dsm::AddressRange allowed_elsewhere(std::uintptr_t address) noexcept {
+    for (std::uint32_t node = 0; node < world()->job.nodes; ++node) {
+        if (node == world()->job.self.value) continue;  // the table knows
+        const AllowedLog& log = log_of(NodeId{node});
+        for (std::uint64_t i = 0; i < log.count; ++i)
+            if (log.ranges[i].contains(address)) return log.ranges[i];
+    }
+    return {};
+}
+
+bool forbids(std::uintptr_t address, bool write) noexcept {
+    const std::scoped_lock guard{table_latch};
+    return table().forbids(address, write);
+}
+
+/// In the faulting thread, on its alternate stack.
+bool is_forbidden(std::uintptr_t address, bool write) noexcept {
+    if (forbidden.load(std::memory_order_relaxed) == 0) return false;
+    if (!forbids(address, write)) return false;
+    const dsm::AddressRange allowed = allowed_elsewhere(address);
+    if (allowed.bytes == 0) return true;
+    set_here(allowed, all);
+    return false;
+}
+
+void forbid_from_now_on() noexcept {
+    dsm::forbid_accesses(&is_forbidden);
+    ever_forbidden.store(true, std::memory_order_relaxed);
+}
+
+ProtectionList* make_list(std::size_t room) noexcept {
+    auto* const list = static_cast<ProtectionList*>(
+        allocate_shared(sizeof(ProtectionList) + room * sizeof(ProtectedRange)));
+    list->room = room;
+    return list;
+}
+
+/// What the nodes have allowed in the regions before.
+void take_in_logs() noexcept {
+    for (std::uint32_t node = 0; node < world()->job.nodes; ++node) {
+        AllowedLog& log = log_of(NodeId{node});
+        for (std::uint64_t i = 0; i < log.count; ++i) set_here(log.ranges[i], all);
+        if (log.count > 0) log.count = 0;
+    }
+}
+
+}  // namespace
+
+int set_protection(dsm::AddressRange range, int protection) noexcept {
+    static const bool carried_out = std::string_view{world()->memory->engine().name} == "uffd";
+    if (!carried_out) return 0;
+    // The processor reads what it may write or execute.
+    if ((protection & PROT_WRITE) != 0) protection = all;
+    if ((protection & PROT_EXEC) != 0) protection |= PROT_READ;
+    const bool allows = (protection & all) == all;
+    // Relaxed: who was told of a forbidden page comes after the store.
+    if (allows && !ever_forbidden.load(std::memory_order_relaxed)) return 0;
+    if (!allows) forbid_from_now_on();
+    const bool in_region = is_worker() || world()->omp->place().team_size > 1;
+    // What was allowed in regions came before this.
+    if (!in_region) take_in_logs();
+    const int error = set_here(range, protection);
+    if (error != 0) return error;
+    const bool own = world()->map->heap_arena(world()->job.self).contains(range.address);
+    // A worker is told that it stays here; a block of its own nobody else has heard of.
+    if (!is_worker() || (!allows && !own)) process_state_changed("mprotect()");
+    if (is_worker() && own) {
+        const TableLock lock;
+        local_table().set(range, protection);
+    }
+    if (allows && in_region) write_down_allowed(range);
+    return 0;
+}
+
+void allow_all(dsm::AddressRange range) noexcept {
+    if (ever_forbidden.load(std::memory_order_relaxed)) set_protection(range, all);
+}
+
+AllowedMeanwhile::AllowedMeanwhile(dsm::AddressRange range) noexcept {
+    if (forbidden.load(std::memory_order_relaxed) == 0) return;
+    const TableLock lock;
+    auto ranges = table().in(range);
+    if (ranges.empty()) return;
+    before_ = new Before{std::move(ranges)};
+    for (const ProtectedRange& each : before_->ranges) {
+        apply(each.range, all);
+        table().set(each.range, all);
+    }
+}
+
+AllowedMeanwhile::~AllowedMeanwhile() {
+    if (before_ == nullptr) return;
+    for (const ProtectedRange& each : before_->ranges) set_here(each.range, each.protection);
+    delete before_;
+}
+
+const ProtectionList* publish_protections() noexcept {
+    if (!ever_forbidden.load(std::memory_order_relaxed)) return nullptr;
+    take_in_logs();
+    std::vector<ProtectedRange> ranges;
+    {
+        const TableLock lock;
+        ranges = table().in(everything);
+    }
+    if (published == nullptr || published->room < ranges.size())
+        published = make_list(std::max<std::size_t>(64, 2 * ranges.size()));
+    published->count = ranges.size();
+    std::ranges::copy(ranges, published->ranges);
+    return published;
+}
+
+// What stays as it was is not touched: a program may have thousands of guards.
+void adopt_protections(const ProtectionList* list) noexcept {
+    if (list == nullptr) return;
+    forbid_from_now_on();
+    std::vector<ProtectedRange> wanted(list->ranges, list->ranges + list->count);
+    const TableLock lock;
+    std::ranges::copy(local_table().in(everything), std::back_inserter(wanted));
+    const std::vector<ProtectedRange> before = table().in(everything);
+    for (const ProtectedRange& each : before) {
+        if (contains(wanted, each)) continue;
+        apply(each.range, all);
+        table().set(each.range, all);
+    }
+    for (const ProtectedRange& each : wanted) {
+        if (contains(before, each)) continue;
+        if (const int error = apply(each.range, each.protection); error != 0)
+            die(exit_environment, "mprotect of %lu bytes at 0x%lx, as on node 0, failed: error %d",
+                each.range.bytes, each.range.address, error);
+        table().set(each.range, each.protection);
+    }
+}
+
+}  // namespace hiroba::abi
