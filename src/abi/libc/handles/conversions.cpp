@@ -96,7 +96,7 @@ iconv_t hand_over(iconv_t made, const char* to, const char* from) noexcept {
     auto* const record = static_cast<Record*>(
         allocate_for_program(sizeof(Record) + to_bytes + from_bytes, 64, false));
     if (twin == nullptr || record == nullptr) {
-        __libc_free(twin);
+        libc_free(twin);
         release_block(record);
         real_iconv_close(made);
         errno = ENOMEM;

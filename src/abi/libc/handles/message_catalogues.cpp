@@ -62,7 +62,7 @@ nl_catd hand_over(nl_catd made, const char* name, int flag) noexcept {
     auto* const record =
         static_cast<Record*>(allocate_for_program(sizeof(Record) + bytes, 64, false));
     if (twin == nullptr || record == nullptr) {
-        __libc_free(twin);
+        libc_free(twin);
         release_block(record);
         real_catclose(made);
         errno = ENOMEM;

@@ -15,7 +15,7 @@
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
 
-HIROBA_REAL(mallinfo2);
+HIROBA_REAL_OF_LIBC(mallinfo2);
 
 namespace hiroba::abi {
 
