@@ -98,6 +98,7 @@ def all_cases():
         Case("openmp_rows.f90"),
         Case("spin_on_flag.c"),
         Case("flags.c"),
+        Case("flag_behind_pages.c"),
         Case("tasks.c", tasks=True),
         Case("tasks.c", tasks=True, environment={"HIROBA_PROVIDER": "udp"}),
         Case("tasks_depend.c"),

@@ -73,6 +73,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{statistics_, &PlaceCounters::fault_ns};
+    if (write) await_last_look();
     const FaultUnderWay under_way{entries_[block], write, guess_.quantum};
     close_waited_for(block);
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere
@@ -106,10 +107,8 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     if (!write && entries_[block].spin.is_waited_for()) guess_.spins.note_open(block);
     // Where a first write is itself a fault, what a write miss brings along would cost another.
     if (stays) return true;
-    if (write && !absent)
-        open_ahead(block);
-    else if (!write || !engine_->facts().write_faults)
-        fetch_around(block, last_time);
+    if (write && !absent) return open_ahead(block), true;
+    if (!write || !engine_->facts().write_faults) fetch_around(block, last_time);
     return true;
 }
 

@@ -251,6 +251,8 @@ private:
     }
     bool seems_to_spin() const noexcept { return guess_.spins.is_behind_aside(now_ns()); }
     void note_spin(BlockId block) noexcept;
+    void note_spin_by_flushes() noexcept;
+    void tell_of_spin() noexcept;
     static void on_spin_seen(void* self, NodeId from, Bytes body) noexcept;
     void await_written(BlockId block, std::uint64_t offset) noexcept;
     bool is_written_elsewhere(BlockId block, std::uint64_t offset, std::uint64_t word) noexcept;
@@ -320,6 +322,7 @@ private:
     // Release (node_release.cpp).
     bool flush_on_runtime_stack(Flusher flusher, Others others) noexcept;
     bool flush_in_order(Flusher flusher, Others others) noexcept;
+    void flush_for_spins(Others others) noexcept;
     void learn_notices(NodeId from, Bytes news) noexcept;
     NewsView view(NodeId from, Bytes news) const noexcept {
         return {from, news, news_.epochs().nodes()};
@@ -335,6 +338,7 @@ private:
     bool has_nothing_to_release() noexcept;
     void note_release() noexcept;
     void end_release() noexcept;
+    void await_last_look() noexcept;
     void merge_until_quiet(Others others) noexcept;
     void put_off_work() noexcept;
     void gather_work(Others others) noexcept;

@@ -19,9 +19,11 @@ void Node::flush() noexcept {
     on_runtime_stack([&] {
         if (flush_on_runtime_stack(Flusher::program, others)) {
             flushes_.note_found();
-        } else if (flushes_.wait([this] { return learn_flushed(); })) {
-            acquire_flushed(Flusher::program, others);
+            return;
         }
+        const FlushWait waited = flushes_.wait([this] { return learn_flushed(); });
+        if (waited == FlushWait::learned) acquire_flushed(Flusher::program, others);
+        if (waited == FlushWait::again) note_spin_by_flushes();
     });
     if (alone) standstill.end(standstill.context);
 }
@@ -110,6 +112,13 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     }
     flushes_.note_all_told();
     return true;
+}
+
+// Behind a release of the program's, with nothing held. A thread elsewhere waits by flushes for
+// what this node may just have written: its flushes see what was flushed, and no other release.
+void Node::flush_for_spins(Others others) noexcept {
+    if (!news_.program_flushes() || !somebody_spins() || flushes_.are_fences()) return;
+    on_runtime_stack([&] { flush_on_runtime_stack(Flusher::program, others); });
 }
 
 bool Node::has_untold_work() noexcept {

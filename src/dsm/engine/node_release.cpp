@@ -8,10 +8,12 @@
 #include <mutex>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
+#include "dsm/guess/bounded_wait.hpp"
 #include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
@@ -22,8 +24,8 @@ void Node::release(Others others) noexcept {
     release_.call_hook();
     if (is_alone_) return note_release();
     if (others == Others::stopped || hands_over_all()) give_up_expected();
-    if (has_nothing_to_release()) return;
-    on_runtime_stack([&] { release_on_runtime_stack(others); });
+    if (!has_nothing_to_release()) on_runtime_stack([&] { release_on_runtime_stack(others); });
+    flush_for_spins(others);
 }
 
 // A synchronization with nothing to say costs a few loads, where the engine knows that nothing was
@@ -59,21 +61,35 @@ void Node::release_on_runtime_stack(Others others) noexcept {
 // Looks again for what other threads have written while this thread looked at one block after the
 // other: such writes may lie in blocks that it has passed, and be older than what it found behind
 // them. It looks until nothing more was written. All of it is one release, and no node sees only a
-// part (invariant 14). Threads that never stop writing get the last of these looks without another
-// behind it.
+// part (invariant 14). Threads that write without end are stopped meanwhile at their next first
+// write to a block (await_last_look).
 void Node::merge_until_quiet(Others others) noexcept {
-    constexpr unsigned looks_max = 8;
+    constexpr unsigned looks_max = 64;
     merge_work(others);
     if (others == Others::stopped) return;
     std::size_t merged_before = 0;
     for (unsigned looks = 1; looks < looks_max && release_.merged() > merged_before; ++looks) {
-        if (!engine_->has_written() && !release_.unmerged().any()) return;
+        if (!engine_->has_written() && !release_.unmerged().any()) break;
         merged_before = release_.merged();
+        release_.stop_writers(true);
         gather_work(others);
         drop_unchanged_work(Look::again);
-        if (!release_.has_room()) return put_off_work();
+        if (!release_.has_room()) {
+            put_off_work();
+            break;
+        }
         merge_work(others);
     }
+    release_.stop_writers(false);
+}
+
+// Before the fault of a first write, with nothing held. Bounded: the release may wait for another
+// node, and what it then publishes is ordered but for this write.
+void Node::await_last_look() noexcept {
+    constexpr std::uint64_t longest_ns = 2'000'000;
+    if (!release_.stops_writers()) return;
+    for (BoundedWait wait{now_ns(), longest_ns}; release_.stops_writers() && !wait.is_over();)
+        wait.pause();
 }
 
 // All in one piece: another thread's news have all of a release or nothing.

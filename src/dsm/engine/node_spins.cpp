@@ -30,13 +30,20 @@ void Node::note_spin(BlockId block) noexcept {
     entries_[block].spin.waits.store(waits_max, std::memory_order_relaxed);
     const std::uint64_t now = now_ns();
     guess_.spins.note_seen(now);
-    if (!guess_.spins.tells_others(now)) return;
-    on_runtime_stack([&] {
-        for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
-            if (NodeId{node} == self_) continue;
-            endpoint_.send(NodeId{node}, message::spin_seen, net::Urgency::when_polled, {});
-        }
-    });
+    if (guess_.spins.tells_others(now)) on_runtime_stack([&] { tell_of_spin(); });
+}
+
+// A thread flushes again and again and finds nothing: the flag that it waits for may have been
+// written without a flush behind it, by a thread that sleeps in a barrier now. On a private stack.
+void Node::note_spin_by_flushes() noexcept {
+    if (guess_.spins.tells_others(now_ns())) tell_of_spin();
+}
+
+void Node::tell_of_spin() noexcept {
+    for (std::uint32_t node = 0; node < endpoint_.nodes(); ++node) {
+        if (NodeId{node} == self_) continue;
+        endpoint_.send(NodeId{node}, message::spin_seen, net::Urgency::wake_service, {});
+    }
 }
 
 void Node::on_spin_seen(void* self, NodeId, Bytes) noexcept {

@@ -21,6 +21,10 @@
 
 namespace hiroba::dsm {
 
+/// What the wait behind a flush that found nothing has come to. again: in vain, as the flush just
+/// before, so that a thread of the program waits for a flag.
+enum class FlushWait : std::uint8_t { learned, in_vain, again };
+
 /// Thread: any; with the latch where nothing else is said.
 class Flushes {
 public:
@@ -78,10 +82,9 @@ public:
     /// Whether something was found: then no flush has been in vain. Without the latch.
     void note_found() noexcept { in_vain_.store(0, std::memory_order_relaxed); }
     /// After a flush that found nothing: waits a little where flushes in vain follow each other.
-    /// learn(): whether something was flushed meanwhile, and is learned now. Returns whether it
-    /// was. Without the latch.
+    /// learn(): whether something was flushed meanwhile, and is learned now. Without the latch.
     template <class Learn>
-    bool wait(Learn&& learn) noexcept;
+    FlushWait wait(Learn&& learn) noexcept;
 
 private:
     friend class NodeView;
@@ -108,7 +111,7 @@ private:
 // what was written here. It has written nothing meanwhile, so that what is found only need be
 // acquired.
 template <class Learn>
-bool Flushes::wait(Learn&& learn) noexcept {
+FlushWait Flushes::wait(Learn&& learn) noexcept {
     constexpr std::uint64_t at_once_ns = 1'000, look_ns = 4'000;
     endpoint_.poll();
     // Relaxed, and no read-modify-write: they only say for about how long this has gone on.
@@ -121,7 +124,7 @@ bool Flushes::wait(Learn&& learn) noexcept {
     for (std::uint64_t now = begin;;) {
         if (comes_back && learn()) {
             note_found();
-            return true;
+            return FlushWait::learned;
         }
         if (now - begin >= look_ns) break;
         if (vain > std::min(shortage_.spins(), endpoint_.spins())) {
@@ -138,7 +141,7 @@ bool Flushes::wait(Learn&& learn) noexcept {
         if (takes_turns) break;
     }
     in_vain_ns_.store(now_ns(), std::memory_order_relaxed);
-    return false;
+    return comes_back ? FlushWait::again : FlushWait::in_vain;
 }
 
 }  // namespace hiroba::dsm

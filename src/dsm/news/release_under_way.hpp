@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <span>
 
@@ -29,6 +30,10 @@ public:
     bool try_lock() noexcept { return role_.try_lock(); }
     void unlock() noexcept { role_.unlock(); }
     void await_open() const noexcept { role_.await_open(); }
+
+    /// Whether the program's threads wait before their first write to a block. Thread: any.
+    bool stops_writers() const noexcept { return stops_.load(std::memory_order_relaxed); }
+    void stop_writers(bool stop) noexcept { stops_.store(stop, std::memory_order_relaxed); }
 
     /// Called on the program's thread before it releases. Before its first thread.
     void before_by(void (*hook)() noexcept) noexcept { hook_ = hook; }
@@ -102,6 +107,7 @@ private:
     friend class NodeView;
 
     Latch role_;
+    std::atomic<bool> stops_{false};
     OwnReleases numbers_;
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0, reported_count_ = 0;  ///< of work_, what the engine saw written
