@@ -18,6 +18,8 @@
 #include "abi/libc/memory/memory_limit.hpp"
 #include "abi/libc/process/crashes.hpp"
 #include "abi/libc/process/job_end.hpp"
+#include "abi/libc/process/process_ids.hpp"
+#include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/thread_attributes.hpp"
 #include "abi/libc/process/user_ids.hpp"
@@ -112,6 +114,7 @@ void run_main() {
 void run_thread(std::uint32_t local_thread) {
     examine_this_thread();
     if (local_thread == 0) {
+        become_first_thread();
         if (world()->job.self.value == 0) run_main();
         // As main on node 0, this thread has what is meant for the whole process.
         pthread_sigmask(SIG_SETMASK, &program.signal_mask, nullptr);
@@ -160,6 +163,7 @@ void start_background_flusher() {
     tell_of_crashes();
     learn_memory_limit();
     prepare_system_call_trap();
+    note_first_limits();
     share_descriptors(job.self, job.nodes);
     require(world()->files->start());
     prepare_changes_of_ids();

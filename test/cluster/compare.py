@@ -38,11 +38,12 @@ class Case:
 
     def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None,
                  refused=None, tasks=False, compiler="gcc", flags=(), library=None, threads=1,
-                 any_order=False):
+                 any_order=False, several=False):
         self.source, self.arguments, self.stdin = source, list(arguments), stdin
         self.regions, self.stderr = regions, stderr
         self.tasks = tasks  # each node must have executed some
         self.threads = threads  # of each node, at least: where its fault shows
+        self.several = several  # nodes at least: one keeps to what its threads were made with
         self.any_order = any_order  # of the lines on standard output
         self.environment = {"KMP_WARNINGS": "0"} | (environment or {})  # of LLVM's runtime alone
         self.refused = refused  # (status, what a line says), where no bare run is the truth
@@ -172,6 +173,7 @@ def all_cases():
         Case("threads.c", "regions only"),
         Case("threads.c", "overflow", refused=(139, b"in a thread the program made")),
         Case("threads.c", "join", refused=(78, b"pthread_join on node")),
+        Case("fortran_start.f90", "one", "two words", "three"),
         Case("fortran_print.f90"),
         Case("fortran_newunit.f90"),
         Case("fortran_constructs.f90"),
@@ -194,6 +196,8 @@ def all_cases():
         Case("sync_refused.cpp", "shared", refused=(78, b"process-shared mutex at 0x")),
         Case("sync_refused.cpp", "futex", refused=(78, b"futex at 0x")),
         Case("process_state.c"),
+        Case("attribute_rows.c", flags=["-Wl,--no-as-needed", "-lm"], several=True),
+        Case("attribute_rows.c", flags=["-Wl,--no-as-needed", "-lm"], several=True, environment={"HIROBA_SYSTEM_CALLS": "interposed"}),
         Case("inherited.c"),
         Case("inherited.c", environment={"HIROBA_SYSTEM_CALLS": "interposed"}),
         Case("sandbox.c"),
@@ -482,6 +486,8 @@ def main():
             return 0
         for flavour, nodes, threads, engine in shapes * options.repeat:
             for case in cases:
+                if case.several and nodes == 1:
+                    continue
                 of_node = max(threads, case.threads)
                 wrong = check(options, case, flavour, nodes, of_node, engine, directory)
                 name = f"{case} ({flavour}, {nodes} nodes of {of_node}, {engine or 'auto'})"

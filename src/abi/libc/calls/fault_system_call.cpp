@@ -127,6 +127,12 @@ bool is_futex_of_program(int number, const CallArguments& arguments, greg_t plac
     return spans_nodes() && is_global_futex(number, arguments.word) && !is_of_system(place);
 }
 
+/// libc compares what it asks for with what the kernel tells it: of who has sent a signal to change
+/// ids, and whom it sends one.
+bool is_id_for_libc(int number, greg_t place) noexcept {
+    return (number == SYS_getpid || number == SYS_gettid) && is_of_system(place);
+}
+
 void serve(int number, ucontext_t& context) noexcept {
     greg_t* const registers = context.uc_mcontext.gregs;
     if (number == SYS_rt_sigreturn) hiroba_signal_end(registers[REG_RSP]);
@@ -142,6 +148,8 @@ void serve(int number, ucontext_t& context) noexcept {
         registers[REG_RAX] = change_mask_of(context, arguments, !is_of_system(registers[REG_RIP]));
     else if (is_futex_of_program(number, arguments, registers[REG_RIP]))
         registers[REG_RAX] = perform_futex(number, arguments.word);
+    else if (is_id_for_libc(number, registers[REG_RIP]))
+        registers[REG_RAX] = dsm::kernel_call(number);
     else
         registers[REG_RAX] = perform_system_call(number, arguments);
 }

@@ -8,18 +8,22 @@
 
 #include <cerrno>
 #include <mutex>
+#include <optional>
 
 #include "abi/libc/calls/direct_memory.hpp"
 #include "abi/libc/calls/handovers.hpp"
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/short_counts.hpp"
 #include "abi/libc/files/descriptors.hpp"
+#include "abi/libc/files/directories.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/files/whole_output.hpp"
 #include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/process/attributes.hpp"
 #include "abi/libc/process/job_end.hpp"
+#include "abi/libc/process/process_ids.hpp"
+#include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/signal_waits.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -275,6 +279,7 @@ long perform(long number, const CallArguments& asked) noexcept {
     const CallArguments& arguments = cached.arguments();
     const long* const a = arguments.word;
     if (takes_ours(number, arguments)) return -EBADF;
+    if (const auto done = perform_limit_call(number, a)) return *done;
     before_attribute_call(number, a[0], a[2]);
     if (number == __NR_close_range) {
         const auto first = static_cast<unsigned>(a[0]), last = static_cast<unsigned>(a[1]);
@@ -288,7 +293,11 @@ long perform(long number, const CallArguments& asked) noexcept {
     if (row == nullptr) {
         if (is_refused(number)) return -ENOSYS;
         if (is_memory_advice(number, a)) return 0;
-        return dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+        const long result = number == SYS_prctl
+                                ? perform_prctl(a)
+                                : dsm::kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+        if (result == 0) after_attribute_call(number, a[0], a[1]);
+        return result;
     }
     if (row->opens) refuse_unit(*row, arguments);
     if (row->opens && row->touches[0].use == Use::text)
@@ -315,7 +324,32 @@ long perform(long number, const CallArguments& asked) noexcept {
 
 }  // namespace
 
-long perform_system_call(long number, const CallArguments& arguments) noexcept {
+namespace {
+
+/// Calls that tell a number of the process or the thread.
+std::optional<long> tell_id(long number) noexcept {
+    const auto told = [&] { return static_cast<pid_t>(dsm::kernel_call(number)); };
+    switch (number) {
+        case SYS_getpid: return shown_process(told());
+        case SYS_getppid: return shown_parent(told());
+        case SYS_gettid: return shown_thread(told());
+        default: return std::nullopt;
+    }
+}
+
+/// With its own stack for the paths.
+[[gnu::noinline]] long perform_with_whole_paths(long number, const CallArguments& given) noexcept {
+    const WholePaths paths{number, given};
+    return paths.failure() != 0 ? paths.failure() : perform(number, paths.arguments());
+}
+
+}  // namespace
+
+long perform_system_call(long number, const CallArguments& given) noexcept {
+    if (const auto id = tell_id(number)) return *id;
+    CallArguments arguments = given;
+    name_own_process(number, arguments.word);
+    if (begins_elsewhere(number, arguments)) return perform_with_whole_paths(number, arguments);
     const Handover handover = handover_by(number, arguments);
     if (handover == Handover::tells) world()->memory->flush();
     const long result = perform(number, arguments);

@@ -10,6 +10,7 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/standard_streams.hpp"
+#include "abi/libc/process/resource_limits.hpp"
 #include "base/own_libraries.hpp"
 
 namespace hiroba::abi {
@@ -37,6 +38,18 @@ void grow_table(std::uint32_t highest) noexcept {
     const long copy = dsm::kernel_call(SYS_fcntl, some, F_DUPFD_CLOEXEC, highest);
     dsm::kernel_call(SYS_close, some);
     if (copy >= 0) dsm::kernel_call(SYS_close, copy);
+}
+
+/// Whether the program has as many open as it has allowed itself; those of the runtime's are not
+/// counted.
+bool is_over_own_limit(long fd) noexcept {
+    const std::uint64_t limit = own_descriptor_limit();
+    if (fd < 0 || static_cast<std::uint64_t>(fd) < limit) return false;
+    std::uint64_t number = static_cast<std::uint64_t>(fd) % (width == 0 ? UINT32_MAX : width);
+    if (number < limit) return false;
+    for (long other = 3; other < fd && other < long{room}; ++other)
+        number -= is_own_descriptor(static_cast<int>(other));
+    return number >= limit;
 }
 
 }  // namespace
@@ -80,6 +93,10 @@ std::optional<NodeId> foreign_owner(int fd) noexcept {
 }
 
 long number_new_descriptor(long fd) noexcept {
+    if (is_over_own_limit(fd)) {
+        dsm::kernel_call(SYS_close, fd);
+        return -EMFILE;
+    }
     if (fd < 3 || self_rank == 0 || width == 0 || !system_calls_are_examined()) return fd;
     if (static_cast<std::uint32_t>(fd) >= self_rank * width) return fd;
     const long flags = dsm::kernel_call(SYS_fcntl, fd, F_GETFD);

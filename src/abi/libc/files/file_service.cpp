@@ -40,6 +40,12 @@ std::int64_t reopen(FILE* stream, const char* texts, std::size_t bytes) noexcept
     return freopen(path, mode, stream) != nullptr ? 0 : -errno;
 }
 
+std::int64_t path_of(long descriptor, std::byte* data, std::size_t bytes) noexcept {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%ld", descriptor);
+    return dsm::kernel_call(SYS_readlink, link, data, bytes);
+}
+
 bool makes_descriptor(std::int64_t number, const CallArguments& words) noexcept {
     return number == SYS_dup ||
            (number == SYS_fcntl && (words.word[1] == F_DUPFD || words.word[1] == F_DUPFD_CLOEXEC));
@@ -76,6 +82,7 @@ std::int64_t read_wide(FILE* stream, std::byte* data, std::int64_t most) noexcep
 /// On the stream's own node. libc's own functions: our library's calls are not interposed.
 std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte* data,
                          std::size_t in_bytes, std::size_t out_bytes) noexcept {
+    if (call == StreamCall::path) return path_of(words.word[0], data, out_bytes);
     FILE* const stream = stream_of(words);
     const MemoryStreamTurn turn{stream, call != StreamCall::number && fileno(stream) < 0};
     errno = 0;
@@ -110,6 +117,7 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
         case StreamCall::unread_wide:
             return ungetwc(static_cast<wint_t>(words.word[1]), stream) == WEOF ? -EIO : 0;
         case StreamCall::orient: return fwide(stream, static_cast<int>(words.word[1])) + 1;
+        case StreamCall::path: break;  // of a descriptor: above
     }
     return -ENOSYS;
 }

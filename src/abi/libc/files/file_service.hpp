@@ -32,7 +32,8 @@ enum class StreamCall : std::int64_t {
     write_wide,   ///< wide characters
     read_wide,    ///< so many, or up to the end of a line; the result counts characters
     unread_wide,  ///< gives one back
-    orient        ///< fwide(), and 1
+    orient,       ///< fwide(), and 1
+    path          ///< where the file of descriptor words[0] lies
 };
 
 /// What carries a call over, in front of the data.

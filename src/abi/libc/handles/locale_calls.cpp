@@ -107,13 +107,6 @@ HIROBA_ORDER_OF_FIRST(wcsncasecmp_l, wchar_t)
 HIROBA_KEY(strxfrm_l, char)
 HIROBA_KEY(wcsxfrm_l, wchar_t)
 
-#define HIROBA_TIME(name, character)                                                            \
-    HIROBA_IN_LOCALE_TWICE(                                                                     \
-        size_t, name,                                                                           \
-        (character * to, size_t n, const character* format, const struct tm* time, locale_t l), \
-        (to, n, format, time, near_locale(l)))
-HIROBA_TIME(strftime_l, char)
-HIROBA_TIME(wcsftime_l, wchar_t)
 HIROBA_IN_LOCALE(char*, strptime_l,
                  (const char* text, const char* format, struct tm* time, locale_t l),
                  (text, format, time, near_locale(l)))

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "abi/libc/memory/malloc_place.hpp"
+#include "abi/libc/process/process_state.hpp"
 #include "abi/libc/real.hpp"
 #include "base/bytes.hpp"
 
@@ -18,6 +19,7 @@
 using namespace hiroba;
 
 HIROBA_REAL_OF_LIBC(malloc_usable_size);
+HIROBA_REAL_OF_LIBC(mallopt);
 
 namespace {
 
@@ -52,9 +54,34 @@ void* resized(void* block, std::size_t bytes, const void* return_address) noexce
     return moved;
 }
 
+/// glibc's answer to a value of mallopt().
+bool is_accepted(int parameter, int value) noexcept {
+    constexpr int fast_max = 160, threshold_max = 32 << 20;
+    switch (parameter) {
+        case M_MXFAST: return value >= 0 && value <= fast_max;
+        case M_MMAP_THRESHOLD: return value >= 0 && value <= threshold_max;
+        case M_ARENA_TEST:
+        case M_ARENA_MAX: return value > 0;
+        default: return true;
+    }
+}
+
 }  // namespace
 
 extern "C" {
+
+/// What tunes libc's heap means nothing to the program's, which is not there. libc's own must stay
+/// as it is: further arenas would lie at addresses that are equal on all nodes.
+int mallopt(int parameter, int value) noexcept {
+    if (!abi::is_spread() || !abi::is_for_program(__builtin_return_address(0)))
+        return real_mallopt(parameter, value);
+    if (!is_accepted(parameter, value)) return 0;
+    if (parameter == M_PERTURB) {
+        abi::set_perturb_byte(value & 0xff);
+        if (abi::spans_nodes()) abi::process_state_changed("mallopt(M_PERTURB)");
+    }
+    return 1;
+}
 
 void* malloc(std::size_t bytes) noexcept {
     return abi::allocate(bytes, __builtin_return_address(0));

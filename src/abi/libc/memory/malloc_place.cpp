@@ -19,6 +19,7 @@
 #include "abi/libc/memory/malloc_early.hpp"
 #include "abi/libc/memory/memory_limit.hpp"
 #include "abi/libc/process/later_libraries.hpp"
+#include "abi/libc/process/resource_limits.hpp"
 #include "abi/space_shape.hpp"
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
@@ -118,6 +119,8 @@ dsm::Heap* global_heap() noexcept {
 /// Whether a ProgramMemory lives: libc allocates for the program.
 constinit thread_local bool serves_thread = false;
 
+constinit std::atomic<int> perturb{0};
+
 void say_refused(std::size_t bytes, dsm::Heap* heap) noexcept {
     static constinit std::atomic<bool> said{false};
     if (said.exchange(true, std::memory_order_relaxed)) return;
@@ -131,6 +134,12 @@ void say_refused(std::size_t bytes, dsm::Heap* heap) noexcept {
     }
 }
 
+bool is_looked_at(std::size_t bytes) noexcept {
+    constexpr std::size_t by_own_limit_min = std::size_t{64} << 10;
+    return bytes >= limited_bytes_min ||
+           (bytes >= by_own_limit_min && own_memory_limit() != UINT64_MAX);
+}
+
 /// A large block that can never be filled is refused here, with the numbers.
 bool may_use(std::size_t bytes, dsm::Heap& heap) noexcept {
     const std::uint64_t arena = world()->map->shape().heap_bytes;
@@ -138,6 +147,8 @@ bool may_use(std::size_t bytes, dsm::Heap& heap) noexcept {
     // Relaxed: a count.
     const std::uint64_t used =
         taken - std::min<std::uint64_t>(taken, reserved_bytes.load(std::memory_order_relaxed));
+    // As the kernel refuses: without a line.
+    if (bytes > own_memory_limit() || used > own_memory_limit() - bytes) return false;
     // An arena without room for the bytes refuses them with a line of its own.
     if (fits_memory(used, bytes) || bytes > arena - taken) return true;
     static constinit std::atomic<bool> said{false};
@@ -220,6 +231,10 @@ dsm::AddressRange early_allocations() noexcept { return early.used(); }
 std::byte* common_memory() noexcept { return common; }
 std::byte* page_of_node(NodeId node) noexcept { return node_pages + node.value * page_bytes; }
 
+int perturb_byte() noexcept { return perturb.load(std::memory_order_relaxed); }
+
+void set_perturb_byte(int byte) noexcept { perturb.store(byte, std::memory_order_relaxed); }
+
 void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed) noexcept {
     const RuntimeScope latches;
     const int errno_before = errno;
@@ -227,7 +242,7 @@ void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed
     bool is_zero = true;
     void* block = nullptr;
     if (bytes <= PTRDIFF_MAX) {
-        if (heap != nullptr && bytes >= limited_bytes_min && !may_use(bytes, *heap)) {
+        if (heap != nullptr && is_looked_at(bytes) && !may_use(bytes, *heap)) {
             errno = ENOMEM;
             return nullptr;
         }
@@ -240,6 +255,9 @@ void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed
         return nullptr;
     }
     if (zeroed && !is_zero) std::memset(block, 0, bytes);
+    // Relaxed: a thread that has not heard of it allocates as before.
+    const int perturbed = perturb.load(std::memory_order_relaxed);
+    if (!zeroed && perturbed != 0) std::memset(block, perturbed ^ 0xff, bytes);
     errno = errno_before;
     return block;
 }

@@ -78,6 +78,10 @@ std::byte* page_of_node(NodeId node) noexcept;
 /// lie one behind the other. Async-signal-safe.
 std::optional<NodeId> foreign_private_heap(const void* address) noexcept;
 
+/// mallopt(M_PERTURB): new blocks of the program are filled with what this is not; 0: they are not.
+int perturb_byte() noexcept;
+void set_perturb_byte(int byte) noexcept;
+
 /// Memory of the program: the global heap, before take-over the early arena. On failure nullptr,
 /// errno = ENOMEM, and for the first time one line. `alignment` a power of two.
 void* allocate_for_program(std::size_t bytes, std::size_t alignment, bool zeroed) noexcept;

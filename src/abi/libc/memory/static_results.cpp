@@ -2,7 +2,9 @@
 // Role: functions of libc whose result is memory of libc's own, good until the next such call. That
 // memory is private to the node: a pointer to it would show another node its own libc's bytes.
 // Invariant: the program gets a copy in global memory, of which each node has one, as a process
-// has. A name of a time zone, once handed out, stays.
+// has. Names of time zones are the job's, and stay.
+#include "abi/libc/memory/static_results.hpp"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,8 @@
 #include <mutex>
 
 #include "abi/libc/memory/malloc_place.hpp"
+#include "abi/libc/process/shared_rows.hpp"
+#include "abi/libc/process/time_zone.hpp"
 #include "abi/libc/real.hpp"
 #include "base/latch.hpp"
 
@@ -47,12 +51,9 @@ struct Text {
 };
 
 struct Results {
-    static constexpr std::size_t zones_max = 16;
-    static constexpr std::size_t zone_bytes = 32;
     BrokenDownTime time;  // of localtime() and gmtime(), which share it in libc too
     Text date;            // of asctime() and ctime(), likewise
     Text digits, base_64, path, terminal;
-    char zones[zones_max][zone_bytes];  // names that were handed out; the rest are empty
 };
 
 constinit std::atomic<Results*> results{nullptr};
@@ -76,24 +77,12 @@ bool serves_program(const void* return_address) noexcept {
     return abi::is_spread() && abi::is_for_program(return_address);
 }
 
-/// The node's copy of a name, which stays. Without room for another one: libc's own.
-const char* keep_zone(const char* name) noexcept {
-    Results* const own = own_results();
-    if (name == nullptr || own == nullptr || strlen(name) >= Results::zone_bytes) return name;
-    const std::scoped_lock guard{latch};
-    for (char(&zone)[Results::zone_bytes] : own->zones) {
-        if (zone[0] == '\0') memcpy(zone, name, strlen(name) + 1);
-        if (strcmp(zone, name) == 0) return zone;
-    }
-    return name;
-}
-
 BrokenDownTime* keep_time(const BrokenDownTime* made, const void* return_address) noexcept {
     Results* const own =
         made != nullptr && serves_program(return_address) ? own_results() : nullptr;
     if (own == nullptr) return const_cast<BrokenDownTime*>(made);
     own->time = *made;
-    own->time.tm_zone = keep_zone(made->tm_zone);
+    own->time.tm_zone = abi::keep_zone(made->tm_zone);
     return &own->time;
 }
 
@@ -110,14 +99,35 @@ char* keep_text(char* made, Text Results::*where, const void* return_address) no
 
 }  // namespace
 
+namespace hiroba::abi {
+
+const char* keep_zone(const char* name) noexcept {
+    if (name == nullptr || strlen(name) >= SharedRows::zone_bytes || !spans_nodes()) return name;
+    SharedRows& rows = shared_rows();
+    // Names stay: what is found needs no lock.
+    for (const char(&zone)[SharedRows::zone_bytes] : rows.zones)
+        if (strcmp(zone, name) == 0) return zone;
+    const RowsAlone alone;
+    for (char(&zone)[SharedRows::zone_bytes] : rows.zones) {
+        if (zone[0] == '\0') memcpy(zone, name, strlen(name) + 1);
+        if (strcmp(zone, name) == 0) return zone;
+    }
+    return name;
+}
+
+}  // namespace hiroba::abi
+
 extern "C" {
 
 struct tm* localtime(const time_t* time) noexcept {
+    const abi::ZoneUse use{abi::ZoneUse::Reads::always};
     return keep_time(real_localtime(time), HIROBA_CALLER);
 }
 struct tm* localtime_r(const time_t* time, struct tm* result) noexcept {
+    const abi::ZoneUse use{abi::ZoneUse::Reads::if_unknown};
     BrokenDownTime* const made = real_localtime_r(time, result);
-    if (made != nullptr && serves_program(HIROBA_CALLER)) made->tm_zone = keep_zone(made->tm_zone);
+    if (made != nullptr && serves_program(HIROBA_CALLER))
+        made->tm_zone = abi::keep_zone(made->tm_zone);
     return made;
 }
 struct tm* gmtime(const time_t* time) noexcept {
@@ -127,6 +137,7 @@ char* asctime(const struct tm* time) noexcept {
     return keep_text(real_asctime(time), &Results::date, HIROBA_CALLER);
 }
 char* ctime(const time_t* time) noexcept {
+    const abi::ZoneUse use{abi::ZoneUse::Reads::always};
     return keep_text(real_ctime(time), &Results::date, HIROBA_CALLER);
 }
 char* ecvt(double value, int digits, int* point, int* sign) noexcept {

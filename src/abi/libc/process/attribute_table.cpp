@@ -4,6 +4,7 @@
 
 #include <linux/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 
 namespace hiroba::abi {
 namespace {
@@ -52,14 +53,54 @@ constexpr Attribute rows[] = {
     {"the timer slack", thread, inherited, {{{SYS_prctl, PR_SET_TIMERSLACK}}}},
     {"the promise of no new privileges", thread, inherited, {{{SYS_prctl, PR_SET_NO_NEW_PRIVS}}}},
     {"the treatment of broken memory", thread, inherited, {{{SYS_prctl, PR_MCE_KILL}}}},
+    {"the execution domain", thread, inherited, {{{SYS_personality}}}},
     {"the thread's name", thread, inherited, {{{SYS_prctl, PR_SET_NAME}}}},
 
+    // Node 0's is the program's.
     {"the working directory", process, shared, {{{SYS_chdir}, {SYS_fchdir}}}},
     {"the umask", process, shared, {{{SYS_umask}}}},
     {"the locale", process, shared, {}},
     {"user, group and further groups", process, shared, {}},
     {"the environment", process, shared, {}},
+    {"the time zone", process, shared, {}},
     {"the actions of signals", process, shared, {{{SYS_rt_sigaction}}}},
+    {"the resource limits", process, shared, {{{SYS_setrlimit}, {SYS_prlimit64}}}},
+    {"the timers of processor time",
+     process,
+     shared,
+     {{{SYS_setitimer, ITIMER_VIRTUAL}, {SYS_setitimer, ITIMER_PROF}}}},
+    {"the numbers of the process and its parent", process, shared, {}},
+    {"the filling of new blocks", process, shared, {}},
+    {"the sequence of rand()", process, shared, {}},
+    {"the sequence of drand48()", process, shared, {}},
+    {"Fortran's arguments and options", process, shared, {}},
+    {"Fortran's random streams", process, shared, {}},
+    {"whether it dumps core", process, shared, {{{SYS_prctl, PR_SET_DUMPABLE}}}},
+    {"whether orphans become its children",
+     process,
+     shared,
+     {{{SYS_prctl, PR_SET_CHILD_SUBREAPER}}}},
+    {"whether it has huge pages", process, shared, {{{SYS_prctl, PR_SET_THP_DISABLE}}}},
+
+    // One node has it as one process has it; another has one of its own.
+    {"the timer of real time and the alarm",
+     process,
+     own,
+     {{{SYS_setitimer, ITIMER_REAL}, {SYS_alarm}}}},
+    {"POSIX timers", process, own, {{{SYS_timer_create}}}},
+    {"the process group", process, own, {{{SYS_setpgid}}}},
+    {"the session", process, own, {{{SYS_setsid}}}},
+    {"its children", process, own, {{{SYS_clone}, {SYS_vfork}}}},
+    {"the clocks of processor time", process, own, {}},
+    {"keyrings", process, own, {{{SYS_keyctl}}}},
+    // A new thread has none of its maker's.
+    {"the alternate signal stack", thread, own, {{{SYS_sigaltstack}}}},
+    {"pending signals", thread, own, {}},
+    {"the locale of uselocale()", thread, own, {}},
+    {"cancellation", thread, own, {}},
+    {"errno", thread, own, {}},
+    {"the list of robust locks", thread, own, {{{SYS_set_robust_list}}}},
+    {"the signal at its parent's death", thread, own, {{{SYS_prctl, PR_SET_PDEATHSIG}}}},
 };
 
 constexpr std::size_t numbers = 512;

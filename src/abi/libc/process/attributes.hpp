@@ -10,4 +10,19 @@ namespace hiroba::abi {
 /// Async-signal-safe.
 void before_attribute_call(long number, long first_argument, long third_argument) noexcept;
 
+/// Behind the call, where it has succeeded: notes what the other nodes are to have.
+void after_attribute_call(long number, long first_argument, long second_argument) noexcept;
+
+/// prctl() with what it points to fit for the kernel, wherever that lies.
+long perform_prctl(const long* arguments) noexcept;
+
+/// What prctl() gives a process: node 0's, for the others.
+struct ProcessSettings {
+    static constexpr int count = 3;
+    bool has[count] = {};
+    long value[count] = {};
+};
+ProcessSettings process_settings() noexcept;
+void take_process_settings(const ProcessSettings& wanted) noexcept;
+
 }  // namespace hiroba::abi

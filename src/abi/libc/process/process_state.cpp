@@ -20,11 +20,18 @@
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/handles/kept_objects.hpp"
 #include "abi/libc/memory/kept_texts.hpp"
+#include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/protections.hpp"
 #include "abi/libc/memory/shared_files.hpp"
+#include "abi/libc/process/attributes.hpp"
 #include "abi/libc/process/cxx_handlers.hpp"
+#include "abi/libc/process/fortran_start.hpp"
 #include "abi/libc/process/later_libraries.hpp"
+#include "abi/libc/process/process_ids.hpp"
+#include "abi/libc/process/resource_limits.hpp"
+#include "abi/libc/process/shared_rows.hpp"
 #include "abi/libc/process/signals.hpp"
+#include "abi/libc/process/time_zone.hpp"
 #include "abi/libc/process/user_ids.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
@@ -35,6 +42,7 @@ HIROBA_REAL(chdir);
 HIROBA_REAL(fchdir);
 HIROBA_REAL(umask);
 HIROBA_REAL(setlocale);
+HIROBA_REAL(setitimer);
 
 namespace hiroba::abi {
 namespace {
@@ -58,9 +66,19 @@ struct State {
     CxxHandlers handlers = {};
     const ProtectionList* protections = nullptr;
     std::uint64_t file_views = 0;  ///< which of node 0's have to be looked at
+    TimeZone zone;
+    ProcessIds numbers;
+    SharedRows* rows = nullptr;
+    FortranStart fortran;
+    ResourceLimits limits;
+    std::array<timeval, 3> interval{};  ///< of setitimer(), by its first argument
+    int perturb = 0;
+    ProcessSettings settings;
     unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
 };
 
+/// This thread makes its node be as node 0: what that calls is not the program's.
+constinit thread_local bool is_becoming = false;
 constinit State own;       ///< private to the node; under `changing`
 constinit Latch changing;  ///< a program's threads may change two things at once
 constinit std::uint64_t version = 0;
@@ -87,6 +105,13 @@ void look_at_process() noexcept {
     own.file_views = version_of_file_views();
     if (own.has_ids) own.ids = current_ids();
     own.handlers = cxx_handlers();
+    own.zone = time_zone();
+    own.numbers = own_process_ids();
+    own.rows = &shared_rows();
+    own.fortran = fortran_start();
+    own.limits = resource_limits();
+    own.perturb = perturb_byte();
+    own.settings = process_settings();
     if (own.has_directory && getcwd(own.directory, sizeof own.directory) == nullptr) {
         say("the working directory has no name (%s): the other nodes keep theirs. Use a directory "
             "that exists",
@@ -114,6 +139,14 @@ State* room_for_published() noexcept {
     return room;
 }
 
+/// After the actions: it may send its signal at once.
+void start_timer_as(const State& next, int timer) noexcept {
+    const timeval& wanted = next.interval[static_cast<std::size_t>(timer)];
+    if (memcmp(&wanted, &own.interval[static_cast<std::size_t>(timer)], sizeof wanted) == 0) return;
+    const itimerval value{wanted, wanted};
+    real_setitimer(static_cast<__itimer_which_t>(timer), &value, nullptr);
+}
+
 void become(const State& next) noexcept {
     adopt_standard_owners(next.standard);
     adopt_kept_objects(next.kept);
@@ -121,6 +154,13 @@ void become(const State& next) noexcept {
     adopt_file_views(next.file_views);
     adopt_protections(next.protections);
     if (environ != next.environment) environ = next.environment;
+    show_process_ids(next.numbers);
+    use_shared_rows(*next.rows);
+    start_fortran_as(next.fortran);
+    take_resource_limits(next.limits);
+    set_perturb_byte(next.perturb);
+    take_process_settings(next.settings);
+    become_time_zone(next.zone);
     if (next.has_umask) real_umask(next.umask);
     if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&
         real_chdir(next.directory) != 0) {
@@ -139,6 +179,7 @@ void become(const State& next) noexcept {
         if (own.has_action[i] && are_equal(own.action[i], next.action[i])) continue;
         set_program_signal(number, next.action[i]);
     }
+    for (const int timer : {ITIMER_VIRTUAL, ITIMER_PROF}) start_timer_as(next, timer);
     open_as_on_node_0(next.libraries);
     // Last: what comes before may need the rights that are given up.
     if (next.has_ids && !are_equal(current_ids(), next.ids)) become_user(next.ids);
@@ -163,12 +204,15 @@ void apply_process_state(const omp::ProcessState& state) noexcept {
     // A copy: system calls cannot fault global memory in.
     static constinit State next;
     memcpy(static_cast<void*>(&next), state.bytes, sizeof next);
+    is_becoming = true;
     become(next);
+    is_becoming = false;
     own = next;
     version = state.version;
 }
 
 void process_state_changed(const char* call) noexcept {
+    if (is_becoming) return;
     if (!is_worker()) {
         changed.store(true);
     } else if (!said.exchange(true)) {
@@ -176,6 +220,20 @@ void process_state_changed(const char* call) noexcept {
             "outside parallel regions",
             call);
     }
+}
+
+void interval_timer_changed(int which, const timeval& interval) noexcept {
+    if (which != ITIMER_VIRTUAL && which != ITIMER_PROF) return;
+    {
+        const std::scoped_lock guard{changing};
+        own.interval[static_cast<std::size_t>(which)] = interval;
+    }
+    process_state_changed("setitimer() of processor time");
+}
+
+void time_zone_changed() noexcept {
+    // On another node it follows from the environment, which is everybody's.
+    if (!is_worker()) changed.store(true);
 }
 
 void standard_unit_changed(int unit, const char* statement) noexcept {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/time.h>
 
 #include "omp/omp.hpp"
 
@@ -31,6 +32,12 @@ void refuse_unit_of_node_0(int unit) noexcept;
 
 /// The program has changed its user or groups.
 void user_ids_changed(const char* call) noexcept;
+/// The program has set an interval timer. Those of processor time each node has, since each has
+/// spent a part of it; the one of real time is node 0's.
+void interval_timer_changed(int which, const struct timeval& interval) noexcept;
+
+/// libc has read another time zone.
+void time_zone_changed() noexcept;
 
 /// The program has set the action of a signal.
 void signal_action_changed(int number, const struct sigaction& action) noexcept;

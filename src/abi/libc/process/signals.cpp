@@ -22,6 +22,7 @@
 
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/process/crashes.hpp"
+#include "abi/libc/process/process_ids.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
@@ -103,6 +104,8 @@ void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
         set_default(number, initial, nullptr);
         signal.active.store(false);
     }
+    // A signal that this process has sent itself.
+    if (info->si_code <= 0 && info->si_code != SI_TIMER) info->si_pid = shown_process(info->si_pid);
     // Both forms of handler: with one argument the others are ignored.
     call_program(wanted.sa_sigaction, number, info, machine);
 }
@@ -319,8 +322,11 @@ unsigned alarm(unsigned seconds) noexcept {
 
 int setitimer(__itimer_which_t which, const struct itimerval* wanted,
               struct itimerval* before) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_setitimer(which, wanted, before);
+    const itimerval next = wanted != nullptr ? *wanted : itimerval{};
     const int result = real_setitimer(which, wanted, before);
-    if (HIROBA_CALL_OF_PROGRAM()) deliver_deferred();
+    if (result == 0 && wanted != nullptr) interval_timer_changed(which, next.it_interval);
+    deliver_deferred();
     return result;
 }
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "abi/libc/process/fortran_start.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -27,6 +28,7 @@ using dsm::kernel_failed;
 constexpr std::size_t set_words = 16;
 constexpr unsigned long nodes_max = set_words * 64 + 1;  ///< the kernel takes one off
 constexpr int io_of_process = 1;
+constexpr unsigned ask_domain = 0xffffffff;
 constexpr int reset_on_fork = 0x40000000;
 
 enum Part : unsigned {
@@ -38,6 +40,7 @@ enum Part : unsigned {
     slack,
     privileges,
     errors,
+    domain,
     name,
     parts
 };
@@ -82,6 +85,7 @@ void read_all(Attributes& now) noexcept {
     now.value[slack] = of_prctl(PR_GET_TIMERSLACK);
     now.value[privileges] = of_prctl(PR_GET_NO_NEW_PRIVS);
     now.value[errors] = of_prctl(PR_MCE_KILL_GET);
+    now.value[domain] = kernel_call(SYS_personality, ask_domain);
     kernel_call(SYS_prctl, PR_GET_NAME, now.name, 0, 0, 0);
 }
 
@@ -160,6 +164,7 @@ void tell_if_failed(long result, Part part) noexcept {
                                                  "timer slack",
                                                  "PR_SET_NO_NEW_PRIVS",
                                                  "PR_MCE_KILL",
+                                                 "execution domain",
                                                  "name"};
     say("a thread of this node cannot have the %s that its leader has: %s. It keeps what it has",
         names[part], strerror(static_cast<int>(-result)));
@@ -173,8 +178,8 @@ long set_part(Part part, const Attributes& wanted) noexcept {
             return kernel_call(SYS_sched_setaffinity, 0, sizeof wanted.processors,
                                wanted.processors);
         case memory:
-            return kernel_call(SYS_set_mempolicy, value, wanted.memory_nodes,
-                               value == 0 ? 0 : nodes_max);
+            if (value == 0) return kernel_call(SYS_set_mempolicy, 0, 0, 0);
+            return kernel_call(SYS_set_mempolicy, value, wanted.memory_nodes, nodes_max);
         case scheduling: return kernel_call(SYS_sched_setscheduler, 0, value, &parameters);
         case nice: return kernel_call(SYS_setpriority, PRIO_PROCESS, 0, value);
         case io: return kernel_call(SYS_ioprio_set, io_of_process, 0, value);
@@ -183,6 +188,7 @@ long set_part(Part part, const Attributes& wanted) noexcept {
         case privileges:
             return value == 0 ? 0 : kernel_call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         case errors: return kernel_call(SYS_prctl, PR_MCE_KILL, PR_MCE_KILL_SET, value, 0, 0);
+        case domain: return kernel_call(SYS_personality, value);
         case name: return kernel_call(SYS_prctl, PR_SET_NAME, wanted.name, 0, 0, 0);
         case parts: break;
     }
@@ -228,6 +234,7 @@ void take_over_attributes(const void* attributes) noexcept {
     if (attributes != nullptr)
         memcpy(&from, &static_cast<const Record*>(attributes)->attributes, sizeof from);
     begin_with_mask(from.mask);
+    forget_fortran_stream();
     if (from.differs != 0) differ.store(true);
     if (differ.load()) become(on_this_node(from));
 }

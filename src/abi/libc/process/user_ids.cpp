@@ -3,10 +3,12 @@
 
 #include <grp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -31,6 +33,8 @@ HIROBA_REAL(initgroups);
 namespace hiroba::abi {
 namespace {
 
+constinit std::atomic<int> death_signal{0};  ///< that the kernel sends when the parent ends
+
 bool become_groups(const UserIds& ids) noexcept {
     const UserIds now = current_ids();
     const bool same =
@@ -43,6 +47,13 @@ bool become_users(const UserIds& ids) noexcept {
     return real_setresuid(ids.user[0], ids.user[1], ids.user[2]) == 0;
 }
 
+/// The kernel forgets, with the ids, that the process is to end with its launcher. Any thread can
+/// ask for it again.
+void stay_bound_to_parent() noexcept {
+    const int signal = death_signal.load(std::memory_order_relaxed);  // stored before the threads
+    if (signal != 0) dsm::kernel_call(SYS_prctl, PR_SET_PDEATHSIG, signal, 0, 0, 0);
+}
+
 /// Makes the change and has it carried to the other nodes.
 template <class Change>
 int change_ids(const char* call, bool of_program, Change change) noexcept {
@@ -50,6 +61,7 @@ int change_ids(const char* call, bool of_program, Change change) noexcept {
     const UserIds before = current_ids();
     const int result = change();
     if (result != 0 || are_equal(before, current_ids())) return result;
+    stay_bound_to_parent();
     const World& node = *world();
     if (node.job.self.value != 0 || (node.omp != nullptr && node.omp->place().level > 0))
         die(exit_environment,
@@ -81,13 +93,16 @@ bool are_equal(const UserIds& a, const UserIds& b) noexcept {
 // A process that gives rights up changes its groups while they last; one that takes them back, when
 // they are there.
 void become_user(const UserIds& ids) noexcept {
-    if (become_groups(ids) && become_users(ids)) return;
-    if (become_users(ids) && become_groups(ids)) return;
+    if ((become_groups(ids) && become_users(ids)) || (become_users(ids) && become_groups(ids)))
+        return stay_bound_to_parent();
     die(exit_environment, "node 0 acts as user %u and group %u, which this node may not: %s",
         ids.user[1], ids.group[1], strerror(errno));
 }
 
 void prepare_changes_of_ids() noexcept {
+    int signal = 0;
+    dsm::kernel_call(SYS_prctl, PR_GET_PDEATHSIG, &signal, 0, 0, 0);
+    death_signal.store(signal, std::memory_order_relaxed);
     constexpr int libc_signal = 33;
     struct {
         std::uintptr_t handler;

@@ -134,6 +134,10 @@ void start_another_thread(std::uint32_t local_thread) {
 
 void become_main_thread() noexcept { main_thread.store(pthread_self()); }
 
+bool is_main_thread() noexcept { return pthread_equal(main_thread.load(), pthread_self()) != 0; }
+
+bool program_threads_run() noexcept { return threads_alive.load() != 0; }
+
 int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
                   void* argument) noexcept {
     auto* const start = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));

@@ -12,6 +12,10 @@ namespace hiroba::abi {
 /// Remembers the caller as the thread whose pthread_exit() leaves the rest of the job running.
 void become_main_thread() noexcept;
 
+bool is_main_thread() noexcept;
+/// Whether a thread that the program has made on this node has not ended.
+bool program_threads_run() noexcept;
+
 /// Starts one more of the runtime's threads of this node (omp::Parts::start_thread).
 void start_another_thread(std::uint32_t local_thread);
 
