@@ -30,5 +30,11 @@ extern "C" {
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OMP_5_2 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOACC_2_0 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OACC_2_0 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOACC_2_0_1 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_GOACC_2_0_2 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OACC_2_0_1 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OACC_2_5 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OACC_2_5_1 = 0;
+[[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_OACC_2_6 = 0;
 [[gnu::visibility("default"), gnu::used]] extern const char hiroba_version_VERSION = 0;
 }

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::string_view runtime_names[] = {"libgomp.so.1", "libomp.so.5", "libomp.so",
                                               "libiomp5.so"};
-constexpr std::string_view entry_prefixes[] = {"GOMP_",   "GOACC_", "omp_",
-                                               "__kmpc_", "kmp_",   "__tgt_"};
+constexpr std::string_view entry_prefixes[] = {"GOMP_", "GOACC_", "omp_", "__kmpc_",
+                                               "kmp_",  "__tgt_", "acc_"};
 
 template <class Range, class Value>
 bool holds(const Range& range, const Value& value) {
