@@ -187,6 +187,11 @@ public:
     /// there.
     virtual void parallel_at(const void* code, OutlinedFunction function, void* data,
                              std::uint32_t threads) noexcept = 0;
+    /// A region whose function the caller calls itself in between, as the team's first thread; it
+    /// starts inside of `loop`, if one is given. As parallel() and parallel_loop() besides.
+    virtual void begin_region(OutlinedFunction function, void* data, std::uint32_t threads,
+                              const Loop* loop, std::uint32_t threads_max) noexcept = 0;
+    virtual void end_region() noexcept = 0;
     /// A region of one thread whose code the caller executes in between.
     virtual void begin_alone() noexcept = 0;
     virtual void end_alone() noexcept = 0;

@@ -54,6 +54,9 @@ public:
                                       std::uintptr_t* reductions) noexcept override;
     void parallel_at(const void* code, OutlinedFunction function, void* data,
                      std::uint32_t threads) noexcept override;
+    void begin_region(OutlinedFunction function, void* data, std::uint32_t threads,
+                      const Loop* loop, std::uint32_t threads_max) noexcept override;
+    void end_region() noexcept override;
     void begin_alone() noexcept override;
     void end_alone() noexcept override;
     void want_binding(ProcBind policy) noexcept override { self().wanted_binding = policy; }
@@ -164,7 +167,10 @@ private:
 
     // Regions inside regions (runtime_inner.cpp).
     /// Runs the region on threads of this node. @return how many, at most `wanted`
+    void start_team(ThreadState& thread, const Fork& fork, std::uint32_t team_size) noexcept;
+    void finish_team(ThreadState& thread) noexcept;
     std::uint32_t run_inner(ThreadState& thread, const Fork& fork, std::uint32_t wanted) noexcept;
+    Team* start_inner(ThreadState& thread, const Fork& fork, std::uint32_t wanted) noexcept;
     bool is_in_team(const Frame& frame) const noexcept;
     std::uint32_t helpers_allowed(const Frame& frame, std::uint32_t limit) noexcept;
     std::uint32_t contention_limit() noexcept;
@@ -199,6 +205,7 @@ private:
     void deal_out_members(Team& team, std::uint32_t members) noexcept;
     void bind(ThreadState& thread) noexcept;
     void show_affinity(ThreadState& thread) noexcept;
+    void enter_alone(ThreadState& thread) noexcept;
     void make_copies(const Fork& fork, std::uint32_t threads) noexcept;
     static bool arrive(Standing& standing, LocalBarrier& barrier) noexcept;
     void join_nodes(ThreadState& thread, bool several) noexcept;

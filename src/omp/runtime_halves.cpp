@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: what clang's code asks for in two halves and executes the middle of itself: regions of one
-// thread, undeferred tasks; and flushes.
+// Role: what compilers' code asks for in two halves and executes the middle of itself: regions of
+// gcc before 4.9, and clang's of one thread, undeferred tasks; and flushes.
 // Invariant: halves nest. The first half stores its state outside the caller's stack frame, which
 // is another one at the second.
 #include <memory>
@@ -11,8 +11,40 @@
 
 namespace hiroba::omp {
 
+void RuntimeCore::begin_region(OutlinedFunction function, void* data, std::uint32_t threads,
+                               const Loop* loop, std::uint32_t threads_max) noexcept {
+    ThreadState& thread = self();
+    Fork fork;
+    fork.function = function;
+    fork.data = data;
+    fork.has_loop = loop != nullptr;
+    if (loop != nullptr) fork.loop = *loop;
+    fork.bind = policy_of(thread);
+    const std::uint32_t size = team_size_for(thread, threads, threads_max);
+    const bool is_inner = size > 1 && is_in_team(*thread.frame);
+    if (is_inner && start_inner(thread, fork, size) != nullptr) return;
+    const bool is_alone =
+        is_inner || size == 1 || leading_.taken.exchange(true, std::memory_order_acquire);
+    if (!is_alone) return start_team(thread, fork, size);
+    enter_alone(thread);
+    if (loop != nullptr) loop_start(*loop);
+}
+
+void RuntimeCore::end_region() noexcept {
+    ThreadState& thread = self();
+    Team* const team = thread.frame->team;
+    if (team == nullptr) return end_alone();
+    if (team != &everywhere_) return finish_inner(thread, *team);
+    finish_team(thread);
+    leading_.taken.store(false, std::memory_order_release);  // pairs with begin_region()
+}
+
 void RuntimeCore::begin_alone() noexcept {
     ThreadState& thread = self();
+    enter_alone(thread);
+}
+
+void RuntimeCore::enter_alone(ThreadState& thread) noexcept {
     const RuntimeScope here;
     auto frame = std::make_unique<Frame>();
     frame->parent = thread.frame;

@@ -95,10 +95,26 @@ void RuntimeCore::finish_inner(ThreadState& thread, Team& team) noexcept {
     team.sequence = team.leader.sequence;
     clean_after_cancellation(team);
     release_implicit(team.leader);
+    thread.frame = team.outer;
+    give_team_back(team);
 }
 
 std::uint32_t RuntimeCore::run_inner(ThreadState& thread, const Fork& fork,
                                      std::uint32_t wanted) noexcept {
+    Team* const team = start_inner(thread, fork, wanted);
+    if (team == nullptr) {
+        run_alone(thread, fork);
+        return 1;
+    }
+    const std::uint32_t size = team->fork.place.team_size;
+    call_program(fork.function, fork.data);
+    finish_inner(thread, *team);
+    return size;
+}
+
+/// Null: it would have one thread.
+Team* RuntimeCore::start_inner(ThreadState& thread, const Fork& fork,
+                               std::uint32_t wanted) noexcept {
     Team* team = nullptr;
     const std::uint32_t limit = contention_limit();
     const auto take = [&] { team = &take_team(*thread.frame, wanted, limit); };
@@ -113,8 +129,7 @@ std::uint32_t RuntimeCore::run_inner(ThreadState& thread, const Fork& fork,
     make_copies(fork, size);
     if (size == 1) {
         give_team_back(*team);
-        run_alone(thread, fork);
-        return 1;
+        return nullptr;
     }
     Frame* const outer = thread.frame;
     team->fork = fork;
@@ -130,11 +145,7 @@ std::uint32_t RuntimeCore::run_inner(ThreadState& thread, const Fork& fork,
     thread.frame = &team->leader;
     show_affinity(thread);
     if (fork.has_loop) loop_start(fork.loop);
-    call_program(fork.function, fork.data);
-    finish_inner(thread, *team);
-    thread.frame = outer;
-    give_team_back(*team);
-    return size;
+    return team;
 }
 
 /// Says once that a team inside a region gets fewer threads than it asks for.

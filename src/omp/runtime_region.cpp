@@ -174,6 +174,15 @@ void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
 
 std::uint32_t RuntimeCore::run_team(ThreadState& thread, const Fork& wanted,
                                     std::uint32_t team_size) noexcept {
+    start_team(thread, wanted, team_size);
+    run_function(everywhere_.fork,
+                 link_ != nullptr && nodes_of(team_size) > 1 ? parts_.memory : nullptr);
+    finish_team(thread);
+    return team_size;
+}
+
+void RuntimeCore::start_team(ThreadState& thread, const Fork& wanted,
+                             std::uint32_t team_size) noexcept {
     make_copies(wanted, team_size);
     const Frame& outer = *thread.frame;
     Team& team = everywhere_;
@@ -192,7 +201,6 @@ std::uint32_t RuntimeCore::run_team(ThreadState& thread, const Fork& wanted,
     if (parts_.flush_streams != nullptr && link_ != nullptr) parts_.flush_streams();
     if (parts_.publish_process != nullptr && nodes_of(team_size) > 1)
         fork.process = parts_.publish_process();
-    const std::uint32_t join_phase = team.join.phase();
     const auto start = [this, team_size, &team] {
         if (link_ != nullptr && nodes_of(team_size) > 1)
             link_->fork(team.fork, nodes_of(team_size));
@@ -211,12 +219,16 @@ std::uint32_t RuntimeCore::run_team(ThreadState& thread, const Fork& wanted,
     thread.next_team = &team;
     enter_region(thread);
     thread.region.parent = parent;
-    run_function(fork, link_ != nullptr && nodes_of(team_size) > 1 ? parts_.memory : nullptr);
+}
+
+void RuntimeCore::finish_team(ThreadState& thread) noexcept {
+    Team& team = everywhere_;
+    const std::uint32_t join_phase = team.join.phase();
     team.sequence = thread.region.sequence;
     thread.in_region = false;
     trace("omp.join", join_phase);
     if (link_ != nullptr) {
-        join_nodes(thread, nodes_of(team_size) > 1);
+        join_nodes(thread, nodes_of(team.fork.place.team_size) > 1);
         apply_terms();
     } else {
         if (team.join.arrive()) team.join.open(patience_);
@@ -226,8 +238,7 @@ std::uint32_t RuntimeCore::run_team(ThreadState& thread, const Fork& wanted,
     clean_after_cancellation(team);
     if (watch_.joinable()) segment_words_->store(Workshare::region_over, link_->region());
     release_implicit(thread.region);
-    thread.frame = parent;
-    return team_size;
+    thread.frame = thread.region.parent;
 }
 
 std::uint32_t RuntimeCore::nodes_of(std::uint32_t team_size) const noexcept {

@@ -97,6 +97,8 @@ def all_cases():
         Case("openmp_rows.c", "display", stderr=False),
         Case("openmp_rows.cpp"),
         Case("openmp_rows.f90"),
+        Case("regions_in_halves.c"),
+        Case("regions_in_halves.c", environment={"OMP_SCHEDULE": "dynamic,3", "HIROBA_PROVIDER": "udp"}),
         Case("openacc.c", flags=["-fopenacc"]),
         Case("openacc.c", "nvidia", flags=["-fopenacc"], stderr=False),
         Case("openacc.f90", flags=["-fopenacc"]),
@@ -236,7 +238,7 @@ def all_cases():
 # limits (nested.c) and says other bindings (places.c), and aborts in cancel.c. It gives an inner team threads of its pool,
 # with what these had before, and a new thread the processors of its first region's leader: that is not followed (inherited.c).
 GCC_ONLY = {"code_on_stack.c", "runtime_calls.c", "doacross.c", "target.c", "tasks_depend.c", "nested.c", "places.c", "behind_barriers.c",
-            "cancel.c", "moving_regions.c", "inherited.c", "openacc.c", "early_regions.c"}
+            "cancel.c", "moving_regions.c", "inherited.c", "openacc.c", "early_regions.c", "regions_in_halves.c"}
 
 
 def clang_cases():

@@ -196,19 +196,19 @@ def copies_and_faces(bench):
 
 def told_at_launch(bench):
     """Constructs that end the program are told before it starts."""
-    program = bench.build("old", """
-        void GOMP_parallel_start(void (*)(void*), void*, unsigned);
+    program = bench.build("profiled", """
+        void acc_prof_register(int, void (*)(void), int);
         int main(void) {
             puts("begin"); fflush(stdout);
         #pragma omp parallel
             { }
-            GOMP_parallel_start(0, 0, 0);
+            acc_prof_register(0, 0, 0);
             puts("not reached");
         }""", "-fopenmp")
     status, out, err = bench.run(program)
     lines = err.splitlines()
     assert (status, out) == (78, "begin\n"), f"{status} {out!r} {err}"
-    assert re.search(r"old asks for GOMP_parallel_start: hiroba cannot carry that out", lines[0])
+    assert re.search(r"profiled asks for acc_prof_register: hiroba cannot carry that out", lines[0])
     assert len([line for line in lines if "asks for" in line]) == 1, err
 
 

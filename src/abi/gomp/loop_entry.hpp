@@ -39,6 +39,13 @@ inline omp::Loop unsigned_loop(bool up, unsigned long long start, unsigned long 
     return loop;
 }
 
+/// Sections are a dynamic loop over 1 to count, one at a time.
+inline omp::Loop sections_loop(unsigned count) noexcept {
+    auto loop = unsigned_loop(true, 1, std::uint64_t{count} + 1, 1, omp::Schedule::dynamic, 1);
+    loop.sections = true;
+    return loop;
+}
+
 /// Begins what a worksharing construct may have besides: task reductions, and memory that its
 /// threads share, whose size stands where its address will go.
 inline void start_extras(std::uintptr_t* reductions, void** memory) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: regions, sections, single, barriers and mutual exclusion.
-// Invariant: sections are a dynamic loop over 1 to count, one at a time.
+// Invariant: an entry converts and calls.
 #include "abi/gomp/loop_entry.hpp"
 
 #pragma GCC visibility push(default)
@@ -11,12 +11,6 @@ using hiroba::omp::OutlinedFunction;
 using hiroba::omp::Schedule;
 
 namespace {
-
-hiroba::omp::Loop sections_loop(unsigned count) noexcept {
-    auto loop = unsigned_loop(true, 1, std::uint64_t{count} + 1, 1, Schedule::dynamic, 1);
-    loop.sections = true;
-    return loop;
-}
 
 unsigned next_section() noexcept {
     unsigned long long first = 0, end = 0;

@@ -26,15 +26,6 @@ std::string_view text_of(const char* message, std::size_t length) {
 
 extern "C" {
 
-// Made by gcc before 4.9 only.
-HIROBA_REFUSED(GOMP_parallel_start, "code of gcc before 4.9 is")
-HIROBA_REFUSED(GOMP_parallel_end, "code of gcc before 4.9 is")
-HIROBA_REFUSED(GOMP_parallel_loop_static_start, "code of gcc before 4.9 is")
-HIROBA_REFUSED(GOMP_parallel_loop_dynamic_start, "code of gcc before 4.9 is")
-HIROBA_REFUSED(GOMP_parallel_loop_guided_start, "code of gcc before 4.9 is")
-HIROBA_REFUSED(GOMP_parallel_loop_runtime_start, "code of gcc before 4.9 is")
-HIROBA_REFUSED(GOMP_parallel_sections_start, "code of gcc before 4.9 is")
-
 void GOMP_offload_register(const void*, int, const void*) {}
 void GOMP_offload_unregister(const void*, int, const void*) {}
 void GOMP_offload_register_ver(unsigned, const void*, int, const void*) {}

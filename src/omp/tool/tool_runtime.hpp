@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fatal.hpp"
 #include "omp/loop/iteration_space.hpp"
 #include "omp/omp.hpp"
 #include "omp/tool/task_observer.hpp"
@@ -94,6 +95,14 @@ public:
     void task_ends(void* kept, bool discarded) noexcept override;
     void task_ended_elsewhere(void* kept) noexcept override;
     void task_fulfilled(void* kept) noexcept override;
+
+    // Its threads would not be told of.
+    void begin_region(OutlinedFunction, void*, std::uint32_t, const Loop*,
+                      std::uint32_t) noexcept override {
+        die(exit_environment,
+            "code of gcc before 4.9 has regions that a tool (OMPT) cannot hear of");
+    }
+    void end_region() noexcept override { core_->end_region(); }
 
     // The rest is the core's.
     void attach() override { core_->attach(); }
