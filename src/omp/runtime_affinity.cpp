@@ -39,11 +39,24 @@ void RuntimeCore::bind(ThreadState& thread) noexcept {
             thread.frame->place.thread, place);
 }
 
-/// OMP_DISPLAY_AFFINITY: at its first region, and whenever something has changed.
-void RuntimeCore::show_affinity(ThreadState& thread) noexcept {
+/// Before a team starts. In LLVM's runtime all threads of a team show where they run if one does.
+void RuntimeCore::plan_to_show(Fork& fork, const ThreadState& leader) noexcept {
+    const Shown wanted{fork.place.team_size, fork.place.level, fork.bind};
+    fork.shows_affinity = pool_of(fork) == PoolKind::llvm && leader.shown != wanted;
+}
+
+/// OMP_DISPLAY_AFFINITY: at its first region, and whenever something has changed. LLVM's runtime
+/// takes the nesting and the binding for something, and regions of one thread.
+void RuntimeCore::show_affinity(ThreadState& thread, PoolKind pool, bool in_any_case) noexcept {
     if (!environment_.display_affinity || parts_.show_affinity == nullptr) return;
-    const std::uint32_t size = thread.frame->place.team_size;
-    if (std::exchange(thread.shown_size, size) != size) parts_.show_affinity();
+    const Frame& frame = *thread.frame;
+    Shown now{frame.place.team_size, 0, ProcBind::none};
+    if (pool == PoolKind::llvm) {
+        now.level = frame.place.level;
+        now.bind = frame.team != nullptr ? frame.team->fork.bind : thread.shown.bind;
+    }
+    const bool is_new = std::exchange(thread.shown, now) != now;
+    if (is_new || in_any_case) parts_.show_affinity();
 }
 
 }  // namespace hiroba::omp

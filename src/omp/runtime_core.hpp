@@ -204,7 +204,8 @@ private:
     ProcBind policy_of(ThreadState& thread) noexcept;
     void deal_out_members(Team& team, std::uint32_t members) noexcept;
     void bind(ThreadState& thread) noexcept;
-    void show_affinity(ThreadState& thread) noexcept;
+    static void plan_to_show(Fork& fork, const ThreadState& leader) noexcept;
+    void show_affinity(ThreadState& thread, PoolKind pool, bool in_any_case = false) noexcept;
     void enter_alone(ThreadState& thread) noexcept;
     void make_copies(const Fork& fork, std::uint32_t threads) noexcept;
     static bool arrive(Standing& standing, LocalBarrier& barrier) noexcept;

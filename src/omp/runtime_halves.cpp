@@ -42,6 +42,7 @@ void RuntimeCore::end_region() noexcept {
 void RuntimeCore::begin_alone() noexcept {
     ThreadState& thread = self();
     enter_alone(thread);
+    show_affinity(thread, PoolKind::llvm);
 }
 
 void RuntimeCore::enter_alone(ThreadState& thread) noexcept {

@@ -135,6 +135,7 @@ Team* RuntimeCore::start_inner(ThreadState& thread, const Fork& fork,
     team->fork = fork;
     team->fork.leader = inheritance();
     team->fork.place = {0, size, outer->place.level + 1, outer->place.active_level + 1};
+    plan_to_show(team->fork, thread);
     team->fork.icvs = icvs_inside(*outer);
     team->fork.sequence = team->sequence;
     team->outer = outer;
@@ -143,7 +144,7 @@ Team* RuntimeCore::start_inner(ThreadState& thread, const Fork& fork,
     start_helpers(*team);
     enter_frame(team->leader, *team, 0, 0);
     thread.frame = &team->leader;
-    show_affinity(thread);
+    show_affinity(thread, pool_of(fork), team->fork.shows_affinity);
     if (fork.has_loop) loop_start(fork.loop);
     return team;
 }

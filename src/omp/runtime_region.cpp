@@ -26,11 +26,6 @@ namespace {
 /// In a job of one node more threads than this are not made, whatever the program asks for.
 constexpr std::uint32_t pool_threads_max = 4096;
 
-/// clang's entry points say where the region's code is.
-PoolKind pool_of(const Fork& fork) noexcept {
-    return fork.code != nullptr ? PoolKind::llvm : PoolKind::gnu;
-}
-
 /// @param memory  what the region's nodes share; null: it runs on this node alone
 void run_function(const Fork& fork, dsm::SharedMemory* memory) noexcept {
     const void* const place = code_of(fork);
@@ -165,6 +160,7 @@ void RuntimeCore::run_alone(ThreadState& thread, const Fork& fork) noexcept {
     frame.place.level = thread.frame->place.level + 1;
     frame.place.active_level = thread.frame->place.active_level;
     thread.frame = &frame;
+    if (pool_of(fork) == PoolKind::llvm) show_affinity(thread, PoolKind::llvm);
     if (fork.has_loop) loop_start(fork.loop);
     call_program(fork.function, fork.data);
     barrier();
@@ -193,6 +189,7 @@ void RuntimeCore::start_team(ThreadState& thread, const Fork& wanted,
     fork.leader.floating_point = floating_point();
     trace("omp.fork", team_size, team.sequence);
     fork.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
+    plan_to_show(fork, thread);
     fork.icvs = icvs_inside(outer);
     // The numbers go on from region to region: the last thread to leave a slot may do so late.
     fork.sequence = team.sequence;
@@ -281,7 +278,7 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
     }
     inherit(thread, team);
     bind(thread);
-    show_affinity(thread);
+    show_affinity(thread, pool_of(team.fork), team.fork.shows_affinity);
     if (team.fork.has_loop) loop_start(team.fork.loop);
 }
 

@@ -245,6 +245,7 @@ def clang_cases():
     """What its entry points are for, each group of them; and every program there is."""
     own = [
         Case("clang_regions.c"),
+        Case("clang_affinity.c", environment={"OMP_DISPLAY_AFFINITY": "true"}, any_order=True),
         Case("clang_loops.c"),
         Case("clang_loops.c", environment={"OMP_SCHEDULE": "guided,3"}),
         Case("clang_tasks.c", tasks=True),

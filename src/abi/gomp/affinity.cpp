@@ -2,19 +2,24 @@
 // Role: places and the affinity format.
 // Invariant: places are those of the node the calling thread is on; places that are none have no
 // processors.
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 
 #include "abi/gomp/queries.hpp"
 #include "abi/gomp/runtime.hpp"
+#include "abi/libc/process/process_state.hpp"
+#include "abi/world.hpp"
 #include "base/cpu_list.hpp"
 #include "base/fatal.hpp"
 
@@ -24,10 +29,56 @@ using hiroba::abi::runtime;
 
 namespace {
 
+/// Whether an object was linked with LLVM's runtime. Stand-ins of it may be loaded anyway.
+bool needs_llvm(const dl_phdr_info& object) {
+    const ElfW(Dyn)* entries = nullptr;
+    for (int i = 0; i < object.dlpi_phnum; ++i)
+        if (object.dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entries =
+                reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+    if (entries == nullptr) return false;
+    const char* strings = nullptr;
+    for (const auto* each = entries; each->d_tag != DT_NULL; ++each)
+        if (each->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(each->d_un.d_ptr);
+    // The loader has not made it an address: the kernel's own object, which needs none.
+    if (reinterpret_cast<std::uintptr_t>(strings) < object.dlpi_addr) return false;
+    for (const auto* each = entries; each->d_tag != DT_NULL; ++each) {
+        if (each->d_tag != DT_NEEDED) continue;
+        const std::string_view name = strings + each->d_un.d_val;
+        if (name.starts_with("libomp.so") || name.starts_with("libiomp5.so")) return true;
+    }
+    return false;
+}
+
+/// Whether the program's runtime is LLVM's, which prints otherwise, and on standard output.
+bool is_as_llvm() {
+    static std::atomic<int> known{-1};
+    int is = known.load(std::memory_order_relaxed);
+    if (is >= 0) return is != 0;
+    is = dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t, void*) -> int { return needs_llvm(*object); },
+        nullptr);
+    known.store(is, std::memory_order_relaxed);
+    return is != 0;
+}
+
 std::string native_thread_text() {
+    if (is_as_llvm()) return std::to_string(gettid());
     char digits[2 + 16 + 1];
     std::snprintf(digits, sizeof digits, "0x%lx", static_cast<unsigned long>(pthread_self()));
     return digits;
+}
+
+/// LLVM's runtime writes two in a row as two.
+std::string processors_text() {
+    std::string text = hiroba::cpu_list(hiroba::own_cpus());
+    for (std::size_t at = 0; is_as_llvm() && (at = text.find('-', at)) != std::string::npos; ++at) {
+        std::size_t begin = at;
+        while (begin > 0 && text[begin - 1] != ',') --begin;
+        const int first = std::atoi(text.c_str() + begin), last = std::atoi(text.c_str() + at + 1);
+        if (last == first + 1) text[at] = ',';
+    }
+    return text;
 }
 
 std::string field_text(char letter) {
@@ -41,7 +92,7 @@ std::string field_text(char letter) {
         case 'a': return std::to_string(omp_get_ancestor_thread_num(omp_get_level() - 1));
         case 'P': return std::to_string(getpid());
         case 'i': return native_thread_text();
-        case 'A': return hiroba::cpu_list(hiroba::own_cpus());
+        case 'A': return processors_text();
         case 'H': gethostname(host, sizeof host - 1); return host;
         default: return "undefined";
     }
@@ -94,8 +145,22 @@ std::string expand_field(std::string_view format, std::size_t& at) {
     return text;
 }
 
+std::string_view own_format() {
+    const std::string& set = runtime().environment().affinity_format;
+    if (!set.empty()) return set;
+    return is_as_llvm() ? "OMP: pid %P tid %i thread %n bound to OS proc set {%A}"
+                        : "level %L thread %i affinity %A";
+}
+
+/// On every node, from the next region on.
+void set_format(std::string_view format) {
+    runtime().environment().affinity_format = format;
+    if (hiroba::abi::world() != nullptr)
+        hiroba::abi::process_state_changed("omp_set_affinity_format()");
+}
+
 std::string affinity_text(std::string_view format) {
-    if (format.empty()) format = runtime().environment().affinity_format;
+    if (format.empty()) format = own_format();
     std::string text;
     for (std::size_t at = 0; at < format.size();) {
         const char c = format[at++];
@@ -106,6 +171,10 @@ std::string affinity_text(std::string_view format) {
 
 void show(std::string text) {
     text += '\n';
+    if (is_as_llvm()) {
+        std::fputs(text.c_str(), stdout);
+        return;
+    }
     if (write(STDERR_FILENO, text.data(), text.size()) < 0)
         hiroba::say("omp_display_affinity: stderr takes nothing");
 }
@@ -181,11 +250,9 @@ int omp_get_partition_num_places_() { return omp_get_partition_num_places(); }
 void omp_get_partition_place_nums_(std::int32_t* places) { copy_partition(places); }
 void omp_get_partition_place_nums_8_(std::int64_t* places) { copy_partition(places); }
 
-void omp_set_affinity_format(const char* format) {
-    runtime().environment().affinity_format = format;
-}
+void omp_set_affinity_format(const char* format) { set_format(format); }
 std::size_t omp_get_affinity_format(char* buffer, std::size_t bytes) {
-    return copy_text(runtime().environment().affinity_format, buffer, bytes);
+    return copy_text(own_format(), buffer, bytes);
 }
 void omp_display_affinity(const char* format) { show(affinity_text(format ? format : "")); }
 std::size_t omp_capture_affinity(char* buffer, std::size_t bytes, const char* format) {
@@ -193,10 +260,10 @@ std::size_t omp_capture_affinity(char* buffer, std::size_t bytes, const char* fo
 }
 
 void omp_set_affinity_format_(const char* format, std::size_t length) {
-    runtime().environment().affinity_format = unpadded(format, length);
+    set_format(unpadded(format, length));
 }
 int omp_get_affinity_format_(char* buffer, std::size_t bytes) {
-    return static_cast<int>(copy_padded(runtime().environment().affinity_format, buffer, bytes));
+    return static_cast<int>(copy_padded(own_format(), buffer, bytes));
 }
 void omp_display_affinity_(const char* format, std::size_t length) {
     show(affinity_text(unpadded(format, length)));

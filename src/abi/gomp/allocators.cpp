@@ -84,9 +84,19 @@ Allocator* allocator_at(Handle handle) noexcept {
     return handle >= predefined_end ? reinterpret_cast<Allocator*>(handle) : nullptr;
 }
 
-/// Counts `more` bytes in and `less` bytes out. False: they do not fit, nothing was done.
+/// What a block of a pool takes. Other runtimes count their headers, too: of a pool that is as
+/// large as its blocks together, not all fit.
+std::size_t with_header(std::size_t bytes) noexcept {
+    const bool fits = bytes <= SIZE_MAX - sizeof(Header);
+    return fits ? bytes + sizeof(Header) : SIZE_MAX;
+}
+
+/// Counts blocks of `more` bytes in and of `less` bytes out; 0: none. False: they do not fit,
+/// nothing was done.
 bool count(Allocator* allocator, std::size_t more, std::size_t less) noexcept {
     if (allocator == nullptr || allocator->pool_bytes == SIZE_MAX) return true;
+    more = more != 0 ? with_header(more) : 0;
+    less = less != 0 ? with_header(less) : 0;
     const auto key = reinterpret_cast<std::uintptr_t>(&allocator->lock);
     runtime().lock(key);
     const std::size_t left = allocator->pool_bytes - (allocator->taken_bytes - less);

@@ -4,6 +4,7 @@
 // long threads spin and how large their stacks are was decided at the start (OMP_WAIT_POLICY,
 // OMP_STACKSIZE).
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -57,27 +58,34 @@ void* resize(void* block, std::size_t bytes) noexcept {
     return larger;
 }
 
+/// Null where that is no power of two, as from LLVM's runtime.
+void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+    if ((alignment & (alignment - 1)) == 0) return allocate(bytes, alignment, false);
+    errno = EINVAL;
+    return nullptr;
+}
+
 }  // namespace
 
 extern "C" {
 
 void* kmp_malloc(std::size_t bytes) { return allocate(bytes, 0, false); }
 void* kmp_aligned_malloc(std::size_t bytes, std::size_t alignment) {
-    return allocate(bytes, alignment, false);
+    return allocate_aligned(bytes, alignment);
 }
 void* kmp_calloc(std::size_t count, std::size_t bytes) { return allocate_zeroed(count, bytes); }
 void* kmp_realloc(void* block, std::size_t bytes) { return resize(block, bytes); }
 void kmp_free(void* block) { release(block); }
 void* kmpc_malloc(std::size_t bytes) { return allocate(bytes, 0, false); }
 void* kmpc_aligned_malloc(std::size_t bytes, std::size_t alignment) {
-    return allocate(bytes, alignment, false);
+    return allocate_aligned(bytes, alignment);
 }
 void* kmpc_calloc(std::size_t count, std::size_t bytes) { return allocate_zeroed(count, bytes); }
 void* kmpc_realloc(void* block, std::size_t bytes) { return resize(block, bytes); }
 void kmpc_free(void* block) { release(block); }
 void* kmp_malloc_(const std::size_t* bytes) { return allocate(*bytes, 0, false); }
 void* kmp_aligned_malloc_(const std::size_t* bytes, const std::size_t* alignment) {
-    return allocate(*bytes, *alignment, false);
+    return allocate_aligned(*bytes, *alignment);
 }
 void* kmp_calloc_(const std::size_t* count, const std::size_t* bytes) {
     return allocate_zeroed(*count, *bytes);

@@ -82,7 +82,9 @@ std::string display_text(const Environment& environment, const Icvs& icvs, bool 
     line("OMP_DEFAULT_DEVICE", std::to_string(icvs.default_device));
     line("OMP_MAX_TASK_PRIORITY", std::to_string(environment.task_priority_max));
     line("OMP_DISPLAY_AFFINITY", truth(environment.display_affinity));
-    line("OMP_AFFINITY_FORMAT", environment.affinity_format);
+    line("OMP_AFFINITY_FORMAT", environment.affinity_format.empty()
+                                    ? "level %L thread %i affinity %A"
+                                    : environment.affinity_format);
     line("OMP_ALLOCATOR", allocator_names[environment.initial.default_allocator - 1]);
     line("OMP_TARGET_OFFLOAD", "DEFAULT");
     if (verbose) {

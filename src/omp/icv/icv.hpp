@@ -57,7 +57,7 @@ struct Environment {
     bool cancellation = false;
     std::int32_t task_priority_max = 0;
     bool display_affinity = false;
-    std::string affinity_format = "level %L thread %i affinity %A";
+    std::string affinity_format;  ///< empty: the default of the program's runtime
     enum class Display : std::uint8_t { off, on, verbose } display = Display::off;
 };
 

@@ -51,11 +51,17 @@ struct Fork {
     ProcessState process;  ///< what the members' processes must be like
     Inheritance leader;    ///< of a team inside a region: what its helpers have from their leader
     MadeThreads made;      ///< the spread team's threads, as they would be alone
+    bool shows_affinity = false;  ///< its threads show where they run, whatever they have shown
 };
 
 /// What the program knows the region by.
 inline const void* code_of(const Fork& fork) noexcept {
     return fork.code != nullptr ? fork.code : reinterpret_cast<const void*>(fork.function);
+}
+
+/// clang's entry points say where the region's code is.
+inline PoolKind pool_of(const Fork& fork) noexcept {
+    return fork.code != nullptr ? PoolKind::llvm : PoolKind::gnu;
 }
 
 /// Something else a waiting thread may be needed for.

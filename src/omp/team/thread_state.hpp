@@ -78,6 +78,13 @@ struct Standing {
     std::uint32_t phase = 0;
 };
 
+/// The team's size and nesting, and how it was bound, when a thread has shown its affinity last.
+struct Shown {
+    std::uint32_t size = 0, level = 0;
+    ProcBind bind = ProcBind::none;
+    friend bool operator==(const Shown&, const Shown&) = default;
+};
+
 struct ThreadState {
     const void* runtime = nullptr;  ///< whose state this is
     std::uint32_t local_thread = 0;
@@ -89,9 +96,9 @@ struct ThreadState {
     bool helps = false;          ///< in a team inside this node; under the latch of helpers
     ProcBind wanted_binding = ProcBind::none;      ///< by its next region, if not none
     std::uint32_t bound_place = Binding::nowhere;  ///< what the kernel was told last
-    std::uint32_t shown_size = 0;                  ///< of the team, when its affinity was displayed
-    Frame base;                                    ///< outside all regions
-    Frame region;                                  ///< of the active region
+    Shown shown;
+    Frame base;    ///< outside all regions
+    Frame region;  ///< of the active region
     Frame* frame = &base;
     NestedHolds holds;
     Standing standing;

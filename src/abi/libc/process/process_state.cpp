@@ -75,6 +75,7 @@ struct State {
     int perturb = 0;
     ProcessSettings settings;
     unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
+    char affinity_format[256] = {};  ///< of OpenMP; empty: none was set
 };
 
 /// This thread makes its node be as node 0: what that calls is not the program's.
@@ -104,6 +105,11 @@ void look_at_process() noexcept {
     own.protections = publish_protections();
     own.file_views = version_of_file_views();
     if (own.has_ids) own.ids = current_ids();
+    const std::string& format = world()->omp->environment().affinity_format;
+    if (format.size() >= sizeof own.affinity_format)
+        say("the affinity format is longer than %lu bytes: the other nodes have its beginning",
+            sizeof own.affinity_format - 1);
+    own.affinity_format[format.copy(own.affinity_format, sizeof own.affinity_format - 1)] = 0;
     own.handlers = cxx_handlers();
     own.zone = time_zone();
     own.numbers = own_process_ids();
@@ -161,6 +167,7 @@ void become(const State& next) noexcept {
     set_perturb_byte(next.perturb);
     take_process_settings(next.settings);
     become_time_zone(next.zone);
+    world()->omp->environment().affinity_format = next.affinity_format;
     if (next.has_umask) real_umask(next.umask);
     if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&
         real_chdir(next.directory) != 0) {
