@@ -100,11 +100,11 @@ int omp_get_device_num() { return 0; }
 int omp_is_initial_device() { return 1; }
 int omp_get_default_device() { return runtime().icvs().default_device; }
 void omp_set_default_device(int device) { runtime().icvs().default_device = std::max(device, 0); }
-// Threads live as long as the job, and their threadprivate variables with them: a hard pause, after
-// which those begin anew, is not carried out, and says so. A soft one has nothing to give up.
+// Threads live as long as the job, and their threadprivate variables with them. After a hard pause
+// no program may count on these, so that they keep what they hold is as good.
 int omp_pause_resource_all(int kind) {
-    constexpr int soft = 1;
-    return kind == soft && runtime().place().level == 0 ? 0 : -1;
+    constexpr int soft = 1, hard = 2;
+    return (kind == soft || kind == hard) && runtime().place().level == 0 ? 0 : -1;
 }
 int omp_pause_resource(int kind, int) { return omp_pause_resource_all(kind); }
 

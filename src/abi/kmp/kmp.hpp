@@ -75,4 +75,7 @@ constexpr Schedule schedule_of(Int number) noexcept {
     return {static_cast<Sched>(ordered ? number - ordered_by : number), ordered};
 }
 
+/// 0 disabled, 1 default, 2 mandatory: what the program has set, or its environment.
+int target_offload() noexcept;
+
 }  // namespace hiroba::abi::kmp

@@ -3,10 +3,15 @@
 // Invariant: memory is the job's. A setting that has no meaning here is kept and given back; how
 // long threads spin and how large their stacks are was decided at the start (OMP_WAIT_POLICY,
 // OMP_STACKSIZE).
+#include <strings.h>
+
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "abi/kmp/kmp.hpp"
 #include "base/fatal.hpp"
@@ -21,8 +26,36 @@ namespace {
 constexpr int library_serial = 1, library_turnaround = 2, library_throughput = 3;
 constexpr std::size_t stack_default = std::size_t{4} << 20;
 
-std::atomic<int> block_time_ms{200}, library{library_throughput};
+constexpr int not_set = -1;
+std::atomic<int> block_time_ms{not_set}, library{library_throughput};
+
+/// As LLVM's runtime tells it where the program has set none.
+int block_time() noexcept {
+    if (const int set = block_time_ms.load(); set != not_set) return set;
+    if (const char* const value = std::getenv("KMP_BLOCKTIME"); value != nullptr)
+        return std::strcmp(value, "infinite") == 0 ? INT_MAX : std::atoi(value);
+    switch (runtime().environment().wait_policy) {
+        case hiroba::omp::WaitPolicy::active: return INT_MAX;
+        case hiroba::omp::WaitPolicy::passive: return 0;
+        default: return 200;
+    }
+}
 std::atomic<std::size_t> stack_bytes{0};
+
+constexpr std::string_view offload_variable = "OMP_TARGET_OFFLOAD=";
+std::atomic<int> offload{not_set};
+
+/// What LLVM's runtime takes that variable's value for.
+int offload_kind(const char* value) noexcept {
+    if (value == nullptr) return 1;
+    if (strcasecmp(value, "disabled") == 0) return 0;
+    return strcasecmp(value, "mandatory") == 0 ? 2 : 1;
+}
+
+void set_defaults(const char* text) noexcept {
+    if (std::string_view(text).starts_with(offload_variable))
+        offload.store(offload_kind(text + offload_variable.size()));
+}
 
 std::size_t stack_in_force() noexcept {
     const std::size_t set = stack_bytes.load();
@@ -67,6 +100,11 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 
 }  // namespace
 
+int hiroba::abi::kmp::target_offload() noexcept {
+    const int set = offload.load();
+    return set != not_set ? set : offload_kind(std::getenv("OMP_TARGET_OFFLOAD"));
+}
+
 extern "C" {
 
 void* kmp_malloc(std::size_t bytes) { return allocate(bytes, 0, false); }
@@ -107,8 +145,8 @@ std::size_t kmp_get_stacksize_s_() { return stack_in_force(); }
 void kmp_set_blocktime(int milliseconds) { block_time_ms.store(milliseconds); }
 void kmpc_set_blocktime(int milliseconds) { block_time_ms.store(milliseconds); }
 void kmp_set_blocktime_(const int* milliseconds) { block_time_ms.store(*milliseconds); }
-int kmp_get_blocktime() { return block_time_ms.load(); }
-int kmp_get_blocktime_() { return block_time_ms.load(); }
+int kmp_get_blocktime() { return block_time(); }
+int kmp_get_blocktime_() { return block_time(); }
 
 void kmp_set_library(int kind) { choose_library(kind); }
 void kmpc_set_library(int kind) { choose_library(kind); }
@@ -122,10 +160,12 @@ void kmp_set_library_throughput_() { choose_library(library_throughput); }
 int kmp_get_library() { return library.load(); }
 int kmp_get_library_() { return library.load(); }
 
-// Environment text: every variable of it has been read by now.
-void kmp_set_defaults(const char*) {}
-void kmpc_set_defaults(const char*) {}
-void kmp_set_defaults_(const char*, std::size_t) {}
+// Environment text: every variable of it has been read by now, but for one.
+void kmp_set_defaults(const char* text) { set_defaults(text); }
+void kmpc_set_defaults(const char* text) { set_defaults(text); }
+void kmp_set_defaults_(const char* text, std::size_t length) {
+    set_defaults(std::string(text, length).c_str());
+}
 void kmp_set_disp_num_buffers(int) {}
 void kmpc_set_disp_num_buffers(int) {}
 void kmp_set_disp_num_buffers_(const int*) {}

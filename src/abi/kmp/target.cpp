@@ -90,7 +90,7 @@ void __kmpc_push_target_tripcount(Long, UnsignedLong) {}
 void __kmpc_push_target_tripcount_mapper(Location*, Long, UnsignedLong) {}
 void __tgt_set_info_flag(Unsigned) {}
 int __tgt_print_device_info(Long) { return 0; }
-int __kmpc_get_target_offload() { return 0; }
+int __kmpc_get_target_offload() { return target_offload(); }
 
 void __tgt_interop_init(Location*, Int, void** interop, Int, Int, Long, void*, Int) {
     *interop = no_interop;

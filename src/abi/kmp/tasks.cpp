@@ -19,10 +19,12 @@ namespace depend_flag {
 constexpr unsigned in = 1, out = 2, mutexinoutset = 4, inoutset = 8, all = 0x80;
 }
 
-/// omp_all_memory has a flag of its own, or is out and inout at address 0.
+/// omp_all_memory has a flag of its own, or is any kind at the last address there is, or out and
+/// inout at address 0.
 omp::DependenceKind kind_of(const DependItem& item) {
     using enum omp::DependenceKind;
     if ((item.flags & depend_flag::all) != 0) return all_memory;
+    if (item.address == ~decltype(item.address){0}) return all_memory;
     if (item.flags == (depend_flag::in | depend_flag::out) && item.address == 0) return all_memory;
     switch (item.flags) {
         case depend_flag::in: return in;
@@ -46,7 +48,8 @@ void execute(TaskBlock& block) {
     const auto thread = static_cast<Int>(runtime().place().thread);
     do {
         block.again = false;
-        call_program(task->routine, thread, task);
+        // None: a `taskwait nowait depend(...)`.
+        if (task->routine != nullptr) call_program(task->routine, thread, task);
     } while (block.again);
 }
 

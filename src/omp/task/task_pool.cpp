@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/fatal.hpp"
 #include "dsm/heap/heap.hpp"
@@ -15,12 +16,20 @@ namespace {
 constexpr std::size_t ready_per_thread_max = 256;
 /// All tasks of a node, most of them waiting for others.
 constexpr std::size_t used_max = std::size_t{1} << 20;
+
+/// LLVM's runtime has a setting by which its tasks wait however many there are.
+bool throttles() noexcept {
+    const char* const set = std::getenv("KMP_ENABLE_TASK_THROTTLING");
+    return set == nullptr || (std::strcmp(set, "0") != 0 && std::strcmp(set, "false") != 0);
+}
 }  // namespace
 
 TaskPool::TaskPool(const Parts& parts)
     : parts_(parts),
       book_(parts.endpoint != nullptr ? parts.endpoint->self() : NodeId{0}, parts.observer) {
     patience_.endpoint = parts.endpoint;
+    const std::size_t per_thread = std::max(parts_.threads_per_node, 1u);
+    ready_max_ = throttles() ? ready_per_thread_max * per_thread : used_max;
     if (parts.memory != nullptr) exchange_ = std::make_unique<TaskExchange>(parts, *this);
 }
 
@@ -29,9 +38,7 @@ void TaskPool::attach() {
 }
 
 void TaskPool::end_change(bool attends) noexcept {
-    const std::size_t per_thread = std::max(parts_.threads_per_node, 1u);
-    const bool enough =
-        book_.ready() >= ready_per_thread_max * per_thread || book_.used() >= used_max;
+    const bool enough = book_.ready() >= ready_max_ || book_.used() >= used_max;
     if (enough != has_enough()) has_enough_.store(enough, std::memory_order_relaxed);
     const bool moved = book_.events() != events_.load(std::memory_order_relaxed);
     // Under the latch, so the newest value stays.

@@ -130,6 +130,7 @@ private:
     Patience patience_;
     Latch latch_;
     TaskBook book_;
+    std::size_t ready_max_ = 0;             ///< tasks that wait here
     std::atomic<std::uint64_t> events_{0};  // of the book, for those without the latch
     std::atomic<bool> has_enough_{false};   // a hint
     std::atomic<std::uint32_t> waiting_{0};

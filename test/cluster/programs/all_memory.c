@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // depend(inout: omp_all_memory) as code of gcc 13 and later passes it (address 0; also in the long
-// form of a clause, in a depend object, at a taskwait) and as clang's does (a flag; address 0).
-// What compilers and runtimes of before know nothing of, called as that code would (newer_gcc.py).
+// form of a clause, in a depend object, at a taskwait) and as clang's does (a flag; address 0; the
+// last address). clang's taskwait nowait is a task without code. What compilers and runtimes of
+// before know nothing of, called as that code would (newer_gcc.py).
 #include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
 
 enum { cells = 16, rounds = 20 };
-enum how { out, in, all, all_by_other_form };
+enum how { out, in, all, all_by_other_form, all_by_address };
 
 static int before[cells], later[cells], totals[rounds], seen[rounds][cells], seen_at_wait[rounds];
 
@@ -71,6 +72,7 @@ static int enter(int thread, struct task* task) {
 static struct item item_of(enum how how, void* address) {
     if (how == all) return (struct item){NULL, 0, 0x80};
     if (how == all_by_other_form) return (struct item){NULL, 0, 3};
+    if (how == all_by_address) return (struct item){(void*)-1, 0, 2};
     return (struct item){address, sizeof(int), how == in ? 1 : 3};
 }
 static void make(struct work work, enum how how, void* address) {
@@ -82,7 +84,10 @@ static void make(struct work work, enum how how, void* address) {
 }
 static void wait_for_all(void) {
     const struct item item = item_of(all, NULL);
-    __kmpc_omp_wait_deps(NULL, __kmpc_global_thread_num(NULL), 1, &item, 0, NULL);
+    const int thread = __kmpc_global_thread_num(NULL);
+    struct task* const nothing = __kmpc_omp_task_alloc(NULL, thread, 1, 40, 0, NULL);
+    __kmpc_omp_task_with_deps(NULL, thread, nothing, 1, &item, 0, NULL);
+    __kmpc_omp_wait_deps(NULL, thread, 1, &item, 0, NULL);
 }
 
 #else
@@ -115,7 +120,9 @@ int main(void) {
 #pragma omp parallel
 #pragma omp single
     for (int round = 0; round < rounds; ++round) {
-        const enum how how = round % 2 == 0 ? all : all_by_other_form;
+        const enum how how = round % 2 == 0   ? all
+                             : round % 4 == 1 ? all_by_other_form
+                                              : all_by_address;
         for (int i = 0; i < cells; ++i) make((struct work){0, round, i}, out, &before[i]);
         make((struct work){1, round, 0}, how, NULL);
         // Half of these addresses no task has named before.

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+int __kmpc_get_target_offload(void);
+
 static int entered;  // no compiler leaves such regions out
 
 static void regions(void) {
@@ -61,5 +63,7 @@ int main(void) {
     }
     printf("%d\n", given);
     omp_destroy_allocator(pool);
+    kmp_set_defaults("OMP_TARGET_OFFLOAD=Mandatory");
+    printf("%d %d\n", kmp_get_blocktime(), __kmpc_get_target_offload());
     return 0;
 }

@@ -83,6 +83,11 @@ static void pauses(void) {
 #pragma omp single
     inside = omp_pause_resource_all(omp_pause_soft) != 0;
     printf("pause: %d %d\n", omp_pause_resource(omp_pause_soft, omp_get_initial_device()), inside);
+    int threads = 0;
+    const int hard = omp_pause_resource_all(omp_pause_hard);
+#pragma omp parallel reduction(+ : threads)
+    ++threads;
+    printf("hard pause: %d %d\n", hard, threads == omp_get_max_threads());
 }
 
 int main(void) {
