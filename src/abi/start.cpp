@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <bit>
+#include <string>
 
 #include "abi/assemble.hpp"
 #include "abi/gomp/runtime.hpp"
@@ -31,7 +32,9 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "base/random.hpp"
+#include "base/record.hpp"
 #include "base/service_thread.hpp"
+#include "base/settings.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "omp/process/node_threads.hpp"
 #include "omp/process/openmp_runtimes.hpp"
@@ -150,12 +153,21 @@ void start_background_flusher() {
     asm volatile("movq %0, %%fs:0x28" : : "r"(guard) : "memory");
 }
 
+/// What a recording's addresses are.
+void record_space(const dsm::AddressMap& map) noexcept {
+    const dsm::SpaceShape& shape = map.shape();
+    note_block_bytes(shape.block_bytes);
+    record(RecordKind::shape, map.stack_slice(0).address, shape.stack_bytes,
+           shape.nodes * shape.threads_per_node);
+}
+
 [[noreturn]] void run_node(const net::JobInfo& job) {
     prepare_streams(job.self, job.nodes);
     const auto objects = omp::loaded_objects();
     // One node speaks; the others wait for it in the first collective until the job ends.
     if (job.self.value == 0) require(omp::refuse_other_runtimes(objects, &program));
     require(assemble_node(job, objects));
+    record_space(*world()->map);
     share_stack_guard(job);
     if (omp::tell_threads_apart(objects)) omp::program_tells_threads_apart.store(true);
     program.signal_mask = omp::block_asynchronous_signals();
@@ -184,6 +196,15 @@ int run_alone(const net::JobInfo& job) {
                                         &allocate_private));
 }
 
+void record_if_asked(const net::JobInfo& job) {
+    const std::string path(setting("HIROBA_RECORD"));
+    if (path.empty()) return;
+    const auto bytes_max = setting_number("HIROBA_RECORD_SIZE");
+    require(bytes_max);
+    require(
+        start_recording(path.c_str(), *bytes_max, job.self.value, job.nodes, job.threads_per_node));
+}
+
 /// Never returns where libc's own would not.
 int take_over() {
     resolve_real_functions();
@@ -192,6 +213,7 @@ int take_over() {
     if (job->control_fd >= 0) name_process(*job);
     require(check_settings());
     require(set_up_diagnostics());
+    record_if_asked(*job);
     program.auxiliary = omp::auxiliary_vector(program.argc, program.argv);
     end_early_runtime();
     net::restore_user_environment(environ);

@@ -81,6 +81,9 @@ constexpr Setting table[] = {
      "shm|udp|auto|ucx|shm+ucx|verbs|shm+verbs"},
     {"HIROBA_RACE", "report", "what to do when two nodes write the same bytes",
      "off|report|all|abort"},
+    {"HIROBA_RECORD", "", "file for what each thread does, to be read by hiroba report", "text"},
+    {"HIROBA_RECORD_SIZE", "256M", "the most that a node records; then some phases are left out",
+     "size from 1M to 64G"},
     {"HIROBA_REGIONS", "spread",
      "where parallel regions run; spread: on all nodes; auto: on the first node alone those that "
      "take less time there; turns: now so, now so, for tests",

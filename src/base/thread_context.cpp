@@ -127,6 +127,7 @@ void publish(ThreadPages* pages) noexcept {
     taken_over(pages);
     pages->context = ThreadContext{};
     pages->trace.count = 0;
+    pages->trace.recorded = {};
     pages->context.runtime_stack_top = reinterpret_cast<std::byte*>(pages);
     pages->context.trace = &pages->trace;
 

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/record.hpp"
+
 namespace hiroba {
 
 inline constexpr std::uint32_t trace_records_max = 64;
@@ -18,10 +20,11 @@ struct TraceRecord {
     std::uint64_t first = 0, second = 0;
 };
 
-/// One thread's records; the newest is number `count - 1`, at its number modulo the size.
+/// What one thread leaves behind; the newest is number `count - 1`, at its number modulo the size.
 struct TraceRing {
     std::uint64_t count = 0;
     TraceRecord records[trace_records_max];
+    RecordBuffer recorded;  ///< where HIROBA_RECORD is set, all that it does
 };
 
 /// Whether trace() records; false until set_trace(). Relaxed: no data depends on it.

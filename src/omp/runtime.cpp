@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/fatal.hpp"
+#include "base/record.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/sync/lock_table.hpp"
@@ -131,6 +132,8 @@ void RuntimeCore::become_initial_thread() noexcept {
     ThreadState& thread = *threads_[0];
     thread.initial = true;
     thread_part().state = &thread;
+    record(RecordKind::member, this_thread().global_thread);
+    record(RecordKind::program, 1);
     if (environment_.places.empty()) return;
     thread.base.binding = {0, 0, static_cast<std::uint32_t>(environment_.places.size())};
     bind(thread);

@@ -8,8 +8,8 @@
 // In reading order: runtime.cpp (making it, queries), runtime_region.cpp (fork, join, barrier),
 // runtime_stay.cpp (where a region runs), runtime_inner.cpp (regions inside regions),
 // runtime_cancel.cpp, runtime_sharing.cpp (loops, single, ordered), runtime_reduce.cpp,
-// runtime_watch.cpp, runtime_tasks.cpp, runtime_locks.cpp, runtime_halves.cpp (what some compilers
-// ask for in two halves).
+// runtime_watch.cpp, runtime_record.cpp, runtime_tasks.cpp, runtime_locks.cpp, runtime_halves.cpp
+// (what some compilers ask for in two halves).
 #pragma once
 
 #include <pthread.h>
@@ -208,6 +208,14 @@ private:
     void show_affinity(ThreadState& thread, PoolKind pool, bool in_any_case = false) noexcept;
     void enter_alone(ThreadState& thread) noexcept;
     void make_copies(const Fork& fork, std::uint32_t threads) noexcept;
+    // For recordings.
+    std::uint64_t region_number() const noexcept;
+    static std::uint64_t meeting_of(const Frame& frame) noexcept;
+    void record_entry(const Frame& frame, bool spread) const noexcept;
+    void record_arrival(const ThreadState& thread) const noexcept;
+    void record_end(const ThreadState& thread) const noexcept;
+    std::uint64_t count_lock() noexcept;
+    void record_atomics(const ThreadState& thread) const noexcept;
     static bool arrive(Standing& standing, LocalBarrier& barrier) noexcept;
     void join_nodes(ThreadState& thread, bool several) noexcept;
     /// Arrives at the end of the former region, if any, and waits for the next. False: over.
@@ -216,6 +224,7 @@ private:
     TeamLink::Called await_region_step(ThreadState& thread) noexcept;
     TeamLink::Called await_region_as_leader(Distraction distraction) noexcept;
     void leave_region(ThreadState& thread) noexcept;
+    void pass_barrier(ThreadState& thread, Frame& frame) noexcept;
     void barrier_here(ThreadState& thread, Team& team) noexcept;
     bool barrier_step(ThreadState& thread, bool several) noexcept;
     bool is_spread(const Frame& frame) const noexcept {
@@ -367,6 +376,7 @@ private:
     std::vector<pthread_t> pool_;
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> regions_{0};
+    std::atomic<std::uint64_t> locks_recorded_{0};  ///< taken here, while that is recorded
     std::thread watch_;  ///< of many nodes: watches how long regions last
 
     struct alignas(cache_line_bytes) OwnLock {

@@ -2,6 +2,7 @@
 // Role: critical sections and the program's locks.
 // Invariant: on several nodes a lock's address is only a name; its bytes are never touched.
 #include "base/fatal.hpp"
+#include "base/record.hpp"
 #include "dsm/sync/lock_table.hpp"
 #include "omp/runtime_core.hpp"
 #include "omp/team/mutex_word.hpp"
@@ -41,6 +42,7 @@ void RuntimeCore::end_standstill(void* runtime) noexcept {
 
 void RuntimeCore::lock(std::uint64_t key) noexcept {
     acquire_lost();
+    const RecordedSpan recorded{RecordKind::lock, key, count_lock(), RecordedSpan::long_ticks};
     if (link_ == nullptr)
         lock_word(lock_at(key));
     else
@@ -54,6 +56,7 @@ bool RuntimeCore::try_lock(std::uint64_t key) noexcept {
 }
 
 void RuntimeCore::unlock(std::uint64_t key) noexcept {
+    const RecordedSpan recorded{RecordKind::unlock, key, 0, RecordedSpan::long_ticks};
     if (link_ == nullptr)
         unlock_word(lock_at(key));
     else

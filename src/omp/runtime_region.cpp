@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/program_call.hpp"
+#include "base/record.hpp"
 #include "base/service_thread.hpp"
 #include "base/sync_place.hpp"
 #include "base/thread_context.hpp"
@@ -208,6 +209,7 @@ void RuntimeCore::start_team(ThreadState& thread, const Fork& wanted,
     };
     if (link_ != nullptr) {
         const WaitTimer timer{thread};
+        const RecordedSpan recorded{RecordKind::fork, region_number() + 1};
         on_runtime_stack(start);
     } else {
         start();
@@ -224,6 +226,8 @@ void RuntimeCore::finish_team(ThreadState& thread) noexcept {
     team.sequence = thread.region.sequence;
     thread.in_region = false;
     trace("omp.join", join_phase);
+    record_end(thread);
+    const RecordedSpan recorded{RecordKind::join, region_number()};
     if (link_ != nullptr) {
         join_nodes(thread, nodes_of(team.fork.place.team_size) > 1);
         apply_terms();
@@ -276,6 +280,7 @@ void RuntimeCore::enter_region(ThreadState& thread) noexcept {
         thread.region_entered = regions_.load(std::memory_order_relaxed);
         forget_lost(thread);
     }
+    record_entry(frame, is_spread_team);
     inherit(thread, team);
     bind(thread);
     show_affinity(thread, pool_of(team.fork), team.fork.shows_affinity);
@@ -350,7 +355,13 @@ void RuntimeCore::join_nodes(ThreadState& thread, bool several) noexcept {
 void RuntimeCore::work(std::uint32_t local_thread) noexcept {
     ThreadState& thread = *threads_[local_thread];
     thread_part().state = &thread;
-    while (link_ != nullptr ? await_region(thread) : await_region_here(thread)) {
+    if (is_recording()) record(RecordKind::member, this_thread().global_thread);
+    const auto await_next = [&] {
+        if (thread.in_region) record_end(thread);
+        const RecordedSpan recorded{RecordKind::idle, region_number()};
+        return link_ != nullptr ? await_region(thread) : await_region_here(thread);
+    };
+    while (await_next()) {
         enter_region(thread);
         // No other node reads what this thread meets by itself.
         run_function(thread.next_team->fork, nullptr);
@@ -442,6 +453,7 @@ TeamLink::Called RuntimeCore::await_region_as_leader(Distraction distraction) no
 }
 
 void RuntimeCore::quit() noexcept {
+    record(RecordKind::program, 0);
     over_.store(true);
     const bool along_tree = !leading_.taken.load(std::memory_order_acquire);
     if (link_ != nullptr) on_runtime_stack([&] { link_->send_quit(along_tree); });
@@ -460,11 +472,14 @@ void RuntimeCore::barrier() noexcept {
     }
     if (is_cancelled(frame)) return;
     trace("omp.barrier", frame.place.thread, frame.sequence);
-    if (!is_spread(frame)) {
-        barrier_here(thread, *frame.team);
-        ++frame.phase;
-        return;
-    }
+    record_arrival(thread);
+    pass_barrier(thread, frame);
+    record_phase(region_number() + ++frame.phase);
+}
+
+void RuntimeCore::pass_barrier(ThreadState& thread, Frame& frame) noexcept {
+    const RecordedSpan recorded{RecordKind::barrier, region_number(), meeting_of(frame)};
+    if (!is_spread(frame)) return barrier_here(thread, *frame.team);
     thread.standing = {};
     const bool several = nodes_of(frame.place.team_size) > 1;
     const auto step = [this, &thread, several] {
@@ -476,7 +491,6 @@ void RuntimeCore::barrier() noexcept {
     WaitTimer timer{thread};
     link_->in_steps(step, [&] { timer.pause_for([&] { help(thread); }); });
     forget_lost(thread);
-    ++frame.phase;
 }
 
 /// The barrier of a team whose threads are all on this node.

@@ -8,6 +8,7 @@
 
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
+#include "base/record.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
 #include "omp/runtime_core.hpp"
@@ -22,6 +23,7 @@ void RuntimeCore::loop_start(const Loop& loop) noexcept {
         resolved.schedule = frame.icvs.schedule;
         resolved.chunk = frame.icvs.chunk;
     }
+    record(RecordKind::loop, static_cast<std::uint64_t>(resolved.schedule), resolved.chunk);
     Team* const team = frame.team;
     WordStore& words = team != nullptr ? *team->words : *everywhere_.words;
     if (frame.loop.begin(resolved, frame.place.team_size, frame.place.thread, words, frame.sequence,

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/program_call.hpp"
+#include "base/record.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "omp/runtime_core.hpp"
@@ -215,7 +216,12 @@ void RuntimeCore::execute(ThreadState& thread, Task& task) noexcept {
     task.discarded = is_discarded(frame, task);
     if (parts_.observer != nullptr)
         parts_.observer->task_begins(task.kept, task.is_target, __builtin_frame_address(0));
-    if (task.function != nullptr && !task.discarded) call_body(task);
+    if (task.function != nullptr && !task.discarded) {
+        const RecordedSpan recorded{RecordKind::task,
+                                    reinterpret_cast<std::uintptr_t>(task.function), 0,
+                                    RecordedSpan::long_ticks};
+        call_body(task);
+    }
     frame.task = outer;
     tasks_executed_.fetch_add(1, std::memory_order_relaxed);
     if (parts_.observer != nullptr) tell_of_end(task);
@@ -257,6 +263,7 @@ void RuntimeCore::end_body(Task& task) noexcept {
 }
 
 void RuntimeCore::work_until(ThreadState& thread, Task* of, Condition done) noexcept {
+    const RecordedSpan recorded{RecordKind::wait, 0, 0, RecordedSpan::long_ticks};
     AskPace pace;
     for (;;) {
         const std::uint64_t seen = tasks_.events();

@@ -13,6 +13,7 @@
 #include "base/thread_context.hpp"
 #include "dsm/block/block_table.hpp"
 #include "dsm/counts/place_table.hpp"
+#include "dsm/counts/recorded.hpp"
 
 namespace hiroba::dsm {
 
@@ -28,6 +29,7 @@ public:
     void count(Member member, std::uint64_t by = 1) noexcept {
         if (by == 0) return;  // a locked instruction for nothing
         add_to(counters_.*member, by);
+        tally(member, by);
         if (places_ != nullptr) [[unlikely]]
             add_to(places_->at(this_thread().place).*member, by);
     }

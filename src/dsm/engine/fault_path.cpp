@@ -21,11 +21,14 @@ namespace hiroba::dsm {
 
 namespace {
 
-/// Counts a write's fault while it lives, and how long any takes.
+/// Counts a write's fault while it lives, and how long any takes; records it.
 class FaultUnderWay {
 public:
-    FaultUnderWay(BlockEntry& entry, bool write, AtomicQuantum& quantum) noexcept
-        : slow_(quantum), entry_(write ? &entry : nullptr) {
+    FaultUnderWay(BlockEntry& entry, std::uintptr_t address, bool write,
+                  AtomicQuantum& quantum) noexcept
+        : recorded_(RecordKind::fault, address, write),
+          slow_(quantum),
+          entry_(write ? &entry : nullptr) {
         if (entry_ != nullptr) entry_->writes.faults.fetch_add(1, std::memory_order_relaxed);
     }
     FaultUnderWay(const FaultUnderWay&) = delete;
@@ -36,6 +39,7 @@ public:
     }
 
 private:
+    RecordedWork recorded_;
     AtomicQuantum::SlowPart slow_;
     BlockEntry* entry_;
 };
@@ -74,7 +78,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{statistics_, &PlaceCounters::fault_ns};
     if (write) await_last_look();
-    const FaultUnderWay under_way{entries_[block], write, guess_.quantum};
+    const FaultUnderWay under_way{entries_[block], address, write, guess_.quantum};
     close_waited_for(block);
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere
     if (!write) await_written(block, *offset);
@@ -457,6 +461,7 @@ Stamp Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, Blo
     races_.note_brought(block, got.change);
     count(&PlaceCounters::bytes_fetched, read.bytes);
     trace("dsm.fetch", block, got.wts.value);
+    record_fetched(program_range(block).address, from.value, read.bytes);
     return may ? Stamp{} : got.stamp;
 }
 

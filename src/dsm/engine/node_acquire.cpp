@@ -43,6 +43,7 @@ void Node::acquire_unless_current(Others others, Kept kept) noexcept {
 // wait for one of this.
 void Node::acquire_on_runtime_stack(Others others, Flusher flusher, Kept kept) noexcept {
     const Timed timed{statistics_, &PlaceCounters::acquire_ns};
+    const RecordedWork recorded{RecordKind::acquire};
     Backoff backoff;
     for (;;) {
         const Stamp missing = acquire_round(others, flusher, kept);

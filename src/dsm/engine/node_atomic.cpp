@@ -80,7 +80,10 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
         Stamp missing;
         if (try_enter_atomic(block, tries < tries_giving_way, begin,
                              along ? &along->reading : nullptr, missing)) {
-            if (tries > 0 || entries_[block].atomics.came) quantum.note_slow(now_ns() - begin);
+            if (tries > 0 || entries_[block].atomics.came) {
+                quantum.note_slow(now_ns() - begin);
+                record(RecordKind::atomic, at, tries, now_ns() - begin);
+            }
             return true;
         }
         if (missing.is_none()) continue;

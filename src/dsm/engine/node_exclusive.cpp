@@ -185,6 +185,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
     if (hands_over_all()) guess_.wanted.expected().note_miss(block);
     count(&PlaceCounters::made_exclusive);
     trace("dsm.exclusive", block);
+    record(RecordKind::exclusive, program_range(block).address);
     return true;
 }
 
@@ -256,6 +257,8 @@ LockToken Node::publish_given_up(BlockId block, GiveUp when) noexcept {
     const LockToken token = lock_.held_token(block);
     const Timestamp wts = write_time(token.rts, min_wts());
     const Timestamp rts = wts.after(options_.lease);
+    record_merge(program_range(block).address, private_copy(block), copies_.own(block),
+                 block_bytes(), RecordKind::given_up);
     // The change log has no note of writes while the block was exclusive.
     copies_.publish_changes(block, private_copy(block),
                             {wts, owe_release(), {self_, entry.exclusive_since}}, nullptr);

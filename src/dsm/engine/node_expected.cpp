@@ -18,6 +18,7 @@ void Node::bring_expected() noexcept {
     const SyncPlace place = this_thread().place;
     on_runtime_stack([&] {
         const Timed timed{statistics_, &PlaceCounters::acquire_ns};
+        const RecordedWork recorded{RecordKind::acquire};
         guess_.predictor.learn();
         guess_.predictor.filter([&](UsePredictor::Run& run) { return is_still_used(run); });
         for (UsePredictor::Run& run : guess_.predictor.arrive(place)) bring_run(run);

@@ -49,6 +49,7 @@ void Node::note_release() noexcept {
 
 void Node::release_on_runtime_stack(Others others) noexcept {
     const Timed timed{statistics_, &PlaceCounters::release_ns};
+    const RecordedWork recorded{RecordKind::release};
     const std::scoped_lock role{release_};
     note_release();
     release_.begin();
@@ -257,6 +258,7 @@ void Node::merge_locked(BlockId block, const LockToken& token, Others others) no
 /// No node has merged the block since this node's public copy was made.
 void Node::publish_live(BlockId block, const LockToken& token) noexcept {
     const std::byte* const live = private_copy(block);
+    record_merge(program_range(block).address, live, copies_.own(block), block_bytes());
     races_.look_before_merge(block, live, copies_.own(block));
     publish_merged(block, token, [&](Version next) {
         races_.note_in_log(block, [&](std::uint64_t* noted) {
@@ -298,6 +300,7 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
                 ? PublicCopies::Read{*came, block_bytes()}
                 : copies_.read(token.home, block, theirs, PublicCopies::Room::empty);
         count(&PlaceCounters::bytes_fetched, bytes);
+        record_merge(program_range(block).address, ours, twin, block_bytes());
         const MergeOutcome outcome = merge_block(ours, twin, theirs, result.get(), block_bytes());
         met = {read.wts, outcome.changed_lines};
         races_.look_at_merge(block, outcome, {ours, twin, theirs}, token.home);

@@ -18,6 +18,7 @@
 #include "base/address_hint.hpp"
 #include "base/fatal.hpp"
 #include "base/mapping_count.hpp"
+#include "base/record.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/fault_engine.hpp"
@@ -72,6 +73,7 @@ bool ask_targets(std::uintptr_t address, bool write, const ucontext_t& context) 
         fatal("fault at 0x%lx (instruction 0x%lx) while resolving the fault at 0x%lx", address,
               instruction, part.fault_address);
     part.fault_address = address;
+    note_fault_code(instruction);
     thread.mask_before_fault = &context.uc_sigmask;
     bool resolved = false;
     for (const std::atomic<FaultTarget*>& slot : targets) {

@@ -42,7 +42,8 @@ void* resized(void* block, std::size_t bytes, const void* return_address) noexce
         abi::release_block(block);
         return nullptr;
     }
-    if (global) return abi::resize_for_program(block, bytes);
+    if (global)
+        return abi::note_allocation(abi::resize_for_program(block, bytes), bytes, return_address);
     if (!abi::is_for_program(return_address)) return abi::libc_realloc(block, bytes);
 
     // The program goes on with a block that libc or an early library made: now it becomes its own.
@@ -95,7 +96,8 @@ void* calloc(std::size_t count, std::size_t bytes_each) noexcept {
     }
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(count, bytes_each, &bytes)) return refuse(ENOMEM);
-    return abi::allocate_for_program(bytes, 16, true);
+    return abi::note_allocation(abi::allocate_for_program(bytes, 16, true), bytes,
+                                __builtin_return_address(0));
 }
 
 void* realloc(void* block, std::size_t bytes) noexcept {

@@ -24,6 +24,7 @@
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
+#include "base/record.hpp"
 #include "base/thread_context.hpp"
 
 /// libc's own name: `sbrk` is the program's (mappings.cpp).
@@ -325,9 +326,17 @@ void* resize_for_program(void* block, std::size_t bytes) noexcept {
     return moved;
 }
 
+void* note_allocation(void* block, std::size_t bytes, const void* return_address) noexcept {
+    constexpr std::size_t noted_bytes_min = 1024;
+    if (bytes >= noted_bytes_min && block != nullptr && is_recording()) [[unlikely]]
+        record(RecordKind::allocated, reinterpret_cast<std::uintptr_t>(block), bytes,
+               reinterpret_cast<std::uintptr_t>(return_address));
+    return block;
+}
+
 void* allocate(std::size_t bytes, const void* return_address) noexcept {
     if (is_spread() && is_for_program(return_address)) {
-        return allocate_for_program(bytes, 16, false);
+        return note_allocation(allocate_for_program(bytes, 16, false), bytes, return_address);
     }
     loader_allocates();
     return libc_malloc(bytes);
@@ -336,7 +345,8 @@ void* allocate(std::size_t bytes, const void* return_address) noexcept {
 void* allocate_aligned(std::size_t alignment, std::size_t bytes,
                        const void* return_address) noexcept {
     if (is_spread() && is_for_program(return_address)) {
-        return allocate_for_program(bytes, alignment, false);
+        return note_allocation(allocate_for_program(bytes, alignment, false), bytes,
+                               return_address);
     }
     return libc_memalign(alignment, bytes);
 }

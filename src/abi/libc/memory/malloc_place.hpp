@@ -94,6 +94,9 @@ void give_back_reserved(void* block) noexcept;
 /// A reserved block was made longer or shorter in place.
 void reserved_block_changed(std::size_t before, std::size_t after) noexcept;
 
+/// Records `block`, if that is asked for, by who has asked for it. Returns it.
+void* note_allocation(void* block, std::size_t bytes, const void* return_address) noexcept;
+
 /// True when allocate_for_program() made `block`. is_spread() only.
 bool is_program_memory(const void* block) noexcept;
 
