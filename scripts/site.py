@@ -39,7 +39,7 @@ LIBRARIES = "* <a href='libraries/index.html'>Libraries</a>: the public headers\
 PARTS = [
     ("Start", ["index.md"]),
     ("Guide", ["guide/README.md", "guide/first-ten-minutes.md", "guide/two-machines.md", "guide/fast.md",
-               "guide/statistics.md", "guide/when-it-fails.md", "guide", "tutorials", "examples.md"]),
+               "guide/report.md", "guide/statistics.md", "guide/when-it-fails.md", "guide", "tutorials", "examples.md"]),
     ("Reference", ["reference.md", "reference", "protocol.md", "glossary.md", "versions.md"]),
     ("Internals", ["internals/README.md", "architecture.md", "internals", "layers"]),
     ("Decisions", ["decisions/README.md", "decisions"]),

@@ -18,6 +18,7 @@
 #include "tools/info/info.hpp"
 #include "tools/line.hpp"
 #include "tools/perf/words.hpp"
+#include "tools/report/report.hpp"
 #include "tools/run/run.hpp"
 #include "tools/run/stacks.hpp"
 #include "tools/sim/sim.hpp"
@@ -74,6 +75,9 @@ CommandWords run_words(RunOptions& options) {
                      "path of hiroba on the hosts, where it is another: PATH, or a:PATH,b:PATH");
     words.add_flag("--copy", options.copy,
                    "send hiroba and the program to the hosts, for as long as the job runs");
+    words.add_option("--record", options.record,
+                     "file for what each thread does, to be read by hiroba report (HIROBA_RECORD)");
+    words.offer("FILE");
     add_words_of_each_start(words, options);
     words.add_option("--starter-memory", options.starter_memory,
                      "of each rank of an ACP program, as 1M (HIROBA_ACP_STARTER)");
@@ -136,6 +140,23 @@ CommandWords stacks_words(std::string& launcher) {
     return words;
 }
 
+CommandWords report_words(ReportOptions& options) {
+    CommandWords words("report",
+                       "Say where a recorded run's time went, and what would save some: hiroba "
+                       "report FILE");
+    words.add_required("file", options.file, "what hiroba run --record FILE has written");
+    words.offer("FILE");
+    words.add_flag("--json", options.json, "all of it, as JSON");
+    words.add_option("--html", options.html, "write it as one page into this file instead");
+    words.offer("FILE");
+    words.add_option("--beside", options.beside, "--html: another recording, to be compared");
+    words.offer("FILE");
+    words.add_option("--perfetto", options.perfetto,
+                     "write a trace for ui.perfetto.dev into this file instead");
+    words.offer("FILE");
+    return words;
+}
+
 CommandWords pages_words(std::string& folder) {
     CommandWords words("pages", "Write manual pages and shell completion below FOLDER");
     words.add_required("folder", folder, "where share/ is to be");
@@ -156,13 +177,14 @@ int parse_and_run(const std::vector<std::string>& words) {
     CheckOptions check_options;
     PerfOptions perf_options;
     SimOptions sim_options;
+    ReportOptions report_options;
     std::string launcher, pages_folder;
     const CommandWords whole("hiroba",
                              "Runs OpenMP programs, unmodified, over several node processes.");
     const std::vector<CommandWords> commands = {
         run_words(run_options), exec_words(run_options), info_words(info_options),
-        check_words(check_options), perf_words("perf", perf_options), stacks_words(launcher),
-        sim_words(sim_options),
+        check_words(check_options), perf_words("perf", perf_options), report_words(report_options),
+        stacks_words(launcher), sim_words(sim_options),
         // What `run --hosts` starts on each host; what the build makes manual pages with.
         CommandWords("agent", "").hide(), pages_words(pages_folder)};
 
@@ -183,6 +205,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     const std::string& name = parsed.command->name();
     if (name == "info") return info(info_options);
     if (name == "check") return check(check_options);
+    if (name == "report") return report_on(report_options);
     if (name == "agent") return agent();
     if (name == "stacks") return ask_for_stacks(launcher);
     if (name == "pages")

@@ -17,6 +17,7 @@
 #include "tools/hosts/host_list.hpp"
 #include "tools/hosts/remote_nodes.hpp"
 #include "tools/line.hpp"
+#include "tools/report/job_recording.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/crash_report.hpp"
 #include "tools/run/nodes.hpp"
@@ -123,6 +124,8 @@ int run_request(HostsRequest request, const JobIdentity& job,
     if (!signals) return report(signals.error());
 
     RunPlan plan = request.plan;
+    auto recording = JobRecording::begin(plan.command, plan.nodes, plan.threads_per_node);
+    if (!recording) return report(recording.error());
     RemoteNodes nodes(std::move(request), job, *signals, std::move(rendezvous));
     // Addresses are named by the hosts, where the program's files are.
     RaceReport races(race_volume(), -1, plan);
@@ -138,6 +141,7 @@ int run_request(HostsRequest request, const JobIdentity& job,
     const int status = Supervisor(plan, nodes, control, *signals).run();
     nodes.finish();
     sum_up(plan, control, races);
+    recording->finish(status, plan.threads_per_node);
     if (status == 0) tell_idle_nodes(plan, control);
     return status;
 }

@@ -16,6 +16,7 @@
 #include "tools/hosts/run_on_hosts.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
+#include "tools/report/job_recording.hpp"
 #include "tools/run/bind.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/control_server.hpp"
@@ -85,6 +86,8 @@ Result<RunOptions> with_hosts(const RunOptions& options) {
 int run_here(const RunPlan& plan, SignalWatch& signals) {
     const auto key = draw_job_key();
     if (!key) return report(key.error());
+    auto recording = JobRecording::begin(plan.command, plan.nodes, plan.threads_per_node);
+    if (!recording) return report(recording.error());
     auto started = start_nodes(plan, *key, signals);
     if (!started) return report(started.error());
     std::vector<int> sockets;
@@ -99,6 +102,7 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
         });
     const int status = Supervisor(plan, nodes, control, signals).run();
     sum_up(plan, control, races);
+    recording->finish(status, plan.threads_per_node);
     if (status == 0) tell_idle_nodes(plan, control);
     return status;
 }
@@ -149,6 +153,8 @@ Result<void> prepare_command(const RunOptions& options) {
     if (!options.starter_memory.empty())
         ::setenv("HIROBA_ACP_STARTER", options.starter_memory.c_str(), 1);
     if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
+    if (!options.record.empty()) ::setenv("HIROBA_RECORD", options.record.c_str(), 1);
+    JobRecording::make_name_absolute();
     if (!options.ports.empty()) ::setenv("HIROBA_PORTS", options.ports.c_str(), 1);
     if (auto valid = check_settings(); !valid) return valid;
     if (const auto ports = net::port_range(setting("HIROBA_PORTS")); !ports) return ports.error();

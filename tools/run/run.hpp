@@ -22,6 +22,7 @@ struct RunOptions {
     bool copy = false;     ///< sends hiroba and the program to the hosts
     std::string provider;  ///< empty: HIROBA_PROVIDER
     std::string ssh;       ///< command that runs a command on a host; empty: HIROBA_SSH
+    std::string record;    ///< empty: HIROBA_RECORD
     bool verbose = false;
     std::string starter_memory;  ///< empty: HIROBA_ACP_STARTER
     std::vector<std::string> command;

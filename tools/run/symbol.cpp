@@ -78,7 +78,11 @@ std::string object_of(const std::string& path) { return path.substr(path.rfind('
 }  // namespace
 
 std::vector<LoadedFile> loaded_files(pid_t pid) {
-    std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+    return files_in(fmt::format("/proc/{}/maps", pid));
+}
+
+std::vector<LoadedFile> files_in(const std::string& path_of_maps) {
+    std::ifstream maps(path_of_maps);
     std::vector<LoadedFile> files;
     for (std::string line; std::getline(maps, line);) {
         std::istringstream fields(line);
@@ -127,6 +131,31 @@ std::optional<std::string> name_code(const std::vector<LoadedFile>& files, std::
     auto code = find_code(files, address);
     if (!code) return std::nullopt;
     return std::move(code->text);
+}
+
+std::vector<DataSymbol> data_symbols(const std::vector<LoadedFile>& files) {
+    std::vector<DataSymbol> found;
+    for (const LoadedFile& loaded : files) {
+        const auto file = ElfFile::open(loaded.path);
+        if (!file) continue;
+        std::optional<std::uint64_t> bias;
+        for (const GElf_Phdr& segment : file->segments())
+            if (segment.p_type == PT_LOAD && !bias)
+                bias = loaded.base - (segment.p_vaddr - segment.p_offset);
+        if (!bias) continue;
+        file->each_symbol([&](const ElfSymbol& symbol) {
+            if (symbol.is_defined && symbol.is_data && symbol.bytes > 0)
+                found.push_back({symbol.address + *bias, symbol.bytes, symbol.address,
+                                 readable(symbol.name), loaded.path});
+            return true;
+        });
+    }
+    std::ranges::stable_sort(found, {}, &DataSymbol::address);
+    const auto same = [](const DataSymbol& a, const DataSymbol& b) {
+        return a.address == b.address;
+    };
+    found.erase(std::unique(found.begin(), found.end(), same), found.end());
+    return found;
 }
 
 std::string name_place(const std::vector<LoadedFile>& files, const SyncPlace& place) {

@@ -21,6 +21,8 @@ struct LoadedFile {
     std::uint64_t base = 0;  ///< where its first byte is mapped
 };
 
+/// Files that `maps`, such as /proc/PID/maps, has mapped from their first byte.
+std::vector<LoadedFile> files_in(const std::string& maps);
 /// Files mapped from their first byte, read from /proc/<pid>/maps; empty when the process is gone.
 std::vector<LoadedFile> loaded_files(pid_t pid);
 
@@ -38,6 +40,14 @@ struct CodeName {
 std::optional<CodeName> find_code(const std::vector<LoadedFile>& files, std::uint64_t address);
 /// Its text.
 std::optional<std::string> name_code(const std::vector<LoadedFile>& files, std::uint64_t address);
+
+/// A variable of the program, where it lies in memory.
+struct DataSymbol {
+    std::uint64_t address = 0, bytes = 0, linked = 0;  ///< linked: as in the file
+    std::string name, path;
+};
+/// All that have a name, by address.
+std::vector<DataSymbol> data_symbols(const std::vector<LoadedFile>& files);
 
 /// "barrier at main.c:12 (work)"; an address that no file holds is given as a number.
 std::string name_place(const std::vector<LoadedFile>& files, const SyncPlace& place);

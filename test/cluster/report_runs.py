@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Records small programs, each with one illness, and its cured twin (illnesses/illnesses.c), and holds
+the report against them: the illness's name is the first advice, at the line whose comment names it;
+the twin gets no such advice. Also that a recording changes no result, that a killed job's is read up
+to there, and that recordings of several threads, over udp and with the other fault engine can be read.
+
+Usage: report_runs.py --hiroba PATH [--only NAME] [--tries N] [--table]
+"""
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(__file__).parent / "illnesses/illnesses.c"
+# Of each program what `hiroba report` calls it.
+ILLNESSES = {
+    "false_sharing": "false sharing",
+    "dealt_singly": "elements dealt singly",
+    "first_touch": "serial first touch",
+    "serial_use": "serial loop over what all wrote",
+    "column_wise": "column-wise loop",
+    "small_regions": "regions too small",
+    "hot_lock": "hot lock",
+    "unbalanced": "unbalanced loop",
+    "shared_counter": "shared counter",
+    "inner_reduction": "reduction in an inner loop",
+    "constants_beside": "constants beside what changes",
+    "needless_barrier": "barrier that nobody needs",
+    "stack_arrays": "large arrays on the stack",
+    "dynamic_again": "dynamic schedule over data that is used again",
+    "crowded": "more threads than cores",
+}
+SECONDS = 120
+
+
+def line_of(name):
+    """Where the source says that the illness is."""
+    for number, text in enumerate(SOURCE.read_text().splitlines(), 1):
+        if text.endswith(f"// here: {name}"):
+            return number
+    return None
+
+
+class Runs:
+    """The program, its recordings, and what went wrong so far."""
+
+    def __init__(self, hiroba, folder):
+        self.hiroba, self.folder = hiroba, pathlib.Path(folder)
+        self.program = self.folder / "illnesses"
+        self.file = self.folder / "r.hrec"
+        self.faults = []
+        subprocess.run(["gcc", "-g", "-O2", "-fopenmp", "-Wall", "-Wextra", "-Werror", SOURCE, "-o", self.program, "-lm"],
+                       check=True)
+
+    def command(self, *words, options=("-n", "2", "-t", "1"), record=True):
+        recording = ["--record", self.file] if record else []
+        return [self.hiroba, "run", *options, *recording, self.program, *words]
+
+    def run(self, *words, options=("-n", "2", "-t", "1"), record=True, **settings):
+        """What the program printed."""
+        done = subprocess.run(self.command(*words, options=options, record=record), env={**os.environ, **settings},
+                              capture_output=True, text=True, timeout=SECONDS, check=False)
+        if done.returncode != 0 or done.stderr:
+            sys.exit(f"{words}: status {done.returncode}, said {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def report(self, *words):
+        done = subprocess.run([self.hiroba, "report", self.file, *words], capture_output=True, text=True,
+                              timeout=SECONDS, check=False)
+        if done.returncode != 0:
+            sys.exit(f"report {words}: status {done.returncode}, said {done.stderr}")
+        return done.stdout
+
+    def advice(self, name, form):
+        """The program's result, its seconds, and what the report advises."""
+        options = ["-n", "2", "-t", "1"]
+        if name == "crowded" and form == "ill":
+            options[3] = str(os.cpu_count())
+        value, seconds = self.run(name, form, options=options).split()
+        return value, float(seconds), json.loads(self.report("--json"))["advice"]
+
+
+def wrong_in(runs, name):
+    """What is wrong with the report of one illness, in one try; None: nothing."""
+    said, _, found = runs.advice(name, "ill")
+    bare = runs.run(name, "ill", record=False).split()[0]
+    if name != "crowded" and said != bare:
+        sys.exit(f"{name}: prints {said} when recorded, {bare} else")
+    if not found or found[0]["illness"] != ILLNESSES[name]:
+        return f"{name}: the first advice is {found[0] if found else None}"
+    line = line_of(name)
+    if line is not None and f"illnesses.c:{line} " not in found[0]["line"]:
+        return f"{name}: is told at {found[0]['line']}, not at line {line}"
+    _, _, cured = runs.advice(name, "cured")
+    if any(each["illness"] == ILLNESSES[name] for each in cured):
+        return f"{name}: the cured twin has it too: {cured}"
+    return None
+
+
+def told_apart(runs, only, tries):
+    """Work on the machine beside a run may cost more than the illness: each has some tries."""
+    for name in ILLNESSES if only is None else [only]:
+        for _ in range(tries):
+            wrong = wrong_in(runs, name)
+            if wrong is None:
+                break
+        else:
+            runs.faults.append(wrong)
+
+
+def forms(runs):
+    """Other ways to run it, and other forms of the report."""
+    for options, settings in ((("-n", "3", "-t", "2"), {}), (("-n", "2", "-t", "1"), {"HIROBA_PROVIDER": "udp"}),
+                              (("-n", "2", "-t", "1"), {"HIROBA_FAULT_ENGINE": "mprotect"}), (("-n", "1", "-t", "2"), {})):
+        runs.run("column_wise", "ill", options=options, **settings)
+        told = json.loads(runs.report("--json"))
+        if told["status"] != 0 or told["regions"] != 9 or told["notes"]:
+            runs.faults.append(f"{options} {settings}: {told['status']} {told['regions']} {told['notes']}")
+        for thread in told["threads"]:
+            times = sum(value for key, value in thread.items() if key.endswith("_ns") and key != "cpu_ns")
+            if abs(times - told["wall_ns"]) > told["wall_ns"] / 100:
+                runs.faults.append(f"{options} {settings}: a thread's times are {times} of {told['wall_ns']}")
+    trace = runs.folder / "trace.json"
+    runs.report("--perfetto", trace)
+    names = {event["name"] for event in json.loads(trace.read_text())["traceEvents"]}
+    if not any("column_wise" in name for name in names):
+        runs.faults.append(f"the trace has no region of column_wise: {sorted(names)[:20]}")
+    if "Where the time went" not in runs.report():
+        runs.faults.append("the page does not say where the time went")
+
+
+def killed(runs):
+    """A recording of a job that was killed has what there was of it."""
+    with subprocess.Popen(runs.command("needless_barrier", "long"), stdout=subprocess.DEVNULL) as job:
+        first = pathlib.Path(f"{runs.file}.1")
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline and (not first.exists() or first.stat().st_blocks < 1000):
+            time.sleep(0.01)
+        job.send_signal(signal.SIGKILL)
+    told = json.loads(runs.report("--json"))
+    if not any("had not ended" in note for note in told["notes"]):
+        runs.faults.append(f"a killed job's report does not say so: {told['notes']}")
+    if not any("illnesses.c" in each["place"] for each in told["synchronizations"]):
+        runs.faults.append(f"a killed job's report has no lines: {told['synchronizations'][:3]}")
+
+
+def short_of_room(runs):
+    """A small recording leaves out phases, and the report says so."""
+    runs.run("needless_barrier", "long", HIROBA_RECORD_SIZE="1M", options=("-n", "2", "-t", "1"))
+    told = json.loads(runs.report("--json"))
+    if not any("one phase of many" in note for note in told["notes"]):
+        runs.faults.append(f"what is left out is not told: {told['notes']}")
+
+
+def table(runs):
+    """Each illness, by what its cure makes it faster: for the guide, on a quiet machine."""
+    for name in ILLNESSES:
+        seconds = {form: min(runs.advice(name, form)[1] for _ in range(5)) for form in ("ill", "cured")}
+        print(f"{name} {seconds['ill']:.4f} {seconds['cured']:.4f} {seconds['ill'] / seconds['cured']:.1f}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hiroba", required=True)
+    parser.add_argument("--only", choices=ILLNESSES)
+    parser.add_argument("--tries", type=int, default=4)
+    parser.add_argument("--table", action="store_true")
+    words = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(words.hiroba, folder)
+        if words.table:
+            table(runs)
+            return
+        told_apart(runs, words.only, words.tries)
+        if words.only is None:
+            forms(runs)
+            killed(runs)
+            short_of_room(runs)
+    for fault in runs.faults:
+        print(fault)
+    sys.exit(1 if runs.faults else 0)
+
+
+if __name__ == "__main__":
+    main()
