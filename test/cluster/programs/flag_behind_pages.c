@@ -10,8 +10,8 @@
 enum { pages = 48, words = 512, writes = 20000000, handovers = 2000 };
 
 int main(void) {
-    volatile long *data = aligned_alloc(4096, (pages + 1) * words * sizeof(long));
-    volatile long *flag = data + pages * words;  // A release looks at it last.
+    volatile long* data = aligned_alloc(4096, (pages + 1) * words * sizeof(long));
+    volatile long* flag = data + pages * words;  // A release looks at it last.
     long wrong = 0, seen = 0;
     for (long i = 0; i <= pages * words; ++i) data[i] = 0;
 #pragma omp parallel num_threads(2)

@@ -185,8 +185,7 @@ BUGS = {
     ),
     # A fetch shows what it brought, whatever came before.
     "fetch_without_its_news": (
-        ENGINE + "fault_path.cpp",
-        [("    return may ? Stamp{} : got.stamp;\n", "    return {};\n")],
+        ENGINE + "fault_path.cpp", [("    return may ? Stamp{} : got.stamp;\n", "    return {};\n")],
     ),
     # A release counts as acquired before all that it has made stale is inaccessible.
     "stale_data_beside_the_flag": (
@@ -495,8 +494,7 @@ LITMUS = {
         2, "publication, flush behind"),
     # A fault that finds a block newer than was told does not ask what else was flushed.
     "fault_without_catching_up": (
-        ENGINE + "fault_path.cpp",
-        [("    return may ? Stamp{} : got.stamp;\n", "    return {};\n")],
+        ENGINE + "fault_path.cpp", [("    return may ? Stamp{} : got.stamp;\n", "    return {};\n")],
         2, "publication, none behind"),
 }
 # Of the program's mutexes, semaphores and read-write locks.

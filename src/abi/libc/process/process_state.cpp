@@ -49,6 +49,18 @@ namespace {
 
 using Action = struct sigaction;
 
+/// What a process is made with, and may change.
+struct Attributes {
+    TimeZone zone;
+    ProcessIds numbers;
+    SharedRows* rows = nullptr;
+    FortranStart fortran;
+    ResourceLimits limits;
+    std::array<timeval, 3> interval{};  ///< of setitimer(), by its first argument
+    int perturb = 0;
+    ProcessSettings settings;
+};
+
 /// As node 0 publishes it, and as each node last knew it.
 struct State {
     bool has_directory = false, has_umask = false, has_locale = false;
@@ -66,14 +78,7 @@ struct State {
     CxxHandlers handlers = {};
     const ProtectionList* protections = nullptr;
     std::uint64_t file_views = 0;  ///< which of node 0's have to be looked at
-    TimeZone zone;
-    ProcessIds numbers;
-    SharedRows* rows = nullptr;
-    FortranStart fortran;
-    ResourceLimits limits;
-    std::array<timeval, 3> interval{};  ///< of setitimer(), by its first argument
-    int perturb = 0;
-    ProcessSettings settings;
+    Attributes attributes;
     unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
     char affinity_format[256] = {};  ///< of OpenMP; empty: none was set
 };
@@ -111,13 +116,13 @@ void look_at_process() noexcept {
             sizeof own.affinity_format - 1);
     own.affinity_format[format.copy(own.affinity_format, sizeof own.affinity_format - 1)] = 0;
     own.handlers = cxx_handlers();
-    own.zone = time_zone();
-    own.numbers = own_process_ids();
-    own.rows = &shared_rows();
-    own.fortran = fortran_start();
-    own.limits = resource_limits();
-    own.perturb = perturb_byte();
-    own.settings = process_settings();
+    own.attributes.zone = time_zone();
+    own.attributes.numbers = own_process_ids();
+    own.attributes.rows = &shared_rows();
+    own.attributes.fortran = fortran_start();
+    own.attributes.limits = resource_limits();
+    own.attributes.perturb = perturb_byte();
+    own.attributes.settings = process_settings();
     if (own.has_directory && getcwd(own.directory, sizeof own.directory) == nullptr) {
         say("the working directory has no name (%s): the other nodes keep theirs. Use a directory "
             "that exists",
@@ -147,8 +152,10 @@ State* room_for_published() noexcept {
 
 /// After the actions: it may send its signal at once.
 void start_timer_as(const State& next, int timer) noexcept {
-    const timeval& wanted = next.interval[static_cast<std::size_t>(timer)];
-    if (memcmp(&wanted, &own.interval[static_cast<std::size_t>(timer)], sizeof wanted) == 0) return;
+    const timeval& wanted = next.attributes.interval[static_cast<std::size_t>(timer)];
+    if (memcmp(&wanted, &own.attributes.interval[static_cast<std::size_t>(timer)], sizeof wanted) ==
+        0)
+        return;
     const itimerval value{wanted, wanted};
     real_setitimer(static_cast<__itimer_which_t>(timer), &value, nullptr);
 }
@@ -160,13 +167,13 @@ void become(const State& next) noexcept {
     adopt_file_views(next.file_views);
     adopt_protections(next.protections);
     if (environ != next.environment) environ = next.environment;
-    show_process_ids(next.numbers);
-    use_shared_rows(*next.rows);
-    start_fortran_as(next.fortran);
-    take_resource_limits(next.limits);
-    set_perturb_byte(next.perturb);
-    take_process_settings(next.settings);
-    become_time_zone(next.zone);
+    show_process_ids(next.attributes.numbers);
+    use_shared_rows(*next.attributes.rows);
+    start_fortran_as(next.attributes.fortran);
+    take_resource_limits(next.attributes.limits);
+    set_perturb_byte(next.attributes.perturb);
+    take_process_settings(next.attributes.settings);
+    become_time_zone(next.attributes.zone);
     world()->omp->environment().affinity_format = next.affinity_format;
     if (next.has_umask) real_umask(next.umask);
     if (next.has_directory && strcmp(own.directory, next.directory) != 0 &&
@@ -233,7 +240,7 @@ void interval_timer_changed(int which, const timeval& interval) noexcept {
     if (which != ITIMER_VIRTUAL && which != ITIMER_PROF) return;
     {
         const std::scoped_lock guard{changing};
-        own.interval[static_cast<std::size_t>(which)] = interval;
+        own.attributes.interval[static_cast<std::size_t>(which)] = interval;
     }
     process_state_changed("setitimer() of processor time");
 }
