@@ -257,13 +257,15 @@ bool needs_any_symbol(std::uintptr_t bias, std::uintptr_t dynamic,
     const auto* const strings = reinterpret_cast<const char*>(pointer_in(bias, dynamic, DT_STRTAB));
     if (symbols == nullptr || strings == nullptr) return false;
     // What it asks for it has relocated: of functions that it calls by a table, and of others.
-    static constexpr ElfW(Sxword) tables[][2] = {{DT_JMPREL, DT_PLTRELSZ}, {DT_RELA, DT_RELASZ}};
-    for (const auto& [table, size] : tables) {
+    struct Table {
+        ElfW(Sxword) at, size;
+    };
+    for (const Table& table : {Table{DT_JMPREL, DT_PLTRELSZ}, Table{DT_RELA, DT_RELASZ}}) {
         const auto* const begin =
-            reinterpret_cast<const ElfW(Rela)*>(pointer_in(bias, dynamic, table));
+            reinterpret_cast<const ElfW(Rela)*>(pointer_in(bias, dynamic, table.at));
         std::size_t bytes = 0;
         for_each_entry(dynamic, [&](const ElfW(Dyn) & entry) {
-            if (entry.d_tag == size) bytes = entry.d_un.d_val;
+            if (entry.d_tag == table.size) bytes = entry.d_un.d_val;
         });
         if (begin == nullptr) continue;
         for (const ElfW(Rela) & each : std::span(begin, bytes / sizeof *begin)) {
