@@ -101,7 +101,7 @@ def libraries_are_private_as_in_a_run(bench):
 
 
 ENDINGS = """
-    extern void GOMP_parallel_end(void);
+    extern void acc_prof_register(void);
     static int child(void) {
         return fork();
     }
@@ -117,7 +117,7 @@ ENDINGS = """
 
 def endings_are_named_with_their_lines(bench):
     for flags in ([], ["-fno-plt"], ["-no-pie"]):
-        program = bench.build("ends", ENDINGS % "if (count > 3) GOMP_parallel_end();", *flags,
+        program = bench.build("ends", ENDINGS % "if (count > 3) acc_prof_register();", *flags,
                               "-fopenmp", "-fno-inline", "-O0")
         status, found = facts(bench, program)
         assert status == 78, found
@@ -125,10 +125,10 @@ def endings_are_named_with_their_lines(bench):
         line = lambda number, function: [f"<stdin>:{LINES_ABOVE + number} ({function})"]
         assert named[("fork", "fails")] == line(4, "child"), named
         assert named[("pthread_mutexattr_setrobust", "may not work")] == line(9, "main"), named
-        assert named[("GOMP_parallel_end", "ends the run")] == line(11, "main"), named
+        assert named[("acc_prof_register", "ends the run")] == line(11, "main"), named
         # And a run that gets there ends so.
         done, _, told = bench.run(program, "a", "b", "c")
-        assert done == 78 and "GOMP_parallel_end" in told, told
+        assert done == 78 and "acc_prof_register" in told, told
     program = bench.build("lives", ENDINGS % "", "-fopenmp", "-O0")
     status, found = facts(bench, program)
     assert status == 0 and ("fork", "fails") in findings(found), found

@@ -20,7 +20,7 @@ PROGRAM = """
     static long count[16][words] __attribute__((aligned(4096)));
     static long told[16][words] __attribute__((aligned(4096)));
     static volatile sig_atomic_t handlers;
-    static void on_signal(int number) { (void)number; handlers = handlers + 1; }
+    static void on_signal(int number) { (void)number; __atomic_fetch_add(&handlers, 1, __ATOMIC_RELAXED); }
     int main(void) {
         const int threads = omp_get_max_threads(), nodes = threads / 2;
         long wrong = 0;

@@ -68,11 +68,19 @@ std::vector<std::string> node_environment(std::span<const char* const> inherited
     // The kernel writes a thread's rseq area, which lies in the thread's global memory.
     replace("GLIBC_TUNABLES", join(own("GLIBC_TUNABLES"), rseq_off));
 
+    // The launcher's own choice is none of the program's business.
+    const char* const heap = value_of(inherited, "HIROBA_HEAP");
+    if (heap != nullptr && value_of(inherited, chose_heap) != nullptr)
+        all.push_back(fmt::format("HIROBA_HEAP={}", heap));
+    else if (heap != nullptr)
+        replace("HIROBA_HEAP", heap);
+
     for (const char* entry : inherited) {
         const std::string_view text = entry;
         const bool dropped = text.starts_with("HIROBA_JOB_") || text.starts_with("LD_PRELOAD=") ||
                              text.starts_with("LD_BIND_NOW=") ||
-                             text.starts_with("GLIBC_TUNABLES=");
+                             text.starts_with("GLIBC_TUNABLES=") ||
+                             text.starts_with("HIROBA_HEAP=");
         if (!dropped) all.emplace_back(text);
     }
     return all;

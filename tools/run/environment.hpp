@@ -15,6 +15,8 @@
 
 namespace hiroba::tools {
 
+/// Set where the launcher has chosen HIROBA_HEAP itself.
+inline constexpr const char* chose_heap = "HIROBA_JOB_CHOSE_HEAP";
 /// What is preloaded beside the runtime, from its folder: the SONAMEs of LLVM's runtime (Debian's,
 /// its own, Intel's; src/abi/CMakeLists.txt makes them).
 inline constexpr std::array stand_ins = {"libomp.so.5", "libomp.so", "libiomp5.so"};

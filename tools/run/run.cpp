@@ -21,6 +21,7 @@
 #include "tools/run/checks.hpp"
 #include "tools/run/control_server.hpp"
 #include "tools/run/crash_report.hpp"
+#include "tools/run/environment.hpp"
 #include "tools/run/local_nodes.hpp"
 #include "tools/run/participation.hpp"
 #include "tools/run/plan.hpp"
@@ -141,6 +142,8 @@ Result<void> fit_sizes(const RunPlan& plan) {
     const auto set = [](const char* name, std::uint64_t now, std::uint64_t before) {
         if (now != before) ::setenv(name, std::to_string(now).c_str(), 1);
     };
+    ::unsetenv(chose_heap);
+    if (fitting.heap_bytes != before.heap_bytes) ::setenv(chose_heap, "1", 1);
     set("HIROBA_HEAP", fitting.heap_bytes, before.heap_bytes);
     set("HIROBA_STACK", fitting.stack_bytes, before.stack_bytes);
     return {};

@@ -23,7 +23,12 @@ namespace hiroba::abi {
 
 void* find_real_if_any(const char* name, Definition definition) noexcept {
     void* const of_libc = definition == Definition::of_libc ? omp::find_in_libc(name) : nullptr;
-    return of_libc != nullptr ? of_libc : dlsym(RTLD_NEXT, name);
+    void* const found = of_libc != nullptr ? of_libc : dlsym(RTLD_NEXT, name);
+    // It was our question: the program's next dlerror() is not to answer it.
+    if (found == nullptr)
+        if (void* const error = dlsym(RTLD_NEXT, "dlerror"); error != nullptr)
+            reinterpret_cast<char* (*)()>(error)();
+    return found;
 }
 
 void* find_real(const char* name, Definition definition) noexcept {

@@ -77,7 +77,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{statistics_, &PlaceCounters::fault_ns};
-    if (write) await_last_look();
+    await_last_look();
     const FaultUnderWay under_way{entries_[block], address, write, guess_.quantum};
     close_waited_for(block);
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere

@@ -62,10 +62,22 @@ void Node::release_on_runtime_stack(Others others) noexcept {
 // Looks again for what other threads have written while this thread looked at one block after the
 // other: such writes may lie in blocks that it has passed, and be older than what it found behind
 // them. It looks until nothing more was written. All of it is one release, and no node sees only a
-// part (invariant 14). Threads that write without end are stopped meanwhile at their next first
-// write to a block (await_last_look).
+// part (invariant 14). Threads that write without end are stopped meanwhile at their next fault
+// (await_last_look), which they come upon at what they have written before.
 void Node::merge_until_quiet(Others others) noexcept {
     constexpr unsigned looks_max = 64;
+    constexpr unsigned looks_before_hiding = 2;
+    // Where first writes make no fault of their own, the next access does.
+    const auto hide = [&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        const bool is_plain = entry.state == BlockState::readonly ||
+                              entry.state == BlockState::readonly_dirty ||
+                              entry.state == BlockState::writable;
+        if (!is_plain || entry.pins > 0 || must_stay(block) || is_pinned(offset_of(block))) return;
+        const AddressRange range = program_range(block);
+        engine_->unmap({&range, 1});
+    };
     merge_work(others);
     if (others == Others::stopped) return;
     std::size_t merged_before = 0;
@@ -79,15 +91,17 @@ void Node::merge_until_quiet(Others others) noexcept {
             put_off_work();
             break;
         }
+        if (looks >= looks_before_hiding)
+            for (const BlockId block : release_.work()) hide(block);
         merge_work(others);
     }
     release_.stop_writers(false);
 }
 
-// Before the fault of a first write, with nothing held. Bounded: the release may wait for another
-// node, and what it then publishes is ordered but for this write.
+// Before a fault, with nothing held. Bounded: the release may wait for another node, and what it
+// then publishes is ordered but for what this thread writes next.
 void Node::await_last_look() noexcept {
-    constexpr std::uint64_t longest_ns = 2'000'000;
+    constexpr std::uint64_t longest_ns = 20'000'000;
     if (!release_.stops_writers()) return;
     for (BoundedWait wait{now_ns(), longest_ns}; release_.stops_writers() && !wait.is_over();)
         wait.pause();

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::string_view job_prefix = "HIROBA_JOB_";
 constexpr std::string_view saved_prefix = "HIROBA_JOB_SAVED_";
-constexpr std::array<std::string_view, 3> replaced = {
-    "LD_PRELOAD=", "LD_BIND_NOW=", "GLIBC_TUNABLES="};
+constexpr std::array<std::string_view, 4> replaced = {
+    "LD_PRELOAD=", "LD_BIND_NOW=", "GLIBC_TUNABLES=", "HIROBA_HEAP="};
 
 Result<std::uint64_t> job_number(const char* name, int base, std::uint64_t max) {
     const char* const text = ::getenv(name);

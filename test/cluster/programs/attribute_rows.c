@@ -178,17 +178,6 @@ static void read_timers(char* text) {
     put(text, timer.it_interval.tv_usec);
 }
 
-static pid_t process, parent;
-static void change_ids(int step) {
-    (void)step;
-    process = getpid();
-    parent = getppid();
-}
-static void read_ids(char* text) {
-    snprintf(text, text_max, "%d %d %d", getpid() == process && syscall(SYS_getpid) == process,
-             getppid() == parent, process == 0 || kill(process, 0) == 0);
-}
-
 static void change_filling(int step) { mallopt(M_PERTURB, step == 1 ? 0x21 : 0x42); }
 static void read_filling(char* text) {
     unsigned char* volatile const kept = malloc(5000);  // read before it is written
@@ -243,7 +232,6 @@ static const struct Row {
     {"the time zone", change_zone, read_zone},
     {"the resource limits", change_limits, read_limits},
     {"the timers of processor time", change_timers, read_timers},
-    {"the numbers of the process and its parent", change_ids, read_ids},
     {"the filling of new blocks", change_filling, read_filling},
     {"the sequence of rand()", change_random, read_random},
     {"the sequence of drand48()", change_random_48, read_random_48},

@@ -176,7 +176,7 @@ FileService::Slot& FileService::slot_of(NodeId from, std::uint32_t lane) noexcep
     if (dsm::kernel_failed(at)) {
         die(exit_environment,
             "no memory for %lu bytes of a file request of node %u: %s. Raise ulimit -v", bytes,
-            from.value, strerrordesc_np(static_cast<int>(-at)));
+            from.value, strerror(static_cast<int>(-at)));
     }
     slot = reinterpret_cast<Slot*>(at);
     return *slot;

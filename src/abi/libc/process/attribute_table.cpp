@@ -69,7 +69,7 @@ constexpr Attribute rows[] = {
      process,
      shared,
      {{{SYS_setitimer, ITIMER_VIRTUAL}, {SYS_setitimer, ITIMER_PROF}}}},
-    {"the numbers of the process and its parent", process, shared, {}},
+    {"the numbers of the process and its parent", process, own, {}},
     {"the filling of new blocks", process, shared, {}},
     {"the sequence of rand()", process, shared, {}},
     {"the sequence of drand48()", process, shared, {}},

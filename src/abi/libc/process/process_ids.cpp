@@ -130,10 +130,8 @@ pid_t shown_parent(pid_t number) noexcept {
     return known != 0 && number == parent.load(std::memory_order_relaxed) ? known : number;
 }
 
-pid_t shown_thread(pid_t number) noexcept {
-    const bool is_first = number == first_thread.load(std::memory_order_relaxed);
-    return is_first && world()->job.self.value == 0 ? shown_process(process.load()) : number;
-}
+// As the kernel says: who looks into /proc for it is to find the thread that it is.
+pid_t shown_thread(pid_t number) noexcept { return number; }
 
 void name_own_process(long number, long* arguments) noexcept {
     if (number < 0 || number >= static_cast<long>(numbers) ||

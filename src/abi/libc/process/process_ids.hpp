@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the numbers by which a program knows its process, its parent and its first thread: node 0's
-// on all nodes, so that a library that compares them finds out forks, and nothing else.
-// Invariant: a number the program has from here means, in a call, this node's process, or the
-// thread that runs main or stands for it. A child of vfork() has its own.
+// Role: the numbers by which a program knows its process, its parent and its first thread. They are
+// the node's own: programs tell nodes apart by them. (show_process_ids() of node 0's on another
+// node would hide all but forks from a library that compares them.) Invariant: a number the program
+// has from here means, in a call, this node's process, or the thread that runs main or stands for
+// it. A child of vfork() has its own.
 #pragma once
 
 #include <sys/types.h>

@@ -27,7 +27,6 @@
 #include "abi/libc/process/cxx_handlers.hpp"
 #include "abi/libc/process/fortran_start.hpp"
 #include "abi/libc/process/later_libraries.hpp"
-#include "abi/libc/process/process_ids.hpp"
 #include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/shared_rows.hpp"
 #include "abi/libc/process/signals.hpp"
@@ -52,7 +51,6 @@ using Action = struct sigaction;
 /// What a process is made with, and may change.
 struct Attributes {
     TimeZone zone;
-    ProcessIds numbers;
     SharedRows* rows = nullptr;
     FortranStart fortran;
     ResourceLimits limits;
@@ -117,7 +115,6 @@ void look_at_process() noexcept {
     own.affinity_format[format.copy(own.affinity_format, sizeof own.affinity_format - 1)] = 0;
     own.handlers = cxx_handlers();
     own.attributes.zone = time_zone();
-    own.attributes.numbers = own_process_ids();
     own.attributes.rows = &shared_rows();
     own.attributes.fortran = fortran_start();
     own.attributes.limits = resource_limits();
@@ -167,7 +164,6 @@ void become(const State& next) noexcept {
     adopt_file_views(next.file_views);
     adopt_protections(next.protections);
     if (environ != next.environment) environ = next.environment;
-    show_process_ids(next.attributes.numbers);
     use_shared_rows(*next.attributes.rows);
     start_fortran_as(next.attributes.fortran);
     take_resource_limits(next.attributes.limits);

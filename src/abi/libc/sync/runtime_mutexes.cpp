@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <iterator>
 
+#include "abi/libc/real.hpp"
+
 namespace hiroba::abi {
 namespace {
 
@@ -26,7 +28,7 @@ constexpr std::size_t mutexes_max = 32;
 constinit std::atomic<const pthread_mutex_t*> mutexes[mutexes_max];
 
 Code code_of(const char* name) noexcept {
-    void* const function = dlsym(RTLD_DEFAULT, name);
+    void* const function = find_real_if_any(name);
     Dl_info info;
     const ElfW(Sym)* symbol = nullptr;
     if (function == nullptr ||

@@ -62,12 +62,18 @@ static void fail(const char* what, double got, double wanted) {
     exit(EXIT_WRONG);
 }
 
+// The kernel's number: getpid() is node 0's everywhere.
+static int process(void) {
+    char text[32] = "";
+    return readlink("/proc/self", text, sizeof text - 1) > 0 ? atoi(text) : -1;
+}
+
 static void take_accounts(void) {
 #pragma omp parallel
     {
         const int thread = omp_get_thread_num();
         records[thread].account = account;
-        records[thread].process = getpid();
+        records[thread].process = process();
         records[thread].team = omp_get_num_threads();
         memset(&account, 0, sizeof account);
     }
