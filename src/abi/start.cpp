@@ -18,8 +18,8 @@
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/libc/memory/memory_limit.hpp"
 #include "abi/libc/process/crashes.hpp"
+#include "abi/libc/process/first_thread.hpp"
 #include "abi/libc/process/job_end.hpp"
-#include "abi/libc/process/process_ids.hpp"
 #include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/thread_attributes.hpp"
@@ -117,8 +117,10 @@ void run_main() {
 void run_thread(std::uint32_t local_thread) {
     examine_this_thread();
     if (local_thread == 0) {
-        become_first_thread();
-        if (world()->job.self.value == 0) run_main();
+        if (world()->job.self.value == 0) {
+            become_first_thread();
+            run_main();
+        }
         // As main on node 0, this thread has what is meant for the whole process.
         pthread_sigmask(SIG_SETMASK, &program.signal_mask, nullptr);
     } else {

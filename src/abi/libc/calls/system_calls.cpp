@@ -21,8 +21,8 @@
 #include "abi/libc/files/whole_output.hpp"
 #include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/process/attributes.hpp"
+#include "abi/libc/process/first_thread.hpp"
 #include "abi/libc/process/job_end.hpp"
-#include "abi/libc/process/process_ids.hpp"
 #include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/signal_waits.hpp"
 #include "abi/world.hpp"
@@ -326,17 +326,6 @@ long perform(long number, const CallArguments& asked) noexcept {
 
 namespace {
 
-/// Calls that tell a number of the process or the thread.
-std::optional<long> tell_id(long number) noexcept {
-    const auto told = [&] { return static_cast<pid_t>(dsm::kernel_call(number)); };
-    switch (number) {
-        case SYS_getpid: return shown_process(told());
-        case SYS_getppid: return shown_parent(told());
-        case SYS_gettid: return shown_thread(told());
-        default: return std::nullopt;
-    }
-}
-
 /// With its own stack for the paths.
 [[gnu::noinline]] long perform_with_whole_paths(long number, const CallArguments& given) noexcept {
     const WholePaths paths{number, given};
@@ -346,9 +335,8 @@ std::optional<long> tell_id(long number) noexcept {
 }  // namespace
 
 long perform_system_call(long number, const CallArguments& given) noexcept {
-    if (const auto id = tell_id(number)) return *id;
     CallArguments arguments = given;
-    name_own_process(number, arguments.word);
+    name_first_thread(number, arguments.word);
     if (begins_elsewhere(number, arguments)) return perform_with_whole_paths(number, arguments);
     const Handover handover = handover_by(number, arguments);
     if (handover == Handover::tells) world()->memory->flush();

@@ -22,7 +22,6 @@
 
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/process/crashes.hpp"
-#include "abi/libc/process/process_ids.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
@@ -104,8 +103,6 @@ void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
         set_default(number, initial, nullptr);
         signal.active.store(false);
     }
-    // A signal that this process has sent itself.
-    if (info->si_code <= 0 && info->si_code != SI_TIMER) info->si_pid = shown_process(info->si_pid);
     // Both forms of handler: with one argument the others are ignored.
     call_program(wanted.sa_sigaction, number, info, machine);
 }
