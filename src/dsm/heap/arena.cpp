@@ -50,7 +50,6 @@ Result<std::unique_ptr<Arena>> Arena::create(AddressRange range) {
     arena->pages_ = static_cast<std::uint32_t>(pages);
     arena->table_skip_ = static_cast<std::uint32_t>(lost / page_bytes);
 
-    arena->used_word_ = used_word(range.bytes);
     auto runs = PageRuns::create(arena->pages_);
     if (!runs) return runs.error();
     arena->runs_ = std::move(*runs);

@@ -51,10 +51,8 @@ public:
 
     static Result<std::unique_ptr<Arena>> create(AddressRange range);
     /// Words of the table for an arena of `bytes`.
-    static constexpr std::size_t table_words(std::size_t bytes) { return bytes / page_bytes + 1; }
-    /// The word of it that says how many bytes of the arena are in use.
-    static constexpr std::size_t used_word(std::size_t bytes) { return bytes / page_bytes; }
-    /// The table: table_words() zero words, one for each page of `range`, written here, read by any
+    static constexpr std::size_t table_words(std::size_t bytes) { return bytes / page_bytes; }
+    /// The table: one zero word for each page of `range`, written here, read by any
     /// node with atomic loads. Before the first allocate(); must outlive the arena.
     void publish_in(std::uint64_t* table) noexcept { table_ = table; }
 
@@ -141,9 +139,6 @@ private:
         const std::size_t now = runs_.used_free_pages();
         freed_low_pages_ = std::min(freed_low_pages_, now);
         freed_pages_.store(now, std::memory_order_relaxed);
-        // Relaxed: a count, of no use for what it counts.
-        std::atomic_ref{table_[used_word_]}.store(
-            std::uint64_t{pages_ - runs_.free_pages()} * page_bytes, std::memory_order_relaxed);
     }
     void note_taken(const ArenaRun& run) noexcept;
     std::uint32_t page_of(std::uintptr_t address) const noexcept {
@@ -155,7 +150,6 @@ private:
     std::uintptr_t base_ = 0;
     std::uint32_t pages_ = 0;
     std::uint32_t table_skip_ = 0;  ///< pages of the range before base_
-    std::size_t used_word_ = 0;
     std::uint64_t* table_ = nullptr;
     SparseArray<Span> spans_;
     std::array<SizeClass, size_classes> classes_;

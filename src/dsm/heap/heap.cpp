@@ -84,7 +84,6 @@ public:
         return arenas_.contains(reinterpret_cast<std::uintptr_t>(address));
     }
     std::size_t bytes_free() noexcept override { return arena_->bytes_free(); }
-    std::size_t bytes_used_everywhere() noexcept override;
 
     void flush_remote_frees() noexcept override;
     void accept_remote_frees() noexcept override;
@@ -155,13 +154,6 @@ std::size_t GlobalHeap::usable_bytes(const void* block) noexcept {
     if (owner == self_) return arena_->usable_bytes(address);
     const std::uint64_t inside = address - arenas_.address - owner.value * arena_bytes_;
     return PageWord::block_bytes(table_.load({owner, inside / page_bytes * sizeof(std::uint64_t)}));
-}
-
-std::size_t GlobalHeap::bytes_used_everywhere() noexcept {
-    const std::uint64_t word = Arena::used_word(arena_bytes_) * sizeof(std::uint64_t);
-    std::size_t used = 0;
-    for (std::uint32_t node = 0; node < nodes_; ++node) used += table_.load({NodeId{node}, word});
-    return used;
 }
 
 void GlobalHeap::flush_remote_frees() noexcept {

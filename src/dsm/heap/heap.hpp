@@ -58,8 +58,6 @@ public:
 
     /// Bytes in free pages of this node's arena.
     virtual std::size_t bytes_free() noexcept = 0;
-    /// Bytes in pages of all arenas that are in use, about.
-    virtual std::size_t bytes_used_everywhere() noexcept = 0;
 
     /// Sends this node's pending remote frees to their owners. Call after a release and before the
     /// news of that synchronization are encoded. Releases once more if there is something to send.

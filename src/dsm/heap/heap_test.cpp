@@ -123,19 +123,6 @@ TEST(Heap, every_node_knows_the_size_of_every_block) {
     }
 }
 
-TEST(Heap, every_node_knows_how_much_is_in_use) {
-    TwoNodes node;
-    void* const a = node[0].take(1 << 20);
-    void* const b = node[1].take(3 << 20);
-    for (std::uint32_t rank = 0; rank < nodes; ++rank) {
-        EXPECT_GE(node[rank].heap->bytes_used_everywhere(), std::size_t{4} << 20);
-        EXPECT_LE(node[rank].heap->bytes_used_everywhere(), std::size_t{5} << 20);
-    }
-    node[0].heap->deallocate(a);
-    node[1].heap->deallocate(b);
-    EXPECT_EQ(node[0].heap->bytes_used_everywhere(), 0U);
-}
-
 TEST(Heap, a_remote_free_is_reusable_only_after_its_news_were_acquired) {
     TwoNodes node;
     void* const block = node[0].take(8 * page_bytes);

@@ -20,7 +20,6 @@ public:
     std::size_t usable_bytes(const void*) noexcept override { return 0; }
     bool owns(const void*) const noexcept override { return false; }
     std::size_t bytes_free() noexcept override { return 0; }
-    std::size_t bytes_used_everywhere() noexcept override { return 0; }
     void flush_remote_frees() noexcept override {}
     void accept_remote_frees() noexcept override {}
     bool has_freed_pages() const noexcept override { return false; }
