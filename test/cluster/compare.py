@@ -219,6 +219,8 @@ def all_cases():
         Case("children.c", regions=False),
         Case("fortran_unit.f90", environment=EXAMINED, refused=(78, b"Fortran unit 20 is not open on node 1")),
         Case("asynchronous_files.c"),
+        Case("notices.c", threads=2),
+        Case("vectors.c", threads=2),
         Case("last_calls.c"),
         Case("asynchronous_files.c", "pipe", refused=(1, b"aio on descriptor")),
         Case("refusals.c", "shared", refused=(1, b"mmap of descriptor")),

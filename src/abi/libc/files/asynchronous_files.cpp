@@ -15,7 +15,7 @@
 
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/real.hpp"
-#include "abi/libc/threads/threads.hpp"
+#include "abi/libc/threads/notices.hpp"
 #include "base/fatal.hpp"
 
 HIROBA_REAL(aio_read);
@@ -59,51 +59,10 @@ void finish(aiocb& request, long result) noexcept {
     request.__error_code = failed ? static_cast<int>(-result) : 0;
 }
 
-void signal_program(const sigevent& event) noexcept {
-    siginfo_t info{};
-    info.si_signo = event.sigev_signo;
-    info.si_code = SI_ASYNCIO;
-    info.si_value = event.sigev_value;
-    info.si_pid = static_cast<pid_t>(dsm::kernel_call(SYS_getpid));
-    dsm::kernel_call(SYS_rt_sigqueueinfo, info.si_pid, event.sigev_signo, &info);
-}
-
-/// What a thread of the program runs when a request is complete; in private memory.
-struct Notice {
-    void (*function)(sigval);
-    sigval value;
-};
-
-void* tell(void* notice_at) {
-    auto* const given = static_cast<Notice*>(notice_at);
-    const Notice notice = *given;
-    delete given;
-    notice.function(notice.value);
-    return nullptr;
-}
-
-void start_thread(const sigevent& event) noexcept {
-    auto* const notice = new Notice{event.sigev_notify_function, event.sigev_value};
-    pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (create_thread(&thread, &attributes, &tell, notice) != 0) {
-        say("no thread to tell of a complete aio request: raise ulimit -u or HIROBA_HEAP");
-        delete notice;
-    }
-    pthread_attr_destroy(&attributes);
-}
-
-void notify(const sigevent& event) noexcept {
-    if (event.sigev_notify == SIGEV_SIGNAL) signal_program(event);
-    if (event.sigev_notify == SIGEV_THREAD) start_thread(event);
-}
-
 int submit(aiocb* request, long number) noexcept {
     if (!has_positions(request->aio_fildes)) return refuse(request->aio_fildes);
     finish(*request, perform(*request, number));
-    notify(request->aio_sigevent);
+    tell_program(request->aio_sigevent, SI_ASYNCIO);
     return 0;
 }
 
@@ -114,7 +73,7 @@ int synchronize(int operation, aiocb* request) noexcept {
     }
     const long number = operation == O_SYNC ? SYS_fsync : SYS_fdatasync;
     finish(*request, perform_system_call(number, CallArguments{{request->aio_fildes}}));
-    notify(request->aio_sigevent);
+    tell_program(request->aio_sigevent, SI_ASYNCIO);
     return 0;
 }
 
@@ -130,7 +89,7 @@ int submit_list(int mode, aiocb* const* list, int count, sigevent* event) noexce
         if (submit(list[i], reads ? SYS_pread64 : SYS_pwrite64) != 0) return -1;
         failed |= list[i]->__error_code != 0;
     }
-    if (mode == LIO_NOWAIT && event != nullptr) notify(*event);
+    if (mode == LIO_NOWAIT && event != nullptr) tell_program(*event, SI_ASYNCIO);
     if (mode == LIO_NOWAIT || !failed) return 0;
     errno = EIO;
     return -1;

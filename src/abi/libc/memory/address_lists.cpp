@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: getaddrinfo() for the program. libc makes the list in its own heap beside what the resolver
-// keeps, so the finished list is copied, as in duplicates.cpp.
+// Role: getaddrinfo() and getaddrinfo_a() for the program. libc makes the list in its own heap
+// beside what the resolver keeps, so the finished list is copied, as in duplicates.cpp. It serves
+// getaddrinfo_a() by threads of its own, which know nothing of pages that are elsewhere: the caller
+// looks all names up at once, and they are complete when the function returns. gai_error,
+// gai_suspend and gai_cancel are libc's.
 // Invariant: a list is the program's as a whole or libc's as a whole; freeaddrinfo() tells them by
 // their address.
 #include <netdb.h>
+#include <signal.h>
 #include <string.h>
 
+#include <cerrno>
 #include <cstddef>
 
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/notices.hpp"
 
 using namespace hiroba;
 
 HIROBA_REAL(getaddrinfo);
 HIROBA_REAL(freeaddrinfo);
+HIROBA_REAL(getaddrinfo_a);
 
 namespace {
 
@@ -45,14 +52,8 @@ void free_copies(addrinfo* list) noexcept {
     }
 }
 
-}  // namespace
-
-#pragma GCC visibility push(default)
-extern "C" {
-
-int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** list) {
-    if (!abi::is_spread() || !abi::is_for_program(__builtin_return_address(0)))
-        return real_getaddrinfo(name, service, hints, list);
+/// A list of the program's.
+int look_up(const char* name, const char* service, const addrinfo* hints, addrinfo** list) {
     addrinfo* made = nullptr;
     const int result = real_getaddrinfo(name, service, hints, &made);
     if (result != 0) return result;
@@ -73,10 +74,37 @@ int getaddrinfo(const char* name, const char* service, const addrinfo* hints, ad
     return 0;
 }
 
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** list) {
+    if (!abi::is_spread() || !abi::is_for_program(__builtin_return_address(0)))
+        return real_getaddrinfo(name, service, hints, list);
+    return look_up(name, service, hints, list);
+}
+
 void freeaddrinfo(addrinfo* list) noexcept {
     if (list != nullptr && abi::is_spread() && abi::is_program_memory(list))
         return free_copies(list);
     real_freeaddrinfo(list);
+}
+
+int getaddrinfo_a(int mode, gaicb* list[], int count, sigevent* event) {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_getaddrinfo_a(mode, list, count, event);
+    if (mode != GAI_WAIT && mode != GAI_NOWAIT) {
+        errno = EINVAL;
+        return EAI_SYSTEM;
+    }
+    for (int i = 0; i < count; ++i) {
+        if (list[i] == nullptr) continue;
+        gaicb& request = *list[i];
+        request.__return =
+            look_up(request.ar_name, request.ar_service, request.ar_request, &request.ar_result);
+    }
+    if (mode == GAI_NOWAIT && event != nullptr) abi::tell_program(*event, SI_ASYNCNL);
+    return 0;
 }
 
 }  // extern "C"
