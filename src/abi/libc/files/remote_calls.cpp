@@ -4,10 +4,14 @@
 // Invariant: a transfer ends at the first piece that comes back short, like the bare call.
 #include <asm/ioctls.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <memory>
+#include <new>
 
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/remote_files.hpp"
@@ -48,22 +52,55 @@ long transfer(NodeId owner, long number, const CallArguments& given) noexcept {
     return static_cast<long>(done);
 }
 
+/// So many of the vector's bytes from `from` on as fit into `room`, copied into it or out of it.
+std::size_t copy_entries(const iovec* entries, long count, std::size_t from, MutableBytes room,
+                         bool gather) noexcept {
+    std::size_t copied = 0;
+    for (long i = 0; i < count && copied < room.size(); ++i) {
+        if (from >= entries[i].iov_len) {
+            from -= entries[i].iov_len;
+            continue;
+        }
+        const std::size_t bytes = std::min(entries[i].iov_len - from, room.size() - copied);
+        auto* const at = static_cast<std::byte*>(entries[i].iov_base) + from;
+        if (gather)
+            std::memcpy(room.data() + copied, at, bytes);
+        else
+            std::memcpy(at, room.data() + copied, bytes);
+        copied += bytes;
+        from = 0;
+    }
+    return copied;
+}
+
+/// readv, writev and theirs with an offset, `number` being the call for one buffer. The whole goes
+/// over as one call, as far as a message takes it: what other writers add to the same file must not
+/// come between, and a reader must not wait for more than there is.
 long transfer_vector(NodeId owner, long number, CallArguments given, bool has_offset) noexcept {
     const auto* const entries = reinterpret_cast<const iovec*>(bytes_at(given.word[1]));
     const long count = given.word[2];
-    if (count < 0 || count > 1024) return -EINVAL;
-    long done = 0;
-    for (long i = 0; i < count; ++i) {
+    if (count < 0 || count > IOV_MAX) return -EINVAL;
+    std::size_t total = 0;
+    for (long i = 0; i < count; ++i) total += entries[i].iov_len;
+    const std::size_t room_bytes = std::min(total, world()->files->chunk_bytes());
+    const std::unique_ptr<std::byte[]> room(new (std::nothrow) std::byte[room_bytes + 1]);
+    if (!room) return -ENOMEM;
+    std::size_t done = 0;
+    do {
+        const std::size_t piece = std::min(total - done, room_bytes);
+        if (is_write(number)) copy_entries(entries, count, done, {room.get(), piece}, true);
         CallArguments one = given;
-        one.word[1] = dsm::kernel::as_word(entries[i].iov_base);
-        one.word[2] = static_cast<long>(entries[i].iov_len);
-        if (has_offset) one.word[3] += done;
+        one.word[1] = dsm::kernel::as_word(room.get());
+        one.word[2] = static_cast<long>(piece);
+        if (has_offset) one.word[3] += static_cast<long>(done);
         const long result = transfer(owner, number, one);
-        if (result < 0) return done > 0 ? done : result;
-        done += result;
-        if (result < one.word[2]) break;
-    }
-    return done;
+        if (result < 0) return done > 0 ? static_cast<long>(done) : result;
+        const auto moved = static_cast<std::size_t>(result);
+        if (!is_write(number)) copy_entries(entries, count, done, {room.get(), moved}, false);
+        done += moved;
+        if (moved < piece) break;
+    } while (done < total);
+    return static_cast<long>(done);
 }
 
 /// The kernel fills `bytes` at argument `data_at`.
