@@ -3,7 +3,7 @@
 # their files, from where they lie themselves.
 #
 # Components: `commands` (with the runtime they preload, manual pages and completion), `libraries` (what programs
-# linked with one need to run), `development` (headers, CMake packages, pkg-config, pages and examples).
+# linked with one need to run), `predict` (what needs SimGrid), `development` (headers, CMake packages, pkg-config, pages and examples).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -84,6 +84,9 @@ function(hiroba_install_product)
   install(TARGETS hiroba_command hiroba_perf DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT commands)
   if(TARGET hiroba_perf_openmp)
     install(TARGETS hiroba_perf_openmp DESTINATION ${HIROBA_PROGRAMS_DIR} COMPONENT commands)
+  endif()
+  if(TARGET hiroba_predict)
+    install(TARGETS hiroba_predict DESTINATION ${HIROBA_PROGRAMS_DIR} COMPONENT predict)
   endif()
   install(TARGETS hiroba LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
   install(FILES $<TARGET_FILE_DIR:hiroba>/libgomp.so.1 DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)

@@ -18,6 +18,7 @@
 #include "tools/info/info.hpp"
 #include "tools/line.hpp"
 #include "tools/perf/words.hpp"
+#include "tools/predict/predict.hpp"
 #include "tools/report/report.hpp"
 #include "tools/run/run.hpp"
 #include "tools/run/stacks.hpp"
@@ -178,18 +179,20 @@ int parse_and_run(const std::vector<std::string>& words) {
     PerfOptions perf_options;
     SimOptions sim_options;
     ReportOptions report_options;
+    PredictOptions predict_options;
     std::string launcher, pages_folder;
     const CommandWords whole("hiroba",
                              "Runs OpenMP programs, unmodified, over several node processes.");
     const std::vector<CommandWords> commands = {
         run_words(run_options), exec_words(run_options), info_words(info_options),
         check_words(check_options), perf_words("perf", perf_options), report_words(report_options),
-        stacks_words(launcher), sim_words(sim_options),
+        predict_words(predict_options), stacks_words(launcher), sim_words(sim_options),
         // What `run --hosts` starts on each host; what the build makes manual pages with.
         CommandWords("agent", "").hide(), pages_words(pages_folder)};
 
     const std::string wanted = words.size() > 1 ? words[1] : "";
     if (wanted == "perf") return become_perf(words);
+    if (wanted == "predict") return become_predict(words);
     const auto command = std::ranges::find(commands, wanted, &CommandWords::name);
     const bool known = command != commands.end();
     const std::size_t ours =

@@ -91,6 +91,7 @@ LIBRARIES = {
     "nlohmann": (),
     "Zydis": ("src/omp/atomic/",),
     "fmt": ("tools/",),
+    "simgrid": ("tools/predict/simgrid/",),
 }
 
 # What puts a node together, and who may include it: what reads world() must not lead back there.

@@ -115,6 +115,12 @@ class InstalledTree(unittest.TestCase):
                     env=environment(OMP_WAIT_POLICY="passive"))
         self.assertRegex(said, r"openmp over shm: 2 nodes(.|\n)*single +[0-9.]")
 
+    def test_predictions_are_made_by_the_installed_program(self):
+        if not (OPTIONS.build / "bin/hiroba-predict").exists():
+            self.skipTest("not built: there is no SimGrid")
+        self.assertTrue((self.prefix / "libexec/hiroba/hiroba-predict").exists())
+        self.assertIn("--what-if", call(self.hiroba, "predict", "--help"))
+
     def test_a_command_reached_by_a_link_finds_its_runtime(self):
         source = self.write("one.c", "int main(void) { return 7; }\n")
         program = self.place / "one"
