@@ -20,6 +20,7 @@
 #include "tools/perf/words.hpp"
 #include "tools/predict/predict.hpp"
 #include "tools/report/report.hpp"
+#include "tools/report/top.hpp"
 #include "tools/run/run.hpp"
 #include "tools/run/stacks.hpp"
 #include "tools/sim/sim.hpp"
@@ -135,9 +136,10 @@ CommandWords check_words(CheckOptions& options) {
 }
 
 CommandWords stacks_words(std::string& launcher) {
-    CommandWords words("stacks",
-                       "Have a running job print the stacks of all its threads: hiroba stacks PID");
-    words.add_required("pid", launcher, "process number of hiroba run");
+    CommandWords words(
+        "stacks", "Have a running job print the stacks of all its threads: hiroba stacks [PID]");
+    words.add_option("pid", launcher,
+                     "process number of hiroba run (default: the only job of yours)");
     return words;
 }
 
@@ -155,6 +157,19 @@ CommandWords report_words(ReportOptions& options) {
     words.add_option("--perfetto", options.perfetto,
                      "write a trace for ui.perfetto.dev into this file instead");
     words.offer("FILE");
+    return words;
+}
+
+CommandWords top_words(TopOptions& options) {
+    CommandWords words("top",
+                       "Show what each thread of a job does that is being recorded: hiroba top "
+                       "[JOB]");
+    words.add_option("job", options.job,
+                     "what hiroba run --record FILE writes, or the process number of hiroba run "
+                     "(default: the only such job of yours)");
+    words.offer("FILE");
+    words.add_option("--interval", options.interval, "seconds between two looks (1)");
+    words.add_flag("--once", options.once, "look once");
     return words;
 }
 
@@ -180,13 +195,15 @@ int parse_and_run(const std::vector<std::string>& words) {
     SimOptions sim_options;
     ReportOptions report_options;
     PredictOptions predict_options;
+    TopOptions top_options;
     std::string launcher, pages_folder;
     const CommandWords whole("hiroba",
                              "Runs OpenMP programs, unmodified, over several node processes.");
     const std::vector<CommandWords> commands = {
         run_words(run_options), exec_words(run_options), info_words(info_options),
         check_words(check_options), perf_words("perf", perf_options), report_words(report_options),
-        predict_words(predict_options), stacks_words(launcher), sim_words(sim_options),
+        predict_words(predict_options), top_words(top_options), stacks_words(launcher),
+        sim_words(sim_options),
         // What `run --hosts` starts on each host; what the build makes manual pages with.
         CommandWords("agent", "").hide(), pages_words(pages_folder)};
 
@@ -209,6 +226,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     if (name == "info") return info(info_options);
     if (name == "check") return check(check_options);
     if (name == "report") return report_on(report_options);
+    if (name == "top") return show_top(top_options);
     if (name == "agent") return agent();
     if (name == "stacks") return ask_for_stacks(launcher);
     if (name == "pages")

@@ -3,7 +3,7 @@
 """Records small programs, each with one illness, and its cured twin (illnesses/illnesses.c), and holds
 the report against them: the illness's name is the first advice, at the line whose comment names it;
 the twin gets no such advice. Also that a recording changes no result, that a killed job's is read up
-to there, and that recordings of several threads, over udp and with the other fault engine can be read.
+to there, that commands find a job that runs, and that recordings of several threads, over udp and with the other fault engine can be read.
 
 Usage: report_runs.py --hiroba PATH [--only NAME] [--tries N] [--table]
 """
@@ -150,6 +150,40 @@ def killed(runs):
         runs.faults.append(f"a killed job's report has no lines: {told['synchronizations'][:3]}")
 
 
+def ask(runs, *words):
+    """What a command says that looks at a job, asked in the folder where the job was started."""
+    done = subprocess.run([runs.hiroba, *words], capture_output=True, text=True, timeout=SECONDS, check=False,
+                          cwd=runs.folder)
+    if done.returncode != 0 or done.stderr:
+        runs.faults.append(f"{words}: status {done.returncode}, said {done.stderr}")
+    return done.stdout
+
+
+def live(runs):
+    """Commands that look at a running job find it, by its number and by themselves."""
+    command = runs.command("needless_barrier", "long", options=("-n", "3", "-t", "1"))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=runs.folder) as job:
+        part = pathlib.Path(f"{runs.file}.2")
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline and (not part.exists() or part.stat().st_blocks < 300):
+            time.sleep(0.01)
+        for words in ((), (str(job.pid),), (str(runs.file),)):
+            rows = [line.split() for line in ask(runs, "top", "--once", *words).splitlines()]
+            nodes = [row[0] for row in rows if len(row) > 6 and row[0].isdigit()]
+            if nodes != ["0", "1", "2"] or not any("needless_barrier" in word for row in rows for word in row):
+                runs.faults.append(f"hiroba top {words} shows {rows}")
+        ask(runs, "stacks")
+        told = ""
+        while "rank 2, thread" not in told and (line := job.stderr.readline()):
+            told += line
+        job.kill()
+    if not all(f"rank {rank}, thread" in told for rank in range(3)):
+        runs.faults.append(f"hiroba stacks without a number says {told[-500:]}")
+    done = subprocess.run([runs.hiroba, "top", "--once", str(os.getpid())], capture_output=True, text=True, check=False)
+    if done.returncode != 64 or "is no process of hiroba run" not in done.stderr:
+        runs.faults.append(f"hiroba top of another process: {done}")
+
+
 def short_of_room(runs):
     """A small recording leaves out phases, and the report says so."""
     runs.run("needless_barrier", "long", HIROBA_RECORD_SIZE="1M", options=("-n", "2", "-t", "1"))
@@ -181,6 +215,7 @@ def main():
         if words.only is None:
             forms(runs)
             killed(runs)
+            live(runs)
             short_of_room(runs)
     for fault in runs.faults:
         print(fault)

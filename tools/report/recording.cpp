@@ -95,11 +95,24 @@ public:
             clock.note(chunk.ticks, chunk.monotonic_ns);
         });
     }
+    /// Leaves out all but the first and the last chunks of each thread.
+    void keep_newest() {
+        constexpr std::uint32_t kept = 2;
+        std::map<std::uint32_t, std::uint32_t> counts;
+        each_chunk([&](const RecordChunkHead& chunk, std::span<const std::byte>) {
+            ++counts[chunk.stream];
+        });
+        for (auto& [stream, count] : counts) count -= std::min(count, kept);
+        left_out_ = std::move(counts);
+    }
     /// @param zero_ns  of the host's clock
     void read(const TickClock& clock, double zero_ns) {
         each_chunk([&](const RecordChunkHead& chunk, std::span<const std::byte> records) {
             Reading& reading = streams_[chunk.stream];
             reading.stream.node = node_;
+            const std::uint32_t number = reading.chunks++;
+            const auto left_out = left_out_.find(chunk.stream);
+            if (number > 0 && left_out != left_out_.end() && number < left_out->second) return;
             for (std::size_t at = 0; at + sizeof(Record) <= records.size(); at += sizeof(Record)) {
                 Record record;
                 std::memcpy(&record, records.data() + at, sizeof record);
@@ -114,7 +127,7 @@ public:
 private:
     struct Reading {
         Stream stream;
-        std::uint32_t place = 0;
+        std::uint32_t place = 0, chunks = 0;
     };
 
     template <class Visit>
@@ -175,6 +188,7 @@ private:
     Recording& recording_;
     PlaceNumbers& places_;
     std::map<std::uint32_t, Reading> streams_;
+    std::map<std::uint32_t, std::uint32_t> left_out_;  ///< chunks, up to that number
 };
 
 /// The program's beginning is zero; its end is the run's, or the last event there is.
@@ -194,6 +208,7 @@ void find_extent(Recording& recording) {
     for (Stream& stream : recording.streams)
         for (Event& event : stream.events) event.begin_ns -= zero, event.end_ns -= zero;
     for (RecordedBlock& each : recording.allocations) each.at_ns -= zero;
+    recording.zero_ns = zero;
     recording.end_ns = std::max<std::int64_t>(end.value_or(last) - zero, 1);
 }
 
@@ -280,7 +295,7 @@ std::uint32_t Recording::threads_per_node_most() const {
     return static_cast<std::uint32_t>(std::max<std::uint64_t>({most, job.threads, 1}));
 }
 
-Recording decode(const Archive& archive) {
+Recording decode(const Archive& archive, Extent extent) {
     Recording recording;
     recording.job = archive.job;
     recording.notes = archive.notes;
@@ -318,6 +333,7 @@ Recording decode(const Archive& archive) {
                                                    static_cast<double>(head.realtime_ns);
         const double first = static_cast<double>(readers[0].head().monotonic_ns) -
                              static_cast<double>(readers[0].head().realtime_ns);
+        if (extent == Extent::newest) reader.keep_newest();
         reader.read(clocks[hosts[rank]], hosts[rank] == 0 ? 0 : zero - first);
     }
     align_hosts(recording, hosts, static_cast<std::uint32_t>(host_numbers.size()));

@@ -56,6 +56,7 @@ struct Recording {
     std::uint64_t block_bytes = 4096;
     /// Threads' numbers over the job are of so many a node, whether there are or not.
     std::uint32_t threads_per_node_most() const;
+    std::int64_t zero_ns = 0;           ///< the program's beginning, by the first node's clock
     std::int64_t end_ns = 0;            ///< of the program, or of what there is of it
     std::uint64_t phases_left_out = 0;  ///< events that the sample leaves out
     std::vector<std::string> notes;     ///< what is lacking, a line each
@@ -65,6 +66,8 @@ struct Recording {
 /// Whether its record is made at the end of something that takes time.
 bool is_span(RecordKind kind);
 
-Recording decode(const Archive& archive);
+/// newest: of each thread its first events and its last, for who looks at a job that runs.
+enum class Extent : std::uint8_t { all, newest };
+Recording decode(const Archive& archive, Extent extent = Extent::all);
 
 }  // namespace hiroba::tools

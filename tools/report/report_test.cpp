@@ -12,6 +12,7 @@
 
 #include "tools/report/blocks.hpp"
 #include "tools/report/output.hpp"
+#include "tools/report/top.hpp"
 
 namespace hiroba::tools {
 namespace {
@@ -342,6 +343,62 @@ TEST(Removable, adds_up_the_thread_that_has_most_of_each_phase) {
     removable.add(1, 1, 5);
     removable.add(2, 0, 100);
     EXPECT_EQ(removable.total(), 135);
+}
+
+/// Two nodes that have begun region 1; what they do then is to be added.
+Recording begun_region() {
+    Recording recording;
+    recording.job.nodes = 2;
+    recording.job.threads = 1;
+    recording.places.emplace_back();
+    for (std::uint32_t node = 0; node < 2; ++node)
+        recording.streams.push_back(
+            {node, static_cast<std::int32_t>(node), {{0, 0, 1, 0, 0, 0, RecordKind::region}}});
+    return recording;
+}
+void add_to(Recording& recording, std::uint32_t node, RecordKind kind, std::int64_t end_ms,
+            std::uint64_t second = 0) {
+    recording.streams[node].events.push_back(
+        {end_ms * 1'000'000, end_ms * 1'000'000, 1, second, 0, 0, kind});
+}
+/// What a row says behind its numbers.
+std::string row_of(const Recording& recording, const std::string& node, std::int64_t now_ms) {
+    std::istringstream lines(top_text(recording, now_ms * 1'000'000));
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with("   " + node + " ")) return line;
+    return "";
+}
+
+TEST(Top, names_for_whom_a_thread_waits) {
+    Recording recording = begun_region();
+    EXPECT_NE(row_of(recording, "0", 5).find("computes"), std::string::npos);
+    add_to(recording, 0, RecordKind::barrier_at, 10);
+    EXPECT_NE(row_of(recording, "0", 30).find("20 ms"), std::string::npos);
+    EXPECT_NE(row_of(recording, "0", 30).find("waits for node 1 thread 0"), std::string::npos);
+    add_to(recording, 1, RecordKind::barrier_at, 40);
+    EXPECT_NE(row_of(recording, "0", 50).find("leaves a barrier"), std::string::npos);
+    for (std::uint32_t node = 0; node < 2; ++node) add_to(recording, node, RecordKind::barrier, 60);
+    EXPECT_NE(row_of(recording, "1", 70).find("computes"), std::string::npos);
+    add_to(recording, 1, RecordKind::ends, 80);
+    EXPECT_NE(row_of(recording, "1", 90).find("waits for node 0 thread 0"), std::string::npos);
+    add_to(recording, 0, RecordKind::ends, 95);
+    add_to(recording, 0, RecordKind::join, 96);
+    EXPECT_NE(row_of(recording, "1", 97).find("waits for the next region"), std::string::npos);
+    EXPECT_NE(row_of(recording, "0", 97).find("outside of regions"), std::string::npos);
+}
+
+TEST(Top, counts_what_came_in_the_last_second) {
+    Recording recording = begun_region();
+    for (const std::int64_t at : {100, 500, 1900}) {
+        add_to(recording, 1, RecordKind::fault, at);
+        add_to(recording, 1, RecordKind::fetched, at, std::uint64_t{1u << 20} << 32);
+    }
+    std::istringstream fields(row_of(recording, "1", 2000));
+    std::string node, thread, since, unit;
+    double faults = 0, mebibytes = 0;
+    fields >> node >> thread >> since >> unit >> faults >> mebibytes;
+    EXPECT_EQ(faults, 1);
+    EXPECT_EQ(mebibytes, 1);
 }
 
 TEST(Names, are_read_as_they_were_written) {

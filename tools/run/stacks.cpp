@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +19,7 @@
 
 #include "base/fatal.hpp"
 #include "tools/line.hpp"
+#include "tools/run/jobs.hpp"
 #include "tools/run/unwinding.hpp"
 
 namespace hiroba::tools {
@@ -144,18 +144,9 @@ bool uses_user_signal(pid_t process) {
 }
 
 int ask_for_stacks(const std::string& process) {
-    pid_t pid = 0;
-    const char* const end = process.data() + process.size();
-    const auto parsed = std::from_chars(process.data(), end, pid);
-    std::error_code failure;
-    const auto program = std::filesystem::read_symlink("/proc/" + process + "/exe", failure);
-    if (parsed.ec != std::errc() || parsed.ptr != end || pid <= 0 || failure ||
-        program.filename() != "hiroba") {
-        say_line(process +
-                 " is no process of hiroba run. Use hiroba stacks PID, with the PID of "
-                 "hiroba run");
-        return exit_usage;
-    }
+    const auto job = find_job(process, "hiroba stacks PID");
+    if (!job) return report(job.error());
+    const pid_t pid = job->launcher;
     sigval value{};
     value.sival_int = stacks_request;
     if (::sigqueue(pid, SIGUSR1, value) == 0) return 0;

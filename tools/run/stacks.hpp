@@ -27,7 +27,8 @@ std::string waits_for(const std::vector<std::string>& functions);
 /// all of its threads blocking it.
 bool uses_user_signal(pid_t process);
 
-/// `hiroba stacks PID`: asks the launcher with this number; returns the command's exit status.
+/// `hiroba stacks [PID]`: asks the launcher with this number, or the only one there is; returns the
+/// command's exit status.
 int ask_for_stacks(const std::string& process);
 
 }  // namespace hiroba::tools
