@@ -90,6 +90,9 @@ function(hiroba_install_product)
   endif()
   install(TARGETS hiroba LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
   install(FILES $<TARGET_FILE_DIR:hiroba>/libgomp.so.1 DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
+  # gdb reads it by itself where it finds the runtime in a process.
+  install(FILES ${PROJECT_SOURCE_DIR}/.gdbinit DESTINATION ${HIROBA_RUNTIME_DIR} RENAME libhiroba.so-gdb.gdb
+    COMPONENT commands)
   install(TARGETS hiroba_net_sim LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
   install(TARGETS ${HIROBA_STAND_INS} LIBRARY DESTINATION ${HIROBA_RUNTIME_DIR} COMPONENT commands)
 

@@ -21,6 +21,7 @@
 #include "tools/predict/predict.hpp"
 #include "tools/report/report.hpp"
 #include "tools/report/top.hpp"
+#include "tools/run/debugger.hpp"
 #include "tools/run/run.hpp"
 #include "tools/run/stacks.hpp"
 #include "tools/sim/sim.hpp"
@@ -196,6 +197,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     ReportOptions report_options;
     PredictOptions predict_options;
     TopOptions top_options;
+    DebuggerOptions debugger_options;
     std::string launcher, pages_folder;
     const CommandWords whole("hiroba",
                              "Runs OpenMP programs, unmodified, over several node processes.");
@@ -203,7 +205,7 @@ int parse_and_run(const std::vector<std::string>& words) {
         run_words(run_options), exec_words(run_options), info_words(info_options),
         check_words(check_options), perf_words("perf", perf_options), report_words(report_options),
         predict_words(predict_options), top_words(top_options), stacks_words(launcher),
-        sim_words(sim_options),
+        debugger_words(debugger_options), sim_words(sim_options),
         // What `run --hosts` starts on each host; what the build makes manual pages with.
         CommandWords("agent", "").hide(), pages_words(pages_folder)};
 
@@ -228,6 +230,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     if (name == "report") return report_on(report_options);
     if (name == "top") return show_top(top_options);
     if (name == "agent") return agent();
+    if (name == "gdb") return debug_node(debugger_options);
     if (name == "stacks") return ask_for_stacks(launcher);
     if (name == "pages")
         return write_pages(make_pages(whole, commands, build_version), pages_folder);

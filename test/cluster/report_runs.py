@@ -11,6 +11,8 @@ import argparse
 import json
 import os
 import pathlib
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -159,6 +161,24 @@ def ask(runs, *words):
     return done.stdout
 
 
+def attached(runs, job):
+    """gdb is attached to the node that is asked for, with the signals of faults passed on."""
+    def says(command):
+        done = subprocess.run([runs.hiroba, "gdb", "1", "-e", command], capture_output=True, text=True, timeout=SECONDS,
+                              check=False, cwd=runs.folder, stdin=subprocess.DEVNULL)
+        return done.stdout + done.stderr
+    if not re.search(r"SIGSEGV\s+No\s+No\s+Yes", said := says("info signals SIGSEGV")):
+        runs.faults.append(f"hiroba gdb does not pass SIGSEGV on: {said}")
+    found = re.search(r"process (\d+)\s.*illnesses", said := says("info inferiors"))
+    if not found or b"HIROBA_JOB_RANK=0001\0" not in pathlib.Path(f"/proc/{found[1]}/environ").read_bytes():
+        runs.faults.append(f"hiroba gdb 1 is attached to another process: {said}")
+    for words, text in ((("7",), "has no node 7"), (("x",), "is no rank"), (("0", str(os.getpid())), "no process")):
+        done = subprocess.run([runs.hiroba, "gdb", *words], capture_output=True, text=True, timeout=SECONDS, check=False,
+                              cwd=runs.folder)
+        if done.returncode != 64 or text not in done.stderr:
+            runs.faults.append(f"hiroba gdb {words} beside {job}: {done}")
+
+
 def live(runs):
     """Commands that look at a running job find it, by its number and by themselves."""
     command = runs.command("needless_barrier", "long", options=("-n", "3", "-t", "1"))
@@ -172,6 +192,8 @@ def live(runs):
             nodes = [row[0] for row in rows if len(row) > 6 and row[0].isdigit()]
             if nodes != ["0", "1", "2"] or not any("needless_barrier" in word for row in rows for word in row):
                 runs.faults.append(f"hiroba top {words} shows {rows}")
+        if shutil.which("gdb") is not None:
+            attached(runs, job.pid)
         ask(runs, "stacks")
         told = ""
         while "rank 2, thread" not in told and (line := job.stderr.readline()):

@@ -115,6 +115,10 @@ class InstalledTree(unittest.TestCase):
                     env=environment(OMP_WAIT_POLICY="passive"))
         self.assertRegex(said, r"openmp over shm: 2 nodes(.|\n)*single +[0-9.]")
 
+    def test_gdb_finds_its_settings_beside_the_runtime(self):
+        runtime = next(self.prefix.glob("lib*/**/libhiroba.so"))
+        self.assertIn("handle SIGSEGV nostop", runtime.with_name("libhiroba.so-gdb.gdb").read_text())
+
     def test_predictions_are_made_by_the_installed_program(self):
         if not (OPTIONS.build / "bin/hiroba-predict").exists():
             self.skipTest("not built: there is no SimGrid")
