@@ -206,6 +206,38 @@ def live(runs):
         runs.faults.append(f"hiroba top of another process: {done}")
 
 
+RACE = """#include <omp.h>
+#include <stdlib.h>
+int main(void) {
+    long* shared = aligned_alloc(4096, 65536);  // line 4
+#pragma omp parallel num_threads(2)
+    {
+#pragma omp barrier
+        if (omp_get_thread_num() == 0)
+            shared[600] = 17;  // line 9
+        else
+            shared[600] = 4;  // line 11
+    }
+    return shared[600] == 0;
+}
+"""
+
+
+def raced(runs):
+    """A race of a recorded run is told with both lines, and that which allocated the memory."""
+    source = runs.folder / "race.c"
+    source.write_text(RACE)
+    subprocess.run(["gcc", "-g", "-O0", "-fopenmp", source, "-o", runs.folder / "race"], check=True)
+    for _ in range(4):  # A race may come out as an order.
+        done = subprocess.run([runs.hiroba, "run", "-n", "2", "-t", "1", "--record", runs.file, runs.folder / "race"],
+                              capture_output=True, text=True, timeout=SECONDS, check=False)
+        if "write-write race" in done.stderr:
+            break
+    told = [line for line in done.stderr.splitlines() if "is of writes by" in line]
+    if len(told) != 1 or not re.search(r"node 0 at race\.c:9 .*node 1 at race\.c:11 .*65536 bytes allocated at race\.c:4 ", told[0]):
+        runs.faults.append(f"a recorded race is told as {done.stderr}")
+
+
 def short_of_room(runs):
     """A small recording leaves out phases, and the report says so."""
     runs.run("needless_barrier", "long", HIROBA_RECORD_SIZE="1M", options=("-n", "2", "-t", "1"))
@@ -238,6 +270,7 @@ def main():
             forms(runs)
             killed(runs)
             live(runs)
+            raced(runs)
             short_of_room(runs)
     for fault in runs.faults:
         print(fault)

@@ -141,7 +141,7 @@ int run_request(HostsRequest request, const JobIdentity& job,
     const int status = Supervisor(plan, nodes, control, *signals).run();
     nodes.finish();
     sum_up(plan, control, races);
-    recording->finish(status, plan.threads_per_node);
+    recording->finish(status, plan.threads_per_node, races.told());
     if (status == 0) tell_idle_nodes(plan, control);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "base/settings.hpp"
 #include "tools/line.hpp"
 #include "tools/report/names.hpp"
+#include "tools/report/race_sites.hpp"
 
 namespace hiroba::tools {
 
@@ -37,7 +38,7 @@ Result<JobRecording> JobRecording::begin(const std::vector<std::string>& command
     return recording;
 }
 
-void JobRecording::finish(int status, std::uint32_t threads) {
+void JobRecording::finish(int status, std::uint32_t threads, std::span<const net::RaceBody> races) {
     if (!is_on()) return;
     job_.status = status;
     job_.threads = threads;
@@ -53,8 +54,10 @@ void JobRecording::finish(int status, std::uint32_t threads) {
     }
     job_.files = archive->job.files;
     job_.file_stamps = archive->job.file_stamps;
-    const std::string names = Names::of(decode(*archive)).text();
-    if (const auto finished = finish_archive(path_, job_, names); !finished)
+    const Recording recording = decode(*archive);
+    const Names names = Names::of(recording);
+    for (const std::string& sentence : sites_of_races(recording, names, races)) say_line(sentence);
+    if (const auto finished = finish_archive(path_, job_, names.text()); !finished)
         report(finished.error());
 }
 

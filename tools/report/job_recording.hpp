@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "net/bootstrap/control_packet.hpp"
 #include "tools/report/archive.hpp"
 
 namespace hiroba::tools {
@@ -20,8 +22,10 @@ public:
     static Result<JobRecording> begin(const std::vector<std::string>& command, std::uint32_t nodes,
                                       std::uint32_t threads);
     bool is_on() const { return !path_.empty(); }
+    /// Also says which lines raced, as far as the recording tells.
     /// @param status  of the job
-    void finish(int status, std::uint32_t threads);
+    /// @param races   that were told
+    void finish(int status, std::uint32_t threads, std::span<const net::RaceBody> races);
 
 private:
     std::string path_;

@@ -12,6 +12,7 @@
 
 #include "tools/report/blocks.hpp"
 #include "tools/report/output.hpp"
+#include "tools/report/race_sites.hpp"
 #include "tools/report/top.hpp"
 
 namespace hiroba::tools {
@@ -399,6 +400,28 @@ TEST(Top, counts_what_came_in_the_last_second) {
     fields >> node >> thread >> since >> unit >> faults >> mebibytes;
     EXPECT_EQ(faults, 1);
     EXPECT_EQ(mebibytes, 1);
+}
+
+TEST(Races, are_told_with_both_lines_and_the_allocation) {
+    Recording recording = begun_region();
+    recording.allocations = {{0x10000, 8192, 0x701, 0}};
+    const auto write_at = [&](std::uint32_t node, std::uint64_t address, std::uint64_t code,
+                              std::int64_t at) {
+        const std::uint64_t writes = static_cast<std::uint64_t>(FaultWay::write) << 56;
+        recording.streams[node].events.push_back(
+            {at, at, address | writes, code, 0, 0, RecordKind::fault});
+    };
+    write_at(0, 0x10040, 0x500, 10);
+    write_at(0, 0x10200, 0x510, 20);
+    write_at(1, 0x10300, 0x600, 30);
+    const Names names = Names::from_text(
+        "code 1280 1 a.c:3\ncode 1296 1 a.c:4\ncode 1536 1 a.c:5\ncode 1792 1 a.c:1\n");
+    const net::RaceBody races[] = {{0x10041, 2, 1, 0, 0, {}}, {0x11041, 2, 1, 0, 0, {}}};
+    const auto told = sites_of_races(recording, names, races);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0],
+              "the race at 0x10041 is of writes by node 0 at a.c:3 and node 1 on the same page, "
+              "maybe beside it, at a.c:5; 8192 bytes allocated at a.c:1");
 }
 
 TEST(Names, are_read_as_they_were_written) {

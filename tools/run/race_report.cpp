@@ -36,6 +36,7 @@ std::vector<std::string> functions_of_region(std::string_view place) {
 void RaceReport::add(const net::RaceBody& race, const std::string& names) {
     if (volume_ == Volume::none || !seen_.insert(race.address).second) return;
     if (volume_ == Volume::some && seen_.size() > lines_max) return;
+    told_.push_back(race);
     const std::size_t end = names.find('\n');
     const std::string place =
         end == std::string::npos ? names_.place(race.place) : names.substr(end + 1);

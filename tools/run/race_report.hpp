@@ -34,6 +34,8 @@ public:
 
     /// @param names  "variable\nplace", where they are known already
     void add(const net::RaceBody& race, const std::string& names);
+    /// The races that had a line of their own, in order.
+    const std::vector<net::RaceBody>& told() const { return told_; }
     /// The names of the process above.
     AddressNames& names() { return names_; }
     /// Says how many places were not printed.
@@ -52,6 +54,7 @@ private:
     unsigned looks_ = 0;
     AddressNames names_;
     std::set<std::uint64_t> seen_;
+    std::vector<net::RaceBody> told_;
 };
 
 }  // namespace hiroba::tools

@@ -103,7 +103,7 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
         });
     const int status = Supervisor(plan, nodes, control, signals).run();
     sum_up(plan, control, races);
-    recording->finish(status, plan.threads_per_node);
+    recording->finish(status, plan.threads_per_node, races.told());
     if (status == 0) tell_idle_nodes(plan, control);
     return status;
 }
