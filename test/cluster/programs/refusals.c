@@ -4,12 +4,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,10 +43,11 @@ int main(int argc, char** argv) {
         unsigned long context = 0;
         outcome = syscall(SYS_io_setup, 4, &context) != 0;
         error = errno;
-    } else if (strcmp(what, "lock") == 0) {
+    } else if (strcmp(what, "request") == 0) {
 #pragma omp parallel
         if (omp_get_thread_num() == omp_get_num_threads() - 1) {
-            outcome = flock(fd, LOCK_EX) != 0;
+            int flags = 0;
+            outcome = ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0;
             error = errno;
         }
     } else if (strcmp(what, "huge") == 0) {

@@ -16,7 +16,9 @@
 #include "abi/libc/calls/short_counts.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/directories.hpp"
+#include "abi/libc/files/packed_calls.hpp"
 #include "abi/libc/files/remote_files.hpp"
+#include "abi/libc/files/remote_waits.hpp"
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/files/whole_output.hpp"
 #include "abi/libc/memory/memory_calls.hpp"
@@ -305,6 +307,9 @@ long perform(long number, const CallArguments& asked) noexcept {
     if (const auto owner = foreign_owner(*row, arguments)) {
         return perform_on_owner(*owner, number, arguments);
     }
+    if (foreign_owner(second_descriptor(number, arguments)))
+        return refuse_to_join(number, arguments);
+    if (const auto waited = wait_elsewhere(number, arguments)) return *waited;
     long result;
     {
         PinnedBuffers buffers;

@@ -16,6 +16,7 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/foreign_streams.hpp"
+#include "abi/libc/files/remote_waits.hpp"
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/process/signals.hpp"
 #include "abi/libc/real.hpp"
@@ -88,6 +89,15 @@ private:
     size_t bytes_;
     bool pinned_;
 };
+
+using hiroba::dsm::kernel::as_word;
+
+/// As libc's functions tell it.
+int result_of(long result) noexcept {
+    if (!hiroba::dsm::kernel_failed(result)) return static_cast<int>(result);
+    errno = static_cast<int>(-result);
+    return -1;
+}
 
 void let_kernel_select(int count, fd_set* a, fd_set* b, fd_set* c) noexcept {
     const auto bytes = static_cast<std::size_t>(count < 0 ? 0 : (count + 63) / 64 * 8);
@@ -256,6 +266,11 @@ int poll(pollfd* descriptors, nfds_t count, int timeout_ms) {
     return real_poll(descriptors, count, timeout_ms);
 }
 int ppoll(pollfd* descriptors, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+    if (HIROBA_CALL_OF_PROGRAM()) {
+        const auto elsewhere = wait_elsewhere(
+            SYS_ppoll, {{as_word(descriptors), static_cast<long>(count), as_word(timeout)}});
+        if (elsewhere) return result_of(*elsewhere);
+    }
     let_kernel_write(descriptors, count * sizeof *descriptors);
     sigset_t room;
     return real_ppoll(descriptors, count, timeout,
@@ -269,6 +284,12 @@ int select(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptional, ti
 }
 int pselect(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptional,
             const timespec* timeout, const sigset_t* mask) {
+    if (HIROBA_CALL_OF_PROGRAM()) {
+        const auto elsewhere = wait_elsewhere(
+            SYS_pselect6,
+            {{count, as_word(to_read), as_word(to_write), as_word(exceptional), as_word(timeout)}});
+        if (elsewhere) return result_of(*elsewhere);
+    }
     let_kernel_select(count, to_read, to_write, exceptional);
     sigset_t room;
     return real_pselect(count, to_read, to_write, exceptional, timeout,

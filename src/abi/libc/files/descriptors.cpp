@@ -11,6 +11,7 @@
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/process/resource_limits.hpp"
+#include "base/own_descriptors.hpp"
 #include "base/own_libraries.hpp"
 
 namespace hiroba::abi {
@@ -72,8 +73,9 @@ void share_descriptors(NodeId self, std::uint32_t nodes) noexcept {
 
 std::optional<NodeId> foreign_owner(const SystemCall& row,
                                     const CallArguments& arguments) noexcept {
-    // newfstatat() of an empty path is what fstat() has become.
-    const bool on_descriptor = row.descriptor || row.number == SYS_newfstatat;
+    // newfstatat() of an empty path is what fstat() has become, utimensat() without one futimens().
+    const bool on_descriptor = row.descriptor || row.number == SYS_newfstatat ||
+                               (row.number == SYS_utimensat && arguments.word[1] == 0);
     return on_descriptor ? foreign_owner(static_cast<int>(arguments.word[0])) : std::nullopt;
 }
 
@@ -84,7 +86,10 @@ std::optional<NodeId> foreign_owner(int fd) noexcept {
         return standard && standard->value != self_rank ? standard : std::nullopt;
     }
     const std::uint32_t owner = static_cast<std::uint32_t>(fd) / width;
-    if (owner == self_rank || owner >= node_count || is_own_descriptor(fd)) return std::nullopt;
+    if (owner == self_rank || owner >= node_count || is_own_descriptor(fd) ||
+        is_kept_descriptor(fd)) {
+        return std::nullopt;
+    }
     // Where opening is not examined the numbers tell less: what is open here is meant. Node 0 may
     // have more open than fit its width.
     const bool numbers_tell = self_rank != 0 && system_calls_are_examined();

@@ -47,7 +47,7 @@ std::int64_t path_of(long descriptor, std::byte* data, std::size_t bytes) noexce
 }
 
 bool makes_descriptor(std::int64_t number, const CallArguments& words) noexcept {
-    return number == SYS_dup ||
+    return number == SYS_dup || number == SYS_accept || number == SYS_accept4 ||
            (number == SYS_fcntl && (words.word[1] == F_DUPFD || words.word[1] == F_DUPFD_CLOEXEC));
 }
 
@@ -135,7 +135,8 @@ std::int64_t carry_out(const FileRequest& request, std::byte* data) noexcept {
         return call_stream(static_cast<StreamCall>(request.number), words, data, request.in_bytes,
                            request.out_bytes);
     if (is_kept_descriptor(static_cast<int>(words.word[0]))) return -EBADF;
-    if (request.data_at >= 0) words.word[request.data_at] = dsm::kernel::as_word(data);
+    for (unsigned i = 0; i < 6; ++i)
+        if ((request.places >> i & 1) != 0) words.word[i] += dsm::kernel::as_word(data);
     const long* const w = words.word;
     const long result = dsm::kernel_call(request.number, w[0], w[1], w[2], w[3], w[4], w[5]);
     return makes_descriptor(request.number, words) ? number_new_descriptor(result) : result;

@@ -40,7 +40,7 @@ enum class StreamCall : std::int64_t {
 struct FileRequest {
     std::int64_t number;
     std::int64_t words[6];
-    std::int32_t data_at;
+    std::uint32_t places;  ///< a bit for each word that is a place in the data
     std::uint32_t in_bytes;
     std::uint32_t out_bytes;
     std::uint32_t lane;  ///< of the asking node; goes back with the reply

@@ -2,9 +2,9 @@
 // Role: which system calls on a descriptor of another node can be carried over, and how: long
 // transfers in pieces, vectors entry by entry.
 // Invariant: a transfer ends at the first piece that comes back short, like the bare call.
-#include <asm/ioctls.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -14,14 +14,15 @@
 #include <new>
 
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/files/descriptors.hpp"
+#include "abi/libc/files/packed_calls.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/world.hpp"
-#include "base/fatal.hpp"
 
 namespace hiroba::abi {
 namespace {
 
-constexpr std::size_t stat_bytes = 144, statfs_bytes = 120, termios_bytes = 36;
+constexpr std::size_t stat_bytes = 144, termios_bytes = 36;
 
 std::byte* bytes_at(long word) noexcept {
     return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(word));
@@ -103,6 +104,15 @@ long transfer_vector(NodeId owner, long number, CallArguments given, bool has_of
     return static_cast<long>(done);
 }
 
+/// vmsplice. The pages themselves cannot go to another node's pipe; what they hold can.
+long transfer_pages(NodeId owner, const CallArguments& given) noexcept {
+    const CallArguments question{{given.word[0], F_GETFL}};
+    const long flags = world()->files->call(owner, SYS_fcntl, question, -1, {}, {});
+    if (flags < 0) return flags;
+    const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+    return transfer_vector(owner, writes ? SYS_write : SYS_read, given, false);
+}
+
 /// The kernel fills `bytes` at argument `data_at`.
 long ask(NodeId owner, long number, const CallArguments& given, int data_at,
          std::size_t bytes) noexcept {
@@ -118,22 +128,52 @@ long read_entries(NodeId owner, long number, CallArguments given) noexcept {
     return ask(owner, number, given, 1, bytes);
 }
 
-long refuse(NodeId owner, long number, const CallArguments& given) noexcept {
-    constexpr unsigned lines_max = 16;  // a program that goes on regardless need not drown its own
-    static constinit std::atomic<unsigned> lines{0};
-    if (lines.fetch_add(1, std::memory_order_relaxed) < lines_max) {
-        say("descriptor %d belongs to node %u: system call %lu on it refused here; read, write, "
-            "lseek, fstat, fsync and close work from any node, the rest on node %u alone",
-            static_cast<int>(given.word[0]), owner.value, static_cast<unsigned long>(number),
-            owner.value);
+/// What fcntl() and ioctl() use depends on the request. An address of none where nobody knows.
+Touch memory_of_request(long number, const CallArguments& given) noexcept {
+    if (number == SYS_fcntl) {
+        switch (given.word[1]) {
+            case F_GETLK:
+            case F_SETLK:
+            case F_SETLKW:
+            case F_OFD_GETLK:
+            case F_OFD_SETLK:
+            case F_OFD_SETLKW: return {2, Use::out, sizeof(struct flock)};
+            case F_GETFD:
+            case F_SETFD:
+            case F_GETFL:
+            case F_SETFL:
+            case F_DUPFD:
+            case F_DUPFD_CLOEXEC:
+            case F_GETPIPE_SZ:
+            case F_SETPIPE_SZ:
+            case F_ADD_SEALS:
+            case F_GET_SEALS:
+            case F_GETLEASE: return {};
+            default: return {2, Use::texts};
+        }
     }
-    return -EBADF;
+    switch (given.word[1]) {
+        case TCGETS: return {2, Use::out, termios_bytes};
+        case TIOCGWINSZ: return {2, Use::out, sizeof(winsize)};
+        case FIONREAD:
+        case FIONBIO:
+        case FIOASYNC:
+        case TIOCOUTQ: return {2, Use::out, sizeof(int)};
+        default: return {2, Use::texts};  // which no message has room for
+    }
+}
+
+long perform_request(NodeId owner, long number, const CallArguments& given) noexcept {
+    SystemCall row{};
+    row.number = static_cast<std::uint16_t>(number);
+    row.touches[0] = memory_of_request(number, given);
+    return carry_over(owner, row, given);
 }
 
 long perform_status(NodeId owner, long number, CallArguments given) noexcept {
     if (number == SYS_newfstatat) {
         const auto* const path = reinterpret_cast<const char*>(bytes_at(given.word[1]));
-        if (path == nullptr || *path != '\0') return refuse(owner, number, given);
+        if (path == nullptr || *path != '\0') return refuse_on_owner(owner, number, given);
         given.word[1] = given.word[2];
     }
     return ask(owner, SYS_fstat, given, 1, stat_bytes);
@@ -142,6 +182,8 @@ long perform_status(NodeId owner, long number, CallArguments given) noexcept {
 }  // namespace
 
 long perform_on_owner(NodeId owner, long number, const CallArguments& given) noexcept {
+    const int second = second_descriptor(number, given);
+    if (second >= 0 && foreign_owner(second) != owner) return refuse_to_join(number, given);
     switch (number) {
         case SYS_read:
         case SYS_write:
@@ -151,35 +193,20 @@ long perform_on_owner(NodeId owner, long number, const CallArguments& given) noe
         case SYS_writev: return transfer_vector(owner, SYS_write, given, false);
         case SYS_preadv: return transfer_vector(owner, SYS_pread64, given, true);
         case SYS_pwritev: return transfer_vector(owner, SYS_pwrite64, given, true);
+        case SYS_sendto:
+        case SYS_recvfrom:
+        case SYS_sendmsg:
+        case SYS_recvmsg: return carry_socket_transfer(owner, number, given);
         case SYS_fstat:
         case SYS_newfstatat: return perform_status(owner, number, given);
         case SYS_getdents:
         case SYS_getdents64: return read_entries(owner, number, given);
-        case SYS_fstatfs: return ask(owner, number, given, 1, statfs_bytes);
-        case SYS_lseek:
-        case SYS_close:
-        case SYS_fsync:
-        case SYS_fdatasync:
-        case SYS_ftruncate:
-        case SYS_fallocate:
-        case SYS_fadvise64:
-        case SYS_fchmod:
-        case SYS_fchown: return world()->files->call(owner, number, given, -1, {}, {});
-        case SYS_dup: return world()->files->call(owner, number, given, -1, {}, {});
         case SYS_fcntl:
-            if (given.word[1] != F_GETFD && given.word[1] != F_SETFD && given.word[1] != F_GETFL &&
-                given.word[1] != F_SETFL && given.word[1] != F_DUPFD &&
-                given.word[1] != F_DUPFD_CLOEXEC) {
-                break;
-            }
-            return world()->files->call(owner, number, given, -1, {}, {});
-        case SYS_ioctl:
-            if (given.word[1] == TCGETS) return ask(owner, number, given, 2, termios_bytes);
-            if (given.word[1] == FIONREAD) return ask(owner, number, given, 2, sizeof(int));
-            break;
-        default: break;
+        case SYS_ioctl: return perform_request(owner, number, given);
+        case SYS_vmsplice: return transfer_pages(owner, given);
+        case SYS_fchdir: return refuse_on_owner(owner, number, given);  // another process's
+        default: return carry_over(owner, *find_system_call(number), given);
     }
-    return refuse(owner, number, given);
 }
 
 }  // namespace hiroba::abi

@@ -74,6 +74,27 @@ void RemoteFiles::await_reply(Lane& lane) noexcept {
 
 std::int64_t RemoteFiles::call(NodeId owner, std::int64_t number, const CallArguments& words,
                                int data_at, Bytes in, MutableBytes out) noexcept {
+    FileRequest request{};
+    request.number = number;
+    for (int i = 0; i < 6; ++i) request.words[i] = words.word[i];
+    if (data_at >= 0) {
+        request.words[data_at] = 0;
+        request.places = 1u << data_at;
+    }
+    return exchange(owner, request, in, out);
+}
+
+std::int64_t RemoteFiles::call_packed(NodeId owner, std::int64_t number, const CallArguments& words,
+                                      std::uint32_t places, MutableBytes data) noexcept {
+    FileRequest request{};
+    request.number = number;
+    for (int i = 0; i < 6; ++i) request.words[i] = words.word[i];
+    request.places = places;
+    return exchange(owner, request, data, data);
+}
+
+std::int64_t RemoteFiles::exchange(NodeId owner, FileRequest& request, Bytes in,
+                                   MutableBytes out) noexcept {
     const int errno_before = errno;
     std::uint32_t number_of_lane = 0;
     {
@@ -85,13 +106,9 @@ std::int64_t RemoteFiles::call(NodeId owner, std::int64_t number, const CallArgu
         // The program's bytes may be invalid pages, and a message is built under a latch: copied
         // first.
         std::memcpy(lane.sent.data(), in.data(), in.size());
-        FileRequest request{number,
-                            {},
-                            data_at,
-                            static_cast<std::uint32_t>(in.size()),
-                            static_cast<std::uint32_t>(out.size()),
-                            number_of_lane};
-        for (int i = 0; i < 6; ++i) request.words[i] = words.word[i];
+        request.in_bytes = static_cast<std::uint32_t>(in.size());
+        request.out_bytes = static_cast<std::uint32_t>(out.size());
+        request.lane = number_of_lane;
         lane.replied.store(false);
         const Bytes parts[] = {std::as_bytes(std::span(&request, 1)),
                                {lane.sent.data(), in.size()}};

@@ -38,6 +38,10 @@ public:
     /// @return the kernel's result or the negated error number
     std::int64_t call(NodeId owner, std::int64_t number, const CallArguments& words, int data_at,
                       Bytes in, MutableBytes out) noexcept;
+    /// The same with several words that are places in `data`, which goes over and comes back.
+    /// @param places  a bit for each such word
+    std::int64_t call_packed(NodeId owner, std::int64_t number, const CallArguments& words,
+                             std::uint32_t places, MutableBytes data) noexcept;
     std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
 
 private:
@@ -52,6 +56,7 @@ private:
 
     static void on_reply(void* self, NodeId from, Bytes body) noexcept;
     std::uint32_t take_lane() noexcept;
+    std::int64_t exchange(NodeId owner, FileRequest& request, Bytes in, MutableBytes out) noexcept;
     void await_reply(Lane& lane) noexcept;
 
     net::Endpoint& endpoint_;

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/libc/files/packed_calls.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "abi/libc/files/descriptors.hpp"
+#include "abi/libc/files/remote_files.hpp"
+#include "abi/world.hpp"
+#include "base/fatal.hpp"
+
+namespace hiroba::abi {
+namespace {
+
+template <class T>
+T* pointer(long word) noexcept {
+    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word));
+}
+
+/// The memory of one call in one message: words that are addresses become places in it.
+class PackedCall {
+public:
+    explicit PackedCall(const CallArguments& given) noexcept
+        : words_(given),
+          room_bytes_(world()->files->chunk_bytes()),
+          room_(new (std::nothrow) std::byte[room_bytes_]) {}
+
+    /// False where the message has no room for it, or nobody knows what it is.
+    bool add(const Touch& touch) noexcept {
+        void* const at = pointer<void>(words_.word[touch.argument]);
+        const auto count =
+            touch.count == no_count ? 1 : static_cast<std::size_t>(words_.word[touch.count]);
+        if (touch.use == Use::address) return add_address(touch, at);
+        if (at == nullptr) return true;
+        switch (touch.use) {
+            case Use::text:
+                return put(touch.argument, at, strlen(static_cast<char*>(at)) + 1, false);
+            case Use::in: return put(touch.argument, at, touch.bytes * count, false);
+            case Use::out: return put(touch.argument, at, touch.bytes * count, true);
+            default: return false;
+        }
+    }
+
+    long call(NodeId owner, long number) noexcept {
+        const long result =
+            world()->files->call_packed(owner, number, words_, places_, {room_.get(), used_bytes_});
+        if (result < 0) return result;
+        for (const Part* part = parts_; part != parts_ + count_; ++part)
+            if (part->comes_back) std::memcpy(part->at, room_.get() + part->place, part->bytes);
+        return result;
+    }
+
+private:
+    struct Part {
+        void* at;
+        std::size_t place, bytes;
+        bool comes_back;
+    };
+
+    /// A socklen_t and as many bytes.
+    bool add_address(const Touch& touch, void* at) noexcept {
+        auto* const length = pointer<socklen_t>(words_.word[touch.count]);
+        if (length == nullptr) return true;
+        const socklen_t bytes = *length;
+        return put(touch.count, length, sizeof bytes, true) &&
+               (at == nullptr || put(touch.argument, at, bytes, true));
+    }
+
+    // What comes back goes there, too: the kernel may leave some of it as it is.
+    bool put(unsigned word, void* at, std::size_t bytes, bool comes_back) noexcept {
+        constexpr std::size_t alignment = 16;
+        const std::size_t place = (used_bytes_ + alignment - 1) / alignment * alignment;
+        if (!room_ || place > room_bytes_ || bytes > room_bytes_ - place) return false;
+        std::memset(room_.get() + used_bytes_, 0, place - used_bytes_);
+        std::memcpy(room_.get() + place, at, bytes);
+        parts_[count_++] = {at, place, bytes, comes_back};
+        words_.word[word] = static_cast<long>(place);
+        places_ |= 1u << word;
+        used_bytes_ = place + bytes;
+        return true;
+    }
+
+    CallArguments words_;
+    std::size_t room_bytes_, used_bytes_ = 0;
+    std::unique_ptr<std::byte[]> room_;
+    std::uint32_t places_ = 0;
+    std::size_t count_ = 0;
+    Part parts_[2 * SystemCall::touches_max];
+};
+
+/// Where data may go over in pieces.
+bool is_stream(NodeId owner, int fd) noexcept {
+    int type = 0;
+    socklen_t bytes = sizeof type;
+    const CallArguments words{
+        {fd, SOL_SOCKET, SO_TYPE, dsm::kernel::as_word(&type), dsm::kernel::as_word(&bytes)}};
+    return carry_over(owner, *find_system_call(SYS_getsockopt), words) == 0 && type == SOCK_STREAM;
+}
+
+/// sendto and recvfrom of any length.
+long transfer(NodeId owner, long number, const CallArguments& given) noexcept {
+    constexpr std::size_t address_room = 512;
+    const std::size_t most = world()->files->chunk_bytes() - address_room;
+    const SystemCall& row = *find_system_call(number);
+    const auto total = static_cast<std::size_t>(given.word[2]);
+    if (total <= most) return carry_over(owner, row, given);
+    if (!is_stream(owner, static_cast<int>(given.word[0])))
+        return refuse_on_owner(owner, number, given);
+    const bool whole = number == SYS_sendto || (given.word[3] & MSG_WAITALL) != 0;
+    std::size_t done = 0;
+    do {
+        CallArguments piece = given;
+        const std::size_t bytes = std::min(total - done, most);
+        piece.word[1] += static_cast<long>(done);
+        piece.word[2] = static_cast<long>(bytes);
+        const long result = carry_over(owner, row, piece);
+        if (result < 0) return done > 0 ? static_cast<long>(done) : result;
+        done += static_cast<std::size_t>(result);
+        if (static_cast<std::size_t>(result) < bytes) break;
+    } while (whole && done < total);
+    return static_cast<long>(done);
+}
+
+/// Copies between the buffers that a message names and one buffer.
+void copy_entries(const msghdr& message, std::byte* room, std::size_t bytes, bool gather) noexcept {
+    for (std::size_t i = 0; i < message.msg_iovlen && bytes > 0; ++i) {
+        const iovec& entry = message.msg_iov[i];
+        const std::size_t part = std::min(bytes, entry.iov_len);
+        std::memcpy(gather ? room : entry.iov_base, gather ? entry.iov_base : room, part);
+        room += part;
+        bytes -= part;
+    }
+}
+
+}  // namespace
+
+long refuse_on_owner(NodeId owner, long number, const CallArguments& given) noexcept {
+    constexpr unsigned lines_max = 16;  // a program that goes on regardless need not drown its own
+    static constinit std::atomic<unsigned> lines{0};
+    if (lines.fetch_add(1, std::memory_order_relaxed) < lines_max) {
+        say("descriptor %d belongs to node %u: system call %lu on it refused here. Make it on the "
+            "node that opened it, or open the file here",
+            static_cast<int>(given.word[0]), owner.value, static_cast<unsigned long>(number));
+    }
+    return -EBADF;
+}
+
+long carry_over(NodeId owner, const SystemCall& row, const CallArguments& given) noexcept {
+    PackedCall packed{given};
+    for (const Touch& touch : row.touches) {
+        if (touch.use == Use::none) break;
+        if (!packed.add(touch)) return refuse_on_owner(owner, row.number, given);
+    }
+    return packed.call(owner, row.number);
+}
+
+long carry_socket_transfer(NodeId owner, long number, const CallArguments& given) noexcept {
+    if (number == SYS_sendto || number == SYS_recvfrom) return transfer(owner, number, given);
+    auto* const message = pointer<msghdr>(given.word[1]);
+    if (message == nullptr) return -EFAULT;
+    if (message->msg_controllen != 0) return refuse_on_owner(owner, number, given);
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < message->msg_iovlen; ++i) total += message->msg_iov[i].iov_len;
+    const std::unique_ptr<std::byte[]> room(new (std::nothrow) std::byte[total + 1]);
+    if (!room) return -ENOMEM;
+    const bool sends = number == SYS_sendmsg;
+    CallArguments words{{given.word[0], dsm::kernel::as_word(room.get()), static_cast<long>(total),
+                         given.word[2], dsm::kernel::as_word(message->msg_name), 0}};
+    if (sends) {
+        words.word[5] = message->msg_namelen;
+        copy_entries(*message, room.get(), total, true);
+        return transfer(owner, SYS_sendto, words);
+    }
+    if (message->msg_name != nullptr) words.word[5] = dsm::kernel::as_word(&message->msg_namelen);
+    const long result = transfer(owner, SYS_recvfrom, words);
+    if (result < 0) return result;
+    // With MSG_TRUNC the count may be more than there is room for.
+    copy_entries(*message, room.get(), std::min(total, static_cast<std::size_t>(result)), false);
+    message->msg_flags = static_cast<std::size_t>(result) > total ? MSG_TRUNC : 0;
+    return result;
+}
+
+int second_descriptor(long number, const CallArguments& given) noexcept {
+    switch (number) {
+        case SYS_sendfile: return static_cast<int>(given.word[1]);
+        case SYS_copy_file_range:
+        case SYS_splice:
+        case SYS_epoll_ctl: return static_cast<int>(given.word[2]);
+        case SYS_tee: return static_cast<int>(given.word[1]);
+        default: return -1;
+    }
+}
+
+long refuse_to_join(long number, const CallArguments& given) noexcept {
+    if (number == SYS_copy_file_range) return -EXDEV;
+    if (number == SYS_sendfile || number == SYS_splice || number == SYS_tee) return -EINVAL;
+    const auto first = foreign_owner(static_cast<int>(given.word[0]));
+    const auto second = foreign_owner(second_descriptor(number, given));
+    return refuse_on_owner(first.value_or(second.value_or(world()->job.self)), number, given);
+}
+
+}  // namespace hiroba::abi

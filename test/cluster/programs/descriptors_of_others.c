@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every kind of call on descriptors that another node has opened: sockets, locks, waits for several
+// descriptors, copies from one to another. Each prints what it gave.
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <omp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { lines_max = 80, line_bytes = 100, file_bytes = 8192, large_bytes = 200000 };
+
+static char lines[lines_max][line_bytes];
+static int line_count;
+
+#define tell(call)                                                                \
+    do {                                                                          \
+        errno = 0;                                                                \
+        const long result = (long)(call);                                         \
+        snprintf(lines[line_count++], line_bytes, "%.60s: %ld %s", #call, result, \
+                 result < 0 ? strerror(errno) : "");                              \
+    } while (0)
+
+/// The team is spread over the nodes; its first thread is main's.
+static int is_last(void) { return omp_get_thread_num() == omp_get_num_threads() - 1; }
+static int is_first(void) { return omp_get_thread_num() == 0; }
+
+static void print_lines(void) {
+    for (int i = 0; i < line_count; ++i) puts(lines[i]);
+    line_count = 0;
+}
+
+static int temporary(void) {
+    char name[] = "/tmp/others_XXXXXX", bytes[file_bytes];
+    const int made = mkstemp(name);
+    unlink(name);
+    memset(bytes, 'x', sizeof bytes);
+    if (write(made, bytes, sizeof bytes) != sizeof bytes) exit(2);
+    return made;
+}
+
+static void call_on_files(int from, int to) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 5};
+    tell(flock(from, LOCK_EX));
+    tell(flock(from, LOCK_UN));
+    tell(lockf(from, F_TLOCK, 10));
+    tell(fcntl(from, F_SETLK, &lock));
+    tell(fcntl(from, F_GETLK, &lock));
+    tell(lock.l_type == F_UNLCK);
+    tell(isatty(from));
+    tell(posix_fallocate(from, 0, 9000));
+    tell(readahead(from, 0, 100));
+    tell(syncfs(from));
+    tell(sync_file_range(from, 0, 10, SYNC_FILE_RANGE_WRITE));
+    tell(futimens(from, (struct timespec[]){{1, 0}, {2, 0}}));
+    struct stat status;
+    tell(fstat(from, &status));
+    tell(status.st_mtime);
+    tell(lseek(from, 0, SEEK_SET));
+    tell(lseek(to, 100, SEEK_SET));
+    tell(sendfile(to, from, NULL, 50));
+    off64_t place = 60;
+    tell(copy_file_range(from, &place, to, NULL, 50, 0));
+    tell(place);
+    tell(lseek(to, 0, SEEK_CUR));
+    tell(fcntl(from, F_GETPIPE_SZ));
+    tell(fcntl(from, F_GETFL) == O_RDWR || (fcntl(from, F_GETFL) & O_RDWR));
+}
+
+static void call_on_channels(const int* ends, const int* sockets, int to) {
+    char buffer[40];
+    int ready = 0;
+    struct pollfd both[] = {{ends[0], POLLIN, 0}, {ends[1], POLLOUT, 0}};
+    tell(poll(both, 2, 100));
+    tell(both[0].revents);
+    tell(both[1].revents == POLLOUT);
+    tell(poll(both, 1, 20));
+    fd_set reads, writes;
+    FD_ZERO(&reads);
+    FD_ZERO(&writes);
+    FD_SET(ends[0], &reads);
+    FD_SET(ends[1], &writes);
+    struct timeval second = {1, 0};
+    const int highest = ends[0] > ends[1] ? ends[0] : ends[1];
+    tell(select(highest + 1, &reads, &writes, NULL, &second));
+    tell(FD_ISSET(ends[0], &reads) == 0 && FD_ISSET(ends[1], &writes) != 0);
+    tell(pselect(highest + 1, NULL, &writes, NULL, &(struct timespec){1, 0}, NULL));
+    tell(vmsplice(ends[1], &(struct iovec){"some bytes", 10}, 1, 0));
+    tell(splice(ends[0], NULL, to, NULL, 6, 0));
+    tell(ioctl(ends[0], FIONREAD, &ready));
+    tell(ready);
+    tell(fcntl(ends[0], F_SETPIPE_SZ, 8192));
+    tell(send(sockets[0], "hello", 5, MSG_NOSIGNAL));
+    tell(recv(sockets[1], buffer, 3, MSG_PEEK));
+    tell(recv(sockets[1], buffer, sizeof buffer, 0));
+    tell(memcmp(buffer, "hello", 5));
+    tell(fcntl(sockets[1], F_SETFL, O_NONBLOCK));
+    tell(recv(sockets[1], buffer, sizeof buffer, 0));
+    const int on = 0;
+    int type = 0;
+    socklen_t bytes = sizeof type;
+    tell(ioctl(sockets[1], FIONBIO, &on));
+    tell(getsockopt(sockets[0], SOL_SOCKET, SO_TYPE, &type, &bytes));
+    tell(type == SOCK_STREAM && bytes == sizeof type);
+    tell(setsockopt(sockets[0], SOL_SOCKET, SO_KEEPALIVE, &type, bytes));
+}
+
+static void all_on_others(void) {
+    const int from = temporary(), to = temporary();
+    int ends[2], sockets[2];
+    if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) exit(2);
+#pragma omp parallel
+    if (is_last()) {
+        call_on_files(from, to);
+        call_on_channels(ends, sockets, to);
+    }
+    print_lines();
+    for (int i = 0; i < 2; ++i) close(ends[i]), close(sockets[i]);
+    close(from);
+    close(to);
+}
+
+/// Each thread serves a socket that the other has made.
+static void serve(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof address;
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(listener, (struct sockaddr*)&address, bytes) != 0 || listen(listener, 4) != 0) exit(2);
+    getsockname(listener, (struct sockaddr*)&address, &bytes);
+    char* const large = malloc(large_bytes);
+    memset(large, 'y', large_bytes);
+    long got = 0, sum = 0;
+#pragma omp parallel
+    if (is_last()) {
+        struct sockaddr_in peer = {0};
+        socklen_t peer_bytes = sizeof peer;
+        const int connection = accept(listener, (struct sockaddr*)&peer, &peer_bytes);
+        sum = peer.sin_family * 1000 + peer_bytes;
+        char* const room = malloc(large_bytes);
+        got = recv(connection, room, large_bytes, MSG_WAITALL);
+        sum += memcmp(room, large, large_bytes) == 0;
+        send(connection, "done", 4, 0);
+        close(connection);
+        free(room);
+    } else if (is_first()) {
+        char reply[5] = "";
+        const int connection = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(connection, (struct sockaddr*)&address, bytes) != 0) perror("connect");
+        for (long sent = 0, part; sent < large_bytes; sent += part) {
+            part = send(connection, large + sent, large_bytes - sent, MSG_NOSIGNAL);
+            if (part < 0) break;
+        }
+        if (recv(connection, reply, 4, MSG_WAITALL) != 4) perror("recv");
+        close(connection);
+    }
+    printf("served %ld, %ld\n", got, sum);
+    close(listener);
+    free(large);
+}
+
+static void messages(void) {
+    int pair[2];
+    long sum = 0;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) != 0) exit(2);
+#pragma omp parallel
+    for (int i = 0; i < 10 && (is_first() || is_last()); ++i) {
+        char first[7], rest[30];
+        struct iovec parts[] = {{first, 7}, {rest, 30}};
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+        if (is_first()) {
+            memcpy(first, "packet ", 7);
+            parts[1].iov_len = snprintf(rest, sizeof rest, "%d", i * i);
+            if (sendmsg(pair[0], &message, 0) < 0) perror("sendmsg");
+        } else {
+            const ssize_t bytes = recvmsg(pair[1], &message, 0);
+            if (bytes < 8) break;
+            rest[bytes - 7] = '\0';
+            sum = sum * 3 + bytes + atoi(rest);
+        }
+    }
+    printf("messages %ld\n", sum);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/// A wait for descriptors of both nodes, and one by epoll; each is woken by the other thread.
+static void waits(void) {
+    const int of_main = eventfd(0, 0), many = epoll_create1(0);
+    const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    int of_other = -1;
+    long seen = 0;
+    struct epoll_event wanted = {.events = EPOLLIN, .data.u64 = 77};
+#pragma omp parallel
+    {
+        if (is_last()) {
+            of_other = eventfd(0, 0);
+            epoll_ctl(many, EPOLL_CTL_ADD, timer, &wanted);
+        }
+#pragma omp barrier
+        if (is_last()) {
+            struct pollfd both[] = {{of_main, POLLIN, 0}, {of_other, POLLIN, 0}};
+            for (int i = 0; i < 2; ++i) {
+                unsigned long value = 0;
+                if (poll(both, 2, 30000) != 1) perror("poll");
+                for (int k = 0; k < 2; ++k)
+                    if (both[k].revents == POLLIN && read(both[k].fd, &value, 8) == 8)
+                        seen = seen * 10 + (k + 1) * (long)value;
+                if (write(of_main, &(unsigned long){3}, 8) != 8) perror("write");
+                if (read(of_main, &value, 8) != 8) perror("read");
+            }
+            const struct itimerspec soon = {{0, 0}, {0, 2000000}};
+            struct epoll_event event = {0};
+            timerfd_settime(timer, 0, &soon, NULL);
+            if (epoll_wait(many, &event, 1, 30000) != 1) perror("epoll_wait");
+            seen = seen * 100 + (long)event.data.u64;
+        } else if (is_first()) {
+            usleep(3000);
+            if (write(of_other, &(unsigned long){2}, 8) != 8) perror("write");
+            usleep(3000);
+            if (write(of_other, &(unsigned long){4}, 8) != 8) perror("write");
+        }
+    }
+    printf("seen %ld\n", seen > 0 ? seen % 100 : -1);
+    close(of_main);
+    close(many);
+    close(timer);
+}
+
+int main(void) {
+    all_on_others();
+    serve();
+    messages();
+    waits();
+    return 0;
+}
